@@ -1,0 +1,89 @@
+# fftd - `make demo` shows what it does, `make test` is what must hold before a commit lands.
+#
+#   make            build/fftd, build/fftd-ctl, build/libfftd.{a,so}
+#   make gpu        only the engine and what needs nothing but a C compiler and OpenCL
+#   make deps       install the Debian packages the build and the tests need
+#   make SAN=address,undefined | SAN=thread    a sanitized build, in a build directory of its own
+#
+# Every .c file of a folder belongs to that folder's program or library, every .c file in
+# tests/unit and tests/gpu is one test program: nothing is listed here by hand.
+
+SAN ?=
+BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+comma := ,
+
+CC ?= cc
+VERSION := 0.1.0
+PKG_CONFIG ?= pkg-config
+OPT ?= -O2
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
+        -Wundef -Wpointer-arith -Wimplicit-fallthrough
+CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DFFTD_VERSION='"$(VERSION)"' \
+            -DCL_TARGET_OPENCL_VERSION=120 -Idaemon -Iclient/include -I$(BUILD)/generated
+CFLAGS ?= -g $(OPT)
+CFLAGS += -std=c11 $(WARN) -fPIC -pthread $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+LDFLAGS += -pthread $(if $(SAN),-fsanitize=$(SAN))
+
+pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
+pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
+
+CORE    := $(wildcard daemon/core/*.c)
+GPU     := $(wildcard daemon/gpu/*.c)
+CAPTURE := $(wildcard daemon/capture/*.c)
+RING    := $(wildcard daemon/ring/*.c)
+DAEMON  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
+LIBFFTD := $(wildcard client/libfftd/*.c)
+CTL     := $(wildcard client/fftd-ctl/*.c)
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+
+.PHONY: all
+all: $(BUILD)/fftd $(BUILD)/fftd-ctl $(BUILD)/libfftd.a $(BUILD)/libfftd.so.0
+
+# ---- the parts, each a static archive so that tests and benches link exactly what they test ----
+KERNELS := $(wildcard kernels/*.cl)
+# The kernels are real files; the program carries them so that it runs from anywhere.
+$(BUILD)/generated/kernels.inc: $(KERNELS) kernels/embed.sh
+	@mkdir -p $(@D)
+	sh kernels/embed.sh $(KERNELS) > $@.tmp && mv $@.tmp $@
+$(call objects,daemon/gpu/program.c): $(BUILD)/generated/kernels.inc
+
+$(BUILD)/libcore.a: $(call objects,$(CORE))
+$(BUILD)/libgpu.a: $(call objects,$(GPU))
+$(BUILD)/libcapture.a: $(call objects,$(CAPTURE))
+$(BUILD)/libring.a: $(call objects,$(RING))
+$(BUILD)/libdaemon.a: $(call objects,$(DAEMON))
+$(BUILD)/libfftd.a: $(call objects,$(LIBFFTD))
+$(BUILD)/%.a:
+	@mkdir -p $(@D)
+	rm -f $@ && $(AR) rcs $@ $^
+
+OPENCL_LIBS ?= $(or $(call pkg-libs,OpenCL),-lOpenCL)
+DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2) $(OPENCL_LIBS) -lm
+PARTS = $(BUILD)/libdaemon.a $(BUILD)/libcapture.a $(BUILD)/libring.a $(BUILD)/libgpu.a $(BUILD)/libcore.a
+
+$(BUILD)/fftd: $(call objects,daemon/main.c) $(PARTS)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
+
+$(BUILD)/fftd-ctl: $(call objects,$(CTL)) $(BUILD)/libfftd.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd libpng) -lm
+
+$(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libfftd.so.0 \
+	    -Wl,--version-script=client/libfftd/libfftd.map -o $@ $(filter %.o,$^)
+
+.PHONY: gpu
+gpu: $(BUILD)/libgpu.a $(BUILD)/libcore.a
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- tests, lint, demo, bench: each in the folder it belongs to ----
+-include $(wildcard tests/*.mk tests/*/*.mk)
+
+.PHONY: clean
+clean:
+	rm -rf build

@@ -1,0 +1,163 @@
+/* fftd/ring.h - the shared-memory ring of filtered frames and the socket that hands it out.
+ *
+ * This header is the ABI between the daemon and its clients; it is all a reader in any language
+ * needs. Programs in C should use fftd.h, which does the waiting and the checking.
+ *
+ * The ring is one memfd: a header page, then slot_count slots of slot_stride bytes. Each slot is
+ * a struct fftd_slot followed, data_offset bytes into the slot, by one frame in the layout that
+ * header.format describes. Every field is little-endian, fixed-width and naturally aligned, so
+ * 32-bit and 64-bit programs see the same bytes. A client's descriptor is read-only for good.
+ *
+ * All times are CLOCK_MONOTONIC nanoseconds. Sequence numbers start at 1; 0 means "none yet".
+ *
+ * How to read without tearing (a seqlock per slot; fftd.h does exactly this):
+ *   1. n = newest (load-acquire): sequence FFTD_NEWEST_SEQUENCE(n) lies in slot
+ *      FFTD_NEWEST_SLOT(n). (An older frame is found by looking at every slot's sequence: slots
+ *      are not reused in a fixed order, because held ones are passed over.)
+ *   2. lock = slot.lock (load-acquire); odd: being rewritten, start again
+ *   3. slot.sequence is not the one wanted: overwritten, start again at a newer frame
+ *   4. use the frame
+ *   5. acquire fence; slot.lock (load-relaxed) == lock: what was used is one whole frame
+ * How to wait: FUTEX_WAIT (shared, works on a read-only mapping) on header.futex, whose value is
+ * the low 32 bits of a counter bumped after every publication and change of state. */
+#ifndef FFTD_RING_H
+#define FFTD_RING_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define FFTD_STATIC_ASSERT static_assert
+#else
+#define FFTD_STATIC_ASSERT _Static_assert
+#endif
+
+#define FFTD_RING_MAGIC 0x474e495244544646ull /* the bytes "FFTDRING" */
+#define FFTD_RING_ABI   1u
+
+#define FFTD_MAX_PLANES 4
+#define FFTD_MIN_SLOTS  4u
+#define FFTD_MAX_SLOTS  64u
+/* No frame fftd publishes is larger on a side than this, in pixels. */
+#define FFTD_MAX_SIDE 8192u
+
+/* DRM fourcc code (drm_fourcc.h): the four characters, first one lowest. */
+#define FFTD_FOURCC(a, b, c, d)                                                                    \
+    ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
+
+/* One plane of a frame. Row r begins offset + r * stride bytes into the frame and holds row_bytes
+ * bytes of pixels; the plane has `rows` rows. */
+struct fftd_plane {
+    uint32_t offset;
+    uint32_t stride;
+    uint32_t row_bytes;
+    uint32_t rows;
+};
+
+/* Memory layout and meaning of a frame. Colour fields are code points of ITU-T H.273 (2 =
+ * unspecified); full_range is 0 (limited, 16..235) or 1. The rate is a fraction, 0/1 unknown. */
+struct fftd_format {
+    uint32_t fourcc;
+    uint32_t width;  /* pixels */
+    uint32_t height; /* pixels */
+    uint32_t plane_count;
+    struct fftd_plane plane[FFTD_MAX_PLANES];
+    uint32_t frame_bytes; /* from the first byte of plane 0 to past the last of the last plane */
+    uint32_t rate_num;
+    uint32_t rate_den;
+    uint8_t primaries;
+    uint8_t transfer;
+    uint8_t matrix;
+    uint8_t full_range;
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_format) == 96, "fftd_format is ABI");
+
+enum fftd_state {
+    FFTD_STATE_STARTING = 0, /* no frame yet */
+    FFTD_STATE_LIVE = 1,
+    FFTD_STATE_OFFLINE = 2, /* the camera is lost or stalled; frames will come back here */
+    FFTD_STATE_RETIRED = 3, /* no frame will ever come here again: attach anew */
+};
+
+/* Offset 0 of the memfd. The first 32 bytes never change their meaning, whatever the ABI. */
+struct fftd_ring_header {
+    uint64_t magic;        /* FFTD_RING_MAGIC, written last: a ring without it is not ready */
+    uint32_t abi;          /* FFTD_RING_ABI */
+    uint32_t header_bytes; /* offset of slot 0, a multiple of 4096 */
+    uint64_t ring_bytes;   /* size of the whole memfd */
+    uint32_t slot_count;
+    uint32_t data_offset; /* from a slot's first byte to its frame, a multiple of 128 */
+
+    uint64_t slot_stride; /* bytes from one slot to the next, a multiple of 4096 */
+    uint32_t generation;  /* which ring of this daemon: +1 at every change of format */
+    uint32_t reserved0;
+    struct fftd_format format;
+    uint8_t reserved1[112];
+
+    /* Bytes from here on change while the ring lives; a line of their own each. */
+    uint64_t newest; /* the newest published frame: FFTD_NEWEST_SEQUENCE, FFTD_NEWEST_SLOT */
+    uint32_t futex;
+    uint32_t state;        /* enum fftd_state */
+    int64_t heartbeat_ns;  /* when the daemon last showed progress */
+    uint32_t epoch;        /* which daemon process writes: +1 when one takes over the ring */
+    uint32_t reserved2[9];
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is ABI");
+
+/* header.newest is a sequence number and the slot it lies in, in one word so that both are read
+ * at once. */
+#define FFTD_NEWEST(sequence, slot) ((uint64_t)(sequence) << 6 | (slot))
+#define FFTD_NEWEST_SEQUENCE(newest) ((newest) >> 6)
+#define FFTD_NEWEST_SLOT(newest)     ((unsigned)((newest) & 63u))
+
+#define FFTD_FLAG_CHECKSUM      1u /* slot.checksum is valid */
+#define FFTD_FLAG_DISCONTINUITY 2u /* the source lost frames just before this one */
+
+struct fftd_slot {
+    uint32_t lock; /* odd while the daemon writes the slot */
+    uint32_t flags;
+    uint64_t sequence;        /* of the frame, +1 a frame, never reused */
+    uint64_t source_sequence; /* the camera's own count; gaps are frames lost before the daemon */
+    uint64_t filter_serial;   /* which filter made this frame; grows with every change */
+    int64_t captured_ns;      /* start of exposure or of readout, as the driver says */
+    int64_t dequeued_ns;      /* the daemon had it from the driver */
+    int64_t submitted_ns;     /* its work was given to the GPU */
+    int64_t finished_ns;      /* the GPU was done with it */
+    int64_t published_ns;
+    uint64_t checksum; /* FNV-1a (64 bit) of the frame's bytes, row by row without padding */
+    uint8_t reserved[48];
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
+
+/* The `frames` socket: AF_UNIX SOCK_SEQPACKET, one fixed-size message a packet.
+ *
+ * The client speaks first, with ATTACH; the daemon answers every message once, in order. A
+ * message of the wrong size, magic or kind is answered with an error and the connection is
+ * closed. A reply's `result` is 0 or a negative errno, in Linux's generic numbering.
+ *   ATTACH   value = the client's FFTD_RING_ABI. Reply 0: two descriptors come with it
+ *            (SCM_RIGHTS): the ring, read-only, and an eventfd that becomes readable at every
+ *            publication (read it to clear it). -EPROTO: another ABI, `value` says the
+ *            daemon's; -EAGAIN: no ring yet; -EUSERS: too many clients.
+ *            Also used on a live connection to fetch the next generation's ring.
+ *   HOLD     value = a sequence; the daemon will not reuse its slot until RELEASE or
+ *            disconnect. -ENOENT: that frame is gone; -EBUSY: no more slots may be held.
+ *   RELEASE  value = a sequence held by this client. -ENOENT: it is not.
+ * `text` is empty or says in words what `result` means. */
+#define FFTD_FRAMES_MAGIC 0x46544446u /* the bytes "FDTF" */
+
+enum fftd_request {
+    FFTD_REQUEST_ATTACH = 1,
+    FFTD_REQUEST_HOLD = 2,
+    FFTD_REQUEST_RELEASE = 3,
+};
+
+struct fftd_message {
+    uint32_t magic;
+    uint32_t kind; /* enum fftd_request; a reply repeats its request's */
+    uint64_t value;
+    int32_t result; /* 0 in requests */
+    uint32_t generation; /* of the ring meant; 0 in ATTACH requests */
+    char text[104]; /* replies only, NUL-terminated */
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_message) == 128, "fftd_message is ABI");
+
+#endif

@@ -1,0 +1,100 @@
+/* One camera: capture -> engine -> ring, and every recovery policy.
+ *
+ * Threads. The camera's own thread runs the frame path: it waits for the source, the engine and
+ * requests, nothing else, and never polls. A second thread, the designer, turns filter chains
+ * into responses and builds new engines, so that neither frames nor the control socket wait for
+ * that. All functions here may be called from the main thread at any time; none blocks for longer
+ * than a mutex. What the main loop must do (a new ring to serve, a change of state to tell) is
+ * announced through camera_fd. */
+#ifndef FFTD_CAMERA_H
+#define FFTD_CAMERA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "core/stats.h"
+#include "fftd/ring.h"
+#include "ring/ring.h"
+
+struct camera;
+
+enum camera_state {
+    CAMERA_STARTING, /* no frame yet */
+    CAMERA_ONLINE,
+    CAMERA_STALLED, /* the source is open but delivers nothing */
+    CAMERA_LOST,    /* the source has gone; waiting for it to come back */
+    CAMERA_REFUSED, /* it is there but does not accept what is asked of it */
+    CAMERA_FINISHED /* the file has ended, or `frames` frames are done */
+};
+const char *camera_state_name(enum camera_state state); /* "online" */
+
+/* The stages a frame's time is split into; each has a histogram. */
+enum camera_stage {
+    STAGE_CAPTURE,  /* captured -> dequeued */
+    STAGE_WAIT,     /* dequeued -> submitted */
+    STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, /* the engine's own account */
+    STAGE_PUBLISH,  /* finished -> published */
+    STAGE_TOTAL,    /* captured -> published */
+    STAGE_COUNT
+};
+const char *camera_stage_name(enum camera_stage stage);
+
+struct camera_status {
+    enum camera_state state;
+    char state_reason[256]; /* why it is not online; empty if it is */
+    char source[256];       /* what capture says of itself */
+    char engine[256];       /* what the engine says of itself */
+    char device[256];
+    struct fftd_format format;
+    uint64_t filter_serial;  /* of the newest published frame */
+    uint64_t wanted_serial;  /* of the newest accepted change */
+    uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
+    uint64_t stalls, reopens;
+    uint64_t newest_sequence;
+    uint32_t generation;
+    double rate; /* frames published a second, over the last second or so */
+    struct histogram latency[STAGE_COUNT];
+};
+
+/* Opens the device and the source, builds the engine and the ring, starts the threads. A source
+ * that is not there is no failure where config says so at run time (state lost), but is one at
+ * start: -ENODEV. */
+int camera_start(struct camera **ret, const struct config *config, struct error *why);
+
+/* Stops the source, finishes frames in flight, retires the ring. NULL is allowed. */
+void camera_stop(struct camera *camera);
+
+/* Readable when camera_take_events has something. */
+int camera_fd(const struct camera *camera);
+
+#define CAMERA_EVENT_STATE 1u /* the state changed */
+#define CAMERA_EVENT_RING  2u /* camera_ring returns another ring */
+#define CAMERA_EVENT_FILTER 4u /* the first frame of the newest filter was published */
+#define CAMERA_EVENT_FRAME 8u /* the first frame was published */
+unsigned camera_take_events(struct camera *camera);
+
+/* The ring frames go to. A ring is destroyed only after the main loop took CAMERA_EVENT_RING and
+ * called camera_ring again. */
+struct ring *camera_ring(struct camera *camera);
+
+/* Asks for another chain; frames with filter_serial >= *ret_serial obey it. The chain must be
+ * checked. Never fails for a checked chain; what goes wrong later is in the status. */
+int camera_set_filter(struct camera *camera, const struct filter_chain *chain,
+                      uint64_t *ret_serial, struct error *why);
+void camera_get_filter(struct camera *camera, struct filter_chain *ret);
+
+/* The newest unfiltered frame with the filtered one made from it, copied for the caller (snapshot,
+ * spectrum): waits for the next frame, asynchronously: `done` is called in the main thread, from
+ * camera_take_events. Buffers have the format's layout and are freed by the camera afterwards. */
+typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
+                                const uint8_t *before, const uint8_t *after, uint64_t sequence);
+int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context);
+
+void camera_get_status(struct camera *camera, struct camera_status *ret);
+
+/* CLOCK_MONOTONIC ns of the last real progress: a frame published, or the camera's absence
+ * noticed and dealt with. What the watchdog is fed by. */
+int64_t camera_progress_ns(struct camera *camera);
+
+#endif

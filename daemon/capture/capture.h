@@ -1,0 +1,102 @@
+/* Where frames come from: one interface, three sources (v4l2.c, pattern.c, file.c).
+ *
+ * A source is named by a URI: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m.
+ *
+ * Life: capture_open negotiates and fixes the format; capture_start begins streaming;
+ * capture_fd becomes readable when capture_dequeue may have something; every dequeued frame is
+ * given back by capture_release, in any order; capture_stop, capture_close. All calls come from
+ * one thread. After a failure that says so (below), capture_stop + capture_start or
+ * capture_close + capture_open are what the caller may try: recovery policy is not here. */
+#ifndef FFTD_CAPTURE_H
+#define FFTD_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "core/format.h"
+
+/* What is asked for; 0 or NULL: the source's choice. */
+struct capture_request {
+    const char *uri;
+    uint32_t width, height;  /* pixels */
+    double rate;             /* frames a second */
+    uint32_t fourcc;         /* DRM */
+    unsigned buffers;        /* driver buffers; 0 = 4 */
+    bool loop;               /* file: begin again at the end; otherwise capture_dequeue says -ENODATA */
+    uint32_t seed;           /* pattern: */
+};
+
+struct capture_frame {
+    const uint8_t *plane[FFTD_MAX_PLANES];
+    uint32_t stride[FFTD_MAX_PLANES]; /* bytes */
+    uint64_t sequence;    /* the source's own count, from 0; gaps are frames the source lost */
+    int64_t captured_ns;  /* CLOCK_MONOTONIC; the driver's timestamp if it is on that clock, else dequeued_ns */
+    int64_t dequeued_ns;
+    unsigned index;       /* private to the source */
+    int dmabuf[FFTD_MAX_PLANES]; /* exported dma-buf of each plane, or -1 */
+};
+
+struct capture_ops;
+
+struct capture {
+    const struct capture_ops *ops;
+    struct fftd_format format; /* what it delivers, rate and colour included; strides are nominal:
+                                  each frame carries its own */
+    char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
+    uint64_t dropped_error;    /* frames the driver flagged as damaged, given back unseen */
+    uint64_t dropped_stale;    /* frames given back because a newer one was waiting (newest wins) */
+};
+
+struct capture_ops {
+    int (*start)(struct capture *capture, struct error *why);
+    void (*stop)(struct capture *capture);
+    int (*fd)(const struct capture *capture);
+    int (*dequeue)(struct capture *capture, struct capture_frame *ret, struct error *why);
+    void (*release)(struct capture *capture, const struct capture_frame *frame);
+    void (*close)(struct capture *capture);
+};
+
+/* Opens and negotiates. -ENOENT / -ENODEV: no such source; -EBUSY; -EACCES; -EINVAL: the URI, or
+ * a format, size or rate the source refuses; the text lists what it offers. The caller owns it. */
+int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
+
+/* Starts streaming. */
+int capture_start(struct capture *capture, struct error *why);
+
+/* Stops streaming; frames still out are void. Harmless when not started. */
+void capture_stop(struct capture *capture);
+
+/* A descriptor to poll for POLLIN (POLLERR and POLLHUP mean: call capture_dequeue to hear why). */
+int capture_fd(const struct capture *capture);
+
+/* The newest frame that waits; older ones go back to the source and are counted. Never blocks.
+ * -EAGAIN: none; -ENODATA: the file has ended; -EIO: streaming must be restarted; -ENODEV: the
+ * device has gone. */
+int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why);
+
+void capture_release(struct capture *capture, const struct capture_frame *frame);
+
+/* NULL is allowed. */
+void capture_close(struct capture *capture);
+
+/* The sources' own openers, used by capture_open only. path is the URI after its scheme. */
+int capture_open_v4l2(struct capture **ret, const char *path, const struct capture_request *request,
+                      struct error *why);
+int capture_open_pattern(struct capture **ret, const char *path,
+                         const struct capture_request *request, struct error *why);
+int capture_open_file(struct capture **ret, const char *path, const struct capture_request *request,
+                      struct error *why);
+
+/* Draws frame `index` of a named scene into a frame of that layout (format.h): what the pattern:
+ * source delivers, for tests and benches too. Deterministic in scene, format, index and seed.
+ * -EINVAL: no such scene; the text lists them. */
+int pattern_draw(const char *scene, const struct fftd_format *format, uint64_t index, uint32_t seed,
+                 uint8_t *frame, struct error *why);
+
+/* One line per camera on this machine, and under it what it offers and what fftd would choose, to
+ * the given stream; with json, one array of objects. Returns the number of cameras. */
+int capture_list_devices(void *stdio_file, bool json);
+
+#endif

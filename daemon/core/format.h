@@ -1,0 +1,61 @@
+/* Pixel formats and memory layouts of frames. Pure.
+ *
+ * The layout descriptor itself is the ring's struct fftd_format: one description of a frame from
+ * the camera to the client. This module knows what each fourcc means. */
+#ifndef FFTD_CORE_FORMAT_H
+#define FFTD_CORE_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "fftd/ring.h"
+
+/* How the samples that are filtered lie in a plane. */
+enum sample_kind {
+    SAMPLE_U8,     /* one byte a sample, `step` bytes apart */
+    SAMPLE_U16,    /* little-endian, low `bits` bits used, `step` bytes apart */
+    SAMPLE_RGB8,   /* luma is computed from three bytes, `step` bytes a pixel */
+};
+
+/* One plane as memory holds it. A plane of W x H luma pixels is ceil(W / sub_x) by
+ * ceil(H / sub_y) pixels of bytes_per_pixel bytes (YUYV: 2, NV12's chroma plane: 2). */
+struct format_plane {
+    uint8_t sub_x, sub_y;
+    uint8_t bytes_per_pixel;
+};
+
+struct format_info {
+    uint32_t fourcc;      /* DRM */
+    const char *name;     /* what configuration and messages call it: "NV12", "GREY", "RGB24" */
+    uint32_t v4l2_fourcc; /* the V4L2 pixel format with the same bytes, single buffer */
+    uint32_t v4l2_multi;  /* the V4L2 format with a buffer a plane (NM12), or 0 */
+    uint8_t plane_count;
+    struct format_plane plane[FFTD_MAX_PLANES];
+    /* Where luma is: always plane 0. First sample `offset` bytes into a row, then every `step`.
+     * SAMPLE_RGB8: offsets of R, G and B within a pixel. */
+    enum sample_kind kind;
+    uint8_t bits; /* significant bits of a sample: 8, 10, 12, 16 */
+    uint8_t offset;
+    uint8_t step;
+    uint8_t rgb[3];
+    uint8_t align_x, align_y; /* width and height must be multiples of these (chroma siting) */
+};
+
+/* GREY, Y10, Y12, Y16, YUYV, UYVY, NV12, NV21, NV16, YUV420, YVU420, RGB24, BGR24, XRGB32. */
+const struct format_info *format_table(unsigned *ret_count);
+const struct format_info *format_by_fourcc(uint32_t fourcc);
+const struct format_info *format_by_name(const char *name); /* case-insensitive */
+const struct format_info *format_by_v4l2(uint32_t v4l2_fourcc); /* matches either V4L2 code */
+
+/* Writes the comma-separated names of all formats, for error messages. */
+void format_names(char *text, size_t size);
+
+/* Fills the layout of a W x H frame, planes one after another without gaps, rows padded to a
+ * multiple of `align` bytes (a power of two; 1 = packed). Colour is left unspecified (2), range
+ * limited for YUV and full for RGB and grey, rate 0/1. -EINVAL names the size or the fourcc. */
+int format_layout(struct fftd_format *ret, uint32_t fourcc, uint32_t width, uint32_t height,
+                  uint32_t align, struct error *why);
+
+#endif

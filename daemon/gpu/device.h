@@ -1,0 +1,25 @@
+/* Finding an OpenCL device. */
+#ifndef FFTD_GPU_DEVICE_H
+#define FFTD_GPU_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/error.h"
+
+struct gpu_device; /* a device, its context and what was probed of it */
+
+/* selector: "auto" (the first GPU, then anything), "gpu", "cpu", "accelerator", a number (index in
+ * gpu_list), or part of a device's or platform's name, case-insensitive. -ENODEV: none fits; the
+ * text lists what there is. The caller owns the result and must outlive every engine on it. */
+int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why);
+void gpu_device_close(struct gpu_device *device);
+
+/* "pthread-cpu (Portable Computing Language, OpenCL 2.0 pocl)", for logs and tables. */
+const char *gpu_device_name(const struct gpu_device *device);
+
+/* Prints every device, one line each, with its index, to a FILE *; json: one array of objects.
+ * Returns how many. */
+int gpu_device_list(void *stdio_file, bool json);
+
+#endif

@@ -2,7 +2,9 @@
  *
  * A chain is a list of stages; each stage is a kind (lowpass, notch, ...) and its parameters. All
  * stages are linear, so the chain is one function H(fx, fy), the product of the stages' own.
- * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5.
+ * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. H is real and even,
+ * H(-fx, -fy) = H(fx, fy), exactly, and so is what it is sampled at: on the lines f = +-0.5, which
+ * are the same frequency, it is the mean of both sides, and H(0.5, fy) = H(-0.5, fy).
  *
  * What exists is one table (filter_kinds), from which parsing, checking, printing, help and
  * documentation all follow: a new filter is a new row and a response function.
@@ -18,9 +20,10 @@
 
 #include "core/error.h"
 
-#define FILTER_MAX_STAGES 32
-#define FILTER_MAX_PARAMS 8
-#define FILTER_TEXT_BYTES 4096 /* enough for any chain's text form */
+#define FILTER_MAX_STAGES     32
+#define FILTER_MAX_PARAMS     8
+#define FILTER_MAX_SUPPORT_PX 256.0 /* what filter_chain_support is cut at */
+#define FILTER_TEXT_BYTES     4096  /* enough for any chain's text form */
 
 enum filter_type {
     FILTER_NUMBER, /* a finite double within [min, max] */
@@ -35,7 +38,7 @@ struct filter_param {
     const char *summary; /* one line of help */
     enum filter_type type;
     bool required;
-    double min, max, initial; /* initial: the default where not required */
+    double min, max, initial;   /* initial: the default where not required */
     const char *const *choices; /* NULL-terminated, FILTER_CHOICE only */
 };
 
@@ -100,7 +103,8 @@ void filter_stage_print(const struct filter_stage *stage, char *text, size_t siz
 /* H(fx, fy). */
 double filter_chain_response(const struct filter_chain *chain, double fx, double fy);
 
-/* Radius in pixels of the whole chain: the sum of its stages'. 0 for the empty chain. */
+/* Radius in pixels of the whole chain: the sum of its stages', at most FILTER_MAX_SUPPORT_PX. 0 for
+ * the empty chain. */
 double filter_chain_support(const struct filter_chain *chain);
 
 #endif

@@ -14,9 +14,9 @@
 
 /* How the samples that are filtered lie in a plane. */
 enum sample_kind {
-    SAMPLE_U8,     /* one byte a sample, `step` bytes apart */
-    SAMPLE_U16,    /* little-endian, low `bits` bits used, `step` bytes apart */
-    SAMPLE_RGB8,   /* luma is computed from three bytes, `step` bytes a pixel */
+    SAMPLE_U8,   /* one byte a sample, `step` bytes apart */
+    SAMPLE_U16,  /* little-endian, low `bits` bits used, `step` bytes apart */
+    SAMPLE_RGB8, /* luma is computed from three bytes, `step` bytes a pixel */
 };
 
 /* One plane as memory holds it. A plane of W x H luma pixels is ceil(W / sub_x) by
@@ -46,7 +46,7 @@ struct format_info {
 /* GREY, Y10, Y12, Y16, YUYV, UYVY, NV12, NV21, NV16, YUV420, YVU420, RGB24, BGR24, XRGB32. */
 const struct format_info *format_table(unsigned *ret_count);
 const struct format_info *format_by_fourcc(uint32_t fourcc);
-const struct format_info *format_by_name(const char *name); /* case-insensitive */
+const struct format_info *format_by_name(const char *name);     /* case-insensitive */
 const struct format_info *format_by_v4l2(uint32_t v4l2_fourcc); /* matches either V4L2 code */
 
 /* Writes the comma-separated names of all formats, for error messages. */

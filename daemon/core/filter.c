@@ -1,0 +1,392 @@
+/* Chains of stages: text to values and back, and the product of the stages' responses. What the
+ * stages are is in filter_kinds.c; nothing here knows any of them by name.
+ *
+ * Messages may travel over D-Bus, which wants UTF-8, and into terminals: what the user typed goes
+ * through text_quote, everything else is the table's own ASCII. */
+#include "core/filter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+
+#define EXPECTATION_BYTES 160
+#define SPACES            " \t\r\n"
+
+int filter_param_index(const struct filter_kind *kind, const char *name)
+{
+    for (unsigned i = 0; i < kind->param_count; i++)
+        if (strcmp(kind->param[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
+{
+    *ret = (struct filter_stage){.kind = kind};
+    for (unsigned i = 0; i < kind->param_count; i++) {
+        double initial = kind->param[i].required ? NAN : kind->param[i].initial;
+        ret->value[i] = (struct filter_value){.number = initial, .second = initial};
+    }
+}
+
+/* ---- what a parameter takes, in words ---- */
+
+static const char *expectation(const struct filter_param *param, char text[EXPECTATION_BYTES])
+{
+    const char *space = param->unit[0] != '\0' ? " " : "";
+    text[0] = '\0';
+    switch (param->type) {
+    case FILTER_NUMBER:
+        text_append(text, EXPECTATION_BYTES, "%g .. %g%s%s", param->min, param->max, space,
+                    param->unit);
+        break;
+    case FILTER_PAIR:
+        text_append(text, EXPECTATION_BYTES, "two numbers a/b, each %g .. %g%s%s", param->min,
+                    param->max, space, param->unit);
+        break;
+    case FILTER_CHOICE:
+        text_append(text, EXPECTATION_BYTES, "one of ");
+        for (const char *const *choice = param->choices; *choice != NULL; choice++)
+            text_append(text, EXPECTATION_BYTES, "%s%s", choice == param->choices ? "" : ", ",
+                        *choice);
+        break;
+    case FILTER_BOOL:
+        text_append(text, EXPECTATION_BYTES, "true or false");
+        break;
+    }
+    return text;
+}
+
+static int unknown_kind(const char *name, struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES], known[320] = "", hint[64] = "";
+    struct text_guess guess = TEXT_GUESS(name);
+    unsigned count;
+    const struct filter_kind *kinds = filter_kinds(&count);
+    for (unsigned i = 0; i < count; i++) {
+        text_guess_try(&guess, kinds[i].name);
+        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kinds[i].name);
+    }
+    if (guess.best != NULL)
+        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
+    return error_set(why, EINVAL, "unknown filter %s: expected one of %s%s",
+                     text_quote(quoted, name), known, hint);
+}
+
+static int unknown_param(const struct filter_kind *kind, const char *name, struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES], known[160] = "", hint[64] = "";
+    struct text_guess guess = TEXT_GUESS(name);
+    for (unsigned i = 0; i < kind->param_count; i++) {
+        text_guess_try(&guess, kind->param[i].name);
+        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kind->param[i].name);
+    }
+    if (guess.best != NULL)
+        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
+    return error_set(why, EINVAL, "%s: unknown parameter %s: expected one of %s%s", kind->name,
+                     text_quote(quoted, name), known, hint);
+}
+
+/* ---- text to values ---- */
+
+static int read_in_range(double *ret, const struct filter_param *param, const char *text)
+{
+    double number;
+    int r = text_to_number(&number, text);
+    if (r < 0)
+        return r;
+    if (number < param->min || number > param->max)
+        return -ERANGE;
+    *ret = number;
+    return 0;
+}
+
+static int read_pair(struct filter_value *ret, const struct filter_param *param, const char *text)
+{
+    char first[TEXT_NUMBER_BYTES];
+    const char *slash = strchr(text, '/');
+    if (slash == NULL || (size_t)(slash - text) >= sizeof first)
+        return -EINVAL;
+    memcpy(first, text, (size_t)(slash - text));
+    first[slash - text] = '\0';
+
+    struct filter_value value = *ret;
+    int r = read_in_range(&value.number, param, first);
+    int r_second = read_in_range(&value.second, param, slash + 1);
+    if (r == -EINVAL || r_second == -EINVAL)
+        return -EINVAL;
+    if (r < 0 || r_second < 0)
+        return -ERANGE;
+    *ret = value;
+    return 0;
+}
+
+static int read_word(double *ret, const char *const *words, const char *text)
+{
+    for (unsigned i = 0; words[i] != NULL; i++) {
+        if (strcmp(words[i], text) == 0) {
+            *ret = i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static const char *const bool_words[] = {"false", "true", NULL};
+
+static int read_value(struct filter_value *ret, const struct filter_param *param, const char *text)
+{
+    switch (param->type) {
+    case FILTER_NUMBER:
+        return read_in_range(&ret->number, param, text);
+    case FILTER_PAIR:
+        return read_pair(ret, param, text);
+    case FILTER_CHOICE:
+        return read_word(&ret->number, param->choices, text);
+    case FILTER_BOOL:
+        return read_word(&ret->number, bool_words, text);
+    }
+    return -EINVAL;
+}
+
+static const char *complaint(const struct filter_param *param, int r)
+{
+    if (r == -ERANGE)
+        return "is out of range";
+    switch (param->type) {
+    case FILTER_NUMBER:
+        return "is not a number";
+    case FILTER_PAIR:
+        return "is not a pair of numbers";
+    case FILTER_CHOICE:
+    case FILTER_BOOL:
+        return "is not known";
+    }
+    return "is not valid";
+}
+
+int filter_stage_set(struct filter_stage *stage, const char *param, const char *text,
+                     struct error *why)
+{
+    int index = filter_param_index(stage->kind, param);
+    if (index < 0)
+        return unknown_param(stage->kind, param, why);
+
+    const struct filter_param *about = &stage->kind->param[index];
+    struct filter_value value = stage->value[index];
+    int r = read_value(&value, about, text);
+    if (r < 0) {
+        char quoted[TEXT_QUOTE_BYTES], expected[EXPECTATION_BYTES];
+        return error_set(why, EINVAL, "%s: %s = %s %s: expected %s", stage->kind->name, param,
+                         text_quote(quoted, text), complaint(about, r),
+                         expectation(about, expected));
+    }
+    stage->value[index] = value;
+    return 0;
+}
+
+int filter_stage_check(const struct filter_stage *stage, struct error *why)
+{
+    for (unsigned i = 0; i < stage->kind->param_count; i++) {
+        const struct filter_param *param = &stage->kind->param[i];
+        if (isnan(stage->value[i].number)) {
+            char expected[EXPECTATION_BYTES];
+            return error_set(why, EINVAL, "%s: %s is missing: expected %s", stage->kind->name,
+                             param->name, expectation(param, expected));
+        }
+    }
+    return stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
+}
+
+static char *trim(char *text)
+{
+    text += strspn(text, SPACES);
+    char *end = text + strlen(text);
+    while (end > text && strchr(SPACES, end[-1]) != NULL)
+        end--;
+    *end = '\0';
+    return text;
+}
+
+/* Cuts the text at the first separator and returns what follows, NULL if there is none. */
+static char *cut_at(char *text, char separator)
+{
+    char *rest = strchr(text, separator);
+    if (rest != NULL)
+        *rest++ = '\0';
+    return rest;
+}
+
+static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, struct error *why)
+{
+    char *value = cut_at(text, '=');
+    char *name = trim(text);
+    char quoted[TEXT_QUOTE_BYTES];
+    if (value == NULL)
+        return error_set(why, EINVAL, "%s: %s is not a parameter: expected NAME=VALUE, ...",
+                         stage->kind->name, text_quote(quoted, name));
+    int index = filter_param_index(stage->kind, name);
+    if (index >= 0 && (*seen & 1u << index) != 0)
+        return error_set(why, EINVAL, "%s: %s is given twice", stage->kind->name, name);
+    int r = filter_stage_set(stage, name, trim(value), why);
+    if (r < 0)
+        return r;
+    *seen |= 1u << index;
+    return 0;
+}
+
+/* Writes into text as it goes. */
+static int parse_stage(struct filter_stage *ret, char *text, struct error *why)
+{
+    char *params = cut_at(text, ':');
+    char *name = trim(text);
+    if (*name == '\0')
+        return error_set(why, EINVAL, "a stage is empty: expected FILTER:NAME=VALUE,...");
+    const struct filter_kind *kind = filter_kind_by_name(name);
+    if (kind == NULL)
+        return unknown_kind(name, why);
+
+    struct filter_stage stage;
+    filter_stage_init(&stage, kind);
+    unsigned seen = 0;
+    while (params != NULL) {
+        char *param = params;
+        params = cut_at(param, ',');
+        int r = parse_param(&stage, param, &seen, why);
+        if (r < 0)
+            return r;
+    }
+    int r = filter_stage_check(&stage, why);
+    if (r < 0)
+        return r;
+    *ret = stage;
+    return 0;
+}
+
+static int copy_text(char copy[FILTER_TEXT_BYTES], const char *text, struct error *why)
+{
+    size_t length = strnlen(text, FILTER_TEXT_BYTES);
+    if (length == FILTER_TEXT_BYTES)
+        return error_set(why, EINVAL, "the filter is too long: expected at most %d characters",
+                         FILTER_TEXT_BYTES - 1);
+    memcpy(copy, text, length + 1);
+    return 0;
+}
+
+int filter_stage_parse(struct filter_stage *ret, const char *text, struct error *why)
+{
+    char copy[FILTER_TEXT_BYTES];
+    int r = copy_text(copy, text, why);
+    return r < 0 ? r : parse_stage(ret, copy, why);
+}
+
+int filter_chain_parse(struct filter_chain *ret, const char *text, struct error *why)
+{
+    char copy[FILTER_TEXT_BYTES];
+    int r = copy_text(copy, text, why);
+    if (r < 0)
+        return r;
+
+    struct filter_chain chain = {.count = 0};
+    char *rest = trim(copy);
+    bool is_single = strchr(rest, '|') == NULL;
+    if (*rest == '\0' || strcmp(rest, "none") == 0)
+        rest = NULL;
+    while (rest != NULL) {
+        char *stage = rest;
+        rest = cut_at(stage, '|');
+        if (chain.count == FILTER_MAX_STAGES)
+            return error_set(why, EINVAL, "the filter has more than %d stages", FILTER_MAX_STAGES);
+        r = parse_stage(&chain.stage[chain.count], stage, why);
+        if (r < 0)
+            return is_single ? r : error_prefix(why, -r, "stage %u", chain.count + 1);
+        chain.count++;
+    }
+    *ret = chain;
+    return 0;
+}
+
+/* ---- values to text ---- */
+
+static void append_value(char *text, size_t size, const struct filter_param *param,
+                         const struct filter_value *value)
+{
+    char first[TEXT_NUMBER_BYTES], second[TEXT_NUMBER_BYTES];
+    switch (param->type) {
+    case FILTER_NUMBER:
+        text_from_number(value->number, first, sizeof first);
+        text_append(text, size, "%s", first);
+        break;
+    case FILTER_PAIR:
+        text_from_number(value->number, first, sizeof first);
+        text_from_number(value->second, second, sizeof second);
+        text_append(text, size, "%s/%s", first, second);
+        break;
+    case FILTER_CHOICE:
+        text_append(text, size, "%s", param->choices[(unsigned)value->number]);
+        break;
+    case FILTER_BOOL:
+        text_append(text, size, "%s", bool_words[value->number != 0]);
+        break;
+    }
+}
+
+static void append_stage(char *text, size_t size, const struct filter_stage *stage)
+{
+    text_append(text, size, "%s", stage->kind->name);
+    for (unsigned i = 0; i < stage->kind->param_count; i++) {
+        const struct filter_param *param = &stage->kind->param[i];
+        text_append(text, size, "%c%s=", i == 0 ? ':' : ',', param->name);
+        append_value(text, size, param, &stage->value[i]);
+    }
+}
+
+void filter_stage_print(const struct filter_stage *stage, char *text, size_t size)
+{
+    text[0] = '\0';
+    append_stage(text, size, stage);
+}
+
+void filter_chain_print(const struct filter_chain *chain, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (chain->count == 0)
+        text_append(text, size, "none");
+    for (unsigned i = 0; i < chain->count; i++) {
+        text_append(text, size, "%s", i == 0 ? "" : " | ");
+        append_stage(text, size, &chain->stage[i]);
+    }
+}
+
+/* ---- the response ---- */
+
+/* 0.5 and -0.5 are the same frequency. The mean of both sides is the response whose output is real:
+ * the Hermitian part of H there. (Of the four corners two are the negatives of the others.) */
+static double stage_response(const struct filter_stage *stage, double fx, double fy)
+{
+    double (*response)(const struct filter_stage *, double, double) = stage->kind->response;
+    if (fabs(fx) == 0.5)
+        return (response(stage, fx, fy) + response(stage, -fx, fy)) / 2;
+    if (fabs(fy) == 0.5)
+        return (response(stage, fx, fy) + response(stage, fx, -fy)) / 2;
+    return response(stage, fx, fy);
+}
+
+double filter_chain_response(const struct filter_chain *chain, double fx, double fy)
+{
+    double product = 1;
+    for (unsigned i = 0; i < chain->count; i++)
+        product *= stage_response(&chain->stage[i], fx, fy);
+    return product;
+}
+
+double filter_chain_support(const struct filter_chain *chain)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < chain->count; i++)
+        sum += chain->stage[i].kind->support(&chain->stage[i]);
+    return fmin(sum, FILTER_MAX_SUPPORT_PX);
+}

@@ -1,0 +1,156 @@
+/* fftd itself never calls setlocale, but this code also runs inside tests and tools that may, and a
+ * decimal comma in a filter chain would be read as the next parameter. Hence the C locale, taken
+ * for the calling thread only. glibc and musl hand it out without allocating. */
+#include "core/text.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GUESS_BYTES 32 /* longer texts than this are no misspelt name */
+
+/* Sign, digits with at most one point, exponent. strtod alone would also take "nan", "inf",
+ * "0x1p3" and leading spaces. */
+static bool is_decimal(const char *text)
+{
+    static const char digits[] = "0123456789";
+    if (*text == '+' || *text == '-')
+        text++;
+    size_t whole = strspn(text, digits);
+    text += whole;
+    size_t fraction = 0;
+    if (*text == '.') {
+        fraction = strspn(text + 1, digits);
+        text += 1 + fraction;
+    }
+    if (whole + fraction == 0)
+        return false;
+    if (*text == 'e' || *text == 'E') {
+        text++;
+        if (*text == '+' || *text == '-')
+            text++;
+        size_t exponent = strspn(text, digits);
+        if (exponent == 0)
+            return false;
+        text += exponent;
+    }
+    return *text == '\0';
+}
+
+static double read_number(const char *text)
+{
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (c_locale == (locale_t)0)
+        return strtod(text, NULL);
+    double number = strtod_l(text, NULL, c_locale);
+    freelocale(c_locale);
+    return number;
+}
+
+int text_to_number(double *ret, const char *text)
+{
+    if (!is_decimal(text))
+        return -EINVAL;
+    double number = read_number(text);
+    if (!isfinite(number))
+        return -ERANGE;
+    *ret = number;
+    return 0;
+}
+
+void text_from_number(double number, char *text, size_t size)
+{
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t before = uselocale(c_locale);
+    /* 15 digits always survive decimal -> double -> decimal, 17 the other way round. */
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    uselocale(before);
+    if (c_locale != (locale_t)0)
+        freelocale(c_locale);
+}
+
+static bool is_plain(const char *text, size_t length)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                "0123456789+-./_";
+    return length > 0 && strspn(text, plain) >= length;
+}
+
+char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text)
+{
+    const size_t room = TEXT_QUOTE_BYTES - sizeof "''";
+    size_t length = strnlen(text, room + 1);
+    bool cut = length > room;
+    size_t shown = cut ? room - 3 : length;
+    const char *quote = is_plain(text, shown) && !cut ? "" : "'";
+
+    char *out = stpcpy(quoted, quote);
+    for (size_t i = 0; i < shown; i++)
+        *out++ = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    out = stpcpy(out, cut ? "..." : "");
+    strcpy(out, quote);
+    return quoted;
+}
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+    unsigned least = a < b ? a : b;
+    return least < c ? least : c;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that turn one into the other
+ * (optimal string alignment). Both are shorter than GUESS_BYTES. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+    unsigned row[3][GUESS_BYTES + 1];
+    size_t a_length = strlen(a), b_length = strlen(b);
+
+    for (unsigned j = 0; j <= b_length; j++)
+        row[0][j] = j;
+    for (unsigned i = 1; i <= a_length; i++) {
+        unsigned *now = row[i % 3];
+        const unsigned *last = row[(i + 2) % 3], *before_last = row[(i + 1) % 3];
+        now[0] = i;
+        for (unsigned j = 1; j <= b_length; j++) {
+            unsigned replaced = last[j - 1] + (a[i - 1] != b[j - 1]);
+            now[j] = min3(last[j] + 1, now[j - 1] + 1, replaced);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before_last[j - 2] + 1 < now[j])
+                now[j] = before_last[j - 2] + 1;
+        }
+    }
+    return row[a_length % 3][b_length];
+}
+
+void text_guess_try(struct text_guess *guess, const char *name)
+{
+    size_t typed_length = strlen(guess->typed), length = strlen(name);
+    if (typed_length == 0 || typed_length >= GUESS_BYTES || length >= GUESS_BYTES)
+        return;
+    unsigned distance = edit_distance(guess->typed, name);
+    bool near = distance <= 1 + typed_length / 4;
+    /* "blur" for "gaussian-blur", "fps" for "camera.fps". */
+    bool part = typed_length >= 3 && strstr(name, guess->typed) != NULL;
+    if ((near || part) && distance < guess->distance) {
+        guess->best = name;
+        guess->distance = distance;
+    }
+}
+
+void text_append(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}

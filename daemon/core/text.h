@@ -1,0 +1,44 @@
+/* Small texts: numbers in and out of them whatever the locale, what a user typed as an error
+ * message may show it, and the nearest of some names. Pure. */
+#ifndef FFTD_CORE_TEXT_H
+#define FFTD_CORE_TEXT_H
+
+#include <limits.h>
+#include <stddef.h>
+
+#define TEXT_NUMBER_BYTES 32 /* enough for any number's text */
+#define TEXT_QUOTE_BYTES  64
+
+/* Reads a decimal number ("12", "-0.5", "1e-3") that is the whole text: no spaces, no "nan" or
+ * "inf", no hexadecimal. -EINVAL: it is not one; -ERANGE: too large for a double. */
+int text_to_number(double *ret, const char *text);
+
+/* The shortest decimal form that text_to_number reads back to the same (finite) number. */
+void text_from_number(double number, char *text, size_t size);
+
+/* What a user typed, as a message may show it: in quotes unless it is a plain word or number,
+ * printable ASCII only (other bytes become '?'), cut with "..." where it is too long: safe in a
+ * terminal, in a log and over D-Bus. Returns its first argument. */
+char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text);
+
+/* Finds which of some names a misspelt one may have been meant for:
+ *     struct text_guess guess = TEXT_GUESS(typed);
+ *     for each name: text_guess_try(&guess, name);
+ *     if (guess.best != NULL) "did you mean ..." */
+struct text_guess {
+    const char *typed;
+    const char *best; /* NULL: none is near */
+    unsigned distance;
+};
+#define TEXT_GUESS(text)                                                                           \
+    {                                                                                              \
+        .typed = (text), .best = NULL, .distance = UINT_MAX                                        \
+    }
+
+void text_guess_try(struct text_guess *guess, const char *name);
+
+/* Appends to a text that ends within size bytes, cutting what does not fit. */
+void text_append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -9,8 +9,8 @@
 # tests/unit and tests/gpu is one test program: nothing is listed here by hand.
 
 SAN ?=
-BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 comma := ,
+BUILD ?= build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
 
 CC ?= cc
 VERSION := 0.1.0
@@ -60,13 +60,14 @@ $(BUILD)/%.a:
 
 OPENCL_LIBS ?= $(or $(call pkg-libs,OpenCL),-lOpenCL)
 DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2) $(OPENCL_LIBS) -lm
+CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
 PARTS = $(BUILD)/libdaemon.a $(BUILD)/libcapture.a $(BUILD)/libring.a $(BUILD)/libgpu.a $(BUILD)/libcore.a
 
 $(BUILD)/fftd: $(call objects,daemon/main.c) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
 $(BUILD)/fftd-ctl: $(call objects,$(CTL)) $(BUILD)/libfftd.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pkg-libs,libsystemd libpng) -lm
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
 $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libfftd.so.0 \

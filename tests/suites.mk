@@ -1,0 +1,70 @@
+# The test suites. Each leaves its cases in $(RESULTS)/SUITE.json; tests/run counts them.
+#
+#   make test                  what must hold before a commit lands: quick suites, a few minutes
+#   make test-unit             tests/unit: one program a .c file, no device needed
+#   make test-gpu DEVICE=...   tests/gpu on an OpenCL device, chosen as in daemon/gpu/device.h
+#   make test-rusticl          tests/gpu on Mesa's rusticl over llvmpipe, small sizes
+#   make test-oclgrind         tests/gpu under oclgrind: races and stray accesses, tiny sizes
+#   make test-integration      tests/integration: the real daemon and fftd-ctl, by pytest
+#   make test-valgrind         the unit tests and a start-run-stop of the daemon without a leak
+#   make SAN=address,undefined test-unit test-gpu test-integration     also SAN=thread
+
+export RESULTS ?= build/results
+DEVICE ?= auto
+TAG = $(if $(SAN),-$(subst $(comma),-,$(SAN)))
+
+# ---- test programs: each is linked with every part there is, and takes what it calls ----
+TEST_SUPPORT := $(wildcard tests/support/*.c)
+TEST_LIBS = -lcmocka $(call pkg-libs,fftw3) $(CTL_LIBS) $(DAEMON_LIBS)
+test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
+
+$(BUILD)/libtest.a: $(call objects,$(TEST_SUPPORT))
+$(call test-programs,unit) $(call test-programs,gpu): $(BUILD)/%: $(BUILD)/obj/%.o \
+		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(BUILD)/libfftd.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
+
+# ---- what sanitized and valgrinded programs may say, with the reasons in the files ----
+SUPPRESSIONS := $(abspath tests/suppressions)
+export ASAN_OPTIONS ?= detect_stack_use_after_return=1:detect_leaks=1
+export LSAN_OPTIONS ?= suppressions=$(SUPPRESSIONS)/lsan.supp:print_suppressions=0
+export UBSAN_OPTIONS ?= print_stacktrace=1:halt_on_error=1
+export TSAN_OPTIONS ?= suppressions=$(SUPPRESSIONS)/tsan.supp:halt_on_error=0:second_deadlock_stack=1
+
+# ---- the suites ----
+SLOWER := $(if $(SAN),5,1)
+run-suite = tests/run $(1)$(TAG) --timeout $(shell expr $(2) \* $(SLOWER))
+
+.PHONY: test-unit test-gpu test-rusticl test-oclgrind test-integration test-valgrind
+test-unit: $(call test-programs,unit)
+	@$(call run-suite,unit,60) $^
+
+test-gpu: $(call test-programs,gpu)
+	@FFTD_DEVICE=$(DEVICE) $(call run-suite,gpu,240) $^
+
+test-rusticl: $(call test-programs,gpu)
+	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small \
+	    $(call run-suite,rusticl,300) $^
+
+test-oclgrind: $(call test-programs,gpu)
+	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny \
+	    $(call run-suite,oclgrind,300) --wrap "oclgrind --data-races --stop-errors 1" $^
+
+test-integration: all
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) \
+	    $(call run-suite,integration,400) --pytest tests/integration
+
+# ---- what must hold before a commit lands ----
+QUICK_SUITES := unit gpu integration
+
+.PHONY: deps test-programs test
+deps:
+	@tests/deps build run test
+
+test-programs: all $(call test-programs,unit) $(call test-programs,gpu)
+
+test: deps
+	@rm -f $(RESULTS)/*.json
+	@$(MAKE) -j$$(nproc) test-programs
+	@for suite in $(QUICK_SUITES); do $(MAKE) -s test-$$suite || true; done
+	@tests/run --sum $(QUICK_SUITES)

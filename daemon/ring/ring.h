@@ -4,8 +4,14 @@
  * client/include/fftd/ring.h.
  *
  * Threads: ring_begin, ring_publish, ring_cancel and ring_set_state belong to the writing thread;
- * the server runs in the event loop's thread; what they share (held slots, the list of eventfds)
- * is inside and never blocks the writer. */
+ * the server runs in the event loop's thread; readers are woken by a third one that each ring
+ * brings along, so that publishing costs the same with no client and with a hundred. What the
+ * threads share is inside and never blocks the writer.
+ *
+ * Slots. Of N slots, RING_MAX_OPEN may be open for writing and one is the newest published frame,
+ * which is never rewritten before there is a newer one. The rest, N - RING_MAX_OPEN - 1, is what
+ * clients may hold, all together: however they behave, the writer finds a slot. A ring of
+ * FFTD_MIN_SLOTS works and lends none. */
 #ifndef FFTD_RING_WRITER_H
 #define FFTD_RING_WRITER_H
 
@@ -15,17 +21,22 @@
 #include "core/error.h"
 #include "fftd/ring.h"
 
+/* Frames that may be written at the same time; the engine's frames in flight. */
+#define RING_MAX_OPEN 3u
+
 struct ring;
 struct ring_server;
 struct sd_event;
 
 /* Creates a ring: memfd, preallocated, sealed against growing and shrinking, mode 0400. format is
  * copied; its plane offsets and strides are what clients will see. slots is within
- * FFTD_MIN_SLOTS .. FFTD_MAX_SLOTS. -ENOMEM / -ENOSPC: no memory for it. */
+ * FFTD_MIN_SLOTS .. FFTD_MAX_SLOTS; first_sequence is that of the first frame, at least 1.
+ * -EINVAL: not a layout; -ENOMEM / -ENOSPC: no memory for it. */
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
                 uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why);
 
-/* Flags the ring retired, wakes everybody, unmaps. Clients keep their mapping. NULL is allowed. */
+/* Flags the ring retired, wakes everybody, unmaps. Clients keep their mapping. The server must
+ * have been given another ring or NULL before. NULL is allowed. */
 void ring_destroy(struct ring *ring);
 
 const struct fftd_format *ring_format(const struct ring *ring);
@@ -38,33 +49,32 @@ struct ring_meta {
     uint32_t flags; /* FFTD_FLAG_..., CHECKSUM is added by the ring when asked for */
 };
 
-/* A slot being written. Several may be open at once (frames in flight), but are published in the
- * order they were begun. */
+/* A slot being written. Several may be open at once (frames in flight). */
 struct ring_write {
     unsigned slot;
-    uint64_t sequence;
     uint8_t *data; /* first byte of the frame, 128-byte aligned */
 };
 
-/* Takes the oldest slot that is neither held by a client nor open, marks it as being written, and
- * gives it the next sequence number. Never blocks; never fails while at most two writes are open,
- * since clients can never hold so many that fewer than 3 slots are free. */
+/* Takes the oldest slot that is neither held by a client nor open nor the newest frame, and marks
+ * it as being written. Never blocks and never fails; at most RING_MAX_OPEN writes may be open. */
 void ring_begin(struct ring *ring, struct ring_write *ret);
 
-/* Makes the frame visible, then wakes readers. Returns the publication time. */
+/* Gives the frame the next sequence number, makes it visible, then has readers woken. Returns the
+ * publication time; ring_newest is the frame's number from then on. */
 int64_t ring_publish(struct ring *ring, const struct ring_write *write,
                      const struct ring_meta *meta);
 
-/* Gives the newest begun slot up: readers never see it, its sequence number is used again. */
+/* Gives an open write up, whichever it is: readers never see it and no number is lost. */
 void ring_cancel(struct ring *ring, const struct ring_write *write);
 
-/* Changes the published state, wakes readers if it changed; `now_ns` becomes the heartbeat. */
+/* Changes the published state, wakes readers if it changed; `now_ns` becomes the heartbeat. A
+ * published frame is a heartbeat too, but leaves the state alone. */
 void ring_set_state(struct ring *ring, enum fftd_state state, int64_t now_ns);
 
 /* Whether publications carry a checksum (costs a pass over the frame). Off by default. */
 void ring_set_checksum(struct ring *ring, bool on);
 
-/* Newest published sequence. */
+/* Newest published sequence; 0 before the first. Any thread. */
 uint64_t ring_newest(const struct ring *ring);
 
 /* Serves a listening AF_UNIX SOCK_SEQPACKET socket in this event loop; takes the descriptor over.

@@ -38,19 +38,22 @@ struct fftd_frame {
     uint64_t source_sequence;
     uint64_t filter_serial;
     int64_t captured_ns, dequeued_ns, submitted_ns, finished_ns, published_ns;
-    uint64_t missed; /* frames published since the last fftd_frame and never seen here */
+    uint64_t missed;   /* frames published since the last fftd_frame and never seen here */
     uint64_t checksum; /* of FFTD_FLAG_CHECKSUM frames; see ring.h */
     uint32_t flags;
-    uint32_t lock; /* private to the library */
+    uint32_t lock; /* these three are private to the library */
+    uint32_t slot;
+    uint32_t ring;
     const struct fftd_format *format;
     const uint8_t *plane[FFTD_MAX_PLANES];
     uint32_t stride[FFTD_MAX_PLANES]; /* bytes */
 };
 
-/* Connects to a camera: a NAME looked up as the daemon does (/run/fftd/NAME, then
+/* Connects to a camera: a NAME (NULL: "default") looked up as the daemon does (/run/fftd/NAME, then
  * $XDG_RUNTIME_DIR/fftd/NAME, then the private directory under /tmp), or a runtime directory if
  * it holds a '/'. -ENOENT or -ECONNREFUSED: no such daemon; -EPROTO: it speaks another ABI;
- * -EACCES: not allowed. The caller owns the result. */
+ * -EACCES: not allowed; -EUSERS: it serves as many clients as it may; -ETIMEDOUT: it does not
+ * answer. A daemon that has no frame yet is no failure. The caller owns the result. */
 int fftd_open(struct fftd **ret, const char *name);
 
 /* Frees everything; NULL is allowed. Held frames are released. */
@@ -59,7 +62,9 @@ void fftd_close(struct fftd *camera);
 /* Waits until a frame newer than the last one returned by fftd_frame is there. timeout_ms < 0
  * waits for ever, 0 only looks. Returns 1 if there is one, 0 on timeout or interruption by a
  * signal. Attaches anew by itself when the daemon changed the format or came back after a
- * restart; -EPIPE only if the daemon has gone and did not come back within the timeout. */
+ * restart; -EPIPE only if the daemon has gone and did not come back within the timeout: waiting
+ * again goes on trying. -EPROTO: what came back speaks another ABI; -EBUSY: the format changed
+ * again and again while frames of each were held. */
 int fftd_wait(struct fftd *camera, int timeout_ms);
 
 /* The newest frame. -EAGAIN: none newer than the last one returned. */
@@ -72,21 +77,31 @@ int fftd_next(struct fftd *camera, struct fftd_frame *ret);
 /* Whether everything read from the frame so far belongs to one whole frame. */
 bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame);
 
-/* Keeps the frame from being overwritten until fftd_release or fftd_close. -ENOENT: too late;
- * -EBUSY: the daemon lends no more slots. */
+/* The FNV-1a sum of the frame's pixels as they are now, to compare with frame->checksum. */
+uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
+
+/* Keeps the frame from being overwritten until fftd_release or fftd_close, also across a change of
+ * format. Holds of one frame add up. Should the daemon die meanwhile, its successor is asked to go
+ * on holding; whether that came in time, fftd_frame_valid tells. -ENOENT: too late; -EBUSY: the
+ * daemon lends no more slots; -EPIPE: it has gone; -ETIMEDOUT: it does not answer. */
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);
+/* Ends one hold. -ENOENT: the frame is not held. */
 int fftd_release(struct fftd *camera, const struct fftd_frame *frame);
 
-/* A descriptor for poll(): readable when a frame came. It belongs to the library and may change
- * when fftd_wait attaches anew. Call fftd_wait(camera, 0) after it fired. */
+/* A descriptor for poll(): readable when a frame came or there is something else to be done. It
+ * belongs to the library and stays the same until fftd_close. Call fftd_wait(camera, 0) each time
+ * it fired. */
 int fftd_fd(const struct fftd *camera);
 
-/* Layout of the frames, or NULL before the first ring; state of the camera; the daemon's epoch. */
+/* Layout of the frames, or NULL before the first ring; state of the camera (offline while the
+ * daemon has gone); the daemon's epoch. */
 const struct fftd_format *fftd_format(const struct fftd *camera);
 enum fftd_state fftd_state(const struct fftd *camera);
 uint32_t fftd_epoch(const struct fftd *camera);
 
-/* The directory NAME's sockets lie in, as fftd_open finds it, into path[size]. -ENAMETOOLONG. */
+/* The directory NAME's sockets lie in, as fftd_open finds it (the first one of those above with a
+ * `frames` socket in it, else /run/fftd/NAME), into path[size]. -ENAMETOOLONG; -EINVAL: not a
+ * name. */
 int fftd_runtime_dir(const char *name, char *path, unsigned size);
 
 #ifdef __cplusplus

@@ -38,7 +38,7 @@
 #define FFTD_MIN_SLOTS  4u
 #define FFTD_MAX_SLOTS  64u
 /* No frame fftd publishes is larger on a side than this, in pixels. */
-#define FFTD_MAX_SIDE 8192u
+#define FFTD_MAX_SIDE   8192u
 
 /* DRM fourcc code (drm_fourcc.h): the four characters, first one lowest. */
 #define FFTD_FOURCC(a, b, c, d)                                                                    \
@@ -96,21 +96,21 @@ struct fftd_ring_header {
     /* Bytes from here on change while the ring lives; a line of their own each. */
     uint64_t newest; /* the newest published frame: FFTD_NEWEST_SEQUENCE, FFTD_NEWEST_SLOT */
     uint32_t futex;
-    uint32_t state;        /* enum fftd_state */
-    int64_t heartbeat_ns;  /* when the daemon last showed progress */
-    uint32_t epoch;        /* which daemon process writes: +1 when one takes over the ring */
+    uint32_t state;       /* enum fftd_state */
+    int64_t heartbeat_ns; /* when the daemon last showed progress */
+    uint32_t epoch;       /* which daemon process writes: +1 when one takes over the ring */
     uint32_t reserved2[9];
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is ABI");
 
 /* header.newest is a sequence number and the slot it lies in, in one word so that both are read
  * at once. */
-#define FFTD_NEWEST(sequence, slot) ((uint64_t)(sequence) << 6 | (slot))
+#define FFTD_NEWEST(sequence, slot)  ((uint64_t)(sequence) << 6 | (slot))
 #define FFTD_NEWEST_SEQUENCE(newest) ((newest) >> 6)
-#define FFTD_NEWEST_SLOT(newest)     ((unsigned)((newest) & 63u))
+#define FFTD_NEWEST_SLOT(newest)     ((unsigned)((newest)&63u))
 
-#define FFTD_FLAG_CHECKSUM      1u /* slot.checksum is valid */
-#define FFTD_FLAG_DISCONTINUITY 2u /* the source lost frames just before this one */
+#define FFTD_FLAG_CHECKSUM           1u /* slot.checksum is valid */
+#define FFTD_FLAG_DISCONTINUITY      2u /* the source lost frames just before this one */
 
 struct fftd_slot {
     uint32_t lock; /* odd while the daemon writes the slot */
@@ -134,14 +134,21 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
  * message of the wrong size, magic or kind is answered with an error and the connection is
  * closed. A reply's `result` is 0 or a negative errno, in Linux's generic numbering.
  *   ATTACH   value = the client's FFTD_RING_ABI. Reply 0: two descriptors come with it
- *            (SCM_RIGHTS): the ring, read-only, and an eventfd that becomes readable at every
- *            publication (read it to clear it). -EPROTO: another ABI, `value` says the
- *            daemon's; -EAGAIN: no ring yet; -EUSERS: too many clients.
- *            Also used on a live connection to fetch the next generation's ring.
+ *            (SCM_RIGHTS): the ring, read-only, and a wake-up pipe's reading end, into which
+ *            the daemon puts a byte after every publication and change of state (read it empty
+ *            to clear it; its end of file means that the daemon has gone). -EPROTO: another ABI,
+ *            `value` says the daemon's; -EAGAIN: no ring yet; -EUSERS: too many clients, said
+ *            as soon as one connects, without waiting for its request.
+ *            Also used on a live connection to fetch the next generation's ring; the pipe is
+ *            then a new one too.
  *   HOLD     value = a sequence; the daemon will not reuse its slot until RELEASE or
  *            disconnect. -ENOENT: that frame is gone; -EBUSY: no more slots may be held.
  *   RELEASE  value = a sequence held by this client. -ENOENT: it is not.
- * `text` is empty or says in words what `result` means. */
+ * `text` is empty or says in words what `result` means. A client that lets more than a few
+ * replies pile up unread is disconnected.
+ *
+ * The pipe is a pipe and not an eventfd, because an eventfd's two ends are one open file: a client
+ * could switch it to blocking and fill it, and so stop whoever wakes all the others. */
 #define FFTD_FRAMES_MAGIC 0x46544446u /* the bytes "FDTF" */
 
 enum fftd_request {
@@ -154,9 +161,9 @@ struct fftd_message {
     uint32_t magic;
     uint32_t kind; /* enum fftd_request; a reply repeats its request's */
     uint64_t value;
-    int32_t result; /* 0 in requests */
+    int32_t result;      /* 0 in requests */
     uint32_t generation; /* of the ring meant; 0 in ATTACH requests */
-    char text[104]; /* replies only, NUL-terminated */
+    char text[104];      /* replies only, NUL-terminated */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_message) == 128, "fftd_message is ABI");
 

@@ -25,15 +25,18 @@ enum camera_state {
     CAMERA_STALLED, /* the source is open but delivers nothing */
     CAMERA_LOST,    /* the source has gone; waiting for it to come back */
     CAMERA_REFUSED, /* it is there but does not accept what is asked of it */
+    CAMERA_FAILED,  /* the engine failed and is being rebuilt; frames are dropped */
     CAMERA_FINISHED /* the file has ended, or `frames` frames are done */
 };
 const char *camera_state_name(enum camera_state state); /* "online" */
 
 /* The stages a frame's time is split into; each has a histogram. */
 enum camera_stage {
-    STAGE_CAPTURE,  /* captured -> dequeued */
-    STAGE_WAIT,     /* dequeued -> submitted */
-    STAGE_UPLOAD, STAGE_KERNEL, STAGE_DOWNLOAD, /* the engine's own account */
+    STAGE_CAPTURE, /* captured -> dequeued */
+    STAGE_WAIT,    /* dequeued -> submitted */
+    STAGE_UPLOAD,
+    STAGE_KERNEL,
+    STAGE_DOWNLOAD, /* the engine's own account */
     STAGE_PUBLISH,  /* finished -> published */
     STAGE_TOTAL,    /* captured -> published */
     STAGE_COUNT
@@ -47,8 +50,10 @@ struct camera_status {
     char engine[256];       /* what the engine says of itself */
     char device[256];
     struct fftd_format format;
-    uint64_t filter_serial;  /* of the newest published frame */
-    uint64_t wanted_serial;  /* of the newest accepted change */
+    uint64_t filter_serial;   /* of the newest published frame */
+    uint64_t wanted_serial;   /* of the newest accepted change */
+    char filter_problem[256]; /* why that change could not be carried out; empty if it was, or is
+                                 under way */
     uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
     uint64_t stalls, reopens;
     uint64_t newest_sequence;
@@ -57,31 +62,35 @@ struct camera_status {
     struct histogram latency[STAGE_COUNT];
 };
 
-/* Opens the device and the source, builds the engine and the ring, starts the threads. A source
- * that is not there is no failure where config says so at run time (state lost), but is one at
- * start: -ENODEV. */
-int camera_start(struct camera **ret, const struct config *config, struct error *why);
+/* Opens the OpenCL device and the source and starts the threads, which build the engine; -ENODEV if
+ * either is not there. wait: a source that cannot be opened is no failure but the state LOST or
+ * REFUSED; what it delivers, and so the ring, is known only once it is there. An engine that cannot
+ * be built shows as the state FAILED. */
+int camera_start(struct camera **ret, const struct config *config, bool wait, struct error *why);
 
-/* Stops the source, finishes frames in flight, retires the ring. NULL is allowed. */
-void camera_stop(struct camera *camera);
+/* Stops the source, finishes frames in flight, retires the ring, answers snapshots that still wait
+ * with -ECANCELED; nobody may use the ring any more. -EBUSY: a thread did not come back from the
+ * OpenCL driver within most of a second (a kernel being compiled cannot be interrupted): nothing
+ * was freed, and the process should end by _exit. NULL is allowed. */
+int camera_stop(struct camera *camera);
 
 /* Readable when camera_take_events has something. */
 int camera_fd(const struct camera *camera);
 
-#define CAMERA_EVENT_STATE 1u /* the state changed */
-#define CAMERA_EVENT_RING  2u /* camera_ring returns another ring */
+#define CAMERA_EVENT_STATE  1u /* the state changed */
+#define CAMERA_EVENT_RING   2u /* camera_ring returns another ring */
 #define CAMERA_EVENT_FILTER 4u /* the first frame of the newest filter was published */
-#define CAMERA_EVENT_FRAME 8u /* the first frame was published */
+#define CAMERA_EVENT_FRAME  8u /* the first frame was published */
 unsigned camera_take_events(struct camera *camera);
 
-/* The ring frames go to. A ring is destroyed only after the main loop took CAMERA_EVENT_RING and
- * called camera_ring again. */
+/* The ring frames go to, or NULL before there is one. A ring is destroyed only after the main loop
+ * took CAMERA_EVENT_RING and called camera_ring again. */
 struct ring *camera_ring(struct camera *camera);
 
 /* Asks for another chain; frames with filter_serial >= *ret_serial obey it. The chain must be
  * checked. Never fails for a checked chain; what goes wrong later is in the status. */
-int camera_set_filter(struct camera *camera, const struct filter_chain *chain,
-                      uint64_t *ret_serial, struct error *why);
+int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
+                      struct error *why);
 void camera_get_filter(struct camera *camera, struct filter_chain *ret);
 
 /* The newest unfiltered frame with the filtered one made from it, copied for the caller (snapshot,

@@ -1,9 +1,9 @@
 /* The configuration file: one struct, fully validated.
  *
- * config/fftd.conf lists every key with its default and its unit; config.c holds the one table
+ * config/fftd.conf lists every key with its default and its unit; config_keys.c holds the one table
  * from which parsing, defaults, `--set KEY=VALUE` and error messages follow; config_file.c reads
- * libconfig files, presets included. Every error reads "FILE:LINE: key = value: what was
- * expected".
+ * libconfig files, presets included; config_paths.c knows the environment. Every error reads
+ * "FILE:LINE: key = value: what was expected".
  *
  * Threads: none of its own; a struct config belongs to whoever holds it. */
 #ifndef FFTD_CONFIG_H
@@ -31,7 +31,7 @@ struct config {
     uint32_t seed;
     double stall_timeout_s;
 
-    char device[CONFIG_TEXT]; /* OpenCL: "auto", "gpu", "cpu", an index, or part of a name */
+    char device[CONFIG_TEXT];     /* OpenCL: "auto", "gpu", "cpu", an index, or part of a name */
     struct engine_options engine; /* precision, border, margin, planes, technique, tune */
     char cache_dir[CONFIG_TEXT];  /* after config_finish a directory, or empty: none */
 
@@ -77,6 +77,11 @@ struct config_key {
 };
 
 const struct config_key *config_keys(unsigned *ret_count);
+const struct config_key *config_key_by_name(const char *name);
+
+/* What a key takes, in words: "a number 0.1 .. 1000 frames/s, or auto". */
+#define CONFIG_EXPECTS_BYTES 320
+void config_key_expects(const struct config_key *key, char *text, size_t size);
 
 /* Every key at its default. (Not config_init: libconfig has a function of that name.) */
 void config_defaults(struct config *ret);
@@ -100,6 +105,9 @@ int config_filter(struct filter_chain *ret, const char *text, struct error *why)
  * /etc/fftd/presets, then beside the program (../share/fftd/presets, and config/presets of the
  * source tree it was built in). -ENOENT: there is none; the text lists what there is. */
 int config_load_preset(struct filter_chain *ret, const char *name, struct error *why);
+
+/* The same from a file: `filter` as in a configuration, and `summary`, one line about it. */
+int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why);
 
 /* Writes the configuration as a file that config_load reads back to the same, every key with its
  * help before it. */

@@ -1,10 +1,13 @@
-/* Messages for people: to stderr, with "<N>" priorities when the journal reads it, and as
- * structured journal entries (FFTD_CAMERA=, FFTD_SEQUENCE=) when systemd runs us. Any thread. */
+/* Messages for people: structured journal entries (FFTD_CAMERA=) where the journal reads our
+ * stderr, or lines with "<N>" priorities if it does not take them; else "fftd[CAMERA]: ..." on
+ * stderr. Any thread; log_init before there are several. */
 #ifndef FFTD_LOG_H
 #define FFTD_LOG_H
 
 #include <syslog.h>
 
+/* Messages of a priority number above max_priority are not shown (LOG_INFO until this is called).
+ */
 void log_init(const char *camera_name, int max_priority);
 void log_message(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

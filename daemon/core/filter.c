@@ -13,7 +13,6 @@
 #include "core/text.h"
 
 #define EXPECTATION_BYTES 160
-#define SPACES            " \t\r\n"
 
 int filter_param_index(const struct filter_kind *kind, const char *name)
 {
@@ -60,8 +59,13 @@ static const char *expectation(const struct filter_param *param, char text[EXPEC
     return text;
 }
 
-static int unknown_kind(const char *name, struct error *why)
+int filter_kind_find(const struct filter_kind **ret, const char *name, struct error *why)
 {
+    const struct filter_kind *kind = filter_kind_by_name(name);
+    if (kind != NULL) {
+        *ret = kind;
+        return 0;
+    }
     char quoted[TEXT_QUOTE_BYTES], known[320] = "", hint[64] = "";
     struct text_guess guess = TEXT_GUESS(name);
     unsigned count;
@@ -201,29 +205,10 @@ int filter_stage_check(const struct filter_stage *stage, struct error *why)
     return stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
 }
 
-static char *trim(char *text)
-{
-    text += strspn(text, SPACES);
-    char *end = text + strlen(text);
-    while (end > text && strchr(SPACES, end[-1]) != NULL)
-        end--;
-    *end = '\0';
-    return text;
-}
-
-/* Cuts the text at the first separator and returns what follows, NULL if there is none. */
-static char *cut_at(char *text, char separator)
-{
-    char *rest = strchr(text, separator);
-    if (rest != NULL)
-        *rest++ = '\0';
-    return rest;
-}
-
 static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, struct error *why)
 {
-    char *value = cut_at(text, '=');
-    char *name = trim(text);
+    char *value = text_cut_at(text, '=');
+    char *name = text_trim(text);
     char quoted[TEXT_QUOTE_BYTES];
     if (value == NULL)
         return error_set(why, EINVAL, "%s: %s is not a parameter: expected NAME=VALUE, ...",
@@ -231,7 +216,7 @@ static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, s
     int index = filter_param_index(stage->kind, name);
     if (index >= 0 && (*seen & 1u << index) != 0)
         return error_set(why, EINVAL, "%s: %s is given twice", stage->kind->name, name);
-    int r = filter_stage_set(stage, name, trim(value), why);
+    int r = filter_stage_set(stage, name, text_trim(value), why);
     if (r < 0)
         return r;
     *seen |= 1u << index;
@@ -241,25 +226,26 @@ static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, s
 /* Writes into text as it goes. */
 static int parse_stage(struct filter_stage *ret, char *text, struct error *why)
 {
-    char *params = cut_at(text, ':');
-    char *name = trim(text);
+    char *params = text_cut_at(text, ':');
+    char *name = text_trim(text);
     if (*name == '\0')
         return error_set(why, EINVAL, "a stage is empty: expected FILTER:NAME=VALUE,...");
-    const struct filter_kind *kind = filter_kind_by_name(name);
-    if (kind == NULL)
-        return unknown_kind(name, why);
+    const struct filter_kind *kind = NULL;
+    int r = filter_kind_find(&kind, name, why);
+    if (r < 0)
+        return r;
 
     struct filter_stage stage;
     filter_stage_init(&stage, kind);
     unsigned seen = 0;
     while (params != NULL) {
         char *param = params;
-        params = cut_at(param, ',');
-        int r = parse_param(&stage, param, &seen, why);
+        params = text_cut_at(param, ',');
+        r = parse_param(&stage, param, &seen, why);
         if (r < 0)
             return r;
     }
-    int r = filter_stage_check(&stage, why);
+    r = filter_stage_check(&stage, why);
     if (r < 0)
         return r;
     *ret = stage;
@@ -291,13 +277,13 @@ int filter_chain_parse(struct filter_chain *ret, const char *text, struct error 
         return r;
 
     struct filter_chain chain = {.count = 0};
-    char *rest = trim(copy);
+    char *rest = text_trim(copy);
     bool is_single = strchr(rest, '|') == NULL;
     if (*rest == '\0' || strcmp(rest, "none") == 0)
         rest = NULL;
     while (rest != NULL) {
         char *stage = rest;
-        rest = cut_at(stage, '|');
+        rest = text_cut_at(stage, '|');
         if (chain.count == FILTER_MAX_STAGES)
             return error_set(why, EINVAL, "the filter has more than %d stages", FILTER_MAX_STAGES);
         r = parse_stage(&chain.stage[chain.count], stage, why);

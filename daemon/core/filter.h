@@ -75,6 +75,9 @@ struct filter_chain {
 const struct filter_kind *filter_kinds(unsigned *ret_count);
 const struct filter_kind *filter_kind_by_name(const char *name);
 
+/* The same; -EINVAL with a text that lists what there is. */
+int filter_kind_find(const struct filter_kind **ret, const char *name, struct error *why);
+
 /* Index of a parameter in kind->param, or -1. */
 int filter_param_index(const struct filter_kind *kind, const char *name);
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SPACES      " \t\r\n"
 #define GUESS_BYTES 32 /* longer texts than this are no misspelt name */
 
 /* Sign, digits with at most one point, exponent. strtod alone would also take "nan", "inf",
@@ -153,4 +154,22 @@ void text_append(char *text, size_t size, const char *format, ...)
     va_start(args, format);
     vsnprintf(text + used, size - used, format, args);
     va_end(args);
+}
+
+char *text_trim(char *text)
+{
+    text += strspn(text, SPACES);
+    char *end = text + strlen(text);
+    while (end > text && strchr(SPACES, end[-1]) != NULL)
+        end--;
+    *end = '\0';
+    return text;
+}
+
+char *text_cut_at(char *text, char separator)
+{
+    char *rest = strchr(text, separator);
+    if (rest != NULL)
+        *rest++ = '\0';
+    return rest;
 }

@@ -41,4 +41,10 @@ void text_guess_try(struct text_guess *guess, const char *name);
 void text_append(char *text, size_t size, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Ends the text before its trailing white space, returns it from after its leading. */
+char *text_trim(char *text);
+
+/* Ends the text at the first separator and returns what follows it, NULL if there is none. */
+char *text_cut_at(char *text, char separator);
+
 #endif

@@ -1,0 +1,81 @@
+/* One message, one write: lines of several threads never mix. systemd says in JOURNAL_STREAM which
+ * device and inode its stream to the journal is; only if that is what stderr is does anybody read
+ * it through the journal, whatever else the variable was inherited by. */
+#include "log.h"
+
+#define SD_JOURNAL_SUPPRESS_LOCATION /* it would always be this file */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <systemd/sd-journal.h>
+#include <unistd.h>
+
+#define MESSAGE_BYTES 4096
+
+/* Set once by log_init, before there are threads. */
+static char camera[64];
+static int threshold = LOG_INFO;
+static bool to_journal;
+
+static bool stderr_is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    uintmax_t device, inode;
+    struct stat about;
+    return stream != NULL && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
+           fstat(STDERR_FILENO, &about) == 0 && about.st_dev == device && about.st_ino == inode;
+}
+
+void log_init(const char *camera_name, int max_priority)
+{
+    snprintf(camera, sizeof camera, "%s", camera_name);
+    threshold = max_priority;
+    to_journal = stderr_is_journal();
+}
+
+static const char *word_for(int priority)
+{
+    if (priority <= LOG_ERR)
+        return "error: ";
+    if (priority == LOG_WARNING)
+        return "warning: ";
+    return "";
+}
+
+static void write_line(int priority, const char *message)
+{
+    char line[MESSAGE_BYTES + 128];
+    int length;
+    if (to_journal)
+        length = snprintf(line, sizeof line, "<%d>%s\n", priority, message);
+    else if (camera[0] == '\0') /* before log_init */
+        length = snprintf(line, sizeof line, "fftd: %s%s\n", word_for(priority), message);
+    else
+        length =
+            snprintf(line, sizeof line, "fftd[%s]: %s%s\n", camera, word_for(priority), message);
+    /* Where stderr is gone there is nobody left to tell. */
+    ssize_t unused = write(STDERR_FILENO, line, (size_t)length);
+    (void)unused;
+}
+
+void log_message(int priority, const char *format, ...)
+{
+    if (priority > threshold)
+        return;
+    char message[MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+
+    if (to_journal &&
+        sd_journal_send("MESSAGE=%s", message, "PRIORITY=%d", priority, "FFTD_CAMERA=%s", camera,
+                        "SYSLOG_IDENTIFIER=fftd", NULL) >= 0)
+        return;
+    write_line(priority, message);
+}

@@ -1,5 +1,5 @@
-/* systemd: readiness, watchdog, reload, handed-over sockets. Does nothing where systemd is not
- * there. Main thread only. */
+/* systemd: readiness, status, watchdog. Does nothing where systemd is not there. Main thread
+ * only. Handed-over sockets are runtime.h's. */
 #ifndef FFTD_SERVICE_H
 #define FFTD_SERVICE_H
 
@@ -16,15 +16,11 @@ int service_create(struct service **ret, struct sd_event *event,
                    int64_t (*progress)(void *context), void *context, struct error *why);
 void service_destroy(struct service *service);
 
-/* One line for `systemctl status`; ready: also READY=1. */
+/* One line for `systemctl status`; ready: also READY=1. After service_reloading, service_ready
+ * says that the reload is over, whatever came of it. */
 void service_ready(const char *status);
 void service_status(const char *status);
 void service_reloading(void);
 void service_stopping(void);
-
-/* A listening socket: the one systemd handed over under this FileDescriptorName, or a new one
- * bound in runtime_dir. type is SOCK_SEQPACKET or SOCK_STREAM. -EADDRINUSE: a live daemon owns it;
- * the stale socket of a dead one is replaced. */
-int service_listen(const char *runtime_dir, const char *name, int type, struct error *why);
 
 #endif

@@ -18,6 +18,7 @@ TEST_SUPPORT := $(wildcard tests/support/*.c)
 TEST_LIBS = -lcmocka $(call pkg-libs,fftw3) $(CTL_LIBS) $(DAEMON_LIBS)
 test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
 
+$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(BUILD)/libtest.a: $(call objects,$(TEST_SUPPORT))
 $(call test-programs,unit) $(call test-programs,gpu): $(BUILD)/%: $(BUILD)/obj/%.o \
 		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(BUILD)/libfftd.a

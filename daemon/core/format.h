@@ -17,6 +17,7 @@ enum sample_kind {
     SAMPLE_U8,   /* one byte a sample, `step` bytes apart */
     SAMPLE_U16,  /* little-endian, low `bits` bits used, `step` bytes apart */
     SAMPLE_RGB8, /* luma is computed from three bytes, `step` bytes a pixel */
+    SAMPLE_F32,  /* floats, neither rounded nor clamped: no camera's, for tests and benches */
 };
 
 /* One plane as memory holds it. A plane of W x H luma pixels is ceil(W / sub_x) by

@@ -58,6 +58,12 @@ void engine_destroy(struct engine *engine);
 /* "fused float, 640x480 in 672x512, 3 dispatches, PoCL ..." */
 const char *engine_description(const struct engine *engine);
 
+/* The plan of filtered component `index` (0: luma, or the first colour), NULL past the last. */
+const struct plan *engine_plan(const struct engine *engine, unsigned index);
+
+/* What the user should know but need not act on (a damaged cache file was ignored), or NULL. */
+const char *engine_warning(const struct engine *engine);
+
 /* Support in pixels this engine's padding allows for without wrap-around. */
 double engine_support(const struct engine *engine);
 

@@ -1,0 +1,241 @@
+#include "gpu/device.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "gpu/opencl.h"
+
+#define MAX_DEVICES 32
+
+struct candidate {
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_device_type type;
+    char name[128];
+    char platform_name[128];
+    char version[128];
+};
+
+const char *opencl_error_name(cl_int code)
+{
+    static _Thread_local char number[32];
+    static const struct {
+        cl_int code;
+        const char *name;
+    } names[] = {
+#define NAME(code) {code, #code}
+        NAME(CL_DEVICE_NOT_FOUND),
+        NAME(CL_DEVICE_NOT_AVAILABLE),
+        NAME(CL_COMPILER_NOT_AVAILABLE),
+        NAME(CL_MEM_OBJECT_ALLOCATION_FAILURE),
+        NAME(CL_OUT_OF_RESOURCES),
+        NAME(CL_OUT_OF_HOST_MEMORY),
+        NAME(CL_MAP_FAILURE),
+        NAME(CL_BUILD_PROGRAM_FAILURE),
+        NAME(CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST),
+        NAME(CL_INVALID_VALUE),
+        NAME(CL_INVALID_DEVICE),
+        NAME(CL_INVALID_CONTEXT),
+        NAME(CL_INVALID_BINARY),
+        NAME(CL_INVALID_KERNEL_NAME),
+        NAME(CL_INVALID_KERNEL_ARGS),
+        NAME(CL_INVALID_WORK_GROUP_SIZE),
+        NAME(CL_INVALID_WORK_ITEM_SIZE),
+        NAME(CL_INVALID_BUFFER_SIZE),
+        {-1001, "CL_PLATFORM_NOT_FOUND_KHR"},
+#undef NAME
+    };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].code == code)
+            return names[i].name;
+    snprintf(number, sizeof number, "OpenCL error %d", (int)code);
+    return number;
+}
+
+int opencl_fail(struct error *why, cl_int code, const char *what)
+{
+    const bool memory = code == CL_OUT_OF_HOST_MEMORY || code == CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    return error_set(why, memory ? ENOMEM : EIO, "%s: %s", what, opencl_error_name(code));
+}
+
+/* All devices of all platforms in the loader's order; platforms without devices (Mesa's Clover
+ * often is one) are passed over. */
+static unsigned find_devices(struct candidate *found, unsigned capacity)
+{
+    cl_platform_id platforms[16];
+    cl_uint platform_count = 0;
+    unsigned count = 0;
+    if (clGetPlatformIDs(16, platforms, &platform_count) != CL_SUCCESS)
+        return 0;
+    if (platform_count > 16)
+        platform_count = 16;
+    for (cl_uint p = 0; p < platform_count; p++) {
+        cl_device_id ids[MAX_DEVICES];
+        cl_uint id_count = 0;
+        if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, MAX_DEVICES, ids, &id_count) !=
+            CL_SUCCESS)
+            continue;
+        for (cl_uint i = 0; i < id_count && i < MAX_DEVICES && count < capacity; i++) {
+            struct candidate *c = &found[count++];
+            *c = (struct candidate){.platform = platforms[p], .id = ids[i]};
+            clGetDeviceInfo(ids[i], CL_DEVICE_TYPE, sizeof c->type, &c->type, NULL);
+            clGetDeviceInfo(ids[i], CL_DEVICE_NAME, sizeof c->name - 1, c->name, NULL);
+            clGetDeviceInfo(ids[i], CL_DEVICE_VERSION, sizeof c->version - 1, c->version, NULL);
+            clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof c->platform_name - 1,
+                              c->platform_name, NULL);
+        }
+    }
+    return count;
+}
+
+static int pick_type(const struct candidate *found, unsigned count, cl_device_type type)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (found[i].type & type)
+            return (int)i;
+    return -1;
+}
+
+static int pick(const struct candidate *found, unsigned count, const char *selector)
+{
+    if (strcmp(selector, "auto") == 0) {
+        const int gpu = pick_type(found, count, CL_DEVICE_TYPE_GPU);
+        return gpu >= 0 ? gpu : (count > 0 ? 0 : -1);
+    }
+    if (strcmp(selector, "gpu") == 0)
+        return pick_type(found, count, CL_DEVICE_TYPE_GPU);
+    if (strcmp(selector, "cpu") == 0)
+        return pick_type(found, count, CL_DEVICE_TYPE_CPU);
+    if (strcmp(selector, "accelerator") == 0)
+        return pick_type(found, count, CL_DEVICE_TYPE_ACCELERATOR);
+
+    char *end;
+    const unsigned long index = strtoul(selector, &end, 10);
+    if (isdigit((unsigned char)selector[0]) && *end == '\0')
+        return index < count ? (int)index : -1;
+
+    for (unsigned i = 0; i < count; i++)
+        if (strcasestr(found[i].name, selector) != NULL ||
+            strcasestr(found[i].platform_name, selector) != NULL)
+            return (int)i;
+    return -1;
+}
+
+static int refuse(const struct candidate *found, unsigned count, const char *selector,
+                  struct error *why)
+{
+    char list[400] = "";
+    if (count == 0)
+        return error_set(why, ENODEV,
+                         "no OpenCL device on this machine: install the GPU's OpenCL driver, or "
+                         "pocl-opencl-icd to run on the CPU");
+    for (unsigned i = 0; i < count; i++)
+        text_append(list, sizeof list, "%s%u = %s (%s)", i > 0 ? ", " : "", i, found[i].name,
+                    found[i].platform_name);
+    char quoted[TEXT_QUOTE_BYTES];
+    return error_set(why, ENODEV, "no OpenCL device fits %s; there is %s",
+                     text_quote(quoted, selector), list);
+}
+
+static void probe(struct gpu_device *device, const struct candidate *chosen)
+{
+    char driver[128] = "";
+    char platform_version[128] = "";
+    cl_bool unified = CL_FALSE;
+    device->platform = chosen->platform;
+    device->id = chosen->id;
+    device->type = chosen->type;
+    clGetDeviceInfo(device->id, CL_DRIVER_VERSION, sizeof driver - 1, driver, NULL);
+    clGetPlatformInfo(device->platform, CL_PLATFORM_VERSION, sizeof platform_version - 1,
+                      platform_version, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof device->local_bytes,
+                    &device->local_bytes, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->max_group,
+                    &device->max_group, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof device->vector_width,
+                    &device->vector_width, NULL);
+    /* A CPU shares its memory whatever the driver says. */
+    device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;
+    snprintf(device->name, sizeof device->name, "%s (%s, %s)", chosen->name, chosen->platform_name,
+             chosen->version);
+    snprintf(device->identity, sizeof device->identity, "%s|%s|%s|%s", chosen->name,
+             chosen->version, driver, platform_version);
+}
+
+int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
+{
+    struct candidate found[MAX_DEVICES];
+    const unsigned count = find_devices(found, MAX_DEVICES);
+    const int chosen = pick(found, count, selector);
+    if (chosen < 0)
+        return refuse(found, count, selector, why);
+
+    struct gpu_device *device = calloc(1, sizeof *device);
+    if (device == NULL)
+        return error_set(why, ENOMEM, "no memory for an OpenCL device");
+    probe(device, &found[chosen]);
+
+    cl_int code;
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                                (cl_context_properties)device->platform, 0};
+    device->context = clCreateContext(properties, 1, &device->id, NULL, NULL, &code);
+    if (code != CL_SUCCESS) {
+        opencl_fail(why, code, "clCreateContext");
+        error_prefix(why, EIO, "%s", device->name);
+        free(device);
+        return -EIO;
+    }
+    *ret = device;
+    return 0;
+}
+
+void gpu_device_close(struct gpu_device *device)
+{
+    if (device == NULL)
+        return;
+    clReleaseContext(device->context);
+    free(device);
+}
+
+const char *gpu_device_name(const struct gpu_device *device)
+{
+    return device->name;
+}
+
+static const char *type_name(cl_device_type type)
+{
+    if (type & CL_DEVICE_TYPE_GPU)
+        return "gpu";
+    if (type & CL_DEVICE_TYPE_CPU)
+        return "cpu";
+    return "accelerator";
+}
+
+int gpu_device_list(void *stdio_file, bool json)
+{
+    FILE *out = stdio_file;
+    struct candidate found[MAX_DEVICES];
+    const unsigned count = find_devices(found, MAX_DEVICES);
+    if (json)
+        fputs("[", out);
+    for (unsigned i = 0; i < count; i++) {
+        const struct candidate *c = &found[i];
+        if (json)
+            fprintf(out,
+                    "%s{\"index\": %u, \"type\": \"%s\", \"name\": \"%s\", "
+                    "\"platform\": \"%s\", \"version\": \"%s\"}",
+                    i > 0 ? ", " : "", i, type_name(c->type), c->name, c->platform_name,
+                    c->version);
+        else
+            fprintf(out, "%u  %-11s  %s (%s, %s)\n", i, type_name(c->type), c->name,
+                    c->platform_name, c->version);
+    }
+    if (json)
+        fputs("]\n", out);
+    return (int)count;
+}

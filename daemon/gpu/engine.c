@@ -1,0 +1,718 @@
+/* Frames in flight. Three things happen to a frame: its bytes go up, kernels run, bytes come
+ * down. They overlap with those of its neighbours: kernels run in one in-order queue, so that
+ * responses change between two frames and the spectrum is never shared; host and device memory
+ * are joined either by mapping (unified memory) or by copies from and to pinned memory in queues
+ * of their own. */
+#include "gpu/engine.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/response.h"
+#include "core/text.h"
+#include "gpu/opencl.h"
+#include "gpu/transform.h"
+
+#define MAX_COMPONENTS 3
+
+struct component {
+    struct transform *transform;
+    double sub_x, sub_y; /* luma pixels a sample */
+    cl_mem response;
+};
+
+struct slot {
+    struct engine *engine;
+    cl_mem in, out;           /* what kernels read and write */
+    cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
+    void *host_in_at, *host_out_at;
+    void *mapped_out; /* unified: while the result is there to be read */
+    cl_event first, last, done;
+    struct engine_job job;
+    struct engine_done result;
+    bool complete; /* under the engine's mutex, as the next two */
+    cl_int status;
+    int64_t finished_ns;
+};
+
+struct engine {
+    struct gpu_device *device;
+    struct engine_options options;
+    struct fftd_format format;
+    const struct format_info *info;
+    size_t frame_bytes;       /* of the leading part of a frame that is filtered */
+    unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
+    cl_command_queue upload, compute, download;
+    struct component component[MAX_COMPONENTS];
+    unsigned component_count;
+    struct slot slot[ENGINE_MAX_IN_FLIGHT];
+    unsigned oldest, in_flight;
+    uint64_t serial;
+    struct engine_response *uploading; /* lent to the driver until `uploaded` */
+    cl_event uploaded[MAX_COMPONENTS];
+    int event_fd;
+    pthread_mutex_t mutex;
+    pthread_cond_t finished;
+    double support_px;
+    char description[256];
+    struct error warning;
+};
+
+struct engine_response {
+    unsigned count;
+    void *data[MAX_COMPONENTS];
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- components ---------------------------------------------------------------------------- */
+
+/* Samples of one component: `sub_x`, `sub_y` luma pixels apart. */
+static struct transform_image component_image(const struct engine *engine, unsigned plane,
+                                              unsigned offset, unsigned step, unsigned sub_x,
+                                              unsigned sub_y)
+{
+    const struct fftd_format *format = &engine->format;
+    return (struct transform_image){
+        .width = (format->width + sub_x - 1) / sub_x,
+        .height = (format->height + sub_y - 1) / sub_y,
+        .stride = format->plane[plane].stride,
+        .offset = format->plane[plane].offset + offset,
+        .step = step,
+        .kind = SAMPLE_U8,
+        .bits = 8,
+    };
+}
+
+static struct transform_image luma_image(const struct engine *engine)
+{
+    const struct format_info *info = engine->info;
+    struct transform_image image = component_image(engine, 0, info->offset, info->step, 1, 1);
+    image.kind = info->kind;
+    image.bits = info->bits;
+    memcpy(image.rgb, info->rgb, sizeof image.rgb);
+    image.keep_others = info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1);
+    return image;
+}
+
+/* The images to filter, with the luma pixels a sample of each stands for; returns how many. */
+static unsigned list_components(const struct engine *engine,
+                                struct transform_image image[MAX_COMPONENTS],
+                                unsigned sub[MAX_COMPONENTS][2])
+{
+    const struct format_info *info = engine->info;
+    unsigned count = 0;
+    if (engine->options.planes == ENGINE_ALL && info->kind == SAMPLE_RGB8) {
+        for (; count < 3; count++) {
+            image[count] = component_image(engine, 0, info->rgb[count], info->step, 1, 1);
+            sub[count][0] = sub[count][1] = 1;
+        }
+        return count;
+    }
+    image[count] = luma_image(engine);
+    sub[count][0] = sub[count][1] = 1;
+    count++;
+    if (engine->options.planes == ENGINE_LUMA)
+        return count;
+
+    if (info->plane_count == 1 && info->kind == SAMPLE_U8 && info->step == 2) {
+        /* YUYV and UYVY: two luma samples share one of each chroma. */
+        image[0].keep_others = false;
+        for (; count < 3; count++) {
+            const unsigned offset = (info->offset ^ 1u) + 2 * (count - 1);
+            image[count] = component_image(engine, 0, offset, 4, 2, 1);
+            sub[count][0] = 2;
+            sub[count][1] = 1;
+        }
+        return count;
+    }
+    for (unsigned plane = 1; plane < info->plane_count; plane++) {
+        const struct format_plane *p = &info->plane[plane];
+        for (unsigned i = 0; i < p->bytes_per_pixel && count < MAX_COMPONENTS; i++, count++) {
+            image[count] =
+                component_image(engine, plane, i, p->bytes_per_pixel, p->sub_x, p->sub_y);
+            sub[count][0] = p->sub_x;
+            sub[count][1] = p->sub_y;
+        }
+    }
+    return count;
+}
+
+/* Samples to add to an axis: twice the support, since each half of the pad serves one edge; but
+ * a filter wider than the image never doubles the work. */
+static uint32_t margin(const struct engine *engine, double support_px, uint32_t length,
+                       unsigned sub)
+{
+    if (engine->options.margin >= 0)
+        return ((uint32_t)engine->options.margin + sub - 1) / sub;
+    const double wanted = ceil(2 * support_px / sub);
+    return wanted < length / 2. ? (uint32_t)wanted : length / 2;
+}
+
+static int make_component(struct engine *engine, const struct transform_image *image,
+                          const unsigned sub[2], double support_px, const char *cache_dir,
+                          struct error *why)
+{
+    struct component *c = &engine->component[engine->component_count];
+    struct transform_tuning tuning;
+    struct transform_border border = {
+        .mode = engine->options.border,
+        .value = engine->options.border_value * ((1u << image->bits) - 1),
+        .margin_x = margin(engine, support_px, image->width, sub[0]),
+        .margin_y = margin(engine, support_px, image->height, sub[1]),
+    };
+    cl_int code;
+    c->sub_x = sub[0];
+    c->sub_y = sub[1];
+    transform_default_tuning(&tuning, engine->device);
+    tuning.half = engine->options.precision == ENGINE_HALF;
+    if (engine->options.technique == ENGINE_STAGED)
+        tuning.technique = TRANSFORM_STAGED;
+    int r = transform_create(&c->transform, engine->device, image, &border, &tuning, cache_dir,
+                             &engine->warning, why);
+    if (r == -ERANGE && engine->options.technique == ENGINE_AUTO) {
+        tuning.technique = TRANSFORM_STAGED;
+        r = transform_create(&c->transform, engine->device, image, &border, &tuning, cache_dir,
+                             &engine->warning, why);
+    }
+    if (r < 0)
+        return r;
+    engine->component_count++;
+    c->response = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY,
+                                 transform_response_bytes(c->transform), NULL, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+static int make_components(struct engine *engine, double support_px, const char *cache_dir,
+                           struct error *why)
+{
+    struct transform_image image[MAX_COMPONENTS];
+    unsigned sub[MAX_COMPONENTS][2];
+    const unsigned count = list_components(engine, image, sub);
+    double pad_px = HUGE_VAL;
+    for (unsigned i = 0; i < count; i++) {
+        const int r = make_component(engine, &image[i], sub[i], support_px, cache_dir, why);
+        if (r < 0)
+            return r;
+        const struct plan *plan = transform_plan(engine->component[i].transform);
+        pad_px = fmin(pad_px, (double)(plan->x.length - plan->width) * sub[i][0]);
+        pad_px = fmin(pad_px, (double)(plan->y.length - plan->height) * sub[i][1]);
+    }
+    /* Where the cap on the margin bit, more support would not give more padding. */
+    engine->support_px = fmax(pad_px / 2, support_px);
+    return 0;
+}
+
+static void describe(struct engine *engine)
+{
+    const struct component *c = &engine->component[0];
+    const struct plan *plan = transform_plan(c->transform);
+    const struct transform_tuning *tuning = transform_tuning(c->transform);
+    unsigned dispatches = 0;
+    double traffic = 0;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        dispatches += transform_dispatches(engine->component[i].transform);
+        traffic += transform_traffic(engine->component[i].transform);
+    }
+    snprintf(engine->description, sizeof engine->description,
+             "%s %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, groups %u and %u",
+             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
+             tuning->half ? "half" : "float", plan->width, plan->height, plan->x.length,
+             plan->y.length, dispatches, traffic / plan->width / plan->height, tuning->lanes,
+             tuning->column_group, tuning->row_group);
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static int make_buffer(cl_mem *ret, struct engine *engine, cl_mem_flags flags, struct error *why)
+{
+    cl_int code;
+    *ret = clCreateBuffer(engine->device->context, flags, engine->frame_bytes, NULL, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+/* Maps pinned memory for good. */
+static int pin(cl_mem *ret, void **ret_at, struct engine *engine, cl_map_flags flags,
+               struct error *why)
+{
+    cl_int code;
+    int r = make_buffer(ret, engine, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, why);
+    if (r < 0)
+        return r;
+    *ret_at = clEnqueueMapBuffer(engine->upload, *ret, CL_TRUE, flags, 0, engine->frame_bytes, 0,
+                                 NULL, NULL, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+}
+
+/* Rows may be padded; what no kernel writes shall not show other memory to clients. */
+static int clear(struct engine *engine, cl_mem buffer, struct error *why)
+{
+    const cl_uchar zero = 0;
+    const cl_int code = clEnqueueFillBuffer(engine->compute, buffer, &zero, sizeof zero, 0,
+                                            engine->frame_bytes, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueFillBuffer");
+}
+
+static int make_slot(struct slot *slot, struct engine *engine, struct error *why)
+{
+    const bool unified = engine->device->unified_memory;
+    const cl_mem_flags host = unified ? CL_MEM_ALLOC_HOST_PTR : 0;
+    slot->engine = engine;
+    int r = make_buffer(&slot->in, engine, CL_MEM_READ_ONLY | host, why);
+    if (r == 0)
+        r = make_buffer(&slot->out, engine, CL_MEM_READ_WRITE | host, why);
+    if (r == 0)
+        r = clear(engine, slot->out, why);
+    if (r == 0 && !unified)
+        r = pin(&slot->host_in, &slot->host_in_at, engine, CL_MAP_WRITE, why);
+    if (r == 0 && !unified)
+        r = pin(&slot->host_out, &slot->host_out_at, engine, CL_MAP_READ, why);
+    return r;
+}
+
+static void release_slot(struct slot *slot)
+{
+    struct engine *engine = slot->engine;
+    if (engine == NULL)
+        return;
+    if (slot->host_in_at != NULL)
+        clEnqueueUnmapMemObject(engine->upload, slot->host_in, slot->host_in_at, 0, NULL, NULL);
+    if (slot->host_out_at != NULL)
+        clEnqueueUnmapMemObject(engine->upload, slot->host_out, slot->host_out_at, 0, NULL, NULL);
+    clFinish(engine->upload);
+    const cl_mem buffers[] = {slot->in, slot->out, slot->host_in, slot->host_out};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        if (buffers[i] != NULL)
+            clReleaseMemObject(buffers[i]);
+}
+
+static int make_queue(cl_command_queue *ret, struct engine *engine, struct error *why)
+{
+    cl_int code;
+    *ret = clCreateCommandQueue(engine->device->context, engine->device->id,
+                                CL_QUEUE_PROFILING_ENABLE, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
+}
+
+static size_t plane_end(const struct fftd_plane *plane)
+{
+    return plane->offset + (size_t)plane->stride * plane->rows;
+}
+
+static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
+                      size_t row_bytes, unsigned rows)
+{
+    if (to_stride == from_stride && to_stride == row_bytes) {
+        memcpy(to, from, row_bytes * rows);
+        return;
+    }
+    for (unsigned i = 0; i < rows; i++)
+        memcpy(to + i * to_stride, from + i * from_stride, row_bytes);
+}
+
+/* Takes planes first .. end - 1 of the input into a frame laid out as the format says. */
+static void take_planes(const struct engine *engine, const struct engine_job *job, uint8_t *frame,
+                        unsigned first, unsigned end)
+{
+    for (unsigned i = first; i < end; i++) {
+        const struct fftd_plane *plane = &engine->format.plane[i];
+        copy_rows(frame + plane->offset, plane->stride, job->in[i], job->in_stride[i],
+                  plane->row_bytes, plane->rows);
+    }
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static int set_identity(struct engine *engine, struct error *why)
+{
+    const struct filter_chain none = {.count = 0};
+    struct engine_response *response;
+    const int r = engine_design(engine, &none, &response, why);
+    return r < 0 ? r : engine_apply(engine, response, 0, why);
+}
+
+static int build(struct engine *engine, double support_px, const char *cache_dir, struct error *why)
+{
+    int r = 0;
+    engine->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
+    if (engine->event_fd < 0)
+        return error_set(why, errno, "eventfd: %s", strerror(errno));
+    if ((r = make_queue(&engine->upload, engine, why)) < 0 ||
+        (r = make_queue(&engine->compute, engine, why)) < 0 ||
+        (r = make_queue(&engine->download, engine, why)) < 0 ||
+        (r = make_components(engine, support_px, cache_dir, why)) < 0)
+        return r;
+    for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
+        r = make_slot(&engine->slot[i], engine, why);
+    return r < 0 ? r : set_identity(engine, why);
+}
+
+int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
+                  const struct engine_options *options, double support_px, const char *cache_dir,
+                  struct error *why)
+{
+    const struct format_info *info = format_by_fourcc(format->fourcc);
+    if (info == NULL)
+        return error_set(why, EINVAL, "the engine does not know the pixel format 0x%08x",
+                         format->fourcc);
+    if (format->width < 16 || format->height < 16 || format->width > FFTD_MAX_SIDE ||
+        format->height > FFTD_MAX_SIDE)
+        return error_set(why, EINVAL, "a frame of %ux%u is out of range: expected 16x16 .. %ux%u",
+                         format->width, format->height, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
+    if (options->in_flight < 1 || options->in_flight > ENGINE_MAX_IN_FLIGHT)
+        return error_set(why, EINVAL, "%u frames in flight is out of range: expected 1 .. %d",
+                         options->in_flight, ENGINE_MAX_IN_FLIGHT);
+
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (engine == NULL)
+        return error_set(why, ENOMEM, "no memory for an engine");
+    engine->device = device;
+    engine->options = *options;
+    engine->format = *format;
+    engine->info = info;
+    engine->event_fd = -1;
+    engine->filtered_planes = options->planes == ENGINE_ALL ? info->plane_count : 1;
+    engine->frame_bytes = plane_end(&format->plane[engine->filtered_planes - 1]);
+    pthread_mutex_init(&engine->mutex, NULL);
+    pthread_cond_init(&engine->finished, NULL);
+
+    const int r = build(engine, support_px, cache_dir, why);
+    if (r < 0) {
+        engine_destroy(engine);
+        return r;
+    }
+    describe(engine);
+    *ret = engine;
+    return 0;
+}
+
+static void finish_upload(struct engine *engine)
+{
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+        if (engine->uploaded[i] != NULL) {
+            clWaitForEvents(1, &engine->uploaded[i]);
+            clReleaseEvent(engine->uploaded[i]);
+            engine->uploaded[i] = NULL;
+        }
+    engine_response_free(engine->uploading);
+    engine->uploading = NULL;
+}
+
+void engine_destroy(struct engine *engine)
+{
+    struct engine_done done;
+    if (engine == NULL)
+        return;
+    while (engine->in_flight > 0)
+        engine_collect(engine, true, &done, NULL);
+    finish_upload(engine);
+    const cl_command_queue queues[] = {engine->upload, engine->compute, engine->download};
+    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
+        if (queues[i] != NULL)
+            clFinish(queues[i]);
+    for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
+        release_slot(&engine->slot[i]);
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        transform_destroy(engine->component[i].transform);
+        if (engine->component[i].response != NULL)
+            clReleaseMemObject(engine->component[i].response);
+    }
+    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
+        if (queues[i] != NULL)
+            clReleaseCommandQueue(queues[i]);
+    if (engine->event_fd >= 0)
+        close(engine->event_fd);
+    pthread_cond_destroy(&engine->finished);
+    pthread_mutex_destroy(&engine->mutex);
+    free(engine);
+}
+
+const char *engine_description(const struct engine *engine)
+{
+    return engine->description;
+}
+
+const char *engine_warning(const struct engine *engine)
+{
+    return engine->warning.text[0] != '\0' ? engine->warning.text : NULL;
+}
+
+const struct plan *engine_plan(const struct engine *engine, unsigned index)
+{
+    return index < engine->component_count ? transform_plan(engine->component[index].transform)
+                                           : NULL;
+}
+
+double engine_support(const struct engine *engine)
+{
+    return engine->support_px;
+}
+
+int engine_fd(const struct engine *engine)
+{
+    return engine->event_fd;
+}
+
+unsigned engine_in_flight(const struct engine *engine)
+{
+    return engine->in_flight;
+}
+
+/* ---- responses ----------------------------------------------------------------------------- */
+
+int engine_design(const struct engine *engine, const struct filter_chain *chain,
+                  struct engine_response **ret, struct error *why)
+{
+    struct engine_response *response = calloc(1, sizeof *response);
+    if (response == NULL)
+        return error_set(why, ENOMEM, "no memory for a filter's response");
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *c = &engine->component[i];
+        const struct plan *plan = transform_plan(c->transform);
+        const unsigned lanes = transform_tuning(c->transform)->lanes;
+        float *values = malloc(response_count(plan, lanes) * sizeof *values);
+        response->data[i] = malloc(transform_response_bytes(c->transform));
+        if (values == NULL || response->data[i] == NULL) {
+            free(values);
+            engine_response_free(response);
+            return error_set(why, ENOMEM, "no memory for a filter's response");
+        }
+        response_fill(values, plan, lanes, chain, c->sub_x, c->sub_y,
+                      transform_response_scale(c->transform));
+        transform_response_pack(c->transform, response->data[i], values);
+        free(values);
+        response->count++;
+    }
+    *ret = response;
+    return 0;
+}
+
+void engine_response_free(struct engine_response *response)
+{
+    if (response == NULL)
+        return;
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+        free(response->data[i]);
+    free(response);
+}
+
+int engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial,
+                 struct error *why)
+{
+    /* The compute queue is in order: frames under way are done before the buffer changes. */
+    finish_upload(engine);
+    engine->uploading = response;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *c = &engine->component[i];
+        const cl_int code = clEnqueueWriteBuffer(engine->compute, c->response, CL_FALSE, 0,
+                                                 transform_response_bytes(c->transform),
+                                                 response->data[i], 0, NULL, &engine->uploaded[i]);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clEnqueueWriteBuffer");
+    }
+    clFlush(engine->compute);
+    engine->serial = serial;
+    return 0;
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+/* Puts the filtered planes where kernels read them; *ret_after is what kernels have to wait for. */
+static int upload_frame(struct slot *slot, const struct engine_job *job, cl_event *ret_after,
+                        struct error *why)
+{
+    struct engine *engine = slot->engine;
+    cl_int code;
+    if (!engine->device->unified_memory) {
+        take_planes(engine, job, slot->host_in_at, 0, engine->filtered_planes);
+        code = clEnqueueWriteBuffer(engine->upload, slot->in, CL_FALSE, 0, engine->frame_bytes,
+                                    slot->host_in_at, 0, NULL, ret_after);
+        clFlush(engine->upload);
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+    }
+    /* Mapped in a queue of its own: nothing there is ahead of it, the slot being idle. */
+    uint8_t *at =
+        clEnqueueMapBuffer(engine->upload, slot->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                           engine->frame_bytes, 0, NULL, NULL, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clEnqueueMapBuffer");
+    take_planes(engine, job, at, 0, engine->filtered_planes);
+    code = clEnqueueUnmapMemObject(engine->compute, slot->in, at, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
+}
+
+static int run_kernels(struct slot *slot, cl_event after, struct error *why)
+{
+    struct engine *engine = slot->engine;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *c = &engine->component[i];
+        cl_event first = NULL, last = NULL;
+        const int r = transform_enqueue(c->transform, engine->compute, slot->in, slot->out,
+                                        c->response, i == 0 ? after : NULL, &first, &last, why);
+        if (r < 0)
+            return r;
+        if (i == 0)
+            slot->first = first;
+        else
+            clReleaseEvent(first);
+        if (slot->last != NULL)
+            clReleaseEvent(slot->last);
+        slot->last = last;
+    }
+    return 0;
+}
+
+static int fetch_result(struct slot *slot, struct error *why)
+{
+    struct engine *engine = slot->engine;
+    cl_int code;
+    if (engine->device->unified_memory) {
+        slot->mapped_out = clEnqueueMapBuffer(engine->compute, slot->out, CL_FALSE, CL_MAP_READ, 0,
+                                              engine->frame_bytes, 0, NULL, &slot->done, &code);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clEnqueueMapBuffer");
+        clFlush(engine->compute);
+        return 0;
+    }
+    clFlush(engine->compute);
+    code = clEnqueueReadBuffer(engine->download, slot->out, CL_FALSE, 0, engine->frame_bytes,
+                               slot->host_out_at, 1, &slot->last, &slot->done);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clEnqueueReadBuffer");
+    clFlush(engine->download);
+    return 0;
+}
+
+/* In a thread of the driver's. */
+static void CL_CALLBACK on_done(cl_event event, cl_int status, void *context)
+{
+    struct slot *slot = context;
+    struct engine *engine = slot->engine;
+    const uint64_t one = 1;
+    (void)event;
+    pthread_mutex_lock(&engine->mutex);
+    slot->finished_ns = now_ns();
+    slot->status = status;
+    slot->complete = true;
+    pthread_cond_signal(&engine->finished);
+    /* Inside the lock: once it is free the engine may be destroyed. */
+    if (write(engine->event_fd, &one, sizeof one) < 0)
+        slot->status = status; /* the counter can not overflow with so few frames */
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void release_events(struct slot *slot)
+{
+    cl_event *const events[] = {&slot->first, &slot->last, &slot->done};
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        if (*events[i] != NULL) {
+            clReleaseEvent(*events[i]);
+            *events[i] = NULL;
+        }
+}
+
+static void unmap_result(struct slot *slot)
+{
+    if (slot->mapped_out == NULL)
+        return;
+    clEnqueueUnmapMemObject(slot->engine->compute, slot->out, slot->mapped_out, 0, NULL, NULL);
+    clFlush(slot->engine->compute);
+    slot->mapped_out = NULL;
+}
+
+int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why)
+{
+    if (engine->in_flight == engine->options.in_flight)
+        return error_set(why, EBUSY, "%u frames are under way already", engine->in_flight);
+    struct slot *slot =
+        &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
+    cl_event after = NULL;
+    slot->job = *job;
+    slot->complete = false;
+    slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->serial};
+
+    const int64_t begun_ns = now_ns();
+    take_planes(engine, job, job->out, engine->filtered_planes, engine->info->plane_count);
+    int r = upload_frame(slot, job, &after, why);
+    slot->result.submitted_ns = now_ns();
+    slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
+    if (r == 0)
+        r = run_kernels(slot, after, why);
+    if (r == 0)
+        r = fetch_result(slot, why);
+    if (after != NULL)
+        clReleaseEvent(after);
+    if (r == 0) {
+        const cl_int code = clSetEventCallback(slot->done, CL_COMPLETE, on_done, slot);
+        if (code != CL_SUCCESS)
+            r = opencl_fail(why, code, "clSetEventCallback");
+    }
+    if (r < 0) {
+        clFinish(engine->compute);
+        unmap_result(slot);
+        release_events(slot);
+        return r;
+    }
+    engine->in_flight++;
+    return 0;
+}
+
+static int64_t kernel_time(const struct slot *slot)
+{
+    cl_ulong start, end;
+    if (clGetEventProfilingInfo(slot->first, CL_PROFILING_COMMAND_START, sizeof start, &start,
+                                NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(slot->last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
+            CL_SUCCESS)
+        return 0;
+    return (int64_t)(end - start);
+}
+
+int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why)
+{
+    if (engine->in_flight == 0)
+        return error_set(why, EAGAIN, "no frame is under way");
+    struct slot *slot = &engine->slot[engine->oldest];
+    uint64_t count;
+
+    pthread_mutex_lock(&engine->mutex);
+    while (wait && !slot->complete)
+        pthread_cond_wait(&engine->finished, &engine->mutex);
+    const bool complete = slot->complete;
+    pthread_mutex_unlock(&engine->mutex);
+    if (!complete)
+        return error_set(why, EAGAIN, "no frame is finished");
+    if (read(engine->event_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+        return error_set(why, errno, "eventfd: %s", strerror(errno));
+
+    int r = 0;
+    if (slot->status < 0) {
+        opencl_fail(why, slot->status, "a frame");
+        r = -EIO;
+    } else {
+        const int64_t begun_ns = now_ns();
+        slot->result.finished_ns = slot->finished_ns;
+        slot->result.kernel_ns = kernel_time(slot);
+        const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
+        memcpy(slot->job.out, from, engine->frame_bytes);
+        slot->result.download_ns = now_ns() - begun_ns;
+    }
+    unmap_result(slot);
+    release_events(slot);
+    *ret = slot->result;
+    engine->oldest = (engine->oldest + 1) % engine->options.in_flight;
+    engine->in_flight--;
+    return r;
+}

@@ -1,0 +1,30 @@
+/* What the files of this folder share and nobody else sees: OpenCL itself, the device, checks. */
+#ifndef FFTD_GPU_OPENCL_H
+#define FFTD_GPU_OPENCL_H
+
+#include <CL/cl.h>
+#include <stdbool.h>
+
+#include "core/error.h"
+#include "gpu/device.h"
+
+struct gpu_device {
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_context context;
+    char name[256];
+    char identity[512]; /* device, driver and platform versions: what a cached binary depends on */
+    cl_device_type type;
+    bool unified_memory; /* host and device share memory: map, do not copy */
+    cl_ulong local_bytes;
+    size_t max_group;
+    cl_uint vector_width; /* native floats in a register; 1 on scalar devices */
+};
+
+/* "CL_OUT_OF_RESOURCES", or the number in words. */
+const char *opencl_error_name(cl_int code);
+
+/* Fills why with "WHAT: CL_..." and returns -errno (-ENOMEM for lack of memory, else -EIO). */
+int opencl_fail(struct error *why, cl_int code, const char *what);
+
+#endif

@@ -1,0 +1,80 @@
+/* The transform of one component of the image (luma, or one colour): plan, kernels, tables and
+ * intermediate buffer, as a few dispatches in a queue. */
+#ifndef FFTD_GPU_TRANSFORM_H
+#define FFTD_GPU_TRANSFORM_H
+
+#include <stdint.h>
+
+#include "core/format.h"
+#include "core/plan.h"
+#include "gpu/opencl.h"
+
+/* Where the component's samples lie in a frame. */
+struct transform_image {
+    uint32_t width, height; /* samples */
+    uint32_t stride;        /* bytes a row */
+    uint32_t offset;        /* of the first sample, bytes */
+    uint32_t step;          /* from one sample to the next, bytes */
+    enum sample_kind kind;
+    uint8_t bits;
+    uint8_t rgb[3];   /* SAMPLE_RGB8: offsets within a pixel */
+    bool keep_others; /* the store copies what lies between the samples */
+};
+
+enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
+
+/* What may be tuned; every combination gives the same result up to rounding. */
+struct transform_tuning {
+    enum transform_technique technique;
+    bool half;             /* spectrum and response in half precision */
+    unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 1 */
+    unsigned max_radix;    /* 4 .. 16 */
+    unsigned column_group; /* work-items of a group */
+    unsigned columns;      /* groups of lanes of columns a work-group carries */
+    unsigned row_group;
+    unsigned rows; /* groups of lanes of pairs of rows a work-group carries */
+    unsigned skew; /* local memory: one element skipped every 2^skew; 31: none */
+};
+
+struct transform_border {
+    enum plan_border mode;
+    double value; /* PLAN_CONSTANT, in sample units */
+    uint32_t margin_x, margin_y;
+};
+
+struct transform;
+
+/* Settings that suit the device; `half` and a technique are the caller's. */
+void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
+
+/* Plans and builds. -ERANGE: the technique can not carry this size on this device. `warning` as
+ * in program.h. The device must outlive the result. */
+int transform_create(struct transform **ret, const struct gpu_device *device,
+                     const struct transform_image *image, const struct transform_border *border,
+                     const struct transform_tuning *tuning, const char *cache_dir,
+                     struct error *warning, struct error *why);
+void transform_destroy(struct transform *transform);
+
+const struct plan *transform_plan(const struct transform *transform);
+const struct transform_tuning *transform_tuning(const struct transform *transform);
+unsigned transform_dispatches(const struct transform *transform);
+
+/* Bytes of main memory one frame's dispatches read and write, counted from the buffers they touch
+ * (a byte read twice by one dispatch counts once). */
+double transform_traffic(const struct transform *transform);
+
+/* What H has to be multiplied with before it is packed. */
+double transform_response_scale(const struct transform *transform);
+
+/* Size of the response in bytes and its contents from floats (response.h's order, with
+ * transform_tuning()->lanes), as the kernels want it (float or half). */
+size_t transform_response_bytes(const struct transform *transform);
+void transform_response_pack(const struct transform *transform, void *packed, const float *values);
+
+/* Enqueues one frame. first and last are the events of its first and last dispatch; the caller
+ * releases them. Work starts after `after` (may be NULL). */
+int transform_enqueue(struct transform *transform, cl_command_queue queue, cl_mem image,
+                      cl_mem result, cl_mem response, cl_event after, cl_event *first,
+                      cl_event *last, struct error *why);
+
+#endif

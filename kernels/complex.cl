@@ -1,0 +1,146 @@
+/* Complex numbers in lanes.
+ *
+ * A `cplx` holds LANES complex numbers, real parts and imaginary parts apart, which go through
+ * the same arithmetic: on a CPU LANES is the width of its vector registers, on a scalar GPU it is
+ * 1. Kernels never look inside: everything they do to complex numbers is a function here.
+ *
+ * In global memory (`stored`, float or half) a cplx is LANES real parts followed by LANES
+ * imaginary parts; index counts whole cplx. For LANES = 1 that is the usual interleaved order. */
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b)  PASTE_(a, b)
+
+#if LANES == 1
+typedef float real;
+#else
+typedef PASTE(float, LANES) real;
+#endif
+
+typedef struct {
+    real re, im;
+} cplx;
+
+#if HALF_STORAGE
+typedef half stored;
+#else
+typedef float stored;
+#endif
+
+static inline cplx c_make(real re, real im)
+{
+    cplx z;
+    z.re = re;
+    z.im = im;
+    return z;
+}
+
+static inline cplx c_add(cplx a, cplx b)
+{
+    return c_make(a.re + b.re, a.im + b.im);
+}
+
+static inline cplx c_sub(cplx a, cplx b)
+{
+    return c_make(a.re - b.re, a.im - b.im);
+}
+
+static inline cplx c_scale(cplx a, float s)
+{
+    return c_make(a.re * s, a.im * s);
+}
+
+/* a + s b */
+static inline cplx c_mad(cplx b, float s, cplx a)
+{
+    return c_make(b.re * s + a.re, b.im * s + a.im);
+}
+
+/* a + i b and a - i b */
+static inline cplx c_add_i(cplx a, cplx b)
+{
+    return c_make(a.re - b.im, a.im + b.re);
+}
+
+static inline cplx c_sub_i(cplx a, cplx b)
+{
+    return c_make(a.re + b.im, a.im - b.re);
+}
+
+static inline cplx c_conj(cplx a)
+{
+    return c_make(a.re, -a.im);
+}
+
+/* -i a */
+static inline cplx c_minus_i(cplx a)
+{
+    return c_make(a.im, -a.re);
+}
+
+/* i conj(a): an inverse transform is a forward one between two swaps. */
+static inline cplx c_swap(cplx a)
+{
+    return c_make(a.im, a.re);
+}
+
+/* One factor for all lanes. */
+static inline cplx c_twiddle(cplx a, float2 w)
+{
+    return c_make(a.re * w.x - a.im * w.y, a.re * w.y + a.im * w.x);
+}
+
+/* A real factor a lane. */
+static inline cplx c_weigh(cplx a, real w)
+{
+    return c_make(a.re * w, a.im * w);
+}
+
+static inline cplx c_load(global const stored *from, size_t index)
+{
+#if LANES == 1
+#if HALF_STORAGE
+    const float2 z = vload_half2(index, from);
+#else
+    const float2 z = vload2(index, from);
+#endif
+    return c_make(z.x, z.y);
+#elif HALF_STORAGE
+    return c_make(PASTE(vload_half, LANES)(2 * index, from),
+                  PASTE(vload_half, LANES)(2 * index + 1, from));
+#else
+    return c_make(PASTE(vload, LANES)(2 * index, from), PASTE(vload, LANES)(2 * index + 1, from));
+#endif
+}
+
+static inline void c_store(cplx z, global stored *to, size_t index)
+{
+#if LANES == 1
+#if HALF_STORAGE
+    vstore_half2((float2)(z.re, z.im), index, to);
+#else
+    vstore2((float2)(z.re, z.im), index, to);
+#endif
+#elif HALF_STORAGE
+    PASTE(vstore_half, LANES)(z.re, 2 * index, to);
+    PASTE(vstore_half, LANES)(z.im, 2 * index + 1, to);
+#else
+    PASTE(vstore, LANES)(z.re, 2 * index, to);
+    PASTE(vstore, LANES)(z.im, 2 * index + 1, to);
+#endif
+}
+
+/* LANES values of the response; index counts such groups. */
+static inline real response_load(global const stored *from, size_t index)
+{
+#if LANES == 1
+#if HALF_STORAGE
+    return vload_half(index, from);
+#else
+    return from[index];
+#endif
+#elif HALF_STORAGE
+    return PASTE(vload_half, LANES)(index, from);
+#else
+    return PASTE(vload, LANES)(index, from);
+#endif
+}

@@ -1,0 +1,410 @@
+/* The fused technique: three dispatches a frame, every intermediate byte crosses main memory once
+ * each way.
+ *
+ *   columns_forward   image -> spectrum      loads, extends the border, transforms columns
+ *   rows              spectrum -> spectrum   transforms rows, multiplies by H, transforms back
+ *   columns_inverse   spectrum -> image      transforms columns back, rounds, clamps, stores
+ *
+ * A real image needs half a complex transform. The padded image, X_LENGTH x Y_LENGTH, is packed
+ * as the complex image  left half + i right half,  X_HALF x Y_LENGTH, whose columns are
+ * transformed as they are. In its rows ky and -ky together lie the transforms A of the left and B
+ * of the right half of row ky:  2 A = Z(ky) + conj Z(-ky),  2 i B = Z(ky) - conj Z(-ky).
+ * A followed by B is one row of the image, transformed along y; its row -ky is the conjugate and
+ * need not be computed. So `rows` handles Y_LENGTH / 2 + 1 pairs of rows. In float the factors
+ * 1/2 and 1 / (X_LENGTH Y_LENGTH) are in H. In half, whose largest number is 65504, the scale is
+ * split (LOAD_SCALE, ROW_SCALE, STORE_SCALE) so that no stored number overflows and H keeps its
+ * own range.
+ *
+ * Data:
+ *   spectrum[q][x]: Y_LENGTH rows (q in the order the column transform leaves) of X_HALF complex
+ *   numbers, in groups of LANES neighbours (complex.cl).
+ *   pairs[k]: the rows q of ky = k and ky = -k; k = 0 .. PAIRS - 1; for k = 0 (and Y_LENGTH / 2)
+ *   they are the same row.
+ *   response[k / LANES][e][k % LANES]: H for pair k at element e of a transformed row.
+ *   twiddle_x, twiddle_y: stage.cl.
+ *
+ * Work-items: a group (one dimension, COLUMN_GROUP or ROW_GROUP items) shares `work` in local
+ * memory.
+ *   columns_*: group g carries the COLS groups of LANES columns from g COLS on; neighbouring
+ *   items take neighbouring columns.
+ *   rows: group g carries LANES pairs of rows from g LANES on.
+ * Launched by engine.c (fused_enqueue). */
+
+#define X_HALF  (X_LENGTH / 2)
+#define X_LANES (X_HALF / LANES) /* groups of LANES columns */
+#define PAIRS   (Y_LENGTH / 2 + 1)
+
+#if COLUMN_GROUP > 1 || ROW_GROUP > 1
+#define SYNC barrier(CLK_LOCAL_MEM_FENCE);
+#else /* a barrier of one item orders nothing, but stands in the compiler's way */
+#define SYNC
+#endif
+
+/* A transformed element in local memory. The skew keeps elements that lie a power of two apart
+ * out of one bank; 31 switches it off. */
+#define SKEWED(e)     ((e) + ((e) >> SKEW))
+#define WORK(e, c, n) (SKEWED(e) * (n) + (c))
+
+static inline cplx work_get(local const real *work, uint at)
+{
+#if LANES == 1
+    const float2 z = ((local const float2 *)work)[at];
+    return c_make(z.x, z.y);
+#else
+    return c_make(work[2 * at], work[2 * at + 1]);
+#endif
+}
+
+static inline void work_put(local real *work, uint at, cplx z)
+{
+#if LANES == 1
+    ((local float2 *)work)[at] = (float2)(z.re, z.im);
+#else
+    work[2 * at] = z.re;
+    work[2 * at + 1] = z.im;
+#endif
+}
+
+/* ---- columns ------------------------------------------------------------------------------- */
+
+/* Element y of the packed columns from x on. */
+static inline cplx packed_load(global const uchar *image, global const int *map_x,
+                               global const int *map_y, int x, int y)
+{
+    const int row = y < IMAGE_HEIGHT ? y : map_y[y];
+    const cplx z =
+        c_make(samples_load(image, map_x, x, row), samples_load(image, map_x, x + X_HALF, row));
+    return HALF_STORAGE ? c_scale(z, LOAD_SCALE) : z;
+}
+
+/* Swapped numbers: the right half is in the real parts. */
+static inline void packed_store(global uchar *result, global const uchar *image, int x, int y,
+                                cplx z)
+{
+    if (y >= IMAGE_HEIGHT)
+        return;
+    if (HALF_STORAGE)
+        z = c_scale(z, STORE_SCALE);
+    samples_store(result, image, x, y, z.im);
+    samples_store(result, image, x + X_HALF, y, z.re);
+}
+
+/* A group at the right edge may have columns too many: they repeat the last one and are not
+ * stored. */
+#define COLUMN_STAGE(i)                                                                            \
+    const uint M = Y_M##i, T = Y_T##i;                                                             \
+    for (uint t = get_local_id(0); t < Y_LENGTH / Y_R##i * COLS; t += COLUMN_GROUP) {                        \
+        const uint c = t % COLS, b = t / COLS, p = b % M;                                          \
+        const uint e = FIRST_ELEMENT(Y_R##i, M, b);                                                \
+        const uint wanted = (uint)get_group_id(0) * COLS + c;                                      \
+        const uint column = min(wanted, (uint)X_LANES - 1);                                        \
+        cplx x[Y_R##i];
+
+#define COLUMN_FORWARD_GET(j)                                                                      \
+    if (first)                                                                                     \
+        x[j] = packed_load(image, map_x, map_y, (int)(column * LANES), (int)(e + (j) * M));        \
+    else                                                                                           \
+        x[j] = work_get(work, WORK(e + (j) * M, c, COLS));
+#define COLUMN_FORWARD_PUT(j)                                                                      \
+    TWIDDLE(x[j], j, M, T, p)                                                                      \
+    if (!last)                                                                                     \
+        work_put(work, WORK(e + (j) * M, c, COLS), x[j]);                                          \
+    else if (column == wanted)                                                                     \
+        c_store(x[j], spectrum, (size_t)(e + (j) * M) * X_LANES + column);
+
+#define COLUMN_FORWARD(i)                                                                          \
+    {                                                                                              \
+        const bool first = (i) == 0, last = (i) == Y_STAGES - 1;                                   \
+        COLUMN_STAGE(i)                                                                            \
+            EACH(Y_R##i)(COLUMN_FORWARD_GET)                                                       \
+            DFT(Y_R##i)(x);                                                                        \
+            EACH(Y_R##i)(COLUMN_FORWARD_PUT)                                                       \
+        }                                                                                          \
+        if (!last) {                                                                               \
+            SYNC                                                                                   \
+        }                                                                                          \
+    }
+
+kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_forward(global const uchar *restrict image,
+                                       global stored *restrict spectrum,
+                                       global const int *restrict map_x,
+                                       global const int *restrict map_y,
+                                       global const float2 *restrict twiddle, local real *work)
+{
+    Y_EACH_STAGE(COLUMN_FORWARD)
+}
+
+#define COLUMN_INVERSE_GET(j)                                                                      \
+    if (first)                                                                                     \
+        x[j] = c_load(spectrum, (size_t)(e + (j) * M) * X_LANES + column);                         \
+    else                                                                                           \
+        x[j] = work_get(work, WORK(e + (j) * M, c, COLS));                                         \
+    TWIDDLE(x[j], j, M, T, p)
+#define COLUMN_INVERSE_PUT(j)                                                                      \
+    if (!last)                                                                                     \
+        work_put(work, WORK(e + (j) * M, c, COLS), x[j]);                                          \
+    else if (column == wanted)                                                                     \
+        packed_store(result, image, (int)(column * LANES), (int)(e + (j) * M), x[j]);
+
+#define COLUMN_INVERSE(i)                                                                          \
+    {                                                                                              \
+        const bool first = (i) == Y_STAGES - 1, last = (i) == 0;                                   \
+        COLUMN_STAGE(i)                                                                            \
+            EACH(Y_R##i)(COLUMN_INVERSE_GET)                                                       \
+            DFT(Y_R##i)(x);                                                                        \
+            EACH(Y_R##i)(COLUMN_INVERSE_PUT)                                                       \
+        }                                                                                          \
+        if (!last) {                                                                               \
+            SYNC                                                                                   \
+        }                                                                                          \
+    }
+
+/* `image` is read only for what the filter passes by (KEEP_OTHERS). */
+kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_inverse(global const stored *restrict spectrum,
+                                       global const uchar *restrict image,
+                                       global uchar *restrict result,
+                                       global const float2 *restrict twiddle, local real *work)
+{
+    Y_EACH_STAGE_BACK(COLUMN_INVERSE)
+}
+
+/* ---- rows ---------------------------------------------------------------------------------- */
+
+/* From rows ky and -ky to twice the transforms of the left and the right half, and back. */
+#define LEFT_HALF(zp, zm)  c_add(zp, c_conj(zm))
+#define RIGHT_HALF(zp, zm) c_minus_i(c_sub(zp, c_conj(zm)))
+#define ROW_PLUS(a, b)     c_add_i(a, b)
+#define ROW_MINUS(a, b)    c_add_i(c_conj(a), c_conj(b))
+
+#define ROW_AT(e)    (c * (SKEWED(X_LENGTH - 1) + 1) + WORK(e, 0, 1))
+
+#define ROW_STAGE(i)                                                                               \
+    const uint M = X_M##i, T = X_T##i;                                                             \
+    for (uint t = get_local_id(0); t < X_LENGTH / X_R##i * ROWS; t += ROW_GROUP) {                        \
+        const uint c = t / (X_LENGTH / X_R##i), b = t % (X_LENGTH / X_R##i), p = b % M;            \
+        const uint e = FIRST_ELEMENT(X_R##i, M, b);                                                \
+        cplx x[X_R##i];
+
+#define ROW_GET(j) x[j] = work_get(work, ROW_AT(e + (j) * M));
+#define ROW_PUT(j) work_put(work, ROW_AT(e + (j) * M), x[j]);
+
+#if LANES == 1
+
+/* One pair of rows at a time: the first stage, whose radix is even, meets A in its lower legs and
+ * B in its upper ones, and loads both from the same two elements. */
+#define PAIR_GET(j)                                                                                \
+    {                                                                                              \
+        const cplx zp = c_load(spectrum, (size_t)at.x * X_HALF + e + (j) * M);                   \
+        const cplx zm = c_load(spectrum, (size_t)at.y * X_HALF + e + (j) * M);                   \
+        x[j] = LEFT_HALF(zp, zm);                                                                  \
+        x[j + X_R0 / 2] = RIGHT_HALF(zp, zm);                                                      \
+    }
+#define PAIR_PUT(j)                                                                                \
+    if (pair < PAIRS) {                                                                            \
+        const cplx l = c_swap(x[j]), r = c_swap(x[j + X_R0 / 2]);                                  \
+        c_store(c_swap(ROW_PLUS(l, r)), spectrum, (size_t)at.x * X_HALF + e + (j) * M);          \
+        if (at.y != at.x)                                                                      \
+            c_store(c_swap(ROW_MINUS(l, r)), spectrum, (size_t)at.y * X_HALF + e + (j) * M);     \
+    }
+
+#define PAIR_OF_ROWS                                                                               \
+    const uint pair = (uint)get_group_id(0) * ROWS + c;                                            \
+    const uint2 at = pairs[min(pair, (uint)PAIRS - 1)];
+
+#define LOAD_ROWS
+#define STORE_ROWS
+#define GET_FIRST                                                                                  \
+    PAIR_OF_ROWS                                                                                   \
+    EACH_HALF(X_R0)(PAIR_GET)
+#define PUT_FIRST                                                                                  \
+    PAIR_OF_ROWS                                                                                   \
+    EACH_HALF(X_R0)(PAIR_PUT)
+#define RESPONSE_AT(e) (min((uint)get_group_id(0) * ROWS + c, (uint)PAIRS - 1) * X_LENGTH + (e))
+
+#else
+
+#if LANES == 2
+#define INTERLEAVE_LOW(a, b)  (float2)(a.s0, b.s0)
+#define INTERLEAVE_HIGH(a, b) (float2)(a.s1, b.s1)
+#define LANES_LOG2            1
+#elif LANES == 4
+#define INTERLEAVE_LOW(a, b)  (float4)(a.s0, b.s0, a.s1, b.s1)
+#define INTERLEAVE_HIGH(a, b) (float4)(a.s2, b.s2, a.s3, b.s3)
+#define LANES_LOG2            2
+#elif LANES == 8
+#define INTERLEAVE_LOW(a, b)  (float8)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3)
+#define INTERLEAVE_HIGH(a, b) (float8)(a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7)
+#define LANES_LOG2            3
+#else
+#define INTERLEAVE_LOW(a, b)                                                                       \
+    (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6,  \
+              a.s7, b.s7)
+#define INTERLEAVE_HIGH(a, b)                                                                      \
+    (float16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se,  \
+              a.sf, b.sf)
+#define LANES_LOG2 4
+#endif
+
+/* Transposes LANES vectors of LANES numbers by LANES_LOG2 perfect shuffles. */
+static inline void transpose(real *v)
+{
+    real t[LANES];
+#pragma unroll
+    for (int round = 0; round < LANES_LOG2; round++) {
+#pragma unroll
+        for (int i = 0; i < LANES / 2; i++) {
+            t[2 * i] = INTERLEAVE_LOW(v[i], v[i + LANES / 2]);
+            t[2 * i + 1] = INTERLEAVE_HIGH(v[i], v[i + LANES / 2]);
+        }
+#pragma unroll
+        for (int i = 0; i < LANES; i++)
+            v[i] = t[i];
+    }
+}
+
+/* LANES pairs of rows at a time, a pair a lane: the rows lie in memory along x, so LANES x LANES
+ * blocks are transposed on the way into local memory and out again. */
+static inline void pairs_load(global const stored *spectrum, global const uint2 *pairs,
+                              local real *work, uint first_pair, uint c)
+{
+    for (uint block = 0; block < X_LANES; block++) {
+        real lre[LANES], lim[LANES], rre[LANES], rim[LANES];
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            const uint2 at = pairs[min(first_pair + i, (uint)PAIRS - 1)];
+            const cplx zp = c_load(spectrum, (size_t)at.x * X_LANES + block);
+            const cplx zm = c_load(spectrum, (size_t)at.y * X_LANES + block);
+            const cplx l = LEFT_HALF(zp, zm), r = RIGHT_HALF(zp, zm);
+            lre[i] = l.re;
+            lim[i] = l.im;
+            rre[i] = r.re;
+            rim[i] = r.im;
+        }
+        transpose(lre);
+        transpose(lim);
+        transpose(rre);
+        transpose(rim);
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            work_put(work, ROW_AT(block * LANES + i), c_make(lre[i], lim[i]));
+            work_put(work, ROW_AT(block * LANES + i + X_HALF), c_make(rre[i], rim[i]));
+        }
+    }
+}
+
+/* Numbers in `work` are swapped, those in the spectrum too. */
+static inline void pairs_store(global stored *spectrum, global const uint2 *pairs,
+                               local const real *work, uint first_pair, uint c)
+{
+    for (uint block = 0; block < X_LANES; block++) {
+        real lre[LANES], lim[LANES], rre[LANES], rim[LANES];
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            const cplx l = c_swap(work_get(work, ROW_AT(block * LANES + i)));
+            const cplx r = c_swap(work_get(work, ROW_AT(block * LANES + i + X_HALF)));
+            lre[i] = l.re;
+            lim[i] = l.im;
+            rre[i] = r.re;
+            rim[i] = r.im;
+        }
+        transpose(lre);
+        transpose(lim);
+        transpose(rre);
+        transpose(rim);
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            if (first_pair + i >= PAIRS)
+                continue;
+            const uint2 at = pairs[first_pair + i];
+            const cplx l = c_make(lre[i], lim[i]), r = c_make(rre[i], rim[i]);
+            c_store(c_swap(ROW_PLUS(l, r)), spectrum, (size_t)at.x * X_LANES + block);
+            if (at.y != at.x)
+                c_store(c_swap(ROW_MINUS(l, r)), spectrum, (size_t)at.y * X_LANES + block);
+        }
+    }
+}
+
+#define LOAD_ROWS                                                                                  \
+    for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                              \
+        pairs_load(spectrum, pairs, work, ((uint)get_group_id(0) * ROWS + c) * LANES, c);          \
+    SYNC
+#define STORE_ROWS                                                                                 \
+    SYNC                                                                                           \
+    for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                              \
+        pairs_store(spectrum, pairs, work, ((uint)get_group_id(0) * ROWS + c) * LANES, c);
+#define GET_FIRST EACH(X_R0)(ROW_GET)
+#define PUT_FIRST EACH(X_R0)(ROW_PUT)
+#define RESPONSE_AT(e)                                                                             \
+    (min((uint)get_group_id(0) * ROWS + c, (uint)(PAIRS - 1) / LANES) * X_LENGTH + (e))
+
+#endif
+
+#define ROW_TWIDDLE(j) TWIDDLE(x[j], j, M, T, p)
+#define ROW_PRODUCT(j)                                                                             \
+    {                                                                                              \
+        const real h = response_load(response, RESPONSE_AT(e + (j)));                              \
+        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * ROW_SCALE : h));                            \
+    }
+
+/* The first stage of all forward and the last of all back are where rows come from and go to; the
+ * last stage forward and the first back have the same legs, and the product stands between them. */
+#define ROW_FORWARD(i)                                                                             \
+    if ((i) < X_STAGES - 1) {                                                                      \
+        ROW_STAGE(i)                                                                               \
+            ROW_FROM_##i                                                                           \
+            DFT(X_R##i)(x);                                                                        \
+            EACH(X_R##i)(ROW_TWIDDLE)                                                              \
+            EACH(X_R##i)(ROW_PUT)                                                                  \
+        }                                                                                          \
+        SYNC                                                                                       \
+    }
+
+#define ROW_MIDDLE(i)                                                                              \
+    {                                                                                              \
+        ROW_STAGE(i)                                                                               \
+            ROW_FROM_##i                                                                           \
+            DFT(X_R##i)(x);                                                                        \
+            EACH(X_R##i)(ROW_PRODUCT)                                                              \
+            DFT(X_R##i)(x);                                                                        \
+            ROW_TO_##i                                                                             \
+        }                                                                                          \
+    }
+
+#define ROW_INVERSE(i)                                                                             \
+    if ((i) < X_STAGES - 1) {                                                                      \
+        SYNC                                                                                       \
+        ROW_STAGE(i)                                                                               \
+            EACH(X_R##i)(ROW_GET)                                                                  \
+            EACH(X_R##i)(ROW_TWIDDLE)                                                              \
+            DFT(X_R##i)(x);                                                                        \
+            ROW_TO_##i                                                                             \
+        }                                                                                          \
+    }
+
+#define ROW_FROM_0 GET_FIRST
+#define ROW_TO_0   PUT_FIRST
+#define ROW_FROM_1 EACH(X_R1)(ROW_GET)
+#define ROW_TO_1   EACH(X_R1)(ROW_PUT)
+#define ROW_FROM_2 EACH(X_R2)(ROW_GET)
+#define ROW_TO_2   EACH(X_R2)(ROW_PUT)
+#define ROW_FROM_3 EACH(X_R3)(ROW_GET)
+#define ROW_TO_3   EACH(X_R3)(ROW_PUT)
+#define ROW_FROM_4 EACH(X_R4)(ROW_GET)
+#define ROW_TO_4   EACH(X_R4)(ROW_PUT)
+#define ROW_FROM_5 EACH(X_R5)(ROW_GET)
+#define ROW_TO_5   EACH(X_R5)(ROW_PUT)
+#define ROW_FROM_6 EACH(X_R6)(ROW_GET)
+#define ROW_TO_6   EACH(X_R6)(ROW_PUT)
+#define ROW_FROM_7 EACH(X_R7)(ROW_GET)
+#define ROW_TO_7   EACH(X_R7)(ROW_PUT)
+
+kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void rows(global stored *restrict spectrum, global const uint2 *restrict pairs,
+                            global const stored *restrict response,
+                            global const float2 *restrict twiddle, local real *work)
+{
+    LOAD_ROWS
+    X_EACH_STAGE(ROW_FORWARD)
+    X_LAST_STAGE(ROW_MIDDLE)
+    X_EACH_STAGE_BACK(ROW_INVERSE)
+    STORE_ROWS
+}

@@ -1,0 +1,154 @@
+/* Samples of the image: camera bytes to floats in the load of the first pass, floats to camera
+ * bytes in the store of the last.
+ *
+ * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of one component, rows IMAGE_STRIDE bytes apart. One
+ * of SAMPLE_U8, SAMPLE_U16, SAMPLE_F32 (the first sample IMAGE_OFFSET bytes in, then every IMAGE_STEP) or
+ * SAMPLE_RGB8 (luma of the bytes R_OFFSET, G_OFFSET and B_OFFSET of every IMAGE_STEP).
+ *
+ * The border needs no arithmetic here: map[i] is the coordinate inside the image that padded
+ * coordinate i repeats, or -1 for "outside" (BORDER_VALUE); the host computed it (plan.c).
+ *
+ * KEEP_OTHERS: the result's plane holds more than the samples that are filtered (YUYV: chroma;
+ * RGB: three colours), and the store brings the rest along from the input. */
+
+#if SAMPLE_RGB8
+static inline float luma(float r, float g, float b)
+{
+    return 0.299f * r + 0.587f * g + 0.114f * b; /* ITU-R BT.601-7, 2.5.1 */
+}
+#endif
+
+static inline float sample_load(global const uchar *image, int x, int y)
+{
+    global const uchar *at = image + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + x * IMAGE_STEP;
+#if SAMPLE_U8
+    return (float)at[0];
+#elif SAMPLE_U16
+    return (float)*(global const ushort *)at;
+#elif SAMPLE_F32
+    return *(global const float *)at;
+#else
+    return luma((float)at[R_OFFSET], (float)at[G_OFFSET], (float)at[B_OFFSET]);
+#endif
+}
+
+static inline float sample_load_mapped(global const uchar *image, int x, int y)
+{
+#if BORDER_CONSTANT
+    if (x < 0 || y < 0)
+        return BORDER_VALUE;
+#endif
+    return sample_load(image, x, y);
+}
+
+static inline uchar to_byte(float value)
+{
+    return convert_uchar_sat_rte(value);
+}
+
+static inline void sample_store(global uchar *result, global const uchar *image, int x, int y,
+                                float value)
+{
+    const size_t at = (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + x * IMAGE_STEP;
+#if SAMPLE_U8
+    result[at] = to_byte(value);
+#if KEEP_OTHERS /* two bytes a pixel: the other one */
+    result[at ^ 1] = image[at ^ 1];
+#endif
+#elif SAMPLE_U16
+    *(global ushort *)(result + at) = convert_ushort_rte(clamp(value, 0.0f, (float)SAMPLE_MAX));
+#elif SAMPLE_F32
+    *(global float *)(result + at) = value;
+#else
+    const float r = (float)image[at + R_OFFSET];
+    const float g = (float)image[at + G_OFFSET];
+    const float b = (float)image[at + B_OFFSET];
+    const float change = value - luma(r, g, b);
+    result[at + R_OFFSET] = to_byte(r + change);
+    result[at + G_OFFSET] = to_byte(g + change);
+    result[at + B_OFFSET] = to_byte(b + change);
+#if IMAGE_STEP == 4
+    result[at + X_OFFSET] = image[at + X_OFFSET];
+#endif
+#endif
+}
+
+#if LANES == 1
+
+/* The sample at padded column x; `row` is mapped already. */
+static inline real samples_load(global const uchar *image, global const int *map_x, int x, int row)
+{
+    return sample_load_mapped(image, x < IMAGE_WIDTH ? x : map_x[x], row);
+}
+
+static inline void samples_store(global uchar *result, global const uchar *image, int x, int y,
+                                 real value)
+{
+    if (x < IMAGE_WIDTH)
+        sample_store(result, image, x, y, value);
+}
+
+#else
+
+#define VLOAD    PASTE(vload, LANES)
+#define VSTORE   PASTE(vstore, LANES)
+#define TO_REAL  PASTE(convert_float, LANES)
+#define TO_BYTES PASTE(PASTE(convert_uchar, LANES), _sat_rte)
+
+/* LANES samples from padded column x on. */
+static inline real samples_load(global const uchar *image, global const int *map_x, int x, int row)
+{
+#if IMAGE_STEP == 1
+    if (x + LANES <= IMAGE_WIDTH && row >= 0)
+        return TO_REAL(VLOAD(0, image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET + x));
+#elif SAMPLE_U16
+    if (x + LANES <= IMAGE_WIDTH && row >= 0)
+        return TO_REAL(VLOAD(
+            0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET) + x));
+#elif SAMPLE_U8 && KEEP_OTHERS
+    if (x + LANES <= IMAGE_WIDTH && row >= 0)
+        return TO_REAL(
+            (VLOAD(0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE) + x) >>
+             (ushort)(8 * IMAGE_OFFSET)) &
+            (ushort)0xff);
+#endif
+    float lane[LANES];
+    for (int i = 0; i < LANES; i++) {
+        const int column = x + i < IMAGE_WIDTH ? x + i : map_x[x + i];
+        lane[i] = sample_load_mapped(image, column, row);
+    }
+    return VLOAD(0, lane);
+}
+
+static inline void samples_store(global uchar *result, global const uchar *image, int x, int y,
+                                 real value)
+{
+    const size_t row = (size_t)y * IMAGE_STRIDE;
+#if IMAGE_STEP == 1
+    if (x + LANES <= IMAGE_WIDTH) {
+        VSTORE(TO_BYTES(value), 0, result + row + IMAGE_OFFSET + x);
+        return;
+    }
+#elif SAMPLE_U16
+    if (x + LANES <= IMAGE_WIDTH) {
+        VSTORE(PASTE(PASTE(convert_ushort, LANES), _rte)(clamp(value, 0.0f, (float)SAMPLE_MAX)), 0,
+               (global ushort *)(result + row + IMAGE_OFFSET) + x);
+        return;
+    }
+#elif SAMPLE_U8 && KEEP_OTHERS
+    if (x + LANES <= IMAGE_WIDTH) {
+        const PASTE(ushort, LANES) pixel = VLOAD(0, (global const ushort *)(image + row) + x);
+        const PASTE(ushort, LANES) mine =
+            PASTE(convert_ushort, LANES)(TO_BYTES(value)) << (ushort)(8 * IMAGE_OFFSET);
+        VSTORE((pixel & (ushort)(0xff00 >> (8 * IMAGE_OFFSET))) | mine, 0,
+               (global ushort *)(result + row) + x);
+        return;
+    }
+#endif
+    float lane[LANES];
+    VSTORE(value, 0, lane);
+    for (int i = 0; i < LANES && x + i < IMAGE_WIDTH; i++)
+        sample_store(result, image, x + i, y, lane[i]);
+}
+
+#endif

@@ -1,0 +1,277 @@
+/* The transform alone, on floats: its error against double precision, for all the shapes a plan
+ * can take. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/device.h"
+#include "support/reference.h"
+
+#include "core/response.h"
+#include "gpu/transform.h"
+
+struct shape {
+    uint32_t width, height, margin;
+    enum plan_border border;
+    const char *chain;
+};
+
+struct fixture {
+    struct gpu_device *device;
+    cl_command_queue queue;
+};
+
+static const char *const chains[] = {
+    "none",
+    "lowpass:shape=gaussian,cutoff=0.1",
+    "lowpass:shape=ideal,cutoff=0.2",
+    "highpass:shape=butterworth,cutoff=0.05,order=2",
+    "bandpass:low=0.05,high=0.2",
+    "bandstop:low=0.1,high=0.3,shape=ideal",
+    "notch:at=0.25/0.1,width=0.02",
+    "gaussian-blur:sigma=3 | sharpen:amount=1.5,sigma=2",
+};
+
+static cl_mem buffer_of(struct fixture *f, size_t size, const void *data)
+{
+    cl_int code;
+    cl_mem buffer = clCreateBuffer(f->device->context,
+                                   CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0),
+                                   size, (void *)data, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    return buffer;
+}
+
+/* Runs one transform over `in`; returns its result and the padded size. */
+static void run(struct fixture *f, const struct transform_tuning *tuning, const struct shape *shape,
+                const struct filter_chain *chain, const float *in, float *out, struct plan *ret)
+{
+    const size_t count = (size_t)shape->width * shape->height;
+    const struct transform_image image = {.width = shape->width,
+                                          .height = shape->height,
+                                          .stride = shape->width * 4,
+                                          .step = 4,
+                                          .kind = SAMPLE_F32,
+                                          .bits = 8};
+    const struct transform_border border = {
+        .mode = shape->border, .value = 100, .margin_x = shape->margin, .margin_y = shape->margin};
+    struct transform *t;
+    struct error why = {""}, warning = {""};
+    cl_event first, last;
+    if (transform_create(&t, f->device, &image, &border, tuning, NULL, &warning, &why) < 0)
+        fail_msg("%ux%u: %s", shape->width, shape->height, why.text);
+    const struct plan *plan = transform_plan(t);
+    const unsigned lanes = transform_tuning(t)->lanes;
+    float *values = malloc(response_count(plan, lanes) * sizeof *values);
+    void *packed = malloc(transform_response_bytes(t));
+    response_fill(values, plan, lanes, chain, 1, 1, transform_response_scale(t));
+    transform_response_pack(t, packed, values);
+
+    cl_mem image_buffer = buffer_of(f, count * 4, in);
+    cl_mem result = buffer_of(f, count * 4, NULL);
+    cl_mem response = buffer_of(f, transform_response_bytes(t), packed);
+    if (transform_enqueue(t, f->queue, image_buffer, result, response, NULL, &first, &last, &why) <
+        0)
+        fail_msg("%s", why.text);
+    assert_int_equal(
+        clEnqueueReadBuffer(f->queue, result, CL_TRUE, 0, count * 4, out, 0, NULL, NULL),
+        CL_SUCCESS);
+    *ret = *plan;
+    clReleaseEvent(first);
+    clReleaseEvent(last);
+    clReleaseMemObject(image_buffer);
+    clReleaseMemObject(result);
+    clReleaseMemObject(response);
+    free(values);
+    free(packed);
+    transform_destroy(t);
+}
+
+static double *random_image(const struct shape *shape, float **ret_float)
+{
+    const size_t count = (size_t)shape->width * shape->height;
+    uint64_t state = count;
+    double *image = malloc(count * sizeof *image);
+    *ret_float = malloc(count * sizeof **ret_float);
+    for (size_t i = 0; i < count; i++)
+        image[i] = (*ret_float)[i] = (float)(255 * reference_noise(&state));
+    return image;
+}
+
+/* The relative L2 error, and the error's size in units of full scale 255. */
+static double measure(struct fixture *f, const struct transform_tuning *tuning,
+                      const struct shape *shape, double *ret_rms)
+{
+    const size_t count = (size_t)shape->width * shape->height;
+    struct filter_chain chain;
+    struct error why;
+    struct plan plan;
+    float *in_float;
+    double *in = random_image(shape, &in_float);
+    float *out_float = malloc(count * sizeof *out_float);
+    double *out = malloc(count * sizeof *out);
+    double *expected = malloc(count * sizeof *expected);
+    if (filter_chain_parse(&chain, shape->chain, &why) < 0)
+        fail_msg("%s", why.text);
+    run(f, tuning, shape, &chain, in_float, out_float, &plan);
+    const struct reference reference = {.width = shape->width,
+                                        .height = shape->height,
+                                        .padded_x = plan.x.length,
+                                        .padded_y = plan.y.length,
+                                        .border = shape->border,
+                                        .border_value = 100,
+                                        .sub_x = 1,
+                                        .sub_y = 1,
+                                        .chain = &chain};
+    reference_filter(&reference, in, expected);
+    *ret_rms = 0;
+    for (size_t i = 0; i < count; i++) {
+        out[i] = out_float[i];
+        *ret_rms += (out[i] - expected[i]) * (out[i] - expected[i]) / (double)count;
+    }
+    *ret_rms = sqrt(*ret_rms);
+    /* Against the input's norm: a filter that removes almost everything leaves a result whose own
+     * norm says nothing about the arithmetic. */
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < count; i++) {
+        difference += (out[i] - expected[i]) * (out[i] - expected[i]);
+        norm += in[i] * in[i];
+    }
+    free(in);
+    free(in_float);
+    free(out);
+    free(out_float);
+    free(expected);
+    return sqrt(difference / norm);
+}
+
+static void check(struct fixture *f, const struct transform_tuning *tuning,
+                  const struct shape *shape)
+{
+    double rms;
+    const double error = measure(f, tuning, shape, &rms);
+    print_message("# %ux%u+%u %s: error %.2g\n", shape->width, shape->height, shape->margin,
+                  shape->chain, error);
+    if (!(error <= 5e-7))
+        fail_msg("%ux%u margin %u border %d, %s: relative error %g", shape->width, shape->height,
+                 shape->margin, shape->border, shape->chain, error);
+}
+
+static struct transform_tuning fused(const struct fixture *f)
+{
+    struct transform_tuning tuning;
+    transform_default_tuning(&tuning, f->device);
+    return tuning;
+}
+
+static void test_sizes(void **state)
+{
+    struct fixture *f = *state;
+    static const uint32_t sizes[][2] = {{16, 16},    {17, 31},    {60, 48},    {120, 120},
+                                        {256, 256},  {641, 479},  {640, 480},  {1000, 1000},
+                                        {1280, 720}, {1366, 768}, {1920, 1080}};
+    const struct transform_tuning tuning = fused(f);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[1]};
+        if (device_takes(shape.width, shape.height))
+            check(f, &tuning, &shape);
+    }
+}
+
+static void test_filters_and_borders(void **state)
+{
+    struct fixture *f = *state;
+    const struct transform_tuning tuning = fused(f);
+    for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
+        for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+            const struct shape shape = {60, 48, 20, (enum plan_border)border, chains[i]};
+            check(f, &tuning, &shape);
+        }
+}
+
+/* Every radix and every order of radices the planner comes up with for small lengths. */
+static void test_radices(void **state)
+{
+    struct fixture *f = *state;
+    for (unsigned lanes = 1; lanes <= 16; lanes *= 4) {
+        static const struct {
+            uint32_t size;
+            unsigned max_radix;
+        } cases[] = {{16, 4}, {50, 5}, {63, 7}, {90, 9}, {120, 16}};
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            struct transform_tuning tuning = fused(f);
+            tuning.lanes = lanes;
+            tuning.max_radix = cases[i].max_radix;
+            const struct shape shape = {2 * cases[i].size, cases[i].size, 0, PLAN_MIRROR,
+                                        chains[1]};
+            if (device_takes(shape.width, shape.height))
+                check(f, &tuning, &shape);
+        }
+    }
+}
+
+static void test_groups(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        unsigned lanes, group, columns, rows, skew;
+    } cases[] = {{1, 64, 1, 1, 31}, {1, 32, 4, 2, 4}, {1, 16, 8, 3, 5},
+                 {2, 8, 3, 2, 31},  {4, 1, 2, 2, 31}, {1, 1, 1, 1, 31}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct transform_tuning tuning = fused(f);
+        tuning.lanes = cases[i].lanes;
+        tuning.column_group = tuning.row_group = cases[i].group;
+        tuning.columns = cases[i].columns;
+        tuning.rows = cases[i].rows;
+        tuning.skew = cases[i].skew;
+        const struct shape shape = {60, 48, 7, PLAN_REPLICATE, chains[7]};
+        check(f, &tuning, &shape);
+    }
+}
+
+static void test_half(void **state)
+{
+    struct fixture *f = *state;
+    struct transform_tuning tuning = fused(f);
+    tuning.half = true;
+    for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+        const struct shape shape = {120, 96, 16, PLAN_MIRROR, chains[i]};
+        double rms;
+        measure(f, &tuning, &shape, &rms);
+        const double psnr_db = 20 * log10(255 / rms);
+        print_message("# half, %s: PSNR %.1f dB\n", chains[i], psnr_db);
+        if (!(psnr_db > 60))
+            fail_msg("half, %s: PSNR %.1f dB", chains[i], psnr_db);
+    }
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+    cl_int code;
+    f.device = device_open();
+    if (f.device == NULL)
+        return -1;
+    f.queue = clCreateCommandQueue(f.device->context, f.device->id, 0, &code);
+    *state = &f;
+    return code == CL_SUCCESS ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    clReleaseCommandQueue(f->queue);
+    gpu_device_close(f->device);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_radices),
+                                       cmocka_unit_test(test_groups),
+                                       cmocka_unit_test(test_filters_and_borders),
+                                       cmocka_unit_test(test_sizes), cmocka_unit_test(test_half)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

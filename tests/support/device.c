@@ -1,0 +1,26 @@
+#include "support/device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct gpu_device *device_open(void)
+{
+    const char *selector = getenv("FFTD_DEVICE");
+    struct gpu_device *device;
+    struct error why;
+    if (gpu_device_open(&device, selector != NULL ? selector : "auto", &why) < 0) {
+        printf("1..0 # SKIP %s\n", why.text);
+        exit(77);
+    }
+    return device;
+}
+
+bool device_takes(uint32_t width, uint32_t height)
+{
+    const char *sizes = getenv("FFTD_TEST_SIZES");
+    if (sizes == NULL)
+        return true;
+    const uint64_t limit = strcmp(sizes, "tiny") == 0 ? 64 * 64 : 256 * 256;
+    return (uint64_t)width * height <= limit;
+}

@@ -1,0 +1,89 @@
+#include "support/reference.h"
+
+#include <complex.h>
+#include <fftw3.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* The coordinate inside 0 .. n - 1 that padded coordinate i shows, -1 for the constant: by walking
+ * step by step from the edge, the slow way. */
+static long extend(long i, long padded, long n, enum plan_border border)
+{
+    if (i < n)
+        return i;
+    const long pad = padded - n;
+    const int after = i - n < (pad + 1) / 2; /* continues the far edge */
+    long steps = after ? i - (n - 1) : padded - i;
+    long at = after ? n - 1 : 0, direction = after ? 1 : -1;
+    switch (border) {
+    case PLAN_CONSTANT:
+        return -1;
+    case PLAN_REPLICATE:
+        return at;
+    case PLAN_WRAP:
+        for (; steps > 0; steps--)
+            at = (at + direction + n) % n;
+        return at;
+    case PLAN_MIRROR:
+        direction = -direction;
+        for (; steps > 0 && n > 1; steps--) {
+            if (at + direction < 0 || at + direction >= n)
+                direction = -direction;
+            at += direction;
+        }
+        return at;
+    }
+    abort();
+}
+
+void reference_filter(const struct reference *r, const double *in, double *out)
+{
+    const long px = r->padded_x, py = r->padded_y, half = px / 2 + 1;
+    double *image = fftw_malloc(sizeof *image * (size_t)(px * py));
+    fftw_complex *spectrum = fftw_malloc(sizeof *spectrum * (size_t)(half * py));
+    fftw_plan forward = fftw_plan_dft_r2c_2d((int)py, (int)px, image, spectrum, FFTW_ESTIMATE);
+    fftw_plan inverse = fftw_plan_dft_c2r_2d((int)py, (int)px, spectrum, image, FFTW_ESTIMATE);
+
+    for (long y = 0; y < py; y++)
+        for (long x = 0; x < px; x++) {
+            const long sx = extend(x, px, r->width, r->border);
+            const long sy = extend(y, py, r->height, r->border);
+            image[y * px + x] = sx < 0 || sy < 0 ? r->border_value : in[sy * (long)r->width + sx];
+        }
+    fftw_execute(forward);
+    for (long v = 0; v < py; v++)
+        for (long u = 0; u < half; u++) {
+            const double fx = (double)u / (double)px / r->sub_x;
+            const double fy = (double)(v <= py / 2 ? v : v - py) / (double)py / r->sub_y;
+            spectrum[v * half + u] *=
+                filter_chain_response(r->chain, fx, fy) / ((double)px * (double)py);
+        }
+    fftw_execute(inverse);
+    for (uint32_t y = 0; y < r->height; y++)
+        for (uint32_t x = 0; x < r->width; x++)
+            out[y * r->width + x] = image[y * px + x];
+
+    fftw_destroy_plan(forward);
+    fftw_destroy_plan(inverse);
+    fftw_free(image);
+    fftw_free(spectrum);
+}
+
+double reference_error(const double *a, const double *b, uint64_t count)
+{
+    double difference = 0, norm = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        difference += (a[i] - b[i]) * (a[i] - b[i]);
+        norm += b[i] * b[i];
+    }
+    return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
+}
+
+double reference_noise(uint64_t *state)
+{
+    /* SplitMix64 (Steele, Lea, Flood 2014). */
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}

@@ -1,0 +1,29 @@
+/* What a filter's result should be, in double precision and by the definition alone
+ * (daemon/gpu/engine.h): nothing here is shared with the code under test but the response H. */
+#ifndef FFTD_TESTS_REFERENCE_H
+#define FFTD_TESTS_REFERENCE_H
+
+#include <stdint.h>
+
+#include "core/filter.h"
+#include "core/plan.h"
+
+struct reference {
+    uint32_t width, height;
+    uint32_t padded_x, padded_y;
+    enum plan_border border;
+    double border_value;
+    double sub_x, sub_y;
+    const struct filter_chain *chain;
+};
+
+/* Filters in[width * height] to out, by FFTW in double. */
+void reference_filter(const struct reference *reference, const double *in, double *out);
+
+/* ||a - b|| / ||b|| over count numbers. */
+double reference_error(const double *a, const double *b, uint64_t count);
+
+/* Deterministic noise, uniform in [0, 1). */
+double reference_noise(uint64_t *state);
+
+#endif

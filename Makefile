@@ -3,6 +3,7 @@
 #   make            build/fftd, build/fftd-ctl, build/libfftd.{a,so}
 #   make gpu        only the engine and what needs nothing but a C compiler and OpenCL
 #   make deps       install the Debian packages the build and the tests need
+#   make install    DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc
 #   make SAN=address,undefined | SAN=thread    a sanitized build, in a build directory of its own
 #
 # Every .c file of a folder belongs to that folder's program or library, every .c file in
@@ -81,6 +82,35 @@ $(BUILD)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+# ---- install ----
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+SYSCONFDIR ?= /etc
+install-into = $(if $(wildcard $(2)),install -D -m 644 -t $(DESTDIR)$(1) $(wildcard $(2)))
+
+.PHONY: install
+install: all
+	install -D -t $(DESTDIR)$(BINDIR) $(BUILD)/fftd $(BUILD)/fftd-ctl
+	$(call install-into,$(LIBDIR),$(BUILD)/libfftd.a)
+	install -D $(BUILD)/libfftd.so.0 $(DESTDIR)$(LIBDIR)/libfftd.so.$(VERSION)
+	ln -sf libfftd.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libfftd.so.0
+	ln -sf libfftd.so.0 $(DESTDIR)$(LIBDIR)/libfftd.so
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' \
+	    client/libfftd/libfftd.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libfftd.pc
+	$(call install-into,$(PREFIX)/include/fftd,client/include/fftd/*.h)
+	$(call install-into,$(PREFIX)/share/fftd/presets,config/presets/*)
+	$(foreach n,1 3 5 8,$(call install-into,$(PREFIX)/share/man/man$(n),docs/man/*.$(n));)
+	$(call install-into,$(PREFIX)/share/bash-completion/completions,client/fftd-ctl/completion/*)
+	$(call install-into,$(PREFIX)/lib/udev/rules.d,systemd/*.rules)
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)/fftd
+	for unit in $(notdir $(wildcard systemd/*.service systemd/*.socket)); do \
+	    sed 's|/usr/bin/|$(BINDIR)/|' systemd/$$unit > \
+	        $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; done
+	test -e $(DESTDIR)$(SYSCONFDIR)/fftd/default.conf || \
+	    install -m 644 config/fftd.conf $(DESTDIR)$(SYSCONFDIR)/fftd/default.conf
 
 # ---- tests, lint, demo, bench: each in the folder it belongs to ----
 -include $(wildcard tests/*.mk tests/*/*.mk)

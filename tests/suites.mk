@@ -20,7 +20,7 @@ test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
 
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
 $(BUILD)/libtest.a: $(call objects,$(TEST_SUPPORT))
-$(call test-programs,unit) $(call test-programs,gpu): $(BUILD)/%: $(BUILD)/obj/%.o \
+$(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUILD)/obj/%.o \
 		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(BUILD)/libfftd.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)

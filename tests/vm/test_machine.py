@@ -1,0 +1,11 @@
+"""What every other test here takes for granted of the machine itself."""
+
+import pytest
+import vivid
+
+
+@pytest.mark.parametrize("kind", ["single", "multi"])
+def test_vivid_delivers_30_frames_a_second(kind):
+    with vivid.Vivid(kind) as camera:
+        camera.set_format(640, 360, "NV12" if kind == "single" else "NM12")
+        assert camera.measure_rate(frames=60) == pytest.approx(30, rel=0.1)

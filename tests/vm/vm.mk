@@ -1,0 +1,21 @@
+# The test machine: a real kernel with vivid, a real systemd, PoCL, under QEMU.
+#
+#   make vm            builds it in build/vm (about a minute; only when its recipe changed)
+#   make test-vm       installs the program in it and runs tests/vm/test_*.py and tests/vm/*.c there
+
+VM := build/vm
+
+.PHONY: vm test-vm
+vm:
+	@tests/deps vm
+	@tests/vm/build $(VM)
+
+test-vm: all $(call test-programs,vm)
+	@rm -rf $(VM)/share
+	@if ! tests/deps vm; then tests/run vm --skip "QEMU or mmdebstrap is missing"; \
+	elif [ "$$(id -u)" != 0 ]; then tests/run vm --skip "the test machine is built by root"; \
+	else \
+	    tests/vm/build $(VM) && \
+	    $(MAKE) -s install DESTDIR=$(VM)/share/root PREFIX=/usr && \
+	    tests/vm/test $(VM) $(call test-programs,vm); \
+	fi

@@ -67,9 +67,9 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
 /* Gives an open write up, whichever it is: readers never see it and no number is lost. */
 void ring_cancel(struct ring *ring, const struct ring_write *write);
 
-/* Changes the published state, wakes readers if it changed; `now_ns` becomes the heartbeat. A
+/* Changes the published state, wakes readers if it changed; heartbeat_ns becomes the heartbeat. A
  * published frame is a heartbeat too, but leaves the state alone. */
-void ring_set_state(struct ring *ring, enum fftd_state state, int64_t now_ns);
+void ring_set_state(struct ring *ring, enum fftd_state state, int64_t heartbeat_ns);
 
 /* Whether publications carry a checksum (costs a pass over the frame). Off by default. */
 void ring_set_checksum(struct ring *ring, bool on);

@@ -1,0 +1,100 @@
+/* The ring's memory: a memfd that clients can read and do nothing else with.
+ *
+ * - Preallocated: a machine that is short of memory says so here, by an error, and not later, by
+ *   a SIGBUS in the middle of a frame.
+ * - Sealed against shrinking and growing, so that no client's mapping can lose its pages, and
+ *   against further seals. F_SEAL_FUTURE_WRITE would be one too many: a successor of this process
+ *   has to map the ring for writing.
+ * - Mode 0400, and handed out as a descriptor opened O_RDONLY: the open file does not write, the
+ *   kernel refuses PROT_WRITE on its mappings for good, and opening it anew through /proc is
+ *   refused by the mode. The daemon's own descriptor was open before the mode was set. */
+#include "ring/private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+static int memfd_open(void)
+{
+    int fd = memfd_create("fftd-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    /* Kernels before 6.3 do not know the last flag. */
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("fftd-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return fd;
+}
+
+static int memfd_reopen_readonly(int fd)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static int memory_map(struct ring_memory *memory, struct error *why)
+{
+    void *base =
+        mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory->fd, 0);
+    if (base == MAP_FAILED)
+        return error_set(why, errno, "ring: cannot map %zu bytes: %s", memory->bytes,
+                         strerror(errno));
+    memory->base = base;
+    return 0;
+}
+
+int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
+{
+    struct ring_memory memory = {.fd = -1, .client_fd = -1, .bytes = bytes};
+    int r;
+
+    memory.fd = memfd_open();
+    if (memory.fd < 0) {
+        r = error_set(why, errno, "ring: cannot create a memfd: %s", strerror(errno));
+        goto fail;
+    }
+    r = -posix_fallocate(memory.fd, 0, (off_t)bytes);
+    if (r < 0) {
+        error_set(why, -r, "ring: cannot allocate %zu bytes of shared memory: %s", bytes,
+                  strerror(-r));
+        goto fail;
+    }
+    if (fchmod(memory.fd, 0400) < 0 ||
+        fcntl(memory.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
+        r = error_set(why, errno, "ring: cannot seal the memfd: %s", strerror(errno));
+        goto fail;
+    }
+    memory.client_fd = memfd_reopen_readonly(memory.fd);
+    if (memory.client_fd < 0) {
+        r = error_set(why, errno,
+                      "ring: cannot reopen the memfd for reading (is /proc mounted?): "
+                      "%s",
+                      strerror(errno));
+        goto fail;
+    }
+    r = memory_map(&memory, why);
+    if (r < 0)
+        goto fail;
+    *ret = memory;
+    return 0;
+fail:
+    ring_memory_finish(&memory);
+    return r;
+}
+
+void ring_memory_finish(struct ring_memory *memory)
+{
+    if (memory->base != NULL)
+        munmap(memory->base, memory->bytes);
+    if (memory->client_fd >= 0)
+        close(memory->client_fd);
+    if (memory->fd >= 0)
+        close(memory->fd);
+    *memory = (struct ring_memory){.fd = -1, .client_fd = -1};
+}

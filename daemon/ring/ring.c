@@ -1,0 +1,286 @@
+/* The writer: which slot is written next, and how a frame becomes visible.
+ *
+ * The order of the stores is in slot.h, the lending of slots in hold.c, the waking in waker.c.
+ * What the writer itself needs to know (geometry, numbers, owners) it keeps in its own memory:
+ * from the shared pages it reads only slots' sequence numbers, to find the oldest. */
+#include "ring/private.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "ring/slot.h"
+
+#define PAGE_BYTES 4096u
+
+static uint64_t round_up(uint64_t bytes, uint64_t multiple)
+{
+    return (bytes + multiple - 1) / multiple * multiple;
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+/* ---- creating ---- */
+
+static int check_plane(const struct fftd_format *format, unsigned index, struct error *why)
+{
+    const struct fftd_plane *plane = &format->plane[index];
+    uint64_t end = plane->offset + (uint64_t)(plane->rows - 1) * plane->stride + plane->row_bytes;
+    if (plane->rows == 0 || plane->row_bytes == 0 || plane->row_bytes > plane->stride)
+        return error_set(why, EINVAL,
+                         "ring: plane %u has %u rows of %u bytes, %u bytes apart: expected rows "
+                         "that do not overlap",
+                         index, plane->rows, plane->row_bytes, plane->stride);
+    if (end > format->frame_bytes)
+        return error_set(why, EINVAL, "ring: plane %u ends at byte %llu of a frame of %u bytes",
+                         index, (unsigned long long)end, format->frame_bytes);
+    return 0;
+}
+
+static int check_format(const struct fftd_format *format, struct error *why)
+{
+    if (format->width == 0 || format->width > FFTD_MAX_SIDE || format->height == 0 ||
+        format->height > FFTD_MAX_SIDE)
+        return error_set(why, EINVAL, "ring: a frame of %ux%u: expected 1x1 .. %ux%u",
+                         format->width, format->height, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
+    if (format->plane_count == 0 || format->plane_count > FFTD_MAX_PLANES)
+        return error_set(why, EINVAL, "ring: a frame of %u planes: expected 1 .. %u",
+                         format->plane_count, FFTD_MAX_PLANES);
+    for (unsigned i = 0; i < format->plane_count; i++) {
+        int r = check_plane(format, i, why);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* Where everything lies; returns the size of the whole, 0 if this machine cannot address it. */
+static size_t set_geometry(struct ring *ring, const struct fftd_format *format, unsigned slots)
+{
+    ring->format = *format;
+    ring->slot_count = slots;
+    ring->newest_slot = slots;
+    ring->header_bytes = (uint32_t)round_up(sizeof(struct fftd_ring_header), PAGE_BYTES);
+    ring->data_offset = (uint32_t)round_up(sizeof(struct fftd_slot), 128);
+    ring->slot_stride = round_up((uint64_t)ring->data_offset + format->frame_bytes, PAGE_BYTES);
+    uint64_t bytes = ring->header_bytes + slots * ring->slot_stride;
+    return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes;
+}
+
+static void write_header(struct ring *ring, uint32_t generation, uint32_t epoch)
+{
+    struct fftd_ring_header *header = ring->header;
+    header->abi = FFTD_RING_ABI;
+    header->header_bytes = ring->header_bytes;
+    header->ring_bytes = ring->memory.bytes;
+    header->slot_count = ring->slot_count;
+    header->data_offset = ring->data_offset;
+    header->slot_stride = ring->slot_stride;
+    header->generation = generation;
+    header->format = ring->format;
+    header->state = FFTD_STATE_STARTING;
+    header->heartbeat_ns = now_ns();
+    header->epoch = epoch;
+    __atomic_store_n(&header->magic, FFTD_RING_MAGIC, __ATOMIC_RELEASE);
+}
+
+int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
+                uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why)
+{
+    int r = check_format(format, why);
+    if (r < 0)
+        return r;
+    if (slots < FFTD_MIN_SLOTS || slots > FFTD_MAX_SLOTS)
+        return error_set(why, EINVAL, "ring: %u slots: expected %u .. %u", slots, FFTD_MIN_SLOTS,
+                         FFTD_MAX_SLOTS);
+    if (first_sequence == 0)
+        return error_set(why, EINVAL, "ring: the first frame is number 0: expected 1 or more");
+
+    struct ring *ring = calloc(1, sizeof *ring);
+    if (ring == NULL)
+        return error_set(why, ENOMEM, "ring: out of memory");
+    size_t bytes = set_geometry(ring, format, slots);
+    if (bytes == 0) {
+        r = error_set(why, ENOMEM, "ring: %u slots of %u bytes are more than can be mapped", slots,
+                      format->frame_bytes);
+        goto fail;
+    }
+    r = ring_memory_create(&ring->memory, bytes, why);
+    if (r < 0)
+        goto fail;
+    ring->header = (struct fftd_ring_header *)ring->memory.base;
+    ring->next_sequence = first_sequence;
+    write_header(ring, generation, epoch);
+    r = waker_start(&ring->waker, &ring->header->futex, why);
+    if (r < 0)
+        goto fail_memory;
+    *ret = ring;
+    return 0;
+fail_memory:
+    ring_memory_finish(&ring->memory);
+fail:
+    free(ring);
+    return r;
+}
+
+void ring_destroy(struct ring *ring)
+{
+    if (ring == NULL)
+        return;
+    ring_retire(ring);
+    waker_stop(&ring->waker);
+    ring_memory_finish(&ring->memory);
+    free(ring);
+}
+
+const struct fftd_format *ring_format(const struct ring *ring)
+{
+    return &ring->format;
+}
+
+struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)
+{
+    return (struct fftd_slot *)(ring->memory.base + ring->header_bytes + slot * ring->slot_stride);
+}
+
+/* ---- writing ---- */
+
+/* The oldest slot that nobody owns and that is not the newest frame; slot_count if there is none,
+ * which can only be while the server is just about to give one back. */
+static unsigned find_oldest(const struct ring *ring)
+{
+    unsigned oldest = ring->slot_count;
+    uint64_t oldest_sequence = UINT64_MAX;
+    for (unsigned i = 0; i < ring->slot_count; i++) {
+        uint64_t sequence = slot_load(ring_slot(ring, i)->sequence);
+        if (slot_load(ring->owner[i]) == 0 && i != ring->newest_slot &&
+            sequence < oldest_sequence) {
+            oldest = i;
+            oldest_sequence = sequence;
+        }
+    }
+    return oldest;
+}
+
+static bool claim(struct ring *ring, unsigned slot)
+{
+    uint32_t nobody = 0;
+    /* Acquire: what a client read before it released the slot was read before it is rewritten. */
+    return slot < ring->slot_count &&
+           __atomic_compare_exchange_n(&ring->owner[slot], &nobody, RING_OPEN, false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void give_back(struct ring *ring, unsigned slot)
+{
+    slot_close(ring_slot(ring, slot));
+    /* Release: the server, when it takes the slot for a client, sees whose frame is in it. */
+    __atomic_store_n(&ring->owner[slot], 0, __ATOMIC_RELEASE);
+    ring->open_count--;
+}
+
+void ring_begin(struct ring *ring, struct ring_write *ret)
+{
+    assert(ring->open_count < RING_MAX_OPEN);
+    /* By the arithmetic in ring.h there always is a slot; one that the server takes between the
+     * search and the claim only sends the search on to the next. */
+    unsigned slot = find_oldest(ring);
+    while (!claim(ring, slot))
+        slot = find_oldest(ring);
+    ring->open_count++;
+    slot_open(ring_slot(ring, slot));
+    ret->slot = slot;
+    ret->data = (uint8_t *)ring_slot(ring, slot) + ring->data_offset;
+}
+
+/* FNV-1a over the frame's rows, without what lies between them. */
+static uint64_t frame_checksum(const struct fftd_format *format, const uint8_t *frame)
+{
+    uint64_t sum = 0xcbf29ce484222325u;
+    for (unsigned p = 0; p < format->plane_count; p++) {
+        const struct fftd_plane *plane = &format->plane[p];
+        for (uint32_t row = 0; row < plane->rows; row++) {
+            const uint8_t *bytes = frame + plane->offset + (size_t)row * plane->stride;
+            for (uint32_t i = 0; i < plane->row_bytes; i++)
+                sum = (sum ^ bytes[i]) * 0x100000001b3u;
+        }
+    }
+    return sum;
+}
+
+int64_t ring_publish(struct ring *ring, const struct ring_write *write,
+                     const struct ring_meta *meta)
+{
+    struct fftd_slot *slot = ring_slot(ring, write->slot);
+    bool checksum = __atomic_load_n(&ring->checksum, __ATOMIC_RELAXED);
+    uint64_t sum = checksum ? frame_checksum(&ring->format, write->data) : 0;
+    uint64_t sequence = ring->next_sequence++;
+    int64_t published_ns = now_ns();
+
+    slot_store(slot->flags, meta->flags | (checksum ? FFTD_FLAG_CHECKSUM : 0));
+    slot_store(slot->sequence, sequence);
+    slot_store(slot->source_sequence, meta->source_sequence);
+    slot_store(slot->filter_serial, meta->filter_serial);
+    slot_store(slot->captured_ns, meta->captured_ns);
+    slot_store(slot->dequeued_ns, meta->dequeued_ns);
+    slot_store(slot->submitted_ns, meta->submitted_ns);
+    slot_store(slot->finished_ns, meta->finished_ns);
+    slot_store(slot->published_ns, published_ns);
+    slot_store(slot->checksum, sum);
+    give_back(ring, write->slot);
+
+    ring->newest_slot = write->slot;
+    slot_store(ring->header->heartbeat_ns, published_ns);
+    ring_announce(ring->header, sequence, write->slot);
+    ring_bump(ring->header);
+    waker_poke(&ring->waker);
+    return published_ns;
+}
+
+void ring_cancel(struct ring *ring, const struct ring_write *write)
+{
+    give_back(ring, write->slot);
+}
+
+/* ---- state ---- */
+
+static void change_state(struct ring *ring, enum fftd_state state)
+{
+    if (!ring_change_state(ring->header, state))
+        return;
+    ring_bump(ring->header);
+    waker_poke(&ring->waker);
+}
+
+void ring_set_state(struct ring *ring, enum fftd_state state, int64_t heartbeat_ns)
+{
+    slot_store(ring->header->heartbeat_ns, heartbeat_ns);
+    change_state(ring, state);
+}
+
+void ring_retire(struct ring *ring)
+{
+    change_state(ring, FFTD_STATE_RETIRED);
+}
+
+bool ring_is_retired(const struct ring *ring)
+{
+    return slot_load(ring->header->state) == FFTD_STATE_RETIRED;
+}
+
+void ring_set_checksum(struct ring *ring, bool on)
+{
+    __atomic_store_n(&ring->checksum, on, __ATOMIC_RELAXED);
+}
+
+uint64_t ring_newest(const struct ring *ring)
+{
+    return FFTD_NEWEST_SEQUENCE(__atomic_load_n(&ring->header->newest, __ATOMIC_ACQUIRE));
+}

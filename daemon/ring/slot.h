@@ -1,0 +1,92 @@
+/* The writer's side of the shared memory: every store a reader depends on is made here.
+ *
+ * The fields are plain integers, because the ring's layout is an ABI; they are accessed with the
+ * compiler's atomic builtins. Readers are in other processes and only ever load. Which store must
+ * be visible before which other, and to whom (the reader's half is client/libfftd/slot.h):
+ *
+ *   1. lock odd         before  any byte of the new frame     else a torn frame could look whole
+ *      slot_open: release fence after the store; pairs with the reader's acquire fence between its
+ *      last look at the frame and its second look at the lock: if it saw one new byte, it sees
+ *      the odd lock (or a later one).
+ *   2. the whole frame  before  lock even                     else half a frame would look whole
+ *      slot_close: release store; pairs with the reader's acquire load of the lock. Bytes that
+ *      other threads or the GPU wrote are covered too: the writing thread learnt of their
+ *      completion through the engine, which is a happens-before of its own.
+ *   3. lock even        before  header.newest names the slot  else a reader would come too early
+ *      ring_announce: release store; pairs with the acquire load of newest. Only a comfort: 1 and
+ *      2 protect the reader whatever newest says.
+ *   4. newest, state    before  the futex word changes        else a wake-up could be slept through
+ *      ring_bump: release; a reader loads the word (acquire), then newest, and goes to sleep only
+ *      if the kernel still finds the word it loaded: it saw the news or does not sleep.
+ *   5. the futex word   before  the wake-up call              (waker.c; a system call after the
+ *      store, in a thread that a semaphore told of it)
+ *
+ * The frame itself is written by memcpy, OpenCL or DMA, not by atomic stores, while a slow reader
+ * may be looking at it: in C's terms a data race, inherent in every seqlock whose payload is not
+ * made of atomics. It is sound because the reader uses such bytes for nothing before it has
+ * looked at the lock again, and because no compiler can see both sides: they are in different
+ * processes, and ordered by the fences above. */
+#ifndef FFTD_RING_SLOT_H
+#define FFTD_RING_SLOT_H
+
+#include <stdbool.h>
+
+#include "fftd/ring.h"
+
+#define slot_store(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
+#define slot_load(field)         __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+/* GCC tells that ThreadSanitizer does not model fences. It need not: what it watches are the
+ * fields above, all of them atomic. */
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wtsan"
+#endif
+static inline void slot_fence_release(void)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
+
+/* Takes the slot's frame away from readers. A slot that is open already (a crashed writer's)
+ * stays so. Sequence 0: a search by number passes it over. */
+static inline void slot_open(struct fftd_slot *slot)
+{
+    slot_store(slot->lock, slot_load(slot->lock) | 1u);
+    slot_fence_release();
+    slot_store(slot->sequence, 0);
+}
+
+/* Ends what slot_open began; what was stored into the slot since is visible to whoever sees the
+ * lock even. */
+static inline void slot_close(struct fftd_slot *slot)
+{
+    __atomic_store_n(&slot->lock, slot_load(slot->lock) + 1u, __ATOMIC_RELEASE);
+}
+
+static inline void ring_announce(struct fftd_ring_header *header, uint64_t sequence, unsigned slot)
+{
+    __atomic_store_n(&header->newest, FFTD_NEWEST(sequence, slot), __ATOMIC_RELEASE);
+}
+
+/* Changes the state; a retired ring stays retired, whoever says otherwise. Returns whether it
+ * changed. */
+static inline bool ring_change_state(struct fftd_ring_header *header, uint32_t state)
+{
+    uint32_t old = slot_load(header->state);
+    do {
+        if (old == state || old == FFTD_STATE_RETIRED)
+            return false;
+    } while (!__atomic_compare_exchange_n(&header->state, &old, state, true, __ATOMIC_RELEASE,
+                                          __ATOMIC_RELAXED));
+    return true;
+}
+
+static inline void ring_bump(struct fftd_ring_header *header)
+{
+    __atomic_fetch_add(&header->futex, 1, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,42 @@
+/* Prints a line for every frame of a camera.
+ *
+ *     cc reader.c $(pkg-config --cflags --libs libfftd) && ./a.out [NAME | RUNTIME-DIRECTORY] */
+#include <fftd/fftd.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Stands for whatever one does with a picture. */
+static unsigned mean_of_first_plane(const struct fftd_frame *frame)
+{
+    const struct fftd_plane *plane = &frame->format->plane[0];
+    uint64_t sum = 0;
+    for (uint32_t row = 0; row < plane->rows; row++)
+        for (uint32_t i = 0; i < plane->row_bytes; i++)
+            sum += frame->plane[0][(size_t)row * frame->stride[0] + i];
+    return (unsigned)(sum / ((uint64_t)plane->rows * plane->row_bytes));
+}
+
+int main(int argc, char **argv)
+{
+    struct fftd *camera;
+    int r = fftd_open(&camera, argc > 1 ? argv[1] : "default");
+    if (r < 0) {
+        fprintf(stderr, "reader: cannot open the camera: %s\n", strerror(-r));
+        return 1;
+    }
+    while ((r = fftd_wait(camera, 5000)) >= 0) {
+        struct fftd_frame frame;
+        if (r == 0 || fftd_frame(camera, &frame) < 0)
+            continue;
+        unsigned mean = mean_of_first_plane(&frame);
+        if (!fftd_frame_valid(camera, &frame))
+            continue; /* overwritten while we were adding up: the mean is of two frames */
+        printf("frame %" PRIu64 ": %ux%u, mean %u, %" PRIu64 " missed\n", frame.sequence,
+               frame.format->width, frame.format->height, mean, frame.missed);
+    }
+    fprintf(stderr, "reader: the camera has gone: %s\n", strerror(-r));
+    fftd_close(camera);
+    return 1;
+}

@@ -1,0 +1,66 @@
+/* Where the sockets of a named camera lie. */
+#include "private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define NAME_MAX_BYTES 64 /* more does not fit into a socket address anyway */
+
+/* A directory we may not look into counts: being refused there says more than looking elsewhere. */
+static bool has_socket(const char *dir)
+{
+    char path[512];
+    struct stat st;
+    if (snprintf(path, sizeof path, "%s/frames", dir) >= (int)sizeof path)
+        return false;
+    return lstat(path, &st) == 0 || errno == EACCES;
+}
+
+/* Anybody can make directories in /tmp: only one that is ours is believed. */
+static bool is_ours(const char *dir)
+{
+    struct stat st;
+    return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+static int copy_path(char *path, unsigned size, const char *found)
+{
+    if (strlen(found) >= size)
+        return -ENAMETOOLONG;
+    strcpy(path, found);
+    return 0;
+}
+
+int fftd_runtime_dir(const char *name, char *path, unsigned size)
+{
+    char dir[384];
+    if (name == NULL)
+        name = "default";
+    if (strchr(name, '/') != NULL)
+        return copy_path(path, size, name);
+    if (name[0] == '\0' || name[0] == '.')
+        return -EINVAL;
+    if (strlen(name) > NAME_MAX_BYTES)
+        return -ENAMETOOLONG;
+
+    snprintf(dir, sizeof dir, "/run/fftd/%s", name);
+    if (has_socket(dir))
+        return copy_path(path, size, dir);
+    const char *user_dir = getenv("XDG_RUNTIME_DIR");
+    if (user_dir != NULL && user_dir[0] == '/' &&
+        snprintf(dir, sizeof dir, "%s/fftd/%s", user_dir, name) < (int)sizeof dir &&
+        has_socket(dir))
+        return copy_path(path, size, dir);
+    snprintf(dir, sizeof dir, "/tmp/fftd-%u", (unsigned)geteuid());
+    if (is_ours(dir)) {
+        snprintf(dir, sizeof dir, "/tmp/fftd-%u/%s", (unsigned)geteuid(), name);
+        if (has_socket(dir))
+            return copy_path(path, size, dir);
+    }
+    snprintf(dir, sizeof dir, "/run/fftd/%s", name);
+    return copy_path(path, size, dir);
+}

@@ -1,0 +1,145 @@
+/* Opening, waiting, closing, and what can be asked of a camera at any time. */
+#include "private.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "slot.h"
+
+#define OPEN_TIMEOUT_MS 2000
+
+static int find_socket(struct fftd *camera, const char *name)
+{
+    char dir[sizeof camera->socket_path - sizeof "/frames" + 1];
+    int r = fftd_runtime_dir(name, dir, sizeof dir);
+    if (r < 0)
+        return r;
+    snprintf(camera->socket_path, sizeof camera->socket_path, "%s/frames", dir);
+    return 0;
+}
+
+/* Down with -EAGAIN is a daemon whose queue of connections is full just now. */
+static bool is_undecided(const struct fftd *camera)
+{
+    return camera->state == LINK_ASKED || (camera->state == LINK_DOWN && camera->error == -EAGAIN);
+}
+
+int fftd_open(struct fftd **ret, const char *name)
+{
+    struct fftd *camera = calloc(1, sizeof *camera);
+    if (camera == NULL)
+        return -ENOMEM;
+    int r = link_init(camera);
+    if (r == 0)
+        r = find_socket(camera, name);
+    if (r < 0)
+        goto fail;
+
+    int64_t deadline_ms = link_now_ms() + OPEN_TIMEOUT_MS;
+    link_start(camera);
+    while (is_undecided(camera)) {
+        int64_t left_ms = deadline_ms - link_now_ms();
+        if (left_ms <= 0) {
+            r = -ETIMEDOUT;
+            goto fail;
+        }
+        link_step(camera, (int)left_ms);
+    }
+    if (camera->state == LINK_DOWN) {
+        r = camera->error;
+        goto fail;
+    }
+    *ret = camera;
+    return 0;
+fail:
+    fftd_close(camera);
+    return r;
+}
+
+void fftd_close(struct fftd *camera)
+{
+    if (camera == NULL)
+        return;
+    link_finish(camera);
+    for (unsigned i = 0; i < MAX_MAPS; i++)
+        map_close(&camera->map[i]);
+    free(camera);
+}
+
+/* ---- waiting ---- */
+
+static void ask_if_retired(struct fftd *camera)
+{
+    if (camera->state == LINK_UP && read_is_retired(camera))
+        link_ask(camera);
+}
+
+/* What only somebody else can put right, and what the caller therefore hears of at once. */
+static bool is_serious(int error)
+{
+    return error == -EPROTO || error == -EBUSY;
+}
+
+/* What a wait that was in vain has to say. */
+static int nothing_came(const struct fftd *camera)
+{
+    if (camera->error == 0 || camera->error == -EAGAIN)
+        return 0;
+    return is_serious(camera->error) ? camera->error : -EPIPE;
+}
+
+int fftd_wait(struct fftd *camera, int timeout_ms)
+{
+    /* With a timeout of 0 the caller may come from poll(), and what made the descriptor readable
+     * has to be taken in although there is a frame already. */
+    if (timeout_ms != 0 && read_has_news(camera))
+        return 1;
+    int64_t deadline_ms = timeout_ms > 0 ? link_now_ms() + timeout_ms : 0;
+    int left_ms = timeout_ms;
+    for (;;) {
+        int before = camera->error;
+        ask_if_retired(camera);
+        int r = link_step(camera, left_ms);
+        if (read_has_news(camera))
+            return 1;
+        ask_if_retired(camera);
+        if (camera->error != before && is_serious(camera->error))
+            return camera->error;
+        if (r == -EINTR)
+            return 0;
+        if (timeout_ms > 0) {
+            int64_t left = deadline_ms - link_now_ms();
+            left_ms = left > 0 ? (int)left : 0;
+        }
+        if (left_ms == 0)
+            return nothing_came(camera);
+    }
+}
+
+int fftd_fd(const struct fftd *camera)
+{
+    return camera->epoll_fd;
+}
+
+/* ---- asking ---- */
+
+const struct fftd_format *fftd_format(const struct fftd *camera)
+{
+    return camera->current != NULL ? &camera->current->format : NULL;
+}
+
+enum fftd_state fftd_state(const struct fftd *camera)
+{
+    if (camera->current == NULL)
+        return FFTD_STATE_STARTING;
+    if (camera->error == -EPIPE || camera->state == LINK_DOWN)
+        return FFTD_STATE_OFFLINE;
+    uint32_t state = slot_load(map_header(camera->current)->state);
+    return state <= FFTD_STATE_RETIRED ? (enum fftd_state)state : FFTD_STATE_OFFLINE;
+}
+
+uint32_t fftd_epoch(const struct fftd *camera)
+{
+    return camera->current != NULL ? slot_load(map_header(camera->current)->epoch) : 0;
+}

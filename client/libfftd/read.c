@@ -1,0 +1,147 @@
+/* Frames out of the ring. The order of loads is in slot.h; what is here is which slot to look at,
+ * and never trusting what was found there. */
+#include "private.h"
+
+#include <errno.h>
+
+#include "slot.h"
+
+/* A slot can be overwritten while it is looked at, and so can the one looked at next; with a sane
+ * daemon not even twice in a row, since that takes a frame's time each. */
+#define MAX_TRIES 16
+
+struct map *read_find_map(struct fftd *camera, const struct fftd_frame *frame)
+{
+    for (unsigned i = 0; i < MAX_MAPS; i++)
+        if (frame->ring != 0 && camera->map[i].serial == frame->ring &&
+            frame->slot < camera->map[i].slot_count)
+            return &camera->map[i];
+    return NULL;
+}
+
+bool read_is_retired(const struct fftd *camera)
+{
+    return camera->current != NULL &&
+           slot_load(map_header(camera->current)->state) == FFTD_STATE_RETIRED;
+}
+
+bool read_has_news(struct fftd *camera)
+{
+    if (camera->current == NULL)
+        return false;
+    uint64_t sequence = FFTD_NEWEST_SEQUENCE(ring_load_newest(map_header(camera->current)));
+    /* Numbers never go back within one life of the daemon: this is another. */
+    if (sequence < camera->last)
+        camera->last = 0;
+    return sequence > camera->last;
+}
+
+/* Fills the view of one slot; false if it does not, or not any more, hold that frame. */
+static bool view_slot(const struct map *map, unsigned index, uint64_t sequence,
+                      struct fftd_frame *view)
+{
+    const struct fftd_slot *slot = map_slot(map, index);
+    if (!slot_enter(slot, &view->lock) || slot_load(slot->sequence) != sequence)
+        return false;
+    view->sequence = sequence;
+    view->source_sequence = slot_load(slot->source_sequence);
+    view->filter_serial = slot_load(slot->filter_serial);
+    view->captured_ns = slot_load(slot->captured_ns);
+    view->dequeued_ns = slot_load(slot->dequeued_ns);
+    view->submitted_ns = slot_load(slot->submitted_ns);
+    view->finished_ns = slot_load(slot->finished_ns);
+    view->published_ns = slot_load(slot->published_ns);
+    view->checksum = slot_load(slot->checksum);
+    view->flags = slot_load(slot->flags);
+    if (!slot_intact(slot, view->lock))
+        return false;
+
+    const uint8_t *data = (const uint8_t *)slot + map->data_offset;
+    view->slot = index;
+    view->ring = map->serial;
+    view->format = &map->format;
+    for (unsigned i = 0; i < FFTD_MAX_PLANES; i++) {
+        bool used = i < map->format.plane_count;
+        view->plane[i] = used ? data + map->format.plane[i].offset : NULL;
+        view->stride[i] = used ? map->format.plane[i].stride : 0;
+    }
+    return true;
+}
+
+static void accept_view(struct fftd *camera, const struct fftd_frame *view, struct fftd_frame *ret)
+{
+    *ret = *view;
+    ret->missed = camera->last != 0 ? view->sequence - camera->last - 1 : 0;
+    camera->last = view->sequence;
+}
+
+int fftd_frame(struct fftd *camera, struct fftd_frame *ret)
+{
+    struct fftd_frame view;
+    for (unsigned tries = 0; tries < MAX_TRIES && read_has_news(camera); tries++) {
+        const struct map *map = camera->current;
+        uint64_t newest = ring_load_newest(map_header(map));
+        unsigned slot = FFTD_NEWEST_SLOT(newest);
+        uint64_t sequence = FFTD_NEWEST_SEQUENCE(newest);
+        if (slot < map->slot_count && sequence > camera->last &&
+            view_slot(map, slot, sequence, &view)) {
+            accept_view(camera, &view, ret);
+            return 0;
+        }
+    }
+    return -EAGAIN;
+}
+
+/* The slot of the oldest announced frame after `last`; slot_count if there is none. A frame can be
+ * whole a moment before it is announced; it has to wait for that, or the newest number would for
+ * that moment seem to go back. */
+static unsigned find_next(const struct map *map, uint64_t last, uint64_t *ret_sequence)
+{
+    uint64_t newest = FFTD_NEWEST_SEQUENCE(ring_load_newest(map_header(map)));
+    unsigned found = map->slot_count;
+    uint64_t oldest = UINT64_MAX;
+    for (unsigned i = 0; i < map->slot_count; i++) {
+        uint64_t sequence = slot_load(map_slot(map, i)->sequence);
+        if (sequence > last && sequence <= newest && sequence < oldest) {
+            found = i;
+            oldest = sequence;
+        }
+    }
+    *ret_sequence = oldest;
+    return found;
+}
+
+int fftd_next(struct fftd *camera, struct fftd_frame *ret)
+{
+    struct fftd_frame view;
+    for (unsigned tries = 0; tries < MAX_TRIES && read_has_news(camera); tries++) {
+        const struct map *map = camera->current;
+        uint64_t sequence;
+        unsigned slot = find_next(map, camera->last, &sequence);
+        if (slot < map->slot_count && view_slot(map, slot, sequence, &view)) {
+            accept_view(camera, &view, ret);
+            return 0;
+        }
+    }
+    return -EAGAIN;
+}
+
+bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame)
+{
+    const struct map *map = read_find_map((struct fftd *)camera, frame);
+    return map != NULL && slot_intact(map_slot(map, frame->slot), frame->lock);
+}
+
+uint64_t fftd_frame_checksum(const struct fftd_frame *frame)
+{
+    uint64_t sum = 0xcbf29ce484222325u; /* FNV-1a */
+    for (unsigned p = 0; p < frame->format->plane_count; p++) {
+        const struct fftd_plane *plane = &frame->format->plane[p];
+        for (uint32_t row = 0; row < plane->rows; row++) {
+            const uint8_t *bytes = frame->plane[p] + (size_t)row * plane->stride;
+            for (uint32_t i = 0; i < plane->row_bytes; i++)
+                sum = (sum ^ bytes[i]) * 0x100000001b3u;
+        }
+    }
+    return sum;
+}

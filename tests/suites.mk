@@ -7,6 +7,7 @@
 #   make test-oclgrind         tests/gpu under oclgrind: races and stray accesses, tiny sizes
 #   make test-integration      tests/integration: the real daemon and fftd-ctl, by pytest
 #   make test-valgrind         the unit tests and a start-run-stop of the daemon without a leak
+#   make lint                  formatting, the rules of the tree, warnings of all compilers, analysers
 #   make SAN=address,undefined test-unit test-gpu test-integration     also SAN=thread
 
 export RESULTS ?= build/results
@@ -55,12 +56,22 @@ test-integration: all
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_DEVICE=$(DEVICE) \
 	    $(call run-suite,integration,400) --pytest tests/integration
 
+# ---- lint ----
+.PHONY: lint test-lint test-lint-quick
+lint:
+	@tests/deps build test style lint
+	@$(MAKE) -s test-lint
+
+test-lint test-lint-quick: $(BUILD)/generated/kernels.inc
+	@LINT_FLAGS='$(CPPFLAGS)' $(call run-suite,$(@:test-%=%),900) \
+	    --wrap "tests/lint" $(if $(findstring quick,$@),quick,full)
+
 # ---- what must hold before a commit lands ----
-QUICK_SUITES := unit gpu integration
+QUICK_SUITES := unit gpu integration lint-quick
 
 .PHONY: deps test-programs test
 deps:
-	@tests/deps build run test
+	@tests/deps build run test style
 
 test-programs: all $(call test-programs,unit) $(call test-programs,gpu)
 

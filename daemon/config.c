@@ -16,6 +16,8 @@
 _Static_assert(sizeof(enum engine_precision) == sizeof(uint32_t) &&
                    sizeof(enum plan_border) == sizeof(uint32_t),
                "CONFIG_CHOICE stores enums as uint32_t");
+_Static_assert(offsetof(struct config, height) == offsetof(struct config, width) + sizeof(uint32_t),
+               "CONFIG_SIZE stores both at once");
 
 const struct config_key *config_key_by_name(const char *name)
 {

@@ -1,6 +1,8 @@
 /* One message, one write: lines of several threads never mix. systemd says in JOURNAL_STREAM which
  * device and inode its stream to the journal is; only if that is what stderr is does anybody read
- * it through the journal, whatever else the variable was inherited by. */
+ * it through the journal, whatever else the variable was inherited by. Structured entries go over a
+ * socket of the journal's that a sandbox may hide, and sd_journal_send says nothing when it is not
+ * there: then the stream, which takes lines with priorities, has to do. */
 #include "log.h"
 
 #define SD_JOURNAL_SUPPRESS_LOCATION /* it would always be this file */
@@ -15,12 +17,13 @@
 #include <systemd/sd-journal.h>
 #include <unistd.h>
 
-#define MESSAGE_BYTES 4096
+#define MESSAGE_BYTES  4096
+#define JOURNAL_SOCKET "/run/systemd/journal/socket"
 
 /* Set once by log_init, before there are threads. */
 static char camera[64];
 static int threshold = LOG_INFO;
-static bool to_journal;
+static enum { TO_TERMINAL, TO_STREAM, TO_JOURNAL } target;
 
 static bool stderr_is_journal(void)
 {
@@ -35,7 +38,9 @@ void log_init(const char *camera_name, int max_priority)
 {
     snprintf(camera, sizeof camera, "%s", camera_name);
     threshold = max_priority;
-    to_journal = stderr_is_journal();
+    target = TO_TERMINAL;
+    if (stderr_is_journal())
+        target = access(JOURNAL_SOCKET, W_OK) == 0 ? TO_JOURNAL : TO_STREAM;
 }
 
 static const char *word_for(int priority)
@@ -51,7 +56,7 @@ static void write_line(int priority, const char *message)
 {
     char line[MESSAGE_BYTES + 128];
     int length;
-    if (to_journal)
+    if (target != TO_TERMINAL)
         length = snprintf(line, sizeof line, "<%d>%s\n", priority, message);
     else if (camera[0] == '\0') /* before log_init */
         length = snprintf(line, sizeof line, "fftd: %s%s\n", word_for(priority), message);
@@ -73,7 +78,7 @@ void log_message(int priority, const char *format, ...)
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
 
-    if (to_journal &&
+    if (target == TO_JOURNAL &&
         sd_journal_send("MESSAGE=%s", message, "PRIORITY=%d", priority, "FFTD_CAMERA=%s", camera,
                         "SYSLOG_IDENTIFIER=fftd", NULL) >= 0)
         return;

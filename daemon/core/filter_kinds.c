@@ -34,13 +34,13 @@
 
 #include "core/filter.h"
 
-#define HALF_LN2       0.34657359027997264 /* exp(-HALF_LN2) = 1/sqrt(2) */
-#define GAUSS_STOP     1.2279471772995154  /* 1 - exp(-GAUSS_STOP) = 1/sqrt(2) */
-#define ENERGY_LEFT_LN 6.907755278982137   /* -ln(1e-3): what filter.h calls negligible */
-#define RINGS          4.0                 /* of an ideal filter, before it counts as gone */
+#define HALF_LN2      0.34657359027997264 /* exp(-HALF_LN2) = 1/sqrt(2) */
+#define GAUSS_STOP    1.2279471772995154  /* 1 - exp(-GAUSS_STOP) = 1/sqrt(2) */
+#define LEFT_LN       7.600902459542082 /* -ln(5e-4): half of filter.h's 1e-3, pixels being coarse */
+#define RINGS         4.0               /* of an ideal filter, before it counts as gone */
 
-#define MIN_FREQUENCY  0.0001 /* a period of 10000 pixels: more than the largest frame */
-#define MAX_FREQUENCY  0.5
+#define MIN_FREQUENCY 0.0001 /* a period of 10000 pixels: more than the largest frame */
+#define MAX_FREQUENCY 0.5
 
 enum shape { SHAPE_IDEAL, SHAPE_BUTTERWORTH, SHAPE_GAUSSIAN };
 static const char *const shape_names[] = {"ideal", "butterworth", "gaussian", NULL};
@@ -113,11 +113,11 @@ static double cutoff_support(enum shape shape, double order, double cutoff)
     case SHAPE_IDEAL:
         break;
     case SHAPE_BUTTERWORTH:
-        radius = ENERGY_LEFT_LN / (4 * M_PI * cutoff * sin(M_PI / (2 * order)));
+        radius = LEFT_LN / (4 * M_PI * cutoff * sin(M_PI / (2 * order)));
         break;
     case SHAPE_GAUSSIAN:
         /* exp(-k d^2) = exp(-2 (pi s f)^2); of the two k the larger gives the wider s. */
-        radius = sqrt(GAUSS_STOP / 2 * ENERGY_LEFT_LN) / (M_PI * cutoff);
+        radius = sqrt(GAUSS_STOP / 2 * LEFT_LN) / (M_PI * cutoff);
         break;
     }
     return fmin(radius, limit);
@@ -233,7 +233,7 @@ static double gaussian(double sigma, double f2)
 
 static double gaussian_support(double sigma)
 {
-    return sigma * sqrt(ENERGY_LEFT_LN);
+    return sigma * sqrt(LEFT_LN);
 }
 
 static double gaussian_blur_response(const struct filter_stage *stage, double fx, double fy)

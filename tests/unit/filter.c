@@ -1,0 +1,328 @@
+/* Chains as text: every chain comes back from its own text, and every refusal says what is wrong
+ * and what would be right. The maths is in filter_response.c. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/chains.h"
+#include "support/cmocka.h"
+
+#include "core/filter.h"
+
+static void the_table_is_sound(void **state)
+{
+    (void)state;
+    unsigned count;
+    const struct filter_kind *kinds = filter_kinds(&count);
+    for (unsigned i = 0; i < count; i++) {
+        const struct filter_kind *kind = &kinds[i];
+        assert_ptr_equal(filter_kind_by_name(kind->name), kind); /* so names are unique */
+        assert_int_equal(strspn(kind->name, "abcdefghijklmnopqrstuvwxyz-"), strlen(kind->name));
+        assert_true(strlen(kind->summary) > 0);
+        assert_non_null(kind->response);
+        assert_non_null(kind->support);
+        assert_in_range(kind->param_count, 1, FILTER_MAX_PARAMS);
+        for (unsigned p = 0; p < kind->param_count; p++) {
+            const struct filter_param *param = &kind->param[p];
+            assert_non_null(param->name);
+            assert_int_equal(filter_param_index(kind, param->name), (int)p);
+            assert_non_null(param->unit);
+            assert_true(strlen(param->summary) > 0);
+            if (param->type == FILTER_CHOICE)
+                assert_non_null(param->choices[(unsigned)param->initial]);
+            else if (!param->required)
+                assert_true(param->initial >= param->min && param->initial <= param->max);
+            if (param->type == FILTER_NUMBER || param->type == FILTER_PAIR)
+                assert_true(param->min < param->max);
+        }
+        for (unsigned p = kind->param_count; p < FILTER_MAX_PARAMS; p++)
+            assert_null(kind->param[p].name);
+    }
+    assert_null(filter_kind_by_name("none"));
+}
+
+static void nothing_is_the_empty_chain(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "   ", "none", " none\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        struct filter_chain chain = {.count = 7};
+        char text[FILTER_TEXT_BYTES];
+        assert_int_equal(filter_chain_parse(&chain, texts[i], NULL), 0);
+        assert_int_equal(chain.count, 0);
+        filter_chain_print(&chain, text, sizeof text);
+        assert_string_equal(text, "none");
+    }
+}
+
+static void text_becomes_stages(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    struct error why = {""};
+    const char *text =
+        " lowpass : cutoff = 0.1 , shape=ideal|notch:at=0.25/-0.125,width=1e-2|sharpen ";
+    if (filter_chain_parse(&chain, text, &why) != 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(chain.count, 3);
+    assert_string_equal(chain.stage[0].kind->name, "lowpass");
+    assert_true(chain.stage[0].value[filter_param_index(chain.stage[0].kind, "cutoff")].number ==
+                0.1);
+    assert_true(chain.stage[0].value[filter_param_index(chain.stage[0].kind, "order")].number == 2);
+    struct filter_value at = chain.stage[1].value[filter_param_index(chain.stage[1].kind, "at")];
+    assert_true(at.number == 0.25 && at.second == -0.125);
+
+    char printed[FILTER_TEXT_BYTES];
+    filter_chain_print(&chain, printed, sizeof printed);
+    assert_string_equal(printed, "lowpass:shape=ideal,cutoff=0.1,order=2 | "
+                                 "notch:at=0.25/-0.125,width=0.01,shape=gaussian,order=2 | "
+                                 "sharpen:amount=1,sigma=1");
+}
+
+static void chains_come_back_from_their_text(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    for (int i = 0; i < 3000; i++) {
+        struct filter_chain chain, back;
+        struct error why = {""};
+        char text[FILTER_TEXT_BYTES], again[FILTER_TEXT_BYTES];
+        random_chain(&chain, &random);
+        filter_chain_print(&chain, text, sizeof text);
+        if (filter_chain_parse(&back, text, &why) != 0)
+            fail_msg("%s: %s", text, why.text);
+        assert_int_equal(back.count, chain.count);
+        for (unsigned s = 0; s < chain.count; s++) {
+            assert_ptr_equal(back.stage[s].kind, chain.stage[s].kind);
+            assert_memory_equal(back.stage[s].value, chain.stage[s].value,
+                                sizeof chain.stage[s].value);
+            struct filter_stage stage;
+            filter_stage_print(&chain.stage[s], text, sizeof text);
+            assert_int_equal(filter_stage_parse(&stage, text, NULL), 0);
+            assert_memory_equal(stage.value, chain.stage[s].value, sizeof stage.value);
+        }
+        filter_chain_print(&back, text, sizeof text);
+        filter_chain_print(&chain, again, sizeof again);
+        assert_string_equal(text, again);
+    }
+}
+
+/* The longest text any number of a parameter's range has. */
+static double longest_number(const struct filter_param *param)
+{
+    double tiny = param->min > 0 ? param->min : 0.0001;
+    double longest = param->min < 0 ? -nextafter(tiny, 1) : nextafter(tiny, 1);
+    return param->min <= longest ? longest : param->min;
+}
+
+/* FILTER_TEXT_BYTES keeps its promise for the worst chain there can be. */
+static void the_longest_chain_fits(void **state)
+{
+    (void)state;
+    unsigned count;
+    const struct filter_kind *kinds = filter_kinds(&count);
+    for (unsigned i = 0; i < count; i++) {
+        struct filter_stage stage;
+        filter_stage_init(&stage, &kinds[i]);
+        for (unsigned p = 0; p < kinds[i].param_count; p++) {
+            const struct filter_param *param = &kinds[i].param[p];
+            double number = longest_number(param);
+            if (param->type == FILTER_CHOICE) {
+                unsigned longest = 0;
+                for (unsigned c = 0; param->choices[c] != NULL; c++)
+                    if (strlen(param->choices[c]) > strlen(param->choices[longest]))
+                        longest = c;
+                number = longest;
+            }
+            stage.value[p] = (struct filter_value){number, number};
+        }
+        struct filter_chain chain = {.count = FILTER_MAX_STAGES};
+        for (unsigned s = 0; s < chain.count; s++)
+            chain.stage[s] = stage;
+        char text[2 * FILTER_TEXT_BYTES];
+        filter_chain_print(&chain, text, sizeof text);
+        if (strlen(text) >= FILTER_TEXT_BYTES)
+            fail_msg("%s needs %zu bytes", kinds[i].name, strlen(text) + 1);
+    }
+}
+
+static void a_short_buffer_is_not_overrun(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    char text[16];
+    assert_int_equal(filter_chain_parse(&chain, "lowpass:cutoff=0.1 | sharpen", NULL), 0);
+    memset(text, 'x', sizeof text);
+    filter_chain_print(&chain, text, 12);
+    assert_string_equal(text, "lowpass:sha");
+    assert_int_equal(text[12], 'x');
+}
+
+static const struct {
+    const char *text;
+    const char *says[3];
+} refusals[] = {
+    {"lowpas:cutoff=0.1",
+     {"unknown filter lowpas", "lowpass, highpass, bandpass", "did you mean lowpass?"}},
+    {"xyzzy", {"unknown filter xyzzy", "expected one of"}},
+    {"none | sharpen", {"stage 1", "unknown filter none"}},
+    {"lowpass:cutof=0.1",
+     {"lowpass: unknown parameter cutof", "shape, cutoff, order", "did you mean cutoff?"}},
+    {"lowpass", {"lowpass: cutoff is missing", "0.0001 .. 0.5 cycles/pixel"}},
+    {"lowpass:", {"lowpass", "expected NAME=VALUE"}},
+    {"lowpass:cutoff", {"lowpass: cutoff", "expected NAME=VALUE"}},
+    {"lowpass:cutoff=", {"lowpass: cutoff = ''", "is not a number"}},
+    {"lowpass:cutoff=0.1,", {"lowpass", "expected NAME=VALUE"}},
+    {"lowpass:cutoff=0.7",
+     {"lowpass: cutoff = 0.7 is out of range: expected 0.0001 .. 0.5 cycles/pixel"}},
+    {"lowpass:cutoff=-0.1", {"cutoff = -0.1 is out of range"}},
+    {"lowpass:cutoff=0", {"cutoff = 0 is out of range"}},
+    {"lowpass:cutoff=nan", {"cutoff = nan is not a number"}},
+    {"lowpass:cutoff=inf", {"cutoff = inf is not a number"}},
+    {"lowpass:cutoff=1e999", {"cutoff = 1e999 is out of range"}},
+    {"lowpass:cutoff=0.1abc", {"cutoff = 0.1abc is not a number"}},
+    {"lowpass:cutoff=0x1p-3", {"is not a number"}},
+    {"lowpass:cutoff=0,1", {"cutoff = 0 is out of range"}},
+    {"lowpass:cutoff=0.1,cutoff=0.2", {"lowpass: cutoff is given twice"}},
+    {"lowpass:cutoff=0.1,shape=round",
+     {"shape = round is not known", "ideal, butterworth, gaussian"}},
+    {"lowpass:cutoff=0.1,shape=Gaussian", {"shape = Gaussian is not known"}},
+    {"lowpass:cutoff=0.1,order=11", {"order = 11 is out of range: expected 1 .. 10"}},
+    {"bandpass:low=0.2,high=0.1", {"bandpass: low = 0.2 must be below high = 0.1"}},
+    {"bandstop:low=0.2,high=0.2", {"bandstop: low = 0.2 must be below high = 0.2"}},
+    {"bandpass:low=0.2", {"bandpass: high is missing"}},
+    {"notch:width=0.01",
+     {"notch: at is missing", "two numbers a/b, each -0.5 .. 0.5 cycles/pixel"}},
+    {"notch:at=0.25/0", {"notch: width is missing"}},
+    {"notch:at=0.25,width=0.01", {"at = 0.25 is not a pair", "a/b"}},
+    {"notch:at=0.25/,width=0.01", {"at = 0.25/ is not a pair"}},
+    {"notch:at=/0.25,width=0.01", {"at = /0.25 is not a pair"}},
+    {"notch:at=0.1/0.2/0.3,width=0.01", {"is not a pair"}},
+    {"notch:at=nan/0,width=0.01", {"at = nan/0 is not a pair"}},
+    {"notch:at=0.7/0,width=0.01", {"at = 0.7/0 is out of range"}},
+    {"notch:at=0/0.7,width=0.01", {"at = 0/0.7 is out of range"}},
+    {"gaussian-blur:sigma=0", {"sigma = 0 is out of range: expected 0.05 .. 100 px"}},
+    {"sharpen | | sharpen", {"stage 2: a stage is empty"}},
+    {"|", {"stage 1: a stage is empty"}},
+    {"sharpen |", {"stage 2: a stage is empty"}},
+    {"sharpen | lowpass:cutoff=2", {"stage 2: lowpass: cutoff = 2 is out of range"}},
+    {"sharpen:amount=\x1b[31m", {"amount = '?[31m'"}},
+};
+
+static void refusals_say_why(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        struct filter_chain chain, before;
+        struct error why = {""};
+        memset(&chain, 0x5a, sizeof chain);
+        before = chain;
+        assert_int_equal(filter_chain_parse(&chain, refusals[i].text, &why), -EINVAL);
+        assert_memory_equal(&chain, &before, sizeof chain);
+        for (unsigned s = 0; s < 3 && refusals[i].says[s] != NULL; s++)
+            if (strstr(why.text, refusals[i].says[s]) == NULL)
+                fail_msg("%s: '%s' does not hold '%s'", refusals[i].text, why.text,
+                         refusals[i].says[s]);
+    }
+}
+
+static void too_much_is_refused(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    struct error why = {""};
+    char text[3 * FILTER_TEXT_BYTES] = "sharpen";
+    for (unsigned i = 1; i < FILTER_MAX_STAGES; i++)
+        strcat(text, "|sharpen");
+    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
+    assert_int_equal(chain.count, FILTER_MAX_STAGES);
+    strcat(text, "|sharpen");
+    assert_int_equal(filter_chain_parse(&chain, text, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "more than 32 stages"));
+
+    memset(text, ' ', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    assert_int_equal(filter_chain_parse(&chain, text, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "at most 4095 characters"));
+}
+
+static void setting_is_all_or_nothing(void **state)
+{
+    (void)state;
+    struct filter_stage stage, before;
+    struct error why = {""};
+    filter_stage_init(&stage, filter_kind_by_name("notch"));
+    assert_int_equal(filter_stage_check(&stage, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "notch: at is missing"));
+    assert_int_equal(filter_stage_set(&stage, "at", "0.25/0.125", NULL), 0);
+    assert_int_equal(filter_stage_set(&stage, "width", "0.01", NULL), 0);
+    assert_int_equal(filter_stage_check(&stage, &why), 0);
+
+    before = stage;
+    assert_int_equal(filter_stage_set(&stage, "at", "0.1/0.9", &why), -EINVAL);
+    assert_int_equal(filter_stage_set(&stage, "width", "wide", &why), -EINVAL);
+    assert_int_equal(filter_stage_set(&stage, "colour", "1", &why), -EINVAL);
+    assert_memory_equal(&stage, &before, sizeof stage);
+    assert_non_null(strstr(why.text, "notch: unknown parameter colour"));
+}
+
+static void stages_are_parsed_alone(void **state)
+{
+    (void)state;
+    struct filter_stage stage;
+    struct error why = {""};
+    assert_int_equal(filter_stage_parse(&stage, "gaussian-blur:sigma=2", NULL), 0);
+    assert_string_equal(stage.kind->name, "gaussian-blur");
+    assert_int_equal(filter_stage_parse(&stage, "sharpen|sharpen", &why), -EINVAL);
+    assert_int_equal(filter_stage_parse(&stage, "", &why), -EINVAL);
+    assert_string_equal(stage.kind->name, "gaussian-blur");
+}
+
+/* Bytes drawn from what chains are made of: most are refused, none does harm, and what is taken
+ * comes back. */
+static void noise_does_no_harm(void **state)
+{
+    (void)state;
+    static const char *const pieces[] = {"lowpass", "notch", "sharpen", ":",  ",",    "=",   "|",
+                                         "cutoff",  "at",    "shape",   "/",  "0.1",  "-",   "e",
+                                         "9",       " ",     "ideal",   "\n", "\xff", "none"};
+    uint64_t random = 7;
+    unsigned taken = 0;
+    for (int i = 0; i < 50000; i++) {
+        char text[256] = "";
+        unsigned length = (unsigned)(random_bits(&random) % 12);
+        for (unsigned p = 0; p < length; p++)
+            strcat(text, pieces[random_bits(&random) % (sizeof pieces / sizeof pieces[0])]);
+        struct filter_chain chain, back;
+        struct error why = {""};
+        char printed[FILTER_TEXT_BYTES];
+        if (filter_chain_parse(&chain, text, &why) != 0) {
+            assert_true(strlen(why.text) > 10);
+            continue;
+        }
+        taken++;
+        filter_chain_print(&chain, printed, sizeof printed);
+        assert_int_equal(filter_chain_parse(&back, printed, NULL), 0);
+        assert_int_equal(back.count, chain.count);
+    }
+    assert_true(taken > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(nothing_is_the_empty_chain),
+        cmocka_unit_test(text_becomes_stages),
+        cmocka_unit_test(chains_come_back_from_their_text),
+        cmocka_unit_test(the_longest_chain_fits),
+        cmocka_unit_test(a_short_buffer_is_not_overrun),
+        cmocka_unit_test(refusals_say_why),
+        cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(setting_is_all_or_nothing),
+        cmocka_unit_test(stages_are_parsed_alone),
+        cmocka_unit_test(noise_does_no_harm),
+    };
+    return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
+}

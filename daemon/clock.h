@@ -1,0 +1,43 @@
+/* The daemon's one clock: CLOCK_MONOTONIC in nanoseconds, as in the ring. */
+#ifndef FFTD_CLOCK_H
+#define FFTD_CLOCK_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+#define NS_PER_S  1000000000ll
+#define NS_PER_MS 1000000ll
+
+static inline int64_t clock_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+static inline struct timespec clock_timespec(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+}
+
+/* How long to wait before trying again what failed `failures` times: 0.1 s, doubling up to 5 s. */
+static inline int64_t clock_backoff_ns(unsigned failures)
+{
+    int64_t pause_ns = 100 * NS_PER_MS;
+    while (failures-- > 1 && pause_ns < 5 * NS_PER_S)
+        pause_ns *= 2;
+    return pause_ns < 5 * NS_PER_S ? pause_ns : 5 * NS_PER_S;
+}
+
+/* A condition variable whose timed waits are on this clock. */
+static inline void clock_cond_init(pthread_cond_t *cond)
+{
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(cond, &attributes);
+    pthread_condattr_destroy(&attributes);
+}
+
+#endif

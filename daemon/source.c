@@ -1,0 +1,300 @@
+/* What to try, and when.
+ *
+ * The first remedy for a source that is there but delivers nothing is to restart streaming: it
+ * costs milliseconds and mends most drivers. Everything later is closing and opening, since a
+ * driver that needs more than that needs all of it. Doubling pauses keep a camera that is gone for
+ * good from costing anything; the watch on its directory makes the usual case, somebody plugging it
+ * in again, immediate. */
+#include "source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+/* A camera slower than the timeout is not stalled. */
+static int64_t stall_ns(const struct source *source)
+{
+    const struct fftd_format *format = &source->capture->format;
+    int64_t three_frames_ns = 0;
+
+    if (format->rate_num > 0)
+        three_frames_ns = 3 * NS_PER_S * format->rate_den / format->rate_num;
+    return three_frames_ns > source->stall_timeout_ns ? three_frames_ns : source->stall_timeout_ns;
+}
+
+static uint64_t skipped_now(const struct source *source)
+{
+    return source->capture->dropped_error + source->capture->dropped_stale;
+}
+
+/* The part of a v4l2: URI that names a file, or NULL. */
+static const char *device_path(const struct source *source)
+{
+    const char *uri = source->request.uri;
+    return strncmp(uri, "v4l2:/", 6) == 0 ? uri + 5 : NULL;
+}
+
+/* Without a watch the pauses alone have to do; so failing is no failure. */
+static void watch(struct source *source)
+{
+    const char *path = device_path(source);
+    char directory[CONFIG_TEXT];
+
+    if (path == NULL || source->watch_fd >= 0)
+        return;
+    source->watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (source->watch_fd < 0)
+        return;
+    const char *slash = strrchr(path, '/');
+    int length = slash == path ? 1 : (int)(slash - path);
+    snprintf(directory, sizeof directory, "%.*s", length, path);
+    /* IN_ATTRIB: udev hands the node to its group a moment after creating it. */
+    if (inotify_add_watch(source->watch_fd, directory, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0) {
+        close(source->watch_fd);
+        source->watch_fd = -1;
+    }
+}
+
+static void unwatch(struct source *source)
+{
+    if (source->watch_fd >= 0)
+        close(source->watch_fd);
+    source->watch_fd = -1;
+}
+
+/* Reads what the watch has; true if it concerns the device. */
+static bool watch_fired(struct source *source)
+{
+    union {
+        struct inotify_event event;
+        char bytes[4096];
+    } buffer;
+    const char *name = strrchr(device_path(source), '/') + 1;
+    bool fired = false;
+    ssize_t size;
+
+    while ((size = read(source->watch_fd, buffer.bytes, sizeof buffer.bytes)) > 0) {
+        for (ssize_t at = 0; at < size;) {
+            const struct inotify_event *event = (const void *)(buffer.bytes + at);
+            fired |= event->len > 0 && strcmp(event->name, name) == 0;
+            at += (ssize_t)(sizeof *event + event->len);
+        }
+    }
+    return fired;
+}
+
+static void close_capture(struct source *source)
+{
+    if (source->capture != NULL) {
+        source->past.error += source->capture->dropped_error;
+        source->past.stale += source->capture->dropped_stale;
+        capture_stop(source->capture);
+        capture_close(source->capture);
+        source->capture = NULL;
+    }
+    source->phase = SOURCE_CLOSED;
+}
+
+/* Closes it and sets the time of the next attempt. */
+static void retry_later(struct source *source)
+{
+    close_capture(source);
+    source->attempts++;
+    source->deadline_ns = clock_now_ns() + clock_backoff_ns(source->attempts);
+    watch(source);
+}
+
+void source_lose(struct source *source, int err, const struct error *why)
+{
+    bool gone = err == -ENODEV || err == -ENOENT || err == -ENXIO;
+    source->state = gone ? CAMERA_LOST : err == -EIO ? CAMERA_STALLED : CAMERA_REFUSED;
+    source->reason = *why;
+    retry_later(source);
+}
+
+static void restart(struct source *source)
+{
+    struct error why = {{0}};
+
+    source->attempts++;
+    source->discontinuity = true;
+    capture_stop(source->capture);
+    int r = capture_start(source->capture, &why);
+    if (r < 0)
+        source_lose(source, r, &why);
+    else
+        source->deadline_ns = clock_now_ns() + stall_ns(source);
+}
+
+/* Streaming, but no frames come. */
+static void mend(struct source *source, const struct error *why)
+{
+    source->state = CAMERA_STALLED;
+    source->reason = *why;
+    if (source->attempts == 0)
+        restart(source);
+    else
+        retry_later(source);
+}
+
+void source_init(struct source *ret, const struct config *config)
+{
+    *ret = (struct source){
+        .state = CAMERA_STARTING,
+        .request = {.uri = config->source,
+                    .width = config->width,
+                    .height = config->height,
+                    .rate = config->rate,
+                    .fourcc = config->fourcc,
+                    .buffers = config->buffers,
+                    .loop = config->loop,
+                    .seed = config->seed},
+        .stall_timeout_ns = (int64_t)(config->stall_timeout_s * (double)NS_PER_S),
+        .watch_fd = -1,
+    };
+}
+
+void source_finish(struct source *source)
+{
+    close_capture(source);
+    unwatch(source);
+    source->deadline_ns = INT64_MAX;
+}
+
+int source_open(struct source *source, struct error *why)
+{
+    int r = capture_open(&source->capture, &source->request, why);
+    if (r < 0)
+        return r;
+    unwatch(source);
+    source->phase = SOURCE_OPENED;
+    source->discontinuity = true;
+    source->skipped = 0;
+    return 0;
+}
+
+void source_start(struct source *source)
+{
+    struct error why = {{0}};
+    int r = capture_start(source->capture, &why);
+    if (r < 0) {
+        source_lose(source, r, &why);
+        return;
+    }
+    source->phase = SOURCE_STREAMING;
+    source->deadline_ns = clock_now_ns() + stall_ns(source);
+}
+
+int source_fd(const struct source *source)
+{
+    switch (source->phase) {
+    case SOURCE_CLOSED:
+        return source->watch_fd;
+    case SOURCE_OPENED:
+        return -1;
+    case SOURCE_STREAMING:
+        return capture_fd(source->capture);
+    }
+    return -1;
+}
+
+int64_t source_deadline_ns(const struct source *source)
+{
+    return source->phase == SOURCE_OPENED ? INT64_MAX : source->deadline_ns;
+}
+
+static void reopen(struct source *source)
+{
+    struct error why = {{0}};
+    int r = source_open(source, &why);
+    if (r < 0)
+        source_lose(source, r, &why);
+    else
+        source->past.reopens++;
+}
+
+void source_step(struct source *source, bool readable)
+{
+    bool due = clock_now_ns() >= source->deadline_ns;
+
+    if (source->phase == SOURCE_CLOSED) {
+        if (due || (readable && watch_fired(source)))
+            reopen(source);
+    } else if (source->phase == SOURCE_STREAMING && due) {
+        struct error why;
+        error_set(&why, EIO, "no frame for %.1f s", (double)stall_ns(source) / (double)NS_PER_S);
+        source->past.stalls++;
+        mend(source, &why);
+    }
+}
+
+/* Counts what is missing between the last frame and this one, and makes its sequence one that
+ * never goes back. */
+static void account(struct source *source, struct capture_frame *frame, bool *ret_discontinuity)
+{
+    uint64_t sequence = source->sequence_base + frame->sequence;
+    if (sequence < source->next_sequence) { /* it began to count anew */
+        source->sequence_base += source->next_sequence - sequence;
+        sequence = source->next_sequence;
+    }
+    uint64_t skipped = skipped_now(source) - source->skipped;
+    uint64_t missing = sequence - source->next_sequence;
+
+    if (source->discontinuity)
+        missing = 0; /* of a source that was away nobody knows */
+    else if (missing > skipped)
+        source->past.lost += missing - skipped;
+    *ret_discontinuity = source->discontinuity || missing > 0;
+    source->discontinuity = false;
+    source->skipped += skipped;
+    source->next_sequence = sequence + 1;
+    frame->sequence = sequence;
+}
+
+int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_discontinuity)
+{
+    struct error why = {{0}};
+    int r = capture_dequeue(source->capture, ret, &why);
+
+    switch (r) {
+    case 0:
+        source->state = CAMERA_ONLINE;
+        source->reason.text[0] = '\0';
+        source->attempts = 0;
+        source->deadline_ns = ret->dequeued_ns + stall_ns(source);
+        account(source, ret, ret_discontinuity);
+        return 0;
+    case -EAGAIN:
+        break;
+    case -ENODATA:
+        source_finish(source);
+        source->state = CAMERA_FINISHED;
+        source->reason = why;
+        break;
+    case -EIO:
+        mend(source, &why);
+        break;
+    default:
+        source_lose(source, r, &why);
+        break;
+    }
+    return -EAGAIN;
+}
+
+void source_release(struct source *source, const struct capture_frame *frame)
+{
+    capture_release(source->capture, frame);
+}
+
+void source_get_counts(const struct source *source, struct source_counts *ret)
+{
+    *ret = source->past;
+    if (source->capture != NULL) {
+        ret->error += source->capture->dropped_error;
+        ret->stale += source->capture->dropped_stale;
+    }
+}

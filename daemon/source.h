@@ -1,0 +1,82 @@
+/* Keeps one camera delivering: every recovery policy for what is in front of the engine.
+ *
+ *     closed --open--> opened --source_start--> streaming
+ *
+ * No frame for stall_timeout: streaming is restarted, then the device reopened. The device gone or
+ * unwilling: it is opened again after a pause that doubles from 0.1 s to 5 s, and at once when
+ * something happens in its directory. A frame ends every trouble. The owner learns of it by
+ * looking at `state` and `reason`; nothing here logs.
+ *
+ * Between opened and streaming the owner looks at capture->format, which may be another than
+ * before. One thread; the owner polls source_fd, waits no longer than source_deadline_ns, and calls
+ * source_dequeue or source_step accordingly. */
+#ifndef FFTD_SOURCE_H
+#define FFTD_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera.h"
+#include "capture/capture.h"
+#include "config.h"
+#include "core/error.h"
+
+enum source_phase { SOURCE_CLOSED, SOURCE_OPENED, SOURCE_STREAMING };
+
+struct source_counts {
+    uint64_t error;   /* frames the driver flagged as damaged */
+    uint64_t stale;   /* frames passed over because a newer one was there */
+    uint64_t lost;    /* gaps in the source's own count that neither explains */
+    uint64_t stalls;  /* times it delivered nothing for stall_timeout */
+    uint64_t reopens; /* times it was opened again */
+};
+
+struct source {
+    enum source_phase phase;
+    enum camera_state state;
+    struct error reason;     /* why it is not online; empty if it is */
+    struct capture *capture; /* NULL while closed */
+
+    /* Private. */
+    struct capture_request request;
+    int64_t stall_timeout_ns;
+    int64_t deadline_ns;       /* closed: of the next attempt; streaming: of the next frame */
+    unsigned attempts;         /* to mend it, since the last frame */
+    int watch_fd;              /* inotify, while closed; or -1 */
+    bool discontinuity;        /* the next frame does not follow the last one */
+    struct source_counts past; /* of captures closed by now, and lost, stalls, reopens */
+    uint64_t sequence_base;    /* added to the source's count, since that may begin anew */
+    uint64_t next_sequence;
+    uint64_t skipped; /* error + stale at the last frame */
+};
+
+/* config must outlive the source. */
+void source_init(struct source *ret, const struct config *config);
+void source_finish(struct source *source);
+
+/* The first opening; leaves the source closed on failure. */
+int source_open(struct source *source, struct error *why);
+
+/* Takes a failure to open as the loss of the source: goes on trying. */
+void source_lose(struct source *source, int err, const struct error *why);
+
+/* Begins streaming once opened. What goes wrong is dealt with like a failure later on. */
+void source_start(struct source *source);
+
+/* What to poll for POLLIN, or -1. */
+int source_fd(const struct source *source);
+
+/* CLOCK_MONOTONIC ns at which source_step wants to be called; INT64_MAX: never. */
+int64_t source_deadline_ns(const struct source *source);
+
+/* Does what is due: the deadline has passed, or (closed) the descriptor is readable. */
+void source_step(struct source *source, bool readable);
+
+/* The newest frame, or -EAGAIN: there is none, whatever the reason. discontinuity: frames are
+ * missing before it. */
+int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_discontinuity);
+void source_release(struct source *source, const struct capture_frame *frame);
+
+void source_get_counts(const struct source *source, struct source_counts *ret);
+
+#endif

@@ -1,0 +1,367 @@
+/* The recovery policy of daemon/source.c, on a camera that fails as it is told to: this program
+ * has its own capture_* functions, in the place of the capture layer's. */
+#include "support/cmocka.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "source.h"
+
+/* What the camera does next, and what was done to it. */
+static struct {
+    int open_result, start_result, dequeue_result;
+    uint64_t sequence;
+    unsigned opened, started, stopped, closed;
+    struct capture capture;
+} fake;
+
+int capture_open(struct capture **ret, const struct capture_request *request, struct error *why)
+{
+    if (fake.open_result < 0)
+        return error_set(why, -fake.open_result, "%s does not open", request->uri);
+    fake.opened++;
+    fake.sequence = 0;
+    fake.capture = (struct capture){.format = {.rate_num = 1000, .rate_den = 1}};
+    *ret = &fake.capture;
+    return 0;
+}
+
+int capture_start(struct capture *capture, struct error *why)
+{
+    (void)capture;
+    if (fake.start_result < 0)
+        return error_set(why, -fake.start_result, "it does not start");
+    fake.started++;
+    return 0;
+}
+
+void capture_stop(struct capture *capture)
+{
+    (void)capture;
+    fake.stopped++;
+}
+
+int capture_fd(const struct capture *capture)
+{
+    (void)capture;
+    return 1000;
+}
+
+int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
+{
+    (void)capture;
+    if (fake.dequeue_result < 0)
+        return error_set(why, -fake.dequeue_result, "it does not deliver");
+    *ret = (struct capture_frame){.sequence = fake.sequence++, .dequeued_ns = clock_now_ns()};
+    return 0;
+}
+
+void capture_release(struct capture *capture, const struct capture_frame *frame)
+{
+    (void)capture, (void)frame;
+}
+
+void capture_close(struct capture *capture)
+{
+    (void)capture;
+    fake.closed++;
+}
+
+static struct config config;
+static struct source source;
+
+static int setup(void **state)
+{
+    (void)state;
+    memset(&fake, 0, sizeof fake);
+    config = (struct config){.source = "v4l2:/dev/fake", .stall_timeout_s = 0.01};
+    source_init(&source, &config);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    source_finish(&source);
+    return 0;
+}
+
+/* Waits as the camera's thread would, then lets the source do what is due. */
+static void wait_and_step(void)
+{
+    struct pollfd fd = {.fd = source.phase == SOURCE_CLOSED ? source_fd(&source) : -1,
+                        .events = POLLIN};
+    int64_t left_ns = source_deadline_ns(&source) - clock_now_ns();
+    struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
+    int count = ppoll(&fd, 1, &timeout, NULL);
+    source_step(&source, count > 0);
+}
+
+static void start(void)
+{
+    struct error why;
+    assert_int_equal(source_open(&source, &why), 0);
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    source_start(&source);
+    assert_int_equal(source.phase, SOURCE_STREAMING);
+}
+
+static struct capture_frame take(bool *ret_discontinuity)
+{
+    struct capture_frame frame;
+    bool unused;
+    assert_int_equal(
+        source_dequeue(&source, &frame, ret_discontinuity != NULL ? ret_discontinuity : &unused),
+        0);
+    assert_int_equal(source.state, CAMERA_ONLINE);
+    assert_string_equal(source.reason.text, "");
+    return frame;
+}
+
+static void assert_nothing_comes(int result)
+{
+    struct capture_frame frame;
+    bool unused;
+    fake.dequeue_result = result;
+    assert_int_equal(source_dequeue(&source, &frame, &unused), -EAGAIN);
+    fake.dequeue_result = 0;
+}
+
+static void test_frames_make_it_online(void **state)
+{
+    (void)state;
+    bool discontinuity;
+    assert_int_equal(source.state, CAMERA_STARTING);
+    start();
+    assert_int_equal(source.state, CAMERA_STARTING);
+    take(&discontinuity);
+    assert_true(discontinuity);
+    take(&discontinuity);
+    assert_false(discontinuity);
+    assert_nothing_comes(-EAGAIN);
+    assert_int_equal(source.state, CAMERA_ONLINE);
+}
+
+static void test_first_opening_fails(void **state)
+{
+    (void)state;
+    struct error why;
+    fake.open_result = -ENOENT;
+    assert_int_equal(source_open(&source, &why), -ENOENT);
+    assert_string_equal(why.text, "v4l2:/dev/fake does not open");
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+}
+
+static void test_stall_restarts_then_reopens(void **state)
+{
+    (void)state;
+    start();
+    take(NULL);
+    wait_and_step();
+    assert_int_equal(source.state, CAMERA_STALLED);
+    assert_non_null(strstr(source.reason.text, "no frame for 0.0 s"));
+    assert_int_equal(fake.started, 2);
+    assert_int_equal(fake.opened, 1);
+
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(fake.closed, 1);
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(fake.opened, 2);
+    assert_int_equal(source.state, CAMERA_STALLED);
+
+    source_start(&source);
+    bool discontinuity;
+    struct capture_frame frame = take(&discontinuity);
+    assert_true(discontinuity);
+    assert_int_equal(frame.sequence, 1); /* goes on, although the source counts anew */
+    struct source_counts counts;
+    source_get_counts(&source, &counts);
+    assert_int_equal(counts.stalls, 2);
+    assert_int_equal(counts.reopens, 1);
+    assert_int_equal(counts.lost, 0);
+}
+
+static void test_no_stall_while_frames_come(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 3; i++) {
+        take(NULL);
+        source_step(&source, false);
+        assert_int_equal(source.state, CAMERA_ONLINE);
+    }
+    struct source_counts counts;
+    source_get_counts(&source, &counts);
+    assert_int_equal(counts.stalls, 0);
+}
+
+static void test_slow_camera_is_not_stalled(void **state)
+{
+    (void)state;
+    start();
+    fake.capture.format.rate_num = 1; /* a frame every 2 s */
+    fake.capture.format.rate_den = 2;
+    take(NULL);
+    assert_true(source_deadline_ns(&source) - clock_now_ns() > 5 * NS_PER_S);
+}
+
+static void test_streaming_error_restarts_at_once(void **state)
+{
+    (void)state;
+    start();
+    take(NULL);
+    assert_nothing_comes(-EIO);
+    assert_int_equal(source.state, CAMERA_STALLED);
+    assert_int_equal(fake.started, 2);
+    take(NULL);
+    assert_int_equal(fake.opened, 1);
+}
+
+static void test_restart_that_fails_reopens(void **state)
+{
+    (void)state;
+    start();
+    take(NULL);
+    fake.start_result = -ENODEV;
+    assert_nothing_comes(-EIO);
+    assert_int_equal(source.state, CAMERA_LOST);
+    assert_string_equal(source.reason.text, "it does not start");
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+}
+
+static void test_lost_camera_backs_off(void **state)
+{
+    (void)state;
+    start();
+    take(NULL);
+    fake.open_result = -ENODEV;
+    assert_nothing_comes(-ENODEV);
+    assert_int_equal(source.state, CAMERA_LOST);
+    int64_t pause_ns = source_deadline_ns(&source) - clock_now_ns();
+    assert_in_range(pause_ns, 50 * NS_PER_MS, 100 * NS_PER_MS);
+    for (int64_t expected = 200; expected <= 400; expected *= 2) {
+        source.deadline_ns = 0; /* pretend that the pause is over */
+        source_step(&source, false);
+        pause_ns = source_deadline_ns(&source) - clock_now_ns();
+        assert_in_range(pause_ns, expected / 2 * NS_PER_MS, expected * NS_PER_MS);
+    }
+    for (int i = 0; i < 20; i++) {
+        source.deadline_ns = 0;
+        source_step(&source, false);
+    }
+    pause_ns = source_deadline_ns(&source) - clock_now_ns();
+    assert_in_range(pause_ns, 4 * NS_PER_S, 5 * NS_PER_S);
+
+    fake.open_result = 0;
+    source.deadline_ns = 0;
+    source_step(&source, false);
+    source_start(&source);
+    take(NULL);
+    assert_nothing_comes(-ENODEV); /* a frame came between: the pauses begin anew */
+    pause_ns = source_deadline_ns(&source) - clock_now_ns();
+    assert_in_range(pause_ns, 50 * NS_PER_MS, 100 * NS_PER_MS);
+}
+
+static void test_camera_plugged_in_is_opened_at_once(void **state)
+{
+    (void)state;
+    char directory[] = "/tmp/fftd-source-XXXXXX", path[64];
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/camera", directory);
+    snprintf(config.source, sizeof config.source, "v4l2:%s", path);
+    start();
+    take(NULL);
+    fake.open_result = -ENODEV;
+    assert_nothing_comes(-ENODEV);
+    source.deadline_ns = INT64_MAX; /* only the directory can wake it */
+
+    fake.open_result = 0;
+    int fd = open(path, O_CREAT | O_RDWR, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    struct pollfd watched = {.fd = source_fd(&source), .events = POLLIN};
+    assert_int_equal(poll(&watched, 1, 1000), 1);
+    source_step(&source, true);
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    unlink(path);
+    rmdir(directory);
+}
+
+static void test_refusal_is_told_and_tried_again(void **state)
+{
+    (void)state;
+    start();
+    take(NULL);
+    fake.open_result = -EINVAL;
+    assert_nothing_comes(-ENODEV);
+    source.deadline_ns = 0;
+    source_step(&source, false);
+    assert_int_equal(source.state, CAMERA_REFUSED);
+    fake.open_result = 0;
+    source.deadline_ns = 0;
+    source_step(&source, false);
+    assert_int_equal(source.phase, SOURCE_OPENED);
+}
+
+static void test_end_of_file_finishes(void **state)
+{
+    (void)state;
+    start();
+    take(NULL);
+    assert_nothing_comes(-ENODATA);
+    assert_int_equal(source.state, CAMERA_FINISHED);
+    assert_int_equal(source_deadline_ns(&source), INT64_MAX);
+    assert_int_equal(source_fd(&source), -1);
+    assert_int_equal(fake.closed, 1);
+}
+
+static void test_gaps_are_explained_or_lost(void **state)
+{
+    (void)state;
+    bool discontinuity;
+    struct source_counts counts;
+    start();
+    take(NULL);
+    fake.sequence += 2; /* passed over, by the capture layer's own account */
+    fake.capture.dropped_stale = 2;
+    take(&discontinuity);
+    assert_true(discontinuity);
+    source_get_counts(&source, &counts);
+    assert_int_equal(counts.lost, 0);
+    assert_int_equal(counts.stale, 2);
+
+    fake.sequence += 3; /* nobody knows of two of these */
+    fake.capture.dropped_error = 1;
+    take(&discontinuity);
+    assert_true(discontinuity);
+    source_get_counts(&source, &counts);
+    assert_int_equal(counts.lost, 2);
+    assert_int_equal(counts.error, 1);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_frames_make_it_online),
+        TEST(test_first_opening_fails),
+        TEST(test_stall_restarts_then_reopens),
+        TEST(test_no_stall_while_frames_come),
+        TEST(test_slow_camera_is_not_stalled),
+        TEST(test_streaming_error_restarts_at_once),
+        TEST(test_restart_that_fails_reopens),
+        TEST(test_lost_camera_backs_off),
+        TEST(test_camera_plugged_in_is_opened_at_once),
+        TEST(test_refusal_is_told_and_tried_again),
+        TEST(test_end_of_file_finishes),
+        TEST(test_gaps_are_explained_or_lost),
+    };
+    return cmocka_run_group_tests_name("source", tests, NULL, NULL);
+}

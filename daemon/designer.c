@@ -1,0 +1,332 @@
+/* One thread, one mutex, one result slot.
+ *
+ * `engine` is the newest engine built: the camera thread either uses it, or will find it in the
+ * result slot. Engines given back wait in `used_up` until the thread is between two designs; a
+ * design for an engine that was given back meanwhile is thrown away when it is posted. */
+#include "designer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "clock.h"
+
+/* Between two rounds of the thread the camera can give back the engine it had and the one it took
+ * from the result slot, no more. */
+#define MAX_USED_UP 4
+
+struct request {
+    bool engine;
+    struct fftd_format format;
+    struct filter_chain chain;
+    uint64_t serial;
+};
+
+struct designer {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
+    int wake_fd;
+    char selector[CONFIG_TEXT];
+    char cache_dir[CONFIG_TEXT];
+    struct engine_options options;
+
+    /* Under the lock. */
+    bool stop, ended;
+    struct request wanted;
+    struct engine *used_up[MAX_USED_UP];
+    unsigned used_up_count;
+    struct engine *lent; /* the newest one the camera thread has */
+    bool device_failed;
+    bool posted;
+    struct design design;
+
+    /* The thread's own. */
+    struct gpu_device *device;
+    struct engine *engine;
+    struct fftd_format format;
+    double support_px; /* which the engine was built for */
+    bool device_suspect;
+    uint64_t done_serial;
+};
+
+static bool is_used_up(const struct designer *designer, const struct engine *engine)
+{
+    for (unsigned i = 0; i < designer->used_up_count; i++)
+        if (designer->used_up[i] == engine)
+            return true;
+    return false;
+}
+
+/* Forgets what waits in the result slot to be applied; a failure stays to be told. */
+static void drop_posted(struct designer *designer)
+{
+    engine_response_free(designer->design.response);
+    designer->design.response = NULL;
+    designer->design.engine = NULL;
+    designer->posted = designer->design.result < 0;
+}
+
+/* With the lock held; lets go of it while the driver works. */
+static void destroy_used_up(struct designer *designer)
+{
+    struct engine *engines[MAX_USED_UP];
+    unsigned count = designer->used_up_count;
+
+    memcpy(engines, designer->used_up, sizeof engines);
+    designer->used_up_count = 0;
+    pthread_mutex_unlock(&designer->lock);
+    for (unsigned i = 0; i < count; i++) {
+        if (engines[i] == designer->engine)
+            designer->engine = NULL;
+        engine_destroy(engines[i]);
+    }
+    pthread_mutex_lock(&designer->lock);
+}
+
+/* A device that failed is opened anew, but not before its last engine has gone. */
+static int refresh_device(struct designer *designer, struct error *why)
+{
+    if (designer->device_suspect && designer->engine == NULL) {
+        gpu_device_close(designer->device);
+        designer->device = NULL;
+        designer->device_suspect = false;
+    }
+    if (designer->device != NULL)
+        return 0;
+    return gpu_device_open(&designer->device, designer->selector, why);
+}
+
+/* The engine this request needs: the one there is, or a new one. */
+static int find_engine(struct designer *designer, const struct request *request,
+                       struct engine **ret, struct error *why)
+{
+    double support_px = filter_chain_support(&request->chain);
+    bool too_small = designer->options.margin < 0 && support_px > designer->support_px;
+
+    if (!request->engine && !too_small) {
+        *ret = designer->engine;
+        return 0;
+    }
+    int r = refresh_device(designer, why);
+    if (r < 0)
+        return r;
+    r = engine_create(ret, designer->device, request->engine ? &request->format : &designer->format,
+                      &designer->options, support_px, designer->cache_dir, why);
+    if (r < 0)
+        designer->device_suspect = true;
+    return r;
+}
+
+static void make(struct designer *designer, const struct request *request, struct design *ret)
+{
+    struct engine *engine = NULL;
+
+    *ret = (struct design){.serial = request->serial};
+    ret->result = find_engine(designer, request, &engine, &ret->why);
+    if (ret->result < 0)
+        return;
+    ret->result = engine_design(engine, &request->chain, &ret->response, &ret->why);
+    if (ret->result < 0) {
+        if (engine != designer->engine)
+            engine_destroy(engine);
+        return;
+    }
+    if (engine != designer->engine) {
+        double support_px = filter_chain_support(&request->chain);
+        double built_px = engine_support(engine);
+        designer->engine = engine;
+        designer->support_px = built_px > support_px ? built_px : support_px;
+        if (request->engine)
+            designer->format = request->format;
+    }
+    ret->engine = engine;
+    ret->format = designer->format;
+}
+
+/* With the lock held. Puts a design into the result slot, over one that was not fetched. */
+static void post(struct designer *designer, struct design *design)
+{
+    struct design *slot = &designer->design;
+
+    if (design->engine != NULL && is_used_up(designer, design->engine)) {
+        engine_response_free(design->response);
+        design->engine = NULL;
+        design->response = NULL;
+    }
+    if (design->engine == NULL) {
+        /* What an earlier request left to apply is still good. */
+        slot->result = design->result;
+        slot->why = design->why;
+        designer->posted = slot->engine != NULL || slot->result < 0;
+    } else {
+        engine_response_free(slot->response);
+        if (slot->engine != NULL && slot->engine != design->engine &&
+            slot->engine != designer->lent)
+            designer->used_up[designer->used_up_count++] = slot->engine;
+        *slot = *design;
+        designer->posted = true;
+    }
+    if (designer->posted)
+        eventfd_write(designer->wake_fd, 1);
+}
+
+/* With the lock held. Whether something is to be made: a chain alone waits for the first engine. */
+static bool has_work(const struct designer *designer)
+{
+    return designer->wanted.engine ||
+           (designer->engine != NULL && designer->wanted.serial != designer->done_serial);
+}
+
+static void *designer_thread(void *argument)
+{
+    struct designer *designer = argument;
+
+    pthread_mutex_lock(&designer->lock);
+    for (;;) {
+        if (designer->used_up_count > 0) {
+            destroy_used_up(designer);
+        } else if (designer->stop) {
+            break;
+        } else if (has_work(designer)) {
+            struct request request = designer->wanted;
+            struct design design;
+            designer->wanted.engine = false;
+            designer->device_suspect |= designer->device_failed;
+            designer->device_failed = false;
+            pthread_mutex_unlock(&designer->lock);
+            make(designer, &request, &design);
+            pthread_mutex_lock(&designer->lock);
+            designer->done_serial = request.serial;
+            post(designer, &design);
+        } else {
+            pthread_cond_wait(&designer->change, &designer->lock);
+        }
+    }
+    drop_posted(designer);
+    engine_destroy(designer->engine); /* built, but never fetched */
+    designer->ended = true;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+    return NULL;
+}
+
+int designer_create(struct designer **ret, const struct config *config, int wake_fd,
+                    struct error *why)
+{
+    struct designer *designer = calloc(1, sizeof *designer);
+    int r;
+
+    if (designer == NULL)
+        return error_set(why, ENOMEM, "no memory for the designer");
+    designer->wake_fd = wake_fd;
+    designer->options = config->engine;
+    memcpy(designer->selector, config->device, sizeof designer->selector);
+    memcpy(designer->cache_dir, config->cache_dir, sizeof designer->cache_dir);
+    designer->wanted.chain = config->filter;
+    designer->wanted.serial = 1;
+    pthread_mutex_init(&designer->lock, NULL);
+    clock_cond_init(&designer->change);
+
+    r = gpu_device_open(&designer->device, designer->selector, why);
+    if (r < 0)
+        goto fail;
+    r = -pthread_create(&designer->thread, NULL, designer_thread, designer);
+    if (r < 0) {
+        error_set(why, -r, "cannot start a thread: %s", strerror(-r));
+        gpu_device_close(designer->device);
+        goto fail;
+    }
+    pthread_setname_np(designer->thread, "designer");
+    *ret = designer;
+    return 0;
+fail:
+    pthread_cond_destroy(&designer->change);
+    pthread_mutex_destroy(&designer->lock);
+    free(designer);
+    return r;
+}
+
+int designer_destroy(struct designer *designer, int64_t deadline_ns)
+{
+    if (designer == NULL)
+        return 0;
+    struct timespec deadline = clock_timespec(deadline_ns);
+    int r = 0;
+    pthread_mutex_lock(&designer->lock);
+    designer->stop = true;
+    pthread_cond_signal(&designer->change);
+    while (!designer->ended && r == 0)
+        r = pthread_cond_timedwait(&designer->change, &designer->lock, &deadline);
+    bool ended = designer->ended;
+    pthread_mutex_unlock(&designer->lock);
+    if (!ended)
+        return -EBUSY;
+    pthread_join(designer->thread, NULL);
+    gpu_device_close(designer->device);
+    pthread_cond_destroy(&designer->change);
+    pthread_mutex_destroy(&designer->lock);
+    free(designer);
+    return 0;
+}
+
+const char *designer_device_name(const struct designer *designer)
+{
+    return gpu_device_name(designer->device);
+}
+
+uint64_t designer_want_chain(struct designer *designer, const struct filter_chain *chain)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->wanted.chain = *chain;
+    uint64_t serial = ++designer->wanted.serial;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+    return serial;
+}
+
+void designer_get_chain(struct designer *designer, struct filter_chain *ret)
+{
+    pthread_mutex_lock(&designer->lock);
+    *ret = designer->wanted.chain;
+    pthread_mutex_unlock(&designer->lock);
+}
+
+void designer_want_engine(struct designer *designer, const struct fftd_format *format)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->wanted.engine = true;
+    designer->wanted.format = *format;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+bool designer_take(struct designer *designer, struct design *ret)
+{
+    pthread_mutex_lock(&designer->lock);
+    bool posted = designer->posted;
+    if (posted) {
+        *ret = designer->design;
+        designer->design = (struct design){0};
+        designer->posted = false;
+        if (ret->engine != NULL)
+            designer->lent = ret->engine;
+    }
+    pthread_mutex_unlock(&designer->lock);
+    return posted;
+}
+
+void designer_give_back(struct designer *designer, struct engine *engine, bool failed)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->used_up[designer->used_up_count++] = engine;
+    if (designer->lent == engine)
+        designer->lent = NULL;
+    if (designer->posted && designer->design.engine == engine)
+        drop_posted(designer);
+    designer->device_failed |= failed;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}

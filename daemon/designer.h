@@ -1,0 +1,63 @@
+/* The thread that makes what takes long: responses for filter chains, and engines.
+ *
+ * It owns the OpenCL device and every engine: engines are built and destroyed only here, so that
+ * an engine can never go away under a design that reads it, and frames never wait for either. The
+ * camera thread borrows the newest engine from the moment it takes it until it gives it back.
+ *
+ * Of requests that wait only the newest is carried out. A chain whose support is larger than the
+ * engine's padding allows for (where the margin is left to us) gets a new engine; meanwhile frames
+ * go on with the old one. */
+#ifndef FFTD_DESIGNER_H
+#define FFTD_DESIGNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "gpu/engine.h"
+
+struct designer;
+
+/* What the thread has made. `result` tells of the newest request; engine and response may be what
+ * an earlier one left. */
+struct design {
+    int result; /* 0, or -errno with `why` */
+    struct error why;
+    struct engine *engine; /* which the response is for; NULL: there is nothing to apply */
+    struct engine_response *response; /* the taker's */
+    struct fftd_format format;        /* of the engine's frames */
+    uint64_t serial;
+};
+
+/* Opens config->device (-ENODEV) and starts the thread. wake_fd is an eventfd that becomes readable
+ * when designer_take has something; it stays the caller's. The first chain is config->filter, with
+ * serial 1; nothing is made before designer_want_engine. */
+int designer_create(struct designer **ret, const struct config *config, int wake_fd,
+                    struct error *why);
+
+/* Ends the thread, destroys every engine, closes the device. Engines must have been given back.
+ * -EBUSY: the thread did not come back from the OpenCL driver until deadline_ns (a kernel being
+ * compiled cannot be interrupted): nothing was freed, the process should end by _exit. NULL is
+ * allowed. */
+int designer_destroy(struct designer *designer, int64_t deadline_ns);
+
+/* Name of the device, valid as long as the designer. Before designer_want_engine only. */
+const char *designer_device_name(const struct designer *designer);
+
+/* Asks for another chain, any thread. Returns its serial. */
+uint64_t designer_want_chain(struct designer *designer, const struct filter_chain *chain);
+void designer_get_chain(struct designer *designer, struct filter_chain *ret);
+
+/* Asks for a new engine for frames of this format, with the newest chain's response. */
+void designer_want_engine(struct designer *designer, const struct fftd_format *format);
+
+/* The result, if there is one. */
+bool designer_take(struct designer *designer, struct design *ret);
+
+/* Gives an engine back for good. failed: it reported -EIO, so the device is opened anew before the
+ * next engine is built on it. */
+void designer_give_back(struct designer *designer, struct engine *engine, bool failed);
+
+#endif

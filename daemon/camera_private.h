@@ -1,0 +1,73 @@
+/* What the two halves of a camera share: camera.c, which any other thread calls, and
+ * camera_thread.c, which is the camera's own thread. */
+#ifndef FFTD_CAMERA_PRIVATE_H
+#define FFTD_CAMERA_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera.h"
+#include "designer.h"
+#include "gpu/engine.h"
+#include "ring/ring.h"
+#include "snapshot.h"
+#include "source.h"
+
+/* A frame between engine_submit and ring_publish. */
+struct flight {
+    struct ring_write write;
+    struct ring_meta meta;
+    struct snapshot *snapshots; /* which want this frame */
+};
+
+struct camera {
+    /* Fixed from start to stop. */
+    struct config config;
+    struct designer *designer;
+    pthread_t thread;
+    int wake_fd;  /* eventfd, wakes the camera's thread: a design is ready, or stop */
+    int event_fd; /* eventfd, wakes the main loop */
+
+    atomic_bool stop;
+    _Atomic int64_t progress_ns;
+
+    /* Under the lock. */
+    pthread_mutex_t lock;
+    pthread_cond_t ended_cond;
+    bool ended;
+    unsigned events;
+    struct ring *ring;   /* frames go here; written by the camera's thread */
+    struct ring *served; /* what camera_ring returned last */
+    struct ring *dying;  /* was served before; destroyed by the next camera_take_events */
+    struct snapshot *waiting, *answered;
+    struct camera_status status;
+    int64_t published_ns; /* when the newest frame was */
+
+    /* The thread's own. */
+    struct source source;
+    struct engine *engine;
+    struct fftd_format engine_format;
+    struct fftd_format format;   /* of the ring's frames; as long as there is a ring */
+    bool engine_wanted;          /* another one was asked for and has not come yet */
+    struct error engine_failure; /* why there is none; empty if there is, or none has failed */
+    unsigned engine_failures;    /* since the last published frame */
+    int64_t engine_retry_ns;     /* when to ask for another one; INT64_MAX: not needed */
+    struct flight flight[ENGINE_MAX_IN_FLIGHT]; /* a queue, in the engine's order */
+    unsigned first_flight, flights;
+    enum camera_state told_state; /* what tell_state made public last */
+    struct error told_reason;
+    int64_t rate_since_ns; /* the frame rate is counted from then on */
+    unsigned rate_frames;
+};
+
+/* Sets bits for camera_take_events; with the lock held. */
+void camera_post_events(struct camera *camera, unsigned events);
+
+/* Takes the layout of the opened source: a ring for it, and if need be an engine. */
+int camera_adopt_format(struct camera *camera, struct error *why);
+
+void *camera_thread(void *camera);
+
+#endif

@@ -1,0 +1,547 @@
+/* The camera's own thread: the frame path, and what to do when it breaks.
+ *
+ *     source -> engine -> ring
+ *
+ * The thread sleeps in one ppoll on the source, the engine and the wake-up descriptor. While the
+ * engine has all the frames it takes, the source is not looked at: frames wait in the driver, and
+ * the next dequeue passes over all but the newest. Every time-out is a deadline computed from what
+ * is known anyway, so that a timer never wakes the thread while frames flow. */
+#include "camera_private.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "clock.h"
+#include "core/format.h"
+#include "log.h"
+
+/* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
+#define ROW_ALIGN_BYTES 64
+
+/* While no frames flow, the ring and the watchdog hear of us this often. */
+#define HEARTBEAT_NS    (1 * NS_PER_S)
+
+/* Until there is a memfd to take over from another process, each daemon's ring is its first. */
+#define FIRST_EPOCH     1
+
+/* ---- what the thread tells others ---- */
+
+static enum fftd_state ring_state(enum camera_state state)
+{
+    switch (state) {
+    case CAMERA_STARTING:
+        return FFTD_STATE_STARTING;
+    case CAMERA_ONLINE:
+        return FFTD_STATE_LIVE;
+    case CAMERA_STALLED:
+    case CAMERA_LOST:
+    case CAMERA_REFUSED:
+    case CAMERA_FAILED:
+    case CAMERA_FINISHED:
+        break;
+    }
+    return FFTD_STATE_OFFLINE;
+}
+
+/* Heartbeat and state at once: the ring wakes readers only if the state is another. */
+static void show_progress(struct camera *camera)
+{
+    int64_t now_ns = clock_now_ns();
+    if (camera->ring != NULL)
+        ring_set_state(camera->ring, ring_state(camera->told_state), now_ns);
+    atomic_store(&camera->progress_ns, now_ns);
+}
+
+static void copy_text(char *to, size_t size, const char *from)
+{
+    size_t length = strnlen(from, size - 1);
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+/* With the lock held. */
+static void update_counters(struct camera *camera)
+{
+    struct camera_status *status = &camera->status;
+    struct source_counts counts;
+
+    source_get_counts(&camera->source, &counts);
+    status->dropped_error = counts.error;
+    status->dropped_stale = counts.stale;
+    status->source_lost = counts.lost;
+    status->stalls = counts.stalls;
+    status->reopens = counts.reopens;
+}
+
+static void log_state(const struct camera *camera, enum camera_state state, const char *reason)
+{
+    switch (state) {
+    case CAMERA_STARTING:
+        break;
+    case CAMERA_ONLINE:
+        log_notice("online: %s", camera->source.capture->description);
+        break;
+    case CAMERA_STALLED:
+    case CAMERA_LOST:
+    case CAMERA_REFUSED:
+    case CAMERA_FAILED:
+        log_warning("%s: %s", camera_state_name(state), reason);
+        break;
+    case CAMERA_FINISHED:
+        log_notice("finished: %s", reason);
+        break;
+    }
+}
+
+/* Publishes the state wherever it shows, if it is another one. */
+static void tell_state(struct camera *camera)
+{
+    const struct source *source = &camera->source;
+    bool failed = camera->engine_failure.text[0] != '\0' && source->state != CAMERA_FINISHED;
+    enum camera_state state = failed ? CAMERA_FAILED : source->state;
+    const char *reason = failed ? camera->engine_failure.text : source->reason.text;
+    bool changed = state != camera->told_state;
+
+    if (!changed && strncmp(reason, camera->told_reason.text, sizeof camera->told_reason.text) == 0)
+        return;
+    camera->told_state = state;
+    copy_text(camera->told_reason.text, sizeof camera->told_reason.text, reason);
+    if (changed)
+        log_state(camera, state, reason);
+
+    pthread_mutex_lock(&camera->lock);
+    struct camera_status *status = &camera->status;
+    status->state = state;
+    copy_text(status->state_reason, sizeof status->state_reason, reason);
+    if (source->capture != NULL)
+        copy_text(status->source, sizeof status->source, source->capture->description);
+    update_counters(camera);
+    if (state != CAMERA_ONLINE) {
+        snapshot_fail(camera->waiting, -ENODEV);
+        snapshot_append(&camera->answered, camera->waiting);
+        camera->waiting = NULL;
+    }
+    camera_post_events(camera, CAMERA_EVENT_STATE);
+    pthread_mutex_unlock(&camera->lock);
+    show_progress(camera);
+}
+
+/* Counts a published frame. */
+static void record(struct camera *camera, struct flight *flight, const struct engine_done *done,
+                   int64_t published_ns)
+{
+    const struct ring_meta *meta = &flight->meta;
+    struct camera_status *status = &camera->status;
+    struct histogram *latency = status->latency;
+    unsigned events = 0;
+
+    atomic_store(&camera->progress_ns, published_ns);
+    pthread_mutex_lock(&camera->lock);
+    histogram_add(&latency[STAGE_CAPTURE], meta->dequeued_ns - meta->captured_ns);
+    histogram_add(&latency[STAGE_WAIT], meta->submitted_ns - meta->dequeued_ns);
+    histogram_add(&latency[STAGE_UPLOAD], done->upload_ns);
+    histogram_add(&latency[STAGE_KERNEL], done->kernel_ns);
+    histogram_add(&latency[STAGE_DOWNLOAD], done->download_ns);
+    histogram_add(&latency[STAGE_PUBLISH], published_ns - meta->finished_ns);
+    histogram_add(&latency[STAGE_TOTAL], published_ns - meta->captured_ns);
+
+    if (++status->published == 1)
+        events |= CAMERA_EVENT_FRAME;
+    if (status->filter_serial != meta->filter_serial &&
+        meta->filter_serial == status->wanted_serial)
+        events |= CAMERA_EVENT_FILTER;
+    status->filter_serial = meta->filter_serial;
+    status->newest_sequence = ring_newest(camera->ring);
+    update_counters(camera);
+    camera->published_ns = published_ns;
+    camera->rate_frames++;
+    if (published_ns - camera->rate_since_ns >= NS_PER_S) {
+        status->rate =
+            camera->rate_frames * (double)NS_PER_S / (double)(published_ns - camera->rate_since_ns);
+        camera->rate_since_ns = published_ns;
+        camera->rate_frames = 0;
+    }
+    if (flight->snapshots != NULL || events != 0) {
+        snapshot_append(&camera->answered, flight->snapshots);
+        camera_post_events(camera, events);
+    }
+    pthread_mutex_unlock(&camera->lock);
+}
+
+/* ---- frames ---- */
+
+static void publish(struct camera *camera, struct flight *flight, const struct engine_done *done)
+{
+    flight->meta.filter_serial = done->filter_serial;
+    flight->meta.submitted_ns = done->submitted_ns;
+    flight->meta.finished_ns = done->finished_ns;
+    int64_t published_ns = ring_publish(camera->ring, &flight->write, &flight->meta);
+    /* The slot stays as it is until this thread begins to write it again. */
+    snapshot_take_after(flight->snapshots, flight->write.data, ring_newest(camera->ring));
+    record(camera, flight, done, published_ns);
+    camera->engine_failure.text[0] = '\0';
+    camera->engine_failures = 0;
+}
+
+static struct flight *pop_flight(struct camera *camera)
+{
+    struct flight *flight = &camera->flight[camera->first_flight];
+    camera->first_flight = (camera->first_flight + 1) % ENGINE_MAX_IN_FLIGHT;
+    camera->flights--;
+    return flight;
+}
+
+static void drop_flight(struct camera *camera, struct flight *flight)
+{
+    ring_cancel(camera->ring, &flight->write);
+    snapshot_fail(flight->snapshots, -EIO);
+    pthread_mutex_lock(&camera->lock);
+    camera->status.dropped_engine++;
+    if (flight->snapshots != NULL) {
+        snapshot_append(&camera->answered, flight->snapshots);
+        camera_post_events(camera, 0);
+    }
+    pthread_mutex_unlock(&camera->lock);
+}
+
+static void retry_engine_later(struct camera *camera, const struct error *why)
+{
+    error_set(&camera->engine_failure, EIO, "engine: %s", why->text);
+    camera->engine_wanted = false;
+    camera->engine_retry_ns = clock_now_ns() + clock_backoff_ns(++camera->engine_failures);
+}
+
+/* The device refused a frame or lost one: nothing it has can be relied on any more. The slots are
+ * given up only after the device let go of them. */
+static void engine_failed(struct camera *camera, const struct error *why)
+{
+    struct engine_done done;
+
+    while (engine_in_flight(camera->engine) > 0)
+        engine_collect(camera->engine, true, &done, NULL);
+    while (camera->flights > 0)
+        drop_flight(camera, pop_flight(camera));
+    designer_give_back(camera->designer, camera->engine, true);
+    camera->engine = NULL;
+    retry_engine_later(camera, why);
+}
+
+/* Publishes what is finished; all that is under way, if asked to wait. */
+static void collect(struct camera *camera, bool wait)
+{
+    struct engine_done done;
+    struct error why = {{0}};
+
+    while (camera->flights > 0) {
+        int r = engine_collect(camera->engine, wait, &done, &why);
+        if (r == -EAGAIN)
+            return;
+        struct flight *flight = pop_flight(camera);
+        if (r < 0) {
+            drop_flight(camera, flight);
+            engine_failed(camera, &why);
+            return;
+        }
+        publish(camera, flight, &done);
+    }
+}
+
+static bool enough_frames(const struct camera *camera)
+{
+    uint64_t limit = camera->config.frames;
+    return limit != 0 && camera->status.published + camera->flights >= limit;
+}
+
+/* Whether a frame would be taken if there were one. Without an engine frames are taken to be
+ * dropped: the driver must not be mistaken for stalled. */
+static bool wants_frames(const struct camera *camera)
+{
+    return camera->engine == NULL ||
+           (camera->flights < camera->config.engine.in_flight && !enough_frames(camera));
+}
+
+static struct snapshot *take_snapshots(struct camera *camera, const struct capture_frame *frame)
+{
+    pthread_mutex_lock(&camera->lock);
+    struct snapshot *snapshots = camera->waiting;
+    camera->waiting = NULL;
+    pthread_mutex_unlock(&camera->lock);
+    snapshot_take_before(snapshots, &camera->format, frame);
+    return snapshots;
+}
+
+static void submit(struct camera *camera, const struct capture_frame *frame, bool discontinuity)
+{
+    struct flight *flight =
+        &camera->flight[(camera->first_flight + camera->flights) % ENGINE_MAX_IN_FLIGHT];
+    struct error why = {{0}};
+
+    *flight = (struct flight){.meta = {.source_sequence = frame->sequence,
+                                       .captured_ns = frame->captured_ns,
+                                       .dequeued_ns = frame->dequeued_ns,
+                                       .flags = discontinuity ? FFTD_FLAG_DISCONTINUITY : 0}};
+    ring_begin(camera->ring, &flight->write);
+    struct engine_job job = {.out = flight->write.data, .tag = flight};
+    memcpy(job.in, frame->plane, sizeof job.in);
+    memcpy(job.in_stride, frame->stride, sizeof job.in_stride);
+    int r = engine_submit(camera->engine, &job, &why);
+    flight->snapshots = take_snapshots(camera, frame);
+    if (r < 0) {
+        drop_flight(camera, flight);
+        engine_failed(camera, &why);
+        return;
+    }
+    camera->flights++;
+}
+
+static void take_frame(struct camera *camera)
+{
+    struct capture_frame frame;
+    bool discontinuity;
+
+    if (source_dequeue(&camera->source, &frame, &discontinuity) < 0)
+        return;
+    if (camera->engine != NULL) {
+        submit(camera, &frame, discontinuity);
+    } else {
+        pthread_mutex_lock(&camera->lock);
+        camera->status.dropped_engine++;
+        pthread_mutex_unlock(&camera->lock);
+    }
+    source_release(&camera->source, &frame);
+}
+
+/* ---- formats, rings and engines ---- */
+
+static bool same_layout(const struct fftd_format *a, const struct fftd_format *b)
+{
+    return a->fourcc == b->fourcc && a->width == b->width && a->height == b->height;
+}
+
+/* Puts a ring for frames of this format in the place of the one there is. */
+static int replace_ring(struct camera *camera, const struct fftd_format *format, struct error *why)
+{
+    uint64_t first_sequence = camera->ring != NULL ? ring_newest(camera->ring) + 1 : 1;
+    uint32_t generation = camera->status.generation + 1;
+    struct ring *ring;
+    int r = ring_create(&ring, format, camera->config.slots, generation, FIRST_EPOCH,
+                        first_sequence, why);
+    if (r < 0)
+        return r;
+    ring_set_checksum(ring, camera->config.checksum);
+    camera->format = *format;
+
+    pthread_mutex_lock(&camera->lock);
+    /* One that the main loop has never seen needs nobody's leave to go. */
+    struct ring *unserved = camera->ring != camera->served ? camera->ring : NULL;
+    camera->ring = ring;
+    camera->status.format = *format;
+    camera->status.generation = generation;
+    camera_post_events(camera, CAMERA_EVENT_RING);
+    pthread_mutex_unlock(&camera->lock);
+    ring_destroy(unserved);
+    show_progress(camera);
+    return 0;
+}
+
+static void want_engine(struct camera *camera)
+{
+    camera->engine_wanted = true;
+    camera->engine_retry_ns = INT64_MAX;
+    designer_want_engine(camera->designer, &camera->format);
+}
+
+int camera_adopt_format(struct camera *camera, struct error *why)
+{
+    const struct fftd_format *captured = &camera->source.capture->format;
+    struct fftd_format format;
+    int r = format_layout(&format, captured->fourcc, captured->width, captured->height,
+                          ROW_ALIGN_BYTES, why);
+    if (r < 0)
+        return r;
+    format.rate_num = captured->rate_num;
+    format.rate_den = captured->rate_den;
+    format.primaries = captured->primaries;
+    format.transfer = captured->transfer;
+    format.matrix = captured->matrix;
+    format.full_range = captured->full_range;
+
+    bool is_new = camera->ring == NULL || !same_layout(&format, &camera->format);
+    if (camera->ring == NULL || memcmp(&format, &camera->format, sizeof format) != 0) {
+        collect(camera, true); /* frames under way belong into the old ring */
+        r = replace_ring(camera, &format, why);
+        if (r < 0)
+            return r;
+    }
+    if (is_new)
+        want_engine(camera);
+    return 0;
+}
+
+/* An opened source begins to stream once there are a ring and an engine for what it delivers. */
+static void start_when_ready(struct camera *camera)
+{
+    struct error why = {{0}};
+
+    if (camera->source.phase != SOURCE_OPENED)
+        return;
+    int r = camera_adopt_format(camera, &why);
+    if (r < 0)
+        source_lose(&camera->source, r, &why);
+    else if (camera->engine != NULL && same_layout(&camera->engine_format, &camera->format))
+        source_start(&camera->source);
+}
+
+static void swap_engine(struct camera *camera, const struct design *design)
+{
+    collect(camera, true);
+    if (camera->engine != NULL)
+        designer_give_back(camera->designer, camera->engine, false);
+    camera->engine = design->engine;
+    camera->engine_format = design->format;
+    camera->engine_wanted = false;
+    camera->engine_retry_ns = INT64_MAX;
+    if (engine_warning(camera->engine) != NULL)
+        log_warning("%s", engine_warning(camera->engine));
+    log_info("engine: %s", engine_description(camera->engine));
+    pthread_mutex_lock(&camera->lock);
+    copy_text(camera->status.engine, sizeof camera->status.engine,
+              engine_description(camera->engine));
+    pthread_mutex_unlock(&camera->lock);
+}
+
+/* A filter that could not be made leaves the one in force; an engine leaves nothing to do but to
+ * try again. */
+static void design_failed(struct camera *camera, const struct design *design)
+{
+    if (camera->engine_wanted) {
+        retry_engine_later(camera, &design->why);
+        return;
+    }
+    log_error("filter %llu: %s; the one before stays in force", (unsigned long long)design->serial,
+              design->why.text);
+    pthread_mutex_lock(&camera->lock);
+    if (design->serial == camera->status.wanted_serial)
+        copy_text(camera->status.filter_problem, sizeof camera->status.filter_problem,
+                  design->why.text);
+    pthread_mutex_unlock(&camera->lock);
+}
+
+static void take_design(struct camera *camera)
+{
+    struct design design;
+    struct error why = {{0}};
+
+    if (!designer_take(camera->designer, &design))
+        return;
+    if (design.result < 0)
+        design_failed(camera, &design);
+    if (design.engine == NULL)
+        return;
+    if (!same_layout(&design.format, &camera->format)) { /* the source has changed since */
+        engine_response_free(design.response);
+        if (design.engine != camera->engine)
+            designer_give_back(camera->designer, design.engine, false);
+        return;
+    }
+    if (design.engine != camera->engine)
+        swap_engine(camera, &design);
+    if (engine_apply(camera->engine, design.response, design.serial, &why) < 0)
+        engine_failed(camera, &why);
+}
+
+/* ---- the loop ---- */
+
+struct work {
+    bool wake, engine, source;
+    bool source_polled; /* only then does its silence mean anything */
+};
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void wait_for_work(struct camera *camera, struct work *ret)
+{
+    bool polled = camera->source.phase != SOURCE_STREAMING || wants_frames(camera);
+    struct pollfd fds[] = {
+        {.fd = camera->wake_fd, .events = POLLIN},
+        {.fd = camera->flights > 0 ? engine_fd(camera->engine) : -1, .events = POLLIN},
+        {.fd = polled ? source_fd(&camera->source) : -1, .events = POLLIN},
+    };
+    int64_t until_ns = camera->engine_retry_ns;
+
+    if (polled)
+        until_ns = earlier(until_ns, source_deadline_ns(&camera->source));
+    if (camera->flights == 0)
+        until_ns = earlier(until_ns, atomic_load(&camera->progress_ns) + HEARTBEAT_NS);
+
+    int64_t left_ns = until_ns - clock_now_ns();
+    struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
+    int count =
+        ppoll(fds, sizeof fds / sizeof fds[0], until_ns < INT64_MAX ? &timeout : NULL, NULL);
+    *ret = (struct work){
+        .wake = count > 0 && fds[0].revents != 0,
+        .engine = count > 0 && fds[1].revents != 0,
+        .source = count > 0 && fds[2].revents != 0,
+        .source_polled = polled,
+    };
+}
+
+static void do_due(struct camera *camera)
+{
+    int64_t now_ns = clock_now_ns();
+
+    if (now_ns >= camera->engine_retry_ns)
+        want_engine(camera);
+    if (camera->flights == 0 && now_ns >= atomic_load(&camera->progress_ns) + HEARTBEAT_NS)
+        show_progress(camera);
+}
+
+static void do_work(struct camera *camera, const struct work *work)
+{
+    if (work->wake) {
+        eventfd_t count;
+        eventfd_read(camera->wake_fd, &count);
+        take_design(camera);
+    }
+    if (work->engine)
+        collect(camera, false);
+    if (camera->source.phase == SOURCE_STREAMING && work->source)
+        take_frame(camera);
+    else if (work->source_polled)
+        source_step(&camera->source, work->source);
+    if (camera->flights == 0 && enough_frames(camera)) {
+        source_finish(&camera->source);
+        camera->source.state = CAMERA_FINISHED;
+        error_set(&camera->source.reason, 0, "%llu frames are done",
+                  (unsigned long long)camera->config.frames);
+    }
+    do_due(camera);
+}
+
+void *camera_thread(void *argument)
+{
+    struct camera *camera = argument;
+
+    while (!atomic_load(&camera->stop)) {
+        struct work work;
+        start_when_ready(camera);
+        tell_state(camera);
+        wait_for_work(camera, &work);
+        do_work(camera, &work);
+    }
+    collect(camera, true);
+    if (camera->engine != NULL)
+        designer_give_back(camera->designer, camera->engine, false);
+    source_finish(&camera->source);
+
+    pthread_mutex_lock(&camera->lock);
+    camera->ended = true;
+    pthread_cond_signal(&camera->ended_cond);
+    pthread_mutex_unlock(&camera->lock);
+    return NULL;
+}

@@ -1,0 +1,363 @@
+/* Wiring: one camera, its ring's server, its control object and the service manager in one event
+ * loop. Nothing here takes long; frames have threads of their own (camera.h). */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sysexits.h>
+#include <systemd/sd-event.h>
+#include <unistd.h>
+
+#include "camera.h"
+#include "capture/capture.h"
+#include "config.h"
+#include "control.h"
+#include "gpu/device.h"
+#include "log.h"
+#include "options.h"
+#include "ring/ring.h"
+#include "runtime.h"
+#include "service.h"
+
+struct daemon {
+    const struct options *options;
+    struct config config;
+    struct sd_event *event;
+    struct runtime *runtime;
+    struct camera *camera;
+    struct ring_server *server;
+    struct control *control;
+    struct service *service;
+    bool ready;
+};
+
+static int exit_code(int error)
+{
+    switch (-error) {
+    case ENODEV:
+    case ENOENT:
+    case ENXIO:
+        return EX_UNAVAILABLE;
+    case EADDRINUSE:
+    case EBUSY:
+        return EX_TEMPFAIL;
+    case EACCES:
+    case EPERM:
+        return EX_NOPERM;
+    case EINVAL:
+    case ENAMETOOLONG:
+        return EX_CONFIG;
+    default:
+        return EX_OSERR;
+    }
+}
+
+/* ---- status and readiness ---- */
+
+static void describe(const struct camera_status *status, char *text, size_t size)
+{
+    if (status->state == CAMERA_ONLINE)
+        snprintf(text, size, "online: %s; %s", status->source, status->engine);
+    else
+        snprintf(text, size, "%s: %s", camera_state_name(status->state),
+                 status->state_reason[0] != '\0' ? status->state_reason : status->source);
+}
+
+/* Ready means that readers get frames, or that it is known why they do not. */
+static void tell_service(struct daemon *daemon, const struct camera_status *status)
+{
+    char text[600];
+
+    describe(status, text, sizeof text);
+    if (!daemon->ready && (status->published > 0 || status->state != CAMERA_STARTING)) {
+        daemon->ready = true;
+        service_ready(text);
+    } else {
+        service_status(text);
+    }
+}
+
+static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+    struct daemon *daemon = userdata;
+    struct camera_status status;
+    unsigned events = camera_take_events(daemon->camera);
+
+    (void)source, (void)fd, (void)revents;
+    if (events & CAMERA_EVENT_RING)
+        ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
+    if (events != 0)
+        control_announce(daemon->control, events);
+    if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) == 0)
+        return 0;
+    camera_get_status(daemon->camera, &status);
+    if (status.state == CAMERA_FAILED && !daemon->ready)
+        return sd_event_exit(daemon->event, EX_SOFTWARE);
+    if (status.state == CAMERA_FINISHED)
+        return sd_event_exit(daemon->event, EX_OK);
+    tell_service(daemon, &status);
+    return 0;
+}
+
+static int64_t progress(void *context)
+{
+    return camera_progress_ns(context);
+}
+
+/* ---- reload ---- */
+
+/* Names the keys whose change a running daemon cannot follow. */
+static void tell_restart_keys(const struct config *before, const struct config *after)
+{
+    unsigned count;
+    const struct config_key *keys = config_keys(&count);
+    char a[FILTER_TEXT_BYTES], b[FILTER_TEXT_BYTES];
+
+    for (unsigned i = 0; i < count; i++) {
+        if (keys[i].type == CONFIG_FILTER)
+            continue;
+        config_get(before, keys[i].name, a, sizeof a);
+        config_get(after, keys[i].name, b, sizeof b);
+        if (strcmp(a, b) != 0)
+            log_warning("%s = %s takes effect at the next start; it stays %s", keys[i].name, b, a);
+    }
+}
+
+static int apply_filter(struct daemon *daemon, const struct filter_chain *chain, struct error *why)
+{
+    char now[FILTER_TEXT_BYTES], wanted[FILTER_TEXT_BYTES];
+    struct filter_chain current;
+    uint64_t serial;
+
+    camera_get_filter(daemon->camera, &current);
+    filter_chain_print(&current, now, sizeof now);
+    filter_chain_print(chain, wanted, sizeof wanted);
+    if (strcmp(now, wanted) == 0)
+        return 0;
+    int r = camera_set_filter(daemon->camera, chain, &serial, why);
+    if (r == 0)
+        log_notice("reloaded: filter %llu: %s", (unsigned long long)serial, wanted);
+    return r;
+}
+
+static int reload(void *context, struct error *why)
+{
+    struct daemon *daemon = context;
+    struct config config;
+    int unused;
+
+    if (daemon->options->config_path == NULL)
+        return error_set(why, EINVAL, "there is no configuration file to read again");
+    int r = options_configure(daemon->options, &config, &unused, why);
+    if (r < 0)
+        return r;
+    tell_restart_keys(&daemon->config, &config);
+    r = apply_filter(daemon, &config.filter, why);
+    if (r == 0)
+        daemon->config.filter = config.filter;
+    return r;
+}
+
+static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+    struct daemon *daemon = userdata;
+    struct camera_status status;
+    struct error why;
+    char text[600];
+
+    (void)source, (void)info;
+    service_reloading();
+    if (reload(daemon, &why) < 0)
+        log_error("nothing was reloaded: %s", why.text);
+    camera_get_status(daemon->camera, &status);
+    describe(&status, text, sizeof text);
+    service_ready(text);
+    return 0;
+}
+
+static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
+{
+    struct daemon *daemon = userdata;
+
+    (void)source;
+    log_info("stopping: %s", info->ssi_signo == SIGINT ? "SIGINT" : "SIGTERM");
+    return sd_event_exit(daemon->event, EX_OK);
+}
+
+/* ---- start and stop ---- */
+
+/* Before there is any other thread: they inherit that these signals are the loop's. */
+static int take_signals(struct daemon *daemon, struct error *why)
+{
+    sigset_t signals;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+
+    int r = sd_event_default(&daemon->event);
+    if (r >= 0)
+        r = sd_event_add_signal(daemon->event, NULL, SIGTERM, on_stop, daemon);
+    if (r >= 0)
+        r = sd_event_add_signal(daemon->event, NULL, SIGINT, on_stop, daemon);
+    if (r >= 0)
+        r = sd_event_add_signal(daemon->event, NULL, SIGHUP, on_hangup, daemon);
+    return r < 0 ? error_set(why, -r, "cannot create the event loop: %s", strerror(-r)) : 0;
+}
+
+static int start_server(struct daemon *daemon, struct error *why)
+{
+    int fd = runtime_listen(daemon->runtime, "frames", SOCK_SEQPACKET, why);
+    if (fd < 0)
+        return fd;
+    int r = ring_server_create(&daemon->server, daemon->event, fd, daemon->config.max_clients, why);
+    if (r < 0)
+        return r;
+    ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
+    return 0;
+}
+
+static int listen_for_control(struct daemon *daemon, const char *name, bool read_only,
+                              struct error *why)
+{
+    int fd = runtime_listen(daemon->runtime, name, SOCK_STREAM, why);
+    return fd < 0 ? fd : control_listen(daemon->control, fd, read_only, why);
+}
+
+/* Two sockets, because those who may watch and those who may change are different people. */
+static int start_control(struct daemon *daemon, struct error *why)
+{
+    const struct control_hooks hooks = {
+        .camera = daemon->camera,
+        .server = daemon->server,
+        .config = &daemon->config,
+        .reload = reload,
+        .context = daemon,
+    };
+    int r = control_create(&daemon->control, daemon->event, &hooks, why);
+    if (r == 0)
+        r = listen_for_control(daemon, "control", false, why);
+    if (r == 0)
+        r = listen_for_control(daemon, "control-watch", true, why);
+    return r;
+}
+
+static int start(struct daemon *daemon, struct error *why)
+{
+    const bool wait = daemon->options->wait || getenv("NOTIFY_SOCKET") != NULL;
+    int r = take_signals(daemon, why);
+    /* First of all: a second daemon of this name must not get as far as the camera. */
+    if (r == 0)
+        r = runtime_create(&daemon->runtime, daemon->config.runtime_dir, why);
+    if (r == 0)
+        r = camera_start(&daemon->camera, &daemon->config, wait, why);
+    if (r == 0)
+        r = start_server(daemon, why);
+    if (r == 0)
+        r = start_control(daemon, why);
+    if (r == 0)
+        r = service_create(&daemon->service, daemon->event, progress, daemon->camera, why);
+    if (r < 0)
+        return r;
+    r = sd_event_add_io(daemon->event, NULL, camera_fd(daemon->camera), EPOLLIN, on_camera, daemon);
+    return r < 0 ? error_set(why, -r, "cannot watch the camera: %s", strerror(-r)) : 0;
+}
+
+/* Undoes as much of start as was done. False: a thread is stuck in the OpenCL driver, and so would
+ * be an orderly exit. */
+static bool stop(struct daemon *daemon)
+{
+    service_stopping();
+    service_destroy(daemon->service);
+    control_destroy(daemon->control);
+    ring_server_destroy(daemon->server);
+    bool stopped = camera_stop(daemon->camera) == 0;
+    runtime_destroy(daemon->runtime);
+    sd_event_unref(daemon->event);
+    return stopped;
+}
+
+static int run(const struct options *options, const struct config *config)
+{
+    struct daemon daemon = {.options = options, .config = *config};
+    struct error why;
+    int code;
+
+    log_init(config->name, options->max_priority);
+    int r = start(&daemon, &why);
+    if (r < 0) {
+        log_error("%s", why.text);
+        code = exit_code(r);
+    } else {
+        code = sd_event_loop(daemon.event);
+        if (code < 0) {
+            log_error("the event loop failed: %s", strerror(-code));
+            code = EX_OSERR;
+        }
+    }
+    if (!stop(&daemon))
+        _exit(code);
+    return code;
+}
+
+/* ---- what is printed and done with ---- */
+
+static int list_devices(bool json)
+{
+    printf(json ? "{\"cameras\": " : "Cameras:\n");
+    if (capture_list_devices(stdout, json) == 0 && !json)
+        printf("none\n");
+    printf(json ? ", \"opencl\": " : "\nOpenCL devices:\n");
+    if (gpu_device_list(stdout, json) == 0 && !json)
+        printf("none\n");
+    if (json)
+        printf("}\n");
+    return EX_OK;
+}
+
+static int act(const struct options *options)
+{
+    struct config config;
+    struct error why;
+    int code;
+
+    if (options->action == OPTIONS_HELP) {
+        options_print_help(stdout);
+        return EX_OK;
+    }
+    if (options->action == OPTIONS_VERSION) {
+        printf("fftd " FFTD_VERSION "\n");
+        return EX_OK;
+    }
+    if (options->action == OPTIONS_LIST_DEVICES)
+        return list_devices(options->json);
+    if (options_configure(options, &config, &code, &why) < 0) {
+        log_error("%s", why.text);
+        return code;
+    }
+    if (options->action == OPTIONS_CHECK) {
+        config_print(&config, stdout);
+        return EX_OK;
+    }
+    return run(options, &config);
+}
+
+int main(int argc, char *argv[])
+{
+    struct options options;
+    struct error why;
+
+    if (options_parse(&options, argc, argv, &why) < 0) {
+        log_error("%s", why.text);
+        return EX_USAGE;
+    }
+    int code = act(&options);
+    options_finish(&options);
+    return code;
+}

@@ -31,7 +31,13 @@ SUPPRESSIONS := $(abspath tests/suppressions)
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:detect_leaks=1
 export LSAN_OPTIONS ?= suppressions=$(SUPPRESSIONS)/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS ?= print_stacktrace=1:halt_on_error=1
-export TSAN_OPTIONS ?= suppressions=$(SUPPRESSIONS)/tsan.supp:halt_on_error=0:second_deadlock_stack=1
+export TSAN_OPTIONS ?= suppressions=$(SUPPRESSIONS)/tsan.supp:halt_on_error=0:second_deadlock_stack=1:history_size=4
+
+ifneq ($(SAN),)
+# Only PoCL: the loader unloads drivers it does not need, and a leak in code that is gone can not
+# be told from one of ours.
+export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd
+endif
 
 # ---- the suites ----
 SLOWER := $(if $(SAN),5,1)

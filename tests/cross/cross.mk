@@ -1,0 +1,22 @@
+# Cross building for the board: armhf, Cortex-A17.
+#
+#   make cross         builds everything in build/armhf and runs the unit tests by qemu-arm
+
+SYSROOT := build/armhf/sysroot
+CROSS = arm-linux-gnueabihf
+CROSS_ENV = BUILD=build/armhf CC="$(CROSS)-gcc --sysroot=$(abspath $(SYSROOT))" AR=$(CROSS)-ar \
+    OPT="-O2 -mcpu=cortex-a17 -mfpu=neon-vfpv4 -mfloat-abi=hard" \
+    PKG_CONFIG="env PKG_CONFIG_SYSROOT_DIR=$(abspath $(SYSROOT)) \
+    PKG_CONFIG_LIBDIR=$(abspath $(SYSROOT))/usr/lib/$(CROSS)/pkgconfig:$(abspath $(SYSROOT))/usr/share/pkgconfig pkg-config"
+
+.PHONY: cross test-cross test-cross-run
+cross: test-cross
+test-cross:
+	@tests/deps cross
+	@tests/cross/sysroot $(SYSROOT)
+	@$(MAKE) -s -j2 $(CROSS_ENV) test-programs
+	@$(MAKE) -s $(CROSS_ENV) test-cross-run
+
+# The unit tests need nothing but a C library; V4L2 and OpenCL do not work in qemu-user.
+test-cross-run: $(call test-programs,unit)
+	@tests/run cross --timeout 180 --wrap "qemu-arm-static -L $(SYSROOT)" $^

@@ -190,12 +190,16 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
 
 #if LANES == 1
 
-/* One pair of rows at a time: the first stage, whose radix is even, meets A in its lower legs and
- * B in its upper ones, and loads both from the same two elements. */
+/* The first stage, whose radix is even, meets A in its lower legs and B in its upper ones, and
+ * loads both from the same two elements. A group at the end may have pairs too many: they are zero,
+ * and not the last pair over again, which others are writing back by then. */
 #define PAIR_GET(j)                                                                                \
     {                                                                                              \
-        const cplx zp = c_load(spectrum, (size_t)at.x * X_HALF + e + (j) * M);                   \
-        const cplx zm = c_load(spectrum, (size_t)at.y * X_HALF + e + (j) * M);                   \
+        cplx zp = c_make(0, 0), zm = c_make(0, 0);                                                 \
+        if (pair < PAIRS) {                                                                        \
+            zp = c_load(spectrum, (size_t)at.x * X_HALF + e + (j) * M);                            \
+            zm = c_load(spectrum, (size_t)at.y * X_HALF + e + (j) * M);                            \
+        }                                                                                          \
         x[j] = LEFT_HALF(zp, zm);                                                                  \
         x[j + X_R0 / 2] = RIGHT_HALF(zp, zm);                                                      \
     }
@@ -267,6 +271,8 @@ static inline void transpose(real *v)
 static inline void pairs_load(global const stored *spectrum, global const uint2 *pairs,
                               local real *work, uint first_pair, uint c)
 {
+    if (first_pair >= PAIRS)
+        return;
     for (uint block = 0; block < X_LANES; block++) {
         real lre[LANES], lim[LANES], rre[LANES], rim[LANES];
 #pragma unroll
@@ -325,7 +331,7 @@ static inline void pairs_store(global stored *spectrum, global const uint2 *pair
 }
 
 #define LOAD_ROWS                                                                                  \
-    for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                              \
+    for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                       \
         pairs_load(spectrum, pairs, work, ((uint)get_group_id(0) * ROWS + c) * LANES, c);          \
     SYNC
 #define STORE_ROWS                                                                                 \

@@ -581,18 +581,12 @@ static int fetch_result(struct slot *slot, struct error *why)
     if (engine->device->unified_memory) {
         slot->mapped_out = clEnqueueMapBuffer(engine->compute, slot->out, CL_FALSE, CL_MAP_READ, 0,
                                               engine->frame_bytes, 0, NULL, &slot->done, &code);
-        if (code != CL_SUCCESS)
-            return opencl_fail(why, code, "clEnqueueMapBuffer");
-        clFlush(engine->compute);
-        return 0;
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
     }
     clFlush(engine->compute);
     code = clEnqueueReadBuffer(engine->download, slot->out, CL_FALSE, 0, engine->frame_bytes,
                                slot->host_out_at, 1, &slot->last, &slot->done);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clEnqueueReadBuffer");
-    clFlush(engine->download);
-    return 0;
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
 }
 
 /* In a thread of the driver's. */
@@ -655,6 +649,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (after != NULL)
         clReleaseEvent(after);
     if (r == 0) {
+        /* Before the flush: some drivers forget the callback of an event that is past. */
         const cl_int code = clSetEventCallback(slot->done, CL_COMPLETE, on_done, slot);
         if (code != CL_SUCCESS)
             r = opencl_fail(why, code, "clSetEventCallback");
@@ -665,6 +660,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         release_events(slot);
         return r;
     }
+    clFlush(engine->device->unified_memory ? engine->compute : engine->download);
     engine->in_flight++;
     return 0;
 }
@@ -687,6 +683,9 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     struct slot *slot = &engine->slot[engine->oldest];
     uint64_t count;
 
+    /* Some drivers work only while somebody waits in them. */
+    if (wait)
+        clWaitForEvents(1, &slot->done);
     pthread_mutex_lock(&engine->mutex);
     while (wait && !slot->complete)
         pthread_cond_wait(&engine->finished, &engine->mutex);

@@ -1,0 +1,553 @@
+/* Whole frames: every pixel format within one step of the double-precision result, what is not
+ * filtered untouched, filters changed between frames, frames in flight. */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/device.h"
+#include "support/reference.h"
+
+#include "gpu/engine.h"
+
+static struct gpu_device *device;
+
+static const struct engine_options defaults = {.border = PLAN_MIRROR,
+                                               .border_value = 0.5,
+                                               .margin = -1,
+                                               .in_flight = 2,
+                                               .tune = ENGINE_TUNE_OFF};
+
+/* ---- an independent view of formats: where each filtered sample of a frame is -------------- */
+
+struct component_view {
+    unsigned plane, offset, step, sub_x, sub_y;
+    unsigned sample_bytes; /* 1 or 2; 3: luma of RGB */
+    unsigned bits;
+    unsigned rgb[3]; /* sample_bytes 3: offsets of red, green and blue */
+};
+
+struct format_case {
+    const char *name;
+    unsigned count;
+    struct component_view luma;
+    struct component_view chroma[3]; /* with planes = all, after luma; RGB: all three colours */
+};
+
+static const struct format_case cases[] = {
+    {"GREY", 1, {0, 0, 1, 1, 1, 1, 8, {0}}, {{0}}},
+    {"Y10", 1, {0, 0, 2, 1, 1, 2, 10, {0}}, {{0}}},
+    {"Y12", 1, {0, 0, 2, 1, 1, 2, 12, {0}}, {{0}}},
+    {"Y16", 1, {0, 0, 2, 1, 1, 2, 16, {0}}, {{0}}},
+    {"YUYV",
+     3,
+     {0, 0, 2, 1, 1, 1, 8, {0}},
+     {{0, 1, 4, 2, 1, 1, 8, {0}}, {0, 3, 4, 2, 1, 1, 8, {0}}}},
+    {"UYVY",
+     3,
+     {0, 1, 2, 1, 1, 1, 8, {0}},
+     {{0, 0, 4, 2, 1, 1, 8, {0}}, {0, 2, 4, 2, 1, 1, 8, {0}}}},
+    {"NV12",
+     3,
+     {0, 0, 1, 1, 1, 1, 8, {0}},
+     {{1, 0, 2, 2, 2, 1, 8, {0}}, {1, 1, 2, 2, 2, 1, 8, {0}}}},
+    {"NV21",
+     3,
+     {0, 0, 1, 1, 1, 1, 8, {0}},
+     {{1, 0, 2, 2, 2, 1, 8, {0}}, {1, 1, 2, 2, 2, 1, 8, {0}}}},
+    {"NV16",
+     3,
+     {0, 0, 1, 1, 1, 1, 8, {0}},
+     {{1, 0, 2, 2, 1, 1, 8, {0}}, {1, 1, 2, 2, 1, 1, 8, {0}}}},
+    {"YUV420",
+     3,
+     {0, 0, 1, 1, 1, 1, 8, {0}},
+     {{1, 0, 1, 2, 2, 1, 8, {0}}, {2, 0, 1, 2, 2, 1, 8, {0}}}},
+    {"YVU420",
+     3,
+     {0, 0, 1, 1, 1, 1, 8, {0}},
+     {{1, 0, 1, 2, 2, 1, 8, {0}}, {2, 0, 1, 2, 2, 1, 8, {0}}}},
+    {"RGB24", 1, {0, 0, 3, 1, 1, 3, 8, {0, 1, 2}}, {{0}}},
+    {"BGR24", 1, {0, 0, 3, 1, 1, 3, 8, {2, 1, 0}}, {{0}}},
+    {"XRGB32", 1, {0, 0, 4, 1, 1, 3, 8, {1, 2, 3}}, {{0}}},
+};
+
+static uint32_t view_width(const struct component_view *v, const struct fftd_format *f)
+{
+    return (f->width + v->sub_x - 1) / v->sub_x;
+}
+
+static uint32_t view_height(const struct component_view *v, const struct fftd_format *f)
+{
+    return (f->height + v->sub_y - 1) / v->sub_y;
+}
+
+static const uint8_t *view_at(const struct component_view *v, const struct fftd_format *f,
+                              const uint8_t *frame, uint32_t x, uint32_t y)
+{
+    return frame + f->plane[v->plane].offset + (size_t)y * f->plane[v->plane].stride + v->offset +
+           (size_t)x * v->step;
+}
+
+static double view_value(const struct component_view *v, const struct fftd_format *f,
+                         const uint8_t *frame, uint32_t x, uint32_t y)
+{
+    const uint8_t *at = view_at(v, f, frame, x, y);
+    if (v->sample_bytes == 1)
+        return at[0];
+    if (v->sample_bytes == 2)
+        return at[0] | at[1] << 8;
+    return 0.299 * at[v->rgb[0]] + 0.587 * at[v->rgb[1]] + 0.114 * at[v->rgb[2]];
+}
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+static struct fftd_format layout(const char *name, uint32_t width, uint32_t height, uint32_t align)
+{
+    struct fftd_format format;
+    struct error why;
+    const struct format_info *info = format_by_name(name);
+    assert_non_null(info);
+    if (format_layout(&format, info->fourcc, width, height, align, &why) < 0)
+        fail_msg("%s", why.text);
+    return format;
+}
+
+/* Noise over a gradient, kept away from the ends of the range so that clamping stays out of most
+ * of the picture, with a corner of black and white so that it does not stay out of all of it. */
+static uint8_t *make_frame(const struct format_case *c, const struct fftd_format *format,
+                           uint64_t seed)
+{
+    uint8_t *frame = malloc(format->frame_bytes);
+    for (uint32_t i = 0; i < format->frame_bytes; i++)
+        frame[i] = (uint8_t)(60 + 130 * reference_noise(&seed));
+    if (c->luma.sample_bytes == 2)
+        for (uint32_t y = 0; y < format->height; y++)
+            for (uint32_t x = 0; x < format->width; x++) {
+                uint8_t *at = (uint8_t *)view_at(&c->luma, format, frame, x, y);
+                const unsigned value = (unsigned)(reference_noise(&seed) * (1u << c->luma.bits));
+                at[0] = (uint8_t)value;
+                at[1] = (uint8_t)(value >> 8);
+            }
+    for (uint32_t y = 0; y < 8; y++)
+        for (uint32_t x = 0; x < format->width; x++) {
+            uint8_t *at = (uint8_t *)view_at(&c->luma, format, frame, x, y);
+            const uint8_t value = x % 4 < 2 ? 0 : 255;
+            at[0] = value;
+            if (c->luma.sample_bytes == 2)
+                at[1] = value >> (16 - c->luma.bits);
+            if (c->luma.sample_bytes == 3)
+                at[c->luma.rgb[0]] = at[c->luma.rgb[1]] = at[c->luma.rgb[2]] = value;
+        }
+    return frame;
+}
+
+static struct engine *make_engine(const struct fftd_format *format,
+                                  const struct engine_options *options, double support_px)
+{
+    struct engine *engine;
+    struct error why;
+    if (engine_create(&engine, device, format, options, support_px, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    return engine;
+}
+
+static struct filter_chain parse(const char *text)
+{
+    struct filter_chain chain;
+    struct error why;
+    if (filter_chain_parse(&chain, text, &why) < 0)
+        fail_msg("%s", why.text);
+    return chain;
+}
+
+static void apply(struct engine *engine, const struct filter_chain *chain, uint64_t serial)
+{
+    struct engine_response *response;
+    struct error why;
+    if (engine_design(engine, chain, &response, &why) < 0 ||
+        engine_apply(engine, response, serial, &why) < 0)
+        fail_msg("%s", why.text);
+}
+
+static void submit(struct engine *engine, const struct fftd_format *format, const uint8_t *in,
+                   uint8_t *out, void *tag)
+{
+    struct engine_job job = {.out = out, .tag = tag};
+    struct error why;
+    for (unsigned i = 0; i < format->plane_count; i++) {
+        job.in[i] = in + format->plane[i].offset;
+        job.in_stride[i] = format->plane[i].stride;
+    }
+    if (engine_submit(engine, &job, &why) < 0)
+        fail_msg("%s", why.text);
+}
+
+static struct engine_done collect(struct engine *engine)
+{
+    struct engine_done done;
+    struct error why;
+    if (engine_collect(engine, true, &done, &why) < 0)
+        fail_msg("%s", why.text);
+    return done;
+}
+
+/* ---- checks -------------------------------------------------------------------------------- */
+
+static double clamp(double value, double top)
+{
+    return value < 0 ? 0 : value > top ? top : value;
+}
+
+/* Compares one component of `out` with the reference; marks the bytes it accounts for. */
+static void check_component(const struct component_view *v, const struct fftd_format *format,
+                            const struct engine *engine, unsigned index,
+                            const struct filter_chain *chain, enum plan_border border,
+                            const uint8_t *in, const uint8_t *out, uint8_t *seen, const char *name)
+{
+    const uint32_t width = view_width(v, format), height = view_height(v, format);
+    const double top = (double)((1u << v->bits) - 1);
+    const struct plan *plan = engine_plan(engine, index);
+    double *source = malloc(sizeof *source * width * height);
+    double *expected = malloc(sizeof *expected * width * height);
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            source[y * width + x] = view_value(v, format, in, x, y);
+    const struct reference reference = {.width = width,
+                                        .height = height,
+                                        .padded_x = plan->x.length,
+                                        .padded_y = plan->y.length,
+                                        .border = border,
+                                        .border_value = defaults.border_value * top,
+                                        .sub_x = v->sub_x,
+                                        .sub_y = v->sub_y,
+                                        .chain = chain};
+    reference_filter(&reference, source, expected);
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++) {
+            const uint8_t *at = view_at(v, format, out, x, y);
+            const uint8_t *was = view_at(v, format, in, x, y);
+            uint8_t *mark = seen + (at - out);
+            if (v->sample_bytes == 3) {
+                const double change = expected[y * width + x] - source[y * width + x];
+                for (unsigned i = 0; i < 3; i++) {
+                    const unsigned o = v->rgb[i];
+                    if (fabs(at[o] - clamp(was[o] + change, 255)) > 1)
+                        fail_msg("%s at %u, %u colour %u: %u, expected %.2f", name, x, y, i, at[o],
+                                 clamp(was[o] + change, 255));
+                    mark[o] = 1;
+                }
+                continue;
+            }
+            const double got = view_value(v, format, out, x, y);
+            if (fabs(got - clamp(expected[y * width + x], top)) > 1)
+                fail_msg("%s at %u, %u: %.0f, expected %.2f", name, x, y, got,
+                         clamp(expected[y * width + x], top));
+            memset(mark, 1, v->sample_bytes);
+        }
+    free(source);
+    free(expected);
+}
+
+static void check_format(const struct format_case *c, uint32_t width, uint32_t height,
+                         uint32_t align, const struct engine_options *options, const char *text)
+{
+    const struct fftd_format format = layout(c->name, width, height, align);
+    const struct filter_chain chain = parse(text);
+    struct engine *engine = make_engine(&format, options, filter_chain_support(&chain));
+    uint8_t *in = make_frame(c, &format, width);
+    uint8_t *out = malloc(format.frame_bytes);
+    uint8_t *seen = calloc(1, format.frame_bytes);
+    memset(out, 0xee, format.frame_bytes);
+    apply(engine, &chain, 7);
+    submit(engine, &format, in, out, NULL);
+    assert_int_equal(collect(engine).filter_serial, 7);
+
+    check_component(&c->luma, &format, engine, 0, &chain, options->border, in, out, seen, c->name);
+    if (options->planes == ENGINE_ALL)
+        for (unsigned i = 0; i + 1 < c->count; i++)
+            check_component(&c->chroma[i], &format, engine, i + 1, &chain, options->border, in, out,
+                            seen, c->name);
+    /* Whatever is not filtered is what it was. */
+    for (unsigned p = 0; p < format.plane_count; p++)
+        for (uint32_t y = 0; y < format.plane[p].rows; y++)
+            for (uint32_t x = 0; x < format.plane[p].row_bytes; x++) {
+                const size_t at = format.plane[p].offset + (size_t)y * format.plane[p].stride + x;
+                if (!seen[at] && out[at] != in[at])
+                    fail_msg("%s plane %u byte %u of row %u changed from %u to %u", c->name, p, x,
+                             y, in[at], out[at]);
+            }
+    free(in);
+    free(out);
+    free(seen);
+    engine_destroy(engine);
+}
+
+static void test_formats_luma(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        check_format(&cases[i], 60, 48, 1, &defaults, "lowpass:shape=gaussian,cutoff=0.1");
+        if (device_takes(200, 100))
+            check_format(&cases[i], 200, 100, 64, &defaults, "sharpen:amount=2,sigma=1.5");
+    }
+}
+
+static void test_formats_all_planes(void **state)
+{
+    (void)state;
+    struct engine_options options = defaults;
+    options.planes = ENGINE_ALL;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (cases[i].luma.sample_bytes != 3)
+            check_format(&cases[i], 60, 48, 1, &options, "gaussian-blur:sigma=2");
+}
+
+/* All colours filtered: each is an image of its own. */
+static void test_rgb_all_planes(void **state)
+{
+    (void)state;
+    const struct format_case *c = &cases[11];
+    const struct fftd_format format = layout("RGB24", 60, 48, 1);
+    const struct filter_chain chain = parse("gaussian-blur:sigma=2");
+    struct engine_options options = defaults;
+    options.planes = ENGINE_ALL;
+    struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
+    uint8_t *in = make_frame(c, &format, 3), *out = malloc(format.frame_bytes);
+    uint8_t *seen = calloc(1, format.frame_bytes);
+    apply(engine, &chain, 1);
+    submit(engine, &format, in, out, NULL);
+    collect(engine);
+    for (unsigned i = 0; i < 3; i++) {
+        const struct component_view colour = {0, i, 3, 1, 1, 1, 8, {0}};
+        check_component(&colour, &format, engine, i, &chain, PLAN_MIRROR, in, out, seen, "RGB24");
+    }
+    free(in);
+    free(out);
+    free(seen);
+    engine_destroy(engine);
+}
+
+static void test_borders(void **state)
+{
+    (void)state;
+    static const char *const chains[] = {"lowpass:shape=ideal,cutoff=0.15",
+                                         "highpass:shape=gaussian,cutoff=0.05",
+                                         "notch:at=0.2/0.3,width=0.05"};
+    for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
+        for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+            struct engine_options options = defaults;
+            options.border = (enum plan_border)border;
+            check_format(&cases[6], 50, 38, 1, &options, chains[i]);
+        }
+}
+
+static void test_structured_and_odd_sizes(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[][2] = {{16, 16}, {17, 31}, {120, 120}, {641, 479}, {1366, 768}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        if (device_takes(sizes[i][0], sizes[i][1]))
+            check_format(&cases[0], sizes[i][0], sizes[i][1], 1, &defaults,
+                         "notch:at=0.25/0.1,width=0.03 | lowpass:shape=butterworth,cutoff=0.2");
+}
+
+static void test_half_precision_is_within_one_step(void **state)
+{
+    (void)state;
+    struct engine_options options = defaults;
+    options.precision = ENGINE_HALF;
+    check_format(&cases[0], 100, 64, 1, &options, "lowpass:shape=gaussian,cutoff=0.1");
+}
+
+/* H = 1 gives back every byte, at every frame in flight. */
+static void test_identity_is_exact(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct fftd_format format = layout(cases[i].name, 62, 34, 1);
+        struct engine *engine = make_engine(&format, &defaults, 4);
+        uint8_t *in = make_frame(&cases[i], &format, i);
+        uint8_t *out = malloc(format.frame_bytes);
+        for (int frame = 0; frame < 4; frame++) {
+            memset(out, 0, format.frame_bytes);
+            submit(engine, &format, in, out, NULL);
+            assert_int_equal(collect(engine).filter_serial, 0);
+            assert_memory_equal(in, out, format.frame_bytes);
+        }
+        free(in);
+        free(out);
+        engine_destroy(engine);
+    }
+}
+
+/* Filters change between frames that are under way; each frame comes out as its serial says. */
+static void test_live_change(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("GREY", 64, 48, 1);
+    struct engine *engine = make_engine(&format, &defaults, 8);
+    const struct filter_chain chain[2] = {parse("none"), parse("lowpass:cutoff=0.05")};
+    uint8_t *in = make_frame(&cases[0], &format, 5);
+    uint8_t *expected[2], *out[2];
+    for (int i = 0; i < 2; i++) {
+        expected[i] = malloc(format.frame_bytes);
+        out[i] = malloc(format.frame_bytes);
+        apply(engine, &chain[i], (uint64_t)i);
+        submit(engine, &format, in, expected[i], NULL);
+        collect(engine);
+    }
+    assert_memory_not_equal(expected[0], expected[1], format.frame_bytes);
+
+    for (uint64_t serial = 2; serial < 102; serial++) {
+        if (engine_in_flight(engine) == 2) {
+            const struct engine_done done = collect(engine);
+            assert_ptr_equal(done.tag, out[done.filter_serial % 2]);
+            assert_memory_equal(done.tag, expected[done.filter_serial % 2], format.frame_bytes);
+        }
+        apply(engine, &chain[serial % 2], serial);
+        submit(engine, &format, in, out[serial % 2], out[serial % 2]);
+    }
+    while (engine_in_flight(engine) > 0)
+        collect(engine);
+    for (int i = 0; i < 2; i++) {
+        free(expected[i]);
+        free(out[i]);
+    }
+    free(in);
+    engine_destroy(engine);
+}
+
+static void test_flight(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("GREY", 64, 48, 1);
+    struct engine *engine = make_engine(&format, &defaults, 0);
+    uint8_t *in = make_frame(&cases[0], &format, 5), *out = malloc(2 * format.frame_bytes);
+    struct engine_job job = {.in = {in}, .in_stride = {format.plane[0].stride}, .out = out};
+    struct engine_done done;
+    struct error why;
+    assert_int_equal(engine_collect(engine, false, &done, &why), -EAGAIN);
+    submit(engine, &format, in, out, out);
+    submit(engine, &format, in, out + format.frame_bytes, NULL);
+    assert_int_equal(engine_submit(engine, &job, &why), -EBUSY);
+    struct pollfd poll_fd = {.fd = engine_fd(engine), .events = POLLIN};
+    /* Oclgrind runs nothing until it is waited for. */
+    if (strstr(gpu_device_name(device), "Oclgrind") == NULL)
+        assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+    assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+    assert_ptr_equal(done.tag, out);
+    assert_true(done.finished_ns >= done.submitted_ns);
+    collect(engine);
+    poll_fd.revents = 0;
+    assert_int_equal(poll(&poll_fd, 1, 0), 0);
+    /* Destroying with frames under way waits for them. */
+    submit(engine, &format, in, out, NULL);
+    engine_destroy(engine);
+    free(in);
+    free(out);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct engine *engine = NULL;
+    struct error why;
+    struct fftd_format format = layout("GREY", 64, 48, 1);
+    struct engine_options options = defaults;
+    options.in_flight = 0;
+    assert_int_equal(engine_create(&engine, device, &format, &options, 0, NULL, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "expected 1 .. 3"));
+    format.width = 8;
+    assert_int_equal(engine_create(&engine, device, &format, &defaults, 0, NULL, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "8x48"));
+    format = layout("GREY", 64, 48, 1);
+    format.fourcc = 0x21212121;
+    assert_int_equal(engine_create(&engine, device, &format, &defaults, 0, NULL, &why), -EINVAL);
+    assert_null(engine);
+
+    struct gpu_device *none = NULL;
+    assert_int_equal(gpu_device_open(&none, "no such device", &why), -ENODEV);
+    assert_non_null(strstr(why.text, "no such device"));
+    assert_null(none);
+}
+
+static int damage(const char *path, long at)
+{
+    FILE *file = fopen(path, "r+b");
+    if (file == NULL)
+        return -1;
+    fseek(file, at, SEEK_SET);
+    const int c = fgetc(file);
+    fseek(file, at, SEEK_SET);
+    fputc(c ^ 0x55, file);
+    return fclose(file);
+}
+
+/* A cache that is cut short, damaged or not readable costs a warning and a rebuild. */
+static void test_cache_survives_corruption(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("GREY", 64, 48, 1);
+    char dir[] = "/tmp/fftd-test-XXXXXX", path[300], command[400];
+    struct engine *engine;
+    struct error why;
+    assert_non_null(mkdtemp(dir));
+    for (int round = 0; round < 5; round++) {
+        if (engine_create(&engine, device, &format, &defaults, 0, dir, &why) < 0)
+            fail_msg("%s", why.text);
+        if (round == 0 || round == 2 || round == 4)
+            assert_null(engine_warning(engine));
+        else
+            assert_non_null(strstr(engine_warning(engine), "ignored"));
+        engine_destroy(engine);
+        snprintf(command, sizeof command, "ls %s/*.clbin", dir);
+        FILE *list = popen(command, "r");
+        assert_non_null(fgets(path, sizeof path, list));
+        pclose(list);
+        path[strcspn(path, "\n")] = '\0';
+        if (round == 0)
+            assert_int_equal(damage(path, 200), 0);
+        if (round == 2)
+            assert_int_equal(truncate(path, 100), 0);
+    }
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    device = device_open();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gpu_device_close(device);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_identity_is_exact),
+        cmocka_unit_test(test_formats_luma),
+        cmocka_unit_test(test_formats_all_planes),
+        cmocka_unit_test(test_rgb_all_planes),
+        cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_structured_and_odd_sizes),
+        cmocka_unit_test(test_half_precision_is_within_one_step),
+        cmocka_unit_test(test_live_change),
+        cmocka_unit_test(test_flight),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_cache_survives_corruption),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

@@ -20,23 +20,30 @@
 /* What is asked for; 0 or NULL: the source's choice. */
 struct capture_request {
     const char *uri;
-    uint32_t width, height;  /* pixels */
-    double rate;             /* frames a second */
-    uint32_t fourcc;         /* DRM */
-    unsigned buffers;        /* driver buffers; 0 = 4 */
-    bool loop;               /* file: begin again at the end; otherwise capture_dequeue says -ENODATA */
-    uint32_t seed;           /* pattern: */
+    uint32_t width, height; /* pixels */
+    double rate;            /* frames a second; a camera may deliver another: see format */
+    uint32_t fourcc;        /* DRM */
+    unsigned buffers;       /* frames that may be lent or waiting at once; 0 = 4 */
+    bool loop;     /* file: begin again at the end; otherwise capture_dequeue says -ENODATA */
+    uint32_t seed; /* pattern: */
 };
 
 struct capture_frame {
     const uint8_t *plane[FFTD_MAX_PLANES];
     uint32_t stride[FFTD_MAX_PLANES]; /* bytes */
-    uint64_t sequence;    /* the source's own count, from 0; gaps are frames the source lost */
-    int64_t captured_ns;  /* CLOCK_MONOTONIC; the driver's timestamp if it is on that clock, else dequeued_ns */
+    uint64_t sequence;   /* the source's own count, from 0 at every capture_start; gaps are frames
+                            the source lost, or that were dropped as counted below */
+    int64_t captured_ns; /* CLOCK_MONOTONIC; the driver's timestamp if it is on that clock, else
+                            dequeued_ns */
     int64_t dequeued_ns;
-    unsigned index;       /* private to the source */
+    unsigned index;              /* private to the source */
     int dmabuf[FFTD_MAX_PLANES]; /* exported dma-buf of each plane, or -1 */
 };
+
+#define CAPTURE_MIN_BUFFERS 2
+#define CAPTURE_MAX_BUFFERS 32
+#define CAPTURE_MIN_RATE    0.01
+#define CAPTURE_MAX_RATE    1000.0
 
 struct capture_ops;
 
@@ -45,7 +52,7 @@ struct capture {
     struct fftd_format format; /* what it delivers, rate and colour included; strides are nominal:
                                   each frame carries its own */
     char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
-    uint64_t dropped_error;    /* frames the driver flagged as damaged, given back unseen */
+    uint64_t dropped_error;    /* frames flagged as damaged or too short, given back unseen */
     uint64_t dropped_stale;    /* frames given back because a newer one was waiting (newest wins) */
 };
 

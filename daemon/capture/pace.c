@@ -1,0 +1,100 @@
+/* The timer runs on absolute times, so that ticks stay where they belong however late they are
+ * taken: the n-th is due n periods after the first, and frames carry that time, not the time
+ * somebody came to look. */
+#include "capture/pace.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_PER_S 1000000000LL
+
+static struct timespec to_timespec(int64_t ns)
+{
+    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+}
+
+int64_t pace_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void pace_fraction(double rate, uint32_t *ret_num, uint32_t *ret_den)
+{
+    /* What cameras and broadcasters mean by 29.97 or 12.5, then thousandths. */
+    static const uint32_t denominators[] = {1, 2, 3, 4, 1001};
+    for (unsigned i = 0; i < sizeof denominators / sizeof denominators[0]; i++) {
+        uint32_t den = denominators[i];
+        double num = rate * den;
+        if (den == 1001)
+            num = round(num / 1000.0) * 1000.0;
+        else
+            num = round(num);
+        if (num >= 1.0 && fabs(num / den - rate) < 0.001 * fmin(1.0, rate)) {
+            *ret_num = (uint32_t)num;
+            *ret_den = den;
+            return;
+        }
+    }
+    uint32_t den = 1000;
+    while (rate * den < 1000.0 && den < 1000000)
+        den *= 10;
+    *ret_num = (uint32_t)fmax(1.0, round(rate * den));
+    *ret_den = den;
+}
+
+int pace_init(struct pace *ret, uint32_t num, uint32_t den, struct error *why)
+{
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    if (fd < 0)
+        return error_set(why, errno, "frame clock: timerfd_create: %s", strerror(errno));
+    int64_t period_ns = NS_PER_S * den / num;
+    *ret = (struct pace){.fd = fd, .period_ns = period_ns > 0 ? period_ns : 1};
+    return 0;
+}
+
+void pace_finish(struct pace *pace)
+{
+    if (pace->fd >= 0)
+        close(pace->fd);
+    pace->fd = -1;
+}
+
+int pace_start(struct pace *pace, struct error *why)
+{
+    int64_t now_ns = pace_now_ns();
+    struct itimerspec when = {
+        .it_value = to_timespec(now_ns),
+        .it_interval = to_timespec(pace->period_ns),
+    };
+    if (timerfd_settime(pace->fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
+        return error_set(why, errno, "frame clock: timerfd_settime: %s", strerror(errno));
+    pace->start_ns = now_ns;
+    pace->ticks = 0;
+    return 0;
+}
+
+void pace_stop(struct pace *pace)
+{
+    const struct itimerspec never = {0};
+    timerfd_settime(pace->fd, 0, &never, NULL);
+}
+
+uint64_t pace_take(struct pace *pace)
+{
+    uint64_t passed;
+    if (read(pace->fd, &passed, sizeof passed) != (ssize_t)sizeof passed)
+        return 0;
+    pace->ticks += passed;
+    return passed;
+}
+
+int64_t pace_due_ns(const struct pace *pace)
+{
+    return pace->start_ns + (int64_t)(pace->ticks - 1) * pace->period_ns;
+}

@@ -1,0 +1,212 @@
+/* Sources as their user sees them: opening, pacing, losing and lending frames. */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "capture/capture.h"
+#include "capture/pace.h"
+
+static struct capture *open_source(const struct capture_request *request)
+{
+    struct capture *capture = NULL;
+    struct error why = {""};
+    if (capture_open(&capture, request, &why) < 0)
+        fail_msg("%s: %s", request->uri, why.text);
+    return capture;
+}
+
+/* The next frame, waiting for it as long as a test may last. */
+static struct capture_frame next_frame(struct capture *capture)
+{
+    struct capture_frame frame;
+    struct error why = {""};
+    for (;;) {
+        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+        int r = capture_dequeue(capture, &frame, &why);
+        if (r == 0)
+            return frame;
+        if (r != -EAGAIN)
+            fail_msg("%s", why.text);
+    }
+}
+
+static void assert_refused(const struct capture_request *request, int expected, const char *text)
+{
+    struct capture *capture = (struct capture *)8;
+    struct error why = {""};
+    int r = capture_open(&capture, request, &why);
+    if (r != expected || strstr(why.text, text) == NULL)
+        fail_msg("%s: %d \"%s\", expected %d and \"%s\"", request->uri, r, why.text, expected,
+                 text);
+    assert_ptr_equal(capture, (struct capture *)8);
+}
+
+static void bad_requests_are_refused(void **state)
+{
+    (void)state;
+    const char *uri = "pattern:bars";
+    assert_refused(&(struct capture_request){.uri = ""}, -EINVAL, "expected");
+    assert_refused(&(struct capture_request){.uri = "/dev/video0"}, -EINVAL, "pattern:SCENE");
+    assert_refused(&(struct capture_request){.uri = "http://camera/"}, -EINVAL, "http://camera/");
+    assert_refused(&(struct capture_request){.uri = "pattern:"}, -EINVAL, "zoneplate");
+    assert_refused(&(struct capture_request){.uri = "pattern:Bars"}, -EINVAL, "Bars");
+    assert_refused(&(struct capture_request){.uri = uri, .width = 640}, -EINVAL, "640x0");
+    assert_refused(&(struct capture_request){.uri = uri, .width = 9000, .height = 9}, -EINVAL,
+                   "8192");
+    assert_refused(&(struct capture_request){.uri = uri, .fourcc = 0x31313131}, -EINVAL, "NV12");
+    assert_refused(&(struct capture_request){.uri = uri, .rate = -1}, -EINVAL, "rate -1");
+    assert_refused(&(struct capture_request){.uri = uri, .rate = NAN}, -EINVAL, "rate");
+    assert_refused(&(struct capture_request){.uri = uri, .rate = 1001}, -EINVAL, "1000");
+    assert_refused(&(struct capture_request){.uri = uri, .buffers = 1}, -EINVAL, "buffers 1");
+    assert_refused(&(struct capture_request){.uri = uri, .buffers = 33}, -EINVAL, "32");
+}
+
+static void rates_become_the_fractions_meant(void **state)
+{
+    (void)state;
+    static const struct {
+        double rate;
+        uint32_t num, den;
+    } cases[] = {
+        {30, 30, 1},           {29.97, 30000, 1001}, {59.94, 60000, 1001}, {23.976, 24000, 1001},
+        {12.5, 25, 2},         {7.5, 15, 2},         {1000, 1000, 1},      {33.3333, 100, 3},
+        {14.985, 15000, 1001}, {29.9, 29900, 1000},  {0.1, 1000, 10000},   {0.5, 1, 2},
+        {0.01, 1000, 100000},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t num = 0, den = 0;
+        pace_fraction(cases[i].rate, &num, &den);
+        assert_int_equal(num, cases[i].num);
+        assert_int_equal(den, cases[i].den);
+    }
+}
+
+static void defaults_are_those_documented(void **state)
+{
+    (void)state;
+    struct capture *capture = open_source(&(struct capture_request){.uri = "pattern:bars"});
+    assert_int_equal(capture->format.width, 640);
+    assert_int_equal(capture->format.height, 480);
+    assert_string_equal(format_by_fourcc(capture->format.fourcc)->name, "NV12");
+    assert_int_equal(capture->format.rate_num, 30);
+    assert_int_equal(capture->format.rate_den, 1);
+    assert_string_equal(capture->description, "test scene bars, NV12 640x480 at 30 fps");
+    capture_stop(capture); /* not started: harmless */
+    capture_close(capture);
+    capture_close(NULL);
+}
+
+/* What the source delivers is what pattern_draw draws, whatever its buffers held before. */
+static void pattern_delivers_what_pattern_draw_draws(void **state)
+{
+    (void)state;
+    static const char *const uris[] = {"pattern:zoneplate", "pattern:noise", "pattern:scene"};
+    for (unsigned i = 0; i < sizeof uris / sizeof uris[0]; i++) {
+        struct capture *capture = open_source(&(struct capture_request){
+            .uri = uris[i], .width = 162, .height = 98, .rate = 500, .seed = 3, .buffers = 3});
+        const struct fftd_format *format = &capture->format;
+        uint8_t *expected = malloc(format->frame_bytes);
+        assert_non_null(expected);
+        assert_int_equal(capture_start(capture, NULL), 0);
+        int64_t last_ns = 0;
+        for (unsigned n = 0; n < 12; n++) {
+            struct capture_frame frame = next_frame(capture);
+            assert_int_equal(pattern_draw(uris[i] + 8, format, frame.sequence, 3, expected, NULL),
+                             0);
+            for (unsigned p = 0; p < format->plane_count; p++) {
+                assert_int_equal(frame.stride[p], format->plane[p].stride);
+                assert_int_equal(frame.dmabuf[p], -1);
+                assert_memory_equal(frame.plane[p], expected + format->plane[p].offset,
+                                    format->plane[p].stride * format->plane[p].rows);
+            }
+            assert_true(frame.captured_ns > last_ns && frame.dequeued_ns >= frame.captured_ns);
+            last_ns = frame.captured_ns;
+            capture_release(capture, &frame);
+        }
+        free(expected);
+        capture_close(capture);
+    }
+}
+
+/* Frame n is due n periods after frame 0, and nobody who keeps up loses one. */
+static void ticks_keep_their_distance(void **state)
+{
+    (void)state;
+    struct capture *capture =
+        open_source(&(struct capture_request){.uri = "pattern:bars", .rate = 100});
+    assert_int_equal(capture_start(capture, NULL), 0);
+    struct capture_frame first = next_frame(capture);
+    assert_true(first.sequence == 0);
+    capture_release(capture, &first);
+    for (unsigned n = 1; n < 20; n++) {
+        struct capture_frame frame = next_frame(capture);
+        assert_true(frame.captured_ns ==
+                    first.captured_ns + (int64_t)frame.sequence * 10 * 1000 * 1000);
+        capture_release(capture, &frame);
+    }
+    capture_close(capture);
+}
+
+/* Ticks that nobody took, and those that find every buffer lent, are gaps in the sequence. */
+static void late_takers_see_gaps(void **state)
+{
+    (void)state;
+    struct capture *capture =
+        open_source(&(struct capture_request){.uri = "pattern:bars", .rate = 1000, .buffers = 2});
+    assert_int_equal(capture_start(capture, NULL), 0);
+    struct capture_frame a = next_frame(capture);
+    poll(NULL, 0, 20);
+    struct capture_frame b = next_frame(capture);
+    assert_true(b.sequence >= a.sequence + 15);
+
+    struct capture_frame c;
+    struct error why = {""};
+    poll(NULL, 0, 5);
+    assert_int_equal(capture_dequeue(capture, &c, &why), -EAGAIN);
+    assert_non_null(strstr(why.text, "lent"));
+    assert_int_equal(capture_dequeue(capture, &c, NULL), -EAGAIN);
+    capture_release(capture, &a);
+    c = next_frame(capture);
+    assert_true(c.sequence > b.sequence + 1);
+    capture_close(capture);
+}
+
+/* Stopping voids what is out, and counting begins anew. */
+static void a_restart_begins_anew(void **state)
+{
+    (void)state;
+    struct capture *capture =
+        open_source(&(struct capture_request){.uri = "pattern:scene", .rate = 20, .buffers = 2});
+    for (unsigned round = 0; round < 2; round++) {
+        assert_int_equal(capture_start(capture, NULL), 0);
+        assert_true(next_frame(capture).sequence == 0);
+        assert_true(next_frame(capture).sequence == 1);
+        capture_stop(capture);
+        assert_int_equal(capture_dequeue(capture, &(struct capture_frame){0}, NULL), -EAGAIN);
+    }
+    capture_close(capture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(rates_become_the_fractions_meant),
+        cmocka_unit_test(defaults_are_those_documented),
+        cmocka_unit_test(pattern_delivers_what_pattern_draw_draws),
+        cmocka_unit_test(ticks_keep_their_distance),
+        cmocka_unit_test(late_takers_see_gaps),
+        cmocka_unit_test(a_restart_begins_anew),
+    };
+    return cmocka_run_group_tests_name("capture", tests, NULL, NULL);
+}

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #ifndef MFD_NOEXEC_SEAL
@@ -49,10 +50,28 @@ static int memory_map(struct ring_memory *memory, struct error *why)
     return 0;
 }
 
+/* Whether so much can be asked for at all: on a machine that is merely too small, allocating
+ * calls for the out-of-memory killer instead of failing. */
+static int check_size(size_t bytes, struct error *why)
+{
+    struct sysinfo info;
+    if (sysinfo(&info) < 0)
+        return 0;
+    uint64_t total = (uint64_t)info.totalram * info.mem_unit;
+    if (bytes > total / 2)
+        return error_set(why, ENOMEM,
+                         "ring: %zu MB of shared memory: expected at most half of this machine's "
+                         "%llu MB",
+                         bytes >> 20, (unsigned long long)(total >> 20));
+    return 0;
+}
+
 int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
 {
     struct ring_memory memory = {.fd = -1, .client_fd = -1, .bytes = bytes};
-    int r;
+    int r = check_size(bytes, why);
+    if (r < 0)
+        return r;
 
     memory.fd = memfd_open();
     if (memory.fd < 0) {

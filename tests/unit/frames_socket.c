@@ -1,0 +1,436 @@
+/* The frames socket, spoken to directly: what it answers, and what it puts up with. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/frames.h"
+
+#define GREY        FFTD_FOURCC('R', '8', ' ', ' ')
+#define MAX_CLIENTS 4
+
+struct fixture {
+    struct frames frames;
+    struct ring *ring;
+};
+
+static int setup(void **state)
+{
+    static struct fixture fixture;
+    frames_start(&fixture.frames, NULL, MAX_CLIENTS);
+    fixture.ring = frames_ring(GREY, 32, 8, 6, 7, 1);
+    frames_set_ring(&fixture.frames, fixture.ring);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    frames_stop(&f->frames);
+    frames_remove(&f->frames);
+    ring_destroy(f->ring);
+    return 0;
+}
+
+/* ---- a client without the library ---- */
+
+static int connect_to(const struct frames *frames)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    /* Whatever goes wrong, no test waits for ever. */
+    const struct timeval patience = {.tv_sec = 2};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/frames", frames->dir);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    return fd;
+}
+
+static struct fftd_message request_of(uint32_t kind, uint64_t value)
+{
+    return (struct fftd_message){
+        .magic = FFTD_FRAMES_MAGIC, .kind = kind, .value = value, .generation = 7};
+}
+
+/* Receives a reply; the descriptors in it go to fd[2], -1 where there are none. Returns its length,
+ * 0 at the end of the connection, -errno. */
+static ssize_t receive(int socket_fd, struct fftd_message *reply, int fd[2])
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+    } control;
+    struct iovec iov = {reply, sizeof *reply};
+    struct msghdr packet = {.msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof control};
+    fd[0] = fd[1] = -1;
+    ssize_t bytes = recvmsg(socket_fd, &packet, MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *c = bytes > 0 ? CMSG_FIRSTHDR(&packet) : NULL;
+    if (c != NULL)
+        memcpy(fd, CMSG_DATA(c), c->cmsg_len - CMSG_LEN(0));
+    return bytes < 0 ? -errno : bytes;
+}
+
+/* One request and its reply's result. */
+static int ask(int socket_fd, uint32_t kind, uint64_t value)
+{
+    struct fftd_message message = request_of(kind, value);
+    int fd[2];
+    assert_int_equal(send(socket_fd, &message, sizeof message, MSG_NOSIGNAL), sizeof message);
+    assert_int_equal(receive(socket_fd, &message, fd), sizeof message);
+    assert_int_equal(message.magic, FFTD_FRAMES_MAGIC);
+    assert_int_equal(message.kind, kind);
+    close(fd[0]);
+    close(fd[1]);
+    return message.result;
+}
+
+static void assert_closed(int socket_fd)
+{
+    char byte;
+    ssize_t bytes = recv(socket_fd, &byte, 1, 0);
+    assert_true(bytes == 0 || (bytes < 0 && errno == ECONNRESET));
+    close(socket_fd);
+}
+
+static unsigned count_fds(void)
+{
+    unsigned count = 0;
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+/* ---- what it answers ---- */
+
+static void attach_brings_two_descriptors(void **state)
+{
+    struct fixture *f = *state;
+    int socket_fd = connect_to(&f->frames);
+    struct fftd_message message = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+    int fd[2];
+    char byte;
+    send(socket_fd, &message, sizeof message, 0);
+    assert_int_equal(receive(socket_fd, &message, fd), sizeof message);
+    assert_int_equal(message.result, 0);
+    assert_int_equal(message.generation, 7);
+    assert_string_equal(message.text, "");
+    assert_true(fd[0] >= 0 && fd[1] >= 0);
+    assert_int_equal(fcntl(fd[0], F_GETFL) & O_ACCMODE, O_RDONLY);
+    assert_int_equal(fcntl(fd[1], F_GETFL) & O_ACCMODE, O_RDONLY);
+
+    assert_int_equal(read(fd[1], &byte, 1), -1);
+    assert_int_equal(errno, EAGAIN);
+    frames_publish(f->ring);
+    struct pollfd wait = {.fd = fd[1], .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, 2000), 1);
+    assert_int_equal(read(fd[1], &byte, 1), 1);
+
+    struct ring_server_stats stats = frames_stats(&f->frames);
+    assert_int_equal(stats.clients, 1);
+    assert_int_equal(stats.attached, 1);
+    close(fd[0]);
+    close(fd[1]);
+    close(socket_fd);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+static void attach_without_a_ring_says_later(void **state)
+{
+    struct fixture *f = *state;
+    int fd = connect_to(&f->frames);
+    frames_set_ring(&f->frames, NULL);
+    assert_int_equal(ask(fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), -EAGAIN);
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 1), -ENOENT);
+    frames_set_ring(&f->frames, f->ring); /* retired by now: no better than none */
+    assert_int_equal(ask(fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), -EAGAIN);
+    close(fd);
+}
+
+static void another_abi_is_told_ours(void **state)
+{
+    struct fixture *f = *state;
+    int socket_fd = connect_to(&f->frames);
+    struct fftd_message message = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI + 1);
+    int fd[2];
+    send(socket_fd, &message, sizeof message, 0);
+    assert_int_equal(receive(socket_fd, &message, fd), sizeof message);
+    assert_int_equal(message.result, -EPROTO);
+    assert_int_equal(message.value, FFTD_RING_ABI);
+    assert_string_equal(message.text, "this daemon's ring is ABI 1, the client's is 2");
+    assert_int_equal(fd[0], -1);
+    assert_closed(socket_fd);
+    assert_int_equal(frames_stats(&f->frames).refused, 1);
+}
+
+static void hold_and_release(void **state)
+{
+    struct fixture *f = *state;
+    int fd = connect_to(&f->frames);
+    for (unsigned n = 0; n < 3; n++)
+        frames_publish(f->ring);
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 1), 0);
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 1), 0); /* is held already */
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 2), 0);
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 3), -EBUSY);
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 4), -ENOENT);
+    assert_int_equal(frames_stats(&f->frames).held_slots, 2);
+    assert_int_equal(ask(fd, FFTD_REQUEST_RELEASE, 3), -ENOENT);
+    assert_int_equal(ask(fd, FFTD_REQUEST_RELEASE, 1), 0);
+    assert_int_equal(ask(fd, FFTD_REQUEST_RELEASE, 1), -ENOENT);
+    assert_int_equal(frames_stats(&f->frames).held_slots, 1);
+    close(fd);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+static void what_one_holds_another_cannot_release(void **state)
+{
+    struct fixture *f = *state;
+    int first = connect_to(&f->frames);
+    int second = connect_to(&f->frames);
+    frames_publish(f->ring);
+    assert_int_equal(ask(first, FFTD_REQUEST_HOLD, 1), 0);
+    assert_int_equal(ask(second, FFTD_REQUEST_RELEASE, 1), -ENOENT);
+    assert_int_equal(ask(second, FFTD_REQUEST_HOLD, 1), 0);
+    close(first);
+    assert_true(frames_settle(&f->frames, 1, 1));
+    close(second);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+static void another_generation_is_gone(void **state)
+{
+    struct fixture *f = *state;
+    int fd = connect_to(&f->frames);
+    struct ring *next = frames_ring(GREY, 64, 8, 6, 8, 2);
+    frames_publish(f->ring);
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 1), 0);
+    frames_set_ring(&f->frames, next);
+    assert_int_equal(frames_stats(&f->frames).held_slots, 0);
+    assert_int_equal(ask(fd, FFTD_REQUEST_HOLD, 1), -ENOENT);
+    assert_int_equal(ask(fd, FFTD_REQUEST_RELEASE, 1), -ENOENT);
+    close(fd);
+    ring_destroy(f->ring);
+    f->ring = next;
+}
+
+/* ---- what it puts up with ---- */
+
+static void garbage_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_message bad[4] = {request_of(FFTD_REQUEST_ATTACH, 1), request_of(0, 1),
+                                  request_of(4, 1), request_of(UINT32_MAX, 1)};
+    bad[0].magic ^= 1;
+    for (unsigned i = 0; i < 4; i++) {
+        int socket_fd = connect_to(&f->frames);
+        int fd[2];
+        send(socket_fd, &bad[i], sizeof bad[i], 0);
+        assert_int_equal(receive(socket_fd, &bad[i], fd), sizeof bad[i]);
+        assert_int_equal(bad[i].result, -EBADMSG);
+        assert_non_null(strstr(bad[i].text, "expected"));
+        assert_closed(socket_fd);
+    }
+    assert_int_equal(frames_stats(&f->frames).refused, 4);
+    assert_int_equal(frames_stats(&f->frames).clients, 0);
+}
+
+static void messages_of_another_size_are_refused(void **state)
+{
+    struct fixture *f = *state;
+    static const size_t sizes[] = {1, 4, 127, 129, 4096, 65536};
+    static char junk[65536];
+    struct fftd_message good = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+    memcpy(junk, &good, sizeof good);
+    for (unsigned i = 0; i < 6; i++) {
+        int socket_fd = connect_to(&f->frames);
+        struct fftd_message reply;
+        int fd[2];
+        send(socket_fd, junk, sizes[i], 0);
+        assert_int_equal(receive(socket_fd, &reply, fd), sizeof reply);
+        assert_int_equal(reply.result, -EBADMSG);
+        char expected[64];
+        snprintf(expected, sizeof expected, "a message of %zu bytes: expected 128", sizes[i]);
+        assert_string_equal(reply.text, expected);
+        assert_closed(socket_fd);
+    }
+    assert_int_equal(frames_stats(&f->frames).refused, 6);
+}
+
+static void descriptors_sent_to_it_are_not_kept(void **state)
+{
+    struct fixture *f = *state;
+    unsigned before = count_fds();
+    int fd = connect_to(&f->frames);
+    for (unsigned n = 0; n < 50; n++) {
+        struct fftd_message message = request_of(FFTD_REQUEST_HOLD, 1);
+        union {
+            struct cmsghdr header;
+            char bytes[CMSG_SPACE(sizeof(int))];
+        } control = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+        struct iovec iov = {&message, sizeof message};
+        struct msghdr packet = {.msg_iov = &iov,
+                                .msg_iovlen = 1,
+                                .msg_control = &control,
+                                .msg_controllen = sizeof control};
+        int reply_fd[2];
+        memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
+        assert_int_equal(sendmsg(fd, &packet, 0), sizeof message);
+        assert_int_equal(receive(fd, &message, reply_fd), sizeof message);
+    }
+    /* The client's end and the server's end of the connection. */
+    assert_int_equal(count_fds(), before + 2);
+    close(fd);
+}
+
+static void a_crowd_is_refused_until_somebody_leaves(void **state)
+{
+    struct fixture *f = *state;
+    int fd[MAX_CLIENTS + 1];
+    struct fftd_message reply;
+    int reply_fd[2];
+    for (unsigned i = 0; i < MAX_CLIENTS; i++) {
+        fd[i] = connect_to(&f->frames);
+        assert_int_equal(ask(fd[i], FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
+    }
+    fd[MAX_CLIENTS] = connect_to(&f->frames);
+    assert_int_equal(receive(fd[MAX_CLIENTS], &reply, reply_fd), sizeof reply);
+    assert_int_equal(reply.result, -EUSERS);
+    assert_closed(fd[MAX_CLIENTS]);
+    assert_int_equal(frames_stats(&f->frames).refused, 1);
+
+    close(fd[0]);
+    assert_true(frames_settle(&f->frames, MAX_CLIENTS - 1, 0));
+    fd[0] = connect_to(&f->frames);
+    assert_int_equal(ask(fd[0], FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
+    for (unsigned i = 0; i < MAX_CLIENTS; i++)
+        close(fd[i]);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+/* Asking and never reading: every reply carries two descriptors, which count against the daemon as
+ * long as they are in flight. */
+static void a_client_that_does_not_read_is_dropped(void **state)
+{
+    struct fixture *f = *state;
+    const struct fftd_message message = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+    int fd = connect_to(&f->frames);
+    unsigned sent = 0;
+    while (sent < 1000 && send(fd, &message, sizeof message, MSG_NOSIGNAL) == sizeof message)
+        sent++;
+    assert_true(sent < 1000);
+    assert_true(frames_settle(&f->frames, 0, 0));
+    assert_true(frames_stats(&f->frames).attached < 20);
+    close(fd);
+}
+
+static void a_stuck_client_costs_nobody_anything(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_message message = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+    int stuck = connect_to(&f->frames);
+    int other = connect_to(&f->frames);
+    int stuck_fd[2], fd[2];
+    send(stuck, &message, sizeof message, 0);
+    send(other, &message, sizeof message, 0);
+    receive(stuck, &message, stuck_fd);
+    receive(other, &message, fd);
+    /* It does its worst: it makes its end blocking, never reads, and its pipe is long full. */
+    assert_int_equal(fcntl(stuck_fd[1], F_SETFL, 0), 0);
+    char bytes[64];
+    for (unsigned n = 0; n < 6000; n++) {
+        frames_publish(f->ring);
+        struct pollfd wait = {.fd = fd[1], .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, 2000), 1);
+        assert_true(read(fd[1], bytes, sizeof bytes) > 0);
+    }
+    close(stuck);
+    close(other);
+    close(stuck_fd[0]);
+    close(stuck_fd[1]);
+    close(fd[0]);
+    close(fd[1]);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+static void the_killed_release_what_they_held(void **state)
+{
+    struct fixture *f = *state;
+    frames_publish(f->ring);
+    frames_publish(f->ring);
+    for (unsigned n = 0; n < 5; n++) {
+        int told[2];
+        char byte;
+        assert_int_equal(pipe(told), 0);
+        pid_t child = fork();
+        if (child == 0) {
+            int fd = connect_to(&f->frames);
+            byte = (char)(ask(fd, FFTD_REQUEST_HOLD, 1) | ask(fd, FFTD_REQUEST_HOLD, 2));
+            write(told[1], &byte, 1) == 1 ? pause() : 0;
+            _exit(0);
+        }
+        assert_int_equal(read(told[0], &byte, 1), 1);
+        assert_int_equal(byte, 0);
+        assert_int_equal(frames_stats(&f->frames).held_slots, 2);
+        kill(child, SIGKILL);
+        waitpid(child, NULL, 0);
+        close(told[0]);
+        close(told[1]);
+        assert_true(frames_settle(&f->frames, 0, 0));
+    }
+}
+
+static void coming_and_going_leaves_nothing_behind(void **state)
+{
+    struct fixture *f = *state;
+    unsigned before = count_fds();
+    for (unsigned n = 0; n < 300; n++) {
+        int fd = connect_to(&f->frames);
+        if (n % 3 != 0)
+            assert_int_equal(ask(fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
+        if (n % 3 == 1)
+            assert_int_equal(ask(fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
+        close(fd);
+        frames_publish(f->ring);
+        /* The limit is on those that are there at once. */
+        if (n % MAX_CLIENTS == MAX_CLIENTS - 1)
+            assert_true(frames_settle(&f->frames, 0, 0));
+    }
+    assert_true(frames_settle(&f->frames, 0, 0));
+    assert_int_equal(count_fds(), before);
+}
+
+#define socket_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        socket_test(attach_brings_two_descriptors),
+        socket_test(attach_without_a_ring_says_later),
+        socket_test(another_abi_is_told_ours),
+        socket_test(hold_and_release),
+        socket_test(what_one_holds_another_cannot_release),
+        socket_test(another_generation_is_gone),
+        socket_test(garbage_is_refused),
+        socket_test(messages_of_another_size_are_refused),
+        socket_test(descriptors_sent_to_it_are_not_kept),
+        socket_test(a_crowd_is_refused_until_somebody_leaves),
+        socket_test(a_client_that_does_not_read_is_dropped),
+        socket_test(a_stuck_client_costs_nobody_anything),
+        socket_test(the_killed_release_what_they_held),
+        socket_test(coming_and_going_leaves_nothing_behind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

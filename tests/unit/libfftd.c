@@ -1,0 +1,603 @@
+/* The client library against a real server: waiting, reading, holding, and coming back after
+ * everything that can happen to a daemon. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/frames.h"
+
+#include "fftd/fftd.h"
+
+#define GREY     FFTD_FOURCC('R', '8', ' ', ' ')
+#define NV12     FFTD_FOURCC('N', 'V', '1', '2')
+#define PATIENCE 2000 /* ms; no test waits longer for what has to come */
+
+struct fixture {
+    struct frames frames;
+    struct ring *ring;
+    struct fftd *camera;
+};
+
+static int setup(void **state)
+{
+    static struct fixture fixture;
+    frames_start(&fixture.frames, NULL, 3);
+    fixture.ring = frames_ring(NV12, 64, 16, 8, 1, 1);
+    frames_set_ring(&fixture.frames, fixture.ring);
+    fixture.camera = NULL;
+    *state = &fixture;
+    return fftd_open(&fixture.camera, fixture.frames.dir);
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    fftd_close(f->camera);
+    frames_stop(&f->frames);
+    frames_remove(&f->frames);
+    ring_destroy(f->ring);
+    return 0;
+}
+
+static void publish(struct fixture *f, unsigned count)
+{
+    while (count-- > 0)
+        frames_publish(f->ring);
+}
+
+static void replace_ring(struct fixture *f, struct ring *next)
+{
+    frames_set_ring(&f->frames, next);
+    ring_destroy(f->ring);
+    f->ring = next;
+}
+
+static bool frame_is_whole(const struct fftd_frame *frame)
+{
+    return frames_match(frame->format, frame->plane[0], frame->sequence);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* ---- reading ---- */
+
+static void a_frame_comes_as_it_was_published(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    assert_int_equal(fftd_state(f->camera), FFTD_STATE_STARTING);
+    assert_int_equal(fftd_wait(f->camera, 0), 0);
+    assert_int_equal(fftd_frame(f->camera, &frame), -EAGAIN);
+    ring_set_state(f->ring, FFTD_STATE_LIVE, 1);
+    publish(f, 1);
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+    assert_int_equal(fftd_state(f->camera), FFTD_STATE_LIVE);
+    assert_int_equal(fftd_epoch(f->camera), 1);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 1);
+    assert_int_equal(frame.source_sequence, 1001);
+    assert_int_equal(frame.filter_serial, 10);
+    assert_int_equal(frame.captured_ns, 1);
+    assert_int_equal(frame.dequeued_ns, 2);
+    assert_int_equal(frame.submitted_ns, 3);
+    assert_int_equal(frame.finished_ns, 4);
+    assert_true(frame.published_ns > 4);
+    assert_int_equal(frame.missed, 0);
+    assert_int_equal(frame.flags, 0);
+    assert_int_equal(frame.format->fourcc, NV12);
+    assert_ptr_equal(frame.format, fftd_format(f->camera));
+    assert_int_equal(frame.stride[0], 64);
+    assert_ptr_equal(frame.plane[1], frame.plane[0] + 64 * 16);
+    assert_null(frame.plane[2]);
+    assert_true(frame_is_whole(&frame));
+    assert_true(fftd_frame_valid(f->camera, &frame));
+    assert_int_equal(fftd_frame(f->camera, &frame), -EAGAIN);
+    assert_int_equal(fftd_wait(f->camera, 10), 0);
+}
+
+static void who_is_overtaken_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame old, frame;
+    publish(f, 1);
+    assert_int_equal(fftd_frame(f->camera, &old), 0);
+    publish(f, 20);
+    assert_false(fftd_frame_valid(f->camera, &old));
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 21);
+    assert_int_equal(frame.missed, 19);
+}
+
+static void a_frame_is_lost_as_soon_as_its_slot_is_taken(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    struct ring_write write[3];
+    publish(f, 8);
+    for (uint64_t oldest = 1; oldest <= 3; oldest++) {
+        assert_int_equal(fftd_next(f->camera, &frame), 0);
+        assert_int_equal(frame.sequence, oldest);
+        assert_true(fftd_frame_valid(f->camera, &frame));
+        ring_begin(f->ring, &write[oldest - 1]);
+        assert_false(fftd_frame_valid(f->camera, &frame));
+    }
+    for (unsigned i = 0; i < 3; i++)
+        ring_cancel(f->ring, &write[i]);
+    assert_false(fftd_frame_valid(f->camera, &frame));
+    /* The newest is still there. */
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 8);
+}
+
+static void who_wants_all_gets_all_that_is_left(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    publish(f, 20);
+    for (uint64_t sequence = 13; sequence <= 20; sequence++) {
+        assert_int_equal(fftd_next(f->camera, &frame), 0);
+        assert_int_equal(frame.sequence, sequence);
+        assert_int_equal(frame.missed, 0);
+        assert_true(frame_is_whole(&frame));
+    }
+    assert_int_equal(fftd_next(f->camera, &frame), -EAGAIN);
+    publish(f, 10);
+    assert_int_equal(fftd_next(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 23);
+    assert_int_equal(frame.missed, 2);
+}
+
+static void a_latecomer_starts_with_the_newest(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd *late;
+    struct fftd_frame frame;
+    publish(f, 5);
+    assert_int_equal(fftd_open(&late, f->frames.dir), 0);
+    assert_int_equal(fftd_wait(late, PATIENCE), 1);
+    assert_int_equal(fftd_frame(late, &frame), 0);
+    assert_int_equal(frame.sequence, 5);
+    assert_int_equal(frame.missed, 0);
+    fftd_close(late);
+}
+
+static void checksums_match(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    ring_set_checksum(f->ring, true);
+    publish(f, 1);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.flags, FFTD_FLAG_CHECKSUM);
+    assert_true(fftd_frame_checksum(&frame) == frame.checksum);
+}
+
+/* A reader as fast as it can against a writer as fast as it can, in a ring so small that frames are
+ * overwritten all the time: whatever the reader accepts is whole. */
+static int read_under_fire(const char *dir, uint64_t last)
+{
+    struct fftd *camera;
+    struct fftd_frame frame = {0};
+    unsigned torn = 0;
+    if (fftd_open(&camera, dir) < 0)
+        return 2;
+    while (frame.sequence < last && fftd_wait(camera, PATIENCE) == 1) {
+        if (fftd_frame(camera, &frame) < 0)
+            continue;
+        bool whole = true;
+        for (unsigned looks = 0; looks < 6; looks++) /* dawdles, to be overtaken */
+            whole &= frame_is_whole(&frame);
+        bool valid = fftd_frame_valid(camera, &frame);
+        if (valid && !whole)
+            return 3;
+        torn += !valid;
+    }
+    fftd_close(camera);
+    return frame.sequence < last ? 4 : torn > 0 ? 0 : 1;
+}
+
+static void a_torn_frame_is_never_valid(void **state)
+{
+    struct fixture *f = *state;
+    const unsigned frame_count = 400;
+    replace_ring(f, frames_ring(GREY, 512, 512, 4, 2, 1));
+    pid_t child = fork();
+    if (child == 0)
+        _exit(read_under_fire(f->frames.dir, frame_count));
+    assert_true(frames_settle(&f->frames, 2, 0));
+    publish(f, frame_count);
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    /* 1: it read all it read without being overtaken, which proves nothing but is no fault. */
+    assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 1);
+}
+
+/* ---- holding ---- */
+
+static void a_held_frame_stays(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    publish(f, 3);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(fftd_hold(f->camera, &frame), 0);
+    assert_int_equal(fftd_hold(f->camera, &frame), 0);
+    publish(f, 100);
+    assert_true(fftd_frame_valid(f->camera, &frame));
+    assert_true(frame_is_whole(&frame));
+    assert_int_equal(fftd_release(f->camera, &frame), 0);
+    publish(f, 100);
+    assert_true(fftd_frame_valid(f->camera, &frame));
+    assert_int_equal(fftd_release(f->camera, &frame), 0);
+    assert_int_equal(fftd_release(f->camera, &frame), -ENOENT);
+    publish(f, 100);
+    assert_false(fftd_frame_valid(f->camera, &frame));
+    assert_int_equal(fftd_hold(f->camera, &frame), -ENOENT);
+}
+
+static void holds_are_bounded(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame[5];
+    for (unsigned i = 0; i < 5; i++) {
+        publish(f, 1);
+        assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);
+        /* Of 8 slots 3 may be open and one is the newest: 4 are left. */
+        assert_int_equal(fftd_hold(f->camera, &frame[i]), i < 4 ? 0 : -EBUSY);
+    }
+    publish(f, 50);
+    for (unsigned i = 0; i < 4; i++)
+        assert_true(fftd_frame_valid(f->camera, &frame[i]));
+    assert_int_equal(fftd_release(f->camera, &frame[2]), 0);
+    assert_int_equal(fftd_frame(f->camera, &frame[4]), 0);
+    assert_int_equal(fftd_hold(f->camera, &frame[4]), 0);
+}
+
+static void a_held_frame_outlives_its_ring(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame held, passing, frame;
+    publish(f, 1);
+    assert_int_equal(fftd_frame(f->camera, &held), 0);
+    assert_int_equal(fftd_hold(f->camera, &held), 0);
+    for (uint32_t generation = 2; generation < 5; generation++) {
+        replace_ring(f, frames_ring(GREY, 32 * generation, 16, 8, generation, generation));
+        publish(f, 1);
+        assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+        assert_int_equal(fftd_frame(f->camera, &frame), 0);
+        assert_int_equal(frame.format->width, 32 * generation);
+        assert_true(fftd_frame_valid(f->camera, &held));
+        assert_int_equal(held.format->fourcc, NV12);
+        assert_true(frame_is_whole(&held));
+        /* One that nobody held went with its ring. */
+        if (generation > 2)
+            assert_false(fftd_frame_valid(f->camera, &passing));
+        passing = frame;
+    }
+    assert_int_equal(fftd_release(f->camera, &held), 0);
+    assert_false(fftd_frame_valid(f->camera, &held));
+    assert_int_equal(fftd_hold(f->camera, &held), -ENOENT);
+    assert_true(fftd_frame_valid(f->camera, &passing));
+}
+
+static void holding_ever_new_formats_has_an_end(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame[4];
+    uint32_t generation = 1;
+    for (unsigned i = 0; i < 4; i++) {
+        publish(f, 1);
+        assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+        assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);
+        assert_int_equal(fftd_hold(f->camera, &frame[i]), 0);
+        generation++;
+        replace_ring(f, frames_ring(GREY, 16 * generation, 16, 8, generation, generation));
+    }
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), -EBUSY);
+    assert_true(frame_is_whole(&frame[0]));
+    assert_int_equal(fftd_release(f->camera, &frame[0]), 0);
+    publish(f, 1);
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+    assert_true(frame_is_whole(&frame[3]));
+}
+
+/* ---- coming back ---- */
+
+static void a_change_of_format_is_followed(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame old, frame;
+    publish(f, 3);
+    assert_int_equal(fftd_frame(f->camera, &old), 0);
+    replace_ring(f, frames_ring(GREY, 100, 50, 5, 2, 4));
+    /* Nothing of the new ring yet: the wait attaches, and goes on waiting. */
+    assert_int_equal(fftd_wait(f->camera, 50), 0);
+    assert_int_equal(fftd_format(f->camera)->width, 100);
+    assert_false(fftd_frame_valid(f->camera, &old));
+    publish(f, 2);
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+    assert_int_equal(fftd_next(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 4);
+    assert_int_equal(frame.missed, 0);
+    assert_true(frame_is_whole(&frame));
+}
+
+static void the_last_frames_of_an_old_ring_are_not_lost(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    publish(f, 2);
+    replace_ring(f, frames_ring(GREY, 100, 50, 5, 2, 3));
+    publish(f, 2);
+    for (uint64_t sequence = 1; sequence <= 4; sequence++) {
+        assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+        assert_int_equal(fftd_next(f->camera, &frame), 0);
+        assert_int_equal(frame.sequence, sequence);
+        assert_int_equal(frame.format->fourcc, sequence <= 2 ? NV12 : GREY);
+    }
+}
+
+static void a_ring_that_comes_later_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd *early;
+    struct fftd_frame frame;
+    frames_set_ring(&f->frames, NULL);
+    assert_int_equal(fftd_open(&early, f->frames.dir), 0);
+    assert_null(fftd_format(early));
+    assert_int_equal(fftd_state(early), FFTD_STATE_STARTING);
+    assert_int_equal(fftd_epoch(early), 0);
+    assert_int_equal(fftd_wait(early, 20), 0);
+    assert_int_equal(fftd_frame(early, &frame), -EAGAIN);
+    replace_ring(f, frames_ring(GREY, 100, 50, 5, 2, 1));
+    publish(f, 1);
+    assert_int_equal(fftd_wait(early, PATIENCE), 1);
+    assert_int_equal(fftd_frame(early, &frame), 0);
+    assert_true(frame_is_whole(&frame));
+    fftd_close(early);
+}
+
+/* A daemon of its own process: publishes `count` frames and stays until it is killed. */
+static pid_t start_daemon(const char *dir, unsigned count)
+{
+    int told[2];
+    char byte = 0;
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct fixture f;
+        frames_start(&f.frames, dir, 3);
+        f.ring = frames_ring(GREY, 64, 16, 8, 1, 1);
+        publish(&f, count);
+        frames_set_ring(&f.frames, f.ring);
+        if (write(told[1], &byte, 1) == 1)
+            pause();
+        _exit(0);
+    }
+    assert_int_equal(read(told[0], &byte, 1), 1);
+    close(told[0]);
+    close(told[1]);
+    return child;
+}
+
+static void kill_daemon(pid_t daemon)
+{
+    kill(daemon, SIGKILL);
+    waitpid(daemon, NULL, 0);
+}
+
+static void a_killed_daemon_is_waited_for(void **state)
+{
+    char dir[] = "/tmp/fftd-test-XXXXXX", path[64];
+    struct fftd *camera;
+    struct fftd_frame frame, old;
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    pid_t daemon = start_daemon(dir, 100);
+    assert_int_equal(fftd_open(&camera, dir), 0);
+    assert_int_equal(fftd_wait(camera, PATIENCE), 1);
+    assert_int_equal(fftd_frame(camera, &old), 0);
+    assert_int_equal(fftd_hold(camera, &old), 0);
+    kill_daemon(daemon);
+
+    assert_int_equal(fftd_wait(camera, 0), -EPIPE);
+    int64_t start_ms = now_ms();
+    assert_int_equal(fftd_wait(camera, 50), -EPIPE);
+    assert_true(now_ms() - start_ms >= 50);
+    assert_int_equal(fftd_state(camera), FFTD_STATE_OFFLINE);
+    /* What is mapped stays readable. */
+    assert_true(fftd_frame_valid(camera, &old));
+    assert_true(frame_is_whole(&old));
+    assert_int_equal(fftd_hold(camera, &old), 0);
+
+    /* The new one's numbers start afresh, at less than the old one's. */
+    daemon = start_daemon(dir, 5);
+    assert_int_equal(fftd_wait(camera, PATIENCE), 1);
+    assert_int_equal(fftd_frame(camera, &frame), 0);
+    assert_int_equal(frame.sequence, 5);
+    assert_int_equal(frame.missed, 0);
+    assert_true(frame_is_whole(&old));
+    assert_int_equal(fftd_release(camera, &old), 0);
+    kill_daemon(daemon);
+    fftd_close(camera);
+    snprintf(path, sizeof path, "%s/frames", dir);
+    unlink(path);
+    rmdir(dir);
+}
+
+static void a_refused_client_hears_why(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd *camera[3] = {NULL};
+    assert_int_equal(fftd_open(&camera[0], f->frames.dir), 0);
+    assert_int_equal(fftd_open(&camera[1], f->frames.dir), 0);
+    assert_int_equal(fftd_open(&camera[2], f->frames.dir), -EUSERS);
+    assert_null(camera[2]);
+    fftd_close(camera[0]);
+    fftd_close(camera[1]);
+    fftd_close(NULL);
+}
+
+/* ---- time and descriptors ---- */
+
+static void on_alarm(int signal_number)
+{
+    (void)signal_number;
+}
+
+static void a_signal_ends_the_wait(void **state)
+{
+    struct fixture *f = *state;
+    const struct itimerval soon = {.it_value = {.tv_usec = 20000}};
+    const struct sigaction action = {.sa_handler = on_alarm}, usual = {.sa_handler = SIG_DFL};
+    sigaction(SIGALRM, &action, NULL);
+    int64_t start_ms = now_ms();
+    setitimer(ITIMER_REAL, &soon, NULL);
+    int r = fftd_wait(f->camera, PATIENCE);
+    sigaction(SIGALRM, &usual, NULL);
+    assert_int_equal(r, 0);
+    assert_true(now_ms() - start_ms < PATIENCE);
+}
+
+static bool is_readable(int fd, int timeout_ms)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    return poll(&wait, 1, timeout_ms) == 1;
+}
+
+static void the_descriptor_tells_when_to_look(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    int fd = fftd_fd(f->camera);
+    assert_false(is_readable(fd, 0));
+    for (unsigned n = 0; n < 5; n++) {
+        publish(f, 1);
+        assert_true(is_readable(fd, PATIENCE));
+        assert_int_equal(fftd_wait(f->camera, 0), 1);
+        assert_int_equal(fftd_frame(f->camera, &frame), 0);
+        assert_false(is_readable(fd, 0));
+    }
+    replace_ring(f, frames_ring(GREY, 100, 50, 5, 2, 6));
+    publish(f, 1);
+    /* The change of rings takes a step for the end of the old and one for the new. */
+    for (int64_t end_ms = now_ms() + PATIENCE; fftd_wait(f->camera, 0) != 1;)
+        assert_true(is_readable(fd, (int)(end_ms - now_ms())));
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 6);
+    assert_int_equal(fftd_fd(f->camera), fd);
+}
+
+static void opening_and_closing_leaves_nothing_behind(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd *camera = NULL;
+    publish(f, 1);
+    assert_int_equal(fftd_open(&camera, f->frames.dir), 0);
+    int highest = fftd_fd(camera);
+    fftd_close(camera);
+    for (unsigned n = 0; n < 200; n++) {
+        struct fftd_frame frame;
+        /* The server takes a moment to see that the one before has gone. */
+        if (n % 2 == 1)
+            assert_true(frames_settle(&f->frames, 1, 0));
+        assert_int_equal(fftd_open(&camera, f->frames.dir), 0);
+        assert_int_equal(fftd_frame(camera, &frame), 0);
+        assert_true(fftd_fd(camera) <= highest + 8);
+        fftd_close(camera);
+    }
+}
+
+/* ---- finding ---- */
+
+static void failures_to_open_are_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd *camera = NULL;
+    char path[300];
+    assert_int_equal(fftd_open(&camera, "/nonexistent/camera"), -ENOENT);
+    assert_int_equal(fftd_open(&camera, "no-such-camera"), -ENOENT);
+    assert_int_equal(fftd_open(&camera, ""), -EINVAL);
+    assert_int_equal(fftd_open(&camera, ".."), -EINVAL);
+    memset(path, 'x', sizeof path);
+    path[0] = '/';
+    path[sizeof path - 1] = '\0';
+    assert_int_equal(fftd_open(&camera, path), -ENAMETOOLONG);
+    frames_stop(&f->frames);
+    assert_int_equal(fftd_open(&camera, f->frames.dir), -ECONNREFUSED);
+    assert_null(camera);
+    strcpy(path, f->frames.dir);
+    frames_start(&f->frames, path, 3);
+}
+
+static void names_are_looked_up(void **state)
+{
+    struct fixture *f = *state;
+    char base[] = "/tmp/fftd-test-XXXXXX", path[128], dir[128];
+    assert_non_null(mkdtemp(base));
+    setenv("XDG_RUNTIME_DIR", base, 1);
+    assert_int_equal(fftd_runtime_dir("front-door", dir, sizeof dir), 0);
+    assert_string_equal(dir, "/run/fftd/front-door");
+
+    snprintf(path, sizeof path, "%s/fftd", base);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/fftd/front-door", base);
+    assert_int_equal(symlink(f->frames.dir, path), 0);
+    assert_int_equal(fftd_runtime_dir("front-door", dir, sizeof dir), 0);
+    assert_string_equal(dir, path);
+    assert_int_equal(fftd_runtime_dir("front-door", dir, 8), -ENAMETOOLONG);
+    assert_int_equal(fftd_runtime_dir("./here", dir, sizeof dir), 0);
+    assert_string_equal(dir, "./here");
+
+    unlink(path);
+    snprintf(path, sizeof path, "%s/fftd", base);
+    rmdir(path);
+    rmdir(base);
+    unsetenv("XDG_RUNTIME_DIR");
+}
+
+#define camera_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        camera_test(a_frame_comes_as_it_was_published),
+        camera_test(who_is_overtaken_is_told),
+        camera_test(a_frame_is_lost_as_soon_as_its_slot_is_taken),
+        camera_test(who_wants_all_gets_all_that_is_left),
+        camera_test(a_latecomer_starts_with_the_newest),
+        camera_test(checksums_match),
+        camera_test(a_torn_frame_is_never_valid),
+        camera_test(a_held_frame_stays),
+        camera_test(holds_are_bounded),
+        camera_test(a_held_frame_outlives_its_ring),
+        camera_test(holding_ever_new_formats_has_an_end),
+        camera_test(a_change_of_format_is_followed),
+        camera_test(the_last_frames_of_an_old_ring_are_not_lost),
+        camera_test(a_ring_that_comes_later_is_found),
+        cmocka_unit_test(a_killed_daemon_is_waited_for),
+        camera_test(a_refused_client_hears_why),
+        camera_test(a_signal_ends_the_wait),
+        camera_test(the_descriptor_tells_when_to_look),
+        camera_test(opening_and_closing_leaves_nothing_behind),
+        camera_test(failures_to_open_are_told_apart),
+        camera_test(names_are_looked_up),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

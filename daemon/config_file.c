@@ -24,8 +24,11 @@
 static int read_file(char **ret, const char *path, struct error *why)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(why, errno, "%s: can not be opened: %s", path, strerror(errno));
+    if (fd < 0) {
+        int err = errno;
+        return error_set(why, err == ENOENT || err == EACCES ? err : EINVAL,
+                         "%s: can not be opened: %s", path, strerror(err));
+    }
     char *text = malloc(MAX_FILE_BYTES + 1);
     size_t length = 0;
     ssize_t got = -1;
@@ -62,12 +65,16 @@ fail:
 
 /* ---- what libconfig would let pass ---- */
 
+/* Past the closing quote; NULL: there is none. */
 static const char *skip_string(const char *at)
 {
-    for (at++; *at != '\0' && *at != '"'; at++)
-        if (*at == '\\' && at[1] != '\0')
+    for (at++; *at != '"'; at++) {
+        if (*at == '\\')
             at++;
-    return *at == '"' ? at + 1 : at;
+        if (*at == '\0')
+            return NULL;
+    }
+    return at + 1;
 }
 
 static const char *skip_comment(const char *at)
@@ -100,12 +107,14 @@ static unsigned line_of(const char *text, const char *at)
     return line;
 }
 
-/* @include, and integers that libconfig 1.5 cuts to 32 bits without a word. */
+/* @include; integers, which libconfig 1.5 cuts to 32 bits without a word; and texts without an end,
+ * which it reports where the file ends. */
 static int check_words(const char *text, const char *path, struct error *why)
 {
     static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._";
-    for (const char *at = text; *at != '\0';) {
+    for (const char *at = text, *next; *at != '\0'; at = next) {
         size_t length = strspn(at, word);
+        next = at + (length > 0 ? length : 1);
         if (length > 0 && is_too_large(at, length))
             return error_set(why, EINVAL, "%s:%u: %.*s is out of range: expected at most %d", path,
                              line_of(text, at), length < 40 ? (int)length : 40, at, INT_MAX);
@@ -113,12 +122,13 @@ static int check_words(const char *text, const char *path, struct error *why)
             return error_set(why, EINVAL,
                              "%s:%u: @include: expected one file for one camera, without includes",
                              path, line_of(text, at));
+        if (is_comment(at))
+            next = skip_comment(at);
         if (*at == '"')
-            at = skip_string(at);
-        else if (is_comment(at))
-            at = skip_comment(at);
-        else
-            at += length > 0 ? length : 1;
+            next = skip_string(at);
+        if (next == NULL)
+            return error_set(why, EINVAL, "%s:%u: a text begins here and does not end: expected \"",
+                             path, line_of(text, at));
     }
     return 0;
 }
@@ -143,7 +153,7 @@ static int source_init(struct source *ret, const char *path, struct error *why)
 {
     char *text = NULL;
     int r = read_file(&text, path, why);
-    if (r < 0)
+    if (r != 0)
         return r;
     r = check_words(text, path, why);
     if (r == 0) {
@@ -370,7 +380,7 @@ int config_load(struct config *config, const char *path, struct error *why)
 {
     struct source source;
     int r = source_init(&source, path, why);
-    if (r < 0)
+    if (r != 0)
         return r;
     struct config loaded = *config;
     const config_setting_t *root = config_root_setting(&source.tree);
@@ -408,7 +418,7 @@ int config_load_preset_file(struct filter_chain *ret, const char *path, struct e
 {
     struct source source;
     int r = source_init(&source, path, why);
-    if (r < 0)
+    if (r != 0)
         return r;
     struct filter_chain chain;
     const config_setting_t *root = config_root_setting(&source.tree);

@@ -7,9 +7,9 @@
 
 #define SD_JOURNAL_SUPPRESS_LOCATION /* it would always be this file */
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,10 +28,12 @@ static enum { TO_TERMINAL, TO_STREAM, TO_JOURNAL } target;
 static bool stderr_is_journal(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
-    uintmax_t device, inode;
+    char ours[64];
     struct stat about;
-    return stream != NULL && sscanf(stream, "%ju:%ju", &device, &inode) == 2 &&
-           fstat(STDERR_FILENO, &about) == 0 && about.st_dev == device && about.st_ino == inode;
+    if (stream == NULL || fstat(STDERR_FILENO, &about) < 0)
+        return false;
+    snprintf(ours, sizeof ours, "%ju:%ju", (uintmax_t)about.st_dev, (uintmax_t)about.st_ino);
+    return strcmp(stream, ours) == 0;
 }
 
 void log_init(const char *camera_name, int max_priority)

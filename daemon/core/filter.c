@@ -214,7 +214,9 @@ static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, s
         return error_set(why, EINVAL, "%s: %s is not a parameter: expected NAME=VALUE, ...",
                          stage->kind->name, text_quote(quoted, name));
     int index = filter_param_index(stage->kind, name);
-    if (index >= 0 && (*seen & 1u << index) != 0)
+    if (index < 0)
+        return unknown_param(stage->kind, name, why);
+    if ((*seen & 1u << index) != 0)
         return error_set(why, EINVAL, "%s: %s is given twice", stage->kind->name, name);
     int r = filter_stage_set(stage, name, text_trim(value), why);
     if (r < 0)

@@ -28,7 +28,7 @@ static double random_number(const struct filter_param *param, uint64_t *state)
 static void random_value(struct filter_value *ret, const struct filter_param *param,
                          uint64_t *state)
 {
-    unsigned choices = 0;
+    unsigned choices = 1;
     switch (param->type) {
     case FILTER_NUMBER:
         ret->number = random_number(param, state);

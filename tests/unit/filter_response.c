@@ -377,7 +377,7 @@ static void support_holds_the_energy(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct filter_chain chain = chain_of(cases[i].chain);
         double radius = filter_chain_support(&chain);
-        assert_true(radius >= 0 && radius < SIDE / 2);
+        assert_true(radius >= 0 && radius < SIDE / 2.0);
         double beyond = energy_beyond(&chain, radius);
         if (beyond > cases[i].beyond)
             fail_msg("%s: %g of the energy is beyond %g pixels", cases[i].chain, beyond, radius);

@@ -5,21 +5,10 @@
  *   rows              spectrum -> spectrum   transforms rows, multiplies by H, transforms back
  *   columns_inverse   spectrum -> image      transforms columns back, rounds, clamps, stores
  *
- * A real image needs half a complex transform. The padded image, X_LENGTH x Y_LENGTH, is packed
- * as the complex image  left half + i right half,  X_HALF x Y_LENGTH, whose columns are
- * transformed as they are. In its rows ky and -ky together lie the transforms A of the left and B
- * of the right half of row ky:  2 A = Z(ky) + conj Z(-ky),  2 i B = Z(ky) - conj Z(-ky).
- * A followed by B is one row of the image, transformed along y; its row -ky is the conjugate and
- * need not be computed. So `rows` handles Y_LENGTH / 2 + 1 pairs of rows. In float the factors
- * 1/2 and 1 / (X_LENGTH Y_LENGTH) are in H. In half, whose largest number is 65504, the scale is
- * split (LOAD_SCALE, ROW_SCALE, STORE_SCALE) so that no stored number overflows and H keeps its
- * own range.
+ * How a real image becomes half a complex one, and which rows make a pair: pack.cl.
  *
  * Data:
- *   spectrum[q][x]: Y_LENGTH rows (q in the order the column transform leaves) of X_HALF complex
- *   numbers, in groups of LANES neighbours (complex.cl).
- *   pairs[k]: the rows q of ky = k and ky = -k; k = 0 .. PAIRS - 1; for k = 0 (and Y_LENGTH / 2)
- *   they are the same row.
+ *   spectrum, pairs: pack.cl; the third and fourth member of a pair are not used.
  *   response[k / LANES][e][k % LANES]: H for pair k at element e of a transformed row.
  *   twiddle_x, twiddle_y: stage.cl.
  *
@@ -27,12 +16,8 @@
  * memory.
  *   columns_*: group g carries the COLS groups of LANES columns from g COLS on; neighbouring
  *   items take neighbouring columns.
- *   rows: group g carries LANES pairs of rows from g LANES on.
- * Launched by engine.c (fused_enqueue). */
-
-#define X_HALF  (X_LENGTH / 2)
-#define X_LANES (X_HALF / LANES) /* groups of LANES columns */
-#define PAIRS   (Y_LENGTH / 2 + 1)
+ *   rows: group g carries the ROWS groups of LANES pairs of rows from g ROWS on.
+ * Launched by transform.c (make_fused_dispatches). */
 
 #if COLUMN_GROUP > 1 || ROW_GROUP > 1
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE);
@@ -67,28 +52,6 @@ static inline void work_put(local real *work, uint at, cplx z)
 
 /* ---- columns ------------------------------------------------------------------------------- */
 
-/* Element y of the packed columns from x on. */
-static inline cplx packed_load(global const uchar *image, global const int *map_x,
-                               global const int *map_y, int x, int y)
-{
-    const int row = y < IMAGE_HEIGHT ? y : map_y[y];
-    const cplx z =
-        c_make(samples_load(image, map_x, x, row), samples_load(image, map_x, x + X_HALF, row));
-    return HALF_STORAGE ? c_scale(z, LOAD_SCALE) : z;
-}
-
-/* Swapped numbers: the right half is in the real parts. */
-static inline void packed_store(global uchar *result, global const uchar *image, int x, int y,
-                                cplx z)
-{
-    if (y >= IMAGE_HEIGHT)
-        return;
-    if (HALF_STORAGE)
-        z = c_scale(z, STORE_SCALE);
-    samples_store(result, image, x, y, z.im);
-    samples_store(result, image, x + X_HALF, y, z.re);
-}
-
 /* A group at the right edge may have columns too many: they repeat the last one and are not
  * stored. */
 #define COLUMN_STAGE(i)                                                                            \
@@ -110,7 +73,7 @@ static inline void packed_store(global uchar *result, global const uchar *image,
     if (!last)                                                                                     \
         work_put(work, WORK(e + (j) * M, c, COLS), x[j]);                                          \
     else if (column == wanted)                                                                     \
-        c_store(x[j], spectrum, (size_t)(e + (j) * M) * X_LANES + column);
+        c_store(x[j], spectrum, SPECTRUM(e + (j) * M, column));
 
 #define COLUMN_FORWARD(i)                                                                          \
     {                                                                                              \
@@ -136,7 +99,7 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_fo
 
 #define COLUMN_INVERSE_GET(j)                                                                      \
     if (first)                                                                                     \
-        x[j] = c_load(spectrum, (size_t)(e + (j) * M) * X_LANES + column);                         \
+        x[j] = c_load(spectrum, SPECTRUM(e + (j) * M, column));                         \
     else                                                                                           \
         x[j] = work_get(work, WORK(e + (j) * M, c, COLS));                                         \
     TWIDDLE(x[j], j, M, T, p)
@@ -170,12 +133,6 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* From rows ky and -ky to twice the transforms of the left and the right half, and back. */
-#define LEFT_HALF(zp, zm)  c_add(zp, c_conj(zm))
-#define RIGHT_HALF(zp, zm) c_minus_i(c_sub(zp, c_conj(zm)))
-#define ROW_PLUS(a, b)     c_add_i(a, b)
-#define ROW_MINUS(a, b)    c_add_i(c_conj(a), c_conj(b))
-
 #define ROW_AT(e)    (c * (SKEWED(X_LENGTH - 1) + 1) + WORK(e, 0, 1))
 
 #define ROW_STAGE(i)                                                                               \
@@ -197,8 +154,8 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
     {                                                                                              \
         cplx zp = c_make(0, 0), zm = c_make(0, 0);                                                 \
         if (pair < PAIRS) {                                                                        \
-            zp = c_load(spectrum, (size_t)at.x * X_HALF + e + (j) * M);                            \
-            zm = c_load(spectrum, (size_t)at.y * X_HALF + e + (j) * M);                            \
+            zp = c_load(spectrum, SPECTRUM(at.x, e + (j) * M));                            \
+            zm = c_load(spectrum, SPECTRUM(at.y, e + (j) * M));                            \
         }                                                                                          \
         x[j] = LEFT_HALF(zp, zm);                                                                  \
         x[j + X_R0 / 2] = RIGHT_HALF(zp, zm);                                                      \
@@ -206,14 +163,14 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
 #define PAIR_PUT(j)                                                                                \
     if (pair < PAIRS) {                                                                            \
         const cplx l = c_swap(x[j]), r = c_swap(x[j + X_R0 / 2]);                                  \
-        c_store(c_swap(ROW_PLUS(l, r)), spectrum, (size_t)at.x * X_HALF + e + (j) * M);          \
+        c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j) * M));          \
         if (at.y != at.x)                                                                      \
-            c_store(c_swap(ROW_MINUS(l, r)), spectrum, (size_t)at.y * X_HALF + e + (j) * M);     \
+            c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j) * M));     \
     }
 
 #define PAIR_OF_ROWS                                                                               \
     const uint pair = (uint)get_group_id(0) * ROWS + c;                                            \
-    const uint2 at = pairs[min(pair, (uint)PAIRS - 1)];
+    const uint4 at = pairs[min(pair, (uint)PAIRS - 1)];
 
 #define LOAD_ROWS
 #define STORE_ROWS
@@ -268,7 +225,7 @@ static inline void transpose(real *v)
 
 /* LANES pairs of rows at a time, a pair a lane: the rows lie in memory along x, so LANES x LANES
  * blocks are transposed on the way into local memory and out again. */
-static inline void pairs_load(global const stored *spectrum, global const uint2 *pairs,
+static inline void pairs_load(global const stored *spectrum, global const uint4 *pairs,
                               local real *work, uint first_pair, uint c)
 {
     if (first_pair >= PAIRS)
@@ -277,9 +234,9 @@ static inline void pairs_load(global const stored *spectrum, global const uint2 
         real lre[LANES], lim[LANES], rre[LANES], rim[LANES];
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            const uint2 at = pairs[min(first_pair + i, (uint)PAIRS - 1)];
-            const cplx zp = c_load(spectrum, (size_t)at.x * X_LANES + block);
-            const cplx zm = c_load(spectrum, (size_t)at.y * X_LANES + block);
+            const uint4 at = pairs[min(first_pair + i, (uint)PAIRS - 1)];
+            const cplx zp = c_load(spectrum, SPECTRUM(at.x, block));
+            const cplx zm = c_load(spectrum, SPECTRUM(at.y, block));
             const cplx l = LEFT_HALF(zp, zm), r = RIGHT_HALF(zp, zm);
             lre[i] = l.re;
             lim[i] = l.im;
@@ -299,7 +256,7 @@ static inline void pairs_load(global const stored *spectrum, global const uint2 
 }
 
 /* Numbers in `work` are swapped, those in the spectrum too. */
-static inline void pairs_store(global stored *spectrum, global const uint2 *pairs,
+static inline void pairs_store(global stored *spectrum, global const uint4 *pairs,
                                local const real *work, uint first_pair, uint c)
 {
     for (uint block = 0; block < X_LANES; block++) {
@@ -321,11 +278,11 @@ static inline void pairs_store(global stored *spectrum, global const uint2 *pair
         for (uint i = 0; i < LANES; i++) {
             if (first_pair + i >= PAIRS)
                 continue;
-            const uint2 at = pairs[first_pair + i];
+            const uint4 at = pairs[first_pair + i];
             const cplx l = c_make(lre[i], lim[i]), r = c_make(rre[i], rim[i]);
-            c_store(c_swap(ROW_PLUS(l, r)), spectrum, (size_t)at.x * X_LANES + block);
+            c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, block));
             if (at.y != at.x)
-                c_store(c_swap(ROW_MINUS(l, r)), spectrum, (size_t)at.y * X_LANES + block);
+                c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, block));
         }
     }
 }
@@ -404,7 +361,7 @@ static inline void pairs_store(global stored *spectrum, global const uint2 *pair
 #define ROW_FROM_7 EACH(X_R7)(ROW_GET)
 #define ROW_TO_7   EACH(X_R7)(ROW_PUT)
 
-kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void rows(global stored *restrict spectrum, global const uint2 *restrict pairs,
+kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void rows(global stored *restrict spectrum, global const uint4 *restrict pairs,
                             global const stored *restrict response,
                             global const float2 *restrict twiddle, local real *work)
 {

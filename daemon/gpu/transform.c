@@ -11,8 +11,8 @@
 #include "gpu/program.h"
 
 #define PROLOGUE_BYTES 8192
-#define MAX_DISPATCHES (4 * PLAN_MAX_STAGES)
-#define COMPLEX_BYTES  8 /* in local memory, always float */
+#define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and back */
+#define COMPLEX_BYTES  8                     /* in local memory, always float */
 
 /* One kernel with its fixed arguments set; those that change with every frame are named by their
  * index, -1: it has none. */
@@ -60,6 +60,27 @@ static size_t column_local_bytes(const struct plan *plan, const struct transform
 static size_t row_local_bytes(const struct plan *plan, const struct transform_tuning *tuning)
 {
     return skewed(plan->x.length, tuning->skew) * tuning->rows * tuning->lanes * COMPLEX_BYTES;
+}
+
+static size_t stored_bytes(const struct transform *transform)
+{
+    return transform->tuning.half ? 2 : 4;
+}
+
+/* Groups of lanes from one row of the spectrum to the next. Rows a multiple of 4 KiB apart would
+ * share few sets of the cache, and columns walk down rows: those get one group more. */
+static uint32_t spectrum_pitch(const struct transform *transform)
+{
+    const uint32_t lanes = transform->tuning.lanes;
+    const uint32_t groups = transform->plan.x.length / 2 / lanes;
+    return groups + (groups * lanes * 2 * stored_bytes(transform) % 4096 == 0 ? 1 : 0);
+}
+
+/* With the spare rows of the staged technique. */
+static size_t spectrum_bytes(const struct transform *transform)
+{
+    return (size_t)spectrum_pitch(transform) * transform->tuning.lanes * 2 *
+           stored_bytes(transform) * (transform->plan.y.length + 2);
 }
 
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device)
@@ -137,7 +158,9 @@ static void print_axis(char *text, char name, const struct plan_axis *axis)
     text_append(text, PROLOGUE_BYTES, "\n#define %c_EACH_STAGE_BACK(F)", name);
     for (unsigned i = count; i-- > 0;)
         text_append(text, PROLOGUE_BYTES, " F(%u)", i);
-    text_append(text, PROLOGUE_BYTES, "\n#define %c_LAST_STAGE(F) F(%u)\n", name, count - 1);
+    text_append(text, PROLOGUE_BYTES,
+                "\n#define %c_LAST_STAGE(F) F(%u)\n#define %c_LAST_RADIX %u\n", name, count - 1,
+                name, axis->radix[count - 1]);
 }
 
 static void print_image(char *text, const struct transform_image *image,
@@ -174,9 +197,9 @@ static void print_prologue(char *text, const struct transform *transform,
     text_append(text, PROLOGUE_BYTES,
                 "#line 1 \"prologue\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
                 "#define COLUMN_GROUP %u\n#define COLS %u\n#define ROW_GROUP %u\n"
-                "#define ROWS %u\n#define SKEW %u\n",
+                "#define ROWS %u\n#define SKEW %u\n#define SPECTRUM_PITCH %u\n",
                 tuning->lanes, tuning->half, tuning->column_group, tuning->columns,
-                tuning->row_group, tuning->rows, tuning->skew);
+                tuning->row_group, tuning->rows, tuning->skew, spectrum_pitch(transform));
     /* Half: the largest sum down a column, at 1/8 of the largest number for filters that amplify.
      */
     const double nx = transform->plan.x.length, ny = transform->plan.y.length;
@@ -221,27 +244,20 @@ static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, u
     return make_table(ret, transform, map, padded * sizeof map[0], why);
 }
 
-/* The rows of the spectrum that hold ky and -ky. */
+/* The rows of the spectrum that hold ky and -ky, and where the right half stays (pack.cl). */
 static int make_pairs(cl_mem *ret, struct transform *transform, struct error *why)
 {
-    cl_uint pairs[PLAN_MAX_LENGTH / 2 + 1][2];
+    cl_uint pairs[PLAN_MAX_LENGTH / 2 + 1][4];
     const struct plan_axis *y = &transform->plan.y;
     const uint32_t count = y->length / 2 + 1;
+    uint32_t spare = y->length;
     for (uint32_t k = 0; k < count; k++) {
         pairs[k][0] = plan_position(y, k);
         pairs[k][1] = plan_position(y, (y->length - k) % y->length);
+        pairs[k][2] = pairs[k][1] != pairs[k][0] ? pairs[k][1] : spare++;
+        pairs[k][3] = 0;
     }
     return make_table(ret, transform, pairs, count * sizeof pairs[0], why);
-}
-
-static size_t stored_bytes(const struct transform *transform)
-{
-    return transform->tuning.half ? 2 : 4;
-}
-
-static size_t spectrum_bytes(const struct transform *transform)
-{
-    return (size_t)transform->plan.x.length * transform->plan.y.length * stored_bytes(transform);
 }
 
 static int make_buffers(struct transform *transform, const struct transform_border *border,
@@ -267,8 +283,11 @@ static int make_buffers(struct transform *transform, const struct transform_bord
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-static const char *const fused_files[] = {"complex.cl", "butterfly.cl", "pixel.cl", "stage.cl",
-                                          "fused.cl"};
+static const char *const fused_files[] = {"complex.cl", "butterfly.cl", "pixel.cl",
+                                          "pack.cl",    "stage.cl",     "fused.cl"};
+static const char *const staged_files[] = {"complex.cl", "butterfly.cl", "pixel.cl",
+                                           "pack.cl",    "stage.cl",     "staged.cl"};
+#define FILE_COUNT (sizeof fused_files / sizeof fused_files[0])
 
 static int add_dispatch(struct transform *transform, const char *name, size_t groups, size_t local,
                         struct dispatch **ret, struct error *why)
@@ -340,6 +359,73 @@ static int make_fused_dispatches(struct transform *transform, struct error *why)
     return 0;
 }
 
+/* The arguments as staged.cl declares them. */
+static int add_staged_columns(struct transform *transform, bool forward, unsigned stage,
+                              struct error *why)
+{
+    const struct plan *plan = &transform->plan;
+    const size_t local = transform->tuning.column_group;
+    const size_t items = (size_t)plan->x.length / 2 * (plan->y.length / plan->y.radix[stage]);
+    char name[32];
+    struct dispatch *d = NULL;
+    snprintf(name, sizeof name, "columns_%s_%u", forward ? "forward" : "inverse", stage);
+    int r = add_dispatch(transform, name, (items + local - 1) / local, local, &d, why);
+    if (r < 0)
+        return r;
+    if (forward) {
+        d->image = 0;
+        if ((r = set_buffer(d, 1, &transform->spectrum, why)) < 0 ||
+            (r = set_buffer(d, 2, &transform->map_x, why)) < 0 ||
+            (r = set_buffer(d, 3, &transform->map_y, why)) < 0)
+            return r;
+        return set_buffer(d, 4, &transform->twiddle_y, why);
+    }
+    d->image = 1;
+    d->result = 2;
+    r = set_buffer(d, 0, &transform->spectrum, why);
+    return r < 0 ? r : set_buffer(d, 3, &transform->twiddle_y, why);
+}
+
+static int add_staged_rows(struct transform *transform, const char *name, unsigned stage,
+                           struct error *why)
+{
+    const struct plan *plan = &transform->plan;
+    const size_t local = transform->tuning.row_group;
+    const size_t items = (size_t)(plan->y.length / 2 + 1) * (plan->x.length / plan->x.radix[stage]);
+    struct dispatch *d = NULL;
+    int r = add_dispatch(transform, name, (items + local - 1) / local, local, &d, why);
+    if (r < 0)
+        return r;
+    d->response = 2;
+    if ((r = set_buffer(d, 0, &transform->spectrum, why)) < 0 ||
+        (r = set_buffer(d, 1, &transform->pairs, why)) < 0)
+        return r;
+    return set_buffer(d, 3, &transform->twiddle_x, why);
+}
+
+static int make_staged_dispatches(struct transform *transform, struct error *why)
+{
+    const unsigned columns = transform->plan.y.stage_count;
+    const unsigned last = transform->plan.x.stage_count - 1;
+    char name[32];
+    int r = 0;
+    for (unsigned i = 0; i < columns && r == 0; i++)
+        r = add_staged_columns(transform, true, i, why);
+    for (unsigned i = 0; i < last && r == 0; i++) {
+        snprintf(name, sizeof name, "rows_forward_%u", i);
+        r = add_staged_rows(transform, name, i, why);
+    }
+    if (r == 0)
+        r = add_staged_rows(transform, "rows_middle", last, why);
+    for (unsigned i = last; i-- > 0 && r == 0;) {
+        snprintf(name, sizeof name, "rows_inverse_%u", i);
+        r = add_staged_rows(transform, name, i, why);
+    }
+    for (unsigned i = columns; i-- > 0 && r == 0;)
+        r = add_staged_columns(transform, false, i, why);
+    return r;
+}
+
 static void release_kernels(struct transform *transform)
 {
     for (unsigned i = 0; i < transform->dispatch_count; i++)
@@ -388,10 +474,12 @@ static int build(struct transform *transform, const struct transform_border *bor
     do {
         release_kernels(transform);
         print_prologue(prologue, transform, border);
-        r = program_build(&transform->program, transform->device, prologue, fused_files,
-                          sizeof fused_files / sizeof fused_files[0], cache_dir, warning, why);
+        const bool fused = transform->tuning.technique == TRANSFORM_FUSED;
+        r = program_build(&transform->program, transform->device, prologue,
+                          fused ? fused_files : staged_files, FILE_COUNT, cache_dir, warning, why);
         if (r == 0)
-            r = make_fused_dispatches(transform, why);
+            r = fused ? make_fused_dispatches(transform, why)
+                      : make_staged_dispatches(transform, why);
     } while (r == 0 && shrink_groups(transform));
     free(prologue);
     return r;
@@ -410,6 +498,8 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
     transform->device = device;
     transform->image = *image;
     transform->tuning = *tuning;
+    if (tuning->technique == TRANSFORM_STAGED)
+        transform->tuning.lanes = 1;
     if (transform->tuning.column_group > device->max_group)
         transform->tuning.column_group = (unsigned)device->max_group;
     if (transform->tuning.row_group > device->max_group)
@@ -463,10 +553,12 @@ double transform_traffic(const struct transform *transform)
         [SAMPLE_U8] = 1, [SAMPLE_U16] = 2, [SAMPLE_RGB8] = 3, [SAMPLE_F32] = 4};
     const double plane = (double)image->width * image->height *
                          (image->keep_others ? image->step : sample_bytes[image->kind]);
-    const double spectrum = (double)spectrum_bytes(transform);
-    /* Image in; the spectrum out and in, out and in; the response; what is kept; the result. */
-    return plane + 4 * spectrum + (double)transform_response_bytes(transform) +
-           (image->keep_others ? plane : 0) + plane;
+    const double spectrum = (double)transform->plan.x.length * transform->plan.y.length *
+                            (double)stored_bytes(transform);
+    /* Image in; the spectrum out of every dispatch but the last and into the next; the response;
+     * what is kept; the result. */
+    return plane + 2 * (transform->dispatch_count - 1) * spectrum +
+           (double)transform_response_bytes(transform) + (image->keep_others ? plane : 0) + plane;
 }
 
 /* ---- response ------------------------------------------------------------------------------ */

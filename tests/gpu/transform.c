@@ -231,6 +231,25 @@ static void test_groups(void **state)
     }
 }
 
+static void test_staged(void **state)
+{
+    struct fixture *f = *state;
+    static const uint32_t sizes[][3] = {{16, 16, 0},   {60, 48, 9},   {17, 31, 0},
+                                        {120, 125, 0}, {641, 479, 0}, {1280, 720, 16}};
+    struct transform_tuning tuning = fused(f);
+    tuning.technique = TRANSFORM_STAGED;
+    tuning.column_group = tuning.row_group = 64;
+    for (unsigned max_radix = 4; max_radix <= 16; max_radix *= 2) {
+        tuning.max_radix = max_radix;
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            const struct shape shape = {sizes[i][0], sizes[i][1], sizes[i][2], PLAN_MIRROR,
+                                        chains[7]};
+            if (device_takes(shape.width, shape.height) && (max_radix == 8 || i < 3))
+                check(f, &tuning, &shape);
+        }
+    }
+}
+
 static void test_half(void **state)
 {
     struct fixture *f = *state;
@@ -272,6 +291,8 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_radices),
                                        cmocka_unit_test(test_groups),
                                        cmocka_unit_test(test_filters_and_borders),
-                                       cmocka_unit_test(test_sizes), cmocka_unit_test(test_half)};
+                                       cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_staged),
+                                       cmocka_unit_test(test_half)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

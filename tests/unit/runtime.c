@@ -1,0 +1,247 @@
+/* One daemon a directory, no stale socket in the way, nobody else's directory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+
+#include "runtime.h"
+
+static char base[] = "/tmp/fftd-test-XXXXXX";
+static char dir[64];
+static char sock[80];
+
+static int make_base(void **state)
+{
+    (void)state;
+    if (mkdtemp(base) == NULL)
+        return -1;
+    snprintf(dir, sizeof dir, "%s/run/cam", base);
+    snprintf(sock, sizeof sock, "%s/frames", dir);
+    return 0;
+}
+
+static int remove_base(void **state)
+{
+    (void)state;
+    char path[64];
+    snprintf(path, sizeof path, "%s/run", base);
+    rmdir(path);
+    return rmdir(base);
+}
+
+static int connect_to(const char *path, int type)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    int fd = socket(AF_UNIX, type, 0);
+    int r = connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ? -errno : 0;
+    close(fd);
+    return r;
+}
+
+static void sockets_come_and_go(void **state)
+{
+    (void)state;
+    struct runtime *runtime;
+    struct stat st;
+    assert_int_equal(runtime_create(&runtime, dir, NULL), 0);
+    assert_int_equal(stat(dir, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+
+    int fd = runtime_listen(runtime, "frames", SOCK_SEQPACKET, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(stat(sock, &st), 0);
+    assert_true(S_ISSOCK(st.st_mode));
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(connect_to(sock, SOCK_SEQPACKET), 0);
+
+    close(fd);
+    runtime_destroy(runtime);
+    assert_int_equal(access(dir, F_OK), -1);
+}
+
+static void a_second_daemon_is_refused(void **state)
+{
+    (void)state;
+    struct runtime *first, *second = NULL;
+    struct error why;
+    assert_int_equal(runtime_create(&first, dir, NULL), 0);
+    assert_int_equal(runtime_create(&second, dir, &why), -EADDRINUSE);
+    assert_null(second);
+    assert_non_null(strstr(why.text, dir));
+    runtime_destroy(first);
+    assert_int_equal(runtime_create(&first, dir, NULL), 0);
+    runtime_destroy(first);
+}
+
+/* A daemon that dies by a signal leaves its sockets, but no claim. */
+static void a_dead_daemons_socket_is_replaced(void **state)
+{
+    (void)state;
+    struct runtime *runtime;
+    pid_t child = fork();
+    if (child == 0) {
+        bool done = runtime_create(&runtime, dir, NULL) == 0 &&
+                    runtime_listen(runtime, "frames", SOCK_SEQPACKET, NULL) >= 0;
+        if (done)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    assert_int_equal(connect_to(sock, SOCK_SEQPACKET), -ECONNREFUSED);
+
+    assert_int_equal(runtime_create(&runtime, dir, NULL), 0);
+    int fd = runtime_listen(runtime, "frames", SOCK_SEQPACKET, NULL);
+    assert_true(fd >= 0);
+    assert_int_equal(connect_to(sock, SOCK_SEQPACKET), 0);
+    close(fd);
+    runtime_destroy(runtime);
+    rmdir(dir); /* the dead daemon made it, so it is not ours to remove */
+}
+
+/* systemd holds a socket unit's socket without claiming the directory. */
+static void a_live_strangers_socket_is_left_alone(void **state)
+{
+    (void)state;
+    struct runtime *runtime;
+    struct error why;
+    assert_int_equal(runtime_create(&runtime, dir, NULL), 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", sock);
+    int stranger = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    assert_int_equal(bind(stranger, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(stranger, 1), 0);
+
+    assert_int_equal(runtime_listen(runtime, "frames", SOCK_SEQPACKET, &why), -EADDRINUSE);
+    assert_non_null(strstr(why.text, sock));
+    assert_int_equal(connect_to(sock, SOCK_SEQPACKET), 0);
+    close(stranger);
+    unlink(sock);
+    runtime_destroy(runtime);
+}
+
+static void a_directory_open_to_others_is_refused(void **state)
+{
+    (void)state;
+    struct runtime *runtime;
+    struct error why;
+    char path[64];
+    snprintf(path, sizeof path, "%s/open", base);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(chmod(path, 0770), 0);
+    assert_int_equal(runtime_create(&runtime, path, &why), -EPERM);
+    assert_non_null(strstr(why.text, "0770"));
+    assert_int_equal(rmdir(path), 0);
+}
+
+/* What anybody could have put into /tmp: a link, or a directory of his own. */
+static void traps_in_a_shared_directory_are_refused(void **state)
+{
+    (void)state;
+    struct runtime *runtime;
+    struct error why;
+    char shared[64], trap[80], deeper[96];
+    snprintf(shared, sizeof shared, "%s/tmp", base);
+    snprintf(trap, sizeof trap, "%s/fftd-1", shared);
+    snprintf(deeper, sizeof deeper, "%s/cam", trap);
+    assert_int_equal(mkdir(shared, 0700), 0);
+    assert_int_equal(chmod(shared, 01777), 0);
+
+    assert_int_equal(symlink(base, trap), 0);
+    assert_int_equal(runtime_create(&runtime, deeper, &why), -EPERM);
+    assert_non_null(strstr(why.text, trap));
+    assert_int_equal(unlink(trap), 0);
+
+    if (geteuid() == 0) {
+        assert_int_equal(mkdir(trap, 0755), 0);
+        assert_int_equal(chown(trap, 65534, 65534), 0);
+        assert_int_equal(runtime_create(&runtime, deeper, &why), -EPERM);
+        assert_non_null(strstr(why.text, "65534"));
+        assert_int_equal(access(deeper, F_OK), -1);
+        assert_int_equal(rmdir(trap), 0);
+    }
+    assert_int_equal(rmdir(shared), 0);
+}
+
+static void paths_that_cannot_be_say_so(void **state)
+{
+    (void)state;
+    struct runtime *runtime;
+    struct error why;
+    char longer[200];
+    assert_int_equal(runtime_create(&runtime, "", &why), -EINVAL);
+    assert_int_equal(runtime_create(&runtime, "/proc/none/cam", &why), -ENOENT);
+    assert_non_null(strstr(why.text, "/proc/none"));
+
+    snprintf(longer, sizeof longer, "%s/%0100d", base, 0);
+    assert_int_equal(runtime_create(&runtime, longer, NULL), 0);
+    assert_int_equal(runtime_listen(runtime, "frames", SOCK_SEQPACKET, &why), -ENAMETOOLONG);
+    assert_non_null(strstr(why.text, "shorter"));
+    runtime_destroy(runtime);
+}
+
+/* As systemd does: descriptor 3, LISTEN_PID, LISTEN_FDNAMES. In a child, since the descriptor
+ * number matters. */
+static int take_handed_over(int type, const char *name)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct runtime *runtime;
+        struct sockaddr_un address = {.sun_family = AF_UNIX};
+        snprintf(address.sun_path, sizeof address.sun_path, "%s/given", base);
+        int fd = socket(AF_UNIX, type, 0);
+        if (bind(fd, (struct sockaddr *)&address, sizeof address) < 0 || listen(fd, 1) < 0 ||
+            dup2(fd, 3) != 3)
+            _exit(100);
+        unlink(address.sun_path);
+        char pid[16];
+        snprintf(pid, sizeof pid, "%d", getpid());
+        setenv("LISTEN_PID", pid, 1);
+        setenv("LISTEN_FDS", "1", 1);
+        setenv("LISTEN_FDNAMES", name, 1);
+        if (runtime_create(&runtime, dir, NULL) < 0)
+            _exit(101);
+        int r = runtime_listen(runtime, "frames", SOCK_SEQPACKET, NULL);
+        runtime_destroy(runtime);
+        _exit(r < 0 ? -r : r == 3 && fcntl(3, F_GETFL) & O_NONBLOCK ? 0 : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void systemds_socket_is_taken(void **state)
+{
+    (void)state;
+    assert_int_equal(take_handed_over(SOCK_SEQPACKET, "frames"), 0);
+    assert_int_equal(take_handed_over(SOCK_STREAM, "frames"), EINVAL);
+    assert_int_equal(take_handed_over(SOCK_SEQPACKET, "control"), 1); /* bound a new one */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sockets_come_and_go),
+        cmocka_unit_test(a_second_daemon_is_refused),
+        cmocka_unit_test(a_dead_daemons_socket_is_replaced),
+        cmocka_unit_test(a_live_strangers_socket_is_left_alone),
+        cmocka_unit_test(a_directory_open_to_others_is_refused),
+        cmocka_unit_test(traps_in_a_shared_directory_are_refused),
+        cmocka_unit_test(paths_that_cannot_be_say_so),
+        cmocka_unit_test(systemds_socket_is_taken),
+    };
+    return cmocka_run_group_tests_name("runtime", tests, make_base, remove_base);
+}

@@ -1,0 +1,149 @@
+/* What systemd is told, read from a real notify socket. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <systemd/sd-event.h>
+
+#include "support/cmocka.h"
+
+#include "log.h"
+#include "service.h"
+
+static int notify_fd;
+
+static int make_notify_socket(void **state)
+{
+    (void)state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "fftd-test-notify-%d",
+                          getpid());
+    notify_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct timeval patience = {.tv_sec = 5};
+    setsockopt(notify_fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    char name[sizeof address.sun_path + 1];
+    snprintf(name, sizeof name, "@%s", address.sun_path + 1);
+    setenv("NOTIFY_SOCKET", name, 1);
+    log_init("test", -1);
+    return bind(notify_fd, (struct sockaddr *)&address,
+                (socklen_t)(sizeof address.sun_family + 1 + (size_t)length));
+}
+
+static const char *received(int flags)
+{
+    static char text[512];
+    ssize_t length = recv(notify_fd, text, sizeof text - 1, flags);
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+
+static void every_state_is_told(void **state)
+{
+    (void)state;
+    service_ready("640x360 NV12 at 30 fps");
+    assert_string_equal(received(0), "READY=1\nSTATUS=640x360 NV12 at 30 fps");
+    service_status("camera lost");
+    assert_string_equal(received(0), "STATUS=camera lost");
+    service_reloading();
+    assert_memory_equal(received(0), "RELOADING=1\nMONOTONIC_USEC=", 27);
+    service_stopping();
+    assert_memory_equal(received(0), "STOPPING=1\n", 11);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static int64_t last_progress_ns;
+
+static int64_t progress(void *context)
+{
+    assert_ptr_equal(context, &notify_fd);
+    return last_progress_ns;
+}
+
+static void run_for(sd_event *event, int64_t ms)
+{
+    for (int64_t end = now_ns() + ms * 1000000; now_ns() < end;)
+        assert_true(sd_event_run(event, 10000) >= 0);
+}
+
+static void drain(void)
+{
+    while (received(MSG_DONTWAIT)[0] != '\0')
+        ;
+}
+
+/* A period of 200 ms: looked at every 50, and progress may be 100 old. */
+static void the_watchdog_is_fed_only_on_progress(void **state)
+{
+    (void)state;
+    sd_event *event;
+    struct service *service;
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", getpid());
+    setenv("WATCHDOG_USEC", "200000", 1);
+    setenv("WATCHDOG_PID", pid, 1);
+    assert_true(sd_event_new(&event) >= 0);
+    assert_int_equal(service_create(&service, event, progress, &notify_fd, NULL), 0);
+
+    last_progress_ns = now_ns() + 3600 * INT64_C(1000000000);
+    for (int i = 0; i < 2; i++) {
+        run_for(event, 100);
+        assert_string_equal(received(0), "WATCHDOG=1");
+    }
+    last_progress_ns = now_ns() - 110 * INT64_C(1000000);
+    drain();
+    run_for(event, 200);
+    assert_string_equal(received(MSG_DONTWAIT), "");
+    last_progress_ns = now_ns() + 3600 * INT64_C(1000000000);
+    run_for(event, 100);
+    assert_string_equal(received(0), "WATCHDOG=1");
+
+    drain();
+    service_destroy(service);
+    sd_event_unref(event);
+}
+
+static void without_a_watchdog_nothing_is_armed(void **state)
+{
+    (void)state;
+    sd_event *event;
+    struct service *service;
+    unsetenv("WATCHDOG_USEC");
+    assert_true(sd_event_new(&event) >= 0);
+    assert_int_equal(service_create(&service, event, progress, &notify_fd, NULL), 0);
+    run_for(event, 30);
+    assert_string_equal(received(MSG_DONTWAIT), "");
+    service_destroy(service);
+    sd_event_unref(event);
+}
+
+static void nonsense_in_the_environment_is_named(void **state)
+{
+    (void)state;
+    struct service *service;
+    struct error why;
+    setenv("WATCHDOG_USEC", "soon", 1);
+    assert_true(service_create(&service, NULL, progress, &notify_fd, &why) < 0);
+    assert_non_null(strstr(why.text, "WATCHDOG_USEC"));
+    unsetenv("WATCHDOG_USEC");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_state_is_told),
+        cmocka_unit_test(the_watchdog_is_fed_only_on_progress),
+        cmocka_unit_test(without_a_watchdog_nothing_is_armed),
+        cmocka_unit_test(nonsense_in_the_environment_is_named),
+    };
+    return cmocka_run_group_tests_name("service", tests, make_notify_socket, NULL);
+}

@@ -65,9 +65,9 @@ struct ring {
      * the number of clients that hold it. */
     uint32_t owner[FFTD_MAX_SLOTS];
     bool checksum;
+    uint64_t newest_sequence; /* stored by the writer, loaded by anybody */
 
     /* The writing thread's. */
-    uint64_t next_sequence;
     unsigned newest_slot; /* slot_count before the first frame */
     unsigned open_count;
 

@@ -116,7 +116,7 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
     if (r < 0)
         goto fail;
     ring->header = (struct fftd_ring_header *)ring->memory.base;
-    ring->next_sequence = first_sequence;
+    ring->newest_sequence = first_sequence - 1;
     write_header(ring, generation, epoch);
     r = waker_start(&ring->waker, &ring->header->futex, why);
     if (r < 0)
@@ -221,7 +221,7 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     struct fftd_slot *slot = ring_slot(ring, write->slot);
     bool checksum = __atomic_load_n(&ring->checksum, __ATOMIC_RELAXED);
     uint64_t sum = checksum ? frame_checksum(&ring->format, write->data) : 0;
-    uint64_t sequence = ring->next_sequence++;
+    uint64_t sequence = ring->newest_sequence + 1;
     int64_t published_ns = now_ns();
 
     slot_store(slot->flags, meta->flags | (checksum ? FFTD_FLAG_CHECKSUM : 0));
@@ -240,6 +240,7 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     slot_store(ring->header->heartbeat_ns, published_ns);
     ring_announce(ring->header, sequence, write->slot);
     ring_bump(ring->header);
+    __atomic_store_n(&ring->newest_sequence, sequence, __ATOMIC_RELEASE);
     waker_poke(&ring->waker);
     return published_ns;
 }
@@ -282,5 +283,5 @@ void ring_set_checksum(struct ring *ring, bool on)
 
 uint64_t ring_newest(const struct ring *ring)
 {
-    return FFTD_NEWEST_SEQUENCE(__atomic_load_n(&ring->header->newest, __ATOMIC_ACQUIRE));
+    return __atomic_load_n(&ring->newest_sequence, __ATOMIC_ACQUIRE);
 }

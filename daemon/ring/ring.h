@@ -74,7 +74,8 @@ void ring_set_state(struct ring *ring, enum fftd_state state, int64_t heartbeat_
 /* Whether publications carry a checksum (costs a pass over the frame). Off by default. */
 void ring_set_checksum(struct ring *ring, bool on);
 
-/* Newest published sequence; 0 before the first. Any thread. */
+/* The newest published frame's number; before this ring's first, the one before first_sequence, so
+ * that the next ring goes on at ring_newest + 1 in any case. Any thread. */
 uint64_t ring_newest(const struct ring *ring);
 
 /* Serves a listening AF_UNIX SOCK_SEQPACKET socket in this event loop; takes the descriptor over.

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "core/format.h"
-#include "ring/private.h"
 
 static void require(bool ok, const char *what)
 {
@@ -168,7 +167,7 @@ static uint64_t pattern_word(uint64_t sequence, uint32_t index)
 void frames_publish(struct ring *ring)
 {
     struct ring_write write;
-    uint64_t sequence = ring->next_sequence;
+    uint64_t sequence = ring_newest(ring) + 1;
     ring_begin(ring, &write);
     for (uint32_t at = 0; at < ring_format(ring)->frame_bytes; at += 8) {
         uint32_t left = ring_format(ring)->frame_bytes - at;

@@ -1,0 +1,10 @@
+# make bench-ring     latency of the ring, and its cost, at 0, 1, 8 and 32 clients
+
+$(BUILD)/tests/bench/ring: $(BUILD)/obj/tests/bench/ring.o $(BUILD)/libtest.a $(BUILD)/libring.a \
+		$(BUILD)/libcore.a $(BUILD)/libfftd.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(call pkg-libs,libsystemd) -lm
+
+.PHONY: bench-ring
+bench-ring: $(BUILD)/tests/bench/ring
+	@$< $(BENCH_RING_OPTIONS)

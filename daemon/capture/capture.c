@@ -17,6 +17,7 @@ static const struct {
                 struct error *why);
 } sources[] = {
     {"pattern:", capture_open_pattern},
+    {"file:", capture_open_file},
 };
 
 static int check_request(const struct capture_request *request, struct error *why)
@@ -50,7 +51,7 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
             return sources[i].open(ret, filled.uri + length, &filled, why);
     }
     char quoted[TEXT_QUOTE_BYTES];
-    return error_set(why, EINVAL, "source %s: expected pattern:SCENE",
+    return error_set(why, EINVAL, "source %s: expected pattern:SCENE or file:PATH",
                      text_quote(quoted, filled.uri));
 }
 

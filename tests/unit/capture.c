@@ -2,15 +2,11 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "capture/capture.h"
 #include "capture/pace.h"

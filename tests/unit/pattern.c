@@ -1,13 +1,9 @@
 /* The test scenes: what other tests and the demo rely on when they use them. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "support/cmocka.h"
 
 #include "capture/capture.h"
 #include "capture/pattern.h"

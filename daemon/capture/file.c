@@ -1,0 +1,327 @@
+/* file:PATH - a recording replayed as if a camera delivered it: Y4M, or raw frames whose format
+ * and size the user gives.
+ *
+ * The whole file is checked at open, frame by frame, so that a damaged one is refused with the
+ * place of the damage instead of ending in the middle. Frames are read, not mapped: a file that
+ * shrinks while it is replayed is then an error to report, not a SIGBUS.
+ *
+ * Unlike a camera a file loses nothing: a frame for which nobody was ready comes at the next tick,
+ * and the rest later by as much. Whoever replays a recording wants all of it. */
+#include "capture/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/pace.h"
+#include "capture/source.h"
+#include "capture/y4m.h"
+#include "core/text.h"
+
+#define DEFAULT_RATE 30.0
+
+struct file {
+    struct capture capture;
+    int fd;
+    off_t bytes; /* size of the file when it was opened */
+    bool y4m, loop;
+    off_t first;  /* where the first frame begins, its header included */
+    off_t offset; /* where the next one does */
+    uint64_t frame_count;
+    uint64_t next;     /* number of the next frame in the file */
+    uint64_t sequence; /* frames delivered since the start */
+    struct pace pace;
+    unsigned buffer_count;
+    struct file_buffer {
+        uint8_t *frame;
+        bool lent;
+    } buffer[CAPTURE_MAX_BUFFERS];
+};
+
+static struct file *file_of(struct capture *capture)
+{
+    return (struct file *)capture;
+}
+
+static void rewind_file(struct file *file)
+{
+    file->offset = file->first;
+    file->next = 0;
+}
+
+static int file_start(struct capture *capture, struct error *why)
+{
+    struct file *file = file_of(capture);
+    rewind_file(file);
+    file->sequence = 0;
+    return pace_start(&file->pace, why);
+}
+
+static void file_stop(struct capture *capture)
+{
+    struct file *file = file_of(capture);
+    pace_stop(&file->pace);
+    for (unsigned i = 0; i < file->buffer_count; i++)
+        file->buffer[i].lent = false;
+}
+
+static int file_fd(const struct capture *capture)
+{
+    return ((const struct file *)capture)->pace.fd;
+}
+
+/* Reads count bytes, or fewer at the file's end; returns how many. */
+static ssize_t read_at(int fd, uint8_t *bytes, size_t count, off_t offset)
+{
+    size_t done = 0;
+    while (done < count) {
+        ssize_t n = pread(fd, bytes + done, count - done, offset + (off_t)done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+/* Where the pixels of the frame at `offset` begin. */
+static int find_pixels(const struct file *file, off_t offset, off_t *ret, struct error *why)
+{
+    if (!file->y4m) {
+        *ret = offset;
+        return 0;
+    }
+    /* All but a few files have "FRAME\n" and no more. */
+    uint8_t header[Y4M_MAX_HEADER];
+    for (size_t window = 64;; window = sizeof header) {
+        size_t length;
+        ssize_t count = read_at(file->fd, header, window, offset);
+        if (count < 0)
+            return error_set(why, (int)-count, "read: %s", strerror((int)-count));
+        if (y4m_parse_frame(header, (size_t)count, &length, why) == 0) {
+            *ret = offset + (off_t)length;
+            return 0;
+        }
+        if (window == sizeof header)
+            return -EINVAL;
+    }
+}
+
+/* Walks from frame to frame. All must be whole. */
+static int check_frames(struct file *file, struct error *why)
+{
+    off_t frame_bytes = file->capture.format.frame_bytes;
+    off_t offset = file->first;
+    while (offset < file->bytes) {
+        off_t pixels;
+        int r = find_pixels(file, offset, &pixels, why);
+        if (r < 0)
+            return error_prefix(why, -r, "frame %llu at byte %lld",
+                                (unsigned long long)file->frame_count, (long long)offset);
+        if (pixels + frame_bytes > file->bytes)
+            return error_set(why, EINVAL,
+                             "frame %llu at byte %lld is cut short: %lld bytes of %lld are there",
+                             (unsigned long long)file->frame_count, (long long)offset,
+                             (long long)(file->bytes - pixels), (long long)frame_bytes);
+        offset = pixels + frame_bytes;
+        file->frame_count++;
+    }
+    if (file->frame_count == 0)
+        return error_set(why, EINVAL, "holds no frame");
+    return 0;
+}
+
+/* Reads the next frame into a buffer and moves on. */
+static int read_frame(struct file *file, uint8_t *frame, struct error *why)
+{
+    size_t frame_bytes = file->capture.format.frame_bytes;
+    off_t pixels;
+    int r = find_pixels(file, file->offset, &pixels, why);
+    if (r < 0)
+        return error_prefix(why, EIO, "the file has changed: frame %llu",
+                            (unsigned long long)file->next);
+    ssize_t count = read_at(file->fd, frame, frame_bytes, pixels);
+    if (count < 0)
+        return error_set(why, EIO, "frame %llu: read: %s", (unsigned long long)file->next,
+                         strerror((int)-count));
+    if ((size_t)count < frame_bytes)
+        return error_set(why, EIO, "the file has changed: frame %llu is cut short",
+                         (unsigned long long)file->next);
+    file->offset = pixels + (off_t)frame_bytes;
+    file->next++;
+    return 0;
+}
+
+static int file_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
+{
+    struct file *file = file_of(capture);
+    if (pace_take(&file->pace) == 0)
+        return error_set(why, EAGAIN, "no frame is due");
+    if (file->next == file->frame_count && !file->loop)
+        return error_set(why, ENODATA, "the file has ended after %llu frames",
+                         (unsigned long long)file->frame_count);
+    unsigned index = 0;
+    while (index < file->buffer_count && file->buffer[index].lent)
+        index++;
+    if (index == file->buffer_count)
+        return error_set(why, EAGAIN, "all %u buffers are lent", index);
+    if (file->next == file->frame_count)
+        rewind_file(file);
+    struct file_buffer *buffer = &file->buffer[index];
+    int r = read_frame(file, buffer->frame, why);
+    if (r < 0)
+        return r;
+
+    buffer->lent = true;
+    capture_fill_frame(ret, &capture->format, buffer->frame);
+    ret->sequence = file->sequence++;
+    ret->captured_ns = pace_due_ns(&file->pace);
+    ret->dequeued_ns = pace_now_ns();
+    ret->index = index;
+    return 0;
+}
+
+static void file_release(struct capture *capture, const struct capture_frame *frame)
+{
+    file_of(capture)->buffer[frame->index].lent = false;
+}
+
+static void file_close(struct capture *capture)
+{
+    struct file *file = file_of(capture);
+    pace_finish(&file->pace);
+    if (file->fd >= 0)
+        close(file->fd);
+    for (unsigned i = 0; i < file->buffer_count; i++)
+        free(file->buffer[i].frame);
+    free(file);
+}
+
+static const struct capture_ops file_ops = {
+    .start = file_start,
+    .stop = file_stop,
+    .fd = file_fd,
+    .dequeue = file_dequeue,
+    .release = file_release,
+    .close = file_close,
+};
+
+/* ---- opening ---- */
+
+static int open_file(struct file *file, const char *path, struct error *why)
+{
+    /* Not blocking, or a FIFO would hold us up before we can see what it is. */
+    file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file->fd < 0)
+        return error_set(why, errno, "%s", strerror(errno));
+    struct stat about;
+    if (fstat(file->fd, &about) < 0)
+        return error_set(why, errno, "%s", strerror(errno));
+    if (!S_ISREG(about.st_mode))
+        return error_set(why, EINVAL, "expected a regular file");
+    file->bytes = about.st_size;
+    return 0;
+}
+
+/* A Y4M file says what it is: what is asked for may repeat that, but not differ. */
+static int check_agreement(const struct fftd_format *format, const struct capture_request *request,
+                           struct error *why)
+{
+    const char *name = format_by_fourcc(format->fourcc)->name;
+    if (request->width != 0 &&
+        (request->width != format->width || request->height != format->height))
+        return error_set(why, EINVAL, "size %ux%u is asked for, but the file is %s %ux%u",
+                         request->width, request->height, name, format->width, format->height);
+    const struct format_info *asked = format_by_fourcc(request->fourcc);
+    if (request->fourcc != 0 && request->fourcc != format->fourcc)
+        return error_set(why, EINVAL, "format %s is asked for, but the file is %s %ux%u",
+                         asked != NULL ? asked->name : "unknown", name, format->width,
+                         format->height);
+    return 0;
+}
+
+static int find_format(struct file *file, const struct capture_request *request, struct error *why)
+{
+    struct fftd_format *format = &file->capture.format;
+    uint8_t header[Y4M_MAX_HEADER];
+    ssize_t count = read_at(file->fd, header, sizeof header, 0);
+    if (count < 0)
+        return error_set(why, (int)-count, "read: %s", strerror((int)-count));
+    int r;
+    file->y4m = y4m_is_y4m(header, (size_t)count);
+    if (file->y4m) {
+        size_t length;
+        r = y4m_parse_header(header, (size_t)count, format, &length, why);
+        if (r < 0)
+            return r;
+        file->first = (off_t)length;
+        r = check_agreement(format, request, why);
+    } else if (request->width == 0 || request->fourcc == 0) {
+        r = error_set(why, EINVAL,
+                      "not a Y4M file, so taken for raw frames: their size and format must be "
+                      "given");
+    } else {
+        r = format_layout(format, request->fourcc, request->width, request->height, 1, why);
+    }
+    if (r < 0)
+        return r;
+    if (request->rate > 0.0 || format->rate_num == 0)
+        pace_fraction(request->rate > 0.0 ? request->rate : DEFAULT_RATE, &format->rate_num,
+                      &format->rate_den);
+    return 0;
+}
+
+static int allocate_buffers(struct file *file, unsigned count, struct error *why)
+{
+    for (; file->buffer_count < count; file->buffer_count++) {
+        uint8_t *frame = malloc(file->capture.format.frame_bytes);
+        if (frame == NULL)
+            return error_set(why, ENOMEM, "no memory for %u frames of %u bytes", count,
+                             file->capture.format.frame_bytes);
+        file->buffer[file->buffer_count].frame = frame;
+    }
+    return 0;
+}
+
+int capture_open_file(struct capture **ret, const char *path, const struct capture_request *request,
+                      struct error *why)
+{
+    struct file *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        return error_set(why, ENOMEM, "file:%s: no memory", path);
+    file->capture.ops = &file_ops;
+    file->fd = -1;
+    file->pace.fd = -1;
+    file->loop = request->loop;
+
+    int r = open_file(file, path, why);
+    if (r < 0)
+        goto fail;
+    r = find_format(file, request, why);
+    if (r < 0)
+        goto fail;
+    r = check_frames(file, why);
+    if (r < 0)
+        goto fail;
+    r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den, why);
+    if (r < 0)
+        goto fail;
+    r = allocate_buffers(file, request->buffers, why);
+    if (r < 0)
+        goto fail;
+    posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    capture_describe(&file->capture, "%s file of %llu frames", file->y4m ? "Y4M" : "raw",
+                     (unsigned long long)file->frame_count);
+    *ret = &file->capture;
+    return 0;
+
+fail:
+    file_close(&file->capture);
+    return error_prefix(why, -r, "file:%s", path);
+}

@@ -1,0 +1,284 @@
+/* Replaying files: whole, looped, damaged, changed under our feet. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+
+#include "capture/capture.h"
+
+#define WIDTH       8u
+#define HEIGHT      4u
+#define FRAME_BYTES (WIDTH * HEIGHT * 3 / 2)
+
+struct fixture {
+    char directory[64];
+    char path[96];
+    char uri[112];
+};
+
+static int make_directory(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+    strcpy(fixture->directory, "/tmp/fftd-file-XXXXXX");
+    if (mkdtemp(fixture->directory) == NULL)
+        return -1;
+    snprintf(fixture->path, sizeof fixture->path, "%s/clip", fixture->directory);
+    snprintf(fixture->uri, sizeof fixture->uri, "file:%s", fixture->path);
+    *state = fixture;
+    return 0;
+}
+
+static int remove_directory(void **state)
+{
+    struct fixture *fixture = *state;
+    unlink(fixture->path);
+    int r = rmdir(fixture->directory);
+    free(fixture);
+    return r;
+}
+
+static void write_bytes(const struct fixture *fixture, const char *bytes, size_t count)
+{
+    FILE *file = fopen(fixture->path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Frame n holds nothing but n; `frame` is the line before each, or empty. Returns the size. */
+static size_t write_clip(const struct fixture *fixture, const char *header, const char *frame,
+                         unsigned frames)
+{
+    char bytes[4096];
+    size_t count = strlen(header);
+    memcpy(bytes, header, count);
+    for (unsigned n = 0; n < frames; n++) {
+        memcpy(bytes + count, frame, strlen(frame));
+        count += strlen(frame);
+        memset(bytes + count, (int)n, FRAME_BYTES);
+        count += FRAME_BYTES;
+    }
+    write_bytes(fixture, bytes, count);
+    return count;
+}
+
+static struct capture *open_clip(const struct fixture *fixture, struct capture_request request)
+{
+    struct capture *capture = NULL;
+    struct error why = {""};
+    request.uri = fixture->uri;
+    if (capture_open(&capture, &request, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(capture_start(capture, NULL), 0);
+    return capture;
+}
+
+static int next_frame(struct capture *capture, struct capture_frame *ret, struct error *why)
+{
+    int r;
+    do {
+        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+        r = capture_dequeue(capture, ret, why);
+    } while (r == -EAGAIN);
+    return r;
+}
+
+static void assert_frame(struct capture *capture, uint64_t sequence, unsigned content)
+{
+    struct capture_frame frame;
+    struct error why = {""};
+    if (next_frame(capture, &frame, &why) < 0)
+        fail_msg("frame %u: %s", content, why.text);
+    assert_true(frame.sequence == sequence);
+    for (unsigned p = 0; p < 3; p++) {
+        const struct fftd_plane *plane = &capture->format.plane[p];
+        assert_int_equal(frame.stride[p], plane->stride);
+        for (uint32_t i = 0; i < plane->stride * plane->rows; i++)
+            assert_int_equal(frame.plane[p][i], content);
+    }
+    capture_release(capture, &frame);
+}
+
+static void assert_refused(const struct fixture *fixture, struct capture_request request,
+                           int expected, const char *reason)
+{
+    struct capture *capture = NULL;
+    struct error why = {""};
+    request.uri = fixture->uri;
+    int r = capture_open(&capture, &request, &why);
+    if (r != expected || strstr(why.text, reason) == NULL)
+        fail_msg("%d \"%s\", expected %d and \"%s\"", r, why.text, expected, reason);
+    assert_null(capture);
+}
+
+static void y4m_is_replayed_whole(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F25:1 C420jpeg\n", "FRAME Ixyz\n", 5);
+    struct capture *capture = open_clip(fixture, (struct capture_request){.rate = 500});
+    assert_string_equal(capture->description, "Y4M file of 5 frames, YUV420 8x4 at 500 fps");
+    for (unsigned n = 0; n < 5; n++) {
+        poll(NULL, 0, n == 2 ? 10 : 0); /* being late loses nothing */
+        assert_frame(capture, n, n);
+    }
+    for (unsigned again = 0; again < 2; again++) {
+        struct capture_frame frame;
+        struct error why = {""};
+        assert_int_equal(next_frame(capture, &frame, &why), -ENODATA);
+        assert_string_equal(why.text, "the file has ended after 5 frames");
+    }
+    capture_stop(capture);
+    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_frame(capture, 0, 0);
+    capture_close(capture);
+}
+
+static void rate_is_the_file_s_unless_asked(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F24000:1001\n", "FRAME\n", 1);
+    struct capture *capture = open_clip(fixture, (struct capture_request){0});
+    assert_int_equal(capture->format.rate_num, 24000);
+    assert_int_equal(capture->format.rate_den, 1001);
+    capture_close(capture);
+    write_clip(fixture, "YUV4MPEG2 W8 H4\n", "FRAME\n", 1);
+    capture = open_clip(fixture, (struct capture_request){0});
+    assert_int_equal(capture->format.rate_num, 30);
+    capture_close(capture);
+}
+
+static void raw_needs_size_and_format(void **state)
+{
+    const struct fixture *fixture = *state;
+    const uint32_t fourcc = format_by_name("YUV420")->fourcc;
+    write_clip(fixture, "", "", 3);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "must be given");
+    assert_refused(fixture, (struct capture_request){.fourcc = fourcc}, -EINVAL, "must be given");
+    struct capture *capture = open_clip(
+        fixture,
+        (struct capture_request){.width = WIDTH, .height = HEIGHT, .fourcc = fourcc, .rate = 500});
+    for (unsigned n = 0; n < 3; n++)
+        assert_frame(capture, n, n);
+    capture_close(capture);
+    assert_refused(fixture, (struct capture_request){.width = WIDTH, .height = 5, .fourcc = fourcc},
+                   -EINVAL, "frame 2 at byte 128 is cut short: 16 bytes of 64");
+}
+
+static void loop_goes_on(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 3);
+    struct capture *capture = open_clip(fixture, (struct capture_request){.loop = true});
+    for (unsigned n = 0; n < 8; n++)
+        assert_frame(capture, n, n % 3);
+    capture_close(capture);
+}
+
+/* With every buffer lent the file waits. */
+static void lent_buffers_hold_the_file(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 3);
+    struct capture *capture = open_clip(fixture, (struct capture_request){.buffers = 2});
+    struct capture_frame frame[2], none;
+    assert_int_equal(next_frame(capture, &frame[0], NULL), 0);
+    assert_int_equal(next_frame(capture, &frame[1], NULL), 0);
+    assert_int_equal(frame[1].plane[0][0], 1);
+    poll(NULL, 0, 10);
+    assert_int_equal(capture_dequeue(capture, &none, NULL), -EAGAIN);
+    assert_int_equal(frame[0].plane[0][0], 0);
+    capture_release(capture, &frame[0]);
+    assert_frame(capture, 2, 2);
+    capture_close(capture);
+}
+
+static void damaged_files_are_refused(void **state)
+{
+    const struct fixture *fixture = *state;
+    const char *header = "YUV4MPEG2 W8 H4 F25:1\n";
+    size_t size = write_clip(fixture, header, "FRAME\n", 3);
+    assert_int_equal(truncate(fixture->path, (off_t)size - 1), 0);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL,
+                   "frame 2 at byte 130 is cut short: 47 bytes of 48");
+    assert_int_equal(truncate(fixture->path, (off_t)size - FRAME_BYTES - 2), 0);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "frame 2 at byte 130: expected");
+
+    write_clip(fixture, header, "FRAME\n", 3);
+    int fd = open(fixture->path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "f", 1, 76), 1);
+    close(fd);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "frame 1 at byte 76");
+
+    write_clip(fixture, header, "", 0);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "holds no frame");
+    write_clip(fixture, "YUV4MPEG2 W8 H4 C444\n", "FRAME\n", 1);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "444");
+    write_bytes(fixture, "", 0);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "not a Y4M file");
+}
+
+static void what_is_not_the_file_s_is_refused(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F25:1\n", "FRAME\n", 1);
+    assert_refused(fixture, (struct capture_request){.width = 8, .height = 8}, -EINVAL,
+                   "size 8x8 is asked for, but the file is YUV420 8x4");
+    assert_refused(fixture, (struct capture_request){.fourcc = format_by_name("GREY")->fourcc},
+                   -EINVAL, "format GREY is asked for, but the file is YUV420 8x4");
+    struct capture *capture = open_clip(
+        fixture, (struct capture_request){
+                     .width = 8, .height = 4, .fourcc = format_by_name("YUV420")->fourcc});
+    capture_close(capture);
+}
+
+static void only_regular_files_are_taken(void **state)
+{
+    const struct fixture *fixture = *state;
+    unlink(fixture->path);
+    assert_refused(fixture, (struct capture_request){0}, -ENOENT, fixture->path);
+    assert_int_equal(mkfifo(fixture->path, 0600), 0);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "regular");
+    unlink(fixture->path);
+    assert_int_equal(mkdir(fixture->path, 0700), 0);
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "regular");
+    assert_int_equal(rmdir(fixture->path), 0);
+}
+
+static void a_file_that_shrinks_is_an_error(void **state)
+{
+    const struct fixture *fixture = *state;
+    size_t size = write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 2);
+    struct capture *capture = open_clip(fixture, (struct capture_request){0});
+    assert_frame(capture, 0, 0);
+    assert_int_equal(truncate(fixture->path, (off_t)size - 1), 0);
+    struct capture_frame frame;
+    struct error why = {""};
+    assert_int_equal(next_frame(capture, &frame, &why), -EIO);
+    assert_string_equal(why.text, "the file has changed: frame 1 is cut short");
+    capture_close(capture);
+}
+
+#define CLIP_TEST(test) cmocka_unit_test_setup_teardown(test, make_directory, remove_directory)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLIP_TEST(y4m_is_replayed_whole),
+        CLIP_TEST(rate_is_the_file_s_unless_asked),
+        CLIP_TEST(raw_needs_size_and_format),
+        CLIP_TEST(loop_goes_on),
+        CLIP_TEST(lent_buffers_hold_the_file),
+        CLIP_TEST(damaged_files_are_refused),
+        CLIP_TEST(what_is_not_the_file_s_is_refused),
+        CLIP_TEST(only_regular_files_are_taken),
+        CLIP_TEST(a_file_that_shrinks_is_an_error),
+    };
+    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
+}

@@ -189,6 +189,9 @@ static void assignments_are_refused_with_reasons(void **state)
         {"precision=half",
          {"expected one of name, camera.*, engine.*, filter, output.*",
           "did you mean engine.precision?"}},
+        {"engine.prec=half",
+         {"unknown key engine.prec: expected one of device, precision, planes"}},
+        {"output.slot=4", {"expected one of slots, checksum", "did you mean output.slots?"}},
         {"camera=3", {"unknown key camera"}},
         {"camera.=3", {"unknown key camera.: expected one of source"}},
         {"camera.fps=fast", {"camera.fps = fast: expected a number 0.1 .. 1000 frames/s, or auto"}},
@@ -202,6 +205,7 @@ static void assignments_are_refused_with_reasons(void **state)
          {"camera.size = 640: expected WIDTHxHEIGHT, 16x16 .. 8192x8192 pixels, or auto"}},
         {"camera.size=640x", {"expected WIDTHxHEIGHT"}},
         {"camera.size=640x480x2", {"expected WIDTHxHEIGHT"}},
+        {"camera.size=000000000000000000000000000000000000640x480", {"expected WIDTHxHEIGHT"}},
         {"camera.size=15x480", {"expected WIDTHxHEIGHT"}},
         {"camera.size=640.5x480", {"expected WIDTHxHEIGHT"}},
         {"camera.size=99999x480", {"expected WIDTHxHEIGHT"}},
@@ -222,7 +226,8 @@ static void assignments_are_refused_with_reasons(void **state)
         {"filter=lowpas", {"--set: filter: unknown filter lowpas"}},
         {"filter=lowpass:cutoff=nan", {"--set: filter: lowpass: cutoff = nan is not a number"}},
         {"filter=preset:no-such",
-         {"--set: filter: unknown preset no-such: expected one of", "remove-moire"}},
+         {"--set: filter: unknown preset no-such: expected one of fine-texture, flatten-",
+          "remove-moire"}},
         {"filter=preset:unshrp", {"did you mean unsharp?"}},
         {"filter=preset:../presets/unsharp", {"unknown preset ../presets/unsharp"}},
         {"filter=preset:", {"unknown preset ''"}},
@@ -362,6 +367,9 @@ static void files_are_refused_with_their_line(void **state)
         {"camera = { source = 640; };", {":1: camera.source = 640: expected SCHEME"}},
         {"output = {\n slots = 400; };",
          {":2: output.slots = 400: expected a whole number 4 .. 64"}},
+        {"engine = { margin = \"16\"; };", {":1: engine.margin = \"16\" is in quotes"}},
+        {"output = { slots = \"16\"; };", {":1: output.slots = \"16\" is in quotes"}},
+        {"output = { frames = \"16\"; };", {":1: output.frames = \"16\" is in quotes"}},
         {"output = { slots = 4294967304; };",
          {":1: 4294967304 is out of range: expected at most 2147483647"}},
         {"output = { slots = 0x100000008; };", {":1: 0x100000008 is out of range"}},
@@ -417,6 +425,25 @@ static void files_are_refused_with_their_line(void **state)
             assert_holds(why.text, cases[i].says[s]);
         assert_memory_equal(&config, &before, sizeof config);
     }
+}
+
+static void stages_are_counted(void **state)
+{
+    (void)state;
+    char text[4096] = "filter = ( { type = \"sharpen\"; }";
+    for (unsigned i = 1; i < FILTER_MAX_STAGES; i++)
+        strcat(text, ", { type = \"sharpen\"; }");
+    struct config config;
+    struct error why = {""};
+    config_defaults(&config);
+    size_t full = strlen(text);
+    strcat(text, " );");
+    load(&config, text);
+    assert_int_equal(config.filter.count, FILTER_MAX_STAGES);
+    strcpy(text + full, ",\n { type = \"sharpen\"; } );");
+    write_bytes(text, strlen(text));
+    assert_int_equal(config_load(&config, path, &why), -EINVAL);
+    assert_holds(why.text, ":1: filter has 33 stages: expected at most 32");
 }
 
 static void nothing_is_half_applied(void **state)
@@ -552,6 +579,22 @@ static void every_preset_loads(void **state)
     assert_in_range(count, 10, 100);
 }
 
+static void no_presets_is_said(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    struct error why = {""};
+    setenv("FFTD_PRESET_DIR", directory, 1);
+    unlink(path);
+    assert_int_equal(config_load_preset(&chain, "unsharp", &why), -ENOENT);
+    assert_holds(why.text, "unknown preset unsharp: there are none in /tmp/");
+    write_bytes("filter = ();", 12);
+    assert_int_equal(config_load_preset(&chain, "cam", &why), 0);
+    assert_int_equal(config_load_preset(&chain, "can", &why), -ENOENT);
+    assert_string_equal(why.text, "unknown preset can: expected one of cam; did you mean cam?");
+    unsetenv("FFTD_PRESET_DIR");
+}
+
 static void presets_hold_a_filter_only(void **state)
 {
     (void)state;
@@ -676,11 +719,13 @@ int main(void)
         cmocka_unit_test(the_shipped_file_has_every_key),
         cmocka_unit_test(a_file_sets_what_it_names),
         cmocka_unit_test(files_are_refused_with_their_line),
+        cmocka_unit_test(stages_are_counted),
         cmocka_unit_test(nothing_is_half_applied),
         cmocka_unit_test(what_is_no_file_is_refused),
         cmocka_unit_test(an_unreadable_file_is_refused),
         cmocka_unit_test(what_is_printed_loads_again),
         cmocka_unit_test(every_preset_loads),
+        cmocka_unit_test(no_presets_is_said),
         cmocka_unit_test(presets_hold_a_filter_only),
         cmocka_unit_test(directories_follow_the_environment),
         cmocka_unit_test(keys_have_to_agree),

@@ -267,6 +267,37 @@ static void setting_is_all_or_nothing(void **state)
     assert_non_null(strstr(why.text, "notch: unknown parameter colour"));
 }
 
+/* Types that no kind of the table needs yet, and ranges at their very ends. */
+static void any_kind_can_be_described(void **state)
+{
+    (void)state;
+    static const char *const choices[] = {"left", "right", NULL};
+    static const struct filter_kind kind = {
+        .name = "made-up",
+        .param_count = 3,
+        .param = {{.name = "on", .unit = "", .type = FILTER_BOOL, .initial = 1},
+                  {.name = "side", .unit = "", .type = FILTER_CHOICE, .choices = choices},
+                  {.name = "at", .unit = "px", .type = FILTER_PAIR, .min = -1, .max = 2}},
+    };
+    struct filter_stage stage;
+    struct error why = {""};
+    char text[128];
+    filter_stage_init(&stage, &kind);
+    assert_int_equal(filter_stage_check(&stage, NULL), 0);
+    filter_stage_print(&stage, text, sizeof text);
+    assert_string_equal(text, "made-up:on=true,side=left,at=0/0");
+    assert_int_equal(filter_stage_set(&stage, "on", "false", NULL), 0);
+    assert_int_equal(filter_stage_set(&stage, "side", "right", NULL), 0);
+    assert_int_equal(filter_stage_set(&stage, "at", "-1/2", NULL), 0);
+    filter_stage_print(&stage, text, sizeof text);
+    assert_string_equal(text, "made-up:on=false,side=right,at=-1/2");
+    assert_int_equal(filter_stage_set(&stage, "on", "1", &why), -EINVAL);
+    assert_string_equal(why.text, "made-up: on = 1 is not known: expected true or false");
+    assert_int_equal(filter_stage_set(&stage, "at", "-1/2.1", &why), -EINVAL);
+    assert_string_equal(why.text, "made-up: at = -1/2.1 is out of range: expected two numbers a/b, "
+                                  "each -1 .. 2 px");
+}
+
 static void stages_are_parsed_alone(void **state)
 {
     (void)state;
@@ -321,6 +352,7 @@ int main(void)
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(too_much_is_refused),
         cmocka_unit_test(setting_is_all_or_nothing),
+        cmocka_unit_test(any_kind_can_be_described),
         cmocka_unit_test(stages_are_parsed_alone),
         cmocka_unit_test(noise_does_no_harm),
     };

@@ -384,6 +384,46 @@ static void support_holds_the_energy(void **state)
     }
 }
 
+static double support(const char *text)
+{
+    struct filter_chain chain = chain_of(text);
+    return filter_chain_support(&chain);
+}
+
+/* Kinds that share a prototype share its reach, and half the frequency is twice the reach. */
+static void support_follows_the_cutoff(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        char text[3][128];
+        snprintf(text[0], sizeof text[0], "lowpass:cutoff=0.05,shape=%s", shapes[i]);
+        double reach = support(text[0]);
+        assert_true(reach >= 0.5 / 0.05 && reach <= 4 / 0.05);
+        snprintf(text[1], sizeof text[1], "lowpass:cutoff=0.1,shape=%s", shapes[i]);
+        close_to(2 * support(text[1]), reach, text[1]);
+        snprintf(text[1], sizeof text[1], "highboost:cutoff=0.05,shape=%s", shapes[i]);
+        close_to(support(text[1]), reach, text[1]);
+        snprintf(text[1], sizeof text[1], "notch:at=0.2/0.1,width=0.1,shape=%s", shapes[i]);
+        close_to(support(text[1]), reach, text[1]);
+        snprintf(text[1], sizeof text[1], "bandpass:low=0.3,high=0.4,shape=%s", shapes[i]);
+        close_to(support(text[1]), reach, text[1]); /* half the band */
+        snprintf(text[1], sizeof text[1], "bandstop:low=0.05,high=0.4,shape=%s", shapes[i]);
+        close_to(support(text[1]), reach, text[1]); /* its distance from 0 */
+    }
+    close_to(support("lowpass:cutoff=0.05,shape=ideal"), 80, "four rings");
+    close_to(support("box-blur:radius=3"), 3 * sqrt(2), "the corner");
+    close_to(support("gain:ac=2"), 0, "a point");
+    /* Steeper rings longer, but never longer than the ideal shape. */
+    double last = 0;
+    for (int order = 1; order <= 10; order++) {
+        char text[128];
+        snprintf(text, sizeof text, "lowpass:cutoff=0.05,shape=butterworth,order=%d", order);
+        double reach = support(text);
+        assert_true(reach > last && reach <= 80);
+        last = reach;
+    }
+}
+
 static void support_adds_up_to_a_limit(void **state)
 {
     (void)state;
@@ -415,6 +455,7 @@ int main(void)
         cmocka_unit_test(kernels_have_their_transforms),
         cmocka_unit_test(a_wedge_is_as_wide_as_it_says),
         cmocka_unit_test(support_holds_the_energy),
+        cmocka_unit_test(support_follows_the_cutoff),
         cmocka_unit_test(support_adds_up_to_a_limit),
     };
     return cmocka_run_group_tests_name("filter_response", tests, NULL, NULL);

@@ -75,6 +75,22 @@ static void rgb_names_mean_their_bytes(void **state)
     }
 }
 
+/* The codes of drm_fourcc.h. */
+static void codes_are_drms(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *code;
+    } cases[] = {{"GREY", "R8  "}, {"Y10", "R10 "},    {"Y12", "R12 "},   {"Y16", "R16 "},
+                 {"YUYV", "YUYV"}, {"UYVY", "UYVY"},   {"NV12", "NV12"},  {"NV21", "NV21"},
+                 {"NV16", "NV16"}, {"YUV420", "YU12"}, {"YVU420", "YV12"}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *code = cases[i].code;
+        assert_int_equal(format_by_name(cases[i].name)->fourcc,
+                         FFTD_FOURCC(code[0], code[1], code[2], code[3]));
+    }
+}
+
 static void luma_lies_where_its_name_says(void **state)
 {
     (void)state;
@@ -226,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_sound),
         cmocka_unit_test(rgb_names_mean_their_bytes),
+        cmocka_unit_test(codes_are_drms),
         cmocka_unit_test(luma_lies_where_its_name_says),
         cmocka_unit_test(layouts_are_as_published),
         cmocka_unit_test(odd_sizes_and_alignment),

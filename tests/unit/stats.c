@@ -58,8 +58,9 @@ static void totals_are_exact(void **state)
     struct histogram histogram = {.count = 0};
     histogram_add(&histogram, 5000);
     histogram_add(&histogram, -1);
+    histogram_add(&histogram, 0);
     histogram_add(&histogram, 7000);
-    assert_int_equal(histogram.count, 3);
+    assert_int_equal(histogram.count, 4);
     assert_int_equal(histogram.sum_ns, 12000);
     assert_int_equal(histogram.max_ns, 7000);
 }
@@ -99,6 +100,22 @@ static void quantiles_are_within_nine_percent(void **state)
     }
 }
 
+static void ranks_are_exact(void **state)
+{
+    (void)state;
+    struct histogram histogram = {.count = 0};
+    histogram_add(&histogram, 500);
+    histogram_add(&histogram, 2000);
+    histogram_add(&histogram, 4000);
+    histogram_add(&histogram, 8000);
+    assert_int_equal(histogram_quantile(&histogram, 0), 1000);
+    assert_int_equal(histogram_quantile(&histogram, 0.25), 1000);
+    assert_int_equal(histogram_quantile(&histogram, 0.26), 2000);
+    assert_int_equal(histogram_quantile(&histogram, 0.5), 2000);
+    assert_int_equal(histogram_quantile(&histogram, 0.75), 4000);
+    assert_int_equal(histogram_quantile(&histogram, 1), 8000);
+}
+
 static void a_quantile_never_exceeds_the_largest(void **state)
 {
     (void)state;
@@ -130,6 +147,7 @@ int main(void)
         cmocka_unit_test(totals_are_exact),
         cmocka_unit_test(empty_has_no_quantile),
         cmocka_unit_test(quantiles_are_within_nine_percent),
+        cmocka_unit_test(ranks_are_exact),
         cmocka_unit_test(a_quantile_never_exceeds_the_largest),
         cmocka_unit_test(full_buckets_do_not_wrap),
     };

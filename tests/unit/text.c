@@ -122,8 +122,8 @@ static void quotes_make_it_safe(void **state)
 
 static const char *nearest(const char *typed)
 {
-    static const char *const names[] = {"lowpass", "highpass", "gaussian-blur", "box-blur",
-                                        "notch"};
+    static const char *const names[] = {"lowpass",  "highpass", "gaussian-blur",
+                                        "box-blur", "notch",    "fps"};
     struct text_guess guess = TEXT_GUESS(typed);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         text_guess_try(&guess, names[i]);
@@ -138,6 +138,12 @@ static void the_nearest_name_is_found(void **state)
     assert_string_equal(nearest("hihgpass"), "highpass");
     assert_string_equal(nearest("gaussian"), "gaussian-blur");
     assert_string_equal(nearest("ntoch"), "notch");
+    /* Of three letters one mistake is forgiven, and a swap is one. */
+    assert_string_equal(nearest("pfs"), "fps");
+    assert_string_equal(nearest("fsp"), "fps");
+    assert_string_equal(nearest("fpx"), "fps");
+    assert_null(nearest("fxx"));
+    assert_null(nearest("spf"));
     assert_null(nearest("xyzzy"));
     assert_null(nearest(""));
     assert_null(nearest("a name that is much too long to be a misspelt one of anything"));

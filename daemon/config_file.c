@@ -136,7 +136,7 @@ static int check_words(const char *text, const char *path, struct error *why)
 /* ---- parsing ---- */
 
 /* A parsed file and where it came from, for messages. */
-struct source {
+struct parsed {
     config_t tree;
     const char *path;
 };
@@ -149,7 +149,7 @@ static int parse_error(const config_t *tree, const char *path, struct error *why
                      is_duplicate ? "every key once" : "KEY = VALUE; or GROUP = { ... };");
 }
 
-static int source_init(struct source *ret, const char *path, struct error *why)
+static int parsed_init(struct parsed *ret, const char *path, struct error *why)
 {
     char *text = NULL;
     int r = read_file(&text, path, why);
@@ -168,15 +168,15 @@ static int source_init(struct source *ret, const char *path, struct error *why)
     return r;
 }
 
-static void source_finish(struct source *source)
+static void parsed_finish(struct parsed *file)
 {
-    config_destroy(&source->tree);
+    config_destroy(&file->tree);
 }
 
-static const char *origin_of(const struct source *source, const config_setting_t *setting,
+static const char *origin_of(const struct parsed *file, const config_setting_t *setting,
                              char origin[ORIGIN_BYTES])
 {
-    snprintf(origin, ORIGIN_BYTES, "%.*s:%u", ORIGIN_BYTES - 16, source->path,
+    snprintf(origin, ORIGIN_BYTES, "%.*s:%u", ORIGIN_BYTES - 16, file->path,
              config_setting_source_line(setting));
     return origin;
 }
@@ -262,20 +262,20 @@ static int set_param(struct filter_stage *stage, const config_setting_t *setting
     return filter_stage_set(stage, name, index >= 0 ? text : "", why);
 }
 
-static int read_stage(struct filter_stage *ret, const struct source *source,
+static int read_stage(struct filter_stage *ret, const struct parsed *file,
                       const config_setting_t *group, struct error *why)
 {
     char origin[ORIGIN_BYTES];
     const char *type;
     if (!config_setting_is_group(group) || !config_setting_lookup_string(group, "type", &type))
         return error_set(why, EINVAL, "%s: filter: expected stages { type = \"FILTER\"; ... }",
-                         origin_of(source, group, origin));
+                         origin_of(file, group, origin));
 
     struct filter_stage stage;
     const struct filter_kind *kind = NULL;
     int r = filter_kind_find(&kind, type, why);
     if (r < 0)
-        return error_prefix(why, -r, "%s: filter", origin_of(source, group, origin));
+        return error_prefix(why, -r, "%s: filter", origin_of(file, group, origin));
     filter_stage_init(&stage, kind);
     for (int i = 0; i < config_setting_length(group); i++) {
         const config_setting_t *setting = config_setting_get_elem(group, (unsigned)i);
@@ -283,16 +283,16 @@ static int read_stage(struct filter_stage *ret, const struct source *source,
             continue;
         r = set_param(&stage, setting, why);
         if (r < 0)
-            return error_prefix(why, -r, "%s: filter", origin_of(source, setting, origin));
+            return error_prefix(why, -r, "%s: filter", origin_of(file, setting, origin));
     }
     r = filter_stage_check(&stage, why);
     if (r < 0)
-        return error_prefix(why, -r, "%s: filter", origin_of(source, group, origin));
+        return error_prefix(why, -r, "%s: filter", origin_of(file, group, origin));
     *ret = stage;
     return 0;
 }
 
-static int read_chain(struct filter_chain *ret, const struct source *source,
+static int read_chain(struct filter_chain *ret, const struct parsed *file,
                       const config_setting_t *list, struct error *why)
 {
     struct filter_chain chain = {.count = 0};
@@ -300,11 +300,10 @@ static int read_chain(struct filter_chain *ret, const struct source *source,
     if (count > FILTER_MAX_STAGES) {
         char origin[ORIGIN_BYTES];
         return error_set(why, EINVAL, "%s: filter has %d stages: expected at most %d",
-                         origin_of(source, list, origin), count, FILTER_MAX_STAGES);
+                         origin_of(file, list, origin), count, FILTER_MAX_STAGES);
     }
     for (int i = 0; i < count; i++) {
-        int r =
-            read_stage(&chain.stage[i], source, config_setting_get_elem(list, (unsigned)i), why);
+        int r = read_stage(&chain.stage[i], file, config_setting_get_elem(list, (unsigned)i), why);
         if (r < 0)
             return r;
         chain.count++;
@@ -315,14 +314,14 @@ static int read_chain(struct filter_chain *ret, const struct source *source,
 
 /* ---- configurations ---- */
 
-static int apply_value(struct config *config, const struct source *source,
+static int apply_value(struct config *config, const struct parsed *file,
                        const struct config_key *key, const config_setting_t *setting,
                        struct error *why)
 {
     char text[FILTER_TEXT_BYTES], origin[ORIGIN_BYTES], expected[CONFIG_EXPECTS_BYTES];
-    origin_of(source, setting, origin);
+    origin_of(file, setting, origin);
     if (key->type == CONFIG_FILTER && config_setting_is_list(setting))
-        return read_chain(&config->filter, source, setting, why);
+        return read_chain(&config->filter, file, setting, why);
 
     config_key_expects(key, expected, sizeof expected);
     if (!scalar_text(setting, text))
@@ -350,7 +349,7 @@ static bool is_group_name(const char *name)
     return false;
 }
 
-static int apply_member(struct config *config, const struct source *source, const char *group,
+static int apply_member(struct config *config, const struct parsed *file, const char *group,
                         const config_setting_t *setting, struct error *why)
 {
     char name[2 * NAME_BYTES], origin[ORIGIN_BYTES];
@@ -358,8 +357,8 @@ static int apply_member(struct config *config, const struct source *source, cons
              config_setting_name(setting));
     const struct config_key *key = config_key_by_name(name);
     if (key != NULL)
-        return apply_value(config, source, key, setting, why);
-    origin_of(source, setting, origin);
+        return apply_value(config, file, key, setting, why);
+    origin_of(file, setting, origin);
     if (!is_group_name(name)) {
         text_append(name, sizeof name, "=");
         return config_set(config, name, origin, why); /* knows what to say of unknown keys */
@@ -369,7 +368,7 @@ static int apply_member(struct config *config, const struct source *source, cons
                          shape_of(setting));
     for (int i = 0; i < config_setting_length(setting); i++) {
         int r =
-            apply_member(config, source, name, config_setting_get_elem(setting, (unsigned)i), why);
+            apply_member(config, file, name, config_setting_get_elem(setting, (unsigned)i), why);
         if (r < 0)
             return r;
     }
@@ -378,30 +377,30 @@ static int apply_member(struct config *config, const struct source *source, cons
 
 int config_load(struct config *config, const char *path, struct error *why)
 {
-    struct source source;
-    int r = source_init(&source, path, why);
+    struct parsed file;
+    int r = parsed_init(&file, path, why);
     if (r != 0)
         return r;
     struct config loaded = *config;
-    const config_setting_t *root = config_root_setting(&source.tree);
+    const config_setting_t *root = config_root_setting(&file.tree);
     for (int i = 0; r == 0 && i < config_setting_length(root); i++)
-        r = apply_member(&loaded, &source, "", config_setting_get_elem(root, (unsigned)i), why);
+        r = apply_member(&loaded, &file, "", config_setting_get_elem(root, (unsigned)i), why);
     if (r == 0)
         *config = loaded;
-    source_finish(&source);
+    parsed_finish(&file);
     return r;
 }
 
 /* ---- presets ---- */
 
-static int apply_preset_member(struct filter_chain *chain, const struct source *source,
+static int apply_preset_member(struct filter_chain *chain, const struct parsed *file,
                                const config_setting_t *setting, struct error *why)
 {
     char origin[ORIGIN_BYTES], quoted[TEXT_QUOTE_BYTES];
     const char *name = config_setting_name(setting), *text = config_setting_get_string(setting);
-    origin_of(source, setting, origin);
+    origin_of(file, setting, origin);
     if (strcmp(name, "filter") == 0 && config_setting_is_list(setting))
-        return read_chain(chain, source, setting, why);
+        return read_chain(chain, file, setting, why);
     if (strcmp(name, "filter") == 0 && text != NULL) {
         int r = filter_chain_parse(chain, text, why);
         return r < 0 ? error_prefix(why, -r, "%s: filter", origin) : 0;
@@ -416,18 +415,18 @@ static int apply_preset_member(struct filter_chain *chain, const struct source *
 
 int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why)
 {
-    struct source source;
-    int r = source_init(&source, path, why);
+    struct parsed file;
+    int r = parsed_init(&file, path, why);
     if (r != 0)
         return r;
     struct filter_chain chain;
-    const config_setting_t *root = config_root_setting(&source.tree);
+    const config_setting_t *root = config_root_setting(&file.tree);
     if (config_setting_get_member(root, "filter") == NULL)
         r = error_set(why, EINVAL, "%s: filter is missing: expected filter = ( ... );", path);
     for (int i = 0; r == 0 && i < config_setting_length(root); i++)
-        r = apply_preset_member(&chain, &source, config_setting_get_elem(root, (unsigned)i), why);
+        r = apply_preset_member(&chain, &file, config_setting_get_elem(root, (unsigned)i), why);
     if (r == 0)
         *ret = chain;
-    source_finish(&source);
+    parsed_finish(&file);
     return r;
 }

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <libconfig.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -568,6 +569,9 @@ static void every_preset_loads(void **state)
         if (config_load_preset(&chain, name, &why) != 0)
             fail_msg("%s", why.text);
         assert_in_range(chain.count, 1, FILTER_MAX_STAGES);
+        /* All but the one that draws on black leave the mean brightness alone. */
+        double mean = filter_chain_response(&chain, 0, 0);
+        assert_true(fabs(mean - (strcmp(name, "outlines") == 0 ? 0 : 1)) < 1e-4);
         config_defaults(&config);
         snprintf(assignment, sizeof assignment, "filter=preset:%s", name);
         set(&config, assignment);

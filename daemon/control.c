@@ -1,0 +1,308 @@
+/* Sockets and connections. Every connection is a peer-to-peer bus of its own, served by sd-bus from
+ * the main loop; sd-bus does the handshake (and gives a peer that does not finish it 25 s), checks
+ * every message and closes on garbage. What is bounded here is what sd-bus leaves open: how many
+ * connections there are, and how many replies and signals wait for a peer that does not read.
+ *
+ * Connections are served at a lower priority than everything else in the loop, so that a flood of
+ * calls delays neither clients of the frames socket nor the watchdog. */
+#include "control_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <systemd/sd-event.h>
+#include <systemd/sd-id128.h>
+
+#include "log.h"
+
+#define PRIORITY        (SD_EVENT_PRIORITY_NORMAL + 10)
+#define MAX_UNREAD      64     /* messages a peer may leave unread */
+#define ACCEPT_AGAIN_US 500000 /* after descriptors ran out */
+
+/* ---- one connection ---- */
+
+void control_hang_up(struct peer *peer)
+{
+    shutdown(sd_bus_get_fd(peer->bus), SHUT_RDWR);
+}
+
+static void peer_destroy(struct peer *peer)
+{
+    if (peer == NULL)
+        return;
+    control_snapshot_forget(peer);
+    sd_event_source_disable_unref(peer->rest);
+    if (peer->bus != NULL) {
+        sd_bus_detach_event(peer->bus);
+        sd_bus_close(peer->bus); /* without flushing: that would wait for the peer */
+        sd_bus_unref(peer->bus);
+    }
+    free(peer);
+}
+
+static int peer_gone(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    (void)message, (void)error;
+
+    for (unsigned l = 0; l < peer->control->listener_count; l++)
+        for (unsigned p = 0; p < CONTROL_MAX_PEERS; p++)
+            if (peer->control->listener[l].peer[p] == peer)
+                peer->control->listener[l].peer[p] = NULL;
+    peer_destroy(peer);
+    return 0;
+}
+
+static bool keeps_reading(const struct peer *peer)
+{
+    uint64_t unread = 0;
+    return sd_bus_get_n_queued_write(peer->bus, &unread) >= 0 && unread < MAX_UNREAD;
+}
+
+/* Sees every message first. */
+static int peer_speaks(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    (void)message, (void)error;
+
+    if (keeps_reading(peer))
+        return 0;
+    log_warning("control: a client of user %u does not read its replies and is dropped",
+                (unsigned)peer->uid);
+    control_hang_up(peer);
+    return 1;
+}
+
+static int read_rest(sd_event_source *source, void *userdata)
+{
+    struct peer *peer = userdata;
+    (void)source;
+    /* The peer may go meanwhile, and its reference to the bus with it. */
+    sd_bus *bus = sd_bus_ref(peer->bus);
+    while (sd_bus_process(bus, NULL) > 0)
+        ;
+    sd_bus_unref(bus);
+    return 0;
+}
+
+/* The handshake is over. What the peer sent in one packet with the end of it (libdbus sends its
+ * first call so) sd-bus has read already and would look at only when more comes. */
+static int peer_ready(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    (void)message, (void)error;
+    return sd_event_add_defer(peer->control->event, &peer->rest, read_rest, peer);
+}
+
+static int watch_local(struct peer *peer, const char *signal, sd_bus_message_handler_t handler)
+{
+    return sd_bus_match_signal(peer->bus, NULL, NULL, "/org/freedesktop/DBus/Local",
+                               "org.freedesktop.DBus.Local", signal, handler, peer);
+}
+
+/* Takes fd over, on failure too. */
+static int open_bus(struct peer *peer, int fd)
+{
+    sd_id128_t id;
+    int r = sd_id128_randomize(&id);
+    if (r >= 0)
+        r = sd_bus_new(&peer->bus);
+    if (r >= 0)
+        r = sd_bus_set_fd(peer->bus, fd, fd);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    sd_bus *bus = peer->bus;
+    if ((r = sd_bus_set_server(bus, true, id)) < 0 ||
+        /* Who may connect is the socket's mode; the kernel says who it was. */
+        (r = sd_bus_set_anonymous(bus, true)) < 0 || (r = sd_bus_negotiate_fds(bus, true)) < 0 ||
+        /* At the end of the loop sd-bus would wait for peers to read. */
+        (r = sd_bus_set_close_on_exit(bus, false)) < 0 ||
+        (r = sd_bus_add_filter(bus, NULL, peer_speaks, peer)) < 0 ||
+        (r = sd_bus_set_connected_signal(bus, true)) < 0 ||
+        (r = watch_local(peer, "Connected", peer_ready)) < 0 ||
+        (r = watch_local(peer, "Disconnected", peer_gone)) < 0 ||
+        (r = control_object_add(peer)) < 0 || (r = sd_bus_start(bus)) < 0)
+        return r;
+    return sd_bus_attach_event(bus, peer->control->event, PRIORITY);
+}
+
+/* Says it once, until connections are accepted again. */
+static void complain(struct listener *listener, const char *text)
+{
+    if (!listener->complained)
+        log_warning("control: a connection is refused: %s", text);
+    listener->complained = true;
+}
+
+/* Takes fd over. */
+static void welcome(struct listener *listener, int fd)
+{
+    unsigned place = 0;
+    while (place < CONTROL_MAX_PEERS && listener->peer[place] != NULL)
+        place++;
+    struct peer *peer = place < CONTROL_MAX_PEERS ? calloc(1, sizeof *peer) : NULL;
+    if (peer == NULL) {
+        complain(listener, place < CONTROL_MAX_PEERS ? "out of memory" : "too many are open");
+        close(fd);
+        return;
+    }
+    struct ucred who = {.uid = (uid_t)-1};
+    socklen_t size = sizeof who;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
+    *peer = (struct peer){
+        .control = listener->control, .read_only = listener->read_only, .uid = who.uid};
+    int r = open_bus(peer, fd);
+    if (r < 0) {
+        complain(listener, strerror(-r));
+        peer_destroy(peer);
+        return;
+    }
+    listener->peer[place] = peer;
+    listener->complained = false;
+}
+
+/* ---- sockets ---- */
+
+static int accept_again(sd_event_source *source, uint64_t now_us, void *userdata)
+{
+    struct listener *listener = userdata;
+    (void)source, (void)now_us;
+    return sd_event_source_set_enabled(listener->source, SD_EVENT_ON);
+}
+
+/* The socket stays readable while nothing can be accepted: looking at it again and again would
+ * keep the processor busy. */
+static int accept_later(struct listener *listener)
+{
+    int r = sd_event_source_set_enabled(listener->source, SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_time_relative(listener->retry, ACCEPT_AGAIN_US);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(listener->retry, SD_EVENT_ONESHOT);
+    return r;
+}
+
+static int on_connection(sd_event_source *source, int listen_fd, uint32_t revents, void *userdata)
+{
+    struct listener *listener = userdata;
+    (void)source, (void)revents;
+
+    int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        welcome(listener, fd);
+        return 0;
+    }
+    if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+        return 0;
+    complain(listener, strerror(errno));
+    return accept_later(listener);
+}
+
+int control_create(struct control **ret, struct sd_event *event, const struct control_hooks *hooks,
+                   struct error *why)
+{
+    struct control *control = calloc(1, sizeof *control);
+    if (control == NULL)
+        return error_set(why, ENOMEM, "out of memory");
+    control->event = sd_event_ref(event);
+    control->hooks = *hooks;
+    *ret = control;
+    return 0;
+}
+
+int control_listen(struct control *control, int listen_fd, bool read_only, struct error *why)
+{
+    if (control->listener_count == CONTROL_MAX_LISTENERS) {
+        close(listen_fd);
+        return error_set(why, ENOBUFS, "more than %u control sockets", CONTROL_MAX_LISTENERS);
+    }
+    struct listener *listener = &control->listener[control->listener_count++];
+    *listener = (struct listener){.control = control, .fd = listen_fd, .read_only = read_only};
+
+    int r = sd_event_add_io(control->event, &listener->source, listen_fd, EPOLLIN, on_connection,
+                            listener);
+    if (r >= 0)
+        r = sd_event_source_set_priority(listener->source, PRIORITY);
+    if (r >= 0)
+        r = sd_event_add_time(control->event, &listener->retry, CLOCK_MONOTONIC, 0, 0, accept_again,
+                              listener);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(listener->retry, SD_EVENT_OFF);
+    return r < 0 ? error_set(why, -r, "cannot watch a control socket: %s", strerror(-r)) : 0;
+}
+
+void control_destroy(struct control *control)
+{
+    if (control == NULL)
+        return;
+    for (unsigned l = 0; l < control->listener_count; l++) {
+        struct listener *listener = &control->listener[l];
+        sd_event_source_disable_unref(listener->source);
+        sd_event_source_disable_unref(listener->retry);
+        for (unsigned p = 0; p < CONTROL_MAX_PEERS; p++) {
+            if (listener->peer[p] == NULL)
+                continue;
+            control_snapshot_fail(listener->peer[p], CONTROL_ERROR_NOT_ONLINE, "fftd is stopping");
+            peer_destroy(listener->peer[p]);
+        }
+        close(listener->fd);
+    }
+    sd_event_unref(control->event);
+    free(control);
+}
+
+/* ---- what everybody is told ---- */
+
+void control_emit(struct control *control, const char *const *names)
+{
+    for (unsigned l = 0; l < control->listener_count; l++)
+        for (unsigned p = 0; p < CONTROL_MAX_PEERS; p++) {
+            struct peer *peer = control->listener[l].peer[p];
+            if (peer == NULL || sd_bus_is_ready(peer->bus) <= 0)
+                continue;
+            if (keeps_reading(peer))
+                sd_bus_emit_properties_changed_strv(peer->bus, CONTROL_PATH, CONTROL_INTERFACE,
+                                                    (char **)names);
+            else
+                control_hang_up(peer);
+        }
+}
+
+static void fail_snapshots(struct control *control, const struct camera_status *status)
+{
+    char text[400];
+    snprintf(text, sizeof text, "no frame comes: the camera is %s%s%s",
+             camera_state_name(status->state), status->state_reason[0] != '\0' ? ": " : "",
+             status->state_reason);
+    for (unsigned l = 0; l < control->listener_count; l++)
+        for (unsigned p = 0; p < CONTROL_MAX_PEERS; p++)
+            if (control->listener[l].peer[p] != NULL)
+                control_snapshot_fail(control->listener[l].peer[p], CONTROL_ERROR_NOT_ONLINE, text);
+}
+
+void control_announce(struct control *control, unsigned camera_events)
+{
+    static const char *const state[] = {"State",  "StateReason", "SourceDescription",
+                                        "Engine", "Device",      NULL};
+    static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
+    static const char *const filter[] = {"PublishedSerial", "FilterProblem", NULL};
+
+    if (camera_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME))
+        control_emit(control, state);
+    if (camera_events & CAMERA_EVENT_RING)
+        control_emit(control, ring);
+    if (camera_events & CAMERA_EVENT_FILTER)
+        control_emit(control, filter);
+    if (camera_events & CAMERA_EVENT_STATE) {
+        struct camera_status status;
+        camera_get_status(control->hooks.camera, &status);
+        if (status.state != CAMERA_ONLINE && status.state != CAMERA_STARTING)
+            fail_snapshots(control, &status);
+    }
+}

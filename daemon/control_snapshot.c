@@ -1,0 +1,134 @@
+/* Snapshot: the one call that is answered later, when the next frame is there. The call is kept in
+ * a struct that belongs to the camera's callback, which comes exactly once, whatever becomes of the
+ * caller meanwhile; so the caller is only pointed at, and cut off when it goes or is answered
+ * earlier. One snapshot a peer at a time.
+ *
+ * The frames go out as two sealed memfds: nothing of the size of a frame passes through a socket,
+ * and neither side can change what the other sees. */
+#include "control_private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct snapshot {
+    struct peer *peer;    /* NULL: nobody waits any more */
+    sd_bus_message *call; /* NULL with it */
+};
+
+static void cut_off(struct snapshot *snapshot)
+{
+    if (snapshot->peer != NULL)
+        snapshot->peer->waiting = NULL;
+    snapshot->peer = NULL;
+    snapshot->call = sd_bus_message_unref(snapshot->call);
+}
+
+void control_snapshot_forget(struct peer *peer)
+{
+    if (peer->waiting != NULL)
+        cut_off(peer->waiting);
+}
+
+void control_snapshot_fail(struct peer *peer, const char *name, const char *text)
+{
+    char clean[CONTROL_TEXT_BYTES];
+    if (peer->waiting == NULL)
+        return;
+    sd_bus_reply_method_errorf(peer->waiting->call, name, "%s", control_text(clean, text));
+    cut_off(peer->waiting);
+}
+
+static int frame_to_memfd(const char *name, const uint8_t *frame, size_t size)
+{
+    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -errno;
+    for (size_t done = 0; done < size;) {
+        ssize_t n = write(fd, frame + done, size - done);
+        if (n < 0) {
+            int r = -errno;
+            close(fd);
+            return r;
+        }
+        done += (size_t)n;
+    }
+    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+    return fd;
+}
+
+static int append_frame(sd_bus_message *reply, const char *name, const uint8_t *frame, size_t size)
+{
+    int fd = frame_to_memfd(name, frame, size);
+    if (fd < 0)
+        return fd;
+    int r = sd_bus_message_append(reply, "h", fd); /* duplicates it */
+    close(fd);
+    return r;
+}
+
+static int answer(sd_bus_message *call, const struct fftd_format *format, const uint8_t *before,
+                  const uint8_t *after, uint64_t sequence)
+{
+    sd_bus_message *reply = NULL;
+    int r = sd_bus_message_new_method_return(call, &reply);
+    if (r >= 0)
+        r = append_frame(reply, "fftd-before", before, format->frame_bytes);
+    if (r >= 0)
+        r = append_frame(reply, "fftd-after", after, format->frame_bytes);
+    if (r >= 0)
+        r = control_append_format(reply, format);
+    if (r >= 0)
+        r = sd_bus_message_append(reply, "t", sequence);
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+static void done(void *context, int result, const struct fftd_format *format, const uint8_t *before,
+                 const uint8_t *after, uint64_t sequence)
+{
+    struct snapshot *snapshot = context;
+    int r = result;
+
+    if (snapshot->call != NULL && r >= 0)
+        r = answer(snapshot->call, format, before, after, sequence);
+    if (snapshot->call != NULL && r < 0)
+        sd_bus_reply_method_errorf(snapshot->call, CONTROL_ERROR_FAILED,
+                                   "no snapshot could be made: %s", strerror(-r));
+    cut_off(snapshot);
+    free(snapshot);
+}
+
+int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    struct camera *camera = peer->control->hooks.camera;
+    struct camera_status status;
+
+    camera_get_status(camera, &status);
+    if (status.state != CAMERA_ONLINE && status.state != CAMERA_STARTING)
+        return sd_bus_error_setf(error, CONTROL_ERROR_NOT_ONLINE,
+                                 "no frame comes: the camera is %s",
+                                 camera_state_name(status.state));
+    if (peer->waiting != NULL)
+        return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
+                                "one snapshot at a time: this client already waits for one");
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (snapshot == NULL)
+        return -ENOMEM;
+    int r = camera_snapshot(camera, done, snapshot);
+    if (r < 0) {
+        free(snapshot);
+        return sd_bus_error_setf(error, CONTROL_ERROR_BUSY, "no snapshot can be taken now: %s",
+                                 strerror(-r));
+    }
+    snapshot->peer = peer;
+    snapshot->call = sd_bus_message_ref(call);
+    peer->waiting = snapshot;
+    return 1; /* answered later */
+}

@@ -164,16 +164,21 @@ static uint64_t pattern_word(uint64_t sequence, uint32_t index)
     return x ^ x >> 32;
 }
 
+void frames_draw(const struct fftd_format *format, uint8_t *frame, uint64_t sequence)
+{
+    for (uint32_t at = 0; at < format->frame_bytes; at += 8) {
+        uint32_t left = format->frame_bytes - at;
+        uint64_t word = pattern_word(sequence, at);
+        memcpy(frame + at, &word, left < 8 ? left : 8);
+    }
+}
+
 void frames_publish(struct ring *ring)
 {
     struct ring_write write;
     uint64_t sequence = ring_newest(ring) + 1;
     ring_begin(ring, &write);
-    for (uint32_t at = 0; at < ring_format(ring)->frame_bytes; at += 8) {
-        uint32_t left = ring_format(ring)->frame_bytes - at;
-        uint64_t word = pattern_word(sequence, at);
-        memcpy(write.data + at, &word, left < 8 ? left : 8);
-    }
+    frames_draw(ring_format(ring), write.data, sequence);
     const struct ring_meta meta = {.source_sequence = sequence + 1000,
                                    .filter_serial = sequence * 10,
                                    .captured_ns = 1,

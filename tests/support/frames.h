@@ -41,6 +41,9 @@ bool frames_settle(struct frames *frames, unsigned clients, unsigned held_slots)
 struct ring *frames_ring(uint32_t fourcc, uint32_t width, uint32_t height, unsigned slots,
                          uint32_t generation, uint64_t first_sequence);
 
+/* Draws the picture with that number. */
+void frames_draw(const struct fftd_format *format, uint8_t *frame, uint64_t sequence);
+
 /* Writes and publishes the next frame, filter_serial being ten times its sequence. */
 void frames_publish(struct ring *ring);
 

@@ -16,6 +16,7 @@ static const struct {
     int (*open)(struct capture **ret, const char *path, const struct capture_request *request,
                 struct error *why);
 } sources[] = {
+    {"v4l2:", capture_open_v4l2},
     {"pattern:", capture_open_pattern},
     {"file:", capture_open_file},
 };
@@ -51,7 +52,8 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
             return sources[i].open(ret, filled.uri + length, &filled, why);
     }
     char quoted[TEXT_QUOTE_BYTES];
-    return error_set(why, EINVAL, "source %s: expected pattern:SCENE or file:PATH",
+    return error_set(why, EINVAL,
+                     "source %s: expected v4l2:/dev/videoN, pattern:SCENE or file:PATH",
                      text_quote(quoted, filled.uri));
 }
 

@@ -67,6 +67,17 @@ static void bad_requests_are_refused(void **state)
     assert_refused(&(struct capture_request){.uri = uri, .buffers = 33}, -EINVAL, "32");
 }
 
+static void what_is_no_camera_is_refused(void **state)
+{
+    (void)state;
+    assert_refused(&(struct capture_request){.uri = "v4l2:/dev/video-none"}, -ENOENT,
+                   "/dev/video-none: No such file");
+    assert_refused(&(struct capture_request){.uri = "v4l2:"}, -ENOENT, "No such file");
+    assert_refused(&(struct capture_request){.uri = "v4l2:/dev/null"}, -EINVAL,
+                   "/dev/null: not a V4L2 device");
+    assert_refused(&(struct capture_request){.uri = "v4l2:/tmp"}, -EISDIR, "/tmp: Is a directory");
+}
+
 static void rates_become_the_fractions_meant(void **state)
 {
     (void)state;
@@ -197,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(what_is_no_camera_is_refused),
         cmocka_unit_test(rates_become_the_fractions_meant),
         cmocka_unit_test(defaults_are_those_documented),
         cmocka_unit_test(pattern_delivers_what_pattern_draw_draws),

@@ -1,0 +1,78 @@
+/* One V4L2 capture device: opening it, talking to it, what it offers.
+ *
+ * The names begin with video_, because v4l2_ is the kernel's and libv4l2's. Single-planar devices
+ * are spoken to through libv4l2, which adds formats that it converts to (from MJPEG and the odd
+ * formats of old webcams); multi-planar ones directly, because libv4l2 does not know them. */
+#ifndef FFTD_CAPTURE_V4L2_DEVICE_H
+#define FFTD_CAPTURE_V4L2_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/videodev2.h>
+
+#include "core/error.h"
+#include "core/format.h"
+
+struct video_device {
+    int fd;         /* -1: not open */
+    bool multi;     /* multi-planar */
+    bool converted; /* spoken to through libv4l2 */
+    uint32_t type;  /* V4L2_BUF_TYPE_VIDEO_CAPTURE or its _MPLANE */
+    char card[32], driver[16], bus[32];
+};
+
+/* Opens a capture device, not blocking. -ENOENT, -ENODEV, -EACCES, -EBUSY; -EINVAL: it is no V4L2
+ * device, or can not stream captured video. */
+int video_open(struct video_device *ret, const char *path, struct error *why);
+void video_close(struct video_device *device);
+
+/* ioctl(2), repeated after signals; 0 or -errno. */
+int video_ioctl(const struct video_device *device, unsigned long request, void *argument);
+
+/* mmap(2) of a buffer for reading; NULL on failure, with errno. */
+const uint8_t *video_map(const struct video_device *device, size_t length, uint32_t offset);
+void video_unmap(const struct video_device *device, const uint8_t *start, size_t length);
+
+/* One pixel format of a device. */
+struct video_offer {
+    uint32_t pixelformat;
+    const struct format_info *info; /* NULL: not one of ours */
+    bool emulated;                  /* converted by libv4l2 */
+    bool compressed;
+};
+#define VIDEO_MAX_OFFERS 64
+
+/* Fills offers[VIDEO_MAX_OFFERS] in the driver's order; returns how many. */
+unsigned video_offers(const struct video_device *device, struct video_offer *offers);
+
+/* "NV12", or the four characters of a format that has no name here. */
+const char *video_format_name(const struct video_offer *offer, char text[8]);
+
+/* The sizes of a format, one after another; false: there are no more. Where minimum and maximum
+ * differ, all sizes between them in the given steps are meant. */
+struct video_size {
+    uint32_t min_width, max_width, step_width;
+    uint32_t min_height, max_height, step_height;
+};
+bool video_next_size(const struct video_device *device, uint32_t pixelformat, unsigned index,
+                     struct video_size *ret);
+
+/* The rates of a format at a size, one after another, likewise. Frames a second. */
+struct video_rate {
+    double min, max;
+};
+bool video_next_rate(const struct video_device *device, uint32_t pixelformat, uint32_t width,
+                     uint32_t height, unsigned index, struct video_rate *ret);
+
+/* The highest of them; 0 where the driver does not say. */
+double video_max_rate(const struct video_device *device, uint32_t pixelformat, uint32_t width,
+                      uint32_t height);
+
+/* What a format of the device says, whichever kind of format it is. */
+uint32_t video_format_pixelformat(const struct v4l2_format *format);
+uint32_t video_format_width(const struct v4l2_format *format);
+uint32_t video_format_height(const struct v4l2_format *format);
+
+#endif

@@ -1,0 +1,208 @@
+/* What cameras there are, what each offers, and what fftd would choose: for people and, as JSON,
+ * for programs. Looking changes nothing: formats are tried, never set. */
+#include "capture/capture.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/pace.h"
+#include "capture/v4l2_device.h"
+#include "capture/v4l2_negotiate.h"
+
+static void print_json_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            fprintf(out, "\\%c", *c);
+        else if (*c < 0x20 || *c > 0x7e)
+            fprintf(out, "\\u%04x", *c);
+        else
+            fputc(*c, out);
+    }
+    fputc('"', out);
+}
+
+static const char *remark(const struct video_offer *offer)
+{
+    if (offer->emulated)
+        return "converted by libv4l2";
+    if (offer->info == NULL && offer->compressed)
+        return "compressed: taken as what libv4l2 decodes";
+    return offer->info == NULL ? "not supported" : "";
+}
+
+static void print_rates(FILE *out, const struct video_device *device, uint32_t pixelformat,
+                        uint32_t width, uint32_t height, bool json)
+{
+    struct video_rate rate;
+    for (unsigned i = 0; video_next_rate(device, pixelformat, width, height, i, &rate); i++) {
+        const char *separator = i == 0 ? "" : ", ";
+        if (json)
+            fprintf(out, "%s{\"min\": %.6g, \"max\": %.6g}", separator, rate.min, rate.max);
+        else if (rate.min == rate.max)
+            fprintf(out, "%s%.4g", separator, rate.max);
+        else
+            fprintf(out, "%s%.4g .. %.4g", separator, rate.min, rate.max);
+    }
+}
+
+static void print_size_json(FILE *out, const struct video_device *device,
+                            const struct video_offer *offer, const struct video_size *size,
+                            bool first)
+{
+    fprintf(out,
+            "%s{\"min_width\": %u, \"max_width\": %u, \"step_width\": %u, \"min_height\": %u, "
+            "\"max_height\": %u, \"step_height\": %u, \"rates\": [",
+            first ? "" : ", ", size->min_width, size->max_width, size->step_width, size->min_height,
+            size->max_height, size->step_height);
+    print_rates(out, device, offer->pixelformat, size->max_width, size->max_height, true);
+    fprintf(out, "]}");
+}
+
+static void print_size(FILE *out, const struct video_device *device,
+                       const struct video_offer *offer, const struct video_size *size)
+{
+    fprintf(out, "        %ux%u", size->min_width, size->min_height);
+    if (size->min_width != size->max_width || size->min_height != size->max_height)
+        fprintf(out, " .. %ux%u", size->max_width, size->max_height);
+    struct video_rate rate;
+    if (video_next_rate(device, offer->pixelformat, size->max_width, size->max_height, 0, &rate)) {
+        fprintf(out, " at ");
+        print_rates(out, device, offer->pixelformat, size->max_width, size->max_height, false);
+        fprintf(out, " fps");
+    }
+    fprintf(out, "\n");
+}
+
+static void print_offers(FILE *out, const struct video_device *device, bool json)
+{
+    struct video_offer offers[VIDEO_MAX_OFFERS];
+    unsigned count = video_offers(device, offers);
+    for (unsigned i = 0; i < count; i++) {
+        char name[8];
+        const char *note = remark(&offers[i]);
+        video_format_name(&offers[i], name);
+        if (json)
+            fprintf(
+                out, "%s{\"format\": \"%s\", \"supported\": %s, \"converted\": %s, \"sizes\": [",
+                i == 0 ? "" : ", ", video_format_name(&offers[i], name),
+                offers[i].info != NULL ? "true" : "false", offers[i].emulated ? "true" : "false");
+        else
+            fprintf(out, "    %s%s%s%s\n", video_format_name(&offers[i], name),
+                    note[0] != '\0' ? " (" : "", note, note[0] != '\0' ? ")" : "");
+        struct video_size size;
+        for (unsigned s = 0; video_next_size(device, offers[i].pixelformat, s, &size); s++)
+            if (json)
+                print_size_json(out, device, &offers[i], &size, s == 0);
+            else
+                print_size(out, device, &offers[i], &size);
+        if (json)
+            fprintf(out, "]}");
+    }
+}
+
+/* What capture_open would agree on if nothing in particular were asked for. */
+static void print_choice(FILE *out, const struct video_device *device, bool json)
+{
+    const struct capture_request anything = {.uri = NULL};
+    struct v4l2_format format;
+    struct video_layout layout;
+    struct error why = {""};
+    int r = video_choose(device, &anything, &format, &why);
+    if (r == 0)
+        r = video_layout(&layout, &format, &why);
+    if (r < 0) {
+        fprintf(out, json ? "null" : ", nothing to choose\n");
+        return;
+    }
+    const char *name = format_by_fourcc(layout.format.fourcc)->name;
+    if (json)
+        fprintf(out, "{\"format\": \"%s\", \"width\": %u, \"height\": %u}", name,
+                layout.format.width, layout.format.height);
+    else
+        fprintf(out, "; fftd would choose %s %ux%u\n", name, layout.format.width,
+                layout.format.height);
+}
+
+static void print_camera(FILE *out, const struct video_device *device, const char *path, bool json)
+{
+    if (json) {
+        fprintf(out, "{\"source\": \"v4l2:%s\", \"name\": ", path);
+        print_json_string(out, device->card);
+        fprintf(out, ", \"driver\": ");
+        print_json_string(out, device->driver);
+        fprintf(out, ", \"bus\": ");
+        print_json_string(out, device->bus);
+        fprintf(out, ", \"multiplanar\": %s, \"choice\": ", device->multi ? "true" : "false");
+        print_choice(out, device, true);
+        fprintf(out, ", \"formats\": [");
+        print_offers(out, device, true);
+        fprintf(out, "]}");
+        return;
+    }
+    fprintf(out, "v4l2:%s: %s (driver %s, %s, %s)", path, device->card, device->driver, device->bus,
+            device->multi ? "multi-planar" : "single-planar");
+    print_choice(out, device, false);
+    print_offers(out, device, false);
+}
+
+static void print_unusable(FILE *out, const char *path, const struct error *why, bool json)
+{
+    if (json) {
+        fprintf(out, "{\"source\": \"v4l2:%s\", \"error\": ", path);
+        print_json_string(out, why->text);
+        fprintf(out, "}");
+    } else {
+        fprintf(out, "v4l2:%s\n", why->text);
+    }
+}
+
+static int is_video_node(const struct dirent *entry)
+{
+    const char *digits = entry->d_name + strlen("video");
+    return strncmp(entry->d_name, "video", strlen("video")) == 0 && digits[0] != '\0' &&
+           strspn(digits, "0123456789") == strlen(digits);
+}
+
+/* Prints one node; false: it is no camera (an output, a codec, a camera's metadata). */
+static bool print_node(FILE *out, const char *name, bool json, bool first)
+{
+    char path[300];
+    snprintf(path, sizeof path, "/dev/%s", name);
+    struct video_device device;
+    struct error why = {""};
+    int r = video_open(&device, path, &why);
+    if (r == -EINVAL)
+        return false;
+    if (json && !first)
+        fprintf(out, ", ");
+    if (r < 0) {
+        print_unusable(out, path, &why, json);
+        return true;
+    }
+    print_camera(out, &device, path, json);
+    video_close(&device);
+    return true;
+}
+
+int capture_list_devices(void *stdio_file, bool json)
+{
+    FILE *out = stdio_file;
+    struct dirent **names = NULL;
+    int count = scandir("/dev", &names, is_video_node, versionsort);
+    int cameras = 0;
+    if (json)
+        fprintf(out, "[");
+    for (int i = 0; i < count; i++) {
+        cameras += print_node(out, names[i]->d_name, json, cameras == 0);
+        free(names[i]);
+    }
+    free(names);
+    if (json)
+        fprintf(out, "]");
+    return cameras;
+}

@@ -1,0 +1,19 @@
+/* Agreeing with a device on a format, a size and a rate. */
+#ifndef FFTD_CAPTURE_V4L2_NEGOTIATE_H
+#define FFTD_CAPTURE_V4L2_NEGOTIATE_H
+
+#include "capture/capture.h"
+#include "capture/v4l2_device.h"
+#include "capture/v4l2_layout.h"
+
+/* Finds what suits the request best without changing anything: *ret is what to set. -EINVAL: the
+ * device has nothing that does; the text lists what it has. */
+int video_choose(const struct video_device *device, const struct capture_request *request,
+                 struct v4l2_format *ret, struct error *why);
+
+/* Sets it, and the rate (0: as it is), and reads back what that is now: the layout's format has
+ * the rate too, 0/1 if the driver does not say. -EBUSY: somebody else streams. */
+int video_agree(const struct video_device *device, const struct v4l2_format *chosen, double rate,
+                struct video_layout *ret, struct error *why);
+
+#endif

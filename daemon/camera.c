@@ -100,6 +100,7 @@ static void retire_rings(struct camera *camera)
     if (camera->served != camera->ring)
         ring_destroy(camera->served);
     ring_destroy(camera->ring);
+    camera->dying = camera->served = camera->ring = NULL;
 }
 
 /* The threads have ended, or never began. */
@@ -174,7 +175,9 @@ static int join(struct camera *camera, int64_t deadline_ns)
     pthread_mutex_unlock(&camera->lock);
     if (!ended)
         return -EBUSY;
-    pthread_join(camera->thread, NULL);
+    if (!camera->joined)
+        pthread_join(camera->thread, NULL);
+    camera->joined = true;
     return 0;
 }
 
@@ -187,8 +190,9 @@ int camera_stop(struct camera *camera)
     if (r < 0)
         return r;
     snapshot_fail(camera->waiting, -ECANCELED);
-    snapshot_answer(camera->waiting);
+    snapshot_append(&camera->answered, camera->waiting);
     snapshot_answer(camera->answered);
+    camera->waiting = camera->answered = NULL;
     retire_rings(camera);
     r = designer_destroy(camera->designer, deadline_ns);
     if (r == 0)
@@ -258,6 +262,12 @@ void camera_get_filter(struct camera *camera, struct filter_chain *ret)
     designer_get_chain(camera->designer, ret);
 }
 
+/* Only then is there a next frame to wait for. */
+static bool frames_may_come(enum camera_state state)
+{
+    return state == CAMERA_ONLINE || state == CAMERA_STARTING;
+}
+
 int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context)
 {
     struct snapshot *snapshot;
@@ -266,19 +276,21 @@ int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *conte
     struct fftd_format format = camera->status.format;
     enum camera_state state = camera->status.state;
     pthread_mutex_unlock(&camera->lock);
-    if (state != CAMERA_ONLINE)
-        return state == CAMERA_STARTING ? -EAGAIN : -ENODEV;
+    if (!frames_may_come(state))
+        return -ENODEV;
+    if (format.width == 0)
+        return -EAGAIN;
     int r = snapshot_create(&snapshot, &format, done, context);
     if (r < 0)
         return r;
     pthread_mutex_lock(&camera->lock);
-    bool online = camera->status.state == CAMERA_ONLINE;
-    if (online)
+    bool may_come = frames_may_come(camera->status.state);
+    if (may_come)
         snapshot_append(&camera->waiting, snapshot);
     pthread_mutex_unlock(&camera->lock);
-    if (!online)
+    if (!may_come)
         snapshot_destroy(snapshot);
-    return online ? 0 : -ENODEV;
+    return may_come ? 0 : -ENODEV;
 }
 
 void camera_get_status(struct camera *camera, struct camera_status *ret)

@@ -70,8 +70,8 @@ int camera_start(struct camera **ret, const struct config *config, bool wait, st
 
 /* Stops the source, finishes frames in flight, retires the ring, answers snapshots that still wait
  * with -ECANCELED; nobody may use the ring any more. -EBUSY: a thread did not come back from the
- * OpenCL driver within most of a second (a kernel being compiled cannot be interrupted): nothing
- * was freed, and the process should end by _exit. NULL is allowed. */
+ * OpenCL driver within most of a second (a kernel being compiled cannot be interrupted): call
+ * it again, or end the process by _exit. NULL is allowed. */
 int camera_stop(struct camera *camera);
 
 /* Readable when camera_take_events has something. */
@@ -95,7 +95,10 @@ void camera_get_filter(struct camera *camera, struct filter_chain *ret);
 
 /* The newest unfiltered frame with the filtered one made from it, copied for the caller (snapshot,
  * spectrum): waits for the next frame, asynchronously: `done` is called in the main thread, from
- * camera_take_events. Buffers have the format's layout and are freed by the camera afterwards. */
+ * camera_take_events or camera_stop, exactly once if camera_snapshot returned 0. Buffers have the
+ * format's layout and are freed by the camera afterwards. -ENODEV: the camera is neither starting
+ * nor online, or ceased to be; -EAGAIN: its format is not known yet, or changed; -EIO: the frame
+ * was lost; -ENOMEM. */
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
                                 const uint8_t *before, const uint8_t *after, uint64_t sequence);
 int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context);

@@ -29,6 +29,7 @@ struct camera {
     pthread_t thread;
     int wake_fd;  /* eventfd, wakes the camera's thread: a design is ready, or stop */
     int event_fd; /* eventfd, wakes the main loop */
+    bool joined;  /* camera_stop has been as far as that */
 
     atomic_bool stop;
     _Atomic int64_t progress_ns;

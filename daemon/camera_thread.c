@@ -420,10 +420,10 @@ static void design_failed(struct camera *camera, const struct design *design)
         retry_engine_later(camera, &design->why);
         return;
     }
-    log_error("filter %llu: %s; the one before stays in force", (unsigned long long)design->serial,
-              design->why.text);
+    log_error("filter %llu: %s; the one before stays in force",
+              (unsigned long long)design->result_serial, design->why.text);
     pthread_mutex_lock(&camera->lock);
-    if (design->serial == camera->status.wanted_serial)
+    if (design->result_serial == camera->status.wanted_serial)
         copy_text(camera->status.filter_problem, sizeof camera->status.filter_problem,
                   design->why.text);
     pthread_mutex_unlock(&camera->lock);

@@ -99,6 +99,47 @@ static int refresh_device(struct designer *designer, struct error *why)
     return gpu_device_open(&designer->device, designer->selector, why);
 }
 
+/* Filters one black frame. Some drivers put compiling off until a kernel is first run; that should
+ * be here and not in the frame path. */
+static int warm_up(struct engine *engine, const struct fftd_format *format, struct error *why)
+{
+    uint8_t *in = calloc(2, format->frame_bytes);
+    struct engine_job job = {.out = in + format->frame_bytes};
+    struct engine_done done;
+
+    if (in == NULL)
+        return error_set(why, ENOMEM, "no memory for two frames");
+    for (unsigned p = 0; p < format->plane_count; p++) {
+        job.in[p] = in + format->plane[p].offset;
+        job.in_stride[p] = format->plane[p].stride;
+    }
+    int r = engine_submit(engine, &job, why);
+    if (r == 0)
+        r = engine_collect(engine, true, &done, why);
+    free(in);
+    return r;
+}
+
+static int build_engine(struct designer *designer, const struct fftd_format *format,
+                        double support_px, struct engine **ret, struct error *why)
+{
+    struct engine *engine = NULL;
+    int r = refresh_device(designer, why);
+    if (r < 0)
+        return r;
+    r = engine_create(&engine, designer->device, format, &designer->options, support_px,
+                      designer->cache_dir, why);
+    if (r == 0)
+        r = warm_up(engine, format, why);
+    if (r < 0) {
+        engine_destroy(engine);
+        designer->device_suspect = true;
+        return r;
+    }
+    *ret = engine;
+    return 0;
+}
+
 /* The engine this request needs: the one there is, or a new one. */
 static int find_engine(struct designer *designer, const struct request *request,
                        struct engine **ret, struct error *why)
@@ -110,21 +151,15 @@ static int find_engine(struct designer *designer, const struct request *request,
         *ret = designer->engine;
         return 0;
     }
-    int r = refresh_device(designer, why);
-    if (r < 0)
-        return r;
-    r = engine_create(ret, designer->device, request->engine ? &request->format : &designer->format,
-                      &designer->options, support_px, designer->cache_dir, why);
-    if (r < 0)
-        designer->device_suspect = true;
-    return r;
+    return build_engine(designer, request->engine ? &request->format : &designer->format,
+                        support_px, ret, why);
 }
 
 static void make(struct designer *designer, const struct request *request, struct design *ret)
 {
     struct engine *engine = NULL;
 
-    *ret = (struct design){.serial = request->serial};
+    *ret = (struct design){.serial = request->serial, .result_serial = request->serial};
     ret->result = find_engine(designer, request, &engine, &ret->why);
     if (ret->result < 0)
         return;
@@ -160,6 +195,7 @@ static void post(struct designer *designer, struct design *design)
         /* What an earlier request left to apply is still good. */
         slot->result = design->result;
         slot->why = design->why;
+        slot->result_serial = design->result_serial;
         designer->posted = slot->engine != NULL || slot->result < 0;
     } else {
         engine_response_free(slot->response);

@@ -25,10 +25,11 @@ struct designer;
 struct design {
     int result; /* 0, or -errno with `why` */
     struct error why;
-    struct engine *engine; /* which the response is for; NULL: there is nothing to apply */
+    uint64_t result_serial; /* of the chain that the request was about */
+    struct engine *engine;  /* which the response is for; NULL: there is nothing to apply */
     struct engine_response *response; /* the taker's */
     struct fftd_format format;        /* of the engine's frames */
-    uint64_t serial;
+    uint64_t serial;                  /* of the response */
 };
 
 /* Opens config->device (-ENODEV) and starts the thread. wake_fd is an eventfd that becomes readable
@@ -39,8 +40,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
 
 /* Ends the thread, destroys every engine, closes the device. Engines must have been given back.
  * -EBUSY: the thread did not come back from the OpenCL driver until deadline_ns (a kernel being
- * compiled cannot be interrupted): nothing was freed, the process should end by _exit. NULL is
- * allowed. */
+ * compiled cannot be interrupted): call it again, or end the process by _exit. NULL is allowed. */
 int designer_destroy(struct designer *designer, int64_t deadline_ns);
 
 /* Name of the device, valid as long as the designer. Before designer_want_engine only. */

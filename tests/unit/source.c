@@ -1,5 +1,4 @@
-/* The recovery policy of daemon/source.c, on a camera that fails as it is told to: this program
- * has its own capture_* functions, in the place of the capture layer's. */
+/* The recovery policy of daemon/source.c, on a camera that fails as it is told to. */
 #include "support/cmocka.h"
 
 #include <errno.h>
@@ -11,66 +10,7 @@
 
 #include "clock.h"
 #include "source.h"
-
-/* What the camera does next, and what was done to it. */
-static struct {
-    int open_result, start_result, dequeue_result;
-    uint64_t sequence;
-    unsigned opened, started, stopped, closed;
-    struct capture capture;
-} fake;
-
-int capture_open(struct capture **ret, const struct capture_request *request, struct error *why)
-{
-    if (fake.open_result < 0)
-        return error_set(why, -fake.open_result, "%s does not open", request->uri);
-    fake.opened++;
-    fake.sequence = 0;
-    fake.capture = (struct capture){.format = {.rate_num = 1000, .rate_den = 1}};
-    *ret = &fake.capture;
-    return 0;
-}
-
-int capture_start(struct capture *capture, struct error *why)
-{
-    (void)capture;
-    if (fake.start_result < 0)
-        return error_set(why, -fake.start_result, "it does not start");
-    fake.started++;
-    return 0;
-}
-
-void capture_stop(struct capture *capture)
-{
-    (void)capture;
-    fake.stopped++;
-}
-
-int capture_fd(const struct capture *capture)
-{
-    (void)capture;
-    return 1000;
-}
-
-int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
-{
-    (void)capture;
-    if (fake.dequeue_result < 0)
-        return error_set(why, -fake.dequeue_result, "it does not deliver");
-    *ret = (struct capture_frame){.sequence = fake.sequence++, .dequeued_ns = clock_now_ns()};
-    return 0;
-}
-
-void capture_release(struct capture *capture, const struct capture_frame *frame)
-{
-    (void)capture, (void)frame;
-}
-
-void capture_close(struct capture *capture)
-{
-    (void)capture;
-    fake.closed++;
-}
+#include "support/fake_capture.h"
 
 static struct config config;
 static struct source source;
@@ -78,7 +18,7 @@ static struct source source;
 static int setup(void **state)
 {
     (void)state;
-    memset(&fake, 0, sizeof fake);
+    fake_capture_reset();
     config = (struct config){.source = "v4l2:/dev/fake", .stall_timeout_s = 0.01};
     source_init(&source, &config);
     return 0;
@@ -115,6 +55,7 @@ static struct capture_frame take(bool *ret_discontinuity)
 {
     struct capture_frame frame;
     bool unused;
+    fake_capture_offer();
     assert_int_equal(
         source_dequeue(&source, &frame, ret_discontinuity != NULL ? ret_discontinuity : &unused),
         0);
@@ -127,9 +68,9 @@ static void assert_nothing_comes(int result)
 {
     struct capture_frame frame;
     bool unused;
-    fake.dequeue_result = result;
+    fake_capture.dequeue_result = result;
     assert_int_equal(source_dequeue(&source, &frame, &unused), -EAGAIN);
-    fake.dequeue_result = 0;
+    fake_capture.dequeue_result = 0;
 }
 
 static void test_frames_make_it_online(void **state)
@@ -151,7 +92,7 @@ static void test_first_opening_fails(void **state)
 {
     (void)state;
     struct error why;
-    fake.open_result = -ENOENT;
+    fake_capture.open_result = -ENOENT;
     assert_int_equal(source_open(&source, &why), -ENOENT);
     assert_string_equal(why.text, "v4l2:/dev/fake does not open");
     assert_int_equal(source.phase, SOURCE_CLOSED);
@@ -165,15 +106,15 @@ static void test_stall_restarts_then_reopens(void **state)
     wait_and_step();
     assert_int_equal(source.state, CAMERA_STALLED);
     assert_non_null(strstr(source.reason.text, "no frame for 0.0 s"));
-    assert_int_equal(fake.started, 2);
-    assert_int_equal(fake.opened, 1);
+    assert_int_equal(fake_capture.started, 2);
+    assert_int_equal(fake_capture.opened, 1);
 
     wait_and_step();
     assert_int_equal(source.phase, SOURCE_CLOSED);
-    assert_int_equal(fake.closed, 1);
+    assert_int_equal(fake_capture.closed, 1);
     wait_and_step();
     assert_int_equal(source.phase, SOURCE_OPENED);
-    assert_int_equal(fake.opened, 2);
+    assert_int_equal(fake_capture.opened, 2);
     assert_int_equal(source.state, CAMERA_STALLED);
 
     source_start(&source);
@@ -206,8 +147,8 @@ static void test_slow_camera_is_not_stalled(void **state)
 {
     (void)state;
     start();
-    fake.capture.format.rate_num = 1; /* a frame every 2 s */
-    fake.capture.format.rate_den = 2;
+    fake_capture.source.format.rate_num = 1; /* a frame every 2 s */
+    fake_capture.source.format.rate_den = 2;
     take(NULL);
     assert_true(source_deadline_ns(&source) - clock_now_ns() > 5 * NS_PER_S);
 }
@@ -219,9 +160,9 @@ static void test_streaming_error_restarts_at_once(void **state)
     take(NULL);
     assert_nothing_comes(-EIO);
     assert_int_equal(source.state, CAMERA_STALLED);
-    assert_int_equal(fake.started, 2);
+    assert_int_equal(fake_capture.started, 2);
     take(NULL);
-    assert_int_equal(fake.opened, 1);
+    assert_int_equal(fake_capture.opened, 1);
 }
 
 static void test_restart_that_fails_reopens(void **state)
@@ -229,7 +170,7 @@ static void test_restart_that_fails_reopens(void **state)
     (void)state;
     start();
     take(NULL);
-    fake.start_result = -ENODEV;
+    fake_capture.start_result = -ENODEV;
     assert_nothing_comes(-EIO);
     assert_int_equal(source.state, CAMERA_LOST);
     assert_string_equal(source.reason.text, "it does not start");
@@ -241,7 +182,7 @@ static void test_lost_camera_backs_off(void **state)
     (void)state;
     start();
     take(NULL);
-    fake.open_result = -ENODEV;
+    fake_capture.open_result = -ENODEV;
     assert_nothing_comes(-ENODEV);
     assert_int_equal(source.state, CAMERA_LOST);
     int64_t pause_ns = source_deadline_ns(&source) - clock_now_ns();
@@ -259,7 +200,7 @@ static void test_lost_camera_backs_off(void **state)
     pause_ns = source_deadline_ns(&source) - clock_now_ns();
     assert_in_range(pause_ns, 4 * NS_PER_S, 5 * NS_PER_S);
 
-    fake.open_result = 0;
+    fake_capture.open_result = 0;
     source.deadline_ns = 0;
     source_step(&source, false);
     source_start(&source);
@@ -278,11 +219,11 @@ static void test_camera_plugged_in_is_opened_at_once(void **state)
     snprintf(config.source, sizeof config.source, "v4l2:%s", path);
     start();
     take(NULL);
-    fake.open_result = -ENODEV;
+    fake_capture.open_result = -ENODEV;
     assert_nothing_comes(-ENODEV);
     source.deadline_ns = INT64_MAX; /* only the directory can wake it */
 
-    fake.open_result = 0;
+    fake_capture.open_result = 0;
     int fd = open(path, O_CREAT | O_RDWR, 0600);
     assert_true(fd >= 0);
     close(fd);
@@ -299,12 +240,12 @@ static void test_refusal_is_told_and_tried_again(void **state)
     (void)state;
     start();
     take(NULL);
-    fake.open_result = -EINVAL;
+    fake_capture.open_result = -EINVAL;
     assert_nothing_comes(-ENODEV);
     source.deadline_ns = 0;
     source_step(&source, false);
     assert_int_equal(source.state, CAMERA_REFUSED);
-    fake.open_result = 0;
+    fake_capture.open_result = 0;
     source.deadline_ns = 0;
     source_step(&source, false);
     assert_int_equal(source.phase, SOURCE_OPENED);
@@ -319,7 +260,7 @@ static void test_end_of_file_finishes(void **state)
     assert_int_equal(source.state, CAMERA_FINISHED);
     assert_int_equal(source_deadline_ns(&source), INT64_MAX);
     assert_int_equal(source_fd(&source), -1);
-    assert_int_equal(fake.closed, 1);
+    assert_int_equal(fake_capture.closed, 1);
 }
 
 static void test_gaps_are_explained_or_lost(void **state)
@@ -329,16 +270,16 @@ static void test_gaps_are_explained_or_lost(void **state)
     struct source_counts counts;
     start();
     take(NULL);
-    fake.sequence += 2; /* passed over, by the capture layer's own account */
-    fake.capture.dropped_stale = 2;
+    fake_capture.sequence += 2; /* passed over, by the capture layer's own account */
+    fake_capture.source.dropped_stale = 2;
     take(&discontinuity);
     assert_true(discontinuity);
     source_get_counts(&source, &counts);
     assert_int_equal(counts.lost, 0);
     assert_int_equal(counts.stale, 2);
 
-    fake.sequence += 3; /* nobody knows of two of these */
-    fake.capture.dropped_error = 1;
+    fake_capture.sequence += 3; /* nobody knows of two of these */
+    fake_capture.source.dropped_error = 1;
     take(&discontinuity);
     assert_true(discontinuity);
     source_get_counts(&source, &counts);

@@ -1,0 +1,163 @@
+/* A camera that does as it is told: this header defines the capture_* functions in the place of
+ * the capture layer's, so one file of a test program includes it, once. It is thread-safe: the test
+ * tells, and the camera's thread obeys. */
+#ifndef FFTD_TESTS_FAKE_CAPTURE_H
+#define FFTD_TESTS_FAKE_CAPTURE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "clock.h"
+#include "core/format.h"
+
+#define FAKE_CAPTURE_BYTES (64 * 64 * 4)
+
+static struct {
+    pthread_mutex_t lock;
+    /* What it does next. */
+    int open_result, start_result, dequeue_result;
+    unsigned offered; /* frames that wait to be dequeued */
+    uint64_t sequence;
+    uint32_t width, height;
+    /* What was done to it. */
+    unsigned opened, started, stopped, closed, out;
+
+    int fd;
+    struct capture source;
+    uint8_t pixels[FAKE_CAPTURE_BYTES];
+} fake_capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+
+static void fake_capture_reset(void)
+{
+    if (fake_capture.fd >= 0)
+        close(fake_capture.fd);
+    memset(&fake_capture, 0, sizeof fake_capture);
+    pthread_mutex_init(&fake_capture.lock, NULL);
+    fake_capture.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fake_capture.width = 32;
+    fake_capture.height = 16;
+    for (unsigned i = 0; i < FAKE_CAPTURE_BYTES; i++)
+        fake_capture.pixels[i] = (uint8_t)(i * 7);
+}
+
+/* Makes one more frame wait. */
+static void fake_capture_offer(void)
+{
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.offered++;
+    eventfd_write(fake_capture.fd, 1);
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
+/* Lets the next dequeue fail. */
+static inline void fake_capture_fail(int dequeue_result, int open_result)
+{
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.dequeue_result = dequeue_result;
+    fake_capture.open_result = open_result;
+    eventfd_write(fake_capture.fd, 1);
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
+int capture_open(struct capture **ret, const struct capture_request *request, struct error *why)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&fake_capture.lock);
+    if (fake_capture.open_result < 0) {
+        r = error_set(why, -fake_capture.open_result, "%s does not open", request->uri);
+    } else {
+        fake_capture.opened++;
+        fake_capture.sequence = 0;
+        fake_capture.dequeue_result = 0;
+        fake_capture.source = (struct capture){.description = "a fake camera"};
+        format_layout(&fake_capture.source.format, FFTD_FOURCC('R', '8', ' ', ' '),
+                      fake_capture.width, fake_capture.height, 1, why);
+        fake_capture.source.format.rate_num = 1000;
+        fake_capture.source.format.rate_den = 1;
+        *ret = &fake_capture.source;
+    }
+    pthread_mutex_unlock(&fake_capture.lock);
+    return r;
+}
+
+int capture_start(struct capture *capture, struct error *why)
+{
+    (void)capture;
+    pthread_mutex_lock(&fake_capture.lock);
+    int r = fake_capture.start_result;
+    if (r < 0)
+        error_set(why, -r, "it does not start");
+    else
+        fake_capture.started++;
+    pthread_mutex_unlock(&fake_capture.lock);
+    return r;
+}
+
+void capture_stop(struct capture *capture)
+{
+    (void)capture;
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.stopped++;
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
+int capture_fd(const struct capture *capture)
+{
+    (void)capture;
+    return fake_capture.fd;
+}
+
+int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
+{
+    int r = 0;
+
+    pthread_mutex_lock(&fake_capture.lock);
+    if (fake_capture.dequeue_result < 0) {
+        r = error_set(why, -fake_capture.dequeue_result, "it does not deliver");
+    } else if (fake_capture.offered == 0) {
+        r = -EAGAIN;
+    } else {
+        /* The newest wins. */
+        capture->dropped_stale += fake_capture.offered - 1;
+        fake_capture.sequence += fake_capture.offered - 1;
+        fake_capture.offered = 0;
+        fake_capture.out++;
+        int64_t now_ns = clock_now_ns();
+        *ret = (struct capture_frame){
+            .plane = {fake_capture.pixels},
+            .stride = {capture->format.plane[0].stride},
+            .sequence = fake_capture.sequence++,
+            .captured_ns = now_ns,
+            .dequeued_ns = now_ns,
+        };
+    }
+    if (fake_capture.dequeue_result == 0) {
+        eventfd_t count;
+        eventfd_read(fake_capture.fd, &count);
+    }
+    pthread_mutex_unlock(&fake_capture.lock);
+    return r;
+}
+
+void capture_release(struct capture *capture, const struct capture_frame *frame)
+{
+    (void)capture, (void)frame;
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.out--;
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
+void capture_close(struct capture *capture)
+{
+    (void)capture;
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.closed++;
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
+#endif

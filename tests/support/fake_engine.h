@@ -1,0 +1,257 @@
+/* An engine and a device that do as they are told: this header defines the gpu_device_* and
+ * engine_* functions in the place of daemon/gpu's, so one file of a test program includes it,
+ * once. A frame comes out with its first plane's samples raised by the number of the chain's
+ * stages. It is thread-safe. */
+#ifndef FFTD_TESTS_FAKE_ENGINE_H
+#define FFTD_TESTS_FAKE_ENGINE_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "gpu/engine.h"
+
+struct engine_response {
+    unsigned stages;
+};
+
+struct engine {
+    int fd;
+    struct fftd_format format;
+    double support_px;
+    unsigned stages, in_flight, capacity;
+    uint64_t serial;
+    struct engine_done done[ENGINE_MAX_IN_FLIGHT];
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    /* What they do next. */
+    int device_result, create_result, design_result, submit_result, collect_result;
+    bool gate_closed; /* engine_create and engine_design wait */
+    bool hold;        /* frames are not finished until they are waited for */
+    /* What was done to them. */
+    unsigned devices_opened, engines_created, designs;
+    unsigned devices, engines, responses; /* alive */
+    unsigned waiting_at_gate;
+} fake_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
+
+static void fake_engine_reset(void)
+{
+    memset(&fake_engine, 0, sizeof fake_engine);
+    pthread_mutex_init(&fake_engine.lock, NULL);
+    pthread_cond_init(&fake_engine.change, NULL);
+}
+
+/* One of the fields above, read or written while others may. */
+#define FAKE_ENGINE_SET(field, value)                                                              \
+    do {                                                                                           \
+        pthread_mutex_lock(&fake_engine.lock);                                                     \
+        fake_engine.field = (value);                                                               \
+        pthread_cond_broadcast(&fake_engine.change);                                               \
+        pthread_mutex_unlock(&fake_engine.lock);                                                   \
+    } while (0)
+
+static inline unsigned fake_engine_get(const unsigned *field)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    unsigned value = *field;
+    pthread_mutex_unlock(&fake_engine.lock);
+    return value;
+}
+
+struct gpu_device {
+    char unused;
+};
+
+static struct gpu_device fake_device;
+
+int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    int r = fake_engine.device_result;
+    if (r < 0) {
+        error_set(why, -r, "no device is %s", selector);
+    } else {
+        fake_engine.devices_opened++;
+        fake_engine.devices++;
+        *ret = &fake_device;
+    }
+    pthread_mutex_unlock(&fake_engine.lock);
+    return r;
+}
+
+void gpu_device_close(struct gpu_device *device)
+{
+    if (device == NULL)
+        return;
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.devices--;
+    pthread_mutex_unlock(&fake_engine.lock);
+}
+
+const char *gpu_device_name(const struct gpu_device *device)
+{
+    (void)device;
+    return "a fake device";
+}
+
+static void fake_engine_pass_gate(void)
+{
+    fake_engine.waiting_at_gate++;
+    while (fake_engine.gate_closed)
+        pthread_cond_wait(&fake_engine.change, &fake_engine.lock);
+    fake_engine.waiting_at_gate--;
+}
+
+int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
+                  const struct engine_options *options, double support_px, const char *cache_dir,
+                  struct error *why)
+{
+    (void)device, (void)cache_dir;
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine_pass_gate();
+    int r = fake_engine.create_result;
+    if (r < 0) {
+        error_set(why, -r, "the kernels do not build");
+    } else {
+        struct engine *engine = calloc(1, sizeof *engine);
+        engine->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        engine->format = *format;
+        engine->support_px = support_px;
+        engine->capacity = options->in_flight;
+        fake_engine.engines_created++;
+        fake_engine.engines++;
+        *ret = engine;
+    }
+    pthread_mutex_unlock(&fake_engine.lock);
+    return r;
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (engine == NULL)
+        return;
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.engines--;
+    pthread_mutex_unlock(&fake_engine.lock);
+    close(engine->fd);
+    free(engine);
+}
+
+const char *engine_description(const struct engine *engine)
+{
+    (void)engine;
+    return "a fake engine";
+}
+
+const char *engine_warning(const struct engine *engine)
+{
+    (void)engine;
+    return NULL;
+}
+
+double engine_support(const struct engine *engine)
+{
+    return engine->support_px;
+}
+
+int engine_design(const struct engine *engine, const struct filter_chain *chain,
+                  struct engine_response **ret, struct error *why)
+{
+    (void)engine;
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine_pass_gate();
+    int r = fake_engine.design_result;
+    fake_engine.designs++;
+    if (r < 0) {
+        error_set(why, -r, "the response does not fit");
+    } else {
+        *ret = calloc(1, sizeof **ret);
+        (*ret)->stages = chain->count;
+        fake_engine.responses++;
+    }
+    pthread_mutex_unlock(&fake_engine.lock);
+    return r;
+}
+
+void engine_response_free(struct engine_response *response)
+{
+    if (response == NULL)
+        return;
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.responses--;
+    pthread_mutex_unlock(&fake_engine.lock);
+    free(response);
+}
+
+int engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial,
+                 struct error *why)
+{
+    (void)why;
+    engine->stages = response->stages;
+    engine->serial = serial;
+    engine_response_free(response);
+    return 0;
+}
+
+int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    int r = fake_engine.submit_result;
+    bool hold = fake_engine.hold;
+    pthread_mutex_unlock(&fake_engine.lock);
+    if (r < 0)
+        return error_set(why, -r, "the device takes nothing");
+    if (engine->in_flight == engine->capacity)
+        return error_set(why, EBUSY, "%u frames are under way", engine->in_flight);
+
+    const struct fftd_plane *plane = &engine->format.plane[0];
+    for (uint32_t row = 0; row < plane->rows; row++)
+        for (uint32_t x = 0; x < plane->row_bytes; x++)
+            job->out[plane->offset + row * plane->stride + x] =
+                (uint8_t)(job->in[0][row * job->in_stride[0] + x] + engine->stages);
+    int64_t now_ns = clock_now_ns();
+    engine->done[engine->in_flight++] = (struct engine_done){
+        .tag = job->tag,
+        .filter_serial = engine->serial,
+        .submitted_ns = now_ns,
+        .finished_ns = now_ns,
+    };
+    if (!hold)
+        eventfd_write(engine->fd, 1);
+    return 0;
+}
+
+int engine_fd(const struct engine *engine)
+{
+    return engine->fd;
+}
+
+int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    int r = fake_engine.collect_result;
+    bool hold = fake_engine.hold;
+    pthread_mutex_unlock(&fake_engine.lock);
+    if (engine->in_flight == 0 || (hold && !wait)) {
+        eventfd_t count;
+        eventfd_read(engine->fd, &count);
+        return -EAGAIN;
+    }
+    *ret = engine->done[0];
+    memmove(engine->done, engine->done + 1, --engine->in_flight * sizeof *engine->done);
+    return r < 0 ? error_set(why, -r, "the device has hung up") : 0;
+}
+
+unsigned engine_in_flight(const struct engine *engine)
+{
+    return engine->in_flight;
+}
+
+#endif

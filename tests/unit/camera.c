@@ -1,0 +1,461 @@
+/* The camera's two threads, with a camera and an engine that fail as they are told to, and a real
+ * ring: what is published, in which state, with which filter; and that nothing is left. */
+#include "support/cmocka.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "camera.h"
+#include "log.h"
+#include "support/fake_capture.h"
+#include "support/fake_engine.h"
+
+#define PATIENCE_NS (20 * NS_PER_S)
+
+static struct config config;
+static struct camera *camera;
+static struct camera_status status;
+static unsigned events;
+
+static int setup(void **state)
+{
+    (void)state;
+    fake_capture_reset();
+    fake_engine_reset();
+    config = (struct config){
+        .source = "fake:camera",
+        .stall_timeout_s = 60,
+        .device = "fake",
+        .engine = {.margin = -1, .in_flight = 2},
+        .slots = 6,
+    };
+    camera = NULL;
+    memset(&status, 0, sizeof status);
+    events = 0;
+    return 0;
+}
+
+static void start(void)
+{
+    struct error why;
+    assert_int_equal(camera_start(&camera, &config, false, &why), 0);
+}
+
+/* Nothing may be left, whatever the test did. */
+static int teardown(void **state)
+{
+    (void)state;
+    assert_int_equal(camera_stop(camera), 0);
+    assert_int_equal(fake_engine.engines, 0);
+    assert_int_equal(fake_engine.responses, 0);
+    assert_int_equal(fake_engine.devices, 0);
+    assert_int_equal(fake_capture.out, 0);
+    assert_int_equal(fake_capture.opened, fake_capture.closed);
+    return 0;
+}
+
+/* One round of a main loop. */
+static void look(void)
+{
+    struct pollfd fd = {.fd = camera_fd(camera), .events = POLLIN};
+    if (poll(&fd, 1, 1) > 0)
+        events |= camera_take_events(camera);
+    camera_get_status(camera, &status);
+}
+
+#define WAIT_FOR(condition)                                                                        \
+    do {                                                                                           \
+        int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;                                        \
+        for (look(); !(condition); look())                                                         \
+            assert_true(clock_now_ns() < deadline_ns);                                             \
+    } while (0)
+
+static void publish(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t published = status.published;
+        fake_capture_offer();
+        WAIT_FOR(status.published == published + 1);
+    }
+}
+
+static uint64_t set_filter(const char *text)
+{
+    struct filter_chain chain;
+    struct error why;
+    uint64_t serial = 0;
+    assert_int_equal(filter_chain_parse(&chain, text, &why), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, &serial, &why), 0);
+    return serial;
+}
+
+#define NARROW "notch:at=0.1/0.1,width=0.4"
+#define WIDE   "gaussian-blur:sigma=10"
+
+static void test_frames_are_published(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(ring_newest(camera_ring(camera)), 0);
+    publish(5);
+    assert_int_equal(ring_newest(camera_ring(camera)), 5);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+    assert_int_equal(status.filter_serial, 1);
+    assert_int_equal(status.newest_sequence, 5);
+    assert_int_equal(status.generation, 1);
+    assert_int_equal(status.format.width, 32);
+    assert_int_equal(status.latency[STAGE_TOTAL].count, 5);
+    assert_string_equal(status.source, "a fake camera");
+    assert_string_equal(status.device, "a fake device");
+    assert_true(events & CAMERA_EVENT_FRAME);
+    assert_true(events & CAMERA_EVENT_STATE);
+}
+
+static void test_start_fails_without_device_or_source(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_engine.device_result = -ENODEV;
+    assert_int_equal(camera_start(&camera, &config, true, &why), -ENODEV);
+    assert_string_equal(why.text, "no device is fake");
+    fake_engine.device_result = 0;
+    fake_capture.open_result = -ENOENT;
+    assert_int_equal(camera_start(&camera, &config, false, &why), -ENOENT);
+    assert_string_equal(why.text, "fake:camera does not open");
+    assert_null(camera);
+}
+
+static void test_start_can_wait_for_the_source(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_capture.open_result = -ENOENT;
+    assert_int_equal(camera_start(&camera, &config, true, &why), 0);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_string_equal(status.state_reason, "fake:camera does not open");
+    assert_null(camera_ring(camera));
+    fake_capture_fail(0, 0);
+    WAIT_FOR(events & CAMERA_EVENT_RING);
+    assert_non_null(camera_ring(camera));
+    publish(1);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+}
+
+static void test_newest_filter_wins(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    assert_int_equal(set_filter(NARROW), 2);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    set_filter("none");
+    set_filter(NARROW);
+    assert_int_equal(set_filter(NARROW "|" NARROW), 5);
+    publish(2); /* frames do not wait for filters */
+    assert_int_equal(status.filter_serial, 1);
+    assert_int_equal(status.wanted_serial, 5);
+    events = 0;
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == 5));
+    WAIT_FOR(events & CAMERA_EVENT_FILTER);
+    assert_int_equal(fake_engine_get(&fake_engine.designs), 3);
+}
+
+static void test_wide_filter_builds_an_engine_meanwhile(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    uint64_t serial = set_filter(WIDE);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    publish(3);
+    assert_int_equal(status.filter_serial, 1);
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
+    assert_int_equal(status.generation, 1);
+    /* It is wide enough for what comes next. */
+    serial = set_filter("none");
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    serial = set_filter(WIDE);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+}
+
+static void test_filter_that_cannot_be_made_changes_nothing(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(design_result, -ENOMEM);
+    set_filter(NARROW);
+    WAIT_FOR(status.filter_problem[0] != '\0');
+    assert_string_equal(status.filter_problem, "the response does not fit");
+    publish(1);
+    assert_int_equal(status.filter_serial, 1);
+    FAKE_ENGINE_SET(design_result, 0);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    set_filter(WIDE);
+    WAIT_FOR(strcmp(status.filter_problem, "the kernels do not build") == 0);
+    publish(1);
+    assert_int_equal(status.filter_serial, 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    uint64_t serial = set_filter(NARROW);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    assert_string_equal(status.filter_problem, "");
+}
+
+static void assert_recovers(const char *reason)
+{
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    assert_string_equal(status.state_reason, reason);
+    assert_true(status.dropped_engine > 0);
+    FAKE_ENGINE_SET(submit_result, 0);
+    FAKE_ENGINE_SET(collect_result, 0);
+    uint64_t published = status.published;
+    WAIT_FOR((fake_capture_offer(), status.published > published));
+    WAIT_FOR(status.state == CAMERA_ONLINE);
+    assert_int_equal(status.filter_serial, 1);
+    assert_int_equal(status.newest_sequence, status.published); /* no number is lost */
+    assert_int_equal(status.generation, 1);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
+    assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 2);
+    assert_int_equal(fake_engine_get(&fake_engine.devices), 1);
+}
+
+static void test_engine_that_loses_a_frame_is_rebuilt(void **state)
+{
+    (void)state;
+    start();
+    publish(2);
+    FAKE_ENGINE_SET(collect_result, -EIO);
+    assert_recovers("engine: the device has hung up");
+}
+
+static void test_engine_that_takes_no_frame_is_rebuilt(void **state)
+{
+    (void)state;
+    start();
+    publish(2);
+    FAKE_ENGINE_SET(submit_result, -EIO);
+    assert_recovers("engine: the device takes nothing");
+}
+
+static void test_first_engine_that_does_not_build_is_told(void **state)
+{
+    (void)state;
+    fake_engine.create_result = -EIO;
+    start();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    assert_string_equal(status.state_reason, "engine: the kernels do not build");
+    assert_int_equal(status.published, 0);
+    FAKE_ENGINE_SET(create_result, 0);
+    WAIT_FOR((fake_capture_offer(), status.published > 0));
+}
+
+static void test_full_engine_takes_the_newest_later(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(hold, true);
+    for (unsigned i = 0; i < config.engine.in_flight; i++) {
+        fake_capture_offer();
+        WAIT_FOR(status.dropped_stale == 0); /* lets the thread run */
+    }
+    struct pollfd unused = {.fd = -1};
+    poll(&unused, 1, 20);
+    for (unsigned i = 0; i < 5; i++)
+        fake_capture_offer();
+    FAKE_ENGINE_SET(hold, false);
+    /* A new filter makes the thread wait for what is under way. */
+    set_filter(NARROW);
+    WAIT_FOR(status.dropped_stale >= 4);
+    WAIT_FOR(status.filter_serial == 2);
+    assert_int_equal(status.source_lost, 0);
+    assert_int_equal(status.published + status.dropped_stale, 1 + config.engine.in_flight + 5);
+}
+
+static void test_another_format_means_another_ring(void **state)
+{
+    (void)state;
+    start();
+    struct ring *first = camera_ring(camera);
+    publish(3);
+    events = 0;
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.width = 48;
+    pthread_mutex_unlock(&fake_capture.lock);
+    fake_capture_fail(-ENODEV, 0);
+    WAIT_FOR(events & CAMERA_EVENT_RING);
+    assert_int_equal(status.generation, 2);
+    assert_int_equal(status.format.width, 48);
+    assert_int_equal(ring_format(first)->width, 32); /* it is still there */
+    struct ring *second = camera_ring(camera);
+    assert_ptr_not_equal(second, first);
+    publish(2);
+    assert_int_equal(ring_newest(second), 5); /* numbers go on */
+    assert_int_equal(status.reopens, 1);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
+}
+
+static void test_rings_nobody_has_seen_go_by_themselves(void **state)
+{
+    (void)state;
+    start();
+    camera_ring(camera);
+    publish(1);
+    for (uint32_t generation = 2; generation <= 4; generation++) {
+        pthread_mutex_lock(&fake_capture.lock);
+        fake_capture.width = 32 + 4 * generation;
+        pthread_mutex_unlock(&fake_capture.lock);
+        fake_capture_fail(-ENODEV, 0);
+        WAIT_FOR(status.generation == generation);
+        publish(1);
+    }
+    assert_int_equal(ring_format(camera_ring(camera))->width, 48);
+    WAIT_FOR(true);
+}
+
+static void test_lost_camera_comes_back_to_the_same_ring(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    struct ring *ring = camera_ring(camera);
+    fake_capture_fail(-ENODEV, -ENODEV);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    int64_t progress_ns = camera_progress_ns(camera);
+    WAIT_FOR(camera_progress_ns(camera) > progress_ns); /* absence is no standstill */
+    fake_capture_fail(0, 0);
+    publish(1);
+    WAIT_FOR(status.state == CAMERA_ONLINE);
+    assert_ptr_equal(camera_ring(camera), ring);
+    assert_int_equal(status.newest_sequence, 2);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 1);
+}
+
+static void test_ends_after_so_many_frames(void **state)
+{
+    (void)state;
+    config.frames = 3;
+    start();
+    publish(3);
+    WAIT_FOR(status.state == CAMERA_FINISHED);
+    fake_capture_offer();
+    look();
+    assert_int_equal(status.published, 3);
+    assert_string_equal(status.state_reason, "3 frames are done");
+}
+
+static struct {
+    unsigned calls;
+    int result;
+    uint64_t sequence;
+    uint8_t before, after;
+} answer;
+
+static void answered(void *context, int result, const struct fftd_format *format,
+                     const uint8_t *before, const uint8_t *after, uint64_t sequence)
+{
+    assert_ptr_equal(context, &answer);
+    answer.calls++;
+    answer.result = result;
+    answer.sequence = sequence;
+    if (result == 0) {
+        const struct fftd_plane *plane = &format->plane[0];
+        size_t last = plane->offset + (plane->rows - 1) * plane->stride + plane->row_bytes - 1;
+        answer.before = before[last];
+        answer.after = after[last];
+    }
+}
+
+static void test_snapshot_is_one_frame_before_and_after(void **state)
+{
+    (void)state;
+    memset(&answer, 0, sizeof answer);
+    struct error why;
+    assert_int_equal(filter_chain_parse(&config.filter, NARROW "|" NARROW "|" NARROW, &why), 0);
+    start();
+    assert_int_equal(camera_snapshot(camera, answered, &answer), 0); /* the first frame will do */
+    publish(1);
+    WAIT_FOR(answer.calls == 1);
+    assert_int_equal(answer.result, 0);
+    assert_int_equal(answer.sequence, 1);
+    assert_int_equal(answer.before, fake_capture.pixels[32 * 16 - 1]);
+    assert_int_equal(answer.after, (uint8_t)(answer.before + 3));
+    publish(1);
+    assert_int_equal(answer.calls, 1);
+    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    publish(1);
+    WAIT_FOR(answer.calls == 3);
+    assert_int_equal(answer.sequence, 3);
+}
+
+static void test_snapshot_of_a_camera_that_goes(void **state)
+{
+    (void)state;
+    memset(&answer, 0, sizeof answer);
+    start();
+    publish(1);
+    WAIT_FOR(status.state == CAMERA_ONLINE);
+    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    fake_capture_fail(-ENODEV, -ENODEV);
+    WAIT_FOR(answer.calls == 1);
+    assert_int_equal(answer.result, -ENODEV);
+    assert_int_equal(camera_snapshot(camera, answered, &answer), -ENODEV);
+    fake_capture_fail(0, 0);
+    publish(1);
+    WAIT_FOR(status.state == CAMERA_ONLINE);
+    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    assert_int_equal(camera_stop(camera), 0);
+    camera = NULL;
+    assert_int_equal(answer.calls, 2);
+    assert_int_equal(answer.result, -ECANCELED);
+}
+
+static void test_stop_does_not_wait_for_a_compiler(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    set_filter(WIDE);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    int64_t begin_ns = clock_now_ns();
+    assert_int_equal(camera_stop(camera), -EBUSY);
+    assert_true(clock_now_ns() - begin_ns < NS_PER_S);
+    FAKE_ENGINE_SET(gate_closed, false); /* teardown sees that the end comes then */
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_frames_are_published),
+        TEST(test_start_fails_without_device_or_source),
+        TEST(test_start_can_wait_for_the_source),
+        TEST(test_newest_filter_wins),
+        TEST(test_wide_filter_builds_an_engine_meanwhile),
+        TEST(test_filter_that_cannot_be_made_changes_nothing),
+        TEST(test_engine_that_loses_a_frame_is_rebuilt),
+        TEST(test_engine_that_takes_no_frame_is_rebuilt),
+        TEST(test_first_engine_that_does_not_build_is_told),
+        TEST(test_full_engine_takes_the_newest_later),
+        TEST(test_another_format_means_another_ring),
+        TEST(test_rings_nobody_has_seen_go_by_themselves),
+        TEST(test_lost_camera_comes_back_to_the_same_ring),
+        TEST(test_ends_after_so_many_frames),
+        TEST(test_snapshot_is_one_frame_before_and_after),
+        TEST(test_snapshot_of_a_camera_that_goes),
+        TEST(test_stop_does_not_wait_for_a_compiler),
+    };
+    log_init("test", LOG_CRIT);
+    return cmocka_run_group_tests_name("camera", tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+"""libfftd by ctypes, as far as the tests need it."""
+
+import ctypes
+import errno
+import hashlib
+import time
+
+from conftest import BUILD, PATIENCE
+
+MAX_PLANES = 4
+STARTING, LIVE, OFFLINE, RETIRED = range(4)
+DISCONTINUITY = 2
+
+
+class Plane(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint32) for name in ("offset", "stride", "row_bytes", "rows")]
+
+
+class Format(ctypes.Structure):
+    _fields_ = [
+        ("fourcc", ctypes.c_uint32), ("width", ctypes.c_uint32), ("height", ctypes.c_uint32),
+        ("plane_count", ctypes.c_uint32), ("plane", Plane * MAX_PLANES),
+        ("frame_bytes", ctypes.c_uint32), ("rate_num", ctypes.c_uint32),
+        ("rate_den", ctypes.c_uint32), ("primaries", ctypes.c_uint8), ("transfer", ctypes.c_uint8),
+        ("matrix", ctypes.c_uint8), ("full_range", ctypes.c_uint8)]
+
+
+class RawFrame(ctypes.Structure):
+    _fields_ = [
+        ("sequence", ctypes.c_uint64), ("source_sequence", ctypes.c_uint64),
+        ("filter_serial", ctypes.c_uint64), ("captured_ns", ctypes.c_int64),
+        ("dequeued_ns", ctypes.c_int64), ("submitted_ns", ctypes.c_int64),
+        ("finished_ns", ctypes.c_int64), ("published_ns", ctypes.c_int64),
+        ("missed", ctypes.c_uint64), ("checksum", ctypes.c_uint64), ("flags", ctypes.c_uint32),
+        ("lock", ctypes.c_uint32), ("slot", ctypes.c_uint32), ("ring", ctypes.c_uint32),
+        ("format", ctypes.POINTER(Format)), ("plane", ctypes.c_void_p * MAX_PLANES),
+        ("stride", ctypes.c_uint32 * MAX_PLANES)]
+
+
+class Frame:
+    """A copy of a frame, known to be whole."""
+
+    def __init__(self, raw):
+        for name, kind in RawFrame._fields_:
+            if kind in (ctypes.c_uint64, ctypes.c_int64, ctypes.c_uint32):
+                setattr(self, name, getattr(raw, name))
+        layout = raw.format.contents
+        self.width, self.height = layout.width, layout.height
+        self.planes = []
+        for p in range(layout.plane_count):
+            plane = layout.plane[p]
+            memory = ctypes.string_at(raw.plane[p], plane.stride * (plane.rows - 1) + plane.row_bytes)
+            self.planes.append(b"".join(memory[row * plane.stride:][:plane.row_bytes]
+                                        for row in range(plane.rows)))
+
+    @property
+    def digest(self):
+        return hashlib.sha256(b"".join(self.planes)).hexdigest()
+
+
+def load():
+    library = ctypes.CDLL(str(BUILD / "libfftd.so.0"))
+    handle, frame = ctypes.c_void_p, ctypes.POINTER(RawFrame)
+    library.fftd_open.argtypes = [ctypes.POINTER(handle), ctypes.c_char_p]
+    library.fftd_close.argtypes = [handle]
+    library.fftd_wait.argtypes = [handle, ctypes.c_int]
+    library.fftd_frame.argtypes = [handle, frame]
+    library.fftd_next.argtypes = [handle, frame]
+    library.fftd_frame_valid.argtypes = [handle, frame]
+    library.fftd_frame_valid.restype = ctypes.c_bool
+    library.fftd_state.argtypes = [handle]
+    library.fftd_format.argtypes = [handle]
+    library.fftd_format.restype = ctypes.POINTER(Format)
+    return library
+
+
+class Reader:
+    """A client of one daemon: `with Reader(daemon) as reader`."""
+
+    def __init__(self, daemon):
+        daemon.wait_for_socket("frames")
+        self.library = load()
+        self.handle = ctypes.c_void_p()
+        self.daemon = daemon
+        result = self.library.fftd_open(ctypes.byref(self.handle),
+                                        str(daemon.runtime_dir).encode())
+        assert result == 0, f"fftd_open: {errno.errorcode[-result]}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.library.fftd_close(self.handle)
+
+    @property
+    def state(self):
+        return self.library.fftd_state(self.handle)
+
+    @property
+    def format(self):
+        pointer = self.library.fftd_format(self.handle)
+        return pointer.contents if pointer else None
+
+    def wait(self, timeout_ms=PATIENCE * 1000):
+        return self.library.fftd_wait(self.handle, timeout_ms)
+
+    def take(self):
+        """The next frame, if one is there that can be copied whole."""
+        raw = RawFrame()
+        if self.library.fftd_next(self.handle, ctypes.byref(raw)) < 0:
+            return None
+        frame = Frame(raw)
+        return frame if self.library.fftd_frame_valid(self.handle, ctypes.byref(raw)) else None
+
+    def frames(self):
+        """Every frame that this reader is quick enough for."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            result = self.wait(1000)
+            assert result >= 0, f"fftd_wait: {errno.errorcode[-result]}\n{self.daemon.log}"
+            while frame := self.take():
+                deadline = time.monotonic() + PATIENCE
+                yield frame
+        raise AssertionError(f"no frame for {PATIENCE} s:\n{self.daemon.log}")
+
+    def next(self):
+        return next(self.frames())
+
+    def take_until(self, condition):
+        """All frames up to and including the first one for which the condition holds."""
+        taken = []
+        for frame in self.frames():
+            taken.append(frame)
+            if condition(frame):
+                return taken

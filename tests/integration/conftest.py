@@ -1,0 +1,122 @@
+"""Runs the real daemon, uninstalled, in a runtime directory of its own."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+BUILD = pathlib.Path(os.environ.get("FFTD_BUILD", "build")).resolve()
+DEVICE = os.environ.get("FFTD_DEVICE", "auto")
+# A kernel's first build takes seconds, a sanitized one more; nothing that works waits for this.
+PATIENCE = 60
+
+
+class Daemon:
+    """One fftd process. It is killed, if need be, at the end of the test."""
+
+    def __init__(self, runtime_dir, log_path, arguments, env):
+        self.runtime_dir = runtime_dir
+        self.log_path = log_path
+        self.log_file = open(log_path, "ab")
+        command = [BUILD / "fftd", "--runtime-dir", runtime_dir, "--device", DEVICE, *arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=self.log_file, env=env)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def log(self):
+        return self.log_path.read_text()
+
+    def wait_until(self, condition, what):
+        """Polls for what has no event to wait for outside of the daemon."""
+        deadline = time.monotonic() + PATIENCE
+        while not (value := condition()):
+            assert self.process.poll() is None, f"fftd ended, waiting for {what}:\n{self.log}"
+            assert time.monotonic() < deadline, f"waited in vain for {what}:\n{self.log}"
+            time.sleep(0.01)
+        return value
+
+    def wait_for_log(self, text):
+        self.wait_until(lambda: text in self.log, repr(text))
+
+    def wait_for_socket(self, name="control"):
+        self.wait_until((pathlib.Path(self.runtime_dir) / name).exists, f"the socket {name}")
+
+    def ctl(self, *arguments, check=True):
+        """Runs fftd-ctl against this daemon."""
+        self.wait_for_socket()
+        done = subprocess.run([BUILD / "fftd-ctl", "--runtime-dir", self.runtime_dir, *arguments],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert not check or done.returncode == 0, f"fftd-ctl {arguments}: {done.stderr}\n{self.log}"
+        return done
+
+    def ctl_json(self, *arguments):
+        return json.loads(self.ctl("--json", *arguments).stdout)
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, timeout=PATIENCE):
+        """Exit code of a daemon that ends by itself or was told to."""
+        return self.process.wait(timeout)
+
+    def stop(self):
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+    def descriptors(self):
+        return sorted(os.readlink(path) for path in pathlib.Path(f"/proc/{self.pid}/fd").iterdir())
+
+    def memory_bytes(self):
+        fields = pathlib.Path(f"/proc/{self.pid}/statm").read_text().split()
+        return int(fields[1]) * os.sysconf("SC_PAGESIZE")
+
+
+@pytest.fixture
+def runtime_dir():
+    # pytest's own directories can be too deep for a socket's name.
+    path = pathlib.Path(tempfile.mkdtemp(prefix="fftd-test-"))
+    yield path / "run"
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def start(runtime_dir, tmp_path):
+    """start(argument..., env={...}) starts a daemon on a small test scene."""
+    daemons = []
+
+    def start_daemon(*arguments, env=None, source="pattern:moire", size="160x120", fps="60"):
+        daemon = Daemon(runtime_dir, tmp_path / f"log{len(daemons)}",
+                        ["--source", source, *(["--size", size] if size else []),
+                         *(["--fps", fps] if fps else []), *arguments],
+                        dict(os.environ, **(env or {})))
+        daemons.append(daemon)
+        return daemon
+
+    yield start_daemon
+    for daemon in daemons:
+        if daemon.process.poll() is None:
+            daemon.process.kill()
+            daemon.process.wait()
+        daemon.log_file.close()
+
+
+@pytest.fixture
+def fftd(runtime_dir):
+    """fftd(argument...) runs fftd to its end."""
+
+    def run(*arguments, env=None):
+        return subprocess.run([BUILD / "fftd", "--runtime-dir", runtime_dir, *arguments],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False,
+                              env=dict(os.environ, **(env or {})))
+
+    return run

@@ -107,6 +107,35 @@ fail:
     return r;
 }
 
+int ring_memory_adopt(struct ring_memory *ret, int fd, struct error *why)
+{
+    const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
+    struct ring_memory memory = {.fd = fd, .client_fd = -1};
+    struct stat st;
+    int seals = fcntl(fd, F_GET_SEALS);
+    int r;
+
+    if (seals < 0 || (seals & wanted) != wanted || fstat(fd, &st) < 0 ||
+        st.st_size < (off_t)sizeof(struct fftd_ring_header)) {
+        r = error_set(why, EPROTO, "ring: what was left by the process before is no ring");
+        goto fail;
+    }
+    memory.bytes = (size_t)st.st_size;
+    memory.client_fd = memfd_reopen_readonly(fd);
+    if (memory.client_fd < 0) {
+        r = error_set(why, errno, "ring: cannot reopen the memfd for reading: %s", strerror(errno));
+        goto fail;
+    }
+    r = memory_map(&memory, why);
+    if (r < 0)
+        goto fail;
+    *ret = memory;
+    return 0;
+fail:
+    ring_memory_finish(&memory);
+    return r;
+}
+
 void ring_memory_finish(struct ring_memory *memory)
 {
     if (memory->base != NULL)

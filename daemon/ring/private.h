@@ -20,6 +20,10 @@ struct ring_memory {
 /* Creates, fills with zeroes, seals and maps a memfd of that size. */
 int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why);
 
+/* Maps one that was created by ring_memory_create in another process. Takes the descriptor over, on
+ * failure too. -EPROTO: it is not sealed, or cannot hold a header. */
+int ring_memory_adopt(struct ring_memory *ret, int fd, struct error *why);
+
 /* Unmaps and closes. */
 void ring_memory_finish(struct ring_memory *memory);
 
@@ -65,6 +69,8 @@ struct ring {
      * the number of clients that hold it. */
     uint32_t owner[FFTD_MAX_SLOTS];
     bool checksum;
+    bool
+        kept; /* a successor of this process may find it: the server's thread, then the destroyer */
     uint64_t newest_sequence; /* stored by the writer, loaded by anybody */
 
     /* The writing thread's. */

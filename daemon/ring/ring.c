@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "ring/slot.h"
 
@@ -74,7 +75,8 @@ static size_t set_geometry(struct ring *ring, const struct fftd_format *format, 
     return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes;
 }
 
-static void write_header(struct ring *ring, uint32_t generation, uint32_t epoch)
+static void write_header(struct ring *ring, uint32_t generation, uint32_t epoch,
+                         uint64_t first_sequence)
 {
     struct fftd_ring_header *header = ring->header;
     header->abi = FFTD_RING_ABI;
@@ -85,24 +87,43 @@ static void write_header(struct ring *ring, uint32_t generation, uint32_t epoch)
     header->slot_stride = ring->slot_stride;
     header->generation = generation;
     header->format = ring->format;
+    header->first_sequence = first_sequence;
     header->state = FFTD_STATE_STARTING;
     header->heartbeat_ns = now_ns();
     header->epoch = epoch;
     __atomic_store_n(&header->magic, FFTD_RING_MAGIC, __ATOMIC_RELEASE);
 }
 
-int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
-                uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why)
+static int check_request(const struct fftd_format *format, unsigned slots, uint64_t first_sequence,
+                         struct error *why)
 {
-    int r = check_format(format, why);
-    if (r < 0)
-        return r;
     if (slots < FFTD_MIN_SLOTS || slots > FFTD_MAX_SLOTS)
         return error_set(why, EINVAL, "ring: %u slots: expected %u .. %u", slots, FFTD_MIN_SLOTS,
                          FFTD_MAX_SLOTS);
     if (first_sequence == 0)
         return error_set(why, EINVAL, "ring: the first frame is number 0: expected 1 or more");
+    return check_format(format, why);
+}
 
+/* The last step of making a ring, whose memory is mapped. Takes it over: frees it on failure. */
+static int start(struct ring **ret, struct ring *ring, struct error *why)
+{
+    int r = waker_start(&ring->waker, &ring->header->futex, why);
+    if (r < 0) {
+        ring_memory_finish(&ring->memory);
+        free(ring);
+        return r;
+    }
+    *ret = ring;
+    return 0;
+}
+
+int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
+                uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why)
+{
+    int r = check_request(format, slots, first_sequence, why);
+    if (r < 0)
+        return r;
     struct ring *ring = calloc(1, sizeof *ring);
     if (ring == NULL)
         return error_set(why, ENOMEM, "ring: out of memory");
@@ -117,12 +138,72 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
         goto fail;
     ring->header = (struct fftd_ring_header *)ring->memory.base;
     ring->newest_sequence = first_sequence - 1;
-    write_header(ring, generation, epoch);
-    r = waker_start(&ring->waker, &ring->header->futex, why);
+    write_header(ring, generation, epoch, first_sequence);
+    return start(ret, ring, why);
+fail:
+    free(ring);
+    return r;
+}
+
+/* ---- taking over ---- */
+
+/* Whether the header says what this program would have written for such frames. */
+static int check_header(struct ring *ring, struct error *why)
+{
+    const struct fftd_ring_header *header = ring->header;
+    if (header->magic != FFTD_RING_MAGIC || header->abi != FFTD_RING_ABI)
+        return error_set(why, EPROTO, "ring: what was left by the process before is no ring");
+    int r = check_request(&header->format, header->slot_count, header->first_sequence, why);
+    if (r < 0)
+        return -EPROTO;
+    if (set_geometry(ring, &header->format, header->slot_count) != ring->memory.bytes ||
+        header->ring_bytes != ring->memory.bytes || header->header_bytes != ring->header_bytes ||
+        header->data_offset != ring->data_offset || header->slot_stride != ring->slot_stride)
+        return error_set(why, ESTALE, "ring: the process before laid it out in another way");
+    if (ring_is_retired(ring))
+        return error_set(why, ESTALE, "ring: the process before has retired it");
+    return 0;
+}
+
+/* Frames under way are lost with the process that wrote them; one that was whole, but of which
+ * nobody had been told yet, is told of now. */
+static void scrub(struct ring *ring)
+{
+    ring->newest_sequence = ring->header->first_sequence - 1;
+    for (unsigned i = 0; i < ring->slot_count; i++) {
+        struct fftd_slot *slot = ring_slot(ring, i);
+        if (slot_load(slot->lock) & 1u) {
+            slot_open(slot);
+            slot_close(slot);
+        }
+        if (slot_load(slot->sequence) > ring->newest_sequence) {
+            ring->newest_sequence = slot_load(slot->sequence);
+            ring->newest_slot = i;
+        }
+    }
+    if (ring->newest_slot < ring->slot_count)
+        ring_announce(ring->header, ring->newest_sequence, ring->newest_slot);
+}
+
+int ring_adopt(struct ring **ret, int fd, struct error *why)
+{
+    struct ring *ring = calloc(1, sizeof *ring);
+    if (ring == NULL) {
+        close(fd);
+        return error_set(why, ENOMEM, "ring: out of memory");
+    }
+    int r = ring_memory_adopt(&ring->memory, fd, why);
+    if (r < 0)
+        goto fail;
+    ring->header = (struct fftd_ring_header *)ring->memory.base;
+    r = check_header(ring, why);
     if (r < 0)
         goto fail_memory;
-    *ret = ring;
-    return 0;
+    scrub(ring);
+    slot_store(ring->header->epoch, slot_load(ring->header->epoch) + 1);
+    ring_change_state(ring->header, FFTD_STATE_OFFLINE);
+    ring_bump(ring->header);
+    return start(ret, ring, why);
 fail_memory:
     ring_memory_finish(&ring->memory);
 fail:
@@ -130,19 +211,19 @@ fail:
     return r;
 }
 
-void ring_destroy(struct ring *ring)
-{
-    if (ring == NULL)
-        return;
-    ring_retire(ring);
-    waker_stop(&ring->waker);
-    ring_memory_finish(&ring->memory);
-    free(ring);
-}
-
 const struct fftd_format *ring_format(const struct ring *ring)
 {
     return &ring->format;
+}
+
+unsigned ring_slots(const struct ring *ring)
+{
+    return ring->slot_count;
+}
+
+uint32_t ring_generation(const struct ring *ring)
+{
+    return ring->header->generation;
 }
 
 struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)
@@ -284,4 +365,14 @@ void ring_set_checksum(struct ring *ring, bool on)
 uint64_t ring_newest(const struct ring *ring)
 {
     return __atomic_load_n(&ring->newest_sequence, __ATOMIC_ACQUIRE);
+}
+
+void ring_destroy(struct ring *ring)
+{
+    if (ring == NULL)
+        return;
+    change_state(ring, ring->kept ? FFTD_STATE_OFFLINE : FFTD_STATE_RETIRED);
+    waker_stop(&ring->waker);
+    ring_memory_finish(&ring->memory);
+    free(ring);
 }

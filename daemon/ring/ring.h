@@ -35,11 +35,20 @@ struct sd_event;
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
                 uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why);
 
-/* Flags the ring retired, wakes everybody, unmaps. Clients keep their mapping. The server must
- * have been given another ring or NULL before. NULL is allowed. */
+/* Takes over a ring that a process before this one has left: frames it was writing are given up,
+ * the epoch goes up by one, numbers go on, and the state is offline until told otherwise. Takes the
+ * descriptor over, on failure too. -ESTALE: it is retired, or not laid out as this daemon would;
+ * -EPROTO: it is no ring. */
+int ring_adopt(struct ring **ret, int fd, struct error *why);
+
+/* Flags the ring retired (offline, if it is kept for a successor), wakes everybody, unmaps. Clients
+ * keep their mapping. The server must have been given another ring or NULL before. NULL is allowed.
+ */
 void ring_destroy(struct ring *ring);
 
 const struct fftd_format *ring_format(const struct ring *ring);
+unsigned ring_slots(const struct ring *ring);
+uint32_t ring_generation(const struct ring *ring);
 
 /* What the frame's slot will say besides its sequence and publication time. */
 struct ring_meta {
@@ -85,6 +94,24 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, int lis
                        unsigned max_clients, struct error *why);
 void ring_server_set_ring(struct ring_server *server, struct ring *ring);
 void ring_server_destroy(struct ring_server *server);
+
+/* Where descriptors outlive this process (systemd's fd store): `keep` puts a copy there under a
+ * name, `forget` takes what has that name out again. The ring is kept under RING_STORE_NAME, each
+ * client's connection under a name that begins with RING_STORE_CLIENT. */
+#define RING_STORE_NAME   "ring"
+#define RING_STORE_CLIENT "client-"
+struct ring_store {
+    void (*keep)(void *context, const char *name, int fd);
+    void (*forget)(void *context, const char *name);
+    void *context;
+};
+
+/* To be called before there is a ring or a client. */
+void ring_server_set_store(struct ring_server *server, const struct ring_store *store);
+
+/* Goes on serving a connection that a process before this one kept under this name. Takes the
+ * descriptor over, on failure too. */
+int ring_server_adopt(struct ring_server *server, int fd, const char *name, struct error *why);
 
 struct ring_server_stats {
     unsigned clients;

@@ -35,6 +35,8 @@ struct client {
     sd_event_source *source;
     int fd;
     struct ring_listener wake; /* fd -1: never attached */
+    uint64_t id;               /* names it in the store */
+    bool kept;                 /* is in the store */
     uint64_t held;             /* bit s: slot s of the server's ring is held */
 };
 
@@ -46,9 +48,50 @@ struct ring_server {
     struct ring *ring; /* NULL: none yet */
     struct client *clients;
     unsigned client_count;
+    struct ring_store store; /* all NULL: none */
+    uint64_t last_id;
     uint64_t attached;
     uint64_t refused;
 };
+
+/* ---- what outlives this process ---- */
+
+/* Only who has attached is kept: what garbage and crowds do stays between them and us. */
+static void keep_client(struct client *client)
+{
+    const struct ring_store *store = &client->server->store;
+    char name[32];
+    if (store->keep == NULL || client->kept)
+        return;
+    client->kept = true;
+    snprintf(name, sizeof name, RING_STORE_CLIENT "%llu", (unsigned long long)client->id);
+    store->keep(store->context, name, client->fd);
+}
+
+static void forget_client(const struct client *client)
+{
+    const struct ring_store *store = &client->server->store;
+    char name[32];
+    if (!client->kept)
+        return;
+    snprintf(name, sizeof name, RING_STORE_CLIENT "%llu", (unsigned long long)client->id);
+    store->forget(store->context, name);
+}
+
+static void keep_ring(struct ring_server *server, struct ring *ring)
+{
+    if (server->store.keep == NULL)
+        return;
+    server->store.keep(server->store.context, RING_STORE_NAME, ring->memory.fd);
+    ring->kept = true;
+}
+
+static void forget_ring(struct ring_server *server, struct ring *ring)
+{
+    if (ring->kept)
+        server->store.forget(server->store.context, RING_STORE_NAME);
+    ring->kept = false;
+}
 
 /* ---- one client ---- */
 
@@ -86,6 +129,13 @@ static void client_destroy(struct client *client)
     free(client);
 }
 
+/* Ends the connection for good; destroying alone leaves what is in the store to a successor. */
+static void client_drop(struct client *client)
+{
+    forget_client(client);
+    client_destroy(client);
+}
+
 /* ---- requests: each returns 0, or -errno with the reason for the reply ---- */
 
 static int make_pipe(int *ret_read, int *ret_write, struct error *why)
@@ -117,6 +167,7 @@ static int request_attach(struct client *client, const struct fftd_message *requ
     fd[0] = ring->memory.client_fd;
     ring_add_listener(ring, &client->wake);
     client->server->attached++;
+    keep_client(client);
     return 0;
 }
 
@@ -281,14 +332,14 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
         goto gone;
     return 0;
 gone:
-    client_destroy(client);
+    client_drop(client);
     return 0;
 }
 
 /* ---- connections ---- */
 
 /* Takes the descriptor over, on failure too. */
-static int client_create(struct ring_server *server, int fd)
+static int client_create(struct ring_server *server, int fd, struct client **ret)
 {
     struct client *client = calloc(1, sizeof *client);
     if (client == NULL) {
@@ -314,6 +365,8 @@ static int client_create(struct ring_server *server, int fd)
         client->next->link = &client->next;
     server->clients = client;
     server->client_count++;
+    client->id = ++server->last_id;
+    *ret = client;
     return 0;
 }
 
@@ -331,6 +384,7 @@ static void refuse_crowd(struct ring_server *server, int fd)
 static int on_connection(sd_event_source *source, int listen_fd, uint32_t revents, void *context)
 {
     struct ring_server *server = context;
+    struct client *client;
     (void)source;
     (void)revents;
     int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -338,7 +392,7 @@ static int on_connection(sd_event_source *source, int listen_fd, uint32_t revent
         return 0; /* it went away again, or we are out of descriptors: the next one may do */
     if (server->client_count >= server->max_clients)
         refuse_crowd(server, fd);
-    else if (client_create(server, fd) < 0)
+    else if (client_create(server, fd, &client) < 0)
         server->refused++;
     return 0;
 }
@@ -386,11 +440,43 @@ void ring_server_set_ring(struct ring_server *server, struct ring *ring)
         }
     }
     server->ring = ring;
-    if (old != NULL)
+    if (old != NULL) {
+        forget_ring(server, old);
         ring_retire(old);
+    }
+    if (ring != NULL)
+        keep_ring(server, ring);
     /* The clients' pipes hang on the new ring now: its waker tells them of the old one's end. */
     if (ring != NULL)
         waker_poke(&ring->waker);
+}
+
+void ring_server_set_store(struct ring_server *server, const struct ring_store *store)
+{
+    server->store = *store;
+}
+
+int ring_server_adopt(struct ring_server *server, int fd, const char *name, struct error *why)
+{
+    const char *number = name + strlen(RING_STORE_CLIENT);
+    char *end = NULL;
+    uint64_t id = 0;
+    if (strncmp(name, RING_STORE_CLIENT, strlen(RING_STORE_CLIENT)) == 0)
+        id = strtoull(number, &end, 10);
+    if (id == 0 || *end != '\0') {
+        close(fd);
+        return error_set(why, EINVAL, "frames socket: '%s' is not a client's name", name);
+    }
+    struct client *client;
+    int r = client_create(server, fd, &client);
+    if (r < 0)
+        return error_set(why, -r, "frames socket: cannot go on serving '%s': %s", name,
+                         strerror(-r));
+    client->id = id;
+    client->kept = true;
+    if (server->last_id < id)
+        server->last_id = id;
+    return 0;
 }
 
 void ring_server_destroy(struct ring_server *server)

@@ -75,8 +75,7 @@ void frames_start(struct frames *frames, const char *dir, unsigned max_clients)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Runs something in the loop's thread and waits for its end. */
-static void frames_call(struct frames *frames, void (*call)(struct frames *, void *), void *context)
+void frames_call(struct frames *frames, void (*call)(struct frames *, void *), void *context)
 {
     const uint64_t once = 1;
     frames->call = call;

@@ -31,6 +31,10 @@ void frames_stop(struct frames *frames);
 /* Removes the runtime directory. */
 void frames_remove(struct frames *frames);
 
+/* Runs something in the server's thread and waits for its end. */
+void frames_call(struct frames *frames, void (*call)(struct frames *frames, void *context),
+                 void *context);
+
 void frames_set_ring(struct frames *frames, struct ring *ring);
 struct ring_server_stats frames_stats(struct frames *frames);
 

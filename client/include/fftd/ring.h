@@ -91,7 +91,8 @@ struct fftd_ring_header {
     uint32_t generation;  /* which ring of this daemon: +1 at every change of format */
     uint32_t reserved0;
     struct fftd_format format;
-    uint8_t reserved1[112];
+    uint64_t first_sequence; /* of this generation */
+    uint8_t reserved1[104];
 
     /* Bytes from here on change while the ring lives; a line of their own each. */
     uint64_t newest; /* the newest published frame: FFTD_NEWEST_SEQUENCE, FFTD_NEWEST_SLOT */
@@ -146,6 +147,10 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
  *   RELEASE  value = a sequence held by this client. -ENOENT: it is not.
  * `text` is empty or says in words what `result` means. A client that lets more than a few
  * replies pile up unread is disconnected.
+ *
+ * A daemon that is restarted may leave its connections and its ring to its successor: the pipe
+ * ends, the connection does not, and ATTACH on it brings the same ring again, with another epoch,
+ * or another ring. What was held has to be asked for again.
  *
  * The pipe is a pipe and not an eventfd, because an eventfd's two ends are one open file: a client
  * could switch it to blocking and fill it, and so stop whoever wakes all the others. */

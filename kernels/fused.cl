@@ -17,7 +17,7 @@
  *   columns_*: group g carries the COLS groups of LANES columns from g COLS on; neighbouring
  *   items take neighbouring columns.
  *   rows: group g carries the ROWS groups of LANES pairs of rows from g ROWS on.
- * Launched by transform.c (make_fused_dispatches). */
+ * Launched by dispatch.c (make_fused_dispatches). */
 
 #if COLUMN_GROUP > 1 || ROW_GROUP > 1
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE);

@@ -12,7 +12,7 @@
  * Work-items, one dimension, rounded up: columns_*: item t does butterfly t / X_HALF of column
  * t % X_HALF; rows_*: butterfly t % (X_LENGTH / radix) of pair t / (X_LENGTH / radix). Each item
  * reads and writes the same elements and no other. LANES is 1.
- * Launched by transform.c (make_staged_dispatches). */
+ * Launched by dispatch.c (make_staged_dispatches). */
 
 #if LANES != 1
 #error "the staged technique works on single columns"

@@ -1,4 +1,4 @@
-/* The prologue of tests/lint: what daemon/gpu/transform.c writes before the kernels, for a 12x10
+/* The prologue of tests/lint: what daemon/gpu/prologue.c writes before the kernels, for a 12x10
  * image in a 12x10 plan. LANES, HALF_STORAGE and the kind of sample are given by the caller. */
 #define COLUMN_GROUP         4
 #define COLS                 1

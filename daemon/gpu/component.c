@@ -1,0 +1,216 @@
+/* What of a frame is filtered: luma, or every colour, each as an image of its own with its own
+ * transform and its own response. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/response.h"
+#include "gpu/engine_private.h"
+
+/* Samples of one component: `sub_x`, `sub_y` luma pixels apart. */
+static struct transform_image component_image(const struct engine *engine, unsigned plane,
+                                              unsigned offset, unsigned step, unsigned sub_x,
+                                              unsigned sub_y)
+{
+    const struct fftd_format *format = &engine->format;
+    return (struct transform_image){
+        .width = (format->width + sub_x - 1) / sub_x,
+        .height = (format->height + sub_y - 1) / sub_y,
+        .stride = format->plane[plane].stride,
+        .offset = format->plane[plane].offset + offset,
+        .step = step,
+        .kind = SAMPLE_U8,
+        .bits = 8,
+    };
+}
+
+static struct transform_image luma_image(const struct engine *engine)
+{
+    const struct format_info *info = engine->info;
+    struct transform_image image = component_image(engine, 0, info->offset, info->step, 1, 1);
+    image.kind = info->kind;
+    image.bits = info->bits;
+    memcpy(image.rgb, info->rgb, sizeof image.rgb);
+    image.keep_others = info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1);
+    return image;
+}
+
+/* The images to filter, with the luma pixels a sample of each stands for; returns how many. */
+static unsigned list_components(const struct engine *engine,
+                                struct transform_image image[MAX_COMPONENTS],
+                                unsigned sub[MAX_COMPONENTS][2])
+{
+    const struct format_info *info = engine->info;
+    unsigned count = 0;
+    if (engine->options.planes == ENGINE_ALL && info->kind == SAMPLE_RGB8) {
+        for (; count < 3; count++) {
+            image[count] = component_image(engine, 0, info->rgb[count], info->step, 1, 1);
+            sub[count][0] = sub[count][1] = 1;
+        }
+        return count;
+    }
+    image[count] = luma_image(engine);
+    sub[count][0] = sub[count][1] = 1;
+    count++;
+    if (engine->options.planes == ENGINE_LUMA)
+        return count;
+
+    if (info->plane_count == 1 && info->kind == SAMPLE_U8 && info->step == 2) {
+        /* YUYV and UYVY: two luma samples share one of each chroma. */
+        image[0].keep_others = false;
+        for (; count < 3; count++) {
+            const unsigned offset = (info->offset ^ 1u) + 2 * (count - 1);
+            image[count] = component_image(engine, 0, offset, 4, 2, 1);
+            sub[count][0] = 2;
+            sub[count][1] = 1;
+        }
+        return count;
+    }
+    for (unsigned plane = 1; plane < info->plane_count; plane++) {
+        const struct format_plane *p = &info->plane[plane];
+        for (unsigned i = 0; i < p->bytes_per_pixel && count < MAX_COMPONENTS; i++, count++) {
+            image[count] =
+                component_image(engine, plane, i, p->bytes_per_pixel, p->sub_x, p->sub_y);
+            sub[count][0] = p->sub_x;
+            sub[count][1] = p->sub_y;
+        }
+    }
+    return count;
+}
+
+/* Samples to add to an axis: twice the support, since each half of the pad serves one edge; but
+ * a filter wider than the image never doubles the work. */
+static uint32_t margin(const struct engine *engine, double support_px, uint32_t length,
+                       unsigned sub)
+{
+    if (engine->options.margin >= 0)
+        return ((uint32_t)engine->options.margin + sub - 1) / sub;
+    const double wanted = ceil(2 * support_px / sub);
+    return wanted < length / 2. ? (uint32_t)wanted : length / 2;
+}
+
+static int make_component(struct engine *engine, const struct transform_image *image,
+                          const unsigned sub[2], double support_px, const char *cache_dir,
+                          struct error *why)
+{
+    struct component *c = &engine->component[engine->component_count];
+    struct transform_tuning tuning;
+    struct transform_border border = {
+        .mode = engine->options.border,
+        .value = engine->options.border_value * ((1u << image->bits) - 1),
+        .margin_x = margin(engine, support_px, image->width, sub[0]),
+        .margin_y = margin(engine, support_px, image->height, sub[1]),
+    };
+    cl_int code;
+    c->sub_x = sub[0];
+    c->sub_y = sub[1];
+    transform_default_tuning(&tuning, engine->device);
+    tuning.half = engine->options.precision == ENGINE_HALF;
+    if (engine->options.technique == ENGINE_STAGED)
+        tuning.technique = TRANSFORM_STAGED;
+    int r = transform_create(&c->transform, engine->device, image, &border, &tuning, cache_dir,
+                             &engine->warning, why);
+    if (r == -ERANGE && engine->options.technique == ENGINE_AUTO) {
+        tuning.technique = TRANSFORM_STAGED;
+        r = transform_create(&c->transform, engine->device, image, &border, &tuning, cache_dir,
+                             &engine->warning, why);
+    }
+    if (r < 0)
+        return r;
+    engine->component_count++;
+    c->response = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY,
+                                 transform_response_bytes(c->transform), NULL, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
+                           struct error *why)
+{
+    struct transform_image image[MAX_COMPONENTS];
+    unsigned sub[MAX_COMPONENTS][2];
+    const unsigned count = list_components(engine, image, sub);
+    double pad_px = HUGE_VAL;
+    for (unsigned i = 0; i < count; i++) {
+        const int r = make_component(engine, &image[i], sub[i], support_px, cache_dir, why);
+        if (r < 0)
+            return r;
+        const struct plan *plan = transform_plan(engine->component[i].transform);
+        pad_px = fmin(pad_px, (double)(plan->x.length - plan->width) * sub[i][0]);
+        pad_px = fmin(pad_px, (double)(plan->y.length - plan->height) * sub[i][1]);
+    }
+    /* Where the cap on the margin bit, more support would not give more padding. */
+    engine->support_px = fmax(pad_px / 2, support_px);
+    return 0;
+}
+
+void engine_describe(struct engine *engine)
+{
+    const struct component *c = &engine->component[0];
+    const struct plan *plan = transform_plan(c->transform);
+    const struct transform_tuning *tuning = transform_tuning(c->transform);
+    unsigned dispatches = 0;
+    double traffic = 0;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        dispatches += transform_dispatches(engine->component[i].transform);
+        traffic += transform_traffic(engine->component[i].transform);
+    }
+    snprintf(engine->description, sizeof engine->description,
+             "%s %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, groups %u and %u",
+             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
+             tuning->half ? "half" : "float", plan->width, plan->height, plan->x.length,
+             plan->y.length, dispatches, traffic / plan->width / plan->height, tuning->lanes,
+             tuning->column_group, tuning->row_group);
+}
+
+void engine_release_components(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        transform_destroy(engine->component[i].transform);
+        if (engine->component[i].response != NULL)
+            clReleaseMemObject(engine->component[i].response);
+    }
+}
+
+const struct plan *engine_plan(const struct engine *engine, unsigned index)
+{
+    return index < engine->component_count ? transform_plan(engine->component[index].transform)
+                                           : NULL;
+}
+
+int engine_design(const struct engine *engine, const struct filter_chain *chain,
+                  struct engine_response **ret, struct error *why)
+{
+    struct engine_response *response = calloc(1, sizeof *response);
+    if (response == NULL)
+        return error_set(why, ENOMEM, "no memory for a filter's response");
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *c = &engine->component[i];
+        const struct plan *plan = transform_plan(c->transform);
+        const unsigned lanes = transform_tuning(c->transform)->lanes;
+        float *values = malloc(response_count(plan, lanes) * sizeof *values);
+        response->data[i] = malloc(transform_response_bytes(c->transform));
+        if (values == NULL || response->data[i] == NULL) {
+            free(values);
+            engine_response_free(response);
+            return error_set(why, ENOMEM, "no memory for a filter's response");
+        }
+        response_fill(values, plan, lanes, chain, c->sub_x, c->sub_y,
+                      transform_response_scale(c->transform));
+        transform_response_pack(c->transform, response->data[i], values);
+        free(values);
+        response->count++;
+    }
+    *ret = response;
+    return 0;
+}
+
+void engine_response_free(struct engine_response *response)
+{
+    if (response == NULL)
+        return;
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+        free(response->data[i]);
+    free(response);
+}

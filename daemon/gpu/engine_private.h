@@ -1,0 +1,71 @@
+/* What the files behind engine.h share: engine.c (frames in flight), component.c (what is filtered,
+ * and by which transform and response). */
+#ifndef FFTD_GPU_ENGINE_PRIVATE_H
+#define FFTD_GPU_ENGINE_PRIVATE_H
+
+#include <pthread.h>
+
+#include "gpu/engine.h"
+#include "gpu/opencl.h"
+#include "gpu/transform.h"
+
+#define MAX_COMPONENTS 3
+
+/* One filtered component: luma or a colour. */
+struct component {
+    struct transform *transform;
+    double sub_x, sub_y; /* luma pixels a sample */
+    cl_mem response;
+};
+
+struct slot {
+    struct engine *engine;
+    cl_mem in, out;           /* what kernels read and write */
+    cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
+    void *host_in_at, *host_out_at;
+    void *mapped_out; /* unified: while the result is there to be read */
+    cl_event first, last, done;
+    struct engine_job job;
+    struct engine_done result;
+    bool complete; /* under the engine's mutex, as the next two */
+    cl_int status;
+    int64_t finished_ns;
+};
+
+struct engine {
+    struct gpu_device *device;
+    struct engine_options options;
+    struct fftd_format format;
+    const struct format_info *info;
+    size_t frame_bytes;       /* of the leading part of a frame that is filtered */
+    unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
+    cl_command_queue upload, compute, download;
+    struct component component[MAX_COMPONENTS];
+    unsigned component_count;
+    struct slot slot[ENGINE_MAX_IN_FLIGHT];
+    unsigned oldest, in_flight;
+    uint64_t serial;
+    struct engine_response *uploading; /* lent to the driver until `uploaded` */
+    cl_event uploaded[MAX_COMPONENTS];
+    int event_fd;
+    pthread_mutex_t mutex;
+    pthread_cond_t finished;
+    double support_px;
+    char description[256];
+    struct error warning;
+};
+
+struct engine_response {
+    unsigned count;
+    void *data[MAX_COMPONENTS];
+};
+
+/* Plans and builds a transform and a response buffer for every component that is filtered. */
+int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
+                           struct error *why);
+void engine_release_components(struct engine *engine);
+
+/* Fills engine->description. */
+void engine_describe(struct engine *engine);
+
+#endif

@@ -1,0 +1,79 @@
+/* What specialises the kernels: lines of #define, in the terms of the kernel files. */
+#include <stdlib.h>
+
+#include "core/text.h"
+#include "gpu/transform_private.h"
+
+#define PROLOGUE_BYTES 8192
+
+static void print_axis(char *text, char name, const struct plan_axis *axis)
+{
+    const unsigned count = axis->stage_count;
+    text_append(text, PROLOGUE_BYTES, "#define %c_LENGTH %u\n#define %c_STAGES %u\n", name,
+                axis->length, name, count);
+    for (unsigned i = 0; i < count; i++)
+        text_append(
+            text, PROLOGUE_BYTES, "#define %c_R%u %u\n#define %c_M%u %u\n#define %c_T%u %u\n", name,
+            i, axis->radix[i], name, i, plan_span(axis, i), name, i, plan_twiddle_offset(axis, i));
+    text_append(text, PROLOGUE_BYTES, "#define %c_EACH_STAGE(F)", name);
+    for (unsigned i = 0; i < count; i++)
+        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
+    text_append(text, PROLOGUE_BYTES, "\n#define %c_EACH_STAGE_BACK(F)", name);
+    for (unsigned i = count; i-- > 0;)
+        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
+    text_append(text, PROLOGUE_BYTES,
+                "\n#define %c_LAST_STAGE(F) F(%u)\n#define %c_LAST_RADIX %u\n", name, count - 1,
+                name, axis->radix[count - 1]);
+}
+
+static void print_image(char *text, const struct transform_image *image,
+                        const struct transform_border *border)
+{
+    static const char *const kinds[] = {[SAMPLE_U8] = "SAMPLE_U8",
+                                        [SAMPLE_U16] = "SAMPLE_U16",
+                                        [SAMPLE_RGB8] = "SAMPLE_RGB8",
+                                        [SAMPLE_F32] = "SAMPLE_F32"};
+    text_append(text, PROLOGUE_BYTES,
+                "#define %s 1\n#define IMAGE_WIDTH %u\n#define IMAGE_HEIGHT %u\n"
+                "#define IMAGE_STRIDE %u\n#define IMAGE_OFFSET %u\n#define IMAGE_STEP %u\n"
+                "#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n",
+                kinds[image->kind], image->width, image->height, image->stride, image->offset,
+                image->step, (1u << image->bits) - 1, image->keep_others);
+    if (image->kind == SAMPLE_RGB8)
+        text_append(text, PROLOGUE_BYTES,
+                    "#define R_OFFSET %u\n#define G_OFFSET %u\n#define B_OFFSET %u\n"
+                    "#define X_OFFSET %u\n",
+                    image->rgb[0], image->rgb[1], image->rgb[2],
+                    6u - image->rgb[0] - image->rgb[1] - image->rgb[2]);
+    char value[TEXT_NUMBER_BYTES];
+    text_from_number((double)(float)border->value, value, sizeof value);
+    text_append(text, PROLOGUE_BYTES,
+                "#define BORDER_CONSTANT %d\n#define BORDER_VALUE (float)(%s)\n",
+                border->mode == PLAN_CONSTANT, value);
+}
+
+char *transform_prologue(const struct transform *transform, const struct transform_border *border)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    char *text = malloc(PROLOGUE_BYTES);
+    if (text == NULL)
+        return NULL;
+    text[0] = '\0';
+    text_append(text, PROLOGUE_BYTES,
+                "#line 1 \"prologue\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
+                "#define COLUMN_GROUP %u\n#define COLS %u\n#define ROW_GROUP %u\n"
+                "#define ROWS %u\n#define SKEW %u\n#define SPECTRUM_PITCH %u\n",
+                tuning->lanes, tuning->half, tuning->column_group, tuning->columns,
+                tuning->row_group, tuning->rows, tuning->skew, transform_pitch(transform));
+    /* Half: the largest sum down a column, at 1/8 of the largest number for filters that amplify.
+     */
+    const double nx = transform->plan.x.length, ny = transform->plan.y.length;
+    const double load = 8192. / (((1u << transform->image.bits) - 1) * ny);
+    text_append(text, PROLOGUE_BYTES,
+                "#define LOAD_SCALE %.9ef\n#define ROW_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
+                load, 0.5 / nx, 1 / (load * ny));
+    print_axis(text, 'X', &transform->plan.x);
+    print_axis(text, 'Y', &transform->plan.y);
+    print_image(text, &transform->image, border);
+    return text;
+}

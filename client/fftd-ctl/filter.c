@@ -1,0 +1,375 @@
+/* filter, set, reload: what changes. The daemon knows what filters there are and checks everything;
+ * here is only what a command line adds to that. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bus.h"
+
+#define CHAIN_BYTES 8192
+
+/* ---- changing ---- */
+
+/* Calls a changing method, and says the serial that it answers with. */
+static int change(const struct ctl *ctl, const char *method, const char *types, ...)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *reply = NULL;
+    uint64_t serial = 0;
+    va_list args;
+
+    int code = bus_open(ctl, true, &bus);
+    if (code != 0)
+        return code;
+    va_start(args, types);
+    code = bus_callv(ctl, bus, &reply, method, types, args);
+    va_end(args);
+    if (code != 0)
+        goto out;
+    sd_bus_message_read(reply, "t", &serial);
+    if (ctl->json) {
+        struct json json = {.file = stdout};
+        json_open(&json, NULL, '{');
+        json_integer(&json, "Serial", serial);
+        json_close(&json, '}');
+    } else {
+        printf("filter %" PRIu64 "\n", serial);
+    }
+    code = ctl_finish(ctl);
+
+out:
+    sd_bus_message_unref(reply);
+    sd_bus_unref(bus);
+    return code;
+}
+
+static int filter_set(const struct ctl *ctl)
+{
+    char chain[CHAIN_BYTES] = "";
+    size_t used = 0;
+    for (int i = 1; i < ctl->argc; i++) {
+        int n =
+            snprintf(chain + used, sizeof chain - used, "%s%s", i > 1 ? " | " : "", ctl->argv[i]);
+        used += (size_t)n;
+        if (used >= sizeof chain)
+            return ctl_fail(ctl, EX_DATAERR, "the chain is too long: at most %d bytes",
+                            CHAIN_BYTES - 1);
+    }
+    return change(ctl, "SetFilter", "s", chain);
+}
+
+static int filter_preset(const struct ctl *ctl)
+{
+    char chain[300];
+    if ((size_t)snprintf(chain, sizeof chain, "preset:%s", ctl->argv[1]) >= sizeof chain)
+        return ctl_fail(ctl, EX_DATAERR, "the preset's name is too long");
+    return change(ctl, "SetFilter", "s", chain);
+}
+
+static int filter_add(const struct ctl *ctl)
+{
+    unsigned long position = 0;
+    if (ctl->argc > 2) {
+        char *end;
+        errno = 0;
+        position = strtoul(ctl->argv[2], &end, 10);
+        if (errno != 0 || *end != '\0' || position == 0 || position > UINT32_MAX)
+            return ctl_fail(ctl, EX_USAGE,
+                            "filter add: position %s: expected a stage's number, from 1",
+                            ctl->argv[2]);
+    }
+    return change(ctl, "AddStage", "su", ctl->argv[1], (uint32_t)position);
+}
+
+static int filter_remove(const struct ctl *ctl)
+{
+    return change(ctl, "RemoveStage", "s", ctl->argv[1]);
+}
+
+/* ---- showing ---- */
+
+/* One stage a line, numbered; the chain's text form separates them by " | ". */
+static void print_stages(const char *chain)
+{
+    if (strcmp(chain, "none") == 0 || *chain == '\0') {
+        puts("none: frames pass unchanged");
+        return;
+    }
+    for (unsigned number = 1; *chain != '\0'; number++) {
+        size_t length = strcspn(chain, "|");
+        const char *next = chain + length + strspn(chain + length, "| ");
+        while (length > 0 && chain[length - 1] == ' ')
+            length--;
+        printf("%2u  %.*s\n", number, (int)length, chain);
+        chain = next;
+    }
+}
+
+static int filter_show(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *properties = NULL;
+    int code = bus_open(ctl, false, &bus);
+    if (code == 0)
+        code = bus_get_all(ctl, bus, &properties);
+    if (code != 0)
+        goto out;
+    if (ctl->json) {
+        struct json json = {.file = stdout};
+        json_open(&json, NULL, '{');
+        json_text(&json, "Filter", bus_text(properties, "Filter"));
+        json_integer(&json, "Serial", bus_u64(properties, "Serial"));
+        if (bus_find(properties, "FilterStages", "aa{sv}"))
+            bus_to_json(properties, &json, "FilterStages");
+        json_close(&json, '}');
+    } else if (ctl->raw) {
+        puts(bus_text(properties, "Filter"));
+    } else {
+        print_stages(bus_text(properties, "Filter"));
+    }
+    code = ctl_finish(ctl);
+
+out:
+    sd_bus_message_unref(properties);
+    sd_bus_unref(bus);
+    return code;
+}
+
+/* A text of libconfig's syntax. */
+static void write_quoted(FILE *file, const char *text)
+{
+    putc('"', file);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\')
+            fprintf(file, "\\%c", c);
+        else if (c < ' ')
+            fprintf(file, "\\x%02x", c);
+        else
+            putc(c, file);
+    }
+    putc('"', file);
+}
+
+static int write_preset(const struct ctl *ctl, const char *path, const char *summary,
+                        const char *chain)
+{
+    /* Never over a file that is there: a preset is somebody's work. */
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (file == NULL)
+        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", path, strerror(errno));
+    fputs("summary = ", file);
+    write_quoted(file, summary);
+    fputs(";\nfilter = ", file);
+    write_quoted(file, chain);
+    fputs(";\n", file);
+    bool failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed) {
+        int error = errno;
+        unlink(path);
+        return ctl_fail(ctl, EX_IOERR, "%s: %s", path, strerror(error));
+    }
+    return EX_OK;
+}
+
+static int filter_save(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *properties = NULL;
+    int code = bus_open(ctl, false, &bus);
+    if (code == 0)
+        code = bus_get_all(ctl, bus, &properties);
+    if (code == 0)
+        code = write_preset(ctl, ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : "",
+                            bus_text(properties, "Filter"));
+    sd_bus_message_unref(properties);
+    sd_bus_unref(bus);
+    return code;
+}
+
+/* ---- what there is ---- */
+
+/* The values of one a{sv} that describes a filter kind or a parameter. */
+struct about {
+    const char *name, *summary, *unit, *expected, *initial;
+    int required;
+};
+
+static int read_about_parameter(sd_bus_message *kinds, struct about *ret)
+{
+    const char *key;
+    *ret = (struct about){.name = "", .summary = "", .unit = "", .expected = "", .initial = ""};
+    int r = sd_bus_message_enter_container(kinds, 'a', "{sv}");
+    if (r <= 0)
+        return r;
+    while (sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
+        if ((r = sd_bus_message_read(kinds, "s", &key)) < 0)
+            return r;
+        const char **text = strcmp(key, "name") == 0       ? &ret->name
+                            : strcmp(key, "summary") == 0  ? &ret->summary
+                            : strcmp(key, "unit") == 0     ? &ret->unit
+                            : strcmp(key, "expected") == 0 ? &ret->expected
+                            : strcmp(key, "default") == 0  ? &ret->initial
+                                                           : NULL;
+        if (text != NULL)
+            r = sd_bus_message_read(kinds, "v", "s", text);
+        else if (strcmp(key, "required") == 0)
+            r = sd_bus_message_read(kinds, "v", "b", &ret->required);
+        else
+            r = sd_bus_message_skip(kinds, "v");
+        if (r < 0 || (r = sd_bus_message_exit_container(kinds)) < 0)
+            return r;
+    }
+    r = sd_bus_message_exit_container(kinds);
+    return r < 0 ? r : 1;
+}
+
+static void print_parameter(const struct about *about)
+{
+    printf("    %-8s %s%s%s", about->name, about->expected, *about->unit != '\0' ? " " : "",
+           about->unit);
+    if (about->required)
+        fputs(", required", stdout);
+    else
+        printf(", else %s", about->initial);
+    printf("\n             %s\n", about->summary);
+}
+
+static int print_kind(sd_bus_message *kinds, const char *only, bool *ret_found)
+{
+    const char *key, *name = "", *summary = "";
+    struct about about;
+    bool wanted = true;
+    int r;
+    while (sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
+        if ((r = sd_bus_message_read(kinds, "s", &key)) < 0)
+            return r;
+        if (strcmp(key, "name") == 0) {
+            r = sd_bus_message_read(kinds, "v", "s", &name);
+            wanted = only == NULL || strcmp(only, name) == 0;
+        } else if (strcmp(key, "summary") == 0) {
+            r = sd_bus_message_read(kinds, "v", "s", &summary);
+            if (wanted)
+                printf("%s: %s\n", name, summary);
+        } else if (strcmp(key, "parameters") == 0 && wanted) {
+            r = sd_bus_message_enter_container(kinds, 'v', "aa{sv}");
+            if (r >= 0)
+                r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
+            while (r >= 0 && (r = read_about_parameter(kinds, &about)) > 0)
+                print_parameter(&about);
+            for (int i = 0; i < 2 && r >= 0; i++)
+                r = sd_bus_message_exit_container(kinds);
+        } else {
+            r = sd_bus_message_skip(kinds, "v");
+        }
+        if (r < 0 || (r = sd_bus_message_exit_container(kinds)) < 0)
+            return r;
+    }
+    *ret_found |= wanted;
+    return 0;
+}
+
+static int print_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
+{
+    bool found = false;
+    int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
+    while (r >= 0 && (r = sd_bus_message_enter_container(kinds, 'a', "{sv}")) > 0) {
+        r = print_kind(kinds, only, &found);
+        if (r >= 0)
+            r = sd_bus_message_exit_container(kinds);
+    }
+    if (r < 0)
+        return ctl_fail(ctl, EX_PROTOCOL, "ListFilters: an answer of another form");
+    if (!found)
+        return ctl_fail(ctl, EX_DATAERR, "no such filter: %s; see fftd-ctl filter kinds", only);
+    return ctl_finish(ctl);
+}
+
+static int filter_kinds(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *kinds = NULL;
+    int code = bus_open(ctl, false, &bus);
+    if (code == 0)
+        code = bus_call(ctl, bus, &kinds, "ListFilters", NULL);
+    if (code == 0 && ctl->json) {
+        bus_to_json(kinds, &(struct json){.file = stdout}, NULL);
+        code = ctl_finish(ctl);
+    } else if (code == 0) {
+        code = print_kinds(ctl, kinds, ctl->argc > 1 ? ctl->argv[1] : NULL);
+    }
+    sd_bus_message_unref(kinds);
+    sd_bus_unref(bus);
+    return code;
+}
+
+/* ---- the commands ---- */
+
+int command_filter(const struct ctl *ctl)
+{
+    static const struct {
+        const char *name, *operands;
+        int min, max; /* operands, the action included; max -1: any number */
+        int (*run)(const struct ctl *ctl);
+    } actions[] = {
+        {"show", "", 1, 1, filter_show},
+        {"set", " CHAIN...", 2, -1, filter_set},
+        {"add", " STAGE [NUMBER]", 2, 3, filter_add},
+        {"remove", " STAGE", 2, 2, filter_remove},
+        {"preset", " NAME", 2, 2, filter_preset},
+        {"save", " FILE [SUMMARY]", 2, 3, filter_save},
+        {"kinds", " [KIND]", 1, 2, filter_kinds},
+    };
+    for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++) {
+        if (strcmp(actions[i].name, ctl->argv[0]) != 0)
+            continue;
+        if (ctl->argc < actions[i].min || (actions[i].max >= 0 && ctl->argc > actions[i].max))
+            return ctl_fail(ctl, EX_USAGE, "expected: fftd-ctl filter %s%s", actions[i].name,
+                            actions[i].operands);
+        if (ctl->raw && actions[i].run != filter_show)
+            return ctl_fail(ctl, EX_USAGE, "filter %s does not take --raw", actions[i].name);
+        return actions[i].run(ctl);
+    }
+    return ctl_fail(ctl, EX_USAGE,
+                    "filter %s: expected show, set, add, remove, preset, save or kinds",
+                    ctl->argv[0]);
+}
+
+int command_set(const struct ctl *ctl)
+{
+    char key[200];
+    const char *value = ctl->argc > 1 ? ctl->argv[1] : strchr(ctl->argv[0], '=');
+    if (value == NULL)
+        return ctl_fail(ctl, EX_USAGE, "set %s: expected a value after it", ctl->argv[0]);
+    if (ctl->argc == 1)
+        value++;
+    size_t length = ctl->argc > 1 ? strlen(ctl->argv[0]) : strcspn(ctl->argv[0], "=");
+    snprintf(key, sizeof key, "%.*s", length < sizeof key ? (int)length : 0, ctl->argv[0]);
+    char *param = strrchr(key, '.');
+    if (param == NULL)
+        return ctl_fail(ctl, EX_USAGE,
+                        "set %.60s: expected STAGE.PARAMETER, such as lowpass.cutoff or 2.width; "
+                        "see fftd-ctl filter show",
+                        ctl->argv[0]);
+    *param++ = '\0';
+
+    return change(ctl, "SetParameter", "sss", key, param, value);
+}
+
+int command_reload(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *reply = NULL;
+    int code = bus_open(ctl, true, &bus);
+    if (code == 0)
+        code = bus_call(ctl, bus, &reply, "Reload", NULL);
+    sd_bus_message_unref(reply);
+    sd_bus_unref(bus);
+    return code;
+}

@@ -1,0 +1,193 @@
+/* frames: every frame from the ring to a file or a pipe. A frame is copied out of the ring and then
+ * asked whether it still was whole: writing it takes as long as the reader of the pipe likes. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <fftd/fftd.h>
+
+#include "ctl.h"
+#include "json.h"
+#include "y4m.h"
+
+#define WAIT_MS   500
+#define GIVE_UP_S 10 /* without a daemon */
+
+struct output {
+    FILE *file;
+    struct fftd_format format; /* of the first frame; fourcc 0 before it */
+    uint8_t *copy, *row;
+    struct pixels pixels; /* in the copy */
+    uint64_t written, missed;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+    /* Without SA_RESTART: waiting ends at once. */
+    const struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* Memory and header for frames of this format. */
+static int begin(const struct ctl *ctl, struct output *output, const struct fftd_format *format)
+{
+    const struct pixels_layout *layout = pixels_layout(format->fourcc);
+    if (layout == NULL)
+        return ctl_fail(ctl, EX_PROTOCOL, "frames: a pixel format unknown to this fftd-ctl");
+    if (!ctl->raw && layout->y4m == NULL)
+        return ctl_fail(ctl, EX_DATAERR,
+                        "Y4M has no word for %s: use --raw, or set another format for the camera",
+                        layout->name);
+    output->copy = malloc(format->frame_bytes);
+    output->row = malloc(y4m_row_bytes(layout, format));
+    if (output->copy == NULL || output->row == NULL)
+        return ctl_fail(ctl, EX_OSERR, "out of memory");
+    output->format = *format;
+    if (pixels_from_memory(&output->pixels, &output->format, output->copy, format->frame_bytes) < 0)
+        return ctl_fail(ctl, EX_PROTOCOL, "frames: a format that contradicts itself");
+    if (!ctl->raw)
+        y4m_write_header(output->file, layout, format);
+    return 0;
+}
+
+static void copy_frame(struct output *output, const struct fftd_frame *frame)
+{
+    for (unsigned p = 0; p < output->format.plane_count; p++) {
+        const struct fftd_plane *plane = &output->format.plane[p];
+        for (uint32_t y = 0; y < plane->rows; y++)
+            memcpy(output->copy + plane->offset + (size_t)y * plane->stride,
+                   frame->plane[p] + (size_t)y * frame->stride[p], plane->row_bytes);
+    }
+}
+
+static int write_frame(const struct ctl *ctl, struct output *output, const struct fftd *camera,
+                       const struct fftd_frame *frame)
+{
+    if (output->format.fourcc == 0) {
+        int code = begin(ctl, output, frame->format);
+        if (code != 0)
+            return code;
+    } else if (memcmp(&output->format, frame->format, sizeof output->format) != 0) {
+        return ctl_fail(ctl, EX_TEMPFAIL, "the camera's format changed: this stream ends here");
+    }
+    copy_frame(output, frame);
+    if (output->written > 0) /* what was before us we did not miss */
+        output->missed += frame->missed;
+    if (!fftd_frame_valid(camera, frame)) {
+        output->missed++;
+        return 0;
+    }
+    if (ctl->raw)
+        raw_write_frame(output->file, &output->pixels);
+    else
+        y4m_write_frame(output->file, &output->pixels, output->row);
+    fflush(output->file); /* a live stream is not kept waiting */
+    output->written++;
+    return 0;
+}
+
+static bool is_done(const struct ctl *ctl, const struct output *output)
+{
+    return interrupted || ferror(output->file) || (ctl->count > 0 && output->written >= ctl->count);
+}
+
+static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd *camera,
+                       const char *dir)
+{
+    struct fftd_frame frame;
+    time_t gone_since = 0;
+    int code = 0;
+
+    /* From now on: what lies in the ring already is the past. */
+    if (fftd_wait(camera, 0) > 0)
+        fftd_frame(camera, &frame);
+    while (code == 0 && !is_done(ctl, output)) {
+        int r = fftd_wait(camera, WAIT_MS);
+        if (r == -EPIPE) {
+            time_t now = time(NULL);
+            gone_since = gone_since == 0 ? now : gone_since;
+            if (now - gone_since >= GIVE_UP_S)
+                return ctl_fail(ctl, EX_UNAVAILABLE, "the daemon in %s has gone", dir);
+            continue;
+        }
+        if (r < 0)
+            return ctl_no_daemon(ctl, dir, r);
+        gone_since = 0;
+        while (code == 0 && !is_done(ctl, output) && fftd_next(camera, &frame) == 0)
+            code = write_frame(ctl, output, camera, &frame);
+    }
+    return code;
+}
+
+/* On stderr, since stdout may be the stream. */
+static void report(const struct ctl *ctl, const struct output *output)
+{
+    if (!ctl->json) {
+        fprintf(stderr, "fftd-ctl: %" PRIu64 " frames, %" PRIu64 " missed\n", output->written,
+                output->missed);
+        return;
+    }
+    struct json json = {.file = stderr};
+    json_open(&json, NULL, '{');
+    json_integer(&json, "written", output->written);
+    json_integer(&json, "missed", output->missed);
+    json_close(&json, '}');
+}
+
+static int finish(const struct ctl *ctl, struct output *output, int code)
+{
+    bool failed = ferror(output->file) != 0;
+    int error = errno;
+    if (output->file != stdout && fclose(output->file) != 0 && !failed) {
+        failed = true;
+        error = errno;
+    }
+    if (code == 0 && failed && error != EPIPE)
+        code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output != NULL ? ctl->output : "stdout",
+                        strerror(error));
+    if (code == 0)
+        report(ctl, output);
+    free(output->copy);
+    free(output->row);
+    return code;
+}
+
+int command_frames(const struct ctl *ctl)
+{
+    char dir[PATH_MAX];
+    struct output output = {.file = stdout};
+    struct fftd *camera;
+
+    int code = ctl_runtime_dir(ctl, dir);
+    if (code != 0)
+        return code;
+    bool to_file = ctl->output != NULL && strcmp(ctl->output, "-") != 0;
+    if (!to_file && isatty(STDOUT_FILENO))
+        return ctl_fail(ctl, EX_USAGE, "frames are no text for a terminal: use a pipe or --output");
+    int r = fftd_open(&camera, dir);
+    if (r < 0)
+        return ctl_no_daemon(ctl, dir, r);
+    if (to_file && (output.file = fopen(ctl->output, "wbe")) == NULL) {
+        code = ctl_fail(ctl, EX_CANTCREAT, "%s: %s", ctl->output, strerror(errno));
+        fftd_close(camera);
+        return code;
+    }
+    catch_signals();
+    code = copy_frames(ctl, &output, camera, dir);
+    fftd_close(camera);
+    return finish(ctl, &output, code);
+}

@@ -1,0 +1,29 @@
+/* Writes JSON (RFC 8259), one value after the other, as the caller walks its data. */
+#ifndef FFTD_CTL_JSON_H
+#define FFTD_CTL_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define JSON_MAX_DEPTH 32
+
+/* Begin with {.file = FILE}. key is NULL inside an array and at the top. A newline follows the
+ * outermost value. */
+struct json {
+    FILE *file;
+    unsigned depth;
+    bool filled[JSON_MAX_DEPTH]; /* something stands there already: a comma comes first */
+};
+
+/* bracket is '{' or '[', '}' or ']'. */
+void json_open(struct json *json, const char *key, char bracket);
+void json_close(struct json *json, char bracket);
+
+void json_text(struct json *json, const char *key, const char *text); /* UTF-8 */
+void json_integer(struct json *json, const char *key, uint64_t value);
+void json_signed(struct json *json, const char *key, int64_t value);
+void json_number(struct json *json, const char *key, double value); /* null unless finite */
+void json_bool(struct json *json, const char *key, bool value);
+
+#endif

@@ -1,0 +1,306 @@
+/* snapshot: one frame before and after the filter, as pictures. The daemon gives both as sealed
+ * memory, so they are one frame's for certain. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bus.h"
+#include "picture.h"
+#include "spectrum.h"
+
+struct shot {
+    struct fftd_format format;
+    struct pixels before, after;
+    void *memory[2];
+    size_t size[2];
+};
+
+/* ---- what the daemon sends ---- */
+
+static int read_planes(sd_bus_message *reply, struct fftd_format *format)
+{
+    const char *key;
+    uint32_t value;
+    int r = sd_bus_message_enter_container(reply, 'v', "aa{su}");
+    if (r >= 0)
+        r = sd_bus_message_enter_container(reply, 'a', "a{su}");
+    while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'a', "{su}")) > 0) {
+        if (format->plane_count == FFTD_MAX_PLANES)
+            return -EPROTO;
+        struct fftd_plane *plane = &format->plane[format->plane_count++];
+        while ((r = sd_bus_message_read(reply, "{su}", &key, &value)) > 0) {
+            uint32_t *field = strcmp(key, "offset") == 0      ? &plane->offset
+                              : strcmp(key, "stride") == 0    ? &plane->stride
+                              : strcmp(key, "row_bytes") == 0 ? &plane->row_bytes
+                              : strcmp(key, "rows") == 0      ? &plane->rows
+                                                              : NULL;
+            if (field != NULL)
+                *field = value;
+        }
+        if (r >= 0)
+            r = sd_bus_message_exit_container(reply);
+    }
+    if (r >= 0)
+        r = sd_bus_message_exit_container(reply);
+    if (r >= 0)
+        r = sd_bus_message_exit_container(reply);
+    return r;
+}
+
+static int read_format_value(sd_bus_message *reply, const char *key, struct fftd_format *format)
+{
+    int full_range;
+    if (strcmp(key, "planes") == 0)
+        return read_planes(reply, format);
+    if (strcmp(key, "fourcc") == 0)
+        return sd_bus_message_read(reply, "v", "u", &format->fourcc);
+    if (strcmp(key, "width") == 0)
+        return sd_bus_message_read(reply, "v", "u", &format->width);
+    if (strcmp(key, "height") == 0)
+        return sd_bus_message_read(reply, "v", "u", &format->height);
+    if (strcmp(key, "matrix") == 0)
+        return sd_bus_message_read(reply, "v", "y", &format->matrix);
+    if (strcmp(key, "full_range") != 0)
+        return sd_bus_message_skip(reply, "v");
+    int r = sd_bus_message_read(reply, "v", "b", &full_range);
+    if (r > 0)
+        format->full_range = (uint8_t)full_range;
+    return r;
+}
+
+static int read_format(sd_bus_message *reply, struct fftd_format *ret)
+{
+    const char *key;
+    int r = sd_bus_message_enter_container(reply, 'a', "{sv}");
+    while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
+        r = sd_bus_message_read(reply, "s", &key);
+        if (r >= 0)
+            r = read_format_value(reply, key, ret);
+        if (r >= 0)
+            r = sd_bus_message_exit_container(reply);
+    }
+    return r;
+}
+
+static int map_frame(int fd, void **ret_memory, size_t *ret_size)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (memory == MAP_FAILED)
+        return -errno;
+    *ret_memory = memory;
+    *ret_size = (size_t)st.st_size;
+    return 0;
+}
+
+static void shot_finish(struct shot *shot)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (shot->memory[i] != NULL)
+            munmap(shot->memory[i], shot->size[i]);
+}
+
+/* The descriptors belong to the reply, the mappings to *ret. */
+static int shot_read(struct shot *ret, sd_bus_message *reply)
+{
+    int before, after;
+    int r = sd_bus_message_read(reply, "hh", &before, &after);
+    if (r >= 0)
+        r = read_format(reply, &ret->format);
+    if (r >= 0)
+        r = map_frame(before, &ret->memory[0], &ret->size[0]);
+    if (r >= 0)
+        r = map_frame(after, &ret->memory[1], &ret->size[1]);
+    if (r >= 0)
+        r = pixels_from_memory(&ret->before, &ret->format, ret->memory[0], ret->size[0]);
+    if (r >= 0)
+        r = pixels_from_memory(&ret->after, &ret->format, ret->memory[1], ret->size[1]);
+    return r;
+}
+
+/* ---- pictures ---- */
+
+static int draw_before(struct picture *ret, const struct shot *shot)
+{
+    return picture_from_pixels(ret, &shot->before);
+}
+
+static int draw_after(struct picture *ret, const struct shot *shot)
+{
+    return picture_from_pixels(ret, &shot->after);
+}
+
+static int draw_side_by_side(struct picture *ret, const struct shot *shot)
+{
+    struct picture before = {0}, after = {0};
+    int r = draw_before(&before, shot);
+    if (r == 0)
+        r = draw_after(&after, shot);
+    if (r == 0)
+        r = picture_beside(ret, &before, &after);
+    picture_free(&before);
+    picture_free(&after);
+    return r;
+}
+
+/* Before and after beside each other, on one scale: what is darker on the right was removed. */
+static int draw_spectrum(struct picture *ret, const struct shot *shot)
+{
+    struct picture left = {0}, right = {0};
+    double *before = NULL, *after = NULL;
+    int r = spectrum_create(&before, &shot->before);
+    if (r == 0)
+        r = spectrum_create(&after, &shot->after);
+    if (r == 0)
+        r = spectrum_draw(&left, before, before);
+    if (r == 0)
+        r = spectrum_draw(&right, after, before);
+    if (r == 0)
+        r = picture_beside(ret, &left, &right);
+    picture_free(&left);
+    picture_free(&right);
+    free(before);
+    free(after);
+    return r;
+}
+
+static const struct kind {
+    const char *name;
+    int (*draw)(struct picture *ret, const struct shot *shot);
+} kinds[] = {
+    {"before", draw_before},
+    {"after", draw_after},
+    {"spectrum", draw_spectrum},
+    {"side-by-side", draw_side_by_side},
+};
+#define KIND_COUNT (sizeof kinds / sizeof kinds[0])
+
+static const struct kind *find_kind(const char *name)
+{
+    for (unsigned i = 0; i < KIND_COUNT; i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+/* ---- files ---- */
+
+static int write_picture(const struct ctl *ctl, const struct kind *kind, const struct shot *shot,
+                         const char *path)
+{
+    struct picture picture = {0};
+    bool to_stdout = strcmp(path, "-") == 0;
+    int r = kind->draw(&picture, shot);
+    if (r < 0)
+        return ctl_fail(ctl, EX_OSERR, "%s: %s", kind->name, strerror(-r));
+
+    int code = EX_OK;
+    FILE *file = to_stdout ? stdout : fopen(path, "wbe");
+    if (file == NULL) {
+        code = ctl_fail(ctl, EX_CANTCREAT, "%s: %s", path, strerror(errno));
+        goto out;
+    }
+    errno = 0;
+    r = picture_write_png(&picture, file);
+    if (!to_stdout && fclose(file) != 0 && r == 0)
+        r = -errno;
+    if (r < 0) {
+        code = ctl_fail(ctl, EX_IOERR, "%s: %s", path, strerror(-r));
+        if (!to_stdout)
+            unlink(path);
+    }
+out:
+    picture_free(&picture);
+    return code;
+}
+
+/* Where a picture goes: --output is the file of a single picture, or the directory of several. */
+static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, char path[PATH_MAX])
+{
+    struct stat st;
+    bool is_file =
+        single && ctl->output != NULL && (stat(ctl->output, &st) < 0 || !S_ISDIR(st.st_mode));
+    int length =
+        is_file ? snprintf(path, PATH_MAX, "%s", ctl->output)
+                : snprintf(path, PATH_MAX, "%s%s%s.png", ctl->output != NULL ? ctl->output : "",
+                           ctl->output != NULL ? "/" : "", kind->name);
+    return length < PATH_MAX ? 0 : ctl_fail(ctl, EX_USAGE, "--output: the path is too long");
+}
+
+static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64_t sequence)
+{
+    const struct kind *wanted[KIND_COUNT];
+    unsigned count = ctl->argc > 0 ? (unsigned)ctl->argc : KIND_COUNT;
+    struct json json = {.file = stdout};
+    char path[PATH_MAX];
+    int code = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        wanted[i] = ctl->argc > 0 ? find_kind(ctl->argv[i]) : &kinds[i];
+    if (count > 1 && ctl->output != NULL && mkdir(ctl->output, 0777) < 0 && errno != EEXIST)
+        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", ctl->output, strerror(errno));
+    bool to_stdout = ctl->output != NULL && strcmp(ctl->output, "-") == 0;
+    bool report = ctl->json && !to_stdout;
+    if (report) {
+        json_open(&json, NULL, '{');
+        json_integer(&json, "Sequence", sequence);
+        json_open(&json, "Pictures", '[');
+    }
+    for (unsigned i = 0; i < count && code == 0; i++) {
+        code = path_of(ctl, wanted[i], count == 1, path);
+        if (code == 0)
+            code = write_picture(ctl, wanted[i], shot, path);
+        if (code == 0 && report)
+            json_text(&json, NULL, path);
+        else if (code == 0 && !to_stdout)
+            puts(path);
+    }
+    if (report) {
+        json_close(&json, ']');
+        json_close(&json, '}');
+    }
+    return code == 0 ? ctl_finish(ctl) : code;
+}
+
+int command_snapshot(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *reply = NULL;
+    struct shot shot = {0};
+    uint64_t sequence = 0;
+
+    for (int i = 0; i < ctl->argc; i++)
+        if (find_kind(ctl->argv[i]) == NULL)
+            return ctl_fail(ctl, EX_USAGE,
+                            "snapshot %s: expected before, after, spectrum or side-by-side",
+                            ctl->argv[i]);
+    if (ctl->argc != 1 && ctl->output != NULL && strcmp(ctl->output, "-") == 0)
+        return ctl_fail(ctl, EX_USAGE, "snapshot: only one picture fits into stdout: name it");
+
+    int code = bus_open(ctl, false, &bus);
+    if (code == 0)
+        code = bus_call(ctl, bus, &reply, "Snapshot", NULL);
+    if (code != 0)
+        goto out;
+    int r = shot_read(&shot, reply);
+    if (r >= 0)
+        r = sd_bus_message_read(reply, "t", &sequence);
+    if (r == -EOPNOTSUPP)
+        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: a pixel format unknown to this fftd-ctl");
+    else if (r < 0)
+        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: cannot read the answer: %s", strerror(-r));
+    else
+        code = write_pictures(ctl, &shot, sequence);
+
+out:
+    shot_finish(&shot);
+    sd_bus_message_unref(reply);
+    sd_bus_unref(bus);
+    return code;
+}

@@ -1,0 +1,102 @@
+/* stats: what moves, once or again and again. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bus.h"
+
+static void print_counters(sd_bus_message *stats)
+{
+    const char *reason = bus_text(stats, "StateReason");
+    printf("%s%s%s, frame %" PRIu64 ", %.2f a second, filter %" PRIu64 ", %u clients\n",
+           bus_text(stats, "State"), *reason != '\0' ? ": " : "", reason,
+           bus_u64(stats, "Sequence"), bus_double(stats, "Rate"), bus_u64(stats, "PublishedSerial"),
+           bus_u32(stats, "Clients"));
+
+    const char *name;
+    uint64_t value;
+    if (!bus_find(stats, "Counters", "a{st}") ||
+        sd_bus_message_enter_container(stats, 'a', "{st}") <= 0)
+        return;
+    for (unsigned i = 0; sd_bus_message_read(stats, "{st}", &name, &value) > 0; i++)
+        printf("%s%s %" PRIu64, i == 0 ? "" : i % 5 == 0 ? "\n" : ", ", name, value);
+    putchar('\n');
+}
+
+static void print_stage(sd_bus_message *stats, const char *stage)
+{
+    static const char *const columns[] = {"p50_ns", "p90_ns", "p99_ns", "max_ns", "mean_ns"};
+    double ms[sizeof columns / sizeof columns[0]] = {0};
+    uint64_t count = 0, value;
+    const char *name;
+
+    while (sd_bus_message_read(stats, "{st}", &name, &value) > 0) {
+        if (strcmp(name, "count") == 0)
+            count = value;
+        for (unsigned c = 0; c < sizeof columns / sizeof columns[0]; c++)
+            if (strcmp(name, columns[c]) == 0)
+                ms[c] = (double)value / 1e6;
+    }
+    printf("%-10s %9.3f %9.3f %9.3f %9.3f %9.3f %9" PRIu64 "\n", stage, ms[0], ms[1], ms[2], ms[3],
+           ms[4], count);
+}
+
+static void print_latency(sd_bus_message *stats)
+{
+    const char *stage;
+    printf("%-10s %9s %9s %9s %9s %9s %9s\n", "ms", "p50", "p90", "p99", "max", "mean", "frames");
+    if (!bus_find(stats, "Latency", "a{sa{st}}") ||
+        sd_bus_message_enter_container(stats, 'a', "{sa{st}}") <= 0)
+        return;
+    while (sd_bus_message_enter_container(stats, 'e', "sa{st}") > 0) {
+        if (sd_bus_message_read(stats, "s", &stage) <= 0 ||
+            sd_bus_message_enter_container(stats, 'a', "{st}") <= 0)
+            return;
+        print_stage(stats, stage);
+        sd_bus_message_exit_container(stats);
+        sd_bus_message_exit_container(stats);
+    }
+}
+
+static int print_once(const struct ctl *ctl, sd_bus *bus)
+{
+    sd_bus_message *stats = NULL;
+    int code = bus_call(ctl, bus, &stats, "GetStats", NULL);
+    if (code == 0 && ctl->json) {
+        bus_to_json(stats, &(struct json){.file = stdout}, NULL);
+    } else if (code == 0) {
+        print_counters(stats);
+        print_latency(stats);
+    }
+    sd_bus_message_unref(stats);
+    return code == 0 ? ctl_finish(ctl) : code;
+}
+
+static void sleep_s(double seconds)
+{
+    struct timespec left = {.tv_sec = (time_t)seconds,
+                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    nanosleep(&left, NULL);
+}
+
+int command_stats(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    bool screen = ctl->watch_s > 0 && !ctl->json && isatty(STDOUT_FILENO);
+    int code = bus_open(ctl, false, &bus);
+
+    for (uint64_t i = 1; code == 0; i++) {
+        if (screen)
+            fputs("\033[H\033[2J", stdout); /* cursor home, clear */
+        code = print_once(ctl, bus);
+        if (ctl->watch_s == 0 || i == ctl->count || ferror(stdout))
+            break;
+        if (!screen && !ctl->json)
+            putchar('\n');
+        sleep_s(ctl->watch_s);
+    }
+    sd_bus_unref(bus);
+    return code;
+}

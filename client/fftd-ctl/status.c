@@ -1,0 +1,210 @@
+/* list and status: what runs, and how it is. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bus.h"
+
+/* ---- status ---- */
+
+static bool enter_format(sd_bus_message *properties, const char *key)
+{
+    return bus_find(properties, "Format", "a{sv}") && bus_enter(properties, "sv", key);
+}
+
+/* "NV12 640x360"; "-" while it is not known. */
+static void print_format(sd_bus_message *properties, char *text, size_t size)
+{
+    uint32_t width = 0, height = 0;
+    const char *name = "";
+    if (enter_format(properties, "width"))
+        sd_bus_message_read(properties, "v", "u", &width);
+    if (enter_format(properties, "height"))
+        sd_bus_message_read(properties, "v", "u", &height);
+    if (enter_format(properties, "name"))
+        sd_bus_message_read(properties, "v", "s", &name);
+    if (width > 0)
+        snprintf(text, size, "%s %ux%u", name, width, height);
+    else
+        snprintf(text, size, "-");
+}
+
+static void print_line(const char *label, const char *text)
+{
+    if (*text != '\0')
+        printf("%-9s %s\n", label, text);
+}
+
+static double latency_ms(sd_bus_message *properties, const char *quantile)
+{
+    uint64_t ns = 0;
+    if (bus_find(properties, "Latency", "a{sa{st}}") && bus_enter(properties, "sa{st}", "total") &&
+        bus_enter(properties, "st", quantile))
+        sd_bus_message_read(properties, "t", &ns);
+    return (double)ns / 1e6;
+}
+
+static void print_status(sd_bus_message *p, const char *dir)
+{
+    const char *reason = bus_text(p, "StateReason");
+    printf("%-9s %s, %s%s%s\n", "camera", bus_text(p, "Name"), bus_text(p, "State"),
+           *reason != '\0' ? ": " : "", reason);
+    print_line("source", *bus_text(p, "SourceDescription") != '\0'
+                             ? bus_text(p, "SourceDescription")
+                             : bus_text(p, "Source"));
+    print_line("engine", bus_text(p, "Engine"));
+    print_line("device", bus_text(p, "Device"));
+    print_line("filter", bus_text(p, "Filter"));
+    print_line("", bus_text(p, "FilterProblem"));
+
+    uint64_t wanted = bus_u64(p, "Serial"), published = bus_u64(p, "PublishedSerial");
+    uint64_t dropped =
+        bus_counter(p, "Counters", "dropped_error") + bus_counter(p, "Counters", "dropped_stale") +
+        bus_counter(p, "Counters", "dropped_engine") + bus_counter(p, "Counters", "source_lost");
+    printf("%-9s %" PRIu64 " published, %.1f a second, %" PRIu64 " dropped, filter %" PRIu64,
+           "frames", bus_counter(p, "Counters", "published"), bus_double(p, "Rate"), dropped,
+           published);
+    if (wanted != published)
+        printf(" (%" PRIu64 " to come)", wanted);
+    printf("\n%-9s p50 %.1f ms, p99 %.1f ms, capture to publication\n", "latency",
+           latency_ms(p, "p50_ns"), latency_ms(p, "p99_ns"));
+    printf("%-9s %u\n", "clients", bus_u32(p, "Clients"));
+    printf("%-9s %s (fftd %s)\n", "sockets", dir, bus_text(p, "Version"));
+}
+
+int command_status(const struct ctl *ctl)
+{
+    char dir[PATH_MAX];
+    sd_bus *bus = NULL;
+    sd_bus_message *properties = NULL;
+
+    int code = ctl_runtime_dir(ctl, dir);
+    if (code == 0)
+        code = bus_open(ctl, false, &bus);
+    if (code == 0)
+        code = bus_get_all(ctl, bus, &properties);
+    if (code != 0)
+        goto out;
+    if (ctl->json)
+        bus_to_json(properties, &(struct json){.file = stdout}, NULL);
+    else
+        print_status(properties, dir);
+    code = ctl_finish(ctl);
+
+out:
+    sd_bus_message_unref(properties);
+    sd_bus_unref(bus);
+    return code;
+}
+
+/* ---- list ---- */
+
+struct listing {
+    const struct ctl *ctl;
+    struct json json;
+    unsigned count;
+};
+
+/* What one runtime directory's daemon says of itself; NULL: there is none, or it is not for us. */
+static sd_bus_message *ask(const char *dir, int *ret_error)
+{
+    const struct ctl quiet = {.json = false};
+    sd_bus *bus = NULL;
+    sd_bus_message *properties = NULL;
+    int r = bus_connect(&bus, dir, "control-watch");
+    if (r < 0)
+        r = bus_connect(&bus, dir, "control");
+    if (r == 0)
+        r = bus_get_all(&quiet, bus, &properties) == 0 ? 0 : -EIO;
+    sd_bus_unref(bus);
+    *ret_error = r;
+    return properties;
+}
+
+static void list_one(struct listing *listing, const char *dir, const char *name)
+{
+    int error;
+    char format[64] = "-";
+    sd_bus_message *p = ask(dir, &error);
+    if (error == -ENOENT || error == -ENOTDIR)
+        return;
+    const char *state = p != NULL                ? bus_text(p, "State")
+                        : error == -ECONNREFUSED ? "dead"
+                        : error == -EACCES       ? "not for you"
+                                                 : "silent";
+    if (p != NULL)
+        print_format(p, format, sizeof format);
+    if (listing->ctl->json) {
+        struct json *json = &listing->json;
+        json_open(json, NULL, '{');
+        json_text(json, "Directory", dir);
+        json_text(json, "Name", name);
+        json_text(json, "State", state);
+        if (p != NULL) {
+            json_text(json, "Source", bus_text(p, "Source"));
+            if (bus_find(p, "Format", "a{sv}"))
+                bus_to_json(p, json, "Format");
+            json_number(json, "Rate", bus_double(p, "Rate"));
+            json_integer(json, "Clients", bus_u32(p, "Clients"));
+        }
+        json_close(json, '}');
+    } else {
+        if (listing->count == 0)
+            printf("%-16s %-11s %-16s %6s %7s  %s\n", "NAME", "STATE", "FORMAT", "RATE", "CLIENTS",
+                   "SOCKETS");
+        printf("%-16s %-11s %-16s %6.1f %7u  %s\n", name, state, format,
+               p != NULL ? bus_double(p, "Rate") : 0, p != NULL ? bus_u32(p, "Clients") : 0, dir);
+    }
+    listing->count++;
+    sd_bus_message_unref(p);
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static void list_place(struct listing *listing, const char *place)
+{
+    struct dirent **entries;
+    int count = scandir(place, &entries, is_visible, alphasort);
+    for (int i = 0; i < count; i++) {
+        char dir[PATH_MAX];
+        if (snprintf(dir, sizeof dir, "%s/%s", place, entries[i]->d_name) < PATH_MAX)
+            list_one(listing, dir, entries[i]->d_name);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+}
+
+int command_list(const struct ctl *ctl)
+{
+    struct listing listing = {.ctl = ctl, .json.file = stdout};
+    char place[PATH_MAX];
+    const char *user_dir = getenv("XDG_RUNTIME_DIR");
+
+    if (ctl->json)
+        json_open(&listing.json, NULL, '[');
+    if (ctl->runtime_dir != NULL) {
+        list_one(&listing, ctl->runtime_dir, basename(ctl->runtime_dir));
+        goto out;
+    }
+    list_place(&listing, "/run/fftd");
+    if (user_dir != NULL && *user_dir == '/' &&
+        snprintf(place, sizeof place, "%s/fftd", user_dir) < PATH_MAX)
+        list_place(&listing, place);
+    snprintf(place, sizeof place, "/tmp/fftd-%u", (unsigned)geteuid());
+    list_place(&listing, place);
+out:
+    if (ctl->json)
+        json_close(&listing.json, ']');
+    else if (listing.count == 0)
+        puts("no fftd runs here; start one by `fftd --source pattern:moire`");
+    return ctl_finish(ctl);
+}

@@ -1,0 +1,44 @@
+#include "y4m.h"
+
+#include <stdbool.h>
+
+void y4m_write_header(FILE *file, const struct pixels_layout *layout,
+                      const struct fftd_format *format)
+{
+    /* 0:0 says that the rate is not known, but few readers take it. */
+    bool known = format->rate_num > 0 && format->rate_den > 0;
+    fprintf(file, "YUV4MPEG2 W%u H%u F%u:%u Ip A1:1 C%s XCOLORRANGE=%s\n", format->width,
+            format->height, known ? format->rate_num : 30, known ? format->rate_den : 1,
+            layout->y4m, format->full_range ? "FULL" : "LIMITED");
+}
+
+size_t y4m_row_bytes(const struct pixels_layout *layout, const struct fftd_format *format)
+{
+    return (size_t)format->width * (layout->bits > 8 ? 2 : 1);
+}
+
+void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
+{
+    size_t sample_bytes = pixels->layout->bits > 8 ? 2 : 1;
+    fputs("FRAME\n", file);
+    for (unsigned c = 0; c < pixels_components(pixels); c++) {
+        uint32_t width = pixels_width(pixels, c), height = pixels_height(pixels, c);
+        for (uint32_t y = 0; y < height; y++) {
+            for (uint32_t x = 0; x < width; x++) {
+                unsigned sample = pixels_sample(pixels, c, x, y);
+                row[x * sample_bytes] = (uint8_t)sample;
+                if (sample_bytes == 2)
+                    row[x * sample_bytes + 1] = (uint8_t)(sample >> 8);
+            }
+            fwrite(row, sample_bytes, width, file);
+        }
+    }
+}
+
+void raw_write_frame(FILE *file, const struct pixels *pixels)
+{
+    for (unsigned p = 0; p < pixels->format->plane_count; p++)
+        for (uint32_t y = 0; y < pixels->format->plane[p].rows; y++)
+            fwrite(pixels->plane[p] + (size_t)y * pixels->stride[p], 1,
+                   pixels->format->plane[p].row_bytes, file);
+}

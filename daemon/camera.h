@@ -77,9 +77,9 @@ int camera_stop(struct camera *camera);
 /* Readable when camera_take_events has something. */
 int camera_fd(const struct camera *camera);
 
-#define CAMERA_EVENT_STATE  1u /* the state changed */
+#define CAMERA_EVENT_STATE  1u /* the state, its reason or the engine changed */
 #define CAMERA_EVENT_RING   2u /* camera_ring returns another ring */
-#define CAMERA_EVENT_FILTER 4u /* the first frame of the newest filter was published */
+#define CAMERA_EVENT_FILTER 4u /* the newest filter is in force, or could not be made */
 #define CAMERA_EVENT_FRAME  8u /* the first frame was published */
 unsigned camera_take_events(struct camera *camera);
 

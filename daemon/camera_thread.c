@@ -409,6 +409,7 @@ static void swap_engine(struct camera *camera, const struct design *design)
     pthread_mutex_lock(&camera->lock);
     copy_text(camera->status.engine, sizeof camera->status.engine,
               engine_description(camera->engine));
+    camera_post_events(camera, CAMERA_EVENT_STATE);
     pthread_mutex_unlock(&camera->lock);
 }
 
@@ -426,6 +427,7 @@ static void design_failed(struct camera *camera, const struct design *design)
     if (design->result_serial == camera->status.wanted_serial)
         copy_text(camera->status.filter_problem, sizeof camera->status.filter_problem,
                   design->why.text);
+    camera_post_events(camera, CAMERA_EVENT_FILTER);
     pthread_mutex_unlock(&camera->lock);
 }
 

@@ -9,7 +9,6 @@ from conftest import BUILD, PATIENCE
 
 MAX_PLANES = 4
 STARTING, LIVE, OFFLINE, RETIRED = range(4)
-DISCONTINUITY = 2
 
 
 class Plane(ctypes.Structure):
@@ -49,7 +48,8 @@ class Frame:
         self.planes = []
         for p in range(layout.plane_count):
             plane = layout.plane[p]
-            memory = ctypes.string_at(raw.plane[p], plane.stride * (plane.rows - 1) + plane.row_bytes)
+            size = plane.stride * (plane.rows - 1) + plane.row_bytes
+            memory = ctypes.string_at(raw.plane[p], size)
             self.planes.append(b"".join(memory[row * plane.stride:][:plane.row_bytes]
                                         for row in range(plane.rows)))
 

@@ -33,11 +33,11 @@ const char *camera_state_name(enum camera_state state); /* "online" */
 /* The stages a frame's time is split into; each has a histogram. */
 enum camera_stage {
     STAGE_CAPTURE, /* captured -> dequeued */
-    STAGE_WAIT,    /* dequeued -> submitted */
+    STAGE_WAIT,    /* dequeued -> given to the engine */
     STAGE_UPLOAD,
     STAGE_KERNEL,
     STAGE_DOWNLOAD, /* the engine's own account */
-    STAGE_PUBLISH,  /* finished -> published */
+    STAGE_PUBLISH,  /* finished -> published, less the download */
     STAGE_TOTAL,    /* captured -> published */
     STAGE_COUNT
 };

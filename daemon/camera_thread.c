@@ -140,11 +140,11 @@ static void record(struct camera *camera, struct flight *flight, const struct en
     atomic_store(&camera->progress_ns, published_ns);
     pthread_mutex_lock(&camera->lock);
     histogram_add(&latency[STAGE_CAPTURE], meta->dequeued_ns - meta->captured_ns);
-    histogram_add(&latency[STAGE_WAIT], meta->submitted_ns - meta->dequeued_ns);
+    histogram_add(&latency[STAGE_WAIT], meta->submitted_ns - meta->dequeued_ns - done->upload_ns);
     histogram_add(&latency[STAGE_UPLOAD], done->upload_ns);
     histogram_add(&latency[STAGE_KERNEL], done->kernel_ns);
     histogram_add(&latency[STAGE_DOWNLOAD], done->download_ns);
-    histogram_add(&latency[STAGE_PUBLISH], published_ns - meta->finished_ns);
+    histogram_add(&latency[STAGE_PUBLISH], published_ns - meta->finished_ns - done->download_ns);
     histogram_add(&latency[STAGE_TOTAL], published_ns - meta->captured_ns);
 
     if (++status->published == 1)

@@ -1,0 +1,233 @@
+"""The frame path of the running daemon: frames, filters, ends and recoveries."""
+
+import itertools
+import pathlib
+import signal
+import time
+
+import pytest
+
+from client import Reader, LIVE
+
+FILTERS = ["lowpass:shape=gaussian,cutoff=0.1", "notch:at=0.21/0.13,width=0.02", "none",
+           "sharpen:amount=1,sigma=1", "gaussian-blur:sigma=2"]
+
+
+def test_frames_come_in_order_with_their_times(start):
+    daemon = start("--filter", FILTERS[0])
+    with Reader(daemon) as reader:
+        frames = list(itertools.islice(reader.frames(), 30))
+        assert reader.state == LIVE
+    for before, after in itertools.pairwise(frames):
+        assert after.sequence == before.sequence + 1 + after.missed
+        assert after.source_sequence > before.source_sequence
+        assert after.published_ns >= before.published_ns
+    for frame in frames:
+        assert frame.filter_serial == 1
+        assert (frame.captured_ns <= frame.dequeued_ns <= frame.submitted_ns
+                <= frame.finished_ns <= frame.published_ns)
+
+
+def test_a_frame_does_not_wait_for_the_next(start):
+    daemon = start(fps="2")
+    with Reader(daemon) as reader:
+        frames = list(itertools.islice(reader.frames(), 4))
+    for frame in frames:
+        assert frame.published_ns - frame.captured_ns < 250_000_000
+
+
+def test_no_filter_changes_nothing_and_chroma_passes_through(start):
+    daemon = start("--filter", "none", "--set", "camera.format=NV12")
+    with Reader(daemon) as reader:
+        plain = reader.next()
+        daemon.ctl("filter", "set", FILTERS[0])
+        filtered = reader.take_until(lambda frame: frame.filter_serial == 2)[-1]
+    assert filtered.planes[0] != plain.planes[0]
+    assert filtered.planes[1] == plain.planes[1]
+
+
+def test_every_frame_obeys_its_filter_serial(start):
+    """The scene stands still, so one filter has one picture."""
+    daemon = start("--filter", FILTERS[0], fps="120")
+    pictures = {}
+    with Reader(daemon) as reader:
+        for serial, chain in enumerate(FILTERS[1:] + FILTERS, start=2):
+            frames = reader.take_until(lambda frame: frame.filter_serial == serial - 1)
+            daemon.ctl("filter", "set", chain)
+            frames += reader.take_until(lambda frame: frame.filter_serial == serial)
+            for frame in frames:
+                pictures.setdefault(frame.filter_serial, set()).add(frame.digest)
+            serials = [frame.filter_serial for frame in frames]
+            assert serials == sorted(serials)
+    assert sorted(pictures) == list(range(1, 2 * len(FILTERS) + 1))
+    assert all(len(digests) == 1 for digests in pictures.values())
+    assert len(set.union(*pictures.values())) == len(FILTERS)
+    first_round = [pictures[serial] for serial in range(1, len(FILTERS) + 1)]
+    second_round = [pictures[serial + len(FILTERS)] for serial in range(1, len(FILTERS) + 1)]
+    assert first_round == second_round
+
+
+def test_filters_changed_faster_than_they_can_be_made(start):
+    daemon = start(fps="120")
+    last = 1
+    with Reader(daemon) as reader:
+        reader.next()
+        for chain in FILTERS * 4:
+            last = daemon.ctl_json("filter", "set", chain)["Serial"]
+        frames = reader.take_until(lambda frame: frame.filter_serial == last)
+    assert last == 1 + len(FILTERS) * 4
+    daemon.stop()
+    with_one = start("--filter", FILTERS[-1])
+    with Reader(with_one) as reader:
+        assert reader.next().digest == frames[-1].digest
+
+
+def test_a_wide_filter_gets_a_new_engine_while_frames_go_on(start):
+    daemon = start("--filter", "none")
+    with Reader(daemon) as reader:
+        reader.next()
+        engine = daemon.ctl_json("status")["Engine"]
+        daemon.ctl("filter", "set", "gaussian-blur:sigma=12")
+        frames = reader.take_until(lambda frame: frame.filter_serial == 2)
+        assert daemon.ctl_json("status")["Engine"] != engine
+        assert daemon.ctl_json("status")["Generation"] == 1
+    gaps = [b.captured_ns - a.captured_ns for a, b in itertools.pairwise(frames)]
+    assert max(gaps, default=0) < 1_000_000_000
+
+
+def test_ends_after_so_many_frames(start):
+    daemon = start("--frames", "25", fps="200")
+    with Reader(daemon) as reader:
+        assert reader.take_until(lambda frame: frame.sequence == 25)
+    assert daemon.wait() == 0
+    assert "25 frames" in daemon.log
+    assert not daemon.runtime_dir.exists()
+
+
+def write_y4m(path, width, height, frames):
+    with open(path, "wb") as file:
+        file.write(b"YUV4MPEG2 W%d H%d F50:1 Ip A1:1 C420\n" % (width, height))
+        for index in range(frames):
+            file.write(b"FRAME\n" + bytes([16 + index]) * (width * height)
+                       + bytes([128]) * (width * height // 2))
+
+
+def test_ends_with_its_file(start, tmp_path):
+    write_y4m(tmp_path / "clip.y4m", 64, 48, 10)
+    daemon = start(source=f"file:{tmp_path}/clip.y4m", size=None, fps=None)
+    assert daemon.wait() == 0
+    assert "finished" in daemon.log
+
+
+def test_begins_its_file_again(start, tmp_path):
+    write_y4m(tmp_path / "clip.y4m", 64, 48, 3)
+    daemon = start("--set", "camera.loop=true", source=f"file:{tmp_path}/clip.y4m", size=None,
+                   fps=None)
+    with Reader(daemon) as reader:
+        frames = list(itertools.islice(reader.frames(), 12))
+    levels = {frame.planes[0][0] for frame in frames}
+    assert levels == {16, 17, 18}
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ends_within_a_second_under_load(start, number):
+    daemon = start("--filter", FILTERS[0], source="pattern:noise", size="640x480", fps="1000")
+    with Reader(daemon) as reader:
+        list(itertools.islice(reader.frames(), 10))
+        begin = time.monotonic()
+        daemon.signal(number)
+        assert daemon.wait() == 0
+        assert time.monotonic() - begin < 1
+        while reader.take():
+            pass
+        assert reader.wait(0) <= 0
+        assert reader.state != LIVE
+    assert not daemon.runtime_dir.exists()
+
+
+def test_ends_within_a_second_while_it_builds_an_engine(start, tmp_path):
+    # Nothing in these caches: the kernels have to be compiled.
+    daemon = start(env={"POCL_CACHE_DIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
+    daemon.wait_for_socket()
+    begin = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - begin < 1
+    assert not daemon.runtime_dir.exists()
+
+
+def test_a_killed_daemon_leaves_nothing_in_the_way(start):
+    killed = start()
+    with Reader(killed) as reader:
+        reader.next()
+        killed.process.kill()
+        killed.wait()
+        assert (killed.runtime_dir / "frames").exists()
+        successor = start("--filter", FILTERS[0])
+        frame = reader.next()
+        assert frame.digest and reader.state == LIVE
+    assert successor.stop() == 0
+    assert not list(successor.runtime_dir.iterdir())
+
+
+def test_reload_applies_the_filter_and_keeps_it_when_the_file_is_bad(start, tmp_path):
+    config = tmp_path / "fftd.conf"
+    config.write_text(f'filter = "{FILTERS[0]}";\n')
+    daemon = start("--config", config)
+    with Reader(daemon) as reader:
+        reader.next()
+        config.write_text(f'filter = "{FILTERS[1]}";\n output: {{ slots = 12; }};\n')
+        daemon.signal(signal.SIGHUP)
+        reader.take_until(lambda frame: frame.filter_serial == 2)
+        assert "output.slots = 12 takes effect at the next start" in daemon.log
+
+        config.write_text('filter = "nonsense";\n')
+        daemon.signal(signal.SIGHUP)
+        daemon.wait_for_log("nothing was reloaded")
+        assert f"{config}:1" in daemon.log
+        assert reader.next().filter_serial == 2
+    assert daemon.ctl_json("status")["State"] == "online"
+
+
+def voluntary_switches(pid):
+    """How often each of the daemon's own threads went to sleep."""
+    switches = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        for line in (task / "status").read_text().splitlines():
+            if line.startswith("voluntary_ctxt_switches"):
+                switches[name] = switches.get(name, 0) + int(line.split()[1])
+    return switches
+
+
+def test_nothing_is_awake_between_frames(start):
+    daemon = start(fps="10")
+    with Reader(daemon) as reader:
+        list(itertools.islice(reader.frames(), 5))
+        before = voluntary_switches(daemon.pid)
+        first = reader.next()
+        last = list(itertools.islice(reader.frames(), 10))[-1]
+        after = voluntary_switches(daemon.pid)
+    frames = last.sequence - first.sequence + 1
+    # A frame: the source, the engine, and what waits for both inside a driver.
+    assert after["camera"] - before["camera"] <= 6 * frames
+    assert after["designer"] - before["designer"] == 0
+
+
+def test_memory_and_descriptors_stay_as_they_are(start):
+    daemon = start("--filter", FILTERS[0], fps="500")
+    with Reader(daemon) as reader:
+        reader.take_until(lambda frame: frame.sequence >= 200)
+        descriptors, memory = daemon.descriptors(), daemon.memory_bytes()
+        for chain in FILTERS:
+            daemon.ctl("filter", "set", chain)
+        reader.take_until(lambda frame: frame.sequence >= 1500)
+        for chain in FILTERS:
+            daemon.ctl("filter", "set", chain)
+        with Reader(daemon) as another:
+            another.next()
+        sequence = reader.next().sequence
+        reader.take_until(lambda frame: frame.sequence >= sequence + 500)
+        daemon.wait_until(lambda: len(daemon.descriptors()) <= len(descriptors),
+                          "fewer descriptors")
+        assert daemon.memory_bytes() - memory < 8 << 20

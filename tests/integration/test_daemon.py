@@ -1,0 +1,204 @@
+"""What the daemon says to a user who asks for something wrong, and with which exit code."""
+
+import json
+import os
+import socket
+import stat
+
+import pytest
+
+from client import Reader
+from conftest import PATIENCE
+
+USAGE, UNAVAILABLE, TEMPFAIL, CONFIG = 64, 69, 75, 78
+
+
+def assert_refused(done, code, *texts):
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    for text in texts:
+        assert text in done.stderr
+    assert done.stderr.count("\n") == 1, f"one message, not {done.stderr}"
+
+
+@pytest.mark.parametrize("arguments, texts", [
+    (["--nonsense"], ["--nonsense", "--help"]),
+    (["--config"], ["--config", "expected a value"]),
+    (["stray"], ["stray", "expected only options"]),
+    (["--json"], ["--json", "--list-devices"]),
+    (["--size", "640"], ["--size", "640", "WIDTHxHEIGHT"]),
+    (["--size", "8x8"], ["--size", "8x8", "16"]),
+    (["--fps", "nan"], ["--fps", "nan"]),
+    (["--fps", "0"], ["--fps", "0"]),
+    (["--frames", "-1"], ["--frames", "-1"]),
+    (["--name", "a/b"], ["--name", "a/b", "letters"]),
+    (["--source", "nonsense"], ["--source", "nonsense", "SCHEME:WHAT"]),
+    (["--set", "engine.precision=double"], ["--set", "double", "float", "half"]),
+    (["--set", "engine.nonsense=1"], ["--set", "engine.nonsense"]),
+    (["--set", "nonsense"], ["--set", "nonsense"]),
+    (["--filter", "lowpas:cutoff=0.1"], ["--filter", "lowpas", "lowpass"]),
+    (["--filter", "lowpass:cutoff=0.7"], ["--filter", "cutoff", "0.7", "0.5"]),
+    (["--filter", "lowpass:cutoff=nan"], ["--filter", "cutoff", "nan"]),
+    (["--filter", "lowpass"], ["--filter", "lowpass", "cutoff"]),
+    (["--filter", "preset:nonsense"], ["--filter", "nonsense"]),
+])
+def test_wrong_option(fftd, arguments, texts, runtime_dir):
+    assert_refused(fftd(*arguments), USAGE, *texts)
+    assert not runtime_dir.exists()
+
+
+@pytest.mark.parametrize("text, texts", [
+    ("camera: { sourse = \"pattern:bars\"; };", [":1:", "camera.sourse"]),
+    ("\ncamera: { size = 640; };", [":2:", "camera.size", "640"]),
+    ("output: { slots = 1; };", [":1:", "output.slots", "1", "4"]),
+    ("output: { slots = \"eight\"; };", [":1:", "output.slots", "eight"]),
+    ("engine: { precision = \"double\"; };", [":1:", "engine.precision", "double", "half"]),
+    ("filter = \"lowpass:cutoff=2\";", [":1:", "cutoff", "2"]),
+    ("camera: { ", [":1:"]),
+])
+def test_wrong_configuration(fftd, tmp_path, runtime_dir, text, texts):
+    path = tmp_path / "fftd.conf"
+    path.write_text(text)
+    assert_refused(fftd("--config", path), CONFIG, str(path), *texts)
+    assert_refused(fftd("--config", path, "--check"), CONFIG, str(path), *texts)
+    assert not runtime_dir.exists()
+
+
+def test_no_configuration_file(fftd, tmp_path):
+    assert_refused(fftd("--config", tmp_path / "nonsense.conf"), CONFIG, "nonsense.conf")
+    assert_refused(fftd("--config", tmp_path), CONFIG, str(tmp_path))
+
+
+def test_configuration_file_that_may_not_be_read(fftd, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    path = tmp_path / "fftd.conf"
+    path.touch(mode=stat.S_IWUSR)
+    assert_refused(fftd("--config", path), CONFIG, str(path), "ermission")
+
+
+def test_check_prints_a_configuration_that_reads_back(fftd, tmp_path):
+    done = fftd("--source", "pattern:bars", "--size", "320x240", "--fps", "12.5", "--filter",
+                "notch:at=0.25/0,width=0.01 | sharpen:amount=0.5", "--check")
+    assert done.returncode == 0, done.stderr
+    assert 'source = "pattern:bars"' in done.stdout
+    path = tmp_path / "fftd.conf"
+    path.write_text(done.stdout)
+    again = fftd("--config", path, "--check")
+    assert again.returncode == 0, again.stderr
+    assert again.stdout == done.stdout
+
+
+def test_help_and_version(fftd):
+    assert fftd("--help").stdout.startswith("Usage: fftd")
+    assert fftd("-h").returncode == 0
+    assert fftd("--version").stdout.startswith("fftd 0.")
+
+
+def test_list_devices(fftd):
+    done = fftd("--list-devices")
+    assert done.returncode == 0
+    assert "OpenCL devices:" in done.stdout
+    listed = json.loads(fftd("--list-devices", "--json").stdout)
+    assert isinstance(listed["cameras"], list)
+    assert all("name" in device for device in listed["opencl"])
+
+
+def test_no_opencl_device(fftd, runtime_dir):
+    done = fftd("--source", "pattern:bars", env={"OCL_ICD_VENDORS": "/nonexistent/"})
+    assert_refused(done, UNAVAILABLE, "OpenCL")
+    assert not runtime_dir.exists()
+
+
+def test_no_opencl_device_of_that_name(fftd):
+    assert_refused(fftd("--source", "pattern:bars", "--device", "nonsense"), UNAVAILABLE,
+                   "nonsense")
+
+
+def test_no_such_camera(fftd, runtime_dir):
+    assert_refused(fftd("--source", "v4l2:/dev/video99"), UNAVAILABLE, "/dev/video99")
+    assert_refused(fftd("--source", "file:/nonexistent.y4m"), UNAVAILABLE, "/nonexistent.y4m")
+    assert not runtime_dir.exists()
+
+
+def test_no_such_scene_and_no_such_scheme(fftd):
+    assert_refused(fftd("--source", "pattern:nonsense"), CONFIG, "nonsense", "moire")
+    assert_refused(fftd("--source", "nonsense:bars"), CONFIG, "nonsense", "v4l2")
+
+
+def test_a_format_that_the_source_refuses(fftd, tmp_path):
+    path = tmp_path / "clip.y4m"
+    path.write_bytes(b"YUV4MPEG2 W64 H48 F50:1 Ip A1:1 C420\nFRAME\n" + bytes(64 * 48 * 3 // 2))
+    assert_refused(fftd("--source", f"file:{path}", "--set", "camera.format=YUYV"), CONFIG,
+                   str(path), "YUYV")
+    path.write_bytes(b"no film at all")
+    assert_refused(fftd("--source", f"file:{path}"), CONFIG, str(path))
+
+
+def test_second_daemon_of_the_same_name(start, fftd):
+    daemon = start()
+    with Reader(daemon) as reader:
+        before = reader.next().sequence
+        assert_refused(fftd("--source", "pattern:bars"), TEMPFAIL, str(daemon.runtime_dir))
+        assert reader.next().sequence > before
+    assert daemon.stop() == 0
+
+
+class ServiceManager:
+    """As much of systemd as a Type=notify service sees."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        self.socket.settimeout(PATIENCE)
+        self.env = {"NOTIFY_SOCKET": str(path)}
+
+    def wait_for(self, line):
+        while True:
+            message = self.socket.recv(4096).decode()
+            if line in message.split("\n"):
+                return message
+
+
+def test_ready_with_the_first_frame(start, runtime_dir):
+    manager = ServiceManager(runtime_dir.parent / "notify")
+    daemon = start(env=manager.env)
+    status = manager.wait_for("READY=1")
+    assert "STATUS=online" in status
+    with Reader(daemon) as reader:
+        assert reader.next().sequence >= 1
+    daemon.signal(1)
+    manager.wait_for("READY=1")
+    assert daemon.stop() == 0
+    manager.wait_for("STOPPING=1")
+
+
+def test_a_service_waits_for_its_camera(start, runtime_dir):
+    manager = ServiceManager(runtime_dir.parent / "notify")
+    daemon = start(source="v4l2:/dev/video99", env=manager.env)
+    assert "lost" in manager.wait_for("READY=1")
+    assert daemon.ctl_json("status")["State"] == "lost"
+    assert daemon.log.count("/dev/video99") == 1
+    assert daemon.stop() == 0
+
+
+def test_garbage_on_both_sockets_changes_nothing(start):
+    daemon = start()
+    with Reader(daemon) as reader:
+        reader.next()
+        for name, kind in (("frames", socket.SOCK_SEQPACKET), ("control", socket.SOCK_STREAM),
+                           ("control-watch", socket.SOCK_STREAM)):
+            with socket.socket(socket.AF_UNIX, kind) as garbage:
+                garbage.settimeout(PATIENCE)
+                garbage.connect(str(daemon.runtime_dir / name))
+                garbage.send(b"\x01nonsense" * 100)
+                try:
+                    while garbage.recv(4096): # it may answer, then has to hang up
+                        pass
+                except ConnectionResetError:
+                    pass
+        before = reader.next()
+        after = reader.take_until(lambda frame: frame.sequence > before.sequence + 5)[-1]
+        assert after.digest == before.digest
+    assert daemon.ctl_json("status")["State"] == "online"
+    assert daemon.stop() == 0

@@ -105,6 +105,8 @@ install: all
 	$(foreach n,1 3 5 8,$(call install-into,$(PREFIX)/share/man/man$(n),docs/man/*.$(n));)
 	$(call install-into,$(PREFIX)/share/bash-completion/completions,client/fftd-ctl/completion/*)
 	$(call install-into,$(PREFIX)/lib/udev/rules.d,systemd/*.rules)
+	$(call install-into,$(PREFIX)/lib/sysusers.d,systemd/sysusers.d/*)
+	$(call install-into,$(PREFIX)/lib/tmpfiles.d,systemd/tmpfiles.d/*)
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)/fftd
 	for unit in $(notdir $(wildcard systemd/*.service systemd/*.socket)); do \
 	    sed 's|/usr/bin/|$(BINDIR)/|' systemd/$$unit > \

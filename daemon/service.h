@@ -12,8 +12,8 @@ struct sd_event;
 
 /* Arms the watchdog timer if systemd asks for one; progress(context) returns the CLOCK_MONOTONIC ns
  * of the last real progress, and the watchdog is fed only if that is recent enough. */
-int service_create(struct service **ret, struct sd_event *event,
-                   int64_t (*progress)(void *context), void *context, struct error *why);
+int service_create(struct service **ret, struct sd_event *event, int64_t (*progress)(void *context),
+                   void *context, struct error *why);
 void service_destroy(struct service *service);
 
 /* One line for `systemctl status`; ready: also READY=1. After service_reloading, service_ready

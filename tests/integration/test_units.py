@@ -1,0 +1,65 @@
+"""The units, as systemd itself reads them; nothing is started."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD
+
+SYSTEMD = pathlib.Path(__file__).resolve().parents[2] / "systemd"
+
+pytestmark = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no systemd-analyze")
+
+
+@pytest.fixture
+def units(tmp_path):
+    """The instance `front` of every unit, running the program that was built."""
+    for unit in [*SYSTEMD.glob("*.service"), *SYSTEMD.glob("*.socket")]:
+        text = unit.read_text().replace("/usr/bin/fftd", str(BUILD / "fftd"))
+        (tmp_path / unit.name.replace("@.", "@front.")).write_text(text)
+    return tmp_path
+
+
+def analyze(*arguments, folder):
+    return subprocess.run(["systemd-analyze", *arguments], cwd=folder, capture_output=True,
+                          text=True, timeout=60, check=False,
+                          env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+                               "SYSTEMD_UNIT_PATH": f"{folder}:", "SYSTEMD_COLORS": "0"})
+
+
+def test_systemd_has_no_complaint(units):
+    names = [f"./{unit.name}" for unit in units.iterdir()]
+    assert len(names) == 4
+    done = analyze("verify", "--man=no", *names, folder=units)
+    complaints = [line for line in done.stderr.splitlines() if "fftd" in line]
+    assert done.returncode == 0 and not complaints, done.stderr
+
+
+def test_exposure_is_low(units):
+    done = analyze("security", "--offline=true", "--threshold=15", "./fftd@front.service",
+                   folder=units)
+    exposure = re.search(r"Overall exposure level.*: ([\d.]+)", done.stdout)
+    assert exposure, done.stdout + done.stderr
+    assert float(exposure[1]) <= 1.5, done.stdout
+
+
+def test_users_exist_for_every_group_named(tmp_path):
+    if not shutil.which("systemd-sysusers"):
+        pytest.skip("no systemd-sysusers")
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    done = subprocess.run(["systemd-sysusers", f"--root={tmp_path}", "-"], text=True,
+                          input=(SYSTEMD / "sysusers.d/fftd.conf").read_text(),
+                          capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    groups = {line.split(":")[0] for line in (etc / "group").read_text().splitlines()}
+    named = set()
+    for unit in [*SYSTEMD.glob("*.service"), *SYSTEMD.glob("*.socket")]:
+        for found in re.findall(r"^(?:Group|SocketGroup|SupplementaryGroups)=(.*)$",
+                                unit.read_text(), re.M):
+            named.update(found.split())
+    assert named == {"fftd", "fftd-admin", "video", "render"}
+    assert named <= groups

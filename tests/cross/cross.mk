@@ -20,3 +20,19 @@ test-cross:
 # The unit tests need nothing but a C library; V4L2 and OpenCL do not work in qemu-user.
 test-cross-run: $(call test-programs,unit)
 	@tests/run cross --timeout 180 --wrap "qemu-arm-static -L $(SYSROOT)" $^
+
+# ---- two widths at one ring ----
+
+$(BUILD)/tests/cross/peer: $(BUILD)/obj/tests/cross/peer.o $(BUILD)/libtest.a $(BUILD)/libring.a \
+		$(BUILD)/libcore.a $(BUILD)/libfftd.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(call pkg-libs,libsystemd) -lm
+
+.PHONY: widths test-widths
+widths: test-widths
+test-widths: $(BUILD)/tests/cross/peer
+	@tests/deps cross
+	@tests/cross/sysroot $(SYSROOT)
+	@$(MAKE) -s $(CROSS_ENV) build/armhf/tests/cross/peer
+	@tests/run widths --timeout 150 \
+	    --wrap "tests/cross/widths $(SYSROOT) build/armhf/tests/cross/peer" $<

@@ -102,7 +102,10 @@ install: all
 	    client/libfftd/libfftd.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libfftd.pc
 	$(call install-into,$(PREFIX)/include/fftd,client/include/fftd/*.h)
 	$(call install-into,$(PREFIX)/share/fftd/presets,config/presets/*)
-	$(foreach n,1 3 5 8,$(call install-into,$(PREFIX)/share/man/man$(n),docs/man/*.$(n));)
+	$(call install-into,$(PREFIX)/share/man/man1,docs/man/*.1)
+	$(call install-into,$(PREFIX)/share/man/man3,docs/man/*.3)
+	$(call install-into,$(PREFIX)/share/man/man5,docs/man/*.5)
+	$(call install-into,$(PREFIX)/share/man/man8,docs/man/*.8)
 	$(call install-into,$(PREFIX)/share/bash-completion/completions,client/fftd-ctl/completion/*)
 	$(call install-into,$(PREFIX)/lib/udev/rules.d,systemd/*.rules)
 	$(call install-into,$(PREFIX)/lib/sysusers.d,systemd/sysusers.d/*)

@@ -30,20 +30,27 @@
 #define SKEWED(e)     ((e) + ((e) >> SKEW))
 #define WORK(e, c, n) (SKEWED(e) * (n) + (c))
 
-static inline cplx work_get(local const real *work, uint at)
+/* The type of the kernels' argument matters: local memory is aligned for it and no more (NVIDIA's
+ * driver puts a float at offset 4). */
+#if LANES == 1
+typedef float2 work_t;
+#else
+typedef real work_t;
+#endif
+
+static inline cplx work_get(local const work_t *work, uint at)
 {
 #if LANES == 1
-    const float2 z = ((local const float2 *)work)[at];
-    return c_make(z.x, z.y);
+    return c_make(work[at].x, work[at].y);
 #else
     return c_make(work[2 * at], work[2 * at + 1]);
 #endif
 }
 
-static inline void work_put(local real *work, uint at, cplx z)
+static inline void work_put(local work_t *work, uint at, cplx z)
 {
 #if LANES == 1
-    ((local float2 *)work)[at] = (float2)(z.re, z.im);
+    work[at] = (float2)(z.re, z.im);
 #else
     work[2 * at] = z.re;
     work[2 * at + 1] = z.im;
@@ -92,7 +99,7 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_fo
                                        global stored *restrict spectrum,
                                        global const int *restrict map_x,
                                        global const int *restrict map_y,
-                                       global const float2 *restrict twiddle, local real *work)
+                                       global const float2 *restrict twiddle, local work_t *work)
 {
     Y_EACH_STAGE(COLUMN_FORWARD)
 }
@@ -126,7 +133,7 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_fo
 kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_inverse(global const stored *restrict spectrum,
                                        global const uchar *restrict image,
                                        global uchar *restrict result,
-                                       global const float2 *restrict twiddle, local real *work)
+                                       global const float2 *restrict twiddle, local work_t *work)
 {
     Y_EACH_STAGE_BACK(COLUMN_INVERSE)
 }
@@ -175,11 +182,13 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
 #define LOAD_ROWS
 #define STORE_ROWS
 #define GET_FIRST                                                                                  \
-    PAIR_OF_ROWS                                                                                   \
-    EACH_HALF(X_R0)(PAIR_GET)
+    {                                                                                              \
+        PAIR_OF_ROWS EACH_HALF(X_R0)(PAIR_GET)                                                     \
+    }
 #define PUT_FIRST                                                                                  \
-    PAIR_OF_ROWS                                                                                   \
-    EACH_HALF(X_R0)(PAIR_PUT)
+    {                                                                                              \
+        PAIR_OF_ROWS EACH_HALF(X_R0)(PAIR_PUT)                                                     \
+    }
 #define RESPONSE_AT(e) (min((uint)get_group_id(0) * ROWS + c, (uint)PAIRS - 1) * X_LENGTH + (e))
 
 #else
@@ -226,7 +235,7 @@ static inline void transpose(real *v)
 /* LANES pairs of rows at a time, a pair a lane: the rows lie in memory along x, so LANES x LANES
  * blocks are transposed on the way into local memory and out again. */
 static inline void pairs_load(global const stored *spectrum, global const uint4 *pairs,
-                              local real *work, uint first_pair, uint c)
+                              local work_t *work, uint first_pair, uint c)
 {
     if (first_pair >= PAIRS)
         return;
@@ -257,7 +266,7 @@ static inline void pairs_load(global const stored *spectrum, global const uint4 
 
 /* Numbers in `work` are swapped, those in the spectrum too. */
 static inline void pairs_store(global stored *spectrum, global const uint4 *pairs,
-                               local const real *work, uint first_pair, uint c)
+                               local const work_t *work, uint first_pair, uint c)
 {
     for (uint block = 0; block < X_LANES; block++) {
         real lre[LANES], lim[LANES], rre[LANES], rim[LANES];
@@ -363,7 +372,7 @@ static inline void pairs_store(global stored *spectrum, global const uint4 *pair
 
 kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void rows(global stored *restrict spectrum, global const uint4 *restrict pairs,
                             global const stored *restrict response,
-                            global const float2 *restrict twiddle, local real *work)
+                            global const float2 *restrict twiddle, local work_t *work)
 {
     LOAD_ROWS
     X_EACH_STAGE(ROW_FORWARD)

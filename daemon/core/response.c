@@ -1,5 +1,7 @@
 #include "core/response.h"
 
+#include <stdbool.h>
+
 static size_t lane_groups(const struct plan *plan, unsigned lanes)
 {
     return (plan->y.length / 2 + 1 + lanes - 1) / lanes;
@@ -8,6 +10,21 @@ static size_t lane_groups(const struct plan *plan, unsigned lanes)
 size_t response_count(const struct plan *plan, unsigned lanes)
 {
     return lane_groups(plan, lanes) * lanes * plan->x.length;
+}
+
+/* H, where on a line at half the sampling rate both its ends stand for one frequency: their mean.
+ * The chain sees to that itself at 0.5 cycles per pixel, but a subsampled plane's line lies at a
+ * lower frequency, where H may differ from one end to the other. */
+static double response_at(const struct filter_chain *chain, double fx, double fy, bool nyquist_x,
+                          bool nyquist_y)
+{
+    if (nyquist_x)
+        return (response_at(chain, fx, fy, false, nyquist_y) +
+                response_at(chain, -fx, fy, false, nyquist_y)) /
+               2;
+    if (nyquist_y)
+        return (filter_chain_response(chain, fx, fy) + filter_chain_response(chain, fx, -fy)) / 2;
+    return filter_chain_response(chain, fx, fy);
 }
 
 void response_fill(float *values, const struct plan *plan, unsigned lanes,
@@ -26,8 +43,10 @@ void response_fill(float *values, const struct plan *plan, unsigned lanes,
             for (unsigned lane = 0; lane < lanes; lane++, values++) {
                 const size_t ky = group * lanes + lane;
                 const double fy = (double)ky / ny / sub_y;
-                *values =
-                    ky <= ny / 2 ? (float)(scale * filter_chain_response(chain, fx, fy)) : 0.f;
+                const bool nyquist_x = 2 * kx == nx, nyquist_y = 2 * ky == ny;
+                *values = 2 * ky <= ny
+                              ? (float)(scale * response_at(chain, fx, fy, nyquist_x, nyquist_y))
+                              : 0.f;
             }
         }
 }

@@ -217,8 +217,8 @@ static void test_groups(void **state)
     struct fixture *f = *state;
     static const struct {
         unsigned lanes, group, columns, rows, skew;
-    } cases[] = {{1, 64, 1, 1, 31}, {1, 32, 4, 2, 4}, {1, 16, 8, 3, 5},
-                 {2, 8, 3, 2, 31},  {4, 1, 2, 2, 31}, {1, 1, 1, 1, 31}};
+    } cases[] = {{1, 128, 8, 1, 4}, {1, 64, 1, 1, 31}, {1, 32, 4, 2, 4}, {1, 16, 8, 3, 5},
+                 {2, 8, 3, 2, 31},  {4, 1, 2, 2, 31},  {1, 1, 1, 1, 31}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct transform_tuning tuning = fused(f);
         tuning.lanes = cases[i].lanes;
@@ -227,7 +227,10 @@ static void test_groups(void **state)
         tuning.rows = cases[i].rows;
         tuning.skew = cases[i].skew;
         const struct shape shape = {60, 48, 7, PLAN_REPLICATE, chains[7]};
+        const struct shape one_stage = {16, 16, 0, PLAN_REPLICATE, chains[7]};
         check(f, &tuning, &shape);
+        if (cases[i].lanes <= 4)
+            check(f, &tuning, &one_stage);
     }
 }
 

@@ -55,8 +55,13 @@ void reference_filter(const struct reference *r, const double *in, double *out)
         for (long u = 0; u < half; u++) {
             const double fx = (double)u / (double)px / r->sub_x;
             const double fy = (double)(v <= py / 2 ? v : v - py) / (double)py / r->sub_y;
+            /* On a line at half the sampling rate +f and -f are one frequency. */
+            const double mx = 2 * u == px ? -fx : fx, my = 2 * v == py ? -fy : fy;
             spectrum[v * half + u] *=
-                filter_chain_response(r->chain, fx, fy) / ((double)px * (double)py);
+                (filter_chain_response(r->chain, fx, fy) + filter_chain_response(r->chain, mx, fy) +
+                 filter_chain_response(r->chain, fx, my) +
+                 filter_chain_response(r->chain, mx, my)) /
+                4 / ((double)px * (double)py);
         }
     fftw_execute(inverse);
     for (uint32_t y = 0; y < r->height; y++)

@@ -1,0 +1,221 @@
+/* Plans: radices that multiply up, orders that undo each other, borders by their definition. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+
+#include "core/plan.h"
+#include "core/response.h"
+
+static void every_smooth_length_factors(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= PLAN_MAX_LENGTH; n++) {
+        struct plan_axis axis = {.length = 77};
+        uint32_t rest = n, product = 1;
+        for (uint32_t prime = 2; prime <= 7; prime++)
+            while (rest % prime == 0)
+                rest /= prime;
+        const int r = plan_factor(&axis, n, 16, 0);
+        if (rest != 1) {
+            assert_int_equal(r, -EINVAL);
+            assert_int_equal(axis.length, 77);
+            continue;
+        }
+        assert_int_equal(r, 0);
+        for (unsigned i = 0; i < axis.stage_count; i++)
+            product *= axis.radix[i];
+        assert_int_equal(product, n);
+        assert_int_equal(axis.length, n);
+    }
+}
+
+static void first_radix_is_even_where_asked(void **state)
+{
+    (void)state;
+    for (uint32_t n = 2; n <= 2048; n++) {
+        struct plan_axis axis;
+        const int r = plan_factor(&axis, n, 16, 1);
+        if (r == 0)
+            assert_int_equal(axis.radix[0] % 2, 0);
+        else
+            assert_int_equal(r, -EINVAL);
+    }
+}
+
+static void radices_obey_their_limit(void **state)
+{
+    (void)state;
+    struct plan_axis axis;
+    assert_int_equal(plan_factor(&axis, 1024, 4, 0), 0);
+    for (unsigned i = 0; i < axis.stage_count; i++)
+        assert_true(axis.radix[i] <= 4);
+    assert_int_equal(plan_factor(&axis, 16384, 2, 0), -EINVAL); /* too many stages */
+    assert_int_equal(plan_factor(&axis, 14, 4, 0), -EINVAL);
+}
+
+static void positions_and_frequencies_undo_each_other(void **state)
+{
+    (void)state;
+    static const uint32_t lengths[] = {2, 16, 60, 63, 1000, 1296, 4410};
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++) {
+        struct plan_axis axis;
+        assert_int_equal(plan_factor(&axis, lengths[i], 16, 0), 0);
+        for (uint32_t q = 0; q < lengths[i]; q++) {
+            const uint32_t k = plan_frequency(&axis, q);
+            assert_in_range(k, 0, lengths[i] - 1);
+            assert_int_equal(plan_position(&axis, k), q);
+        }
+    }
+}
+
+/* The stages as stage.cl describes them, in double and one number at a time, against the sum that
+ * defines the transform: what plan_frequency says is where is there. */
+static void stages_leave_the_frequency_plan_says(void **state)
+{
+    (void)state;
+    const struct plan_axis axis = {.length = 60, .stage_count = 3, .radix = {4, 3, 5}};
+    float twiddle[2 * 60];
+    double re[60], im[60], in[60];
+    assert_true(plan_twiddle_count(&axis) <= 60);
+    plan_twiddles(&axis, twiddle);
+    for (unsigned i = 0; i < 60; i++) {
+        re[i] = in[i] = i * i % 17;
+        im[i] = 0;
+    }
+    for (unsigned s = 0; s < 3; s++) {
+        const unsigned r = axis.radix[s], m = plan_span(&axis, s);
+        for (unsigned b = 0; b < 60 / r; b++) {
+            const unsigned p = b % m, e = b / m * m * r + p;
+            double yr[5], yi[5];
+            for (unsigned k = 0; k < r; k++) {
+                double sr = 0, si = 0;
+                for (unsigned n = 0; n < r; n++) {
+                    const double a = -2 * M_PI * n * k / r;
+                    sr += re[e + n * m] * cos(a) - im[e + n * m] * sin(a);
+                    si += re[e + n * m] * sin(a) + im[e + n * m] * cos(a);
+                }
+                const float *w =
+                    &twiddle[2 * (plan_twiddle_offset(&axis, s) + (k > 0 ? k - 1 : 0) * m + p)];
+                yr[k] = k > 0 ? sr * w[0] - si * w[1] : sr;
+                yi[k] = k > 0 ? sr * w[1] + si * w[0] : si;
+            }
+            for (unsigned k = 0; k < r; k++) {
+                re[e + k * m] = yr[k];
+                im[e + k * m] = yi[k];
+            }
+        }
+    }
+    for (unsigned q = 0; q < 60; q++) {
+        const unsigned k = plan_frequency(&axis, q);
+        double sr = 0, si = 0;
+        for (unsigned n = 0; n < 60; n++) {
+            sr += in[n] * cos(-2 * M_PI * (n * k % 60) / 60);
+            si += in[n] * sin(-2 * M_PI * (n * k % 60) / 60);
+        }
+        assert_true(fabs(sr - re[q]) < 1e-4 && fabs(si - im[q]) < 1e-4);
+    }
+}
+
+static void borders_are_what_they_are_called(void **state)
+{
+    (void)state;
+    int32_t map[9];
+    static const int32_t mirror[] = {0, 1, 2, 3, 2, 1, 0, 2, 1};
+    static const int32_t replicate[] = {0, 1, 2, 3, 3, 3, 3, 0, 0};
+    static const int32_t constant[] = {0, 1, 2, 3, -1, -1, -1, -1, -1};
+    static const int32_t wrap[] = {0, 1, 2, 3, 0, 1, 2, 2, 3};
+    plan_border_map(map, 9, 4, PLAN_MIRROR);
+    assert_memory_equal(map, mirror, sizeof map);
+    plan_border_map(map, 9, 4, PLAN_REPLICATE);
+    assert_memory_equal(map, replicate, sizeof map);
+    plan_border_map(map, 9, 4, PLAN_CONSTANT);
+    assert_memory_equal(map, constant, sizeof map);
+    plan_border_map(map, 9, 4, PLAN_WRAP);
+    assert_memory_equal(map, wrap, sizeof map);
+}
+
+/* A pad many times the image stays inside it. */
+static void borders_survive_any_pad(void **state)
+{
+    (void)state;
+    int32_t map[1000];
+    for (uint32_t n = 1; n <= 17; n++)
+        for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++) {
+            plan_border_map(map, 1000, n, (enum plan_border)border);
+            for (unsigned i = 0; i < 1000; i++)
+                assert_in_range(map[i] + 1, 0, n);
+        }
+}
+
+static void plans_observe_their_limits(void **state)
+{
+    (void)state;
+    for (uint32_t width = 16; width < 4200; width += 97)
+        for (uint32_t lanes = 1; lanes <= 16; lanes *= 4) {
+            const struct plan_limits limits = {.width = width,
+                                               .height = width / 2 + 8,
+                                               .margin_x = 10,
+                                               .margin_y = 20,
+                                               .lanes = lanes,
+                                               .max_radix = 16};
+            struct plan plan;
+            struct error why;
+            assert_int_equal(plan_choose(&plan, &limits, &why), 0);
+            assert_true(plan.x.length >= width + 10);
+            assert_true(plan.y.length >= width / 2 + 28);
+            assert_true(plan.x.length < 1.5 * (width + 10) + 32);
+            assert_int_equal(plan.x.length % (2 * lanes), 0);
+            assert_int_equal(plan.x.radix[0] % 2, 0);
+        }
+}
+
+static void too_large_is_refused_in_words(void **state)
+{
+    (void)state;
+    const struct plan_limits limits = {
+        .width = 4000, .height = 100, .lanes = 1, .max_x = 2048, .max_radix = 16};
+    struct plan plan;
+    struct error why;
+    assert_int_equal(plan_choose(&plan, &limits, &why), -ERANGE);
+    assert_non_null(strstr(why.text, "4000x100"));
+    assert_non_null(strstr(why.text, "2048"));
+}
+
+/* An axis of even length has one frequency at half the sampling rate, whichever sign. */
+static void nyquist_is_the_mean_of_both_signs(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    struct error why;
+    struct plan plan = {.width = 16, .height = 16};
+    float values[16 * 16];
+    assert_int_equal(plan_factor(&plan.x, 16, 16, 1), 0);
+    assert_int_equal(plan_factor(&plan.y, 16, 16, 0), 0);
+    assert_int_equal(filter_chain_parse(&chain, "notch:at=0.25/0.125,width=0.03", &why), 0);
+    response_fill(values, &plan, 1, &chain, 2, 2, 1);
+    const uint32_t at = plan_position(&plan.x, 8);
+    const double one = filter_chain_response(&chain, 0.25, 0.125);
+    const double other = filter_chain_response(&chain, -0.25, 0.125);
+    assert_true(fabs(one - other) > 0.5);
+    assert_float_equal(values[4 * 16 + at], (one + other) / 2, 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_smooth_length_factors),
+        cmocka_unit_test(first_radix_is_even_where_asked),
+        cmocka_unit_test(radices_obey_their_limit),
+        cmocka_unit_test(positions_and_frequencies_undo_each_other),
+        cmocka_unit_test(stages_leave_the_frequency_plan_says),
+        cmocka_unit_test(borders_are_what_they_are_called),
+        cmocka_unit_test(borders_survive_any_pad),
+        cmocka_unit_test(plans_observe_their_limits),
+        cmocka_unit_test(too_large_is_refused_in_words),
+        cmocka_unit_test(nyquist_is_the_mean_of_both_signs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

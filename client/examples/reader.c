@@ -11,11 +11,11 @@
 static unsigned mean_of_first_plane(const struct fftd_frame *frame)
 {
     const struct fftd_plane *plane = &frame->format->plane[0];
-    uint64_t sum = 0;
+    uint64_t sum = 0, count = (uint64_t)plane->rows * plane->row_bytes;
     for (uint32_t row = 0; row < plane->rows; row++)
         for (uint32_t i = 0; i < plane->row_bytes; i++)
             sum += frame->plane[0][(size_t)row * frame->stride[0] + i];
-    return (unsigned)(sum / ((uint64_t)plane->rows * plane->row_bytes));
+    return count > 0 ? (unsigned)(sum / count) : 0;
 }
 
 int main(int argc, char **argv)

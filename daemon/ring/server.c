@@ -483,8 +483,10 @@ void ring_server_destroy(struct ring_server *server)
 {
     if (server == NULL)
         return;
-    while (server->clients != NULL)
-        client_destroy(server->clients);
+    for (struct client *client = server->clients, *next; client != NULL; client = next) {
+        next = client->next;
+        client_destroy(client);
+    }
     sd_event_source_disable_unref(server->source);
     close(server->listen_fd);
     sd_event_unref(server->event);

@@ -185,7 +185,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile_us(int64_t *sorted_ns, size_t count, double fraction)
+static double quantile_us(const int64_t *sorted_ns, size_t count, double fraction)
 {
     return count == 0 ? 0 : (double)sorted_ns[(size_t)((double)(count - 1) * fraction)] / 1e3;
 }

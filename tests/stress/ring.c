@@ -71,9 +71,18 @@ static long rss_before_kb, rss_after_kb;
 static unsigned fds_before, fds_after;
 static struct ring_server_stats stats_after;
 
-static void add(uint64_t *counter)
+#define add(counter) ((void)__atomic_fetch_add(&(counter), 1, __ATOMIC_RELAXED))
+
+/* 0 .. sides - 1; each process rolls its own dice (xorshift). */
+static unsigned roll(unsigned sides)
 {
-    __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+    static uint64_t state;
+    if (state == 0)
+        state = (uint64_t)getpid() * 0x9e3779b97f4a7c15u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (unsigned)(state >> 32) % sides;
 }
 
 static bool is_over(void)
@@ -100,7 +109,7 @@ static struct fftd *open_camera(unsigned me)
     struct fftd *camera = NULL;
     if (fftd_open(&camera, board->dir) < 0 || fftd_wait(camera, 5000) != 1) {
         if (!is_over())
-            add(&board->client[me].failed);
+            add(board->client[me].failed);
         _exit(1);
     }
     return camera;
@@ -110,9 +119,9 @@ static void judge(struct fftd *camera, unsigned me, const struct fftd_frame *fra
 {
     bool match = frames_match(frame->format, frame->plane[0], frame->sequence);
     if (!fftd_frame_valid(camera, frame))
-        add(&board->client[me].lost);
+        add(board->client[me].lost);
     else
-        add(match ? &board->client[me].accepted : &board->client[me].torn);
+        add(*(match ? &board->client[me].accepted : &board->client[me].torn));
 }
 
 static void keep_up(unsigned me)
@@ -122,7 +131,7 @@ static void keep_up(unsigned me)
     fftd_frame(camera, &frame); /* begin with the newest; the oldest is about to go */
     while (!is_over()) {
         if (fftd_wait(camera, 1000) < 0)
-            add(&board->client[me].failed);
+            add(board->client[me].failed);
         while (fftd_next(camera, &frame) == 0) {
             board->client[me].lost += frame.missed;
             judge(camera, me, &frame);
@@ -140,13 +149,13 @@ static void be_slow(unsigned me)
             continue;
         int r = fftd_hold(camera, &frame);
         if (r < 0) {
-            add(r == -EBUSY || r == -ENOENT ? &board->client[me].refused
-                                            : &board->client[me].failed);
+            add(*(r == -EBUSY || r == -ENOENT ? &board->client[me].refused
+                                              : &board->client[me].failed));
             rest_ms(20);
             continue;
         }
-        add(&board->client[me].held);
-        rest_ms(20 + rand() % 180);
+        add(board->client[me].held);
+        rest_ms(20 + (int)roll(180));
         judge(camera, me, &frame);
         fftd_release(camera, &frame);
     }
@@ -164,7 +173,7 @@ static void hold_until_killed(unsigned me)
         if (n >= 2)
             fftd_release(camera, &frame[(n + 1) % 2]);
         if (fftd_hold(camera, mine) == 0)
-            add(&board->client[me].held);
+            add(board->client[me].held);
         judge(camera, me, mine);
     }
 }
@@ -177,7 +186,7 @@ static void come_and_go(unsigned me)
         if (fftd_frame(camera, &frame) == 0)
             judge(camera, me, &frame);
         fftd_close(camera);
-        rest_ms(rand() % 20);
+        rest_ms((int)roll(20));
     }
 }
 
@@ -188,20 +197,18 @@ static void send_garbage(unsigned me)
     snprintf(address.sun_path, sizeof address.sun_path, "%s/frames", board->dir);
     while (!is_over()) {
         int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-        struct fftd_message message = {.magic = FFTD_FRAMES_MAGIC,
-                                       .kind = (uint32_t)(rand() % 5),
-                                       .value = (uint64_t)(rand() % 3),
-                                       .generation = 1};
+        struct fftd_message message = {
+            .magic = FFTD_FRAMES_MAGIC, .kind = roll(5), .value = roll(3), .generation = 1};
         for (size_t i = 0; i < sizeof junk; i++)
-            junk[i] = (uint8_t)rand();
-        if (rand() % 2 != 0)
+            junk[i] = (uint8_t)roll(256);
+        if (roll(2) != 0)
             memcpy(junk, &message, sizeof message);
         if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
-            for (int n = rand() % 20; n >= 0; n--)
-                if (send(fd, junk, rand() % 3 != 0 ? sizeof message : (size_t)rand() % sizeof junk,
+            for (unsigned n = roll(20); n > 0; n--)
+                if (send(fd, junk, roll(3) != 0 ? sizeof message : roll(sizeof junk),
                          MSG_NOSIGNAL) > 0)
-                    add(&board->client[me].accepted);
-        rest_ms(rand() % 10);
+                    add(board->client[me].accepted);
+        rest_ms((int)roll(10));
         close(fd);
     }
 }
@@ -214,7 +221,6 @@ static pid_t start_client(unsigned me)
     if (pid != 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    srand((unsigned)getpid());
     mains[roles[me]](me);
     _exit(0);
 }
@@ -227,14 +233,14 @@ static void supervise(void)
     for (unsigned i = 0; i < CLIENTS; i++)
         pid[i] = start_client(i);
     while (!is_over()) {
-        rest_ms(rand() % 60);
-        unsigned victim = (unsigned)rand() % CLIENTS;
+        rest_ms((int)roll(60));
+        unsigned victim = roll(CLIENTS);
         if (roles[victim] != KILLED)
             continue;
         kill(pid[victim], SIGKILL);
         waitpid(pid[victim], NULL, 0);
         pid[victim] = start_client(victim);
-        add(&board->kills);
+        add(board->kills);
     }
     for (unsigned i = 0; i < CLIENTS; i++) {
         if (roles[i] == KILLED)
@@ -256,13 +262,14 @@ static unsigned count_fds(void)
 
 static long rss_kb(void)
 {
-    long pages = 0;
+    char text[128] = "";
     FILE *file = fopen("/proc/self/statm", "r");
-    if (file != NULL && fscanf(file, "%*s %ld", &pages) != 1)
-        pages = 0;
+    if (file != NULL && fgets(text, sizeof text, file) == NULL)
+        text[0] = '\0';
     if (file != NULL)
         fclose(file);
-    return pages * (sysconf(_SC_PAGESIZE) / 1024);
+    const char *resident = strchr(text, ' '); /* the second number, in pages */
+    return resident != NULL ? strtol(resident, NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024) : 0;
 }
 
 static void write_frames(struct ring *ring, struct phase *phase, unsigned frame_count)

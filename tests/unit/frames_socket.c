@@ -256,7 +256,7 @@ static void messages_of_another_size_are_refused(void **state)
     memcpy(junk, &good, sizeof good);
     for (unsigned i = 0; i < 6; i++) {
         int socket_fd = connect_to(&f->frames);
-        struct fftd_message reply;
+        struct fftd_message reply = {0};
         int fd[2];
         send(socket_fd, junk, sizes[i], 0);
         assert_int_equal(receive(socket_fd, &reply, fd), sizeof reply);
@@ -299,7 +299,7 @@ static void a_crowd_is_refused_until_somebody_leaves(void **state)
 {
     struct fixture *f = *state;
     int fd[MAX_CLIENTS + 1];
-    struct fftd_message reply;
+    struct fftd_message reply = {0};
     int reply_fd[2];
     for (unsigned i = 0; i < MAX_CLIENTS; i++) {
         fd[i] = connect_to(&f->frames);

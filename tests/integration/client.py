@@ -3,6 +3,7 @@
 import ctypes
 import errno
 import hashlib
+import os
 import time
 
 from conftest import BUILD, PATIENCE
@@ -59,7 +60,7 @@ class Frame:
 
 
 def load():
-    library = ctypes.CDLL(str(BUILD / "libfftd.so.0"))
+    library = ctypes.CDLL(os.environ.get("FFTD_LIBRARY", str(BUILD / "libfftd.so.0")))
     handle, frame = ctypes.c_void_p, ctypes.POINTER(RawFrame)
     library.fftd_open.argtypes = [ctypes.POINTER(handle), ctypes.c_char_p]
     library.fftd_close.argtypes = [handle]

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -13,6 +14,8 @@ import pytest
 
 BUILD = pathlib.Path(os.environ.get("FFTD_BUILD", "build")).resolve()
 DEVICE = os.environ.get("FFTD_DEVICE", "auto")
+# Sanitizers keep freed memory and sleep at exit.
+SANITIZED = BUILD.name.startswith("san-")
 # A kernel's first build takes seconds, a sanitized one more; nothing that works waits for this.
 PATIENCE = 60
 
@@ -49,7 +52,14 @@ class Daemon:
         self.wait_until(lambda: text in self.log, repr(text))
 
     def wait_for_socket(self, name="control"):
-        self.wait_until((pathlib.Path(self.runtime_dir) / name).exists, f"the socket {name}")
+        """Until the daemon listens: a socket is there a moment before."""
+        kind = socket.SOCK_SEQPACKET if name == "frames" else socket.SOCK_STREAM
+
+        def listens():
+            with socket.socket(socket.AF_UNIX, kind) as probe:
+                return probe.connect_ex(str(self.runtime_dir / name)) == 0
+
+        self.wait_until(listens, f"the socket {name}")
 
     def ctl(self, *arguments, check=True):
         """Runs fftd-ctl against this daemon."""

@@ -8,7 +8,9 @@ import time
 import pytest
 
 from client import Reader, LIVE
+from conftest import SANITIZED
 
+END_SECONDS = 5 if SANITIZED else 1
 FILTERS = ["lowpass:shape=gaussian,cutoff=0.1", "notch:at=0.21/0.13,width=0.02", "none",
            "sharpen:amount=1,sigma=1", "gaussian-blur:sigma=2"]
 
@@ -138,7 +140,7 @@ def test_ends_within_a_second_under_load(start, number):
         begin = time.monotonic()
         daemon.signal(number)
         assert daemon.wait() == 0
-        assert time.monotonic() - begin < 1
+        assert time.monotonic() - begin < END_SECONDS
         while reader.take():
             pass
         assert reader.wait(0) <= 0
@@ -152,7 +154,7 @@ def test_ends_within_a_second_while_it_builds_an_engine(start, tmp_path):
     daemon.wait_for_socket()
     begin = time.monotonic()
     assert daemon.stop() == 0
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < END_SECONDS
     assert not daemon.runtime_dir.exists()
 
 
@@ -230,4 +232,4 @@ def test_memory_and_descriptors_stay_as_they_are(start):
         reader.take_until(lambda frame: frame.sequence >= sequence + 500)
         daemon.wait_until(lambda: len(daemon.descriptors()) <= len(descriptors),
                           "fewer descriptors")
-        assert daemon.memory_bytes() - memory < 8 << 20
+        assert SANITIZED or daemon.memory_bytes() - memory < 8 << 20

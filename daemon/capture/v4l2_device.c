@@ -15,6 +15,8 @@
 
 #include <libv4l2.h>
 
+#include "core/text.h"
+
 /* libv4l2 writes its own account of every failed call to stderr, where it would repeat with every
  * frame. The caller hears of failures through error codes and tells them once. */
 static void silence_libv4l2(void)
@@ -207,6 +209,22 @@ double video_max_rate(const struct video_device *device, uint32_t pixelformat, u
         if (rate.max > max)
             max = rate.max;
     return max;
+}
+
+void video_sizes(const struct video_device *device, uint32_t pixelformat, char *text, size_t size)
+{
+    struct video_size s;
+    text[0] = '\0';
+    for (unsigned i = 0; video_next_size(device, pixelformat, i, &s); i++) {
+        text_append(text, size, "%s%ux%u", i == 0 ? "" : ", ", s.min_width, s.min_height);
+        if (s.min_width != s.max_width || s.min_height != s.max_height)
+            text_append(text, size, " .. %ux%u", s.max_width, s.max_height);
+        double rate = video_max_rate(device, pixelformat, s.max_width, s.max_height);
+        if (rate > 0.0)
+            text_append(text, size, "@%.4g", rate);
+    }
+    if (strlen(text) == size - 1) /* show that there is more */
+        memcpy(text + size - 4, "...", 4);
 }
 
 /* ---- either kind of format ---- */

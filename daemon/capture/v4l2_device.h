@@ -42,7 +42,7 @@ struct video_offer {
     bool emulated;                  /* converted by libv4l2 */
     bool compressed;
 };
-#define VIDEO_MAX_OFFERS 64
+#define VIDEO_MAX_OFFERS 128
 
 /* Fills offers[VIDEO_MAX_OFFERS] in the driver's order; returns how many. */
 unsigned video_offers(const struct video_device *device, struct video_offer *offers);
@@ -69,6 +69,9 @@ bool video_next_rate(const struct video_device *device, uint32_t pixelformat, ui
 /* The highest of them; 0 where the driver does not say. */
 double video_max_rate(const struct video_device *device, uint32_t pixelformat, uint32_t width,
                       uint32_t height);
+
+/* Writes the sizes of a format, each with its highest rate: "640x480@30, 1280x720@10". */
+void video_sizes(const struct video_device *device, uint32_t pixelformat, char *text, size_t size);
 
 /* What a format of the device says, whichever kind of format it is. */
 uint32_t video_format_pixelformat(const struct v4l2_format *format);

@@ -26,84 +26,70 @@ static void print_json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-static const char *remark(const struct video_offer *offer)
-{
-    if (offer->emulated)
-        return "converted by libv4l2";
-    if (offer->info == NULL && offer->compressed)
-        return "compressed: taken as what libv4l2 decodes";
-    return offer->info == NULL ? "not supported" : "";
-}
+/* ---- for programs ---- */
 
-static void print_rates(FILE *out, const struct video_device *device, uint32_t pixelformat,
-                        uint32_t width, uint32_t height, bool json)
+static void print_rates_json(FILE *out, const struct video_device *device, uint32_t pixelformat,
+                             uint32_t width, uint32_t height)
 {
     struct video_rate rate;
-    for (unsigned i = 0; video_next_rate(device, pixelformat, width, height, i, &rate); i++) {
-        const char *separator = i == 0 ? "" : ", ";
-        if (json)
-            fprintf(out, "%s{\"min\": %.6g, \"max\": %.6g}", separator, rate.min, rate.max);
-        else if (rate.min == rate.max)
-            fprintf(out, "%s%.4g", separator, rate.max);
-        else
-            fprintf(out, "%s%.4g .. %.4g", separator, rate.min, rate.max);
+    for (unsigned i = 0; video_next_rate(device, pixelformat, width, height, i, &rate); i++)
+        fprintf(out, "%s{\"min\": %.6g, \"max\": %.6g}", i == 0 ? "" : ", ", rate.min, rate.max);
+}
+
+static void print_sizes_json(FILE *out, const struct video_device *device, uint32_t pixelformat)
+{
+    struct video_size size;
+    for (unsigned i = 0; video_next_size(device, pixelformat, i, &size); i++) {
+        fprintf(out,
+                "%s{\"min_width\": %u, \"max_width\": %u, \"step_width\": %u, "
+                "\"min_height\": %u, \"max_height\": %u, \"step_height\": %u, \"rates\": [",
+                i == 0 ? "" : ", ", size.min_width, size.max_width, size.step_width,
+                size.min_height, size.max_height, size.step_height);
+        print_rates_json(out, device, pixelformat, size.max_width, size.max_height);
+        fprintf(out, "]}");
     }
 }
 
-static void print_size_json(FILE *out, const struct video_device *device,
-                            const struct video_offer *offer, const struct video_size *size,
-                            bool first)
-{
-    fprintf(out,
-            "%s{\"min_width\": %u, \"max_width\": %u, \"step_width\": %u, \"min_height\": %u, "
-            "\"max_height\": %u, \"step_height\": %u, \"rates\": [",
-            first ? "" : ", ", size->min_width, size->max_width, size->step_width, size->min_height,
-            size->max_height, size->step_height);
-    print_rates(out, device, offer->pixelformat, size->max_width, size->max_height, true);
-    fprintf(out, "]}");
-}
-
-static void print_size(FILE *out, const struct video_device *device,
-                       const struct video_offer *offer, const struct video_size *size)
-{
-    fprintf(out, "        %ux%u", size->min_width, size->min_height);
-    if (size->min_width != size->max_width || size->min_height != size->max_height)
-        fprintf(out, " .. %ux%u", size->max_width, size->max_height);
-    struct video_rate rate;
-    if (video_next_rate(device, offer->pixelformat, size->max_width, size->max_height, 0, &rate)) {
-        fprintf(out, " at ");
-        print_rates(out, device, offer->pixelformat, size->max_width, size->max_height, false);
-        fprintf(out, " fps");
-    }
-    fprintf(out, "\n");
-}
-
-static void print_offers(FILE *out, const struct video_device *device, bool json)
+static void print_offers_json(FILE *out, const struct video_device *device)
 {
     struct video_offer offers[VIDEO_MAX_OFFERS];
     unsigned count = video_offers(device, offers);
     for (unsigned i = 0; i < count; i++) {
         char name[8];
-        const char *note = remark(&offers[i]);
-        video_format_name(&offers[i], name);
-        if (json)
-            fprintf(
-                out, "%s{\"format\": \"%s\", \"supported\": %s, \"converted\": %s, \"sizes\": [",
+        fprintf(out, "%s{\"format\": \"%s\", \"supported\": %s, \"converted\": %s, \"sizes\": [",
                 i == 0 ? "" : ", ", video_format_name(&offers[i], name),
                 offers[i].info != NULL ? "true" : "false", offers[i].emulated ? "true" : "false");
-        else
-            fprintf(out, "    %s%s%s%s\n", video_format_name(&offers[i], name),
-                    note[0] != '\0' ? " (" : "", note, note[0] != '\0' ? ")" : "");
-        struct video_size size;
-        for (unsigned s = 0; video_next_size(device, offers[i].pixelformat, s, &size); s++)
-            if (json)
-                print_size_json(out, device, &offers[i], &size, s == 0);
-            else
-                print_size(out, device, &offers[i], &size);
-        if (json)
-            fprintf(out, "]}");
+        print_sizes_json(out, device, offers[i].pixelformat);
+        fprintf(out, "]}");
     }
 }
+
+/* ---- for people ---- */
+
+/* A line for each format that can be had, one for all that can not. */
+static void print_offers(FILE *out, const struct video_device *device)
+{
+    struct video_offer offers[VIDEO_MAX_OFFERS];
+    unsigned count = video_offers(device, offers), others = 0;
+    for (unsigned i = 0; i < count; i++) {
+        char sizes[1024];
+        if (offers[i].info == NULL)
+            continue;
+        video_sizes(device, offers[i].pixelformat, sizes, sizeof sizes);
+        fprintf(out, "    %-7s %s%s\n", offers[i].info->name, sizes,
+                offers[i].emulated ? " (converted by libv4l2)" : "");
+    }
+    for (unsigned i = 0; i < count; i++) {
+        char name[8];
+        if (offers[i].info == NULL)
+            fprintf(out, "%s%s", others++ == 0 ? "    not taken as they are: " : " ",
+                    video_format_name(&offers[i], name));
+    }
+    if (others != 0)
+        fprintf(out, "\n");
+}
+
+/* ---- both ---- */
 
 /* What capture_open would agree on if nothing in particular were asked for. */
 static void print_choice(FILE *out, const struct video_device *device, bool json)
@@ -116,7 +102,7 @@ static void print_choice(FILE *out, const struct video_device *device, bool json
     if (r == 0)
         r = video_layout(&layout, &format, &why);
     if (r < 0) {
-        fprintf(out, json ? "null" : ", nothing to choose\n");
+        fprintf(out, json ? "null" : "; fftd could choose nothing\n");
         return;
     }
     const char *name = format_by_fourcc(layout.format.fourcc)->name;
@@ -140,14 +126,14 @@ static void print_camera(FILE *out, const struct video_device *device, const cha
         fprintf(out, ", \"multiplanar\": %s, \"choice\": ", device->multi ? "true" : "false");
         print_choice(out, device, true);
         fprintf(out, ", \"formats\": [");
-        print_offers(out, device, true);
+        print_offers_json(out, device);
         fprintf(out, "]}");
         return;
     }
     fprintf(out, "v4l2:%s: %s (driver %s, %s, %s)", path, device->card, device->driver, device->bus,
             device->multi ? "multi-planar" : "single-planar");
     print_choice(out, device, false);
-    print_offers(out, device, false);
+    print_offers(out, device);
 }
 
 static void print_unusable(FILE *out, const char *path, const struct error *why, bool json)

@@ -18,15 +18,16 @@ static const char *const preferred[] = {
 };
 #define PREFERRED_COUNT (sizeof preferred / sizeof preferred[0])
 
-/* Lower is better; what libv4l2 has to convert comes after everything the camera itself has, and a
- * buffer for each plane after the same format in one buffer. */
-static unsigned rank(const struct video_offer *offer)
+/* Lower is better. What libv4l2 has to convert comes after everything the camera itself has. Of one
+ * format with a buffer a plane and in a single buffer, multi-planar drivers were made for the
+ * first; the second is what others have. */
+static unsigned rank(const struct video_device *device, const struct video_offer *offer)
 {
     unsigned position = 0;
     while (position < PREFERRED_COUNT && strcmp(preferred[position], offer->info->name) != 0)
         position++;
-    return (offer->emulated ? 1000 : 0) + 2 * position +
-           (offer->pixelformat == offer->info->v4l2_multi ? 1 : 0);
+    bool apart = offer->pixelformat == offer->info->v4l2_multi;
+    return (offer->emulated ? 1000 : 0) + 2 * position + (apart != device->multi ? 1 : 0);
 }
 
 /* The offers that can serve the request at all, best first; returns how many. */
@@ -39,7 +40,7 @@ static unsigned candidates(const struct video_device *device, uint32_t fourcc,
         if (all[i].info == NULL || (fourcc != 0 && all[i].info->fourcc != fourcc))
             continue;
         unsigned at = count++;
-        for (; at > 0 && rank(&offers[at - 1]) > rank(&all[i]); at--)
+        for (; at > 0 && rank(device, &offers[at - 1]) > rank(device, &all[i]); at--)
             offers[at] = offers[at - 1];
         offers[at] = all[i];
     }
@@ -65,59 +66,40 @@ static void fill_format(struct v4l2_format *format, uint32_t pixelformat, uint32
     }
 }
 
-/* ---- what a refusal lists ---- */
+/* ---- refusals ---- */
 
-static void append_sizes(const struct video_device *device, const struct video_offer *offer,
-                         char *text, size_t size)
+/* The device has the format, or one of ours where any will do, but not at that size. */
+static int refuse_size(const struct video_device *device, const struct capture_request *request,
+                       const struct v4l2_format *nearest, struct error *why)
 {
-    struct video_size s;
-    for (unsigned i = 0; i < 8 && video_next_size(device, offer->pixelformat, i, &s); i++) {
-        text_append(text, size, " %ux%u", s.min_width, s.min_height);
-        if (s.min_width != s.max_width || s.min_height != s.max_height)
-            text_append(text, size, "..%ux%u", s.max_width, s.max_height);
-        double rate = video_max_rate(device, offer->pixelformat, s.max_width, s.max_height);
-        if (rate > 0.0)
-            text_append(text, size, "@%.4g", rate);
-    }
+    char sizes[300];
+    uint32_t pixelformat = video_format_pixelformat(nearest);
+    const char *name = format_by_v4l2(pixelformat)->name;
+    video_sizes(device, pixelformat, sizes, sizeof sizes);
+    return error_set(why, EINVAL, "does not offer %s at %ux%u: the nearest is %ux%u%s%s", name,
+                     request->width, request->height, video_format_width(nearest),
+                     video_format_height(nearest), sizes[0] != '\0' ? "; it offers " : "", sizes);
 }
 
-/* The formats, with the sizes of those that the request could have meant. */
-static void list_offers(const struct video_device *device, uint32_t fourcc, char *text, size_t size)
+static int refuse_format(const struct video_device *device, const struct capture_request *request,
+                         struct error *why)
 {
     struct video_offer offers[VIDEO_MAX_OFFERS];
-    unsigned count = video_offers(device, offers);
-    text[0] = '\0';
+    unsigned count = video_offers(device, offers), usable = 0;
+    char ours[200] = "", others[200] = "";
     for (unsigned i = 0; i < count; i++) {
         char name[8];
-        text_append(text, size, "%s%s", i == 0 ? "" : ", ", video_format_name(&offers[i], name));
-        if (offers[i].emulated)
-            text_append(text, size, " (converted)");
-        if (offers[i].info != NULL && (fourcc == 0 || offers[i].info->fourcc == fourcc))
-            append_sizes(device, &offers[i], text, size);
+        if (offers[i].info != NULL)
+            text_append(ours, sizeof ours, "%s%s", usable++ == 0 ? "" : ", ", offers[i].info->name);
+        else
+            text_append(others, sizeof others, " %s", video_format_name(&offers[i], name));
     }
-    /* Cut with a sign that it was. */
-    if (strlen(text) == size - 1)
-        memcpy(text + size - 4, "...", 4);
-}
-
-static int refuse(const struct video_device *device, const struct capture_request *request,
-                  const struct v4l2_format *nearest, struct error *why)
-{
-    char offered[360], size[64] = "any size", near[64] = "";
     const struct format_info *info = format_by_fourcc(request->fourcc);
-    list_offers(device, nearest != NULL ? request->fourcc : 0, offered, sizeof offered);
-    if (request->width != 0) {
-        size[0] = '\0';
-        text_append(size, sizeof size, "%ux%u", request->width, request->height);
-    }
-    if (nearest != NULL)
-        text_append(near, sizeof near, " (nearest is %ux%u)", video_format_width(nearest),
-                    video_format_height(nearest));
-    return error_set(why, EINVAL, "does not offer %s at %s%s; it offers %s",
-                     info != NULL           ? info->name
-                     : request->fourcc != 0 ? "that format"
-                                            : "a known format",
-                     size, near, offered[0] != '\0' ? offered : "no format at all");
+    if (usable == 0)
+        return error_set(why, EINVAL, "offers no format that fftd knows, only%s",
+                         others[0] != '\0' ? others : " none");
+    return error_set(why, EINVAL, "does not offer %s: expected one of %s",
+                     info != NULL ? info->name : "that format", ours);
 }
 
 /* ---- the choice ---- */
@@ -162,7 +144,8 @@ int video_choose(const struct video_device *device, const struct capture_request
         }
     }
     if (best.type == 0)
-        return refuse(device, request, nearest.type != 0 ? &nearest : NULL, why);
+        return nearest.type != 0 ? refuse_size(device, request, &nearest, why)
+                                 : refuse_format(device, request, why);
     *ret = best;
     return 0;
 }

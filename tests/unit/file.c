@@ -25,9 +25,9 @@ struct fixture {
 static int make_directory(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof *fixture);
+    assert_non_null(fixture);
     strcpy(fixture->directory, "/tmp/fftd-file-XXXXXX");
-    if (mkdtemp(fixture->directory) == NULL)
-        return -1;
+    assert_non_null(mkdtemp(fixture->directory));
     snprintf(fixture->path, sizeof fixture->path, "%s/clip", fixture->directory);
     snprintf(fixture->uri, sizeof fixture->uri, "file:%s", fixture->path);
     *state = fixture;

@@ -434,7 +434,6 @@ static void design_failed(struct camera *camera, const struct design *design)
 static void take_design(struct camera *camera)
 {
     struct design design;
-    struct error why = {{0}};
 
     if (!designer_take(camera->designer, &design))
         return;
@@ -450,8 +449,7 @@ static void take_design(struct camera *camera)
     }
     if (design.engine != camera->engine)
         swap_engine(camera, &design);
-    if (engine_apply(camera->engine, design.response, design.serial, &why) < 0)
-        engine_failed(camera, &why);
+    engine_apply(camera->engine, design.response, design.serial);
 }
 
 /* ---- the loop ---- */

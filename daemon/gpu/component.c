@@ -103,7 +103,6 @@ static int make_component(struct engine *engine, const struct transform_image *i
         .margin_x = margin(engine, support_px, image->width, sub[0]),
         .margin_y = margin(engine, support_px, image->height, sub[1]),
     };
-    cl_int code;
     c->sub_x = sub[0];
     c->sub_y = sub[1];
     transform_default_tuning(&tuning, engine->device);
@@ -120,9 +119,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
     if (r < 0)
         return r;
     engine->component_count++;
-    c->response = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY,
-                                 transform_response_bytes(c->transform), NULL, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return 0;
 }
 
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
@@ -179,6 +176,33 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
                                            : NULL;
 }
 
+/* Samples one component's response into a buffer of the device. */
+static int design_component(const struct engine *engine, const struct component *c,
+                            const struct filter_chain *chain, cl_mem *ret, struct error *why)
+{
+    const struct plan *plan = transform_plan(c->transform);
+    const unsigned lanes = transform_tuning(c->transform)->lanes;
+    const size_t size = transform_response_bytes(c->transform);
+    float *values = malloc(response_count(plan, lanes) * sizeof *values);
+    void *packed = malloc(size);
+    int r = 0;
+    if (values == NULL || packed == NULL) {
+        r = error_set(why, ENOMEM, "no memory for a filter's response");
+    } else {
+        cl_int code;
+        response_fill(values, plan, lanes, chain, c->sub_x, c->sub_y,
+                      transform_response_scale(c->transform));
+        transform_response_pack(c->transform, packed, values);
+        *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                              size, packed, &code);
+        if (code != CL_SUCCESS)
+            r = opencl_fail(why, code, "clCreateBuffer");
+    }
+    free(values);
+    free(packed);
+    return r;
+}
+
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
 {
@@ -186,21 +210,12 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     if (response == NULL)
         return error_set(why, ENOMEM, "no memory for a filter's response");
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const struct component *c = &engine->component[i];
-        const struct plan *plan = transform_plan(c->transform);
-        const unsigned lanes = transform_tuning(c->transform)->lanes;
-        float *values = malloc(response_count(plan, lanes) * sizeof *values);
-        response->data[i] = malloc(transform_response_bytes(c->transform));
-        if (values == NULL || response->data[i] == NULL) {
-            free(values);
+        const int r =
+            design_component(engine, &engine->component[i], chain, &response->buffer[i], why);
+        if (r < 0) {
             engine_response_free(response);
-            return error_set(why, ENOMEM, "no memory for a filter's response");
+            return r;
         }
-        response_fill(values, plan, lanes, chain, c->sub_x, c->sub_y,
-                      transform_response_scale(c->transform));
-        transform_response_pack(c->transform, response->data[i], values);
-        free(values);
-        response->count++;
     }
     *ret = response;
     return 0;
@@ -211,6 +226,7 @@ void engine_response_free(struct engine_response *response)
     if (response == NULL)
         return;
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
-        free(response->data[i]);
+        if (response->buffer[i] != NULL)
+            clReleaseMemObject(response->buffer[i]);
     free(response);
 }

@@ -17,8 +17,12 @@ static int add_dispatch(struct transform *transform, const char *name, size_t gr
 {
     cl_int code;
     struct dispatch *dispatch = &transform->dispatch[transform->dispatch_count];
-    *dispatch = (struct dispatch){
-        .global = groups * local, .local = local, .image = -1, .result = -1, .response = -1};
+    *dispatch = (struct dispatch){.global = groups * local,
+                                  .local = local,
+                                  .image = -1,
+                                  .result = -1,
+                                  .response = -1,
+                                  .spectrum = -1};
     dispatch->kernel = clCreateKernel(transform->program, name, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, name);
@@ -53,8 +57,8 @@ static int make_fused_dispatches(struct transform *transform, struct error *why)
     if (r < 0)
         return r;
     d->image = 0;
-    if ((r = set_buffer(d, 1, &transform->spectrum, why)) < 0 ||
-        (r = set_buffer(d, 2, &transform->map_x, why)) < 0 ||
+    d->spectrum = 1;
+    if ((r = set_buffer(d, 2, &transform->map_x, why)) < 0 ||
         (r = set_buffer(d, 3, &transform->map_y, why)) < 0 ||
         (r = set_buffer(d, 4, &transform->twiddle_y, why)) < 0 ||
         (r = set_local(d, 5, column_local, why)) < 0)
@@ -65,8 +69,8 @@ static int make_fused_dispatches(struct transform *transform, struct error *why)
     if (r < 0)
         return r;
     d->response = 2;
-    if ((r = set_buffer(d, 0, &transform->spectrum, why)) < 0 ||
-        (r = set_buffer(d, 1, &transform->pairs, why)) < 0 ||
+    d->spectrum = 0;
+    if ((r = set_buffer(d, 1, &transform->pairs, why)) < 0 ||
         (r = set_buffer(d, 3, &transform->twiddle_x, why)) < 0 ||
         (r = set_local(d, 4, transform_row_local(plan, tuning), why)) < 0)
         return r;
@@ -76,8 +80,8 @@ static int make_fused_dispatches(struct transform *transform, struct error *why)
         return r;
     d->image = 1;
     d->result = 2;
-    if ((r = set_buffer(d, 0, &transform->spectrum, why)) < 0 ||
-        (r = set_buffer(d, 3, &transform->twiddle_y, why)) < 0 ||
+    d->spectrum = 0;
+    if ((r = set_buffer(d, 3, &transform->twiddle_y, why)) < 0 ||
         (r = set_local(d, 4, column_local, why)) < 0)
         return r;
     return 0;
@@ -98,16 +102,16 @@ static int add_staged_columns(struct transform *transform, bool forward, unsigne
         return r;
     if (forward) {
         d->image = 0;
-        if ((r = set_buffer(d, 1, &transform->spectrum, why)) < 0 ||
-            (r = set_buffer(d, 2, &transform->map_x, why)) < 0 ||
+        d->spectrum = 1;
+        if ((r = set_buffer(d, 2, &transform->map_x, why)) < 0 ||
             (r = set_buffer(d, 3, &transform->map_y, why)) < 0)
             return r;
         return set_buffer(d, 4, &transform->twiddle_y, why);
     }
     d->image = 1;
     d->result = 2;
-    r = set_buffer(d, 0, &transform->spectrum, why);
-    return r < 0 ? r : set_buffer(d, 3, &transform->twiddle_y, why);
+    d->spectrum = 0;
+    return set_buffer(d, 3, &transform->twiddle_y, why);
 }
 
 static int add_staged_rows(struct transform *transform, const char *name, unsigned stage,
@@ -121,8 +125,8 @@ static int add_staged_rows(struct transform *transform, const char *name, unsign
     if (r < 0)
         return r;
     d->response = 2;
-    if ((r = set_buffer(d, 0, &transform->spectrum, why)) < 0 ||
-        (r = set_buffer(d, 1, &transform->pairs, why)) < 0)
+    d->spectrum = 0;
+    if ((r = set_buffer(d, 1, &transform->pairs, why)) < 0)
         return r;
     return set_buffer(d, 3, &transform->twiddle_x, why);
 }
@@ -208,21 +212,24 @@ int transform_build(struct transform *transform, const struct transform_border *
     return r;
 }
 
-int dispatch_enqueue(const struct dispatch *dispatch, cl_command_queue queue, const cl_mem *image,
-                     const cl_mem *result, const cl_mem *response, cl_event after, cl_event *event,
-                     struct error *why)
+int dispatch_enqueue(const struct dispatch *dispatch, cl_command_queue queue,
+                     const struct transform_buffers *buffers, cl_event *event, struct error *why)
 {
-    int r = 0;
-    if (dispatch->image >= 0)
-        r = set_buffer(dispatch, (unsigned)dispatch->image, image, why);
-    if (r == 0 && dispatch->result >= 0)
-        r = set_buffer(dispatch, (unsigned)dispatch->result, result, why);
-    if (r == 0 && dispatch->response >= 0)
-        r = set_buffer(dispatch, (unsigned)dispatch->response, response, why);
-    if (r < 0)
-        return r;
+    const struct {
+        int index;
+        const cl_mem *buffer;
+    } arguments[] = {{dispatch->image, &buffers->image},
+                     {dispatch->result, &buffers->result},
+                     {dispatch->response, &buffers->response},
+                     {dispatch->spectrum, &buffers->spectrum}};
+    for (size_t i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
+        if (arguments[i].index < 0)
+            continue;
+        const int r = set_buffer(dispatch, (unsigned)arguments[i].index, arguments[i].buffer, why);
+        if (r < 0)
+            return r;
+    }
     const cl_int code = clEnqueueNDRangeKernel(queue, dispatch->kernel, 1, NULL, &dispatch->global,
-                                               dispatch->local > 0 ? &dispatch->local : NULL,
-                                               after != NULL, after != NULL ? &after : NULL, event);
+                                               &dispatch->local, 0, NULL, event);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }

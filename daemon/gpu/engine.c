@@ -1,8 +1,7 @@
 /* Frames in flight. Three things happen to a frame: its bytes go up, kernels run, bytes come
- * down. They overlap with those of its neighbours: kernels run in one in-order queue, so that
- * responses change between two frames and the spectrum is never shared; host and device memory
- * are joined either by mapping (unified memory) or by copies from and to pinned memory in queues
- * of their own. */
+ * down. Each slot does that in a queue of its own, so they overlap with those of its neighbours;
+ * what frames share (tables, responses) is only read. A response that is replaced lives on until
+ * the frames that were given it are done: OpenCL keeps a buffer as long as commands use it. */
 #include "gpu/engine_private.h"
 
 #include <errno.h>
@@ -21,32 +20,41 @@ static int64_t now_ns(void)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-static int make_buffer(cl_mem *ret, struct engine *engine, cl_mem_flags flags, struct error *why)
+static int make_queue(struct slot *slot, struct error *why)
 {
     cl_int code;
-    *ret = clCreateBuffer(engine->device->context, flags, engine->frame_bytes, NULL, &code);
+    const struct gpu_device *device = slot->engine->device;
+    slot->queue =
+        clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
+}
+
+static int make_buffer(cl_mem *ret, struct engine *engine, cl_mem_flags flags, size_t size,
+                       struct error *why)
+{
+    cl_int code;
+    *ret = clCreateBuffer(engine->device->context, flags, size, NULL, &code);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
 }
 
-/* Maps pinned memory for good. */
-static int pin(cl_mem *ret, void **ret_at, struct engine *engine, cl_map_flags flags,
-               struct error *why)
+/* Makes pinned memory and maps it for good. */
+static int pin(struct slot *slot, cl_mem *ret, void **ret_at, cl_map_flags flags, struct error *why)
 {
+    const size_t size = slot->engine->frame_bytes;
     cl_int code;
-    int r = make_buffer(ret, engine, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, why);
+    int r = make_buffer(ret, slot->engine, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, why);
     if (r < 0)
         return r;
-    *ret_at = clEnqueueMapBuffer(engine->upload, *ret, CL_TRUE, flags, 0, engine->frame_bytes, 0,
-                                 NULL, NULL, &code);
+    *ret_at = clEnqueueMapBuffer(slot->queue, *ret, CL_TRUE, flags, 0, size, 0, NULL, NULL, &code);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
 }
 
 /* Rows may be padded; what no kernel writes shall not show other memory to clients. */
-static int clear(struct engine *engine, cl_mem buffer, struct error *why)
+static int clear(struct slot *slot, cl_mem buffer, struct error *why)
 {
     const cl_uchar zero = 0;
-    const cl_int code = clEnqueueFillBuffer(engine->compute, buffer, &zero, sizeof zero, 0,
-                                            engine->frame_bytes, 0, NULL, NULL);
+    const cl_int code = clEnqueueFillBuffer(slot->queue, buffer, &zero, sizeof zero, 0,
+                                            slot->engine->frame_bytes, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueFillBuffer");
 }
 
@@ -55,40 +63,40 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     const bool unified = engine->device->unified_memory;
     const cl_mem_flags host = unified ? CL_MEM_ALLOC_HOST_PTR : 0;
     slot->engine = engine;
-    int r = make_buffer(&slot->in, engine, CL_MEM_READ_ONLY | host, why);
+    int r = make_queue(slot, why);
     if (r == 0)
-        r = make_buffer(&slot->out, engine, CL_MEM_READ_WRITE | host, why);
+        r = make_buffer(&slot->in, engine, CL_MEM_READ_ONLY | host, engine->frame_bytes, why);
     if (r == 0)
-        r = clear(engine, slot->out, why);
+        r = make_buffer(&slot->out, engine, CL_MEM_READ_WRITE | host, engine->frame_bytes, why);
+    if (r == 0)
+        r = clear(slot, slot->out, why);
     if (r == 0 && !unified)
-        r = pin(&slot->host_in, &slot->host_in_at, engine, CL_MAP_WRITE, why);
+        r = pin(slot, &slot->host_in, &slot->host_in_at, CL_MAP_WRITE, why);
     if (r == 0 && !unified)
-        r = pin(&slot->host_out, &slot->host_out_at, engine, CL_MAP_READ, why);
+        r = pin(slot, &slot->host_out, &slot->host_out_at, CL_MAP_READ, why);
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        r = make_buffer(&slot->spectrum[i], engine, CL_MEM_READ_WRITE,
+                        transform_spectrum_bytes(engine->component[i].transform), why);
     return r;
 }
 
 static void release_slot(struct slot *slot)
 {
-    struct engine *engine = slot->engine;
-    if (engine == NULL)
+    if (slot->queue == NULL)
         return;
     if (slot->host_in_at != NULL)
-        clEnqueueUnmapMemObject(engine->upload, slot->host_in, slot->host_in_at, 0, NULL, NULL);
+        clEnqueueUnmapMemObject(slot->queue, slot->host_in, slot->host_in_at, 0, NULL, NULL);
     if (slot->host_out_at != NULL)
-        clEnqueueUnmapMemObject(engine->upload, slot->host_out, slot->host_out_at, 0, NULL, NULL);
-    clFinish(engine->upload);
+        clEnqueueUnmapMemObject(slot->queue, slot->host_out, slot->host_out_at, 0, NULL, NULL);
+    clFinish(slot->queue);
     const cl_mem buffers[] = {slot->in, slot->out, slot->host_in, slot->host_out};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
-}
-
-static int make_queue(cl_command_queue *ret, struct engine *engine, struct error *why)
-{
-    cl_int code;
-    *ret = clCreateCommandQueue(engine->device->context, engine->device->id,
-                                CL_QUEUE_PROFILING_ENABLE, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+        if (slot->spectrum[i] != NULL)
+            clReleaseMemObject(slot->spectrum[i]);
+    clReleaseCommandQueue(slot->queue);
 }
 
 static size_t plane_end(const struct fftd_plane *plane)
@@ -125,7 +133,9 @@ static int set_identity(struct engine *engine, struct error *why)
     const struct filter_chain none = {.count = 0};
     struct engine_response *response;
     const int r = engine_design(engine, &none, &response, why);
-    return r < 0 ? r : engine_apply(engine, response, 0, why);
+    if (r == 0)
+        engine_apply(engine, response, 0);
+    return r;
 }
 
 static int build(struct engine *engine, double support_px, const char *cache_dir, struct error *why)
@@ -134,11 +144,7 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     engine->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
     if (engine->event_fd < 0)
         return error_set(why, errno, "eventfd: %s", strerror(errno));
-    if ((r = make_queue(&engine->upload, engine, why)) < 0 ||
-        (r = make_queue(&engine->compute, engine, why)) < 0 ||
-        (r = make_queue(&engine->download, engine, why)) < 0 ||
-        (r = engine_make_components(engine, support_px, cache_dir, why)) < 0)
-        return r;
+    r = engine_make_components(engine, support_px, cache_dir, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
         r = make_slot(&engine->slot[i], engine, why);
     return r < 0 ? r : set_identity(engine, why);
@@ -183,18 +189,6 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     return 0;
 }
 
-static void finish_upload(struct engine *engine)
-{
-    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
-        if (engine->uploaded[i] != NULL) {
-            clWaitForEvents(1, &engine->uploaded[i]);
-            clReleaseEvent(engine->uploaded[i]);
-            engine->uploaded[i] = NULL;
-        }
-    engine_response_free(engine->uploading);
-    engine->uploading = NULL;
-}
-
 void engine_destroy(struct engine *engine)
 {
     struct engine_done done;
@@ -202,17 +196,9 @@ void engine_destroy(struct engine *engine)
         return;
     while (engine->in_flight > 0)
         engine_collect(engine, true, &done, NULL);
-    finish_upload(engine);
-    const cl_command_queue queues[] = {engine->upload, engine->compute, engine->download};
-    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
-        if (queues[i] != NULL)
-            clFinish(queues[i]);
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
         release_slot(&engine->slot[i]);
     engine_release_components(engine);
-    for (size_t i = 0; i < sizeof queues / sizeof queues[0]; i++)
-        if (queues[i] != NULL)
-            clReleaseCommandQueue(queues[i]);
     if (engine->event_fd >= 0)
         close(engine->event_fd);
     pthread_cond_destroy(&engine->finished);
@@ -245,70 +231,41 @@ unsigned engine_in_flight(const struct engine *engine)
     return engine->in_flight;
 }
 
-/* ---- responses ----------------------------------------------------------------------------- */
-
-int engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial,
-                 struct error *why)
-{
-    /* The compute queue is in order: frames under way are done before the buffer changes. */
-    finish_upload(engine);
-    engine->uploading = response;
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        const struct component *c = &engine->component[i];
-        const cl_int code = clEnqueueWriteBuffer(engine->compute, c->response, CL_FALSE, 0,
-                                                 transform_response_bytes(c->transform),
-                                                 response->data[i], 0, NULL, &engine->uploaded[i]);
-        if (code != CL_SUCCESS)
-            return opencl_fail(why, code, "clEnqueueWriteBuffer");
-    }
-    clFlush(engine->compute);
-    engine->serial = serial;
-    return 0;
-}
-
 /* ---- frames -------------------------------------------------------------------------------- */
 
-/* Puts the filtered planes where kernels read them; *ret_after is what kernels have to wait for. */
-static int upload_frame(struct slot *slot, const struct engine_job *job, cl_event *ret_after,
-                        struct error *why)
+/* Puts the filtered planes where kernels read them. Nothing in the slot's queue is ahead of it. */
+static int upload_frame(struct slot *slot, const struct engine_job *job, struct error *why)
 {
     struct engine *engine = slot->engine;
     cl_int code;
     if (!engine->device->unified_memory) {
         take_planes(engine, job, slot->host_in_at, 0, engine->filtered_planes);
-        code = clEnqueueWriteBuffer(engine->upload, slot->in, CL_FALSE, 0, engine->frame_bytes,
-                                    slot->host_in_at, 0, NULL, ret_after);
-        clFlush(engine->upload);
+        code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->frame_bytes,
+                                    slot->host_in_at, 0, NULL, NULL);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
     }
-    /* Mapped in a queue of its own: nothing there is ahead of it, the slot being idle. */
-    uint8_t *at =
-        clEnqueueMapBuffer(engine->upload, slot->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
-                           engine->frame_bytes, 0, NULL, NULL, &code);
+    uint8_t *at = clEnqueueMapBuffer(slot->queue, slot->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
+                                     0, engine->frame_bytes, 0, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueMapBuffer");
     take_planes(engine, job, at, 0, engine->filtered_planes);
-    code = clEnqueueUnmapMemObject(engine->compute, slot->in, at, 0, NULL, NULL);
+    code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
 
-static int run_kernels(struct slot *slot, cl_event after, struct error *why)
+static int run_kernels(struct slot *slot, struct error *why)
 {
-    struct engine *engine = slot->engine;
+    const struct engine *engine = slot->engine;
     for (unsigned i = 0; i < engine->component_count; i++) {
         const struct component *c = &engine->component[i];
-        cl_event first = NULL, last = NULL;
-        const int r = transform_enqueue(c->transform, engine->compute, slot->in, slot->out,
-                                        c->response, i == 0 ? after : NULL, &first, &last, why);
+        const struct transform_buffers buffers = {slot->in, slot->out, c->response,
+                                                  slot->spectrum[i]};
+        const bool is_last = i + 1 == engine->component_count;
+        const int r =
+            transform_enqueue(c->transform, slot->queue, &buffers, i == 0 ? &slot->first : NULL,
+                              is_last ? &slot->last : NULL, why);
         if (r < 0)
             return r;
-        if (i == 0)
-            slot->first = first;
-        else
-            clReleaseEvent(first);
-        if (slot->last != NULL)
-            clReleaseEvent(slot->last);
-        slot->last = last;
     }
     return 0;
 }
@@ -318,13 +275,12 @@ static int fetch_result(struct slot *slot, struct error *why)
     struct engine *engine = slot->engine;
     cl_int code;
     if (engine->device->unified_memory) {
-        slot->mapped_out = clEnqueueMapBuffer(engine->compute, slot->out, CL_FALSE, CL_MAP_READ, 0,
+        slot->mapped_out = clEnqueueMapBuffer(slot->queue, slot->out, CL_FALSE, CL_MAP_READ, 0,
                                               engine->frame_bytes, 0, NULL, &slot->done, &code);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
     }
-    clFlush(engine->compute);
-    code = clEnqueueReadBuffer(engine->download, slot->out, CL_FALSE, 0, engine->frame_bytes,
-                               slot->host_out_at, 1, &slot->last, &slot->done);
+    code = clEnqueueReadBuffer(slot->queue, slot->out, CL_FALSE, 0, engine->frame_bytes,
+                               slot->host_out_at, 0, NULL, &slot->done);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
 }
 
@@ -360,9 +316,20 @@ static void unmap_result(struct slot *slot)
 {
     if (slot->mapped_out == NULL)
         return;
-    clEnqueueUnmapMemObject(slot->engine->compute, slot->out, slot->mapped_out, 0, NULL, NULL);
-    clFlush(slot->engine->compute);
+    clEnqueueUnmapMemObject(slot->queue, slot->out, slot->mapped_out, 0, NULL, NULL);
+    clFlush(slot->queue);
     slot->mapped_out = NULL;
+}
+
+void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
+{
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const cl_mem old = engine->component[i].response;
+        engine->component[i].response = response->buffer[i];
+        response->buffer[i] = old;
+    }
+    engine_response_free(response);
+    engine->serial = serial;
 }
 
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why)
@@ -371,22 +338,19 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         return error_set(why, EBUSY, "%u frames are under way already", engine->in_flight);
     struct slot *slot =
         &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
-    cl_event after = NULL;
     slot->job = *job;
     slot->complete = false;
     slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->serial};
 
     const int64_t begun_ns = now_ns();
     take_planes(engine, job, job->out, engine->filtered_planes, engine->info->plane_count);
-    int r = upload_frame(slot, job, &after, why);
+    int r = upload_frame(slot, job, why);
     slot->result.submitted_ns = now_ns();
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
-        r = run_kernels(slot, after, why);
+        r = run_kernels(slot, why);
     if (r == 0)
         r = fetch_result(slot, why);
-    if (after != NULL)
-        clReleaseEvent(after);
     if (r == 0) {
         /* Before the flush: some drivers forget the callback of an event that is past. */
         const cl_int code = clSetEventCallback(slot->done, CL_COMPLETE, on_done, slot);
@@ -394,12 +358,12 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
             r = opencl_fail(why, code, "clSetEventCallback");
     }
     if (r < 0) {
-        clFinish(engine->compute);
+        clFinish(slot->queue);
         unmap_result(slot);
         release_events(slot);
         return r;
     }
-    clFlush(engine->device->unified_memory ? engine->compute : engine->download);
+    clFlush(slot->queue);
     engine->in_flight++;
     return 0;
 }

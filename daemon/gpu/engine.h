@@ -67,16 +67,16 @@ const char *engine_warning(const struct engine *engine);
 /* Support in pixels this engine's padding allows for without wrap-around. */
 double engine_support(const struct engine *engine);
 
-/* Samples a chain's response at this engine's frequencies. Any thread; the engine is only read.
+/* Samples a chain's response at this engine's frequencies, into memory of the device. Any thread;
+ * the engine is only read.
  * Takes tens of milliseconds at full HD. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);
 
 /* Frames submitted from now on are filtered with this response; those under way keep theirs. The
- * engine takes the response over, on failure too. */
-int engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial,
-                 struct error *why);
+ * engine takes the response over. */
+void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial);
 
 /* A frame to filter and where the result goes. Planes point into memory of the caller; strides in
  * bytes. `out` has the engine's format's own strides. */

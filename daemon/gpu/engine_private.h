@@ -15,11 +15,16 @@
 struct component {
     struct transform *transform;
     double sub_x, sub_y; /* luma pixels a sample */
-    cl_mem response;
+    cl_mem response;     /* the one new frames get */
 };
 
+/* A frame under way. Its queue is in order and its own, so that frames overlap as the device
+ * likes; a device without memory of its own maps `in` and `out`, another copies from and to pinned
+ * memory. */
 struct slot {
     struct engine *engine;
+    cl_command_queue queue;
+    cl_mem spectrum[MAX_COMPONENTS];
     cl_mem in, out;           /* what kernels read and write */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
     void *host_in_at, *host_out_at;
@@ -39,14 +44,11 @@ struct engine {
     const struct format_info *info;
     size_t frame_bytes;       /* of the leading part of a frame that is filtered */
     unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
-    cl_command_queue upload, compute, download;
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
     unsigned oldest, in_flight;
     uint64_t serial;
-    struct engine_response *uploading; /* lent to the driver until `uploaded` */
-    cl_event uploaded[MAX_COMPONENTS];
     int event_fd;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
@@ -56,11 +58,10 @@ struct engine {
 };
 
 struct engine_response {
-    unsigned count;
-    void *data[MAX_COMPONENTS];
+    cl_mem buffer[MAX_COMPONENTS];
 };
 
-/* Plans and builds a transform and a response buffer for every component that is filtered. */
+/* Plans and builds a transform for every component that is filtered. */
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            struct error *why);
 void engine_release_components(struct engine *engine);

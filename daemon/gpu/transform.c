@@ -53,7 +53,7 @@ uint32_t transform_pitch(const struct transform *transform)
 }
 
 /* With the spare rows of the staged technique. */
-static size_t spectrum_bytes(const struct transform *transform)
+size_t transform_spectrum_bytes(const struct transform *transform)
 {
     return (size_t)transform_pitch(transform) * transform->tuning.lanes * 2 *
            stored_bytes(transform) * (transform->plan.y.length + 2);
@@ -171,7 +171,6 @@ static int make_buffers(struct transform *transform, const struct transform_bord
                         struct error *why)
 {
     const struct plan *plan = &transform->plan;
-    cl_int code;
     int r = make_twiddles(&transform->twiddle_x, transform, &plan->x, why);
     if (r == 0)
         r = make_twiddles(&transform->twiddle_y, transform, &plan->y, why);
@@ -181,11 +180,7 @@ static int make_buffers(struct transform *transform, const struct transform_bord
         r = make_map(&transform->map_y, transform, plan->y.length, plan->height, border->mode, why);
     if (r == 0)
         r = make_pairs(&transform->pairs, transform, why);
-    if (r < 0)
-        return r;
-    transform->spectrum = clCreateBuffer(transform->device->context, CL_MEM_READ_WRITE,
-                                         spectrum_bytes(transform), NULL, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return r;
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
@@ -226,8 +221,8 @@ void transform_destroy(struct transform *transform)
     if (transform == NULL)
         return;
     transform_release_kernels(transform);
-    const cl_mem buffers[] = {transform->spectrum, transform->map_x,     transform->map_y,
-                              transform->pairs,    transform->twiddle_x, transform->twiddle_y};
+    const cl_mem buffers[] = {transform->map_x, transform->map_y, transform->pairs,
+                              transform->twiddle_x, transform->twiddle_y};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
@@ -307,22 +302,15 @@ void transform_response_pack(const struct transform *transform, void *packed, co
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-int transform_enqueue(struct transform *transform, cl_command_queue queue, cl_mem image,
-                      cl_mem result, cl_mem response, cl_event after, cl_event *first,
-                      cl_event *last, struct error *why)
+int transform_enqueue(const struct transform *transform, cl_command_queue queue,
+                      const struct transform_buffers *buffers, cl_event *first, cl_event *last,
+                      struct error *why)
 {
-    cl_event begun = NULL;
     for (unsigned i = 0; i < transform->dispatch_count; i++) {
-        const bool is_last = i + 1 == transform->dispatch_count;
-        cl_event *event = i == 0 ? &begun : is_last ? last : NULL;
-        const int r = dispatch_enqueue(&transform->dispatch[i], queue, &image, &result, &response,
-                                       i == 0 ? after : NULL, event, why);
-        if (r < 0) {
-            if (begun != NULL)
-                clReleaseEvent(begun);
+        cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;
+        const int r = dispatch_enqueue(&transform->dispatch[i], queue, buffers, event, why);
+        if (r < 0)
             return r;
-        }
     }
-    *first = begun;
     return 0;
 }

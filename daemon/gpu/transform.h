@@ -1,5 +1,5 @@
-/* The transform of one component of the image (luma, or one colour): plan, kernels, tables and
- * intermediate buffer, as a few dispatches in a queue. */
+/* The transform of one component of the image (luma, or one colour): plan, kernels and tables, as a
+ * few dispatches in a queue. */
 #ifndef FFTD_GPU_TRANSFORM_H
 #define FFTD_GPU_TRANSFORM_H
 
@@ -71,10 +71,20 @@ double transform_response_scale(const struct transform *transform);
 size_t transform_response_bytes(const struct transform *transform);
 void transform_response_pack(const struct transform *transform, void *packed, const float *values);
 
-/* Enqueues one frame. first and last are the events of its first and last dispatch; the caller
- * releases them. Work starts after `after` (may be NULL). */
-int transform_enqueue(struct transform *transform, cl_command_queue queue, cl_mem image,
-                      cl_mem result, cl_mem response, cl_event after, cl_event *first,
-                      cl_event *last, struct error *why);
+/* The buffers one frame needs. Frames under way at once need a spectrum each, of
+ * transform_spectrum_bytes, and may be in different queues. */
+struct transform_buffers {
+    cl_mem image;
+    cl_mem result;
+    cl_mem response;
+    cl_mem spectrum;
+};
+size_t transform_spectrum_bytes(const struct transform *transform);
+
+/* Enqueues one frame in an in-order queue; one thread at a time. first and last, where not NULL,
+ * become the events of its first and last dispatch, which the caller releases. */
+int transform_enqueue(const struct transform *transform, cl_command_queue queue,
+                      const struct transform_buffers *buffers, cl_event *first, cl_event *last,
+                      struct error *why);
 
 #endif

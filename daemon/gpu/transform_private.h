@@ -11,8 +11,8 @@
  * index, -1: it has none. */
 struct dispatch {
     cl_kernel kernel;
-    size_t global, local; /* local 0: the driver's choice */
-    int image, result, response;
+    size_t global, local;
+    int image, result, response, spectrum;
 };
 
 struct transform {
@@ -21,7 +21,7 @@ struct transform {
     struct transform_tuning tuning;
     struct plan plan;
     cl_program program;
-    cl_mem spectrum, map_x, map_y, pairs, twiddle_x, twiddle_y;
+    cl_mem map_x, map_y, pairs, twiddle_x, twiddle_y;
     struct dispatch dispatch[MAX_DISPATCHES];
     unsigned dispatch_count;
 };
@@ -45,8 +45,7 @@ int transform_build(struct transform *transform, const struct transform_border *
 void transform_release_kernels(struct transform *transform);
 
 /* Enqueues one dispatch with a frame's own arguments. */
-int dispatch_enqueue(const struct dispatch *dispatch, cl_command_queue queue, const cl_mem *image,
-                     const cl_mem *result, const cl_mem *response, cl_event after, cl_event *event,
-                     struct error *why);
+int dispatch_enqueue(const struct dispatch *dispatch, cl_command_queue queue,
+                     const struct transform_buffers *buffers, cl_event *event, struct error *why);
 
 #endif

@@ -72,8 +72,9 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     cl_mem image_buffer = buffer_of(f, count * 4, in);
     cl_mem result = buffer_of(f, count * 4, NULL);
     cl_mem response = buffer_of(f, transform_response_bytes(t), packed);
-    if (transform_enqueue(t, f->queue, image_buffer, result, response, NULL, &first, &last, &why) <
-        0)
+    const struct transform_buffers buffers = {image_buffer, result, response,
+                                              buffer_of(f, transform_spectrum_bytes(t), NULL)};
+    if (transform_enqueue(t, f->queue, &buffers, &first, &last, &why) < 0)
         fail_msg("%s", why.text);
     assert_int_equal(
         clEnqueueReadBuffer(f->queue, result, CL_TRUE, 0, count * 4, out, 0, NULL, NULL),
@@ -81,6 +82,7 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     *ret = *plan;
     clReleaseEvent(first);
     clReleaseEvent(last);
+    clReleaseMemObject(buffers.spectrum);
     clReleaseMemObject(image_buffer);
     clReleaseMemObject(result);
     clReleaseMemObject(response);

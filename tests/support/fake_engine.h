@@ -190,14 +190,11 @@ void engine_response_free(struct engine_response *response)
     free(response);
 }
 
-int engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial,
-                 struct error *why)
+void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
 {
-    (void)why;
     engine->stages = response->stages;
     engine->serial = serial;
     engine_response_free(response);
-    return 0;
 }
 
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why)

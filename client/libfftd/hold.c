@@ -1,4 +1,4 @@
-/* Holding frames.
+/* Holding frames, and pinning the memory they lie in.
  *
  * A frame of the ring that is being written is held by the daemon on our behalf. A frame of a
  * ring that is written no more needs nobody's help but ours: its mapping stays until the last such
@@ -65,7 +65,27 @@ int fftd_release(struct fftd *camera, const struct fftd_frame *frame)
     /* If the daemon cannot be told, it has gone, and the hold with it. */
     if (--map->hold_count[frame->slot] == 0 && is_written(camera, map))
         link_call(camera, FFTD_REQUEST_RELEASE, frame->sequence);
-    if (map->hold_total == 0 && map != camera->current)
-        map_close(map);
+    if (map != camera->current)
+        map_close_unused(map);
+    return 0;
+}
+
+int fftd_pin(struct fftd *camera, const struct fftd_frame *frame)
+{
+    struct map *map = read_find_map(camera, frame);
+    if (map == NULL)
+        return -ENOENT;
+    map->pins++;
+    return 0;
+}
+
+int fftd_unpin(struct fftd *camera, const struct fftd_frame *frame)
+{
+    struct map *map = read_find_map(camera, frame);
+    if (map == NULL || map->pins == 0)
+        return -ENOENT;
+    map->pins--;
+    if (map != camera->current)
+        map_close_unused(map);
     return 0;
 }

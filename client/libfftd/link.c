@@ -170,8 +170,8 @@ static int take_ring(struct fftd *camera, int ring_fd)
     if (++camera->serial == 0)
         camera->serial = 1;
     fresh->serial = camera->serial;
-    if (old != NULL && old->hold_total == 0)
-        map_close(old);
+    if (old != NULL)
+        map_close_unused(old);
     if (!camera->continued)
         camera->last = 0;
     camera->current = fresh;

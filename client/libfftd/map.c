@@ -95,6 +95,12 @@ void map_close(struct map *map)
     map->serial = 0;
 }
 
+void map_close_unused(struct map *map)
+{
+    if (map->hold_total == 0 && map->pins == 0)
+        map_close(map);
+}
+
 const struct fftd_ring_header *map_header(const struct map *map)
 {
     return (const struct fftd_ring_header *)map->base;

@@ -23,6 +23,7 @@ struct map {
     unsigned slot_count;
     uint32_t generation;
     struct fftd_format format;
+    unsigned pins;
     unsigned hold_total;
     unsigned hold_count[FFTD_MAX_SLOTS]; /* how often this client holds the frame in a slot */
     uint64_t hold_sequence[FFTD_MAX_SLOTS];
@@ -32,6 +33,9 @@ struct map {
  * be trusted not to go away or to lead outside itself. */
 int map_open(struct map *ret, int fd);
 void map_close(struct map *map);
+
+/* Closes a map that is not the current one any more, unless frames of it are held or pinned. */
+void map_close_unused(struct map *map);
 
 const struct fftd_ring_header *map_header(const struct map *map);
 const struct fftd_slot *map_slot(const struct map *map, unsigned slot);
@@ -48,7 +52,7 @@ enum link_state {
     LINK_UP,      /* attached */
 };
 
-/* Rings that may be mapped at once: the present one, and old ones frames of which are held. */
+/* Rings that may be mapped at once: the present one, and old ones whose frames are still used. */
 #define MAX_MAPS 4
 
 struct fftd {

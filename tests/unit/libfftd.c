@@ -296,6 +296,28 @@ static void a_held_frame_outlives_its_ring(void **state)
     assert_true(fftd_frame_valid(f->camera, &passing));
 }
 
+static void a_pinned_frame_stays_mapped_but_not_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame pinned;
+    publish(f, 1);
+    assert_int_equal(fftd_frame(f->camera, &pinned), 0);
+    assert_int_equal(fftd_unpin(f->camera, &pinned), -ENOENT);
+    assert_int_equal(fftd_pin(f->camera, &pinned), 0);
+    publish(f, 20);
+    assert_false(fftd_frame_valid(f->camera, &pinned));
+    replace_ring(f, frames_ring(GREY, 32, 16, 8, 2, 22));
+    publish(f, 1);
+    struct fftd_frame frame;
+    assert_int_equal(fftd_frame(f->camera, &frame), 0); /* the last one of the old ring */
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+    assert_int_equal(fftd_format(f->camera)->fourcc, GREY);
+    uint8_t pixel = *(const volatile uint8_t *)pinned.plane[0]; /* or it crashes here */
+    (void)pixel;
+    assert_int_equal(fftd_unpin(f->camera, &pinned), 0);
+    assert_int_equal(fftd_pin(f->camera, &pinned), -ENOENT);
+}
+
 static void holding_ever_new_formats_has_an_end(void **state)
 {
     struct fixture *f = *state;
@@ -587,6 +609,7 @@ int main(void)
         camera_test(a_held_frame_stays),
         camera_test(holds_are_bounded),
         camera_test(a_held_frame_outlives_its_ring),
+        camera_test(a_pinned_frame_stays_mapped_but_not_whole),
         camera_test(holding_ever_new_formats_has_an_end),
         camera_test(a_change_of_format_is_followed),
         camera_test(the_last_frames_of_an_old_ring_are_not_lost),

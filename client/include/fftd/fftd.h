@@ -64,7 +64,7 @@ void fftd_close(struct fftd *camera);
  * signal. Attaches anew by itself when the daemon changed the format or came back after a
  * restart; -EPIPE only if the daemon has gone and did not come back within the timeout: waiting
  * again goes on trying. -EPROTO: what came back speaks another ABI; -EBUSY: the format changed
- * again and again while frames of each were held. */
+ * again and again while frames of each were held or pinned. */
 int fftd_wait(struct fftd *camera, int timeout_ms);
 
 /* The newest frame. -EAGAIN: none newer than the last one returned. */
@@ -87,6 +87,12 @@ uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);
 /* Ends one hold. -ENOENT: the frame is not held. */
 int fftd_release(struct fftd *camera, const struct fftd_frame *frame);
+
+/* Keeps the memory a frame lies in mapped across changes of format, until fftd_unpin or fftd_close;
+ * what is in it may be overwritten all the same. For bindings to languages in which a pointer must
+ * not dangle, whatever the program does. -ENOENT: it is not mapped any more, or was not pinned. */
+int fftd_pin(struct fftd *camera, const struct fftd_frame *frame);
+int fftd_unpin(struct fftd *camera, const struct fftd_frame *frame);
 
 /* A descriptor for poll(): readable when a frame came or there is something else to be done. It
  * belongs to the library and stays the same until fftd_close. Call fftd_wait(camera, 0) each time

@@ -1,0 +1,160 @@
+"""What other programs read frames with: the examples, and the Python module."""
+
+import os
+import pathlib
+import select
+import subprocess
+import sys
+
+import pytest
+
+from conftest import BUILD, PATIENCE
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "client" / "python"))
+os.environ.setdefault("LIBFFTD", str(BUILD / "libfftd.so.0"))
+
+WARNINGS = ["-Wall", "-Wextra", "-Werror", "-pedantic"]
+
+
+@pytest.fixture(scope="session")
+def fftd_module():
+    pytest.importorskip("numpy", reason="python3-numpy is not installed")
+    if "san" in BUILD.name:
+        pytest.skip("a sanitized library cannot be loaded into Python")
+    import fftd  # pylint: disable=import-outside-toplevel
+    return fftd
+
+
+@pytest.fixture
+def open_camera(start, fftd_module):
+    """open_camera(argument...) starts a daemon and attaches to it."""
+    cameras = []
+
+    def open_it(*arguments, **keywords):
+        daemon = start(*arguments, **keywords)
+        daemon.wait_for_socket("frames")
+        cameras.append(fftd_module.Camera(str(daemon.runtime_dir)))
+        assert cameras[-1].wait(PATIENCE), daemon.log
+        return daemon, cameras[-1]
+
+    yield open_it
+    for camera in cameras:
+        camera.close()
+
+
+# ---- the examples ----
+
+@pytest.mark.parametrize("name, line", [("reader", ": 160x120, mean "),
+                                        ("poll_reader", " with filter 1, captured ")])
+def test_example(start, tmp_path, name, line):
+    if "san" in BUILD.name:
+        pytest.skip("links with a library that is not sanitized")
+    program = tmp_path / name
+    subprocess.run(["cc", "-std=c99", *WARNINGS, f"-I{ROOT}/client/include", "-o", program,
+                    ROOT / "client" / "examples" / f"{name}.c", BUILD / "libfftd.a"], check=True)
+    daemon = start()
+    daemon.wait_for_socket("frames")
+    with subprocess.Popen(["stdbuf", "-oL", program, daemon.runtime_dir], text=True,
+                          stdout=subprocess.PIPE) as reading:
+        said = [reading.stdout.readline() for _ in range(20)]
+        reading.kill()
+    assert all(line in each for each in said), said
+
+
+def test_example_is_cplusplus_too(tmp_path):
+    subprocess.run(["c++", "-std=c++11", *WARNINGS, "-c", f"-I{ROOT}/client/include",
+                    "-x", "c++", ROOT / "client" / "examples" / "reader.c",
+                    "-o", tmp_path / "reader.o"], check=True)
+
+
+# ---- the Python module ----
+
+def test_images_have_their_shapes(open_camera):
+    shapes = {"GREY": ((120, 160), "uint8"), "Y12": ((120, 160), "uint16"),
+              "YUYV": ((120, 160, 2), "uint8"), "RGB24": ((120, 160, 3), "uint8"),
+              "NV12": ((120, 160), "uint8")}
+    for name, (shape, dtype) in shapes.items():
+        daemon, camera = open_camera("--set", f"camera.format={name}")
+        frame = camera.frame()
+        assert frame.image.shape == shape
+        assert frame.image.dtype == dtype
+        assert frame.image.std() > 0
+        camera.close()
+        daemon.stop()
+
+
+def test_frames_come_in_order_and_read_only(open_camera):
+    _, camera = open_camera()
+    numbers = [frame.sequence for frame, _ in zip(camera.frames(every=True), range(20))]
+    assert numbers == list(range(numbers[0], numbers[0] + 20))
+    frame = next(iter(camera))
+    assert frame.source_sequence >= 0 and frame.published_ns > frame.captured_ns
+    assert repr(frame) == f"<fftd.Frame {frame.sequence}: NV12 160x120>"
+    with pytest.raises(ValueError):
+        frame.image[0, 0] = 1
+    with pytest.raises(AttributeError):
+        frame.nonsense  # pylint: disable=pointless-statement
+
+
+def test_a_held_frame_does_not_change(open_camera):
+    _, camera = open_camera("--set", "output.checksum=true")
+    frame = next(iter(camera))
+    with frame.held():
+        before = frame.copy()
+        for _ in zip(camera, range(20)):
+            pass
+        assert frame.valid
+        assert frame.computed_checksum == frame.checksum
+        assert all((a == b).all() for a, b in zip(before, frame.planes))
+    for _ in zip(camera, range(20)):
+        pass
+    assert not frame.valid
+    assert frame.copy() is None
+
+
+def test_arrays_outlive_everything(open_camera):
+    daemon, camera = open_camera()
+    frame = camera.frame()
+    image = frame.image
+    part = image[10:20, 10:20]
+    camera.close()
+    camera.close()
+    daemon.stop()
+    with pytest.raises(ValueError):
+        frame.valid  # pylint: disable=pointless-statement
+    with pytest.raises(ValueError):
+        camera.wait(0)
+    del frame, image
+    assert part.sum() > 0  # or it crashes here
+
+
+def test_nothing_is_kept_mapped_for_nobody(open_camera):
+    _, camera = open_camera()
+    for frame, _ in zip(camera, range(30)):
+        assert frame.image.mean() > 0
+    camera.wait(0)
+    del frame
+    assert camera._handle.pins == 0  # pylint: disable=protected-access
+    camera.close()
+    assert "fftd-ring" not in pathlib.Path("/proc/self/maps").read_text()
+
+
+def test_select_and_state(open_camera, fftd_module):
+    daemon, camera = open_camera()
+    camera.frame()
+    assert select.select([camera], [], [], PATIENCE)[0] == [camera]
+    assert camera.wait(PATIENCE)
+    assert camera.state == fftd_module.LIVE
+    assert camera.epoch == 1
+    assert camera.format.width == 160
+    daemon.stop()
+    with pytest.raises(BrokenPipeError):
+        while camera.wait(0.05):
+            camera.frame()
+    assert camera.state == fftd_module.OFFLINE
+
+
+def test_no_such_camera(fftd_module):
+    with pytest.raises(FileNotFoundError):
+        fftd_module.Camera("/nonexistent/camera")

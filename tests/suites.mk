@@ -41,6 +41,8 @@ endif
 
 # ---- the suites ----
 SLOWER := $(if $(SAN),5,1)
+# GPU tests spend most of their time in the driver's compiler, which uses one processor.
+gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
 run-suite = tests/run $(1)$(TAG) --timeout $(shell expr $(2) \* $(SLOWER))
 
 .PHONY: test-unit test-gpu test-rusticl test-oclgrind test-integration test-valgrind
@@ -48,15 +50,15 @@ test-unit: $(call test-programs,unit)
 	@$(call run-suite,unit,60) $^
 
 test-gpu: $(call test-programs,gpu)
-	@FFTD_DEVICE=$(DEVICE) $(call run-suite,gpu,240) $^
+	@FFTD_DEVICE=$(DEVICE) $(call gpu-suite,gpu,240) $^
 
 test-rusticl: $(call test-programs,gpu)
 	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small \
-	    $(call run-suite,rusticl,300) $^
+	    $(call gpu-suite,rusticl,300) $^
 
 test-oclgrind: $(call test-programs,gpu)
 	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny \
-	    $(call run-suite,oclgrind,300) --wrap "oclgrind --data-races --stop-errors 1" $^
+	    $(call gpu-suite,oclgrind,300) --wrap "oclgrind --data-races --stop-errors 1" $^
 
 # Python can not load a sanitized library: it reads frames through a plain one.
 test-integration: all

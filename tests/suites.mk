@@ -26,6 +26,11 @@ $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUI
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 
+# Programs that tests run.
+$(call test-programs,tools): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libfftd.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
+
 # ---- what sanitized and valgrinded programs may say, with the reasons in the files ----
 SUPPRESSIONS := $(abspath tests/suppressions)
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:detect_leaks=1
@@ -66,6 +71,9 @@ test-integration: all
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
 	    $(call run-suite,integration,400) --pytest tests/integration
 
+test-valgrind: all $(call test-programs,unit)
+	@$(call run-suite,valgrind,600) --wrap tests/valgrind $(BUILD)/fftd $(call test-programs,unit)
+
 # ---- lint ----
 .PHONY: lint test-lint test-lint-quick
 lint:
@@ -83,7 +91,7 @@ QUICK_SUITES := unit gpu integration lint-quick
 deps:
 	@tests/deps build run test style
 
-test-programs: all $(call test-programs,unit) $(call test-programs,gpu)
+test-programs: all $(foreach folder,unit gpu tools,$(call test-programs,$(folder)))
 
 test: deps
 	@rm -f $(RESULTS)/*.json

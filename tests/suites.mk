@@ -4,7 +4,7 @@
 #   make test-unit             tests/unit: one program a .c file, no device needed
 #   make test-gpu DEVICE=...   tests/gpu on an OpenCL device, chosen as in daemon/gpu/device.h
 #   make test-rusticl          tests/gpu on Mesa's rusticl over llvmpipe, small sizes
-#   make test-oclgrind         tests/gpu under oclgrind: races and stray accesses, tiny sizes
+#   make test-oclgrind         tests/gpu on oclgrind: races, stray accesses; tiny sizes
 #   make test-integration      tests/integration: the real daemon and fftd-ctl, by pytest
 #   make test-valgrind         the unit tests and a start-run-stop of the daemon without a leak
 #   make lint                  formatting, the rules of the tree, warnings of all compilers, analysers
@@ -63,7 +63,7 @@ test-rusticl: $(call test-programs,gpu)
 
 test-oclgrind: $(call test-programs,gpu)
 	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny \
-	    $(call gpu-suite,oclgrind,300) --wrap "oclgrind --data-races --stop-errors 1" $^
+	    $(call gpu-suite,oclgrind,300) --wrap tests/oclgrind $^
 
 # Python can not load a sanitized library: it reads frames through a plain one.
 test-integration: all

@@ -13,6 +13,7 @@
 #include "support/device.h"
 #include "support/reference.h"
 
+#include "capture/capture.h"
 #include "gpu/engine.h"
 
 static struct gpu_device *device;
@@ -336,6 +337,48 @@ static void test_rgb_all_planes(void **state)
     engine_destroy(engine);
 }
 
+/* Every kind of filter there is, on pictures instead of noise: edges, a zone plate whose rings
+ * reach half the sampling rate, a screened scene. */
+static void test_every_kind_on_pictures(void **state)
+{
+    (void)state;
+    static const char *const scenes[] = {"bars", "zoneplate", "moire"};
+    static const char *const chains[] = {"lowpass:shape=ideal,cutoff=0.15",
+                                         "highpass:shape=butterworth,cutoff=0.1",
+                                         "bandpass:low=0.05,high=0.2",
+                                         "bandstop:low=0.1,high=0.3",
+                                         "notch:at=0.21/0.13,width=0.05",
+                                         "gaussian-blur:sigma=4",
+                                         "box-blur:radius=3",
+                                         "sharpen:amount=1.5,sigma=2",
+                                         "highboost:cutoff=0.1,boost=2",
+                                         "laplacian",
+                                         "directional:angle=30,width=20",
+                                         "gain:dc=0.8,ac=1.2"};
+    unsigned kind_count;
+    filter_kinds(&kind_count);
+    assert_int_equal(kind_count, sizeof chains / sizeof chains[0]); /* a new kind belongs here */
+    const struct fftd_format format = layout("GREY", 62, 50, 1);
+    uint8_t *in = malloc(format.frame_bytes), *out = malloc(format.frame_bytes);
+    uint8_t *seen = malloc(format.frame_bytes);
+    for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+        const struct filter_chain chain = parse(chains[i]);
+        struct engine *engine = make_engine(&format, &defaults, filter_chain_support(&chain));
+        apply(engine, &chain, 1);
+        for (size_t scene = 0; scene < sizeof scenes / sizeof scenes[0]; scene++) {
+            assert_int_equal(pattern_draw(scenes[scene], &format, 3, 1, in, NULL), 0);
+            submit(engine, &format, in, out, NULL);
+            collect(engine);
+            check_component(&cases[0].luma, &format, engine, 0, &chain, PLAN_MIRROR, in, out, seen,
+                            chains[i]);
+        }
+        engine_destroy(engine);
+    }
+    free(in);
+    free(out);
+    free(seen);
+}
+
 static void test_borders(void **state)
 {
     (void)state;
@@ -545,6 +588,7 @@ int main(void)
         cmocka_unit_test(test_formats_all_planes),
         cmocka_unit_test(test_rgb_all_planes),
         cmocka_unit_test(test_borders),
+        cmocka_unit_test(test_every_kind_on_pictures),
         cmocka_unit_test(test_structured_and_odd_sizes),
         cmocka_unit_test(test_half_precision_is_within_one_step),
         cmocka_unit_test(test_live_change),

@@ -77,7 +77,7 @@ test-valgrind: all $(call test-programs,unit)
 # ---- lint ----
 .PHONY: lint test-lint test-lint-quick
 lint:
-	@tests/deps build test style lint
+	@tests/deps build test style lint bench
 	@$(MAKE) -s test-lint
 
 test-lint test-lint-quick: $(BUILD)/generated/kernels.inc

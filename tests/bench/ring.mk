@@ -7,4 +7,12 @@ $(BUILD)/tests/bench/ring: $(BUILD)/obj/tests/bench/ring.o $(BUILD)/libtest.a $(
 
 .PHONY: bench-ring
 bench-ring: $(BUILD)/tests/bench/ring
-	@$< $(BENCH_RING_OPTIONS)
+	@mkdir -p $(BENCH_DIR)
+	@$< $(BENCH_RING_OPTIONS) > $(BENCH_DIR)/ring.jsonl
+	@cat $(BENCH_DIR)/ring.jsonl
+
+# Part of make bench where there is what the ring and the tests' support are built from.
+ifneq ($(and $(call pkg-libs,libsystemd),$(call pkg-libs,cmocka fftw3)),)
+BENCHES += ring
+bench: bench-ring
+endif

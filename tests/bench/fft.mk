@@ -1,0 +1,77 @@
+# make bench         every bench that can be built here; figures to build/bench.json, too
+# make bench-fft     the FFT engine beside its peers, on DEVICE (as in daemon/gpu/device.h)
+#
+#   BENCH_SECONDS=6              how long to measure at each size
+#   BENCH_SIZES="1280x720 ..."   instead of the usual ones
+#   BENCH_ONLY=VkFFT             only subjects with that in their name, beside fftd's first
+#   PEERS=DIR                    look for peers below DIR/usr, too, where packages were unpacked
+#
+# The bench needs a C compiler and OpenCL, and takes in the peers that the compiler finds (all of
+# them but cuFFT: tests/deps bench).
+
+BENCH_SECONDS ?= 6
+PEERS ?=
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
+
+BENCH_DIR := $(BUILD)/bench
+BENCHES := fft
+PEER_LIBDIRS := $(if $(PEERS),$(wildcard $(PEERS)/usr/lib $(PEERS)/usr/lib/*-linux-gnu))
+PEER_CPPFLAGS := $(if $(PEERS),-isystem $(PEERS)/usr/include)
+PEER_LDFLAGS := $(foreach dir,$(PEER_LIBDIRS),-L$(dir) -Wl,-rpath,$(abspath $(dir)))
+
+# The header and the libraries of each peer; cuFFT is a matter of nvcc.
+peer-header-fftw := fftw3.h
+peer-libs-fftw := -lfftw3f_omp -lfftw3f -fopenmp
+peer-header-vkfft := vkFFT.h
+peer-header-clfft := clFFT.h
+peer-libs-clfft := -lclFFT
+
+hash := \#
+peer-probe = $(hash)if !__has_include(<$(peer-header-$(1))>)\n$(hash)error\n$(hash)endif\nint main;\n
+peer-found = $(shell printf '$(peer-probe)' | $(CC) -w $(PEER_CPPFLAGS) $(PEER_LDFLAGS) -x c - \
+    -x none $(peer-libs-$(1)) -o /dev/null 2>/dev/null && echo $(1))
+
+# Asking the compiler takes time: only when there is something to build for it.
+ifneq ($(filter bench bench-fft $(BUILD)/tests/bench/fft,$(MAKECMDGOALS)),)
+PEERS_FOUND := $(foreach peer,fftw vkfft clfft,$(call peer-found,$(peer)))
+endif
+BENCH_PEERS := fftd $(PEERS_FOUND)
+BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/fft*.c) \
+    $(foreach peer,$(BENCH_PEERS),tests/bench/peer_$(peer).c))
+
+$(BENCH_OBJECTS): CPPFLAGS += $(PEER_CPPFLAGS)
+$(BUILD)/obj/tests/bench/peer_fftw.o: CFLAGS += -fopenmp
+$(BUILD)/obj/tests/bench/fft_opencl.o: $(BUILD)/generated/bench-kernels.inc
+$(BUILD)/obj/tests/bench/fft.o: $(BUILD)/generated/bench-peers.inc
+
+BENCH_KERNELS := $(wildcard tests/bench/*.cl)
+$(BUILD)/generated/bench-kernels.inc: $(BENCH_KERNELS) kernels/embed.sh
+	@mkdir -p $(@D)
+	sh kernels/embed.sh $(BENCH_KERNELS) > $@.tmp && mv $@.tmp $@
+
+# Written when the list has changed, or the first time.
+$(BUILD)/generated/bench-peers.inc: always
+	@mkdir -p $(@D)
+	@printf 'PEER(%s)\n' $(BENCH_PEERS) > $@.tmp
+	@cmp -s $@.tmp $@ || mv $@.tmp $@
+.PHONY: always
+always:
+
+$(BUILD)/tests/bench/fft: $(BENCH_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) $(PEER_LDFLAGS) -Wl,--as-needed -o $@ $^ \
+	    $(foreach peer,$(BENCH_PEERS),$(peer-libs-$(peer))) $(OPENCL_LIBS) -ldl -lm
+
+.PHONY: bench bench-fft
+bench-fft: $(BUILD)/tests/bench/fft
+	@mkdir -p $(BENCH_DIR)/cache
+	@FFTD_DEVICE=$(DEVICE) BENCH_CACHE=$(BENCH_DIR)/cache OMP_WAIT_POLICY=passive \
+	    $< --seconds $(BENCH_SECONDS) $(if $(BENCH_ONLY),--only "$(BENCH_ONLY)") \
+	    --json $(BENCH_DIR)/fft.jsonl $(BENCH_SIZES)
+
+# Each bench adds itself to these, and leaves its rows in $(BENCH_DIR)/NAME.jsonl.
+bench: bench-fft
+	@{ echo '['; cat $(BENCHES:%=$(BENCH_DIR)/%.jsonl) | sed '$$!s/$$/,/'; echo ']'; } > $(BUILD)/bench.json
+
+test-lint: $(BUILD)/generated/bench-kernels.inc $(BUILD)/generated/bench-peers.inc

@@ -1,0 +1,209 @@
+/* The subject: fftd's transform, from an 8-bit frame on the device to an 8-bit frame on the device.
+ * Frames take turns on a few queues with a spectrum each, as the engine's do. "bare" leaves out the
+ * margin, as its peers do. */
+#include "fft.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/filter.h"
+#include "core/response.h"
+#include "gpu/engine.h"
+#include "gpu/transform.h"
+
+#define MARGIN 16
+
+enum variant { FUSED = 0, STAGED = 1, HALF = 2, BARE = 4 };
+
+struct run {
+    const struct scene *scene;
+    struct transform *transform;
+    cl_mem image, response;
+    struct {
+        cl_command_queue queue;
+        cl_mem spectrum, result;
+    } slot[ENGINE_MAX_IN_FLIGHT];
+    unsigned next, last; /* slots */
+};
+
+static void print_version(char *text, size_t size)
+{
+    snprintf(text, size, "%s", FFTD_VERSION);
+}
+
+static void run_close(void *state)
+{
+    struct run *run = state;
+    if (run == NULL)
+        return;
+    transform_destroy(run->transform);
+    fft_buffer_release(run->image);
+    fft_buffer_release(run->response);
+    for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++) {
+        fft_buffer_release(run->slot[i].spectrum);
+        fft_buffer_release(run->slot[i].result);
+        if (run->slot[i].queue != NULL)
+            clReleaseCommandQueue(run->slot[i].queue);
+    }
+    free(run);
+}
+
+static int make_response(struct run *run, struct error *why)
+{
+    const struct plan *plan = transform_plan(run->transform);
+    const unsigned lanes = transform_tuning(run->transform)->lanes;
+    const size_t size = transform_response_bytes(run->transform);
+    struct filter_chain chain;
+    int r = filter_chain_parse(&chain, fft_chain, why);
+    if (r < 0)
+        return r;
+    float *values = malloc(response_count(plan, lanes) * sizeof *values);
+    void *packed = malloc(size);
+    if (values == NULL || packed == NULL) {
+        r = error_set(why, ENOMEM, "no memory for the response");
+        goto out;
+    }
+    response_fill(values, plan, lanes, &chain, 1, 1, transform_response_scale(run->transform));
+    transform_response_pack(run->transform, packed, values);
+    r = fft_buffer(&run->response, run->scene, size, packed, why);
+out:
+    free(values);
+    free(packed);
+    return r;
+}
+
+static int make_slots(struct run *run, struct error *why)
+{
+    const struct scene *scene = run->scene;
+    const size_t frame_bytes = (size_t)scene->width * scene->height;
+    int r = 0;
+    for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT && r == 0; i++) {
+        cl_int code;
+        run->slot[i].queue =
+            clCreateCommandQueue(scene->device->context, scene->device->id, 0, &code);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clCreateCommandQueue");
+        r = fft_buffer(&run->slot[i].spectrum, scene, transform_spectrum_bytes(run->transform),
+                       NULL, why);
+        if (r == 0)
+            r = fft_buffer(&run->slot[i].result, scene, frame_bytes, NULL, why);
+    }
+    return r;
+}
+
+static void choose_tuning(struct transform_tuning *ret, unsigned variant, const struct scene *scene)
+{
+    transform_default_tuning(ret, scene->device);
+    ret->half = variant & HALF;
+    if (variant & STAGED)
+        ret->technique = TRANSFORM_STAGED;
+}
+
+static int run_open(void **ret, const struct subject *subject, const struct scene *scene,
+                    struct cost *cost, struct error *why)
+{
+    const struct transform_image image = {.width = scene->width,
+                                          .height = scene->height,
+                                          .stride = scene->width,
+                                          .step = 1,
+                                          .kind = SAMPLE_U8,
+                                          .bits = 8};
+    const uint32_t margin = subject->variant & BARE ? 0 : MARGIN;
+    const struct transform_border border = {
+        .mode = PLAN_MIRROR, .margin_x = margin, .margin_y = margin};
+    const size_t frame_bytes = (size_t)scene->width * scene->height;
+    struct transform_tuning tuning;
+    struct error warning;
+    struct run *run = calloc(1, sizeof *run);
+    if (run == NULL)
+        return error_set(why, ENOMEM, "no memory");
+    run->scene = scene;
+    choose_tuning(&tuning, subject->variant, scene);
+    int r = transform_create(&run->transform, scene->device, &image, &border, &tuning,
+                             getenv("BENCH_CACHE"), &warning, why);
+    if (r == 0)
+        r = fft_buffer(&run->image, scene, frame_bytes, scene->pixels, why);
+    if (r == 0)
+        r = make_slots(run, why);
+    if (r == 0)
+        r = make_response(run, why);
+    if (r < 0) {
+        run_close(run);
+        return r == -ERANGE ? -ENOTSUP : r;
+    }
+    const struct plan *plan = transform_plan(run->transform);
+    cost->padded_x = plan->x.length;
+    cost->padded_y = plan->y.length;
+    cost->bytes_per_pixel = transform_traffic(run->transform) / (double)frame_bytes;
+    *ret = run;
+    return 0;
+}
+
+static int run_enqueue(void *state, struct error *why)
+{
+    struct run *run = state;
+    const unsigned slot = run->next;
+    const struct transform_buffers buffers = {.image = run->image,
+                                              .result = run->slot[slot].result,
+                                              .response = run->response,
+                                              .spectrum = run->slot[slot].spectrum};
+    run->last = slot;
+    run->next = (slot + 1) % ENGINE_MAX_IN_FLIGHT;
+    const int r =
+        transform_enqueue(run->transform, run->slot[slot].queue, &buffers, NULL, NULL, why);
+    const cl_int code = clFlush(run->slot[slot].queue);
+    return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFlush");
+}
+
+static int run_finish(void *state, struct error *why)
+{
+    const struct run *run = state;
+    for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++) {
+        const cl_int code = clFinish(run->slot[i].queue);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clFinish");
+    }
+    return 0;
+}
+
+static int run_read(void *state, float *result, struct error *why)
+{
+    const struct run *run = state;
+    const size_t count = (size_t)run->scene->width * run->scene->height;
+    uint8_t *pixels = malloc(count);
+    if (pixels == NULL)
+        return error_set(why, ENOMEM, "no memory for a frame");
+    const cl_int code = clEnqueueReadBuffer(run->slot[run->last].queue, run->slot[run->last].result,
+                                            CL_TRUE, 0, count, pixels, 0, NULL, NULL);
+    for (size_t i = 0; code == CL_SUCCESS && i < count; i++)
+        result[i] = pixels[i];
+    free(pixels);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
+}
+
+#define SUBJECT(text, bits)                                                                        \
+    {                                                                                              \
+        .name = text, .variant = bits, .eight_bits = true, .error_limit = 1                        \
+    }
+
+static const struct subject subjects[] = {
+    SUBJECT("fftd fused float", FUSED),
+    SUBJECT("fftd fused half", FUSED | HALF),
+    SUBJECT("fftd staged float", STAGED),
+    SUBJECT("fftd fused float, bare", FUSED | BARE),
+    SUBJECT("fftd fused half, bare", FUSED | HALF | BARE),
+    SUBJECT("fftd staged float, bare", STAGED | BARE),
+};
+
+const struct peer peer_fftd = {
+    .name = "fftd",
+    .version = print_version,
+    .subjects = subjects,
+    .subject_count = sizeof subjects / sizeof subjects[0],
+    .open = run_open,
+    .enqueue = run_enqueue,
+    .finish = run_finish,
+    .read = run_read,
+    .close = run_close,
+};

@@ -118,7 +118,7 @@ install: all
 	    install -m 644 config/fftd.conf $(DESTDIR)$(SYSCONFDIR)/fftd/default.conf
 
 # ---- tests, lint, demo, bench: each in the folder it belongs to ----
--include $(wildcard tests/*.mk tests/*/*.mk)
+-include $(wildcard client/*/*.mk tests/*.mk tests/*/*.mk)
 
 .PHONY: clean
 clean:

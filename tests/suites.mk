@@ -81,7 +81,7 @@ lint:
 	@$(MAKE) -s test-lint
 
 test-lint test-lint-quick: $(BUILD)/generated/kernels.inc
-	@LINT_FLAGS='$(CPPFLAGS)' $(call run-suite,$(@:test-%=%),900) \
+	@LINT_FLAGS='$(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES))' $(call run-suite,$(@:test-%=%),900) \
 	    --wrap "tests/lint" $(if $(findstring quick,$@),quick,full)
 
 # ---- what must hold before a commit lands ----

@@ -1,0 +1,495 @@
+/* fftdsrc: the frames of an fftd camera in a GStreamer pipeline.
+ *
+ *     gst-launch-1.0 fftdsrc camera=default ! videoconvert ! autovideosink
+ *
+ * Zero copy: a buffer is the ring's own memory, held until the last element has let go of it. When
+ * the daemon lends no more slots (a long queue behind us), frames are copied instead, and it is
+ * checked that they were not overwritten meanwhile. Rows lie in the ring as the daemon has put
+ * them, which a video meta says; for elements that do not read it, and would take rows to begin
+ * where GStreamer's own rules put them, frames are copied into that layout if it is another.
+ *
+ * Time: frames carry the moment of their capture on CLOCK_MONOTONIC; the pipeline may run on any
+ * clock. A buffer's timestamp is what the pipeline's clock showed at that moment: now, less the
+ * frame's age.
+ *
+ * Threads: the streaming thread takes frames; buffers are freed by whoever drops them last. One
+ * struct fftd is for one thread at a time, so the connection has a lock, which is never held while
+ * waiting for a frame; and a count of references, because buffers may outlive the element. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include <gst/base/gstpushsrc.h>
+#include <gst/gst.h>
+#include <gst/video/video.h>
+
+#include <fftd/fftd.h>
+
+#define PACKAGE "fftd"
+
+GST_DEBUG_CATEGORY_STATIC(fftdsrc_debug);
+#define GST_CAT_DEFAULT fftdsrc_debug
+
+/* ---- the connection, shared by the element and its buffers ---- */
+
+struct connection {
+    gint references;
+    GMutex lock;
+    struct fftd *camera;
+};
+
+struct lent_frame {
+    struct connection *connection;
+    struct fftd_frame frame;
+};
+
+static struct connection *connection_new(struct fftd *camera)
+{
+    struct connection *connection = g_new0(struct connection, 1);
+    connection->references = 1;
+    connection->camera = camera;
+    g_mutex_init(&connection->lock);
+    return connection;
+}
+
+static void connection_unref(struct connection *connection)
+{
+    if (!g_atomic_int_dec_and_test(&connection->references))
+        return;
+    fftd_close(connection->camera);
+    g_mutex_clear(&connection->lock);
+    g_free(connection);
+}
+
+static void give_frame_back(gpointer data)
+{
+    struct lent_frame *lent = data;
+    g_mutex_lock(&lent->connection->lock);
+    fftd_release(lent->connection->camera, &lent->frame);
+    g_mutex_unlock(&lent->connection->lock);
+    connection_unref(lent->connection);
+    g_free(lent);
+}
+
+/* ---- formats ---- */
+
+static const struct {
+    guint32 fourcc; /* DRM */
+    GstVideoFormat format;
+} formats[] = {
+    {FFTD_FOURCC('R', '8', ' ', ' '), GST_VIDEO_FORMAT_GRAY8},
+    {FFTD_FOURCC('R', '1', '6', ' '), GST_VIDEO_FORMAT_GRAY16_LE},
+    {FFTD_FOURCC('Y', 'U', 'Y', 'V'), GST_VIDEO_FORMAT_YUY2},
+    {FFTD_FOURCC('U', 'Y', 'V', 'Y'), GST_VIDEO_FORMAT_UYVY},
+    {FFTD_FOURCC('N', 'V', '1', '2'), GST_VIDEO_FORMAT_NV12},
+    {FFTD_FOURCC('N', 'V', '2', '1'), GST_VIDEO_FORMAT_NV21},
+    {FFTD_FOURCC('N', 'V', '1', '6'), GST_VIDEO_FORMAT_NV16},
+    {FFTD_FOURCC('Y', 'U', '1', '2'), GST_VIDEO_FORMAT_I420},
+    {FFTD_FOURCC('Y', 'V', '1', '2'), GST_VIDEO_FORMAT_YV12},
+    {FFTD_FOURCC('B', 'G', '2', '4'), GST_VIDEO_FORMAT_RGB}, /* DRM names the number, not the */
+    {FFTD_FOURCC('R', 'G', '2', '4'), GST_VIDEO_FORMAT_BGR}, /* bytes: red is its lowest byte */
+    {FFTD_FOURCC('X', 'R', '2', '4'), GST_VIDEO_FORMAT_BGRx},
+};
+
+/* False: GStreamer has no name for it. (R10 and R12, for one: low bits of 16.) */
+static gboolean describe_format(const struct fftd_format *format, GstVideoInfo *ret)
+{
+    GstVideoFormat found = GST_VIDEO_FORMAT_UNKNOWN;
+    for (gsize i = 0; i < G_N_ELEMENTS(formats); i++)
+        if (formats[i].fourcc == format->fourcc)
+            found = formats[i].format;
+    if (found == GST_VIDEO_FORMAT_UNKNOWN ||
+        !gst_video_info_set_format(ret, found, format->width, format->height))
+        return FALSE;
+    for (guint i = 0; i < format->plane_count; i++) {
+        ret->offset[i] = format->plane[i].offset;
+        ret->stride[i] = (gint)format->plane[i].stride;
+    }
+    ret->size = format->frame_bytes;
+    if (format->rate_num > 0 && format->rate_num <= G_MAXINT && format->rate_den <= G_MAXINT) {
+        ret->fps_n = (gint)format->rate_num;
+        ret->fps_d = (gint)format->rate_den;
+    }
+    if (format->matrix != 2)
+        ret->colorimetry.matrix = gst_video_color_matrix_from_iso(format->matrix);
+    if (format->transfer != 2)
+        ret->colorimetry.transfer = gst_video_transfer_function_from_iso(format->transfer);
+    if (format->primaries != 2)
+        ret->colorimetry.primaries = gst_video_color_primaries_from_iso(format->primaries);
+    ret->colorimetry.range =
+        format->full_range ? GST_VIDEO_COLOR_RANGE_0_255 : GST_VIDEO_COLOR_RANGE_16_235;
+    return TRUE;
+}
+
+/* ---- the element ---- */
+
+typedef struct {
+    GstPushSrc parent;
+    gchar *camera_name; /* NULL: not set */
+    struct connection *connection;
+    GstPoll *poll;
+    GstPollFD watched;
+    gboolean negotiated;
+    struct fftd_format format; /* what the caps say */
+    GstVideoInfo info;         /* as frames lie in the ring */
+    GstVideoInfo usual;        /* as GStreamer would lay them out */
+    gboolean meta_understood;  /* by what is downstream */
+    GstClockTime latency;      /* under the object's lock */
+} FftdSrc;
+
+typedef struct {
+    GstPushSrcClass parent;
+} FftdSrcClass;
+
+enum { PROPERTY_CAMERA = 1 };
+
+#define FFTD_SRC(object) ((FftdSrc *)(object))
+
+GType fftd_src_get_type(void);
+G_DEFINE_TYPE(FftdSrc, fftd_src, GST_TYPE_PUSH_SRC) /* NOLINT(performance-no-int-to-ptr) */
+
+/* The property, or the element's own name if somebody gave it one ("fftdsrc name=front"). */
+static gchar *choose_camera(FftdSrc *self)
+{
+    gchar *name;
+    if (self->camera_name != NULL)
+        return g_strdup(self->camera_name);
+    name = gst_object_get_name(GST_OBJECT(self));
+    if (!g_str_has_prefix(name, "fftdsrc"))
+        return name;
+    g_free(name);
+    return g_strdup("default");
+}
+
+static gboolean fftd_src_start(GstBaseSrc *base)
+{
+    FftdSrc *self = FFTD_SRC(base);
+    struct fftd *camera;
+    gchar *name = choose_camera(self);
+    int r = fftd_open(&camera, name);
+    if (r < 0)
+        GST_ELEMENT_ERROR(self, RESOURCE, OPEN_READ, ("Cannot open the camera '%s'.", name),
+                          ("fftd_open: %s", g_strerror(-r)));
+    g_free(name);
+    if (r < 0)
+        return FALSE;
+    self->connection = connection_new(camera);
+    self->negotiated = FALSE;
+    self->latency = 0;
+    gst_poll_fd_init(&self->watched);
+    self->watched.fd = fftd_fd(camera);
+    gst_poll_add_fd(self->poll, &self->watched);
+    gst_poll_fd_ctl_read(self->poll, &self->watched, TRUE);
+    return TRUE;
+}
+
+static gboolean fftd_src_stop(GstBaseSrc *base)
+{
+    FftdSrc *self = FFTD_SRC(base);
+    gst_poll_remove_fd(self->poll, &self->watched);
+    connection_unref(self->connection);
+    self->connection = NULL;
+    return TRUE;
+}
+
+static gboolean fftd_src_unlock(GstBaseSrc *base)
+{
+    gst_poll_set_flushing(FFTD_SRC(base)->poll, TRUE);
+    return TRUE;
+}
+
+static gboolean fftd_src_unlock_stop(GstBaseSrc *base)
+{
+    gst_poll_set_flushing(FFTD_SRC(base)->poll, FALSE);
+    return TRUE;
+}
+
+/* The caps come with the first frame: there may be no ring before. */
+static gboolean fftd_src_negotiate(GstBaseSrc *base)
+{
+    (void)base;
+    return TRUE;
+}
+
+static gboolean adopt_format(FftdSrc *self, const struct fftd_format *format)
+{
+    if (self->negotiated && memcmp(&self->format, format, sizeof *format) == 0)
+        return TRUE;
+    if (!describe_format(format, &self->info)) {
+        GST_ELEMENT_ERROR(self, STREAM, FORMAT,
+                          ("Frames of format '%.4s' have no equivalent in GStreamer.",
+                           (const char *)&format->fourcc),
+                          (NULL));
+        return FALSE;
+    }
+    GstCaps *caps = gst_video_info_to_caps(&self->info);
+    gst_video_info_from_caps(&self->usual, caps);
+    /* The second asks what is downstream for what it understands (decide_allocation). */
+    self->negotiated = gst_base_src_set_caps(GST_BASE_SRC(self), caps) &&
+                       gst_base_src_negotiate(GST_BASE_SRC(self));
+    gst_caps_unref(caps);
+    self->format = *format;
+    return self->negotiated;
+}
+
+static gboolean fftd_src_decide_allocation(GstBaseSrc *base, GstQuery *query)
+{
+    FFTD_SRC(base)->meta_understood =
+        gst_query_find_allocation_meta(query, GST_VIDEO_META_API_TYPE, NULL);
+    return GST_BASE_SRC_CLASS(fftd_src_parent_class)->decide_allocation(base, query);
+}
+
+static gboolean is_laid_out_as_usual(const FftdSrc *self)
+{
+    for (guint i = 0; i < GST_VIDEO_INFO_N_PLANES(&self->info); i++)
+        if (self->info.offset[i] != self->usual.offset[i] ||
+            self->info.stride[i] != self->usual.stride[i])
+            return FALSE;
+    return TRUE;
+}
+
+/* The same frame in GStreamer's own layout. Takes the buffer over. */
+static GstBuffer *lay_out_as_usual(FftdSrc *self, GstBuffer *buffer)
+{
+    GstVideoFrame from, to;
+    GstBuffer *copy = gst_buffer_new_allocate(NULL, GST_VIDEO_INFO_SIZE(&self->usual), NULL);
+    if (gst_video_frame_map(&from, &self->info, buffer, GST_MAP_READ)) {
+        if (gst_video_frame_map(&to, &self->usual, copy, GST_MAP_WRITE)) {
+            gst_video_frame_copy(&to, &from);
+            gst_video_frame_unmap(&to);
+        }
+        gst_video_frame_unmap(&from);
+    }
+    gst_buffer_unref(buffer);
+    return copy;
+}
+
+/* ---- frames into buffers ---- */
+
+/* The lock is held. NULL: overwritten meanwhile. */
+static GstBuffer *copy_frame(FftdSrc *self, const struct fftd_frame *frame)
+{
+    const guint8 *start = frame->plane[0] - frame->format->plane[0].offset;
+    GstBuffer *buffer = gst_buffer_new_allocate(NULL, frame->format->frame_bytes, NULL);
+    gst_buffer_fill(buffer, 0, start, frame->format->frame_bytes);
+    if (fftd_frame_valid(self->connection->camera, frame))
+        return buffer;
+    gst_buffer_unref(buffer);
+    return NULL;
+}
+
+/* The lock is held; the frame is. */
+static GstBuffer *lend_frame(FftdSrc *self, const struct fftd_frame *frame)
+{
+    const gsize bytes = frame->format->frame_bytes;
+    guint8 *start = (guint8 *)frame->plane[0] - frame->format->plane[0].offset;
+    struct lent_frame *lent = g_new(struct lent_frame, 1);
+    lent->connection = self->connection;
+    lent->frame = *frame;
+    g_atomic_int_inc(&self->connection->references);
+    return gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, start, bytes, 0, bytes, lent,
+                                       give_frame_back);
+}
+
+static GstClockTime period_of(const struct fftd_format *format)
+{
+    if (format->rate_num == 0)
+        return GST_SECOND / 30;
+    return gst_util_uint64_scale(GST_SECOND, format->rate_den, format->rate_num);
+}
+
+static GstClockTime age_of(const struct fftd_frame *frame)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    GstClockTimeDiff age =
+        (GstClockTimeDiff)now.tv_sec * GST_SECOND + now.tv_nsec - frame->captured_ns;
+    return age > 0 ? (GstClockTime)age : 0;
+}
+
+/* A frame reaches us some time after its capture, and the next one a period later. Sinks have to
+ * allow for the longest such time; they are told when it turns out to be longer than it was. */
+static void note_latency(FftdSrc *self, GstClockTime age, GstClockTime period)
+{
+    gboolean grew;
+    GST_OBJECT_LOCK(self);
+    grew = age > self->latency;
+    if (grew)
+        self->latency = age + period;
+    GST_OBJECT_UNLOCK(self);
+    if (grew)
+        gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
+}
+
+/* What the pipeline's clock showed, since it was started, when the frame was captured. */
+static GstClockTime running_time_of(FftdSrc *self, GstClockTime age)
+{
+    GstClock *clock = gst_element_get_clock(GST_ELEMENT(self));
+    if (clock == NULL)
+        return GST_CLOCK_TIME_NONE;
+    GstClockTime now = gst_clock_get_time(clock);
+    GstClockTime before = gst_element_get_base_time(GST_ELEMENT(self)) + age;
+    gst_object_unref(clock);
+    return now > before ? now - before : 0;
+}
+
+static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_frame *frame)
+{
+    GstVideoInfo *info = &self->info;
+    if (self->meta_understood)
+        gst_buffer_add_video_meta_full(buffer, GST_VIDEO_FRAME_FLAG_NONE,
+                                       GST_VIDEO_INFO_FORMAT(info), GST_VIDEO_INFO_WIDTH(info),
+                                       GST_VIDEO_INFO_HEIGHT(info), GST_VIDEO_INFO_N_PLANES(info),
+                                       info->offset, info->stride);
+    GST_BUFFER_PTS(buffer) = running_time_of(self, age_of(frame));
+    if (info->fps_n > 0)
+        GST_BUFFER_DURATION(buffer) = period_of(frame->format);
+    GST_BUFFER_OFFSET(buffer) = frame->sequence;
+    GST_BUFFER_OFFSET_END(buffer) = frame->sequence + 1;
+    if (frame->missed > 0 || (frame->flags & FFTD_FLAG_DISCONTINUITY) != 0)
+        GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
+}
+
+/* One attempt: takes the newest frame if there is one and makes a buffer of it. Returns 1, 0 if
+ * there is none, or what fftd_wait has to complain of. */
+static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *ret_frame)
+{
+    struct fftd *camera = self->connection->camera;
+    GstBuffer *buffer = NULL;
+    g_mutex_lock(&self->connection->lock);
+    int r = fftd_wait(camera, 0);
+    if (r == 1 && fftd_frame(camera, ret_frame) == 0) {
+        int held = fftd_hold(camera, ret_frame);
+        if (held == 0)
+            buffer = lend_frame(self, ret_frame);
+        else if (held == -EBUSY)
+            buffer = copy_frame(self, ret_frame);
+    }
+    g_mutex_unlock(&self->connection->lock);
+    *ret_buffer = buffer;
+    return r < 0 ? r : buffer != NULL;
+}
+
+static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
+{
+    FftdSrc *self = FFTD_SRC(push);
+    struct fftd_frame frame;
+    GstBuffer *buffer;
+    int r;
+    while ((r = take_frame(self, &buffer, &frame)) != 1) {
+        if (r == -EPROTO) {
+            GST_ELEMENT_ERROR(self, RESOURCE, READ,
+                              ("The camera's daemon came back with another protocol."), (NULL));
+            return GST_FLOW_ERROR;
+        }
+        /* A daemon that has gone is waited for: the descriptor fires when it may be back. */
+        if (gst_poll_wait(self->poll, GST_CLOCK_TIME_NONE) < 0 && errno == EBUSY)
+            return GST_FLOW_FLUSHING;
+    }
+    note_latency(self, age_of(&frame), period_of(frame.format));
+    if (!adopt_format(self, frame.format)) {
+        gst_buffer_unref(buffer);
+        return GST_FLOW_NOT_NEGOTIATED;
+    }
+    if (!self->meta_understood && !is_laid_out_as_usual(self))
+        buffer = lay_out_as_usual(self, buffer);
+    label_buffer(self, buffer, &frame);
+    *ret = buffer;
+    return GST_FLOW_OK;
+}
+
+static gboolean fftd_src_query(GstBaseSrc *base, GstQuery *query)
+{
+    FftdSrc *self = FFTD_SRC(base);
+    if (GST_QUERY_TYPE(query) != GST_QUERY_LATENCY)
+        return GST_BASE_SRC_CLASS(fftd_src_parent_class)->query(base, query);
+    GST_OBJECT_LOCK(self);
+    GstClockTime latency = self->latency;
+    GST_OBJECT_UNLOCK(self);
+    if (latency == 0)
+        return FALSE; /* not known before the first frame */
+    gst_query_set_latency(query, TRUE, latency, GST_CLOCK_TIME_NONE);
+    return TRUE;
+}
+
+/* ---- GObject ---- */
+
+static void fftd_src_set_property(GObject *object, guint id, const GValue *value, GParamSpec *spec)
+{
+    FftdSrc *self = FFTD_SRC(object);
+    if (id != PROPERTY_CAMERA) {
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+        return;
+    }
+    GST_OBJECT_LOCK(self);
+    g_free(self->camera_name);
+    self->camera_name = g_value_dup_string(value);
+    GST_OBJECT_UNLOCK(self);
+}
+
+static void fftd_src_get_property(GObject *object, guint id, GValue *value, GParamSpec *spec)
+{
+    FftdSrc *self = FFTD_SRC(object);
+    if (id != PROPERTY_CAMERA) {
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+        return;
+    }
+    GST_OBJECT_LOCK(self);
+    g_value_set_string(value, self->camera_name);
+    GST_OBJECT_UNLOCK(self);
+}
+
+static void fftd_src_finalize(GObject *object)
+{
+    FftdSrc *self = FFTD_SRC(object);
+    gst_poll_free(self->poll);
+    g_free(self->camera_name);
+    G_OBJECT_CLASS(fftd_src_parent_class)->finalize(object);
+}
+
+static void fftd_src_init(FftdSrc *self)
+{
+    self->poll = gst_poll_new(TRUE);
+    gst_base_src_set_live(GST_BASE_SRC(self), TRUE);
+    gst_base_src_set_format(GST_BASE_SRC(self), GST_FORMAT_TIME);
+}
+
+static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
+    "src", GST_PAD_SRC, GST_PAD_ALWAYS,
+    GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("{ GRAY8, GRAY16_LE, YUY2, UYVY, NV12, NV21, NV16, I420, "
+                                        "YV12, RGB, BGR, BGRx }")));
+
+static void fftd_src_class_init(FftdSrcClass *class)
+{
+    GObjectClass *object = G_OBJECT_CLASS(class);
+    GstBaseSrcClass *base = GST_BASE_SRC_CLASS(class);
+    object->set_property = fftd_src_set_property;
+    object->get_property = fftd_src_get_property;
+    object->finalize = fftd_src_finalize;
+    g_object_class_install_property(
+        object, PROPERTY_CAMERA,
+        g_param_spec_string("camera", "Camera",
+                            "Name of the camera, or its runtime directory if it holds a '/'; not "
+                            "set: the element's own name if it was given one, else \"default\"",
+                            NULL, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+    gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(class), "fftd camera", "Source/Video",
+                                          "Frequency-filtered frames from an fftd daemon", "fftd");
+    gst_element_class_add_static_pad_template(GST_ELEMENT_CLASS(class), &src_template);
+    base->start = fftd_src_start;
+    base->stop = fftd_src_stop;
+    base->unlock = fftd_src_unlock;
+    base->unlock_stop = fftd_src_unlock_stop;
+    base->negotiate = fftd_src_negotiate;
+    base->decide_allocation = fftd_src_decide_allocation;
+    base->query = fftd_src_query;
+    GST_PUSH_SRC_CLASS(class)->create = fftd_src_create;
+}
+
+static gboolean plugin_init(GstPlugin *plugin)
+{
+    GST_DEBUG_CATEGORY_INIT(fftdsrc_debug, "fftdsrc", 0, "fftd camera");
+    return gst_element_register(plugin, "fftdsrc", GST_RANK_NONE, fftd_src_get_type());
+}
+
+GST_PLUGIN_DEFINE(GST_VERSION_MAJOR, GST_VERSION_MINOR, fftd, "Frames of fftd cameras", plugin_init,
+                  FFTD_VERSION, "MIT/X11", PACKAGE, "fftd")

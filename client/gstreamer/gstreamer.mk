@@ -1,0 +1,15 @@
+# make gst     build/gstreamer/libgstfftd.so, for which GStreamer's headers have to be there
+#
+#     GST_PLUGIN_PATH=build/gstreamer gst-launch-1.0 fftdsrc ! videoconvert ! autovideosink
+
+GST_PACKAGES := gstreamer-video-1.0 gstreamer-base-1.0
+
+$(BUILD)/obj/client/gstreamer/%.o: CPPFLAGS += $(call pkg-cflags,$(GST_PACKAGES))
+
+# libfftd is linked in, and its names are kept in: the program may use another one.
+$(BUILD)/gstreamer/libgstfftd.so: $(BUILD)/obj/client/gstreamer/fftdsrc.o $(BUILD)/libfftd.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--exclude-libs,ALL -o $@ $^ $(call pkg-libs,$(GST_PACKAGES))
+
+.PHONY: gst
+gst: $(BUILD)/gstreamer/libgstfftd.so

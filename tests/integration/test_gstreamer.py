@@ -1,0 +1,143 @@
+"""fftdsrc, the GStreamer element, in pipelines of gst-launch-1.0."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from client import Reader
+from conftest import BUILD, PATIENCE
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def plugin_dir():
+    """Where the element is, freshly built."""
+    if not shutil.which("gst-launch-1.0"):
+        pytest.skip("gstreamer1.0-tools is not installed")
+    if subprocess.run(["pkg-config", "--exists", "gstreamer-base-1.0", "gstreamer-video-1.0"],
+                      check=False).returncode != 0:
+        pytest.skip("libgstreamer-plugins-base1.0-dev is not installed")
+    if "san" in BUILD.name:
+        pytest.skip("a sanitized element cannot be loaded into gst-launch-1.0")
+    subprocess.run(["make", "-s", "-C", ROOT, f"BUILD={BUILD}", "gst"], check=True)
+    return BUILD / "gstreamer"
+
+
+@pytest.fixture
+def launch(plugin_dir, tmp_path):
+    """launch(pipeline) starts gst-launch-1.0; it is killed at the end."""
+    running = []
+
+    def start(pipeline, *options):
+        env = dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir), GST_DEBUG_NO_COLOR="1",
+                   GST_REGISTRY=str(tmp_path / "registry"))
+        running.append(subprocess.Popen(["gst-launch-1.0", *options, *pipeline.split()], text=True,
+                                        env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        return running[-1]
+
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def finish(process):
+    said, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, said
+    return said
+
+
+def start_daemon(start, *arguments, **keywords):
+    daemon = start(*arguments, **keywords)
+    daemon.wait_for_socket("frames")
+    return daemon
+
+
+def rows_of_file(data, layout):
+    """The pixels of frames as GStreamer lays them out: rows begin at multiples of four bytes."""
+    at = 0
+    while at < len(data):
+        for plane in layout.plane[:layout.plane_count]:
+            for _ in range(plane.rows):
+                yield data[at:at + plane.row_bytes]
+                at += (plane.row_bytes + 3) // 4 * 4
+
+
+@pytest.mark.parametrize("name, caps", [("NV12", "NV12"), ("YVU420", "YV12"), ("RGB24", "RGB"),
+                                        ("GREY", "GRAY8")])
+def test_frames_arrive_as_they_are(start, launch, tmp_path, name, caps):
+    daemon = start_daemon(start, "--set", f"camera.format={name}", source="pattern:bars",
+                          size="162x120")
+    path = tmp_path / "frames"
+    said = finish(launch(f"fftdsrc camera={daemon.runtime_dir} num-buffers=5 ! filesink "
+                         f"location={path}", "-v"))
+    assert f"format=(string){caps}" in said
+    assert "framerate=(fraction)60/1" in said
+    with Reader(daemon) as reader:
+        frame = b"".join(reader.next().planes)
+        assert b"".join(rows_of_file(path.read_bytes(), reader.format)) == 5 * frame
+
+
+def test_the_element_can_be_named_for_its_camera(start, launch, runtime_dir):
+    start_daemon(start)
+    # A name cannot hold a '/', so the directory is found as a user's own.
+    (runtime_dir.parent / "fftd").mkdir()
+    (runtime_dir.parent / "fftd" / "front").symlink_to(runtime_dir)
+    os.environ["XDG_RUNTIME_DIR"] = str(runtime_dir.parent)
+    try:
+        finish(launch("fftdsrc name=front num-buffers=3 ! fakesink"))
+    finally:
+        del os.environ["XDG_RUNTIME_DIR"]
+
+
+def test_timestamps_follow_the_camera(start, launch):
+    daemon = start_daemon(start, fps="50")
+    said = finish(launch(f"fftdsrc camera={daemon.runtime_dir} num-buffers=30 ! fakesink "
+                         "silent=false", "-v"))
+    times = [line.split("pts: ")[1].split(",")[0] for line in said.splitlines() if "pts: " in line]
+    seconds = [float(time.split(":")[2]) for time in times if time != "none"]
+    assert len(seconds) == 30
+    assert seconds == sorted(seconds)
+    assert 0.4 < seconds[-1] - seconds[0] < 5
+
+
+def test_a_slow_pipeline_gets_copies_and_stops_nobody(start, launch):
+    daemon = start_daemon(start)
+    with Reader(daemon) as reader:
+        pipeline = launch(f"fftdsrc camera={daemon.runtime_dir} num-buffers=40 ! "
+                          "queue max-size-buffers=30 max-size-bytes=0 max-size-time=0 ! "
+                          "identity sleep-time=30000 ! fakesink sync=false")
+        before = reader.next().sequence
+        finish(pipeline)
+        assert reader.next().sequence > before + 20
+
+
+def test_a_daemon_may_come_back_with_another_size(start, launch, runtime_dir):
+    daemon = start_daemon(start)
+    pipeline = launch(f"fftdsrc camera={runtime_dir} ! fakesink silent=false", "-v")
+
+    def read_until(text):
+        while line := pipeline.stdout.readline():
+            if text in line:
+                return True
+        return False
+
+    assert read_until("width=(int)160")
+    assert read_until("chain")
+    daemon.stop()
+    start_daemon(start, size="320x200")
+    assert read_until("width=(int)320")
+    assert read_until("chain")
+
+
+def test_no_such_camera(launch):
+    pipeline = launch("fftdsrc camera=/nonexistent/camera ! fakesink")
+    said, _ = pipeline.communicate(timeout=PATIENCE)
+    assert pipeline.returncode != 0
+    assert "Cannot open the camera '/nonexistent/camera'" in said
+    assert "No such file or directory" in said

@@ -110,6 +110,10 @@ int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
     struct camera *camera = peer->control->hooks.camera;
     struct camera_status status;
 
+    if (sd_bus_can_send(peer->bus, SD_BUS_TYPE_UNIX_FD) <= 0)
+        return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
+                                "this connection passes no descriptors: a client must ask for that "
+                                "in the handshake");
     camera_get_status(camera, &status);
     if (status.state != CAMERA_ONLINE && status.state != CAMERA_STARTING)
         return sd_bus_error_setf(error, CONTROL_ERROR_NOT_ONLINE,

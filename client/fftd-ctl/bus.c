@@ -29,7 +29,7 @@ static int connect_socket(const char *dir, const char *name)
     return fd;
 }
 
-int bus_connect(sd_bus **ret, const char *dir, const char *socket_name)
+static int bus_connect(sd_bus **ret, const char *dir, const char *socket_name)
 {
     sd_bus *bus = NULL;
     int fd = connect_socket(dir, socket_name);
@@ -52,18 +52,22 @@ fail:
     return r;
 }
 
-int bus_open(const struct ctl *ctl, bool to_change, sd_bus **ret)
+int bus_connect_any(sd_bus **ret, const char *dir)
+{
+    int r = bus_connect(ret, dir, "control");
+    if (r == -EACCES || r == -ENOENT)
+        r = bus_connect(ret, dir, "control-watch") == 0 ? 0 : r;
+    return r;
+}
+
+int bus_open(const struct ctl *ctl, sd_bus **ret)
 {
     char dir[PATH_MAX];
     int code = ctl_runtime_dir(ctl, dir);
     if (code != 0)
         return code;
 
-    /* Where the one socket is closed to us, the other may not be: then watching goes on there, and
-     * a change is refused by the daemon, with the reason. */
-    int r = bus_connect(ret, dir, to_change ? "control" : "control-watch");
-    if (r == -EACCES || r == -ENOENT)
-        r = bus_connect(ret, dir, to_change ? "control-watch" : "control") == 0 ? 0 : r;
+    int r = bus_connect_any(ret, dir);
     return r < 0 ? ctl_no_daemon(ctl, dir, r) : 0;
 }
 

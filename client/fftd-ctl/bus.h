@@ -12,12 +12,12 @@
 #define BUS_PATH      "/org/fftd/camera"
 #define BUS_INTERFACE "org.fftd.Camera1"
 
-/* Connects to a daemon's socket of this name in dir. 0 or -errno. */
-int bus_connect(sd_bus **ret, const char *dir, const char *socket_name);
+/* Connects to the daemon whose sockets lie in dir: to `control`, or where that is not for us to
+ * `control-watch`, on which the daemon refuses changes and says why. 0 or -errno. */
+int bus_connect_any(sd_bus **ret, const char *dir);
 
-/* Connects to the chosen daemon, by the watcher's socket unless something is to be changed and
- * where that is what one may use. Fails with words. 0 or an exit code. */
-int bus_open(const struct ctl *ctl, bool to_change, sd_bus **ret);
+/* Connects to the chosen daemon; what goes wrong is told. 0 or an exit code. */
+int bus_open(const struct ctl *ctl, sd_bus **ret);
 
 /* Calls a method of the object; what goes wrong is told. types and arguments as in
  * sd_bus_message_append. The caller unrefs *ret. 0 or an exit code. */

@@ -23,7 +23,7 @@ static int change(const struct ctl *ctl, const char *method, const char *types, 
     uint64_t serial = 0;
     va_list args;
 
-    int code = bus_open(ctl, true, &bus);
+    int code = bus_open(ctl, &bus);
     if (code != 0)
         return code;
     va_start(args, types);
@@ -114,7 +114,7 @@ static int filter_show(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, false, &bus);
+    int code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_get_all(ctl, bus, &properties);
     if (code != 0)
@@ -182,7 +182,7 @@ static int filter_save(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, false, &bus);
+    int code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_get_all(ctl, bus, &properties);
     if (code == 0)
@@ -295,7 +295,7 @@ static int filter_kinds(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *kinds = NULL;
-    int code = bus_open(ctl, false, &bus);
+    int code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_call(ctl, bus, &kinds, "ListFilters", NULL);
     if (code == 0 && ctl->json) {
@@ -366,7 +366,7 @@ int command_reload(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
-    int code = bus_open(ctl, true, &bus);
+    int code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_call(ctl, bus, &reply, "Reload", NULL);
     sd_bus_message_unref(reply);

@@ -283,7 +283,7 @@ int command_snapshot(const struct ctl *ctl)
     if (ctl->argc != 1 && ctl->output != NULL && strcmp(ctl->output, "-") == 0)
         return ctl_fail(ctl, EX_USAGE, "snapshot: only one picture fits into stdout: name it");
 
-    int code = bus_open(ctl, false, &bus);
+    int code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_call(ctl, bus, &reply, "Snapshot", NULL);
     if (code != 0)

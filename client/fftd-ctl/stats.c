@@ -85,7 +85,7 @@ int command_stats(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     bool screen = ctl->watch_s > 0 && !ctl->json && isatty(STDOUT_FILENO);
-    int code = bus_open(ctl, false, &bus);
+    int code = bus_open(ctl, &bus);
 
     for (uint64_t i = 1; code == 0; i++) {
         if (screen)

@@ -85,7 +85,7 @@ int command_status(const struct ctl *ctl)
 
     int code = ctl_runtime_dir(ctl, dir);
     if (code == 0)
-        code = bus_open(ctl, false, &bus);
+        code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_get_all(ctl, bus, &properties);
     if (code != 0)
@@ -116,9 +116,7 @@ static sd_bus_message *ask(const char *dir, int *ret_error)
     const struct ctl quiet = {.json = false};
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int r = bus_connect(&bus, dir, "control-watch");
-    if (r < 0)
-        r = bus_connect(&bus, dir, "control");
+    int r = bus_connect_any(&bus, dir);
     if (r == 0)
         r = bus_get_all(&quiet, bus, &properties) == 0 ? 0 : -EIO;
     sd_bus_unref(bus);

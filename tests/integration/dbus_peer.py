@@ -1,0 +1,148 @@
+"""Just enough D-Bus to speak to the control socket byte by byte: little-endian, texts and u32."""
+
+import os
+import socket
+import struct
+
+from conftest import PATIENCE
+
+PATH, INTERFACE, MEMBER, ERROR_NAME, REPLY_SERIAL, SIGNATURE = 1, 2, 3, 4, 5, 8
+CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
+CAMERA = "org.fftd.Camera1"
+
+
+def pad(data, to):
+    return data + b"\0" * (-len(data) % to)
+
+
+def text(value):
+    data = value if isinstance(value, bytes) else value.encode()
+    return struct.pack("<I", len(data)) + data + b"\0"
+
+
+def body(values):
+    data = b""
+    for value in values:
+        data = pad(data, 4) + (struct.pack("<I", value) if isinstance(value, int) else text(value))
+    return data, "".join("u" if isinstance(value, int) else "s" for value in values)
+
+
+def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1):
+    """One method call, as it goes over the wire."""
+    data, signature = body(values)
+    fields = b""
+    for code, kind, value in ((PATH, "o", path), (INTERFACE, "s", interface),
+                              (MEMBER, "s", member)):
+        fields = pad(fields, 8) + bytes([code, 1]) + kind.encode() + b"\0" + text(value)
+    if signature:
+        fields = pad(fields, 8) + bytes([SIGNATURE, 1]) + b"g\0"
+        fields += bytes([len(signature)]) + signature.encode() + b"\0"
+    head = struct.pack("<cBBBIII", b"l", CALL, 0, 1, len(data), serial, len(fields))
+    return pad(head + fields, 8) + data
+
+
+class Message:
+    def __init__(self, head, fields, data):
+        self.type = head[1]
+        self.fields = fields
+        self.data = data
+
+    @property
+    def error(self):
+        return self.fields.get(ERROR_NAME)
+
+    @property
+    def message(self):
+        """The first text of the body."""
+        length, = struct.unpack_from("<I", self.data)
+        return self.data[4:4 + length].decode()
+
+    @property
+    def number(self):
+        return struct.unpack_from("<Q", self.data)[0]
+
+
+class Peer:
+    """A connection; the handshake is done unless told otherwise."""
+
+    def __init__(self, daemon, name="control", handshake=True):
+        daemon.wait_for_socket(name)
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(PATIENCE)
+        self.socket.connect(f"{daemon.runtime_dir}/{name}")
+        self.buffer = b""
+        self.serial = 0
+        if handshake:
+            self.send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
+            assert self.line().startswith(b"OK ")
+            self.send(b"NEGOTIATE_UNIX_FD\r\n")
+            assert self.line() == b"AGREE_UNIX_FD"
+            self.send(b"BEGIN\r\n")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def more(self):
+        data = self.socket.recv(65536)
+        if not data:
+            raise EOFError
+        self.buffer += data
+
+    def line(self):
+        while b"\r\n" not in self.buffer:
+            self.more()
+        line, self.buffer = self.buffer.split(b"\r\n", 1)
+        return line
+
+    def take(self, size):
+        while len(self.buffer) < size:
+            self.more()
+        data, self.buffer = self.buffer[:size], self.buffer[size:]
+        return data
+
+    def receive(self):
+        head = self.take(16)
+        body_length, _, fields_length = struct.unpack("<III", head[4:])
+        raw = self.take(fields_length + -fields_length % 8)[:fields_length]
+        fields, at = {}, 0
+        while at < fields_length:
+            at += -at % 8
+            code, length = raw[at], raw[at + 1]
+            kind = raw[at + 2:at + 2 + length].decode()
+            at += 3 + length
+            if kind in "so":
+                at += -at % 4
+                size, = struct.unpack_from("<I", raw, at)
+                fields[code] = raw[at + 4:at + 4 + size].decode()
+                at += 5 + size
+            elif kind == "g":
+                fields[code] = raw[at + 1:at + 1 + raw[at]].decode()
+                at += 2 + raw[at]
+            else:
+                at += -at % 4
+                fields[code], = struct.unpack_from("<I", raw, at)
+                at += 4
+        return Message(head, fields, self.take(body_length))
+
+    def call(self, member, *values, **where):
+        """The answer; signals that come before it are passed over."""
+        self.serial += 1
+        self.send(call(member, *values, serial=self.serial, **where))
+        while True:
+            message = self.receive()
+            if message.fields.get(REPLY_SERIAL) == self.serial:
+                return message
+
+    def is_closed(self):
+        """Waits for the end of the connection."""
+        try:
+            while True:
+                self.more()
+        except (EOFError, ConnectionError):
+            return True

@@ -1,0 +1,238 @@
+"""The control socket: the object, and what peers of bad manners can not do to the daemon."""
+
+import os
+import struct
+
+import pytest
+
+from dbus_peer import CALL, CAMERA, RETURN, SIGNAL, MEMBER, Peer, call
+
+PROPERTIES = "org.freedesktop.DBus.Properties"
+
+
+@pytest.fixture
+def daemon(start):
+    daemon = start()
+    daemon.wait_for_log("online")
+    return daemon
+
+
+def get(peer, name):
+    """A property's variant, as bytes after its signature."""
+    return peer.call("Get", CAMERA, name, interface=PROPERTIES)
+
+
+def answers(daemon, name):
+    try:
+        with Peer(daemon, name) as peer:
+            return peer.call("GetStats").type == RETURN
+    except (EOFError, ConnectionError):
+        return False
+
+
+def still_serves(daemon):
+    with Peer(daemon) as peer:
+        assert peer.call("GetStats").type == RETURN
+    assert daemon.ctl_json("status")["State"] == "online"
+
+
+# ---- the object ----
+
+def test_introspection_names_arguments(daemon):
+    with Peer(daemon) as peer:
+        answer = peer.call("Introspect", interface="org.freedesktop.DBus.Introspectable").message
+    for method, argument in (("SetFilter", "chain"), ("AddStage", "position"),
+                             ("SetParameter", "value"), ("Snapshot", "before")):
+        block = answer.partition(f'<method name="{method}">')[2].partition("</method>")[0]
+        assert f'name="{argument}"' in block, block
+
+
+def test_serials_grow_with_every_change(daemon):
+    with Peer(daemon) as peer:
+        serials = [peer.call("SetFilter", "lowpass:cutoff=0.2").number,
+                   peer.call("AddStage", "notch:at=0.25/0,width=0.05", 1).number,
+                   peer.call("SetParameter", "lowpass", "cutoff", "0.1").number,
+                   peer.call("RemoveStage", "2").number]
+    assert serials == list(range(serials[0], serials[0] + 4))
+    assert daemon.ctl("filter", "show", "--raw").stdout.startswith("notch:at=0.25/0,width=0.05,")
+
+
+@pytest.mark.parametrize("method, values, error, words", [
+    ("SetFilter", ["wobble"], "InvalidFilter", ["wobble", "lowpass"]),
+    ("SetFilter", ["lowpass:cutoff=nan"], "InvalidFilter", ["cutoff", "nan", "0.5"]),
+    ("SetFilter", ["lowpass:cutoff=0.1 | notch:at=0.1"], "InvalidFilter", ["notch", "at"]),
+    ("SetFilter", ["lowpass"], "InvalidFilter", ["cutoff"]),
+    ("SetFilter", ["preset:../../etc/passwd"], "InvalidFilter", ["preset"]),
+    ("AddStage", ["lowpass:cutoff=0.1", 3], "InvalidFilter", ["3", "1 .. 2"]),
+    ("AddStage", ["lowpass:cutoff=0.7", 0], "InvalidFilter", ["0.7"]),
+    ("RemoveStage", ["7"], "NoSuchStage", ["7"]),
+    ("RemoveStage", ["notch"], "NoSuchStage", ["notch", "gaussian-blur"]),
+    ("SetParameter", ["1", "sigma", "-1"], "InvalidFilter", ["sigma", "-1"]),
+    ("SetParameter", ["1", "sigmar", "1"], "InvalidFilter", ["sigmar", "sigma"]),
+    ("SetParameter", ["0", "sigma", "1"], "NoSuchStage", ["0"]),
+])
+def test_what_fails_changes_nothing(daemon, method, values, error, words):
+    with Peer(daemon) as peer:
+        before = peer.call("SetFilter", "gaussian-blur:sigma=2").number
+        chain = daemon.ctl_json("filter", "show")["FilterStages"]
+        answer = peer.call(method, *values)
+        assert answer.error == f"org.fftd.Error.{error}"
+        for word in words:
+            assert word in answer.message
+        assert daemon.ctl_json("filter", "show") | {"FilterStages": chain} == \
+            daemon.ctl_json("filter", "show")
+        assert daemon.ctl_json("status")["Serial"] == before
+
+
+def test_reload_without_a_file_is_refused(daemon):
+    with Peer(daemon) as peer:
+        answer = peer.call("Reload")
+    assert answer.error == "org.fftd.Error.InvalidConfiguration"
+    assert "configuration file" in answer.message
+
+
+def test_others_hear_of_a_change(daemon):
+    with Peer(daemon, "control-watch") as watcher, Peer(daemon) as changer:
+        watcher.call("GetStats")  # so that it is known to listen
+        serial = changer.call("SetFilter", "lowpass:cutoff=0.125").number
+        while True:
+            message = watcher.receive()
+            if message.type == SIGNAL and b"Serial" in message.data and \
+                    b"cutoff=0.125" in message.data:
+                break
+        assert message.fields[MEMBER] == "PropertiesChanged"
+        assert struct.pack("<Q", serial) in message.data
+
+
+def test_a_watcher_changes_nothing(daemon):
+    with Peer(daemon, "control-watch") as watcher:
+        for method, values in (("SetFilter", ["none"]), ("AddStage", ["lowpass:cutoff=0.1", 0]),
+                               ("RemoveStage", ["1"]), ("SetParameter", ["1", "cutoff", "0.1"]),
+                               ("Reload", [])):
+            answer = watcher.call(method, *values)
+            assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
+            assert f"{daemon.runtime_dir}/control" in answer.message
+        for method in ("GetStats", "ListFilters", "Snapshot"):
+            assert watcher.call(method).type == RETURN
+        assert watcher.call("GetAll", CAMERA, interface=PROPERTIES).type == RETURN
+
+
+def test_a_call_sent_with_the_handshakes_end_is_answered(daemon):
+    """libdbus does so."""
+    with Peer(daemon, handshake=False) as peer:
+        peer.send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
+        peer.line()
+        peer.send(b"BEGIN\r\n" + call("GetStats", serial=1) + call("GetStats", serial=2))
+        assert peer.receive().type == RETURN
+        assert peer.receive().type == RETURN
+        # This handshake did not ask for descriptors.
+        assert peer.call("Snapshot").error == "org.freedesktop.DBus.Error.NotSupported"
+
+
+def test_a_snapshot_is_one_at_a_time_and_may_be_left(daemon):
+    descriptors = len(daemon.descriptors())
+    with Peer(daemon) as peer:
+        peer.send(call("Snapshot", serial=1) + call("Snapshot", serial=2))
+        answers = {peer.receive().error for _ in range(2)}
+        assert answers in ({None, "org.fftd.Error.Busy"}, {None})
+    for _ in range(20):
+        with Peer(daemon) as peer:
+            peer.send(call("Snapshot"))
+    still_serves(daemon)
+    daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "descriptors to go")
+
+
+def test_a_snapshot_of_a_finished_source_is_refused(start, runtime_dir):
+    daemon = start("--wait", source="v4l2:/dev/video-none", size=None, fps=None)
+    daemon.wait_for_socket()
+    with Peer(daemon) as peer:
+        answer = peer.call("Snapshot")
+    assert answer.error == "org.fftd.Error.NotOnline"
+
+
+# ---- bad manners ----
+
+@pytest.mark.parametrize("garbage", [
+    b"GET / HTTP/1.1\r\n\r\n",
+    b"\0AUTH NOSUCH\r\n" * 3 + b"\0\0\0\0",
+    b"\xff" * 70000,
+    b"\0AUTH EXTERNAL zz\r\nBEGIN\r\n",
+], ids=["http", "auth", "bytes", "hex"])
+def test_garbage_instead_of_a_handshake(daemon, garbage):
+    with Peer(daemon, handshake=False) as peer:
+        try:
+            peer.send(garbage)
+            peer.socket.shutdown(1)
+        except ConnectionError:
+            pass
+        assert peer.is_closed()
+    still_serves(daemon)
+
+
+@pytest.mark.parametrize("garbage", [
+    b"x" * 64,
+    struct.pack("<cBBBIII", b"l", CALL, 0, 1, 0xffffffff, 1, 16) + b"\0" * 16,
+    struct.pack("<cBBBIII", b"l", CALL, 0, 9, 0, 1, 0),
+    call("SetFilter", b"\xff\xfe not UTF-8"),
+    call("SetFilter", "x")[:-6] + b"\xff" * 6,
+], ids=["text", "length", "version", "utf8", "body"])
+def test_garbage_instead_of_a_message(daemon, garbage):
+    with Peer(daemon) as peer:
+        peer.send(garbage)
+        peer.socket.shutdown(1)
+        assert peer.is_closed()
+    still_serves(daemon)
+
+
+def test_unknown_methods_and_wrong_types_are_named(daemon):
+    with Peer(daemon) as peer:
+        assert peer.call("Explode").error == "org.freedesktop.DBus.Error.UnknownMethod"
+        assert peer.call("SetFilter", 3).error == "org.freedesktop.DBus.Error.InvalidArgs"
+        assert get(peer, "Nothing").error == "org.freedesktop.DBus.Error.UnknownProperty"
+        assert peer.call("SetFilter", "x" * 100000).error == "org.fftd.Error.InvalidFilter"
+
+
+def test_connections_are_bounded_and_watchers_shut_nobody_out(daemon):
+    crowd = [Peer(daemon, "control-watch") for _ in range(16)]
+    try:
+        for peer in crowd:
+            assert peer.call("GetStats").type == RETURN
+        with Peer(daemon, "control-watch", handshake=False) as late:
+            assert late.is_closed()
+        still_serves(daemon)
+        for _ in range(3):
+            with Peer(daemon, "control-watch", handshake=False) as late:
+                assert late.is_closed()
+        assert daemon.log.count("a connection is refused") == 1
+    finally:
+        for peer in crowd:
+            peer.socket.close()
+    daemon.wait_until(lambda: answers(daemon, "control-watch"), "free places")
+
+
+def test_half_open_connections_hold_nobody_up(daemon):
+    crowd = [Peer(daemon, handshake=False) for _ in range(8)]
+    still_serves(daemon)
+    for peer in crowd:
+        peer.socket.close()
+
+
+def test_a_peer_that_never_reads_is_dropped(daemon):
+    memory = daemon.memory_bytes()
+    with Peer(daemon) as deaf:
+        deaf.socket.settimeout(20)
+        flood = b"".join(call("ListFilters", serial=1 + i) for i in range(1000))
+        with pytest.raises(ConnectionError):
+            for _ in range(1000):
+                deaf.send(flood)
+    daemon.wait_for_log("does not read")
+    assert daemon.memory_bytes() < memory + 64 * 1024 * 1024
+    still_serves(daemon)
+
+
+def test_stopping_waits_for_nobody(daemon):
+    with Peer(daemon) as deaf, Peer(daemon) as waiting, Peer(daemon, handshake=False):
+        for serial in range(1, 60):
+            deaf.send(call("ListFilters", serial=serial))
+        waiting.send(call("Snapshot"))
+        assert daemon.stop() == 0

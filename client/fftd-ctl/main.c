@@ -124,6 +124,8 @@ int ctl_exit_code(int negative_errno)
 
 int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
 {
+    if (strchr(ctl->name, '/') != NULL)
+        return ctl_fail(ctl, EX_USAGE, "--name %s: expected a name, or --runtime-dir", ctl->name);
     int r = ctl->runtime_dir != NULL
                 ? snprintf(path, PATH_MAX, "%s", ctl->runtime_dir) >= PATH_MAX ? -ENAMETOOLONG : 0
                 : fftd_runtime_dir(ctl->name, path, PATH_MAX);

@@ -1,0 +1,459 @@
+"""fftd-ctl against the real daemon: what it prints, what it writes, its exit codes."""
+
+import json
+import os
+import pathlib
+import re
+import struct
+import subprocess
+import zlib
+
+import pytest
+
+from conftest import BUILD, PATIENCE
+
+CTL = BUILD / "fftd-ctl"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+COMMANDS = ["list", "status", "stats", "filter", "set", "reload", "snapshot", "frames", "check",
+            "devices"]
+FORMATS = {"GREY": 1, "Y10": 2, "Y12": 2, "Y16": 2, "YUYV": 2, "UYVY": 2, "NV12": 1.5, "NV21": 1.5,
+           "NV16": 2, "YUV420": 1.5, "YVU420": 1.5, "RGB24": 3, "BGR24": 3, "XRGB32": 4,
+           "XBGR32": 4}
+
+
+def run(*arguments, **options):
+    return subprocess.run([CTL, *arguments], capture_output=True, timeout=PATIENCE, check=False,
+                          **{"text": True, **options})
+
+
+def assert_refused(done, code, *texts):
+    assert done.returncode == code, done.stderr
+    for text in texts:
+        assert text in done.stderr
+    assert done.stderr.count("\n") == 1, f"one message, not {done.stderr}"
+
+
+@pytest.fixture
+def daemon(start):
+    daemon = start()
+    daemon.wait_for_log("online")
+    return daemon
+
+
+class Png:
+    """Width, height and rows of (r, g, b) of an 8-bit RGB picture (the PNG specification)."""
+
+    def __init__(self, data):
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        packed, at = b"", 8
+        while at < len(data):
+            length, kind = struct.unpack_from(">I4s", data, at)
+            chunk = data[at + 8:at + 8 + length]
+            assert zlib.crc32(kind + chunk) == struct.unpack_from(">I", data, at + 8 + length)[0]
+            if kind == b"IHDR":
+                self.width, self.height, bits, colour = struct.unpack_from(">IIBB", chunk)
+                assert (bits, colour) == (8, 2)
+            elif kind == b"IDAT":
+                packed += chunk
+            at += 12 + length
+        self.rows = self.unfilter(zlib.decompress(packed))
+
+    def unfilter(self, data):
+        rows, above, size = [], bytes(3 * self.width), 3 * self.width
+        for y in range(self.height):
+            kind = data[y * (size + 1)]
+            row = bytearray(data[y * (size + 1) + 1:(y + 1) * (size + 1)])
+            for i in range(size):
+                a = row[i - 3] if i >= 3 else 0
+                b, c = above[i], above[i - 3] if i >= 3 else 0
+                nearest = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
+                row[i] = (row[i] + [0, a, b, (a + b) // 2, nearest][kind]) & 255
+            rows.append(bytes(row))
+            above = row
+        return rows
+
+    def pixel(self, x, y):
+        return tuple(self.rows[y][3 * x:3 * x + 3])
+
+
+def picture(daemon, kind):
+    daemon.wait_for_log("online")
+    done = subprocess.run([CTL, "--runtime-dir", daemon.runtime_dir, "snapshot", kind, "-o", "-"],
+                          capture_output=True, timeout=PATIENCE, check=True)
+    return Png(done.stdout)
+
+
+def y4m(width, height, frames, colour="mono"):
+    return f"YUV4MPEG2 W{width} H{height} F30:1 Ip A1:1 C{colour}\n".encode() + \
+        b"".join(b"FRAME\n" + frame for frame in frames)
+
+
+# ---- words ----
+
+def test_help_teaches():
+    done = run("--help")
+    assert done.returncode == 0
+    for command in COMMANDS:
+        assert f"\n  {command} " in done.stdout
+        about = run(command, "--help")
+        assert about.returncode == 0
+        assert about.stdout.startswith(f"Usage: fftd-ctl [--name NAME | --runtime-dir DIR] [--json] "
+                                       f"{command}")
+    assert "fftd-ctl " in run("--version").stdout
+
+
+def test_manual_and_completion_know_every_command():
+    manual = (ROOT / "docs/man/fftd-ctl.1").read_text()
+    completion = (ROOT / "client/fftd-ctl/completion/fftd-ctl").read_text()
+    listed = re.search(r"'(list [a-z ]*)'", completion)[1].split()
+    assert listed == COMMANDS
+    for command in COMMANDS:
+        assert f".It Cm {command}" in manual
+
+
+def test_manual_knows_every_key(fftd):
+    manual = (ROOT / "docs/man/fftd.conf.5").read_text()
+    keys = re.findall(r"^\.It Va (\S+) No = (?:Qq )?(\S+)", manual, re.M)
+    group, expected = "", []
+    for line in (ROOT / "config/fftd.conf").read_text().splitlines():
+        if found := re.match(r"(\w+) = \{", line):
+            group = found[1] + "."
+        elif line.startswith("}"):
+            group = ""
+        elif found := re.match(r' *(\w+) = "?([^";]*)"?;', line):
+            expected.append((group + found[1], found[2]))
+    assert keys == expected
+
+
+@pytest.mark.parametrize("arguments, texts", [
+    ([], ["expected a command", "--help"]),
+    (["wobble"], ["wobble"]),
+    (["--wobble", "status"], ["--wobble"]),
+    (["status", "more"], ["status"]),
+    (["status", "--raw"], ["status", "--raw"]),
+    (["filter"], ["filter"]),
+    (["filter", "wobble"], ["wobble", "show"]),
+    (["filter", "set"], ["CHAIN"]),
+    (["filter", "add", "lowpass", "x"], ["x"]),
+    (["set", "lowpass.cutoff"], ["lowpass.cutoff", "value"]),
+    (["set", "cutoff", "1"], ["cutoff", "STAGE.PARAMETER"]),
+    (["set", "gain.dc", "-1"], ["-1", "NAME=VALUE"]),
+    (["snapshot", "wobble"], ["wobble", "spectrum"]),
+    (["snapshot", "-o", "-"], ["stdout"]),
+    (["frames", "-n", "0"], ["--count"]),
+    (["frames", "-n", "-1"], ["--count"]),
+    (["stats", "--watch=0"], ["--watch"]),
+    (["--name", "a/b", "status"], ["a/b"]),
+])
+def test_wrong_usage(arguments, texts):
+    assert_refused(run(*arguments), 64, *texts)
+
+
+def test_no_daemon(tmp_path):
+    env = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path))
+    for command in (["status"], ["stats"], ["filter", "show"], ["filter", "set", "none"],
+                    ["snapshot"], ["frames", "-o", str(tmp_path / "x")]):
+        assert_refused(run("--name", "nobody", *command, env=env), 69, "nobody", "/run/fftd/nobody",
+                       "systemctl start fftd@nobody", "fftd --name nobody")
+    assert_refused(run("--runtime-dir", "/none", "status"), 69, "/none", "fftd --runtime-dir /none")
+    done = run("--json", "--runtime-dir", "/none", "status")
+    assert json.loads(done.stderr)["code"] == done.returncode == 69
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_daemon_that_died(daemon):
+    daemon.process.kill()
+    daemon.wait()
+    assert_refused(daemon.ctl("status", check=False), 69, str(daemon.runtime_dir))
+    assert daemon.ctl_json("list")[0]["State"] == "dead"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+def test_no_permission(daemon):
+    os.chmod(daemon.runtime_dir.parent, 0o711)
+    os.chmod(daemon.runtime_dir, 0o711)
+    # A copy, since the tree may be closed to others.
+    program = daemon.runtime_dir.parent / "fftd-ctl"
+    program.write_bytes(CTL.read_bytes())
+    program.chmod(0o755)
+
+    def as_nobody(*arguments):
+        return subprocess.run([program, "--runtime-dir", daemon.runtime_dir, *arguments], user=65534,
+                              group=65534, extra_groups=[], capture_output=True, text=True,
+                              cwd="/", timeout=PATIENCE, check=False)
+
+    assert_refused(as_nobody("status"), 77, "permission")
+    os.chmod(daemon.runtime_dir / "control-watch", 0o666)
+    assert "online" in as_nobody("status").stdout
+    assert_refused(as_nobody("filter", "set", "none"), 77, f"{daemon.runtime_dir}/control")
+
+
+# ---- showing ----
+
+def test_list(daemon, tmp_path):
+    assert daemon.ctl("list").stdout.splitlines()[1].split()[1:4] == ["online", "NV12", "160x120"]
+    shown, = daemon.ctl_json("list")
+    assert shown["Directory"] == str(daemon.runtime_dir)
+    assert (shown["State"], shown["Format"]["width"], shown["Clients"]) == ("online", 160, 0)
+    done = run("--json", "--runtime-dir", tmp_path, "list")
+    assert (done.returncode, json.loads(done.stdout)) == (0, [])
+
+
+def test_status(daemon):
+    daemon.ctl("filter", "set", "lowpass:cutoff=0.1")
+    shown = daemon.ctl_json("status")
+    assert shown["State"] == "online" and shown["Source"] == "pattern:moire"
+    assert shown["Format"]["name"] == "NV12" and len(shown["Format"]["planes"]) == 2
+    assert shown["FilterStages"] == [{"kind": "lowpass", "parameters": {
+        "shape": "gaussian", "cutoff": 0.1, "order": 2}}]
+    lines = daemon.ctl("status").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "camera", "source", "engine", "device", "filter", "frames", "latency", "clients", "sockets"]
+
+
+def test_stats(daemon):
+    daemon.wait_until(lambda: daemon.ctl_json("stats")["Counters"]["published"] > 20, "frames")
+    stats = daemon.ctl_json("stats")
+    for stage, values in stats["Latency"].items():
+        assert 0 <= values["p50_ns"] <= values["p90_ns"] <= values["p99_ns"] <= values["max_ns"], \
+            stage
+    assert stats["Latency"]["total"]["count"] == stats["Counters"]["published"]
+    assert "total" in daemon.ctl("stats").stdout
+
+
+def test_stats_again_and_again(daemon):
+    lines = daemon.ctl("--json", "stats", "--watch=0.05", "-n", "3").stdout.splitlines()
+    sequences = [json.loads(line)["Sequence"] for line in lines]
+    assert len(sequences) == 3 and sequences == sorted(sequences) and sequences[0] < sequences[2]
+
+
+# ---- changing ----
+
+def test_filter_actions(daemon):
+    first = daemon.ctl_json("filter", "set", "lowpass:cutoff=0.1", "sharpen:amount=1")["Serial"]
+    assert daemon.ctl("filter", "add", "notch:at=0.25/0,width=0.1", "2").stdout == \
+        f"filter {first + 1}\n"
+    lines = daemon.ctl("filter", "show").stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == [" 1  lowpass", " 2  notch", " 3  sharpen"]
+    daemon.ctl("filter", "remove", "1")
+    daemon.ctl("filter", "remove", "sharpen")
+    daemon.ctl("set", "notch.width", "0.05")
+    daemon.ctl("set", "1.at=-0.125/0.25")
+    chain = daemon.ctl("filter", "show", "--raw").stdout
+    assert chain.startswith("notch:at=-0.125/0.25,width=0.05,")
+    daemon.ctl("filter", "set", chain.strip())
+    assert daemon.ctl("filter", "show", "--raw").stdout == chain
+    daemon.ctl("filter", "set", "none")
+    assert daemon.ctl("filter", "show", "--raw").stdout == "none\n"
+
+
+def test_filter_presets(start, tmp_path):
+    mine = tmp_path / "mine.conf"
+    daemon = start(env={"FFTD_PRESET_DIR": str(tmp_path)})
+    chain = "gaussian-blur:sigma=1.25 | notch:at=0.25/-0.1,width=0.02"
+    daemon.ctl("filter", "set", chain)
+    shown = daemon.ctl("filter", "show", "--raw").stdout
+    daemon.ctl("filter", "save", mine, 'for "tests" \\ only')
+    assert_refused(daemon.ctl("filter", "save", mine, check=False), 73, str(mine))
+    daemon.ctl("filter", "set", "none")
+    daemon.ctl("filter", "preset", "mine")
+    assert daemon.ctl("filter", "show", "--raw").stdout == shown
+    assert_refused(daemon.ctl("filter", "preset", "yours", check=False), 65, "yours", "mine")
+
+
+def test_filter_kinds(daemon):
+    kinds = {kind["name"]: kind for kind in daemon.ctl_json("filter", "kinds")}
+    assert {"lowpass", "highpass", "bandpass", "bandstop", "notch", "gaussian-blur",
+            "sharpen"} <= kinds.keys()
+    cutoff, = (each for each in kinds["lowpass"]["parameters"] if each["name"] == "cutoff")
+    assert (cutoff["unit"], cutoff["required"]) == ("cycles/pixel", True)
+    one = daemon.ctl("filter", "kinds", "notch").stdout
+    assert one.startswith("notch: ") and "lowpass" not in one and "required" in one
+    assert_refused(daemon.ctl("filter", "kinds", "wobble", check=False), 65, "wobble")
+
+
+@pytest.mark.parametrize("arguments, texts", [
+    (["filter", "set", "lowpas:cutoff=0.1"], ["lowpas", "lowpass"]),
+    (["filter", "set", "lowpass:cutof=0.1"], ["cutof", "cutoff"]),
+    (["filter", "set", "lowpass:cutoff=nan"], ["cutoff", "nan"]),
+    (["filter", "set", "lowpass:cutoff=inf"], ["cutoff", "inf"]),
+    (["filter", "set", "lowpass:cutoff=0.1,cutoff=0.2"], ["cutoff"]),
+    (["filter", "set", "bandpass:low=0.3,high=0.1"], ["low", "high"]),
+    (["filter", "set", "notch:at=0.7/0,width=0.1"], ["at", "0.7"]),
+    (["filter", "set", "lowpass"], ["cutoff"]),
+    (["filter", "add", "sharpen:amount=abc"], ["amount", "abc"]),
+    (["filter", "remove", "5"], ["5"]),
+    (["set", "1.cutoff", "9"], ["cutoff", "9", "0.5"]),
+    (["set", "7.cutoff", "0.1"], ["7"]),
+])
+def test_refused_filters_change_nothing(daemon, arguments, texts):
+    daemon.ctl("filter", "set", "lowpass:cutoff=0.25")
+    before = daemon.ctl_json("filter", "show")
+    assert_refused(daemon.ctl(*arguments, check=False), 65, *texts)
+    assert daemon.ctl_json("filter", "show") == before
+
+
+def test_reload(start, tmp_path):
+    config = tmp_path / "cam.conf"
+    config.write_text('filter = "lowpass:cutoff=0.1";\n')
+    daemon = start("--config", config)
+    config.write_text('filter = "lowpass:cutoff=0.2";\n')
+    daemon.ctl("reload")
+    assert "cutoff=0.2" in daemon.ctl("filter", "show").stdout
+    config.write_text('filter = "lowpass:cutoff=2";\n')
+    assert_refused(daemon.ctl("reload", check=False), 78, f"{config}:1", "cutoff")
+    assert "cutoff=0.2" in daemon.ctl("filter", "show").stdout
+
+
+# ---- pictures ----
+
+def test_snapshot_writes_four_pictures_of_one_frame(daemon, tmp_path):
+    shown = daemon.ctl_json("snapshot", "-o", tmp_path / "pictures")
+    names = ["before.png", "after.png", "spectrum.png", "side-by-side.png"]
+    assert shown["Pictures"] == [str(tmp_path / "pictures" / name) for name in names]
+    before, after, spectrum, both = (Png((tmp_path / "pictures" / name).read_bytes())
+                                     for name in names)
+    assert before.rows == after.rows  # no filter
+    assert (before.width, before.height) == (160, 120)
+    assert (both.width, both.height) == (328, 120)
+    assert [row[:480] for row in both.rows] == before.rows
+    assert [row[504:] for row in both.rows] == after.rows
+    assert (spectrum.width, spectrum.height) == (1032, 512)
+
+
+def test_snapshot_shows_what_the_filter_does(daemon):
+    daemon.ctl("filter", "set", "gain:dc=0,ac=0")
+    daemon.wait_until(lambda: (lambda shown: shown["Serial"] == shown["PublishedSerial"])
+                      (daemon.ctl_json("stats")), "the filter")
+    both = picture(daemon, "side-by-side")
+    left = {both.rows[60][3 * x] for x in range(160)}
+    assert len(left) > 10
+    grey = picture(daemon, "spectrum")
+    assert all(grey.pixel(520 + x, 100) == (0, 0, 0) for x in range(512))
+
+
+def test_snapshot_of_one_picture_goes_where_it_is_told(daemon, tmp_path):
+    daemon.ctl("snapshot", "before", "-o", tmp_path)
+    assert Png((tmp_path / "before.png").read_bytes()).width == 160
+    daemon.ctl("snapshot", "after", "-o", tmp_path / "a.png")
+    assert Png((tmp_path / "a.png").read_bytes()).width == 160
+    assert_refused(daemon.ctl("snapshot", "after", "-o", "/none/a.png", check=False), 73, "/none")
+
+
+def test_spectrum_shows_frequencies_where_they_are(start, tmp_path):
+    """A grating of 0.25 cycles a pixel along x, 0.125 along y, in a frame smaller than the
+    picture, and one larger along x."""
+    clip = tmp_path / "grating.y4m"
+    wave = [128, 198, 228, 198, 128, 58, 28, 58]  # one period of eight samples
+    for width, height in ((160, 120), (640, 480)):
+        clip.write_bytes(y4m(width, height, [bytes(wave[(2 * x + y) % 8] for y in range(height)
+                                                   for x in range(width))]))
+        daemon = start("--set", "camera.loop=true", source=f"file:{clip}", size=None, fps=None)
+        spectrum = picture(daemon, "spectrum")
+        peaks = {(x, y) for y in range(512) for x in range(512)
+                 if spectrum.rows[y][3 * x] >= 254}
+        assert (384, 320) in peaks and (128, 192) in peaks
+        assert all(min(abs(x - 384) + abs(y - 320), abs(x - 128) + abs(y - 192)) < 6
+                   for x, y in peaks)
+        daemon.stop()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_pictures_and_streams_of_every_format(start, tmp_path, name):
+    """Against the same scene in RGB24; streams against each other."""
+    pictures = []
+    for each in (name, "RGB24"):
+        daemon = start("--set", f"camera.format={each}", source="pattern:bars", size="160x120")
+        pictures.append(picture(daemon, "before"))
+        if each == name:
+            raw = tmp_path / "clip.raw"
+            daemon.ctl("frames", "--raw", "-n", "2", "-o", raw)
+            assert raw.stat().st_size == 2 * 160 * 120 * FORMATS[name]
+            done = daemon.ctl("frames", "-n", "2", "-o", tmp_path / "clip.y4m", check=False)
+            if name.endswith(("24", "32")):
+                assert_refused(done, 65, name, "--raw")
+            else:
+                assert done.returncode == 0, done.stderr
+                header, _, rest = (tmp_path / "clip.y4m").read_bytes().partition(b"\n")
+                assert header.startswith(b"YUV4MPEG2 W160 H120 F60:1 ")
+                samples = 160 * 120 * FORMATS[name]
+                assert len(rest) == 2 * (6 + samples) and rest.startswith(b"FRAME\n")
+                # The same samples in another order (bars do not move).
+                assert sorted(rest[6:6 + int(samples)]) == sorted(raw.read_bytes()[:int(samples)])
+        assert daemon.stop() == 0
+    shown, expected = pictures
+    off = 0
+    for y in range(120):
+        for x in range(160):
+            r, g, b = expected.pixel(x, y)
+            if name in ("GREY", "Y10", "Y12", "Y16"):
+                r = g = b = 0.299 * r + 0.587 * g + 0.114 * b
+            off += max(abs(a - b) for a, b in zip(shown.pixel(x, y), (r, g, b))) > 4
+    assert off <= 0.1 * 160 * 120, "but for the edges, where chroma is shared"
+
+
+# ---- streams ----
+
+@pytest.mark.parametrize("colour, size", [("mono", 1), ("420jpeg", 1.5), ("mono16", 2)])
+def test_frames_come_out_as_they_went_in(start, tmp_path, colour, size):
+    width, height = 160, 120
+    frames = [bytes((i * 7 + n * 31) % 251 for i in range(int(width * height * size)))
+              for n in range(5)]
+    clip = tmp_path / "clip.y4m"
+    clip.write_bytes(y4m(width, height, frames, colour))
+    daemon = start("--set", "camera.loop=true", source=f"file:{clip}", size=None, fps=None)
+    daemon.wait_for_log("online")
+    done = subprocess.run([CTL, "--runtime-dir", daemon.runtime_dir, "frames", "-n", "7"],
+                          capture_output=True, timeout=PATIENCE, check=True)
+    header, _, rest = done.stdout.partition(b"\n")
+    assert f" C{colour} ".encode() in header + b" "
+    out = [rest[n * (6 + len(frames[0])) + 6:][:len(frames[0])] for n in range(7)]
+    assert b"7 frames, 0 missed" in done.stderr
+    first = frames.index(out[0])
+    assert out == [frames[(first + n) % 5] for n in range(7)]
+
+
+def test_frames_to_a_reader_that_leaves(daemon):
+    with subprocess.Popen([CTL, "--runtime-dir", daemon.runtime_dir, "frames"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as streaming:
+        assert streaming.stdout.read(1000).startswith(b"YUV4MPEG2 ")
+        streaming.stdout.close()
+        assert b"frames" in streaming.stderr.read()
+        assert streaming.wait(PATIENCE) == 0
+
+
+def test_frames_until_interrupted(daemon, tmp_path):
+    with subprocess.Popen([CTL, "--json", "--runtime-dir", daemon.runtime_dir, "frames", "-o",
+                           tmp_path / "x.y4m"], stderr=subprocess.PIPE) as streaming:
+        daemon.wait_until(lambda: (tmp_path / "x.y4m").exists() and
+                          (tmp_path / "x.y4m").stat().st_size > 100000, "frames")
+        streaming.terminate()
+        written = json.loads(streaming.stderr.read())["written"]
+        assert streaming.wait(PATIENCE) == 0
+    size = (tmp_path / "x.y4m").stat().st_size
+    assert (size - size % (160 * 120 * 3 // 2 + 6)) // (160 * 120 * 3 // 2 + 6) == written
+
+
+def test_frames_into_nothing(daemon):
+    assert_refused(daemon.ctl("frames", "-o", "/none/x", check=False), 73, "/none/x")
+    if os.path.exists("/dev/full"):
+        assert_refused(daemon.ctl("frames", "-o", "/dev/full", check=False), 74, "/dev/full")
+
+
+# ---- the daemon's own program ----
+
+def test_check(tmp_path):
+    good, bad = tmp_path / "good.conf", tmp_path / "bad.conf"
+    good.write_text('camera = { source = "pattern:bars"; };\n')
+    bad.write_text('\ncamera = { souce = "pattern:bars"; };\n')
+    assert run("check", good).stdout == f"{good} is valid\n"
+    assert json.loads(run("--json", "check", good).stdout) == {"file": str(good), "valid": True}
+    assert_refused(run("check", bad), 78, f"{bad}:2", "souce")
+    assert_refused(run("check", tmp_path / "none.conf"), 78, "none.conf")
+
+
+def test_devices():
+    done = run("devices")
+    assert done.returncode == 0 and "OpenCL" in done.stdout
+    shown = json.loads(run("--json", "devices").stdout)
+    assert "cameras" in shown

@@ -34,7 +34,7 @@ CAPTURE := $(wildcard daemon/capture/*.c)
 RING    := $(wildcard daemon/ring/*.c)
 DAEMON  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
 LIBFFTD := $(wildcard client/libfftd/*.c)
-CTL     := $(wildcard client/fftd-ctl/*.c)
+CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
@@ -55,6 +55,7 @@ $(BUILD)/libcapture.a: $(call objects,$(CAPTURE))
 $(BUILD)/libring.a: $(call objects,$(RING))
 $(BUILD)/libdaemon.a: $(call objects,$(DAEMON))
 $(BUILD)/libfftd.a: $(call objects,$(LIBFFTD))
+$(BUILD)/libctl.a: $(call objects,$(CTL))
 $(BUILD)/%.a:
 	@mkdir -p $(@D)
 	rm -f $@ && $(AR) rcs $@ $^
@@ -67,7 +68,7 @@ PARTS = $(BUILD)/libdaemon.a $(BUILD)/libcapture.a $(BUILD)/libring.a $(BUILD)/l
 $(BUILD)/fftd: $(call objects,daemon/main.c) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
-$(BUILD)/fftd-ctl: $(call objects,$(CTL)) $(BUILD)/libfftd.a
+$(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(BUILD)/libfftd.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
 $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map

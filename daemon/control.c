@@ -159,7 +159,8 @@ static void welcome(struct listener *listener, int fd)
         .control = listener->control, .read_only = listener->read_only, .uid = who.uid};
     int r = open_bus(peer, fd);
     if (r < 0) {
-        complain(listener, strerror(-r));
+        if (r != -ECONNRESET && r != -EPIPE && r != -ENOTCONN) /* it only looked who is there */
+            complain(listener, strerror(-r));
         peer_destroy(peer);
         return;
     }

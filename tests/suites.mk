@@ -19,10 +19,10 @@ TEST_SUPPORT := $(wildcard tests/support/*.c)
 TEST_LIBS = -lcmocka $(call pkg-libs,fftw3) $(CTL_LIBS) $(DAEMON_LIBS)
 test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
 
-$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests
+$(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests -Iclient
 $(BUILD)/libtest.a: $(call objects,$(TEST_SUPPORT))
 $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUILD)/obj/%.o \
-		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(BUILD)/libfftd.a
+		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(BUILD)/libctl.a $(BUILD)/libfftd.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 

@@ -66,7 +66,6 @@ class Peer:
     """A connection; the handshake is done unless told otherwise."""
 
     def __init__(self, daemon, name="control", handshake=True):
-        daemon.wait_for_socket(name)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(PATIENCE)
         self.socket.connect(f"{daemon.runtime_dir}/{name}")

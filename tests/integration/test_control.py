@@ -14,6 +14,8 @@ PROPERTIES = "org.freedesktop.DBus.Properties"
 def daemon(start):
     daemon = start()
     daemon.wait_for_log("online")
+    daemon.wait_for_socket("control")
+    daemon.wait_for_socket("control-watch")
     return daemon
 
 

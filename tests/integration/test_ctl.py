@@ -16,9 +16,7 @@ CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = ["list", "status", "stats", "filter", "set", "reload", "snapshot", "frames", "check",
             "devices"]
-FORMATS = {"GREY": 1, "Y10": 2, "Y12": 2, "Y16": 2, "YUYV": 2, "UYVY": 2, "NV12": 1.5, "NV21": 1.5,
-           "NV16": 2, "YUV420": 1.5, "YVU420": 1.5, "RGB24": 3, "BGR24": 3, "XRGB32": 4,
-           "XBGR32": 4}
+FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 
 def run(*arguments, **options):
@@ -37,6 +35,7 @@ def assert_refused(done, code, *texts):
 def daemon(start):
     daemon = start()
     daemon.wait_for_log("online")
+    daemon.wait_for_socket()
     return daemon
 
 
@@ -78,6 +77,7 @@ class Png:
 
 def picture(daemon, kind):
     daemon.wait_for_log("online")
+    daemon.wait_for_socket()
     done = subprocess.run([CTL, "--runtime-dir", daemon.runtime_dir, "snapshot", kind, "-o", "-"],
                           capture_output=True, timeout=PATIENCE, check=True)
     return Png(done.stdout)
@@ -97,8 +97,8 @@ def test_help_teaches():
         assert f"\n  {command} " in done.stdout
         about = run(command, "--help")
         assert about.returncode == 0
-        assert about.stdout.startswith(f"Usage: fftd-ctl [--name NAME | --runtime-dir DIR] [--json] "
-                                       f"{command}")
+        usage = f"Usage: fftd-ctl [--name NAME | --runtime-dir DIR] [--json] {command}"
+        assert about.stdout.startswith(usage)
     assert "fftd-ctl " in run("--version").stdout
 
 
@@ -164,8 +164,9 @@ def test_no_daemon(tmp_path):
 def test_a_daemon_that_died(daemon):
     daemon.process.kill()
     daemon.wait()
-    assert_refused(daemon.ctl("status", check=False), 69, str(daemon.runtime_dir))
-    assert daemon.ctl_json("list")[0]["State"] == "dead"
+    place = ("--runtime-dir", daemon.runtime_dir)
+    assert_refused(run(*place, "status"), 69, str(daemon.runtime_dir))
+    assert json.loads(run(*place, "--json", "list").stdout)[0]["State"] == "dead"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
@@ -178,9 +179,9 @@ def test_no_permission(daemon):
     program.chmod(0o755)
 
     def as_nobody(*arguments):
-        return subprocess.run([program, "--runtime-dir", daemon.runtime_dir, *arguments], user=65534,
-                              group=65534, extra_groups=[], capture_output=True, text=True,
-                              cwd="/", timeout=PATIENCE, check=False)
+        return subprocess.run([program, "--runtime-dir", daemon.runtime_dir, *arguments],
+                              user=65534, group=65534, extra_groups=[], capture_output=True,
+                              text=True, cwd="/", timeout=PATIENCE, check=False)
 
     assert_refused(as_nobody("status"), 77, "permission")
     os.chmod(daemon.runtime_dir / "control-watch", 0o666)
@@ -359,8 +360,8 @@ def test_spectrum_shows_frequencies_where_they_are(start, tmp_path):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_pictures_and_streams_of_every_format(start, tmp_path, name):
-    """Against the same scene in RGB24; streams against each other."""
+def test_pictures_and_streams(start, tmp_path, name):
+    """One format of each kind, against the same scene in RGB24; tests/unit has them all."""
     pictures = []
     for each in (name, "RGB24"):
         daemon = start("--set", f"camera.format={each}", source="pattern:bars", size="160x120")
@@ -370,7 +371,7 @@ def test_pictures_and_streams_of_every_format(start, tmp_path, name):
             daemon.ctl("frames", "--raw", "-n", "2", "-o", raw)
             assert raw.stat().st_size == 2 * 160 * 120 * FORMATS[name]
             done = daemon.ctl("frames", "-n", "2", "-o", tmp_path / "clip.y4m", check=False)
-            if name.endswith(("24", "32")):
+            if name == "RGB24":
                 assert_refused(done, 65, name, "--raw")
             else:
                 assert done.returncode == 0, done.stderr
@@ -386,7 +387,7 @@ def test_pictures_and_streams_of_every_format(start, tmp_path, name):
     for y in range(120):
         for x in range(160):
             r, g, b = expected.pixel(x, y)
-            if name in ("GREY", "Y10", "Y12", "Y16"):
+            if name == "Y10":
                 r = g = b = 0.299 * r + 0.587 * g + 0.114 * b
             off += max(abs(a - b) for a, b in zip(shown.pixel(x, y), (r, g, b))) > 4
     assert off <= 0.1 * 160 * 120, "but for the edges, where chroma is shared"
@@ -403,6 +404,7 @@ def test_frames_come_out_as_they_went_in(start, tmp_path, colour, size):
     clip.write_bytes(y4m(width, height, frames, colour))
     daemon = start("--set", "camera.loop=true", source=f"file:{clip}", size=None, fps=None)
     daemon.wait_for_log("online")
+    daemon.wait_for_socket("frames")
     done = subprocess.run([CTL, "--runtime-dir", daemon.runtime_dir, "frames", "-n", "7"],
                           capture_output=True, timeout=PATIENCE, check=True)
     header, _, rest = done.stdout.partition(b"\n")

@@ -1,6 +1,7 @@
 /* Where frames come from: one interface, three sources (v4l2.c, pattern.c, file.c).
  *
- * A source is named by a URI: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m.
+ * A source is named by a URI: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m. A camera does
+ * not wait: frames that nobody takes in time are lost, and pattern: behaves like one. file: waits.
  *
  * Life: capture_open negotiates and fixes the format; capture_start begins streaming;
  * capture_fd becomes readable when capture_dequeue may have something; every dequeued frame is
@@ -66,7 +67,8 @@ struct capture_ops {
 };
 
 /* Opens and negotiates. -ENOENT / -ENODEV: no such source; -EBUSY; -EACCES; -EINVAL: the URI, or
- * a format, size or rate the source refuses; the text lists what it offers. The caller owns it. */
+ * a format or size the source refuses (the text lists what it offers), a damaged file. The caller
+ * owns the result. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
 /* Starts streaming. */

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "capture/pace.h"
 #include "core/text.h"
@@ -172,6 +173,19 @@ static void agree_on_rate(const struct video_device *device, double rate,
     }
 }
 
+/* libv4l2 passes JPEG's luma and chroma on as they are, in full range, and the driver's colour
+ * description is of no use: the range is then ours to say. Which format the driver was set to for
+ * a conversion only the driver itself tells. */
+static void correct_range(const struct video_device *device, struct fftd_format *format)
+{
+    struct v4l2_format native = {.type = device->type};
+    if (!device->converted || ioctl(device->fd, VIDIOC_G_FMT, &native) < 0)
+        return;
+    uint32_t pixelformat = video_format_pixelformat(&native);
+    if (pixelformat == V4L2_PIX_FMT_MJPEG || pixelformat == V4L2_PIX_FMT_JPEG)
+        format->full_range = 1;
+}
+
 int video_agree(const struct video_device *device, const struct v4l2_format *chosen, double rate,
                 struct video_layout *ret, struct error *why)
 {
@@ -192,6 +206,7 @@ int video_agree(const struct video_device *device, const struct v4l2_format *cho
                          video_format_height(chosen), layout.format.width, layout.format.height);
     /* After the format, because drivers reset the rate when that is set. */
     agree_on_rate(device, rate, &layout.format);
+    correct_range(device, &layout.format);
     *ret = layout;
     return 0;
 }

@@ -535,8 +535,6 @@ static void devices_are_listed(void **state)
         assert_non_null(out);
         assert_int_equal(capture_list_devices(out, json == 1), 1);
         fclose(out);
-        if (json == 0)
-            print_message("%s", text);
         assert_non_null(strstr(text, node));
         assert_non_null(strstr(text, "vivid"));
         assert_non_null(strstr(text, json == 1 ? "\"choice\": {\"format\": \"NV12\""

@@ -69,6 +69,6 @@ void camera_post_events(struct camera *camera, unsigned events);
 /* Takes the layout of the opened source: a ring for it, and if need be an engine. */
 int camera_adopt_format(struct camera *camera, struct error *why);
 
-void *camera_thread(void *camera);
+void *camera_thread(void *argument); /* the camera */
 
 #endif

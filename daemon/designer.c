@@ -104,11 +104,12 @@ static int refresh_device(struct designer *designer, struct error *why)
 static int warm_up(struct engine *engine, const struct fftd_format *format, struct error *why)
 {
     uint8_t *in = calloc(2, format->frame_bytes);
-    struct engine_job job = {.out = in + format->frame_bytes};
+    struct engine_job job = {0};
     struct engine_done done;
 
     if (in == NULL)
         return error_set(why, ENOMEM, "no memory for two frames");
+    job.out = in + format->frame_bytes;
     for (unsigned p = 0; p < format->plane_count; p++) {
         job.in[p] = in + format->plane[p].offset;
         job.in_stride[p] = format->plane[p].stride;

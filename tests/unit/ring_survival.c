@@ -183,6 +183,16 @@ static void publish_and_stay(struct daemon *daemon)
     pause();
 }
 
+/* A connection is not yet an attachment. */
+static void wait_for_attachments(struct daemon *daemon, uint64_t count)
+{
+    for (unsigned ms = 0; frames_stats(&daemon->frames).attached < count; ms++) {
+        if (ms == PATIENCE)
+            abort();
+        poll(NULL, 0, 1);
+    }
+}
+
 static void leave(struct daemon *daemon)
 {
     if (!frames_settle(&daemon->frames, 1, 0))
@@ -197,6 +207,7 @@ static void publish_and_leave(struct daemon *daemon)
 {
     publish(daemon, 5);
     say(daemon);
+    wait_for_attachments(daemon, 1);
     leave(daemon);
 }
 
@@ -205,8 +216,7 @@ static void watch_and_leave(struct daemon *daemon)
 {
     publish(daemon, 5);
     say(daemon);
-    if (!frames_settle(&daemon->frames, 2, 0))
-        abort();
+    wait_for_attachments(daemon, 2);
     say(daemon);
     leave(daemon);
 }

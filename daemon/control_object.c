@@ -140,7 +140,7 @@ static int remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *erro
     struct peer *peer = userdata;
     struct filter_chain chain;
     const char *name;
-    unsigned at;
+    unsigned at = 0;
 
     int r = refuse_watcher(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "s", &name)) < 0)
@@ -160,7 +160,7 @@ static int set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *err
     struct filter_chain chain;
     struct error why;
     const char *name, *param, *value;
-    unsigned at;
+    unsigned at = 0;
 
     int r = refuse_watcher(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "sss", &name, &param, &value)) < 0)

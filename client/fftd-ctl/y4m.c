@@ -17,20 +17,33 @@ size_t y4m_row_bytes(const struct pixels_layout *layout, const struct fftd_forma
     return (size_t)format->width * (layout->bits > 8 ? 2 : 1);
 }
 
+static void gather_row(const struct pixels *pixels, unsigned component, uint32_t y, uint8_t *row)
+{
+    uint32_t width = pixels_width(pixels, component);
+    bool wide = pixels->layout->bits > 8;
+    for (uint32_t x = 0; x < width; x++) {
+        unsigned sample = pixels_sample(pixels, component, x, y);
+        *row++ = (uint8_t)sample;
+        if (wide)
+            *row++ = (uint8_t)(sample >> 8);
+    }
+}
+
 void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
 {
     size_t sample_bytes = pixels->layout->bits > 8 ? 2 : 1;
     fputs("FRAME\n", file);
     for (unsigned c = 0; c < pixels_components(pixels); c++) {
+        const struct pixels_component *component = &pixels->layout->component[c];
         uint32_t width = pixels_width(pixels, c), height = pixels_height(pixels, c);
         for (uint32_t y = 0; y < height; y++) {
-            for (uint32_t x = 0; x < width; x++) {
-                unsigned sample = pixels_sample(pixels, c, x, y);
-                row[x * sample_bytes] = (uint8_t)sample;
-                if (sample_bytes == 2)
-                    row[x * sample_bytes + 1] = (uint8_t)(sample >> 8);
-            }
-            fwrite(row, sample_bytes, width, file);
+            const uint8_t *samples = row;
+            if (component->step == sample_bytes) /* they lie side by side already */
+                samples = pixels->plane[component->plane] +
+                          (size_t)y * pixels->stride[component->plane] + component->offset;
+            else
+                gather_row(pixels, c, y, row);
+            fwrite(samples, sample_bytes, width, file);
         }
     }
 }

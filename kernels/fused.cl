@@ -63,7 +63,7 @@ static inline void work_put(local work_t *work, uint at, cplx z)
  * stored. */
 #define COLUMN_STAGE(i)                                                                            \
     const uint M = Y_M##i, T = Y_T##i;                                                             \
-    for (uint t = get_local_id(0); t < Y_LENGTH / Y_R##i * COLS; t += COLUMN_GROUP) {                        \
+    for (uint t = get_local_id(0); t < Y_LENGTH / Y_R##i * COLS; t += COLUMN_GROUP) {              \
         const uint c = t % COLS, b = t / COLS, p = b % M;                                          \
         const uint e = FIRST_ELEMENT(Y_R##i, M, b);                                                \
         const uint wanted = (uint)get_group_id(0) * COLS + c;                                      \
@@ -72,85 +72,82 @@ static inline void work_put(local work_t *work, uint at, cplx z)
 
 #define COLUMN_FORWARD_GET(j)                                                                      \
     if (first)                                                                                     \
-        x[j] = packed_load(image, map_x, map_y, (int)(column * LANES), (int)(e + (j) * M));        \
+        x[j] = packed_load(image, map_x, map_y, (int)(column * LANES), (int)(e + (j)*M));          \
     else                                                                                           \
-        x[j] = work_get(work, WORK(e + (j) * M, c, COLS));
+        x[j] = work_get(work, WORK(e + (j)*M, c, COLS));
 #define COLUMN_FORWARD_PUT(j)                                                                      \
     TWIDDLE(x[j], j, M, T, p)                                                                      \
     if (!last)                                                                                     \
-        work_put(work, WORK(e + (j) * M, c, COLS), x[j]);                                          \
+        work_put(work, WORK(e + (j)*M, c, COLS), x[j]);                                            \
     else if (column == wanted)                                                                     \
-        c_store(x[j], spectrum, SPECTRUM(e + (j) * M, column));
+        c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
 
 #define COLUMN_FORWARD(i)                                                                          \
     {                                                                                              \
         const bool first = (i) == 0, last = (i) == Y_STAGES - 1;                                   \
         COLUMN_STAGE(i)                                                                            \
-            EACH(Y_R##i)(COLUMN_FORWARD_GET)                                                       \
-            DFT(Y_R##i)(x);                                                                        \
-            EACH(Y_R##i)(COLUMN_FORWARD_PUT)                                                       \
-        }                                                                                          \
-        if (!last) {                                                                               \
-            SYNC                                                                                   \
-        }                                                                                          \
+        EACH(Y_R##i)(COLUMN_FORWARD_GET) DFT(Y_R##i)(x);                                           \
+        EACH(Y_R##i)(COLUMN_FORWARD_PUT)                                                           \
+    }                                                                                              \
+    if (!last) {                                                                                   \
+        SYNC                                                                                       \
+    }                                                                                              \
     }
 
-kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_forward(global const uchar *restrict image,
-                                       global stored *restrict spectrum,
-                                       global const int *restrict map_x,
-                                       global const int *restrict map_y,
-                                       global const float2 *restrict twiddle, local work_t *work)
+kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void
+columns_forward(global const uchar *restrict image, global stored *restrict spectrum,
+                global const int *restrict map_x, global const int *restrict map_y,
+                global const float2 *restrict twiddle, local work_t *work)
 {
     Y_EACH_STAGE(COLUMN_FORWARD)
 }
 
 #define COLUMN_INVERSE_GET(j)                                                                      \
     if (first)                                                                                     \
-        x[j] = c_load(spectrum, SPECTRUM(e + (j) * M, column));                         \
+        x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));                                      \
     else                                                                                           \
-        x[j] = work_get(work, WORK(e + (j) * M, c, COLS));                                         \
+        x[j] = work_get(work, WORK(e + (j)*M, c, COLS));                                           \
     TWIDDLE(x[j], j, M, T, p)
 #define COLUMN_INVERSE_PUT(j)                                                                      \
     if (!last)                                                                                     \
-        work_put(work, WORK(e + (j) * M, c, COLS), x[j]);                                          \
+        work_put(work, WORK(e + (j)*M, c, COLS), x[j]);                                            \
     else if (column == wanted)                                                                     \
-        packed_store(result, image, (int)(column * LANES), (int)(e + (j) * M), x[j]);
+        packed_store(result, image, (int)(column * LANES), (int)(e + (j)*M), x[j]);
 
 #define COLUMN_INVERSE(i)                                                                          \
     {                                                                                              \
         const bool first = (i) == Y_STAGES - 1, last = (i) == 0;                                   \
         COLUMN_STAGE(i)                                                                            \
-            EACH(Y_R##i)(COLUMN_INVERSE_GET)                                                       \
-            DFT(Y_R##i)(x);                                                                        \
-            EACH(Y_R##i)(COLUMN_INVERSE_PUT)                                                       \
-        }                                                                                          \
-        if (!last) {                                                                               \
-            SYNC                                                                                   \
-        }                                                                                          \
+        EACH(Y_R##i)(COLUMN_INVERSE_GET) DFT(Y_R##i)(x);                                           \
+        EACH(Y_R##i)(COLUMN_INVERSE_PUT)                                                           \
+    }                                                                                              \
+    if (!last) {                                                                                   \
+        SYNC                                                                                       \
+    }                                                                                              \
     }
 
 /* `image` is read only for what the filter passes by (KEEP_OTHERS). */
-kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_inverse(global const stored *restrict spectrum,
-                                       global const uchar *restrict image,
-                                       global uchar *restrict result,
-                                       global const float2 *restrict twiddle, local work_t *work)
+kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void
+columns_inverse(global const stored *restrict spectrum, global const uchar *restrict image,
+                global uchar *restrict result, global const float2 *restrict twiddle,
+                local work_t *work)
 {
     Y_EACH_STAGE_BACK(COLUMN_INVERSE)
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-#define ROW_AT(e)    (c * (SKEWED(X_LENGTH - 1) + 1) + WORK(e, 0, 1))
+#define ROW_AT(e) (c * (SKEWED(X_LENGTH - 1) + 1) + WORK(e, 0, 1))
 
 #define ROW_STAGE(i)                                                                               \
     const uint M = X_M##i, T = X_T##i;                                                             \
-    for (uint t = get_local_id(0); t < X_LENGTH / X_R##i * ROWS; t += ROW_GROUP) {                        \
+    for (uint t = get_local_id(0); t < X_LENGTH / X_R##i * ROWS; t += ROW_GROUP) {                 \
         const uint c = t / (X_LENGTH / X_R##i), b = t % (X_LENGTH / X_R##i), p = b % M;            \
         const uint e = FIRST_ELEMENT(X_R##i, M, b);                                                \
         cplx x[X_R##i];
 
-#define ROW_GET(j) x[j] = work_get(work, ROW_AT(e + (j) * M));
-#define ROW_PUT(j) work_put(work, ROW_AT(e + (j) * M), x[j]);
+#define ROW_GET(j) x[j] = work_get(work, ROW_AT(e + (j)*M));
+#define ROW_PUT(j) work_put(work, ROW_AT(e + (j)*M), x[j]);
 
 #if LANES == 1
 
@@ -161,8 +158,8 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
     {                                                                                              \
         cplx zp = c_make(0, 0), zm = c_make(0, 0);                                                 \
         if (pair < PAIRS) {                                                                        \
-            zp = c_load(spectrum, SPECTRUM(at.x, e + (j) * M));                            \
-            zm = c_load(spectrum, SPECTRUM(at.y, e + (j) * M));                            \
+            zp = c_load(spectrum, SPECTRUM(at.x, e + (j)*M));                                      \
+            zm = c_load(spectrum, SPECTRUM(at.y, e + (j)*M));                                      \
         }                                                                                          \
         x[j] = LEFT_HALF(zp, zm);                                                                  \
         x[j + X_R0 / 2] = RIGHT_HALF(zp, zm);                                                      \
@@ -170,9 +167,9 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
 #define PAIR_PUT(j)                                                                                \
     if (pair < PAIRS) {                                                                            \
         const cplx l = c_swap(x[j]), r = c_swap(x[j + X_R0 / 2]);                                  \
-        c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j) * M));          \
-        if (at.y != at.x)                                                                      \
-            c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j) * M));     \
+        c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j)*M));                      \
+        if (at.y != at.x)                                                                          \
+            c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j)*M));                 \
     }
 
 #define PAIR_OF_ROWS                                                                               \
@@ -181,11 +178,11 @@ kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void columns_in
 
 #define LOAD_ROWS
 #define STORE_ROWS
-#define GET_FIRST                                                                                  \
+#define PAIRS_GET                                                                                  \
     {                                                                                              \
         PAIR_OF_ROWS EACH_HALF(X_R0)(PAIR_GET)                                                     \
     }
-#define PUT_FIRST                                                                                  \
+#define PAIRS_PUT                                                                                  \
     {                                                                                              \
         PAIR_OF_ROWS EACH_HALF(X_R0)(PAIR_PUT)                                                     \
     }
@@ -301,11 +298,10 @@ static inline void pairs_store(global stored *spectrum, global const uint4 *pair
         pairs_load(spectrum, pairs, work, ((uint)get_group_id(0) * ROWS + c) * LANES, c);          \
     SYNC
 #define STORE_ROWS                                                                                 \
-    SYNC                                                                                           \
-    for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                              \
+    SYNC for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                  \
         pairs_store(spectrum, pairs, work, ((uint)get_group_id(0) * ROWS + c) * LANES, c);
-#define GET_FIRST EACH(X_R0)(ROW_GET)
-#define PUT_FIRST EACH(X_R0)(ROW_PUT)
+#define PAIRS_GET EACH(X_R0)(ROW_GET)
+#define PAIRS_PUT EACH(X_R0)(ROW_PUT)
 #define RESPONSE_AT(e)                                                                             \
     (min((uint)get_group_id(0) * ROWS + c, (uint)(PAIRS - 1) / LANES) * X_LENGTH + (e))
 
@@ -321,62 +317,38 @@ static inline void pairs_store(global stored *spectrum, global const uint4 *pair
 /* The first stage of all forward and the last of all back are where rows come from and go to; the
  * last stage forward and the first back have the same legs, and the product stands between them. */
 #define ROW_FORWARD(i)                                                                             \
-    if ((i) < X_STAGES - 1) {                                                                      \
+    {                                                                                              \
         ROW_STAGE(i)                                                                               \
-            ROW_FROM_##i                                                                           \
-            DFT(X_R##i)(x);                                                                        \
-            EACH(X_R##i)(ROW_TWIDDLE)                                                              \
-            EACH(X_R##i)(ROW_PUT)                                                                  \
-        }                                                                                          \
-        SYNC                                                                                       \
+        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
+        EACH(X_R##i)(ROW_TWIDDLE) EACH(X_R##i)(ROW_PUT)                                            \
+    }                                                                                              \
+    SYNC                                                                                           \
     }
 
 #define ROW_MIDDLE(i)                                                                              \
     {                                                                                              \
         ROW_STAGE(i)                                                                               \
-            ROW_FROM_##i                                                                           \
-            DFT(X_R##i)(x);                                                                        \
-            EACH(X_R##i)(ROW_PRODUCT)                                                              \
-            DFT(X_R##i)(x);                                                                        \
-            ROW_TO_##i                                                                             \
-        }                                                                                          \
+        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
+        EACH(X_R##i)(ROW_PRODUCT) DFT(X_R##i)(x);                                                  \
+        ROW_TO_##i                                                                                 \
+    }                                                                                              \
     }
 
 #define ROW_INVERSE(i)                                                                             \
-    if ((i) < X_STAGES - 1) {                                                                      \
-        SYNC                                                                                       \
-        ROW_STAGE(i)                                                                               \
-            EACH(X_R##i)(ROW_GET)                                                                  \
-            EACH(X_R##i)(ROW_TWIDDLE)                                                              \
-            DFT(X_R##i)(x);                                                                        \
-            ROW_TO_##i                                                                             \
-        }                                                                                          \
+    {                                                                                              \
+        SYNC ROW_STAGE(i) EACH(X_R##i)(ROW_GET) EACH(X_R##i)(ROW_TWIDDLE) DFT(X_R##i)(x);          \
+        ROW_TO_##i                                                                                 \
+    }                                                                                              \
     }
 
-#define ROW_FROM_0 GET_FIRST
-#define ROW_TO_0   PUT_FIRST
-#define ROW_FROM_1 EACH(X_R1)(ROW_GET)
-#define ROW_TO_1   EACH(X_R1)(ROW_PUT)
-#define ROW_FROM_2 EACH(X_R2)(ROW_GET)
-#define ROW_TO_2   EACH(X_R2)(ROW_PUT)
-#define ROW_FROM_3 EACH(X_R3)(ROW_GET)
-#define ROW_TO_3   EACH(X_R3)(ROW_PUT)
-#define ROW_FROM_4 EACH(X_R4)(ROW_GET)
-#define ROW_TO_4   EACH(X_R4)(ROW_PUT)
-#define ROW_FROM_5 EACH(X_R5)(ROW_GET)
-#define ROW_TO_5   EACH(X_R5)(ROW_PUT)
-#define ROW_FROM_6 EACH(X_R6)(ROW_GET)
-#define ROW_TO_6   EACH(X_R6)(ROW_PUT)
-#define ROW_FROM_7 EACH(X_R7)(ROW_GET)
-#define ROW_TO_7   EACH(X_R7)(ROW_PUT)
-
-kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void rows(global stored *restrict spectrum, global const uint4 *restrict pairs,
-                            global const stored *restrict response,
-                            global const float2 *restrict twiddle, local work_t *work)
+kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void
+rows(global stored *restrict spectrum, global const uint4 *restrict pairs,
+     global const stored *restrict response, global const float2 *restrict twiddle,
+     local work_t *work)
 {
     LOAD_ROWS
-    X_EACH_STAGE(ROW_FORWARD)
+    X_OUTER_STAGES(ROW_FORWARD)
     X_LAST_STAGE(ROW_MIDDLE)
-    X_EACH_STAGE_BACK(ROW_INVERSE)
+    X_OUTER_STAGES_BACK(ROW_INVERSE)
     STORE_ROWS
 }

@@ -12,29 +12,31 @@
  *
  * The prologue gives each axis A in X, Y its A_LENGTH, A_STAGES, and for stage i A_R<i> (radix),
  * A_M<i> (span) and A_T<i> (where its twiddles begin: leg j's factor for butterfly p lies at
- * A_T + (j - 1) M + p). */
+ * A_T + (j - 1) M + p), and lists of stages to apply a macro F to: A_EACH_STAGE(F) and
+ * A_EACH_STAGE_BACK(F), A_OUTER_STAGES(F) and A_OUTER_STAGES_BACK(F) (all but the last),
+ * A_LAST_STAGE(F). */
 
-#define EACH_2(F)  F(0) F(1)
-#define EACH_3(F)  EACH_2(F) F(2)
-#define EACH_4(F)  EACH_3(F) F(3)
-#define EACH_5(F)  EACH_4(F) F(4)
-#define EACH_6(F)  EACH_5(F) F(5)
-#define EACH_7(F)  EACH_6(F) F(6)
-#define EACH_8(F)  EACH_7(F) F(7)
-#define EACH_9(F)  EACH_8(F) F(8)
-#define EACH_10(F) EACH_9(F) F(9)
-#define EACH_12(F) EACH_10(F) F(10) F(11)
-#define EACH_16(F) EACH_12(F) F(12) F(13) F(14) F(15)
+#define EACH_2(F)    F(0) F(1)
+#define EACH_3(F)    EACH_2(F) F(2)
+#define EACH_4(F)    EACH_3(F) F(3)
+#define EACH_5(F)    EACH_4(F) F(4)
+#define EACH_6(F)    EACH_5(F) F(5)
+#define EACH_7(F)    EACH_6(F) F(6)
+#define EACH_8(F)    EACH_7(F) F(7)
+#define EACH_9(F)    EACH_8(F) F(8)
+#define EACH_10(F)   EACH_9(F) F(9)
+#define EACH_12(F)   EACH_10(F) F(10) F(11)
+#define EACH_16(F)   EACH_12(F) F(12) F(13) F(14) F(15)
 
 /* The legs of a butterfly in halves: j and j + R / 2, for an even R. */
-#define HALF_2  1
-#define HALF_4  2
-#define HALF_6  3
-#define HALF_8  4
-#define HALF_10 5
-#define HALF_12 6
-#define HALF_16 8
-#define EACH_1(F) F(0)
+#define HALF_2       1
+#define HALF_4       2
+#define HALF_6       3
+#define HALF_8       4
+#define HALF_10      5
+#define HALF_12      6
+#define HALF_16      8
+#define EACH_1(F)    F(0)
 
 #define EACH(R)      PASTE(EACH_, R)
 #define EACH_HALF(R) EACH(PASTE(HALF_, R))
@@ -43,6 +45,26 @@
 /* Leg j's factor of butterfly p. Leg 0's is 1, and so are all where the span is 1. */
 #define TWIDDLE(x, j, M, T, p)                                                                     \
     if ((j) > 0 && (M) > 1)                                                                        \
-        x = c_twiddle(x, twiddle[(T) + ((j) > 0 ? (j) - 1 : 0) * (M) + (p)]);
+        x = c_twiddle(x, twiddle[(T) + ((j) > 0 ? (j)-1 : 0) * (M) + (p)]);
 
 #define FIRST_ELEMENT(R, M, b) ((b) / (M) * ((M) * (R)) + (b) % (M))
+
+/* Where a row's stage i takes its legs from and puts them: stage 0 is where pairs of rows come
+ * apart and together (PAIRS_GET, PAIRS_PUT), the others work on elements of a row (ROW_GET,
+ * ROW_PUT). Each technique defines those four. */
+#define ROW_FROM_0             PAIRS_GET
+#define ROW_TO_0               PAIRS_PUT
+#define ROW_FROM_1             EACH(X_R1)(ROW_GET)
+#define ROW_TO_1               EACH(X_R1)(ROW_PUT)
+#define ROW_FROM_2             EACH(X_R2)(ROW_GET)
+#define ROW_TO_2               EACH(X_R2)(ROW_PUT)
+#define ROW_FROM_3             EACH(X_R3)(ROW_GET)
+#define ROW_TO_3               EACH(X_R3)(ROW_PUT)
+#define ROW_FROM_4             EACH(X_R4)(ROW_GET)
+#define ROW_TO_4               EACH(X_R4)(ROW_PUT)
+#define ROW_FROM_5             EACH(X_R5)(ROW_GET)
+#define ROW_TO_5               EACH(X_R5)(ROW_PUT)
+#define ROW_FROM_6             EACH(X_R6)(ROW_GET)
+#define ROW_TO_6               EACH(X_R6)(ROW_PUT)
+#define ROW_FROM_7             EACH(X_R7)(ROW_GET)
+#define ROW_TO_7               EACH(X_R7)(ROW_PUT)

@@ -19,6 +19,7 @@
 #endif
 
 #define COLUMN_ITEM(i)                                                                             \
+    const bool outermost = (i) == 0;                                                               \
     const uint M = Y_M##i, T = Y_T##i;                                                             \
     const uint t = (uint)get_global_id(0), column = t % X_HALF, b = t / X_HALF, p = b % M;         \
     const uint e = FIRST_ELEMENT(Y_R##i, M, b);                                                    \
@@ -26,36 +27,40 @@
         return;                                                                                    \
     cplx x[Y_R##i];
 
-#define COLUMN_GET(j) x[j] = c_load(spectrum, SPECTRUM(e + (j) * M, column));
-#define COLUMN_PUT(j) c_store(x[j], spectrum, SPECTRUM(e + (j) * M, column));
-#define IMAGE_GET(j)  x[j] = packed_load(image, map_x, map_y, (int)column, (int)(e + (j) * M));
-#define IMAGE_PUT(j)  packed_store(result, image, (int)column, (int)(e + (j) * M), x[j]);
-#define TURN(j)       TWIDDLE(x[j], j, M, T, p)
+#define COLUMN_GET(j)                                                                              \
+    if (outermost)                                                                                 \
+        x[j] = packed_load(image, map_x, map_y, (int)column, (int)(e + (j)*M));                    \
+    else                                                                                           \
+        x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));
+#define COLUMN_PUT(j)   c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
+#define SPECTRUM_GET(j) x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));
+#define RESULT_PUT(j)                                                                              \
+    if (outermost)                                                                                 \
+        packed_store(result, image, (int)column, (int)(e + (j)*M), x[j]);                          \
+    else                                                                                           \
+        c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
+#define TURN(j) TWIDDLE(x[j], j, M, T, p)
 
 /* Every kernel of a direction takes the same arguments, used or not. */
-#define COLUMNS_FORWARD(i, GET)                                                                    \
+#define COLUMNS_FORWARD(i)                                                                         \
     kernel void columns_forward_##i(                                                               \
         global const uchar *restrict image, global stored *restrict spectrum,                      \
         global const int *restrict map_x, global const int *restrict map_y,                        \
         global const float2 *restrict twiddle)                                                     \
     {                                                                                              \
         COLUMN_ITEM(i)                                                                             \
-        EACH(Y_R##i)(GET)                                                                          \
-        DFT(Y_R##i)(x);                                                                            \
-        EACH(Y_R##i)(TURN)                                                                         \
-        EACH(Y_R##i)(COLUMN_PUT)                                                                   \
+        EACH(Y_R##i)(COLUMN_GET) DFT(Y_R##i)(x);                                                   \
+        EACH(Y_R##i)(TURN) EACH(Y_R##i)(COLUMN_PUT)                                                \
     }
 
-#define COLUMNS_INVERSE(i, PUT)                                                                    \
+#define COLUMNS_INVERSE(i)                                                                         \
     kernel void columns_inverse_##i(                                                               \
         global stored *restrict spectrum, global const uchar *restrict image,                      \
         global uchar *restrict result, global const float2 *restrict twiddle)                      \
     {                                                                                              \
         COLUMN_ITEM(i)                                                                             \
-        EACH(Y_R##i)(COLUMN_GET)                                                                   \
-        EACH(Y_R##i)(TURN)                                                                         \
-        DFT(Y_R##i)(x);                                                                            \
-        EACH(Y_R##i)(PUT)                                                                          \
+        EACH(Y_R##i)(SPECTRUM_GET) EACH(Y_R##i)(TURN) DFT(Y_R##i)(x);                              \
+        EACH(Y_R##i)(RESULT_PUT)                                                                   \
     }
 
 #define ROW_ITEM(i)                                                                                \
@@ -69,23 +74,23 @@
     cplx x[X_R##i];
 
 /* Element n of a row: the left half is where ky was, the right half where -ky was. */
-#define ROW_ELEMENT(n) ((n) < X_HALF ? SPECTRUM(at.x, n) : SPECTRUM(at.z, (n) - X_HALF))
-#define ROW_GET(j)     x[j] = c_load(spectrum, ROW_ELEMENT(e + (j) * M));
-#define ROW_PUT(j)     c_store(x[j], spectrum, ROW_ELEMENT(e + (j) * M));
+#define ROW_ELEMENT(n) ((n) < X_HALF ? SPECTRUM(at.x, n) : SPECTRUM(at.z, (n)-X_HALF))
+#define ROW_GET(j)     x[j] = c_load(spectrum, ROW_ELEMENT(e + (j)*M));
+#define ROW_PUT(j)     c_store(x[j], spectrum, ROW_ELEMENT(e + (j)*M));
 
 #define PAIR_GET(j)                                                                                \
     {                                                                                              \
-        const cplx zp = c_load(spectrum, SPECTRUM(at.x, e + (j) * M));                             \
-        const cplx zm = c_load(spectrum, SPECTRUM(at.y, e + (j) * M));                             \
+        const cplx zp = c_load(spectrum, SPECTRUM(at.x, e + (j)*M));                               \
+        const cplx zm = c_load(spectrum, SPECTRUM(at.y, e + (j)*M));                               \
         x[j] = LEFT_HALF(zp, zm);                                                                  \
         x[j + X_R0 / 2] = RIGHT_HALF(zp, zm);                                                      \
     }
 #define PAIR_PUT(j)                                                                                \
     {                                                                                              \
         const cplx l = c_swap(x[j]), r = c_swap(x[j + X_R0 / 2]);                                  \
-        c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j) * M));                    \
+        c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j)*M));                      \
         if (at.y != at.x)                                                                          \
-            c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j) * M));               \
+            c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j)*M));                 \
     }
 #define PRODUCT(j)                                                                                 \
     {                                                                                              \
@@ -97,99 +102,36 @@
     global stored *restrict spectrum, global const uint4 *restrict pairs,                          \
         global const stored *restrict response, global const float2 *restrict twiddle
 
-#define ROWS_FORWARD(i, GET)                                                                       \
+#define PAIRS_GET EACH_HALF(X_R0)(PAIR_GET)
+#define PAIRS_PUT EACH_HALF(X_R0)(PAIR_PUT)
+
+#define ROWS_FORWARD(i)                                                                            \
     kernel void rows_forward_##i(ROW_ARGUMENTS)                                                    \
     {                                                                                              \
         ROW_ITEM(i)                                                                                \
-        GET                                                                                        \
-        DFT(X_R##i)(x);                                                                            \
-        EACH(X_R##i)(TURN)                                                                         \
-        EACH(X_R##i)(ROW_PUT)                                                                      \
-    }
-
-#define ROWS_INVERSE(i, PUT)                                                                       \
-    kernel void rows_inverse_##i(ROW_ARGUMENTS)                                                    \
-    {                                                                                              \
-        ROW_ITEM(i)                                                                                \
-        EACH(X_R##i)(ROW_GET)                                                                      \
-        EACH(X_R##i)(TURN)                                                                         \
-        DFT(X_R##i)(x);                                                                            \
-        PUT                                                                                        \
+        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
+        EACH(X_R##i)(TURN) EACH(X_R##i)(ROW_PUT)                                                   \
     }
 
 #define ROWS_MIDDLE(i)                                                                             \
     kernel void rows_middle(ROW_ARGUMENTS)                                                         \
     {                                                                                              \
         ROW_ITEM(i)                                                                                \
-        MIDDLE_GET                                                                                 \
-        DFT(X_R##i)(x);                                                                            \
-        EACH(X_R##i)(PRODUCT)                                                                      \
-        DFT(X_R##i)(x);                                                                            \
-        MIDDLE_PUT                                                                                 \
+        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
+        EACH(X_R##i)(PRODUCT) DFT(X_R##i)(x);                                                      \
+        ROW_TO_##i                                                                                 \
     }
 
-COLUMNS_FORWARD(0, IMAGE_GET)
-COLUMNS_INVERSE(0, IMAGE_PUT)
-#if Y_STAGES > 1
-COLUMNS_FORWARD(1, COLUMN_GET)
-COLUMNS_INVERSE(1, COLUMN_PUT)
-#endif
-#if Y_STAGES > 2
-COLUMNS_FORWARD(2, COLUMN_GET)
-COLUMNS_INVERSE(2, COLUMN_PUT)
-#endif
-#if Y_STAGES > 3
-COLUMNS_FORWARD(3, COLUMN_GET)
-COLUMNS_INVERSE(3, COLUMN_PUT)
-#endif
-#if Y_STAGES > 4
-COLUMNS_FORWARD(4, COLUMN_GET)
-COLUMNS_INVERSE(4, COLUMN_PUT)
-#endif
-#if Y_STAGES > 5
-COLUMNS_FORWARD(5, COLUMN_GET)
-COLUMNS_INVERSE(5, COLUMN_PUT)
-#endif
-#if Y_STAGES > 6
-COLUMNS_FORWARD(6, COLUMN_GET)
-COLUMNS_INVERSE(6, COLUMN_PUT)
-#endif
-#if Y_STAGES > 7
-COLUMNS_FORWARD(7, COLUMN_GET)
-COLUMNS_INVERSE(7, COLUMN_PUT)
-#endif
+#define ROWS_INVERSE(i)                                                                            \
+    kernel void rows_inverse_##i(ROW_ARGUMENTS)                                                    \
+    {                                                                                              \
+        ROW_ITEM(i)                                                                                \
+        EACH(X_R##i)(ROW_GET) EACH(X_R##i)(TURN) DFT(X_R##i)(x);                                   \
+        ROW_TO_##i                                                                                 \
+    }
 
-#if X_STAGES == 1
-#define MIDDLE_GET EACH_HALF(X_R0)(PAIR_GET)
-#define MIDDLE_PUT EACH_HALF(X_R0)(PAIR_PUT)
-#else
-#define MIDDLE_GET EACH(X_LAST_RADIX)(ROW_GET)
-#define MIDDLE_PUT EACH(X_LAST_RADIX)(ROW_PUT)
-ROWS_FORWARD(0, EACH_HALF(X_R0)(PAIR_GET))
-ROWS_INVERSE(0, EACH_HALF(X_R0)(PAIR_PUT))
-#endif
-#if X_STAGES > 2
-ROWS_FORWARD(1, EACH(X_R1)(ROW_GET))
-ROWS_INVERSE(1, EACH(X_R1)(ROW_PUT))
-#endif
-#if X_STAGES > 3
-ROWS_FORWARD(2, EACH(X_R2)(ROW_GET))
-ROWS_INVERSE(2, EACH(X_R2)(ROW_PUT))
-#endif
-#if X_STAGES > 4
-ROWS_FORWARD(3, EACH(X_R3)(ROW_GET))
-ROWS_INVERSE(3, EACH(X_R3)(ROW_PUT))
-#endif
-#if X_STAGES > 5
-ROWS_FORWARD(4, EACH(X_R4)(ROW_GET))
-ROWS_INVERSE(4, EACH(X_R4)(ROW_PUT))
-#endif
-#if X_STAGES > 6
-ROWS_FORWARD(5, EACH(X_R5)(ROW_GET))
-ROWS_INVERSE(5, EACH(X_R5)(ROW_PUT))
-#endif
-#if X_STAGES > 7
-ROWS_FORWARD(6, EACH(X_R6)(ROW_GET))
-ROWS_INVERSE(6, EACH(X_R6)(ROW_PUT))
-#endif
+Y_EACH_STAGE(COLUMNS_FORWARD)
+X_OUTER_STAGES(ROWS_FORWARD)
 X_LAST_STAGE(ROWS_MIDDLE)
+X_OUTER_STAGES_BACK(ROWS_INVERSE)
+Y_EACH_STAGE_BACK(COLUMNS_INVERSE)

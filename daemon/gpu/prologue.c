@@ -6,6 +6,18 @@
 
 #define PROLOGUE_BYTES 8192
 
+/* A macro that applies another to stages 0 .. count - 1, and one that does so backwards. */
+static void print_stages(char *text, char axis, const char *name, unsigned count)
+{
+    text_append(text, PROLOGUE_BYTES, "#define %c_%s(F)", axis, name);
+    for (unsigned i = 0; i < count; i++)
+        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
+    text_append(text, PROLOGUE_BYTES, "\n#define %c_%s_BACK(F)", axis, name);
+    for (unsigned i = count; i-- > 0;)
+        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
+    text_append(text, PROLOGUE_BYTES, "\n");
+}
+
 static void print_axis(char *text, char name, const struct plan_axis *axis)
 {
     const unsigned count = axis->stage_count;
@@ -15,15 +27,9 @@ static void print_axis(char *text, char name, const struct plan_axis *axis)
         text_append(
             text, PROLOGUE_BYTES, "#define %c_R%u %u\n#define %c_M%u %u\n#define %c_T%u %u\n", name,
             i, axis->radix[i], name, i, plan_span(axis, i), name, i, plan_twiddle_offset(axis, i));
-    text_append(text, PROLOGUE_BYTES, "#define %c_EACH_STAGE(F)", name);
-    for (unsigned i = 0; i < count; i++)
-        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
-    text_append(text, PROLOGUE_BYTES, "\n#define %c_EACH_STAGE_BACK(F)", name);
-    for (unsigned i = count; i-- > 0;)
-        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
-    text_append(text, PROLOGUE_BYTES,
-                "\n#define %c_LAST_STAGE(F) F(%u)\n#define %c_LAST_RADIX %u\n", name, count - 1,
-                name, axis->radix[count - 1]);
+    print_stages(text, name, "EACH_STAGE", count);
+    print_stages(text, name, "OUTER_STAGES", count - 1);
+    text_append(text, PROLOGUE_BYTES, "#define %c_LAST_STAGE(F) F(%u)\n", name, count - 1);
 }
 
 static void print_image(char *text, const struct transform_image *image,

@@ -1,7 +1,9 @@
 /* Sockets and connections. Every connection is a peer-to-peer bus of its own, served by sd-bus from
- * the main loop; sd-bus does the handshake (and gives a peer that does not finish it 25 s), checks
- * every message and closes on garbage. What is bounded here is what sd-bus leaves open: how many
- * connections there are, and how many replies and signals wait for a peer that does not read.
+ * the main loop; sd-bus does the handshake, checks every message and closes on garbage. What is
+ * bounded here is what sd-bus leaves open: how many connections there are, how long a handshake may
+ * take, and how many replies and signals wait for a peer that does not read.
+ * Not bounded below D-Bus's own limit is the size of one message, 128 MiB, which sd-bus gathers
+ * before anybody can look at it: who may connect is trusted with that much memory for a moment.
  *
  * Connections are served at a lower priority than everything else in the loop, so that a flood of
  * calls delays neither clients of the frames socket nor the watchdog. */
@@ -20,7 +22,8 @@
 #include "log.h"
 
 #define PRIORITY        (SD_EVENT_PRIORITY_NORMAL + 10)
-#define MAX_UNREAD      64     /* messages a peer may leave unread */
+#define MAX_UNREAD      64 /* messages a peer may leave unread */
+#define HANDSHAKE_US    3000000
 #define ACCEPT_AGAIN_US 500000 /* after descriptors ran out */
 
 /* ---- one connection ---- */
@@ -36,6 +39,7 @@ static void peer_destroy(struct peer *peer)
         return;
     control_snapshot_forget(peer);
     sd_event_source_disable_unref(peer->rest);
+    sd_event_source_disable_unref(peer->deadline);
     if (peer->bus != NULL) {
         sd_bus_detach_event(peer->bus);
         sd_bus_close(peer->bus); /* without flushing: that would wait for the peer */
@@ -95,7 +99,15 @@ static int peer_ready(sd_bus_message *message, void *userdata, sd_bus_error *err
 {
     struct peer *peer = userdata;
     (void)message, (void)error;
+    peer->deadline = sd_event_source_disable_unref(peer->deadline);
     return sd_event_add_defer(peer->control->event, &peer->rest, read_rest, peer);
+}
+
+static int handshake_late(sd_event_source *source, uint64_t now_us, void *userdata)
+{
+    (void)source, (void)now_us;
+    control_hang_up(userdata);
+    return 0;
 }
 
 static int watch_local(struct peer *peer, const char *signal, sd_bus_message_handler_t handler)
@@ -127,6 +139,8 @@ static int open_bus(struct peer *peer, int fd)
         (r = sd_bus_set_connected_signal(bus, true)) < 0 ||
         (r = watch_local(peer, "Connected", peer_ready)) < 0 ||
         (r = watch_local(peer, "Disconnected", peer_gone)) < 0 ||
+        (r = sd_event_add_time_relative(peer->control->event, &peer->deadline, CLOCK_MONOTONIC,
+                                        HANDSHAKE_US, 0, handshake_late, peer)) < 0 ||
         (r = control_object_add(peer)) < 0 || (r = sd_bus_start(bus)) < 0)
         return r;
     return sd_bus_attach_event(bus, peer->control->event, PRIORITY);

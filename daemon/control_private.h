@@ -32,7 +32,8 @@ struct snapshot; /* a caller that waits for a frame */
 struct peer {
     struct control *control;
     sd_bus *bus;
-    sd_event_source *rest; /* reads what came along with the end of the handshake */
+    sd_event_source *rest;     /* reads what came along with the end of the handshake */
+    sd_event_source *deadline; /* of the handshake */
     bool read_only;
     uid_t uid; /* of the process that connected */
     struct snapshot *waiting;

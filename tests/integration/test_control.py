@@ -213,11 +213,17 @@ def test_connections_are_bounded_and_watchers_shut_nobody_out(daemon):
     daemon.wait_until(lambda: answers(daemon, "control-watch"), "free places")
 
 
-def test_half_open_connections_hold_nobody_up(daemon):
-    crowd = [Peer(daemon, handshake=False) for _ in range(8)]
+def test_half_open_connections_are_ended(daemon):
+    crowd = [Peer(daemon, handshake=False) for _ in range(15)]
+    crowd[0].send(b"\0AUTH EXTERNAL ")
+    crowd[1].send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
     still_serves(daemon)
-    for peer in crowd:
-        peer.socket.close()
+    assert all(peer.is_closed() for peer in crowd)
+    idle = Peer(daemon)
+    assert idle.call("GetStats").type == RETURN
+    crowd = [Peer(daemon, handshake=False) for _ in range(15)]
+    assert all(peer.is_closed() for peer in crowd)
+    assert idle.call("GetStats").type == RETURN, "who has shaken hands may stay"
 
 
 def test_a_peer_that_never_reads_is_dropped(daemon):

@@ -80,8 +80,10 @@ lint:
 	@tests/deps build test style lint bench
 	@$(MAKE) -s test-lint
 
+# In the environment, where the quotes of CPPFLAGS stay what they are.
+test-lint test-lint-quick: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES))
 test-lint test-lint-quick: $(BUILD)/generated/kernels.inc
-	@LINT_FLAGS='$(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES))' $(call run-suite,$(@:test-%=%),900) \
+	@$(call run-suite,$(@:test-%=%),900) \
 	    --wrap "tests/lint" $(if $(findstring quick,$@),quick,full)
 
 # ---- what must hold before a commit lands ----

@@ -119,7 +119,7 @@ static int check_frames(struct file *file, struct error *why)
     off_t frame_bytes = file->capture.format.frame_bytes;
     off_t offset = file->first;
     while (offset < file->bytes) {
-        off_t pixels;
+        off_t pixels = 0;
         int r = find_pixels(file, offset, &pixels, why);
         if (r < 0)
             return error_prefix(why, -r, "frame %llu at byte %lld",
@@ -141,7 +141,7 @@ static int check_frames(struct file *file, struct error *why)
 static int read_frame(struct file *file, uint8_t *frame, struct error *why)
 {
     size_t frame_bytes = file->capture.format.frame_bytes;
-    off_t pixels;
+    off_t pixels = 0;
     int r = find_pixels(file, file->offset, &pixels, why);
     if (r < 0)
         return error_prefix(why, EIO, "the file has changed: frame %llu",

@@ -122,7 +122,7 @@ static void pack_rows(const struct format_info *info, const struct fftd_format *
         return;
     const float *cb_rows[2] = {line[0].cb, line[1].cb};
     const float *cr_rows[2] = {line[0].cr, line[1].cr};
-    uint32_t row = first / info->plane[cb.plane].sub_y;
+    uint32_t row = info->plane[cb.plane].sub_y == 2 ? first / 2 : first;
     pack_chroma(format, cb, cb_rows, count, row_of(frame, format, cb.plane, row));
     pack_chroma(format, cr, cr_rows, count, row_of(frame, format, cr.plane, row));
 }
@@ -136,7 +136,7 @@ int pattern_draw_still(const struct pattern_scene *scene, const struct fftd_form
     if (floats == NULL)
         return error_set(why, ENOMEM, "no memory to draw a row of %u pixels", format->width);
 
-    struct pattern_line line[2];
+    struct pattern_line line[2] = {{0}};
     for (unsigned i = 0; i < 2; i++) {
         line[i].y = floats + (size_t)(3 * i) * format->width;
         line[i].cb = line[i].y + format->width;

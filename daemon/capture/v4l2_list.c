@@ -95,8 +95,8 @@ static void print_offers(FILE *out, const struct video_device *device)
 static void print_choice(FILE *out, const struct video_device *device, bool json)
 {
     const struct capture_request anything = {.uri = NULL};
-    struct v4l2_format format;
-    struct video_layout layout;
+    struct v4l2_format format = {0};
+    struct video_layout layout = {0};
     struct error why = {""};
     int r = video_choose(device, &anything, &format, &why);
     if (r == 0)

@@ -238,7 +238,7 @@ static int32_t modulo(int64_t value, int64_t period)
 
 void plan_border_map(int32_t *map, uint32_t padded, uint32_t length, enum plan_border border)
 {
-    const int64_t n = length;
+    const int64_t n = length > 0 ? length : 1;
     const int64_t far_end = n + (padded - length + 1) / 2;
     for (uint32_t i = 0; i < padded; i++) {
         const int64_t at = i < far_end ? (int64_t)i : (int64_t)i - padded;

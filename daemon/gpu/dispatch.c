@@ -12,8 +12,9 @@ static const char *const staged_files[] = {"complex.cl", "butterfly.cl", "pixel.
                                            "pack.cl",    "stage.cl",     "staged.cl"};
 #define FILE_COUNT (sizeof fused_files / sizeof fused_files[0])
 
-static int add_dispatch(struct transform *transform, const char *name, size_t groups, size_t local,
-                        struct dispatch **ret, struct error *why)
+/* Takes one kernel more; NULL if it can not be had. */
+static struct dispatch *add_dispatch(struct transform *transform, const char *name, size_t groups,
+                                     size_t local, struct error *why)
 {
     cl_int code;
     struct dispatch *dispatch = &transform->dispatch[transform->dispatch_count];
@@ -24,11 +25,12 @@ static int add_dispatch(struct transform *transform, const char *name, size_t gr
                                   .response = -1,
                                   .spectrum = -1};
     dispatch->kernel = clCreateKernel(transform->program, name, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, name);
+    if (code != CL_SUCCESS) {
+        opencl_fail(why, code, name);
+        return NULL;
+    }
     transform->dispatch_count++;
-    *ret = dispatch;
-    return 0;
+    return dispatch;
 }
 
 static int set_buffer(const struct dispatch *dispatch, unsigned index, const cl_mem *buffer,
@@ -52,10 +54,11 @@ static int make_fused_dispatches(struct transform *transform, struct error *why)
     const struct plan *plan = &transform->plan;
     const size_t columns = transform_column_groups(plan, tuning);
     const size_t column_local = transform_column_local(plan, tuning);
-    struct dispatch *d = NULL;
-    int r = add_dispatch(transform, "columns_forward", columns, tuning->column_group, &d, why);
-    if (r < 0)
-        return r;
+    struct dispatch *d =
+        add_dispatch(transform, "columns_forward", columns, tuning->column_group, why);
+    int r = 0;
+    if (d == NULL)
+        return -EIO;
     d->image = 0;
     d->spectrum = 1;
     if ((r = set_buffer(d, 2, &transform->map_x, why)) < 0 ||
@@ -64,10 +67,9 @@ static int make_fused_dispatches(struct transform *transform, struct error *why)
         (r = set_local(d, 5, column_local, why)) < 0)
         return r;
 
-    r = add_dispatch(transform, "rows", transform_row_groups(plan, tuning), tuning->row_group, &d,
-                     why);
-    if (r < 0)
-        return r;
+    d = add_dispatch(transform, "rows", transform_row_groups(plan, tuning), tuning->row_group, why);
+    if (d == NULL)
+        return -EIO;
     d->response = 2;
     d->spectrum = 0;
     if ((r = set_buffer(d, 1, &transform->pairs, why)) < 0 ||
@@ -75,9 +77,9 @@ static int make_fused_dispatches(struct transform *transform, struct error *why)
         (r = set_local(d, 4, transform_row_local(plan, tuning), why)) < 0)
         return r;
 
-    r = add_dispatch(transform, "columns_inverse", columns, tuning->column_group, &d, why);
-    if (r < 0)
-        return r;
+    d = add_dispatch(transform, "columns_inverse", columns, tuning->column_group, why);
+    if (d == NULL)
+        return -EIO;
     d->image = 1;
     d->result = 2;
     d->spectrum = 0;
@@ -97,9 +99,10 @@ static int add_staged_columns(struct transform *transform, bool forward, unsigne
     char name[32];
     struct dispatch *d = NULL;
     snprintf(name, sizeof name, "columns_%s_%u", forward ? "forward" : "inverse", stage);
-    int r = add_dispatch(transform, name, (items + local - 1) / local, local, &d, why);
-    if (r < 0)
-        return r;
+    d = add_dispatch(transform, name, (items + local - 1) / local, local, why);
+    int r = 0;
+    if (d == NULL)
+        return -EIO;
     if (forward) {
         d->image = 0;
         d->spectrum = 1;
@@ -120,10 +123,10 @@ static int add_staged_rows(struct transform *transform, const char *name, unsign
     const struct plan *plan = &transform->plan;
     const size_t local = transform->tuning.row_group;
     const size_t items = (size_t)(plan->y.length / 2 + 1) * (plan->x.length / plan->x.radix[stage]);
-    struct dispatch *d = NULL;
-    int r = add_dispatch(transform, name, (items + local - 1) / local, local, &d, why);
-    if (r < 0)
-        return r;
+    struct dispatch *d = add_dispatch(transform, name, (items + local - 1) / local, local, why);
+    int r = 0;
+    if (d == NULL)
+        return -EIO;
     d->response = 2;
     d->spectrum = 0;
     if ((r = set_buffer(d, 1, &transform->pairs, why)) < 0)

@@ -13,8 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* libconfig 1.5 loses a string of a file that is refused right before it: a few bytes a refused
  * file, and not ours to free. */
-const char *__lsan_default_suppressions(void);
-const char *__lsan_default_suppressions(void)
+const char *__lsan_default_suppressions(void); /* NOLINT: the name is LeakSanitizer's */
+const char *__lsan_default_suppressions(void)  /* NOLINT */
 {
     return "leak:libconfig.so";
 }

@@ -11,6 +11,8 @@ static long extend(long i, long padded, long n, enum plan_border border)
 {
     if (i < n)
         return i;
+    if (n < 1)
+        abort();
     const long pad = padded - n;
     const int after = i - n < (pad + 1) / 2; /* continues the far edge */
     long steps = after ? i - (n - 1) : padded - i;

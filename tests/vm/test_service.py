@@ -1,0 +1,74 @@
+"""The daemon as a service of systemd, on the kernel's own camera."""
+
+import time
+
+from conftest import watched
+
+FILTERS = ["lowpass:shape=gaussian,cutoff=0.1", "gaussian-blur:sigma=2", "notch:at=0.25/0,width=0.02",
+           "sharpen:amount=1,sigma=2"]
+
+
+def test_a_client_reads_every_frame(camera, service):
+    """300 consecutive frames at 30 a second, none lost or torn, while the filter changes."""
+    service.configure(f"v4l2:{camera.device}", filter=FILTERS[0])
+    service.systemctl("start")
+    service.wait_for_state("online")
+    # What each filter needs is compiled once: while PoCL compiles, it launches nothing.
+    for chain in FILTERS[1:] + FILTERS[:1]:
+        service.set_filter(chain)
+        service.wait_for_filter()
+
+    client = service.watch(300)
+    for chain in FILTERS[1:]:
+        time.sleep(2)
+        service.set_filter(chain)
+    found = watched(client)
+    print(found)
+    assert found["frames"] == 300
+    assert found["missed"] == found["torn"] == found["corrupt"] == found["unchecked"] == 0
+    assert found["source_lost"] == 0
+    assert len(found["serials"]) == len(FILTERS) and found["backwards"] == 0
+    assert 9.5 < found["seconds"] < 10.5
+    assert service.show("NRestarts") == "0"
+
+
+def test_reload_and_stop(camera, service):
+    source = f"v4l2:{camera.device}"
+    service.configure(source, filter="none")
+    service.systemctl("start")
+    assert service.show("ActiveState") == "active"
+    pid = service.pid
+
+    service.configure(source, filter="lowpass:shape=gaussian,cutoff=0.125")
+    service.systemctl("reload")
+    assert "0.125" in service.ctl("filter", "show").stdout
+
+    # A broken file changes nothing, and is told.
+    service.configure(source, filter="lowpass:cutoff=7")
+    service.systemctl("reload", check=False)
+    service.wait_for(lambda: "cutoff" in service.journal, "the reason in the journal")
+    assert "0.125" in service.ctl("filter", "show").stdout
+    assert service.pid == pid
+
+    start = time.monotonic()
+    service.systemctl("stop")
+    assert time.monotonic() - start < 2
+    assert service.show("Result") == "success"
+    assert service.show("ExecMainStatus") == "0"
+
+
+def test_frames_stop_and_come_again(camera, service):
+    service.configure(f"v4l2:{camera.device}", camera="stall_timeout = 1.0;")
+    service.systemctl("start")
+    service.wait_for_state("online")
+    pid = service.pid
+
+    camera.stall(True)
+    service.wait_for_state("stalled", "lost")
+    assert service.show("ActiveState") == "active"
+    camera.stall(False)
+    service.wait_for_state("online")
+    found = watched(service.watch(30))
+    assert found["frames"] == 30 and found["torn"] == found["corrupt"] == 0
+    assert service.pid == pid
+    assert service.show("NRestarts") == "0"

@@ -97,8 +97,10 @@ int main(int argc, char **argv)
     }
     struct tally tally = {0};
     while (tally.frames < wanted && now_ns() < deadline_ns) {
+        /* The newest one first: the oldest in the ring is about to be overwritten. */
         struct fftd_frame frame;
-        if (fftd_next(camera, &frame) == 0)
+        r = tally.frames == 0 ? fftd_frame(camera, &frame) : fftd_next(camera, &frame);
+        if (r == 0)
             count_frame(&tally, camera, &frame);
         else
             fftd_wait(camera, 1000);

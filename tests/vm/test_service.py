@@ -4,8 +4,12 @@ import time
 
 from conftest import watched
 
-FILTERS = ["lowpass:shape=gaussian,cutoff=0.1", "gaussian-blur:sigma=2", "notch:at=0.25/0,width=0.02",
-           "sharpen:amount=1,sigma=2"]
+FILTERS = [
+    "lowpass:shape=gaussian,cutoff=0.1",
+    "gaussian-blur:sigma=2",
+    "notch:at=0.25/0,width=0.02",
+    "sharpen:amount=1,sigma=2",
+]
 
 
 def test_a_client_reads_every_frame(camera, service):

@@ -111,8 +111,9 @@ struct row {
     struct error why; /* unless ROW_OK */
     void *run;
     struct cost cost;
-    double error;    /* against the oracle: largest, in units of a pixel, or relative L2 */
-    double first_ms; /* of a frame on its own, for what to expect */
+    double error;      /* against the oracle: largest, in units of a pixel, or relative L2 */
+    double fastest_ms; /* of a frame on its own so far: what to expect */
+    double spent_ms;   /* on all of its turns */
     unsigned in_flight;
     double samples_ms[MODE_COUNT][ROW_MAX_SAMPLES];
     unsigned sample_count[MODE_COUNT];

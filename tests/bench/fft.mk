@@ -4,21 +4,22 @@
 #   BENCH_SECONDS=6              how long to measure at each size
 #   BENCH_SIZES="1280x720 ..."   instead of the usual ones
 #   BENCH_ONLY=VkFFT             only subjects with that in their name, beside fftd's first
-#   PEERS=DIR                    look for peers below DIR/usr, too, where packages were unpacked
+#   PEERS=DIR                    where packages were unpacked (dpkg -x) that are not installed
 #
 # The bench needs a C compiler and OpenCL, and takes in the peers that the compiler finds (all of
 # them but cuFFT: tests/deps bench).
 
 BENCH_SECONDS ?= 6
 PEERS ?=
-NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
-CUDA := $(patsubst %/bin/nvcc,%,$(realpath $(NVCC)))
 
 BENCH_DIR := $(BUILD)/bench
 BENCHES := fft
 PEER_LIBDIRS := $(if $(PEERS),$(wildcard $(PEERS)/usr/lib $(PEERS)/usr/lib/*-linux-gnu))
 PEER_CPPFLAGS := $(if $(PEERS),-isystem $(PEERS)/usr/include)
 PEER_LDFLAGS := $(foreach dir,$(PEER_LIBDIRS),-L$(dir) -Wl,-rpath,$(abspath $(dir)))
+# For all there is: OpenCL itself may be among them.
+CPPFLAGS += $(PEER_CPPFLAGS)
+LDFLAGS += $(PEER_LDFLAGS)
 
 # The header and the libraries of each peer; cuFFT is a matter of nvcc.
 peer-header-fftw := fftw3.h
@@ -29,21 +30,32 @@ peer-libs-clfft := -lclFFT
 
 hash := \#
 peer-probe = $(hash)if !__has_include(<$(peer-header-$(1))>)\n$(hash)error\n$(hash)endif\nint main;\n
-peer-found = $(shell printf '$(peer-probe)' | $(CC) -w $(PEER_CPPFLAGS) $(PEER_LDFLAGS) -x c - \
+peer-found = $(shell printf '$(peer-probe)' | $(CC) -w $(CPPFLAGS) $(LDFLAGS) -x c - \
     -x none $(peer-libs-$(1)) -o /dev/null 2>/dev/null && echo $(1))
+
+# cuFFT comes with nvcc, which compiles what calls it.
+NVCC ?= $(firstword $(shell command -v nvcc) $(wildcard /usr/local/cuda/bin/nvcc))
+CUDA := $(if $(NVCC),$(patsubst %/bin/nvcc,%,$(realpath $(NVCC))))
+CUDA_LIBDIR := $(if $(CUDA),$(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/targets/*/lib)))
+peer-libs-cufft := $(foreach dir,$(CUDA_LIBDIR),-L$(dir) -Wl,-rpath,$(dir)) -lcufft -lcudart -lstdc++
+cufft-found := $(if $(CUDA),$(if $(wildcard $(CUDA)/include/cufft.h),cufft))
 
 # Asking the compiler takes time: only when there is something to build for it.
 ifneq ($(filter bench bench-fft $(BUILD)/tests/bench/fft,$(MAKECMDGOALS)),)
-PEERS_FOUND := $(foreach peer,fftw vkfft clfft,$(call peer-found,$(peer)))
+PEERS_FOUND := $(foreach peer,fftw vkfft clfft,$(call peer-found,$(peer))) $(cufft-found)
 endif
-BENCH_PEERS := fftd $(PEERS_FOUND)
+BENCH_PEERS := fftd $(PEERS_FOUND) articles
 BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/fft*.c) \
     $(foreach peer,$(BENCH_PEERS),tests/bench/peer_$(peer).c))
 
-$(BENCH_OBJECTS): CPPFLAGS += $(PEER_CPPFLAGS)
 $(BUILD)/obj/tests/bench/peer_fftw.o: CFLAGS += -fopenmp
 $(BUILD)/obj/tests/bench/fft_opencl.o: $(BUILD)/generated/bench-kernels.inc
 $(BUILD)/obj/tests/bench/fft.o: $(BUILD)/generated/bench-peers.inc
+
+$(BUILD)/obj/tests/bench/peer_cufft.o: tests/bench/peer_cufft.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(filter -I% -D%,$(CPPFLAGS)) $(PEER_CPPFLAGS) -O2 -Xcompiler -fPIC -MMD -MP \
+	    -c -o $@ $<
 
 BENCH_KERNELS := $(wildcard tests/bench/*.cl)
 $(BUILD)/generated/bench-kernels.inc: $(BENCH_KERNELS) kernels/embed.sh
@@ -60,7 +72,7 @@ always:
 
 $(BUILD)/tests/bench/fft: $(BENCH_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/libcore.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $(PEER_LDFLAGS) -Wl,--as-needed -o $@ $^ \
+	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ \
 	    $(foreach peer,$(BENCH_PEERS),$(peer-libs-$(peer))) $(OPENCL_LIBS) -ldl -lm
 
 .PHONY: bench bench-fft
@@ -72,6 +84,7 @@ bench-fft: $(BUILD)/tests/bench/fft
 
 # Each bench adds itself to these, and leaves its rows in $(BENCH_DIR)/NAME.jsonl.
 bench: bench-fft
-	@{ echo '['; cat $(BENCHES:%=$(BENCH_DIR)/%.jsonl) | sed '$$!s/$$/,/'; echo ']'; } > $(BUILD)/bench.json
+	@{ echo '['; cat $(BENCHES:%=$(BENCH_DIR)/%.jsonl) | sed '$$!s/$$/,/'; echo ']'; } \
+	    > $(BUILD)/bench.json
 
 test-lint: $(BUILD)/generated/bench-kernels.inc $(BUILD)/generated/bench-peers.inc

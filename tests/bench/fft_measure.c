@@ -3,7 +3,8 @@
  * What a machine does besides changes from second to second, so all subjects take turns: a round
  * gives each of them a few frames one at a time and then a batch in flight, and medians are taken
  * over all rounds. The first frame of a turn is not counted: it finds the caches full of another
- * subject's data. */
+ * subject's data. Of frames so long that only one fits into a turn, none are put in flight; and who
+ * has had more than its share of the time sits out until the others have had as much. */
 #include "fft.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define ROUNDS      5 /* at least, unless a single frame takes longer than its share */
+#define ROUNDS      5 /* at least */
 #define TURN_FRAMES 16
 
 static double now_ms(void)
@@ -69,7 +70,7 @@ static int validate(struct row *row, const struct scene *scene, struct error *wh
         goto out;
     row->error = compare(row, scene, result, expected);
     if (!(row->error <= row->subject->error_limit))
-        r = error_set(why, EDOM, "wrong result: error %.2g, allowed is %.2g", row->error,
+        r = error_set(why, EDOM, "error %.2g, allowed is %.2g", row->error,
                       row->subject->error_limit);
 out:
     free(result);
@@ -94,7 +95,7 @@ void fft_row_open(struct row *row, const struct scene *scene)
     if (r == 0) {
         const double begun = now_ms();
         r = run_frames(row, 1, &row->why);
-        row->first_ms = now_ms() - begun;
+        row->fastest_ms = now_ms() - begun;
     }
     set_state(row, r);
 }
@@ -113,24 +114,32 @@ static void add_sample(struct row *row, enum row_mode mode, double ms)
 
 static unsigned frames_within(const struct row *row, double share_ms, unsigned most)
 {
-    const double frames = share_ms / row->first_ms;
+    const double frames = share_ms / row->fastest_ms;
     return frames >= most ? most : frames < 1 ? 1 : (unsigned)frames;
+}
+
+static int time_frames(struct row *row, enum row_mode mode, unsigned count)
+{
+    const double begun = now_ms();
+    const int r = run_frames(row, count, &row->why);
+    const double ms = (now_ms() - begun) / count;
+    add_sample(row, mode, ms);
+    if (mode == ONE_AT_A_TIME && ms < row->fastest_ms)
+        row->fastest_ms = ms;
+    return r;
 }
 
 static void take_turn(struct row *row, double share_ms)
 {
     const unsigned frames = frames_within(row, share_ms, TURN_FRAMES);
-    int r = run_frames(row, 1, &row->why);
-    for (unsigned i = 0; i < frames && r == 0; i++) {
-        const double begun = now_ms();
-        r = run_frames(row, 1, &row->why);
-        add_sample(row, ONE_AT_A_TIME, now_ms() - begun);
-    }
-    row->in_flight = frames_within(row, share_ms, IN_FLIGHT_FRAMES);
     const double begun = now_ms();
-    if (r == 0)
-        r = run_frames(row, row->in_flight, &row->why);
-    add_sample(row, IN_FLIGHT, (now_ms() - begun) / row->in_flight);
+    int r = frames > 1 ? run_frames(row, 1, &row->why) : 0; /* a long frame fills its own caches */
+    for (unsigned i = 0; i < frames && r == 0; i++)
+        r = time_frames(row, ONE_AT_A_TIME, 1);
+    row->in_flight = frames_within(row, share_ms, IN_FLIGHT_FRAMES);
+    if (r == 0 && row->in_flight > 1)
+        r = time_frames(row, IN_FLIGHT, row->in_flight);
+    row->spent_ms += now_ms() - begun;
     set_state(row, r);
 }
 
@@ -154,12 +163,13 @@ void fft_measure(struct row *rows, unsigned count, double seconds)
     unsigned runnable = 0;
     for (unsigned i = 0; i < count; i++)
         runnable += rows[i].state == ROW_OK;
-    const double share_ms = seconds * 1e3 / (ROUNDS * MODE_COUNT * (runnable > 0 ? runnable : 1));
-    do
+    if (runnable == 0)
+        return;
+    const double share_ms = seconds * 1e3 / (ROUNDS * MODE_COUNT * runnable);
+    for (unsigned round = 0; round < ROUNDS || now_ms() - begun < seconds * 1e3; round++)
         for (unsigned i = 0; i < count; i++)
-            if (rows[i].state == ROW_OK)
+            if (rows[i].state == ROW_OK && rows[i].spent_ms <= round * MODE_COUNT * share_ms)
                 take_turn(&rows[i], share_ms);
-    while (runnable > 0 && now_ms() - begun < seconds * 1e3);
     for (unsigned i = 0; i < count; i++)
         for (int mode = 0; mode < MODE_COUNT; mode++)
             rows[i].ms[mode] = median(rows[i].samples_ms[mode], rows[i].sample_count[mode]);

@@ -55,15 +55,15 @@ test-unit: $(call test-programs,unit)
 	@$(call run-suite,unit,60) $^
 
 test-gpu: $(call test-programs,gpu)
-	@FFTD_DEVICE=$(DEVICE) $(call gpu-suite,gpu,240) $^
+	@FFTD_DEVICE=$(DEVICE) $(call gpu-suite,gpu,600) $^
 
 test-rusticl: $(call test-programs,gpu)
 	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small \
-	    $(call gpu-suite,rusticl,300) $^
+	    $(call gpu-suite,rusticl,900) $^
 
 test-oclgrind: $(call test-programs,gpu)
 	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny \
-	    $(call gpu-suite,oclgrind,300) --wrap tests/oclgrind $^
+	    $(call gpu-suite,oclgrind,900) --wrap tests/oclgrind $^
 
 # Python can not load a sanitized library: it reads frames through a plain one.
 test-integration: all

@@ -400,7 +400,9 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         return error_set(why, errno, "eventfd: %s", strerror(errno));
 
     int r = 0;
-    if (slot->status < 0) {
+    if (slot->job.out == NULL) {
+        r = error_set(why, ECANCELED, "the frame was abandoned");
+    } else if (slot->status < 0) {
         opencl_fail(why, slot->status, "a frame");
         r = -EIO;
     } else {
@@ -417,4 +419,10 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     engine->oldest = (engine->oldest + 1) % engine->options.in_flight;
     engine->in_flight--;
     return r;
+}
+
+void engine_abandon(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->in_flight; i++)
+        engine->slot[(engine->oldest + i) % engine->options.in_flight].job.out = NULL;
 }

@@ -104,8 +104,13 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
 int engine_fd(const struct engine *engine);
 
 /* The oldest frame under way, if it is finished; `wait`: waits for it. -EAGAIN: none finished;
- * -EIO: the device failed, the frame (tag is set) is lost. */
+ * -EIO: the device failed, the frame (tag is set) is lost; -ECANCELED: it was abandoned. */
 int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why);
+
+/* Gives up the frames under way: whatever the device still does with them, memory of their jobs is
+ * not touched any more. They go on being under way, and can be collected, until the device lets go
+ * of them. */
+void engine_abandon(struct engine *engine);
 
 /* Frames under way. */
 unsigned engine_in_flight(const struct engine *engine);

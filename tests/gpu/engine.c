@@ -501,6 +501,31 @@ static void test_flight(void **state)
     free(out);
 }
 
+static void test_abandoned_frames_touch_nothing(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("GREY", 64, 48, 1);
+    struct engine *engine = make_engine(&format, &defaults, 0);
+    uint8_t *in = make_frame(&cases[0], &format, 5), *out = calloc(1, format.frame_bytes);
+    struct engine_done done;
+    struct error why;
+    submit(engine, &format, in, out, in);
+    submit(engine, &format, in, out, out);
+    engine_abandon(engine);
+    assert_int_equal(engine_in_flight(engine), 2);
+    assert_int_equal(engine_collect(engine, true, &done, &why), -ECANCELED);
+    assert_ptr_equal(done.tag, in);
+    assert_int_equal(engine_collect(engine, true, &done, &why), -ECANCELED);
+    for (size_t i = 0; i < format.frame_bytes; i++)
+        assert_int_equal(out[i], 0);
+    submit(engine, &format, in, out, out);
+    collect(engine);
+    assert_memory_equal(out, in, format.frame_bytes);
+    engine_destroy(engine);
+    free(in);
+    free(out);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -603,6 +628,7 @@ int main(void)
         cmocka_unit_test(test_half_precision_is_within_one_step),
         cmocka_unit_test(test_live_change),
         cmocka_unit_test(test_flight),
+        cmocka_unit_test(test_abandoned_frames_touch_nothing),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_cache_survives_corruption),
     };

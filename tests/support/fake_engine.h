@@ -21,6 +21,7 @@ struct engine_response {
 
 struct engine {
     int fd;
+    bool abandoned;
     struct fftd_format format;
     double support_px;
     unsigned stages, in_flight, capacity;
@@ -243,7 +244,14 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     }
     *ret = engine->done[0];
     memmove(engine->done, engine->done + 1, --engine->in_flight * sizeof *engine->done);
+    if (engine->abandoned)
+        return -ECANCELED;
     return r < 0 ? error_set(why, -r, "the device has hung up") : 0;
+}
+
+void engine_abandon(struct engine *engine)
+{
+    engine->abandoned = true;
 }
 
 unsigned engine_in_flight(const struct engine *engine)

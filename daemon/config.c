@@ -40,7 +40,7 @@ static void append_choices(char *text, size_t size, const char *const *choices)
 
 static void append_formats(char *text, size_t size)
 {
-    char names[256];
+    char names[320];
     format_names(names, sizeof names);
     text_append(text, size, "one of %s", names);
 }

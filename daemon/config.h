@@ -80,7 +80,7 @@ const struct config_key *config_keys(unsigned *ret_count);
 const struct config_key *config_key_by_name(const char *name);
 
 /* What a key takes, in words: "a number 0.1 .. 1000 frames/s, or auto". */
-#define CONFIG_EXPECTS_BYTES 320
+#define CONFIG_EXPECTS_BYTES 360
 void config_key_expects(const struct config_key *key, char *text, size_t size);
 
 /* Every key at its default. (Not config_init: libconfig has a function of that name.) */

@@ -2,8 +2,9 @@
  * bytes in the store of the last.
  *
  * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of one component, rows IMAGE_STRIDE bytes apart. One
- * of SAMPLE_U8, SAMPLE_U16, SAMPLE_F32 (the first sample IMAGE_OFFSET bytes in, then every IMAGE_STEP) or
- * SAMPLE_RGB8 (luma of the bytes R_OFFSET, G_OFFSET and B_OFFSET of every IMAGE_STEP).
+ * of SAMPLE_U8, SAMPLE_U16, SAMPLE_F32 (the first sample IMAGE_OFFSET bytes in, then every
+ * IMAGE_STEP) or SAMPLE_RGB8 (luma of the bytes R_OFFSET, G_OFFSET and B_OFFSET of every
+ * IMAGE_STEP), or SAMPLE_BAYER (mosaic.cl).
  *
  * The border needs no arithmetic here: map[i] is the coordinate inside the image that padded
  * coordinate i repeats, or -1 for "outside" (BORDER_VALUE); the host computed it (plan.c).
@@ -20,6 +21,9 @@ static inline float luma(float r, float g, float b)
 
 static inline float sample_load(global const uchar *image, int x, int y)
 {
+#if SAMPLE_BAYER
+    return mosaic_load(image, x, y);
+#else
     global const uchar *at = image + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + x * IMAGE_STEP;
 #if SAMPLE_U8
     return (float)at[0];
@@ -29,6 +33,7 @@ static inline float sample_load(global const uchar *image, int x, int y)
     return *(global const float *)at;
 #else
     return luma((float)at[R_OFFSET], (float)at[G_OFFSET], (float)at[B_OFFSET]);
+#endif
 #endif
 }
 
@@ -49,6 +54,9 @@ static inline uchar to_byte(float value)
 static inline void sample_store(global uchar *result, global const uchar *image, int x, int y,
                                 float value)
 {
+#if SAMPLE_BAYER
+    mosaic_store(result, image, x, y, value);
+#else
     const size_t at = (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + x * IMAGE_STEP;
 #if SAMPLE_U8
     result[at] = to_byte(value);
@@ -69,6 +77,7 @@ static inline void sample_store(global uchar *result, global const uchar *image,
     result[at + B_OFFSET] = to_byte(b + change);
 #if IMAGE_STEP == 4
     result[at + X_OFFSET] = image[at + X_OFFSET];
+#endif
 #endif
 #endif
 }
@@ -98,7 +107,10 @@ static inline void samples_store(global uchar *result, global const uchar *image
 /* LANES samples from padded column x on. */
 static inline real samples_load(global const uchar *image, global const int *map_x, int x, int row)
 {
-#if IMAGE_STEP == 1
+#if SAMPLE_BAYER
+    if (mosaic_is_inside(x, row))
+        return mosaic_group_load(image, x, row);
+#elif IMAGE_STEP == 1
     if (x + LANES <= IMAGE_WIDTH && row >= 0)
         return TO_REAL(VLOAD(0, image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET + x));
 #elif SAMPLE_U16
@@ -107,10 +119,9 @@ static inline real samples_load(global const uchar *image, global const int *map
             0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET) + x));
 #elif SAMPLE_U8 && KEEP_OTHERS
     if (x + LANES <= IMAGE_WIDTH && row >= 0)
-        return TO_REAL(
-            (VLOAD(0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE) + x) >>
-             (ushort)(8 * IMAGE_OFFSET)) &
-            (ushort)0xff);
+        return TO_REAL((VLOAD(0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE) + x) >>
+                        (ushort)(8 * IMAGE_OFFSET)) &
+                       (ushort)0xff);
 #endif
     float lane[LANES];
     for (int i = 0; i < LANES; i++) {
@@ -124,7 +135,14 @@ static inline void samples_store(global uchar *result, global const uchar *image
                                  real value)
 {
     const size_t row = (size_t)y * IMAGE_STRIDE;
-#if IMAGE_STEP == 1
+#if SAMPLE_BAYER
+#if MOSAIC_COLOUR == 3
+    if (mosaic_is_inside(x, y)) {
+        mosaic_group_store(result, image, x, y, value);
+        return;
+    }
+#endif
+#elif IMAGE_STEP == 1
     if (x + LANES <= IMAGE_WIDTH) {
         VSTORE(TO_BYTES(value), 0, result + row + IMAGE_OFFSET + x);
         return;
@@ -138,8 +156,8 @@ static inline void samples_store(global uchar *result, global const uchar *image
 #elif SAMPLE_U8 && KEEP_OTHERS
     if (x + LANES <= IMAGE_WIDTH) {
         const PASTE(ushort, LANES) pixel = VLOAD(0, (global const ushort *)(image + row) + x);
-        const PASTE(ushort, LANES) mine =
-            PASTE(convert_ushort, LANES)(TO_BYTES(value)) << (ushort)(8 * IMAGE_OFFSET);
+        const PASTE(ushort, LANES) mine = PASTE(convert_ushort, LANES)(TO_BYTES(value))
+                                          << (ushort)(8 * IMAGE_OFFSET);
         VSTORE((pixel & (ushort)(0xff00 >> (8 * IMAGE_OFFSET))) | mine, 0,
                (global ushort *)(result + row) + x);
         return;

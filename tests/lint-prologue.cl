@@ -51,3 +51,8 @@
 #define X_OFFSET               3
 #define BORDER_CONSTANT        0
 #define BORDER_VALUE           0.0f
+#define RED_X                  1
+#define RED_Y                  0
+#define MOSAIC_SCALE           1.0f
+#define MOSAIC_COLOUR          3
+#define RESULT_STRIDE          48

@@ -75,17 +75,40 @@ static void pack_luma(const struct format_info *info, const struct fftd_format *
     }
 }
 
+/* Red, green or blue (0 .. 2) of one pixel. */
+static float colour_at(struct pattern_line line, uint32_t x, unsigned colour)
+{
+    float y = line.y[x], cb = line.cb[x], cr = line.cr[x];
+    return colour == 0   ? y + 1.402f * cr
+           : colour == 1 ? y - 0.344136f * cb - 0.714136f * cr
+                         : y + 1.772f * cb;
+}
+
 static void pack_rgb(const struct format_info *info, const struct fftd_format *format,
                      struct pattern_line line, uint8_t *row)
 {
     const struct codes codes = {0, 255};
     for (uint32_t x = 0; x < format->width; x++) {
-        float y = line.y[x], cb = line.cb[x], cr = line.cr[x];
         uint8_t *pixel = row + (size_t)x * info->step;
         memset(pixel, 0xff, info->step);
-        pixel[info->rgb[0]] = (uint8_t)quantise(y + 1.402f * cr, codes, 255);
-        pixel[info->rgb[1]] = (uint8_t)quantise(y - 0.344136f * cb - 0.714136f * cr, codes, 255);
-        pixel[info->rgb[2]] = (uint8_t)quantise(y + 1.772f * cb, codes, 255);
+        for (unsigned c = 0; c < 3; c++)
+            pixel[info->rgb[c]] = (uint8_t)quantise(colour_at(line, x, c), codes, 255);
+    }
+}
+
+/* What a sensor behind colour filters sees: one colour of each pixel. */
+static void pack_mosaic(const struct format_info *info, const struct fftd_format *format,
+                        struct pattern_line line, uint32_t y, uint8_t *row)
+{
+    const unsigned max = (1u << info->bits) - 1;
+    const struct codes codes = {0, (float)max};
+    for (uint32_t x = 0; x < format->width; x++) {
+        bool red_column = ((x ^ info->red_x) & 1) == 0, red_row = ((y ^ info->red_y) & 1) == 0;
+        unsigned colour = red_column != red_row ? 1 : red_row ? 0 : 2;
+        unsigned code = quantise(colour_at(line, x, colour), codes, max);
+        row[(size_t)x * info->step] = (uint8_t)code;
+        if (info->step == 2)
+            row[2 * (size_t)x + 1] = (uint8_t)(code >> 8);
     }
 }
 
@@ -114,6 +137,8 @@ static void pack_rows(const struct format_info *info, const struct fftd_format *
         uint8_t *row = row_of(frame, format, 0, first + i);
         if (info->kind == SAMPLE_RGB8)
             pack_rgb(info, format, line[i], row);
+        else if (info->kind == SAMPLE_BAYER)
+            pack_mosaic(info, format, line[i], first + i, row);
         else
             pack_luma(info, format, line[i].y, row);
     }
@@ -178,7 +203,7 @@ void pattern_draw_noise(const struct fftd_format *format, uint64_t index, uint32
 {
     const struct format_info *info = format_by_fourcc(format->fourcc);
     uint64_t mask = ~UINT64_C(0);
-    if (info->kind == SAMPLE_U16)
+    if (info->bits > 8)
         mask = ((UINT64_C(1) << info->bits) - 1) * UINT64_C(0x0001000100010001);
     for (unsigned p = 0; p < format->plane_count; p++)
         for (uint32_t y = 0; y < format->plane[p].rows; y++) {
@@ -262,7 +287,7 @@ void pattern_set_colour(struct fftd_format *format)
     /* Code points of H.273: BT.709's primaries, sRGB's transfer; the matrix of BT.601, or none. */
     format->primaries = 1;
     format->transfer = 13;
-    format->matrix = info->kind == SAMPLE_RGB8 ? 0 : 6;
+    format->matrix = info->kind == SAMPLE_RGB8 || info->kind == SAMPLE_BAYER ? 0 : 6;
 }
 
 static int draw_object_over(const struct fftd_format *format, uint64_t index, uint8_t *frame,

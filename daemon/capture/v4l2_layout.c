@@ -77,7 +77,7 @@ void video_colour(struct fftd_format *format, uint32_t colorspace, uint32_t ycbc
                   uint32_t quantization, uint32_t xfer_func)
 {
     const struct format_info *info = format_by_fourcc(format->fourcc);
-    bool is_rgb = info->kind == SAMPLE_RGB8;
+    bool is_rgb = info->kind == SAMPLE_RGB8 || info->kind == SAMPLE_BAYER;
     bool is_grey = !is_rgb && info->plane_count == 1 && info->align_x == 1;
     bool is_known = colorspace != V4L2_COLORSPACE_DEFAULT && colorspace != V4L2_COLORSPACE_RAW;
 

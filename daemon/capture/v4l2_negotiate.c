@@ -12,7 +12,8 @@
 #include "core/text.h"
 
 /* Best first. Luma in a plane of its own is what the filter reads; then packed 4:2:2; then what
- * has no colour; RGB, whose luma has to be computed, last. */
+ * has no colour; then RGB, whose luma has to be computed. All others come after these in the
+ * table's order: mosaics, which are one colour a pixel, with fewest bits first. */
 static const char *const preferred[] = {
     "NV12", "NV21", "NV16", "YUV420", "YVU420", "YUYV",  "UYVY",  "GREY",
     "Y10",  "Y12",  "Y16",  "XBGR32", "XRGB32", "BGR24", "RGB24",
@@ -27,6 +28,10 @@ static unsigned rank(const struct video_device *device, const struct video_offer
     unsigned position = 0;
     while (position < PREFERRED_COUNT && strcmp(preferred[position], offer->info->name) != 0)
         position++;
+    if (position == PREFERRED_COUNT) {
+        unsigned count;
+        position += (unsigned)(offer->info - format_table(&count));
+    }
     bool apart = offer->pixelformat == offer->info->v4l2_multi;
     return (offer->emulated ? 1000 : 0) + 2 * position + (apart != device->multi ? 1 : 0);
 }

@@ -17,6 +17,8 @@
  * Y10, Y12 and Y16 are DRM's R10, R12 and R16: little-endian 16-bit words, low bits used. Older
  * copies of drm_fourcc.h lack the first two, so the codes are spelt out here.
  *
+ * Mosaics have no DRM codes. No client ever sees one, so V4L2's codes serve.
+ *
  * Odd sizes: subsampled planes are rounded up, as the kernel's v4l2_fill_pixfmt, Y4M and FFmpeg
  * do. Only packed 4:2:2 can not be odd, since two pixels share one group of four bytes. */
 #include "core/format.h"
@@ -32,8 +34,18 @@
 #define H273_UNSPECIFIED 2 /* of ITU-T H.273's primaries, transfer and matrix alike */
 
 #define ONE_PLANE(bytes) .plane_count = 1, .plane = {{1, 1, bytes}}, .align_y = 1
+#define XBGR32           FFTD_FOURCC('X', 'R', '2', '4')
+#define MOSAIC(order, size, bytes, x, y)                                                           \
+    {                                                                                              \
+        .fourcc = V4L2_PIX_FMT_S##order##size, .published = XBGR32, .name = "S" #order #size,      \
+        .v4l2_fourcc = V4L2_PIX_FMT_S##order##size, ONE_PLANE(bytes), .kind = SAMPLE_BAYER,        \
+        .bits = size, .step = bytes, .red_x = x, .red_y = y, .align_x = 1,                         \
+    }
+#define MOSAICS(size, bytes)                                                                       \
+    MOSAIC(BGGR, size, bytes, 1, 1), MOSAIC(GBRG, size, bytes, 0, 1),                              \
+        MOSAIC(GRBG, size, bytes, 1, 0), MOSAIC(RGGB, size, bytes, 0, 0)
 /* 8-bit luma in a plane of its own. */
-#define LUMA_PLANE       .kind = SAMPLE_U8, .bits = 8, .offset = 0, .step = 1, .align_x = 1, .align_y = 1
+#define LUMA_PLANE .kind = SAMPLE_U8, .bits = 8, .offset = 0, .step = 1, .align_x = 1, .align_y = 1
 
 static const struct format_info formats[] = {
     {
@@ -185,6 +197,10 @@ static const struct format_info formats[] = {
         .rgb = {2, 1, 0},
         .align_x = 1,
     },
+    MOSAICS(8, 1),
+    MOSAICS(10, 2),
+    MOSAICS(12, 2),
+    MOSAICS(16, 2),
 };
 
 #define FORMAT_COUNT (sizeof formats / sizeof formats[0])
@@ -219,6 +235,12 @@ const struct format_info *format_by_v4l2(uint32_t v4l2_fourcc)
     return NULL;
 }
 
+uint32_t format_published(uint32_t fourcc)
+{
+    const struct format_info *info = format_by_fourcc(fourcc);
+    return info != NULL && info->published != 0 ? info->published : fourcc;
+}
+
 void format_names(char *text, size_t size)
 {
     text[0] = '\0';
@@ -242,7 +264,7 @@ static int check_size(const struct format_info *info, uint32_t width, uint32_t h
 
 static int unknown_fourcc(uint32_t fourcc, struct error *why)
 {
-    char known[256], quoted[TEXT_QUOTE_BYTES];
+    char known[320], quoted[TEXT_QUOTE_BYTES];
     const char code[5] = {(char)fourcc, (char)(fourcc >> 8), (char)(fourcc >> 16),
                           (char)(fourcc >> 24), '\0'};
     format_names(known, sizeof known);

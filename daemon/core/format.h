@@ -14,10 +14,11 @@
 
 /* How the samples that are filtered lie in a plane. */
 enum sample_kind {
-    SAMPLE_U8,   /* one byte a sample, `step` bytes apart */
-    SAMPLE_U16,  /* little-endian, low `bits` bits used, `step` bytes apart */
-    SAMPLE_RGB8, /* luma is computed from three bytes, `step` bytes a pixel */
-    SAMPLE_F32,  /* floats, neither rounded nor clamped: no camera's, for tests and benches */
+    SAMPLE_U8,    /* one byte a sample, `step` bytes apart */
+    SAMPLE_U16,   /* little-endian, low `bits` bits used, `step` bytes apart */
+    SAMPLE_RGB8,  /* luma is computed from three bytes, `step` bytes a pixel */
+    SAMPLE_BAYER, /* a sensor's mosaic, a colour a pixel; `step` bytes a sample, low `bits` used */
+    SAMPLE_F32,   /* floats, neither rounded nor clamped: no camera's, for tests and benches */
 };
 
 /* One plane as memory holds it. A plane of W x H luma pixels is ceil(W / sub_x) by
@@ -28,7 +29,8 @@ struct format_plane {
 };
 
 struct format_info {
-    uint32_t fourcc;      /* DRM */
+    uint32_t fourcc;      /* DRM; V4L2's own for mosaics, which DRM has no codes for */
+    uint32_t published;   /* what clients get where that is another format (mosaics), or 0 */
     const char *name;     /* what configuration and messages call it: "NV12", "GREY", "RGB24" */
     uint32_t v4l2_fourcc; /* the V4L2 pixel format with the same bytes, single buffer */
     uint32_t v4l2_multi;  /* the V4L2 format with a buffer a plane (NM12), or 0 */
@@ -41,14 +43,19 @@ struct format_info {
     uint8_t offset;
     uint8_t step;
     uint8_t rgb[3];
+    uint8_t red_x, red_y;     /* SAMPLE_BAYER: where red is in a cell of 2 x 2; blue is opposite */
     uint8_t align_x, align_y; /* width and height must be multiples of these (chroma siting) */
 };
 
-/* GREY, Y10, Y12, Y16, YUYV, UYVY, NV12, NV21, NV16, YUV420, YVU420, RGB24, BGR24, XRGB32. */
+/* GREY, Y10, Y12, Y16, YUYV, UYVY, NV12, NV21, NV16, YUV420, YVU420, RGB24, BGR24, XRGB32, XBGR32,
+ * and the mosaics S{BGGR,GBRG,GRBG,RGGB}{8,10,12,16}. */
 const struct format_info *format_table(unsigned *ret_count);
 const struct format_info *format_by_fourcc(uint32_t fourcc);
 const struct format_info *format_by_name(const char *name);     /* case-insensitive */
 const struct format_info *format_by_v4l2(uint32_t v4l2_fourcc); /* matches either V4L2 code */
+
+/* The format in which clients get what comes in this one. */
+uint32_t format_published(uint32_t fourcc);
 
 /* Writes the comma-separated names of all formats, for error messages. */
 void format_names(char *text, size_t size);

@@ -14,7 +14,7 @@ static struct transform_image component_image(const struct engine *engine, unsig
                                               unsigned offset, unsigned step, unsigned sub_x,
                                               unsigned sub_y)
 {
-    const struct fftd_format *format = &engine->format;
+    const struct fftd_format *format = &engine->source;
     return (struct transform_image){
         .width = (format->width + sub_x - 1) / sub_x,
         .height = (format->height + sub_y - 1) / sub_y,
@@ -37,6 +37,23 @@ static struct transform_image luma_image(const struct engine *engine)
     return image;
 }
 
+/* Of a mosaic: one colour (0 .. 2), or luma (3). */
+static struct transform_image mosaic_image(const struct engine *engine, unsigned colour)
+{
+    const struct format_info *info = engine->info;
+    const struct format_info *result = format_by_fourcc(engine->format.fourcc);
+    struct transform_image image = component_image(engine, 0, 0, info->step, 1, 1);
+    image.kind = SAMPLE_BAYER;
+    image.keep_others = colour == 3;
+    memcpy(image.rgb, result->rgb, sizeof image.rgb);
+    image.mosaic.red_x = info->red_x;
+    image.mosaic.red_y = info->red_y;
+    image.mosaic.bits = info->bits;
+    image.mosaic.colour = (uint8_t)colour;
+    image.mosaic.result_stride = engine->format.plane[0].stride;
+    return image;
+}
+
 /* The images to filter, with the luma pixels a sample of each stands for; returns how many. */
 static unsigned list_components(const struct engine *engine,
                                 struct transform_image image[MAX_COMPONENTS],
@@ -44,14 +61,16 @@ static unsigned list_components(const struct engine *engine,
 {
     const struct format_info *info = engine->info;
     unsigned count = 0;
-    if (engine->options.planes == ENGINE_ALL && info->kind == SAMPLE_RGB8) {
+    const bool mosaic = info->kind == SAMPLE_BAYER;
+    if (engine->options.planes == ENGINE_ALL && (mosaic || info->kind == SAMPLE_RGB8)) {
         for (; count < 3; count++) {
-            image[count] = component_image(engine, 0, info->rgb[count], info->step, 1, 1);
+            image[count] = mosaic ? mosaic_image(engine, count)
+                                  : component_image(engine, 0, info->rgb[count], info->step, 1, 1);
             sub[count][0] = sub[count][1] = 1;
         }
         return count;
     }
-    image[count] = luma_image(engine);
+    image[count] = mosaic ? mosaic_image(engine, 3) : luma_image(engine);
     sub[count][0] = sub[count][1] = 1;
     count++;
     if (engine->options.planes == ENGINE_LUMA)

@@ -6,9 +6,9 @@
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
 
-static const char *const fused_files[] = {"complex.cl", "butterfly.cl", "pixel.cl",
+static const char *const fused_files[] = {"complex.cl", "butterfly.cl", "mosaic.cl", "pixel.cl",
                                           "pack.cl",    "stage.cl",     "fused.cl"};
-static const char *const staged_files[] = {"complex.cl", "butterfly.cl", "pixel.cl",
+static const char *const staged_files[] = {"complex.cl", "butterfly.cl", "mosaic.cl", "pixel.cl",
                                            "pack.cl",    "stage.cl",     "staged.cl"};
 #define FILE_COUNT (sizeof fused_files / sizeof fused_files[0])
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define SOURCE_ALIGN_BYTES 64
+
 static int64_t now_ns(void)
 {
     struct timespec t;
@@ -38,9 +40,9 @@ static int make_buffer(cl_mem *ret, struct engine *engine, cl_mem_flags flags, s
 }
 
 /* Makes pinned memory and maps it for good. */
-static int pin(struct slot *slot, cl_mem *ret, void **ret_at, cl_map_flags flags, struct error *why)
+static int pin(struct slot *slot, cl_mem *ret, size_t size, void **ret_at, cl_map_flags flags,
+               struct error *why)
 {
-    const size_t size = slot->engine->frame_bytes;
     cl_int code;
     int r = make_buffer(ret, slot->engine, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, why);
     if (r < 0)
@@ -65,15 +67,15 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     slot->engine = engine;
     int r = make_queue(slot, why);
     if (r == 0)
-        r = make_buffer(&slot->in, engine, CL_MEM_READ_ONLY | host, engine->frame_bytes, why);
+        r = make_buffer(&slot->in, engine, CL_MEM_READ_ONLY | host, engine->source_bytes, why);
     if (r == 0)
         r = make_buffer(&slot->out, engine, CL_MEM_READ_WRITE | host, engine->frame_bytes, why);
     if (r == 0)
         r = clear(slot, slot->out, why);
     if (r == 0 && !unified)
-        r = pin(slot, &slot->host_in, &slot->host_in_at, CL_MAP_WRITE, why);
+        r = pin(slot, &slot->host_in, engine->source_bytes, &slot->host_in_at, CL_MAP_WRITE, why);
     if (r == 0 && !unified)
-        r = pin(slot, &slot->host_out, &slot->host_out_at, CL_MAP_READ, why);
+        r = pin(slot, &slot->host_out, engine->frame_bytes, &slot->host_out_at, CL_MAP_READ, why);
     for (unsigned i = 0; i < engine->component_count && r == 0; i++)
         r = make_buffer(&slot->spectrum[i], engine, CL_MEM_READ_WRITE,
                         transform_spectrum_bytes(engine->component[i].transform), why);
@@ -116,11 +118,11 @@ static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t
 }
 
 /* Takes planes first .. end - 1 of the input into a frame laid out as the format says. */
-static void take_planes(const struct engine *engine, const struct engine_job *job, uint8_t *frame,
-                        unsigned first, unsigned end)
+static void take_planes(const struct fftd_format *format, const struct engine_job *job,
+                        uint8_t *frame, unsigned first, unsigned end)
 {
     for (unsigned i = first; i < end; i++) {
-        const struct fftd_plane *plane = &engine->format.plane[i];
+        const struct fftd_plane *plane = &format->plane[i];
         copy_rows(frame + plane->offset, plane->stride, job->in[i], job->in_stride[i],
                   plane->row_bytes, plane->rows);
     }
@@ -150,12 +152,27 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     return r < 0 ? r : set_identity(engine, why);
 }
 
+/* Lays out the frames that come in: as those that go out, or, of another format, with rows that
+ * begin on cache lines. */
+static int lay_out_source(struct fftd_format *ret, const struct fftd_format *format,
+                          uint32_t source, struct error *why)
+{
+    if (source == 0 || source == format->fourcc) {
+        *ret = *format;
+        return 0;
+    }
+    if (format_published(source) != format->fourcc)
+        return error_set(why, EINVAL, "the engine makes no 0x%08x of 0x%08x", format->fourcc,
+                         source);
+    return format_layout(ret, source, format->width, format->height, SOURCE_ALIGN_BYTES, why);
+}
+
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   struct error *why)
 {
-    const struct format_info *info = format_by_fourcc(format->fourcc);
-    if (info == NULL)
+    struct fftd_format source;
+    if (format_by_fourcc(format->fourcc) == NULL)
         return error_set(why, EINVAL, "the engine does not know the pixel format 0x%08x",
                          format->fourcc);
     if (format->width < 16 || format->height < 16 || format->width > FFTD_MAX_SIDE ||
@@ -165,6 +182,9 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     if (options->in_flight < 1 || options->in_flight > ENGINE_MAX_IN_FLIGHT)
         return error_set(why, EINVAL, "%u frames in flight is out of range: expected 1 .. %d",
                          options->in_flight, ENGINE_MAX_IN_FLIGHT);
+    int r = lay_out_source(&source, format, options->source, why);
+    if (r < 0)
+        return r;
 
     struct engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL)
@@ -172,14 +192,16 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     engine->device = device;
     engine->options = *options;
     engine->format = *format;
-    engine->info = info;
+    engine->source = source;
+    engine->info = format_by_fourcc(source.fourcc);
     engine->event_fd = -1;
-    engine->filtered_planes = options->planes == ENGINE_ALL ? info->plane_count : 1;
+    engine->filtered_planes = options->planes == ENGINE_ALL ? format->plane_count : 1;
+    engine->source_bytes = plane_end(&source.plane[engine->filtered_planes - 1]);
     engine->frame_bytes = plane_end(&format->plane[engine->filtered_planes - 1]);
     pthread_mutex_init(&engine->mutex, NULL);
     pthread_cond_init(&engine->finished, NULL);
 
-    const int r = build(engine, support_px, cache_dir, why);
+    r = build(engine, support_px, cache_dir, why);
     if (r < 0) {
         engine_destroy(engine);
         return r;
@@ -239,16 +261,16 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, struct 
     struct engine *engine = slot->engine;
     cl_int code;
     if (!engine->device->unified_memory) {
-        take_planes(engine, job, slot->host_in_at, 0, engine->filtered_planes);
-        code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->frame_bytes,
+        take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
+        code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
                                     slot->host_in_at, 0, NULL, NULL);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
     }
     uint8_t *at = clEnqueueMapBuffer(slot->queue, slot->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
-                                     0, engine->frame_bytes, 0, NULL, NULL, &code);
+                                     0, engine->source_bytes, 0, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueMapBuffer");
-    take_planes(engine, job, at, 0, engine->filtered_planes);
+    take_planes(&engine->source, job, at, 0, engine->filtered_planes);
     code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
@@ -343,7 +365,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->serial};
 
     const int64_t begun_ns = now_ns();
-    take_planes(engine, job, job->out, engine->filtered_planes, engine->info->plane_count);
+    take_planes(&engine->format, job, job->out, engine->filtered_planes, engine->info->plane_count);
     int r = upload_frame(slot, job, why);
     slot->result.submitted_ns = now_ns();
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;

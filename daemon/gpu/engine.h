@@ -7,6 +7,10 @@
  * for 12), so H = 1 changes nothing. Planes that are not filtered are passed through untouched.
  * RGB: luma Y = 0.299 R + 0.587 G + 0.114 B (BT.601) is filtered and the change of Y is added to
  * R, G and B, which leaves the colour differences as they were.
+ * Mosaics: each pixel's missing colours are the means of its nearest neighbours of that colour
+ * (bilinear; the mosaic is mirrored at its edges, edge not repeated), in units of 0 .. 255 whatever
+ * the bits of a sample. That RGB image is filtered as RGB is, in one go with the demosaicing, and
+ * rounded to 8 bits only at the end.
  *
  * Threads: one thread submits, collects and applies; engine_design may run in another thread
  * meanwhile. */
@@ -37,6 +41,8 @@ struct engine_options {
     double border_value; /* PLAN_CONSTANT: sample value outside the image, 0 .. 1 of full scale */
     int margin;          /* pixels added to each axis at least; -1: from the filter's support */
     unsigned in_flight;  /* frames under way at once, 1 .. ENGINE_MAX_IN_FLIGHT */
+    uint32_t source;     /* fourcc of frames that come in otherwise than they go out
+                            (format_published); 0: as they go out */
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3
@@ -44,10 +50,10 @@ struct engine_options {
 struct engine;
 struct engine_response; /* H for every filtered plane of one engine, in the engine's own order */
 
-/* Builds everything for frames of this format. support_px: the support the margin has to allow
- * for where options->margin is -1 (filter_chain_support). cache_dir holds program binaries; NULL
- * or empty: none. Takes from milliseconds (warm cache) to many seconds (first build).
- * The first response is H = 1, serial 0. The device stays the caller's. */
+/* Builds everything for frames that go out in this format. support_px: the support the margin has
+ * to allow for where options->margin is -1 (filter_chain_support). cache_dir holds program
+ * binaries; NULL or empty: none. Takes from milliseconds (warm cache) to many seconds (first
+ * build). The first response is H = 1, serial 0. The device stays the caller's. */
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   struct error *why);

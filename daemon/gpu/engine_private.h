@@ -40,10 +40,12 @@ struct slot {
 struct engine {
     struct gpu_device *device;
     struct engine_options options;
-    struct fftd_format format;
-    const struct format_info *info;
-    size_t frame_bytes;       /* of the leading part of a frame that is filtered */
-    unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
+    struct fftd_format format;      /* of frames that go out */
+    struct fftd_format source;      /* of frames that come in, as kernels read them */
+    const struct format_info *info; /* about `source` */
+    size_t source_bytes;            /* of the leading part of a frame that is filtered */
+    size_t frame_bytes;             /* of that part of the result */
+    unsigned filtered_planes;       /* planes 0 .. this - 1 go through the device */
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
     struct slot slot[ENGINE_MAX_IN_FLIGHT];

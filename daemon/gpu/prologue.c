@@ -38,6 +38,7 @@ static void print_image(char *text, const struct transform_image *image,
     static const char *const kinds[] = {[SAMPLE_U8] = "SAMPLE_U8",
                                         [SAMPLE_U16] = "SAMPLE_U16",
                                         [SAMPLE_RGB8] = "SAMPLE_RGB8",
+                                        [SAMPLE_BAYER] = "SAMPLE_BAYER",
                                         [SAMPLE_F32] = "SAMPLE_F32"};
     text_append(text, PROLOGUE_BYTES,
                 "#define %s 1\n#define IMAGE_WIDTH %u\n#define IMAGE_HEIGHT %u\n"
@@ -45,12 +46,19 @@ static void print_image(char *text, const struct transform_image *image,
                 "#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n",
                 kinds[image->kind], image->width, image->height, image->stride, image->offset,
                 image->step, (1u << image->bits) - 1, image->keep_others);
-    if (image->kind == SAMPLE_RGB8)
+    if (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER)
         text_append(text, PROLOGUE_BYTES,
                     "#define R_OFFSET %u\n#define G_OFFSET %u\n#define B_OFFSET %u\n"
                     "#define X_OFFSET %u\n",
                     image->rgb[0], image->rgb[1], image->rgb[2],
                     6u - image->rgb[0] - image->rgb[1] - image->rgb[2]);
+    if (image->kind == SAMPLE_BAYER)
+        text_append(text, PROLOGUE_BYTES,
+                    "#define RED_X %u\n#define RED_Y %u\n#define MOSAIC_SCALE %.9ef\n"
+                    "#define MOSAIC_COLOUR %u\n#define RESULT_STRIDE %u\n",
+                    image->mosaic.red_x, image->mosaic.red_y,
+                    ((1u << image->bits) - 1) / (double)((1u << image->mosaic.bits) - 1),
+                    image->mosaic.colour, image->mosaic.result_stride);
     char value[TEXT_NUMBER_BYTES];
     text_from_number((double)(float)border->value, value, sizeof value);
     text_append(text, PROLOGUE_BYTES,

@@ -248,15 +248,18 @@ double transform_traffic(const struct transform *transform)
 {
     const struct transform_image *image = &transform->image;
     static const unsigned sample_bytes[] = {
-        [SAMPLE_U8] = 1, [SAMPLE_U16] = 2, [SAMPLE_RGB8] = 3, [SAMPLE_F32] = 4};
-    const double plane = (double)image->width * image->height *
-                         (image->keep_others ? image->step : sample_bytes[image->kind]);
+        [SAMPLE_U8] = 1, [SAMPLE_U16] = 2, [SAMPLE_RGB8] = 3, [SAMPLE_BAYER] = 1, [SAMPLE_F32] = 4};
+    const bool mosaic = image->kind == SAMPLE_BAYER;
+    const double samples = (double)image->width * image->height;
+    const double plane =
+        samples * (image->keep_others || mosaic ? image->step : sample_bytes[image->kind]);
+    const double result = !mosaic ? plane : samples * (image->keep_others ? 4 : 1);
     const double spectrum = (double)transform->plan.x.length * transform->plan.y.length *
                             (double)stored_bytes(transform);
     /* Image in; the spectrum out of every dispatch but the last and into the next; the response;
      * what is kept; the result. */
     return plane + 2 * (transform->dispatch_count - 1) * spectrum +
-           (double)transform_response_bytes(transform) + (image->keep_others ? plane : 0) + plane;
+           (double)transform_response_bytes(transform) + (image->keep_others ? plane : 0) + result;
 }
 
 /* ---- response ------------------------------------------------------------------------------ */

@@ -9,7 +9,8 @@
 #include "core/plan.h"
 #include "gpu/opencl.h"
 
-/* Where the component's samples lie in a frame. */
+/* Where the component's samples lie in a frame: in the one that comes in as in the one that goes
+ * out, but for SAMPLE_BAYER, whose result is RGB, four bytes a pixel. */
 struct transform_image {
     uint32_t width, height; /* samples */
     uint32_t stride;        /* bytes a row */
@@ -17,8 +18,14 @@ struct transform_image {
     uint32_t step;          /* from one sample to the next, bytes */
     enum sample_kind kind;
     uint8_t bits;
-    uint8_t rgb[3];   /* SAMPLE_RGB8: offsets within a pixel */
+    uint8_t rgb[3];   /* SAMPLE_RGB8, SAMPLE_BAYER's result: offsets within a pixel */
     bool keep_others; /* the store copies what lies between the samples */
+    struct {
+        uint8_t red_x, red_y;   /* where red is in a cell of 2 x 2 */
+        uint8_t bits;           /* of a sample; what is filtered has image.bits */
+        uint8_t colour;         /* filtered and stored alone: 0 .. 2; 3: luma, and stored are all */
+        uint32_t result_stride; /* bytes a row */
+    } mosaic;                   /* SAMPLE_BAYER */
 };
 
 enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };

@@ -339,6 +339,171 @@ static void test_rgb_all_planes(void **state)
     engine_destroy(engine);
 }
 
+/* ---- mosaics -------------------------------------------------------------------------------- */
+
+/* Of which colour (0 .. 2: red, green, blue) a mosaic's sample is, from its name: "SGRBG10". */
+static unsigned mosaic_colour(const char *name, long x, long y)
+{
+    const char letter = name[1 + 2 * (y & 1) + (x & 1)];
+    return letter == 'R' ? 0 : letter == 'G' ? 1 : 2;
+}
+
+/* One colour of one pixel, 0 .. 255: the sample itself, or the mean of that colour's nearest
+ * samples, which are those with the greatest weight among the eight around it. */
+static double mosaic_value(const char *name, const double *samples, long width, long height, long x,
+                           long y, unsigned colour)
+{
+    static const double weight[3][3] = {{1, 2, 1}, {2, 0, 2}, {1, 2, 1}};
+    double sum = 0, weights = 0;
+    if (mosaic_colour(name, x, y) == colour)
+        return samples[y * width + x];
+    for (long dy = -1; dy <= 1; dy++)
+        for (long dx = -1; dx <= 1; dx++) {
+            if (mosaic_colour(name, x + dx, y + dy) != colour)
+                continue;
+            const long sx = labs(x + dx) < width ? labs(x + dx) : 2 * width - 2 - (x + dx);
+            const long sy = labs(y + dy) < height ? labs(y + dy) : 2 * height - 2 - (y + dy);
+            sum += weight[dy + 1][dx + 1] * samples[sy * width + sx];
+            weights += weight[dy + 1][dx + 1];
+        }
+    return sum / weights;
+}
+
+/* Noise, and black and white in a corner, so that clamping is met too; as numbers 0 .. 255. */
+static void make_mosaic(uint8_t *mosaic, double *samples, unsigned bits, long width, long height)
+{
+    uint64_t seed = bits;
+    const double top = (double)((1u << bits) - 1);
+    for (long y = 0; y < height; y++)
+        for (long x = 0; x < width; x++) {
+            const double level =
+                y < 4 && x < 20 ? (double)(x / 3 % 2) : 0.2 + 0.6 * reference_noise(&seed);
+            const unsigned code = (unsigned)(level * top);
+            const size_t at = (size_t)(y * width + x) * (bits > 8 ? 2 : 1);
+            mosaic[at] = (uint8_t)code;
+            if (bits > 8)
+                mosaic[at + 1] = (uint8_t)(code >> 8);
+            samples[y * width + x] = code * 255 / top;
+        }
+}
+
+/* What a mosaic should become: one colour, 0 .. 2, or luma, 3, of every pixel. */
+static void demosaic(const char *name, const double *samples, long width, long height,
+                     unsigned colour, double *ret)
+{
+    static const double luma[] = {0.299, 0.587, 0.114};
+    for (long y = 0; y < height; y++)
+        for (long x = 0; x < width; x++) {
+            double *value = &ret[y * width + x];
+            *value = 0;
+            for (unsigned c = 0; c < 3; c++)
+                if (colour == c || colour == 3)
+                    *value += (colour == 3 ? luma[c] : 1) *
+                              mosaic_value(name, samples, width, height, x, y, c);
+        }
+}
+
+static void check_mosaic(const char *name, uint32_t width, uint32_t height,
+                         const struct engine_options *common, const char *text)
+{
+    const struct format_info *info = format_by_name(name);
+    const struct fftd_format format = layout("XBGR32", width, height, 64);
+    const size_t count = (size_t)width * height;
+    const bool all = common->planes == ENGINE_ALL;
+    const struct filter_chain chain = parse(text);
+    struct engine_options options = *common;
+    options.source = info->fourcc;
+    struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
+    uint8_t *mosaic = malloc(2 * count), *out = malloc(format.frame_bytes);
+    double *samples = malloc(sizeof *samples * count);
+    double *source = malloc(sizeof *source * count), *filtered = malloc(sizeof *filtered * count);
+    make_mosaic(mosaic, samples, info->bits, width, height);
+    memset(out, 0xee, format.frame_bytes);
+    apply(engine, &chain, 7);
+    struct engine_job job = {.in = {mosaic}, .in_stride = {width * info->step}, .out = out};
+    struct error why;
+    if (engine_submit(engine, &job, &why) < 0)
+        fail_msg("%s", why.text);
+    collect(engine);
+
+    for (unsigned c = 0; c < 3; c++) { /* in memory: blue, green, red, unused */
+        demosaic(name, samples, width, height, all ? c : 3, source);
+        const struct plan *plan = engine_plan(engine, all ? c : 0);
+        const struct reference reference = {.width = width,
+                                            .height = height,
+                                            .padded_x = plan->x.length,
+                                            .padded_y = plan->y.length,
+                                            .border = options.border,
+                                            .border_value = options.border_value * 255,
+                                            .sub_x = 1,
+                                            .sub_y = 1,
+                                            .chain = &chain};
+        reference_filter(&reference, source, filtered);
+        for (uint32_t y = 0; y < height; y++)
+            for (uint32_t x = 0; x < width; x++) {
+                const size_t i = (size_t)y * width + x;
+                const uint8_t *pixel = out + (size_t)y * format.plane[0].stride + 4 * (size_t)x;
+                const double change = filtered[i] - source[i];
+                const double expected =
+                    clamp(mosaic_value(name, samples, width, height, x, y, c) + change, 255);
+                if (fabs(pixel[2 - c] - expected) > 0.501)
+                    fail_msg("%s at %u, %u colour %u: %u, expected %.2f", name, x, y, c,
+                             pixel[2 - c], expected);
+                assert_int_equal(pixel[3], 0xff);
+            }
+    }
+    free(mosaic);
+    free(out);
+    free(samples);
+    free(source);
+    free(filtered);
+    engine_destroy(engine);
+}
+
+/* Every order of colours at every number of bits, and every border; widths that are and are not
+ * whole numbers of lanes, so that edges are met by groups of pixels and by single ones. */
+static void test_mosaics(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "SBGGR8",  "SGBRG8",  "SGRBG8",  "SRGGB8",  "SBGGR10", "SGBRG12", "SGRBG16", "SRGGB10",
+        "SBGGR12", "SGBRG16", "SGRBG10", "SRGGB12", "SBGGR16", "SGBRG10", "SGRBG12", "SRGGB16"};
+    static const enum plan_border borders[] = {PLAN_MIRROR, PLAN_REPLICATE, PLAN_CONSTANT,
+                                               PLAN_WRAP};
+    struct engine_options options = defaults;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        options.border = borders[i % 4 ^ i / 4];
+        check_mosaic(names[i], i % 2 == 0 ? 64 : 71, 48 + i % 3, &options,
+                     i % 3 == 0 ? "sharpen:amount=2,sigma=1.5"
+                                : "lowpass:shape=gaussian,cutoff=0.1");
+    }
+    options.technique = ENGINE_STAGED; /* one pixel at a time */
+    check_mosaic("SGBRG8", 71, 48, &options, "gaussian-blur:sigma=2");
+    check_mosaic("SRGGB12", 64, 49, &options, "gaussian-blur:sigma=2");
+}
+
+static void test_mosaic_colours_apart(void **state)
+{
+    (void)state;
+    struct engine_options options = defaults;
+    options.planes = ENGINE_ALL;
+    check_mosaic("SGRBG8", 64, 48, &options, "gaussian-blur:sigma=2");
+    check_mosaic("SBGGR12", 71, 49, &options, "notch:at=0.24/0.1,width=0.08");
+}
+
+/* A frame that goes out in a format that is not what the mosaic becomes. */
+static void test_mosaics_become_one_format(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("NV12", 64, 48, 1);
+    struct engine_options options = defaults;
+    struct engine *engine;
+    struct error why = {""};
+    options.source = format_by_name("SRGGB8")->fourcc;
+    assert_int_equal(engine_create(&engine, device, &format, &options, 0, NULL, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "makes no"));
+}
+
 /* Every kind of filter there is, on pictures instead of noise: edges, a zone plate whose rings
  * reach half the sampling rate, a screened scene. */
 static void test_every_kind_on_pictures(void **state)
@@ -622,6 +787,9 @@ int main(void)
         cmocka_unit_test(test_formats_luma),
         cmocka_unit_test(test_formats_all_planes),
         cmocka_unit_test(test_rgb_all_planes),
+        cmocka_unit_test(test_mosaics),
+        cmocka_unit_test(test_mosaic_colours_apart),
+        cmocka_unit_test(test_mosaics_become_one_format),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_every_kind_on_pictures),
         cmocka_unit_test(test_structured_and_odd_sizes),

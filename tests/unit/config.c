@@ -211,7 +211,7 @@ static void assignments_are_refused_with_reasons(void **state)
         {"camera.size=640.5x480", {"expected WIDTHxHEIGHT"}},
         {"camera.size=99999x480", {"expected WIDTHxHEIGHT"}},
         {"camera.format=NV13",
-         {"camera.format = NV13: expected one of GREY, Y10", "XBGR32, or auto"}},
+         {"camera.format = NV13: expected one of GREY, Y10", "SRGGB16, or auto"}},
         {"camera.source=/dev/video0",
          {"camera.source = /dev/video0: expected SCHEME:WHAT, such as v4l2:/dev/video0"}},
         {"camera.source=", {"camera.source = '': expected"}},

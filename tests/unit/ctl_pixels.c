@@ -44,6 +44,8 @@ static void daemon_and_client_know_the_same_formats(void **state)
     unsigned count;
     const struct format_info *table = format_table(&count);
     for (unsigned i = 0; i < count; i++) {
+        if (format_published(table[i].fourcc) != table[i].fourcc)
+            continue; /* no client sees it */
         const struct pixels_layout *layout = pixels_layout(table[i].fourcc);
         assert_non_null(layout);
         assert_string_equal(layout->name, table[i].name);
@@ -83,6 +85,8 @@ static void every_format_looks_like_rgb(void **state)
     unsigned count;
     const struct format_info *table = format_table(&count);
     for (unsigned i = 0; i < count; i++) {
+        if (format_published(table[i].fourcc) != table[i].fourcc)
+            continue;
         struct frame frame, rgb;
         struct picture shown, expected;
         draw(&frame, "bars", table[i].name, WIDTH, HEIGHT);
@@ -171,6 +175,8 @@ static void raw_is_the_frame_without_padding(void **state)
     unsigned count;
     const struct format_info *table = format_table(&count);
     for (unsigned i = 0; i < count; i++) {
+        if (format_published(table[i].fourcc) != table[i].fourcc)
+            continue;
         struct fftd_format packed;
         char *text;
         assert_int_equal(format_layout(&packed, table[i].fourcc, 34, 18, 1, NULL), 0);

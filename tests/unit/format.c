@@ -34,7 +34,10 @@ static void every_row_is_sound(void **state)
         assert_in_range(info->align_y, 1, 2);
         assert_int_equal(info->step, info->plane[0].bytes_per_pixel);
         assert_in_range(info->offset, 0, info->step - 1);
-        assert_int_equal(info->bits > 8, info->kind == SAMPLE_U16);
+        assert_int_equal(info->bits > 8 ? 2 : 1,
+                         info->kind == SAMPLE_U16 || info->kind == SAMPLE_BAYER ? info->step : 1);
+        assert_int_equal(format_published(format_published(info->fourcc)),
+                         format_published(info->fourcc));
         if (info->kind == SAMPLE_RGB8) {
             assert_true(info->rgb[0] != info->rgb[1] && info->rgb[1] != info->rgb[2] &&
                         info->rgb[2] != info->rgb[0]);
@@ -89,6 +92,28 @@ static void codes_are_drms(void **state)
         assert_int_equal(format_by_name(cases[i].name)->fourcc,
                          FFTD_FOURCC(code[0], code[1], code[2], code[3]));
     }
+}
+
+/* A mosaic is named by the four colours of its first 2 x 2 pixels, and published as XBGR32. */
+static void mosaics_are_named_by_their_colours(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"BGGR", "GBRG", "GRBG", "RGGB"};
+    static const unsigned bits[] = {8, 10, 12, 16};
+    for (unsigned o = 0; o < 4; o++)
+        for (unsigned b = 0; b < 4; b++) {
+            char name[16];
+            snprintf(name, sizeof name, "S%s%u", orders[o], bits[b]);
+            const struct format_info *info = format_by_name(name);
+            assert_non_null(info);
+            assert_int_equal(info->kind, SAMPLE_BAYER);
+            assert_int_equal(info->bits, bits[b]);
+            assert_int_equal(orders[o][2 * info->red_y + info->red_x], 'R');
+            assert_int_equal(orders[o][2 * !info->red_y + !info->red_x], 'B');
+            assert_int_equal(format_published(info->fourcc), format_by_name("XBGR32")->fourcc);
+        }
+    assert_int_equal(format_by_name("SRGGB8")->v4l2_fourcc, v4l2_fourcc('R', 'G', 'G', 'B'));
+    assert_int_equal(format_by_name("SBGGR16")->v4l2_fourcc, v4l2_fourcc('B', 'Y', 'R', '2'));
 }
 
 static void luma_lies_where_its_name_says(void **state)
@@ -182,8 +207,8 @@ static void colour_and_rate_are_unknown(void **state)
         assert_int_equal(format.matrix, 2);
         assert_int_equal(format.rate_num, 0);
         assert_int_equal(format.rate_den, 1);
-        bool is_rgb_or_grey = table[i].kind == SAMPLE_RGB8 || table[i].name[1] == '1' ||
-                              strcmp(table[i].name, "GREY") == 0;
+        bool is_rgb_or_grey = table[i].kind == SAMPLE_RGB8 || table[i].kind == SAMPLE_BAYER ||
+                              table[i].name[1] == '1' || strcmp(table[i].name, "GREY") == 0;
         assert_int_equal(format.full_range, is_rgb_or_grey);
     }
 }
@@ -228,10 +253,12 @@ static void bad_layouts_are_refused(void **state)
 static void names_are_listed(void **state)
 {
     (void)state;
-    char text[256];
+    char text[320];
     format_names(text, sizeof text);
     assert_string_equal(text, "GREY, Y10, Y12, Y16, YUYV, UYVY, NV12, NV21, NV16, YUV420, YVU420, "
-                              "RGB24, BGR24, XRGB32, XBGR32");
+                              "RGB24, BGR24, XRGB32, XBGR32, SBGGR8, SGBRG8, SGRBG8, SRGGB8, "
+                              "SBGGR10, SGBRG10, SGRBG10, SRGGB10, SBGGR12, SGBRG12, SGRBG12, "
+                              "SRGGB12, SBGGR16, SGBRG16, SGRBG16, SRGGB16");
     char little[10];
     format_names(little, sizeof little);
     assert_string_equal(little, "GREY, Y10");
@@ -243,6 +270,7 @@ int main(void)
         cmocka_unit_test(every_row_is_sound),
         cmocka_unit_test(rgb_names_mean_their_bytes),
         cmocka_unit_test(codes_are_drms),
+        cmocka_unit_test(mosaics_are_named_by_their_colours),
         cmocka_unit_test(luma_lies_where_its_name_says),
         cmocka_unit_test(layouts_are_as_published),
         cmocka_unit_test(odd_sizes_and_alignment),

@@ -1,0 +1,156 @@
+/* A sensor's mosaic (SAMPLE_BAYER): colours in the load of the first pass, and once more in the
+ * store of the last, which saves writing them in between.
+ *
+ * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of IMAGE_STEP bytes, rows IMAGE_STRIDE bytes apart, red
+ * at column RED_X, row RED_Y of every 2 x 2, blue opposite, green elsewhere. The result has four
+ * bytes a pixel, rows RESULT_STRIDE bytes apart. MOSAIC_SCALE takes a sample to 0 .. 255.
+ * MOSAIC_COLOUR: 0 .. 2, that colour alone is filtered and stored; 3, luma, and its change goes
+ * into all three colours.
+ *
+ * A row holds green and one other colour, `own`: red or blue; of the third, the rows above and
+ * below have all there is. At `own`'s places the third is at the corners and green at the edges; at
+ * green's places `own` is at the sides and the third above and below. Missing neighbours are
+ * those of the other side: a mosaic mirrored so keeps its colours in step. */
+
+#if SAMPLE_BAYER
+
+static inline float mosaic_at(global const uchar *image, int x, int y)
+{
+    global const uchar *row = image + (size_t)y * IMAGE_STRIDE;
+#if IMAGE_STEP == 1
+    return (float)row[x];
+#else
+    return (float)((global const ushort *)row)[x];
+#endif
+}
+
+static inline float3 mosaic_colours(global const uchar *image, int x, int y)
+{
+    const int left = x > 0 ? x - 1 : 1, right = x + 1 < IMAGE_WIDTH ? x + 1 : x - 1;
+    const int above = y > 0 ? y - 1 : 1, below = y + 1 < IMAGE_HEIGHT ? y + 1 : y - 1;
+    const float here = mosaic_at(image, x, y);
+    const float sides = 0.5f * (mosaic_at(image, left, y) + mosaic_at(image, right, y));
+    const float ends = 0.5f * (mosaic_at(image, x, above) + mosaic_at(image, x, below));
+    const float corners = 0.25f * (mosaic_at(image, left, above) + mosaic_at(image, right, above) +
+                                   mosaic_at(image, left, below) + mosaic_at(image, right, below));
+    const int red_row = ((y ^ RED_Y) & 1) == 0;
+    const int green_place = ((x ^ RED_X) & 1) == red_row;
+    const float own = green_place ? sides : here;
+    const float third = green_place ? ends : corners;
+    const float green = green_place ? here : 0.5f * (sides + ends);
+    return MOSAIC_SCALE * (red_row ? (float3)(own, green, third) : (float3)(third, green, own));
+}
+
+static inline float mosaic_luma(float3 c)
+{
+    return 0.299f * c.x + 0.587f * c.y + 0.114f * c.z; /* ITU-R BT.601-7, 2.5.1 */
+}
+
+static inline float mosaic_load(global const uchar *image, int x, int y)
+{
+    const float3 c = mosaic_colours(image, x, y);
+    return MOSAIC_COLOUR == 0   ? c.x
+           : MOSAIC_COLOUR == 1 ? c.y
+           : MOSAIC_COLOUR == 2 ? c.z
+                                : mosaic_luma(c);
+}
+
+#define TO_WORD(r, g, b)                                                                           \
+    ((r) << 8 * R_OFFSET | (g) << 8 * G_OFFSET | (b) << 8 * B_OFFSET | 0xffu << 8 * X_OFFSET)
+
+static inline void mosaic_store(global uchar *result, global const uchar *image, int x, int y,
+                                float value)
+{
+    global uchar *at = result + (size_t)y * RESULT_STRIDE + 4 * x;
+#if MOSAIC_COLOUR == 3
+    const float3 c = mosaic_colours(image, x, y);
+    const uint3 bytes = convert_uint3(convert_uchar3_sat_rte(c + (value - mosaic_luma(c))));
+    *(global uint *)at = TO_WORD(bytes.x, bytes.y, bytes.z);
+#else
+    at[MOSAIC_COLOUR == 0   ? R_OFFSET
+       : MOSAIC_COLOUR == 1 ? G_OFFSET
+                            : B_OFFSET] = convert_uchar_sat_rte(value);
+    if (MOSAIC_COLOUR == 0)
+        at[X_OFFSET] = 0xff;
+#endif
+}
+
+#if LANES > 1
+
+/* The same for LANES pixels from x on, a multiple of LANES, whose neighbours are in the image. */
+
+#define MOSAIC_REAL  PASTE(convert_float, LANES)
+#define MOSAIC_UINT  PASTE(convert_uint, LANES)
+#define MOSAIC_BYTES PASTE(PASTE(convert_uchar, LANES), _sat_rte)
+
+constant int odd_lanes[16] = {0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1};
+
+struct mosaic_group {
+    real r, g, b;
+};
+
+static inline bool mosaic_is_inside(int x, int y)
+{
+    return x > 0 && y > 0 && x + LANES < IMAGE_WIDTH && y + 1 < IMAGE_HEIGHT;
+}
+
+static inline real mosaic_group_at(global const uchar *image, int x, int y)
+{
+    global const uchar *row = image + (size_t)y * IMAGE_STRIDE;
+#if IMAGE_STEP == 1
+    return MOSAIC_REAL(PASTE(vload, LANES)(0, row + x));
+#else
+    return MOSAIC_REAL(PASTE(vload, LANES)(0, (global const ushort *)row + x));
+#endif
+}
+
+static inline struct mosaic_group mosaic_group_colours(global const uchar *image, int x, int y)
+{
+    const real here = mosaic_group_at(image, x, y);
+    const real sides = 0.5f * (mosaic_group_at(image, x - 1, y) + mosaic_group_at(image, x + 1, y));
+    const real ends = 0.5f * (mosaic_group_at(image, x, y - 1) + mosaic_group_at(image, x, y + 1));
+    const real corners =
+        0.25f * (mosaic_group_at(image, x - 1, y - 1) + mosaic_group_at(image, x + 1, y - 1) +
+                 mosaic_group_at(image, x - 1, y + 1) + mosaic_group_at(image, x + 1, y + 1));
+    const int red_row = ((y ^ RED_Y) & 1) == 0;
+    const PASTE(int, LANES) green_place =
+        PASTE(vload, LANES)(0, odd_lanes) ^ (RED_X == red_row ? -1 : 0);
+    const real own = MOSAIC_SCALE * select(here, sides, green_place);
+    const real third = MOSAIC_SCALE * select(corners, ends, green_place);
+    struct mosaic_group c;
+    c.r = red_row ? own : third;
+    c.g = MOSAIC_SCALE * select(0.5f * (sides + ends), here, green_place);
+    c.b = red_row ? third : own;
+    return c;
+}
+
+static inline real mosaic_group_luma(struct mosaic_group c)
+{
+    return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b;
+}
+
+static inline real mosaic_group_load(global const uchar *image, int x, int y)
+{
+    const struct mosaic_group c = mosaic_group_colours(image, x, y);
+    return MOSAIC_COLOUR == 0   ? c.r
+           : MOSAIC_COLOUR == 1 ? c.g
+           : MOSAIC_COLOUR == 2 ? c.b
+                                : mosaic_group_luma(c);
+}
+
+#if MOSAIC_COLOUR == 3
+static inline void mosaic_group_store(global uchar *result, global const uchar *image, int x, int y,
+                                      real value)
+{
+    const struct mosaic_group c = mosaic_group_colours(image, x, y);
+    const real change = value - mosaic_group_luma(c);
+    PASTE(vstore, LANES)
+    (TO_WORD(MOSAIC_UINT(MOSAIC_BYTES(c.r + change)), MOSAIC_UINT(MOSAIC_BYTES(c.g + change)),
+             MOSAIC_UINT(MOSAIC_BYTES(c.b + change))),
+     0, (global uint *)(result + (size_t)y * RESULT_STRIDE) + x);
+}
+#endif
+
+#endif
+
+#endif

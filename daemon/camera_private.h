@@ -49,7 +49,9 @@ struct camera {
     /* The thread's own. */
     struct source source;
     struct engine *engine;
+    uint32_t engine_source; /* what it takes, and makes */
     struct fftd_format engine_format;
+    uint32_t captured;           /* fourcc of the source's frames */
     struct fftd_format format;   /* of the ring's frames; as long as there is a ring */
     bool engine_wanted;          /* another one was asked for and has not come yet */
     struct error engine_failure; /* why there is none; empty if there is, or none has failed */

@@ -268,7 +268,7 @@ static struct snapshot *take_snapshots(struct camera *camera, const struct captu
     struct snapshot *snapshots = camera->waiting;
     camera->waiting = NULL;
     pthread_mutex_unlock(&camera->lock);
-    snapshot_take_before(snapshots, &camera->format, frame);
+    snapshot_take_before(snapshots, &camera->format, camera->captured, frame);
     return snapshots;
 }
 
@@ -350,15 +350,15 @@ static void want_engine(struct camera *camera)
 {
     camera->engine_wanted = true;
     camera->engine_retry_ns = INT64_MAX;
-    designer_want_engine(camera->designer, &camera->format);
+    designer_want_engine(camera->designer, camera->captured, &camera->format);
 }
 
 int camera_adopt_format(struct camera *camera, struct error *why)
 {
     const struct fftd_format *captured = &camera->source.capture->format;
     struct fftd_format format;
-    int r = format_layout(&format, captured->fourcc, captured->width, captured->height,
-                          ROW_ALIGN_BYTES, why);
+    int r = format_layout(&format, format_published(captured->fourcc), captured->width,
+                          captured->height, ROW_ALIGN_BYTES, why);
     if (r < 0)
         return r;
     format.rate_num = captured->rate_num;
@@ -368,16 +368,24 @@ int camera_adopt_format(struct camera *camera, struct error *why)
     format.matrix = captured->matrix;
     format.full_range = captured->full_range;
 
-    bool is_new = camera->ring == NULL || !same_layout(&format, &camera->format);
+    bool is_new = camera->ring == NULL || captured->fourcc != camera->captured ||
+                  !same_layout(&format, &camera->format);
     if (camera->ring == NULL || memcmp(&format, &camera->format, sizeof format) != 0) {
         collect(camera, true); /* frames under way belong into the old ring */
         r = replace_ring(camera, &format, why);
         if (r < 0)
             return r;
     }
+    camera->captured = captured->fourcc;
     if (is_new)
         want_engine(camera);
     return 0;
+}
+
+static bool engine_fits(const struct camera *camera)
+{
+    return camera->engine_source == camera->captured &&
+           same_layout(&camera->engine_format, &camera->format);
 }
 
 /* An opened source begins to stream once there are a ring and an engine for what it delivers. */
@@ -390,7 +398,7 @@ static void start_when_ready(struct camera *camera)
     int r = camera_adopt_format(camera, &why);
     if (r < 0)
         source_lose(&camera->source, r, &why);
-    else if (camera->engine != NULL && same_layout(&camera->engine_format, &camera->format))
+    else if (camera->engine != NULL && engine_fits(camera))
         source_start(&camera->source);
 }
 
@@ -400,6 +408,7 @@ static void swap_engine(struct camera *camera, const struct design *design)
     if (camera->engine != NULL)
         designer_give_back(camera->designer, camera->engine, false);
     camera->engine = design->engine;
+    camera->engine_source = design->source;
     camera->engine_format = design->format;
     camera->engine_wanted = false;
     camera->engine_retry_ns = INT64_MAX;
@@ -441,7 +450,8 @@ static void take_design(struct camera *camera)
         design_failed(camera, &design);
     if (design.engine == NULL)
         return;
-    if (!same_layout(&design.format, &camera->format)) { /* the source has changed since */
+    if (design.source != camera->captured ||
+        !same_layout(&design.format, &camera->format)) { /* the source has changed since */
         engine_response_free(design.response);
         if (design.engine != camera->engine)
             designer_give_back(camera->designer, design.engine, false);

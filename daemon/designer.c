@@ -19,6 +19,7 @@
 
 struct request {
     bool engine;
+    uint32_t source;
     struct fftd_format format;
     struct filter_chain chain;
     uint64_t serial;
@@ -46,6 +47,7 @@ struct designer {
     /* The thread's own. */
     struct gpu_device *device;
     struct engine *engine;
+    uint32_t source;
     struct fftd_format format;
     double support_px; /* which the engine was built for */
     bool device_suspect;
@@ -121,15 +123,18 @@ static int warm_up(struct engine *engine, const struct fftd_format *format, stru
     return r;
 }
 
-static int build_engine(struct designer *designer, const struct fftd_format *format,
-                        double support_px, struct engine **ret, struct error *why)
+static int build_engine(struct designer *designer, uint32_t source,
+                        const struct fftd_format *format, double support_px, struct engine **ret,
+                        struct error *why)
 {
+    struct engine_options options = designer->options;
     struct engine *engine = NULL;
     int r = refresh_device(designer, why);
     if (r < 0)
         return r;
-    r = engine_create(&engine, designer->device, format, &designer->options, support_px,
-                      designer->cache_dir, why);
+    options.source = source;
+    r = engine_create(&engine, designer->device, format, &options, support_px, designer->cache_dir,
+                      why);
     if (r == 0)
         r = warm_up(engine, format, why);
     if (r < 0) {
@@ -152,8 +157,9 @@ static int find_engine(struct designer *designer, const struct request *request,
         *ret = designer->engine;
         return 0;
     }
-    return build_engine(designer, request->engine ? &request->format : &designer->format,
-                        support_px, ret, why);
+    return request->engine
+               ? build_engine(designer, request->source, &request->format, support_px, ret, why)
+               : build_engine(designer, designer->source, &designer->format, support_px, ret, why);
 }
 
 static void make(struct designer *designer, const struct request *request, struct design *ret)
@@ -175,10 +181,13 @@ static void make(struct designer *designer, const struct request *request, struc
         double built_px = engine_support(engine);
         designer->engine = engine;
         designer->support_px = built_px > support_px ? built_px : support_px;
-        if (request->engine)
+        if (request->engine) {
+            designer->source = request->source;
             designer->format = request->format;
+        }
     }
     ret->engine = engine;
+    ret->source = designer->source;
     ret->format = designer->format;
 }
 
@@ -331,10 +340,12 @@ void designer_get_chain(struct designer *designer, struct filter_chain *ret)
     pthread_mutex_unlock(&designer->lock);
 }
 
-void designer_want_engine(struct designer *designer, const struct fftd_format *format)
+void designer_want_engine(struct designer *designer, uint32_t source,
+                          const struct fftd_format *format)
 {
     pthread_mutex_lock(&designer->lock);
     designer->wanted.engine = true;
+    designer->wanted.source = source;
     designer->wanted.format = *format;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);

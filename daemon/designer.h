@@ -28,7 +28,8 @@ struct design {
     uint64_t result_serial; /* of the chain that the request was about */
     struct engine *engine;  /* which the response is for; NULL: there is nothing to apply */
     struct engine_response *response; /* the taker's */
-    struct fftd_format format;        /* of the engine's frames */
+    uint32_t source;                  /* fourcc of the frames the engine takes */
+    struct fftd_format format;        /* of those it makes */
     uint64_t serial;                  /* of the response */
 };
 
@@ -50,8 +51,10 @@ const char *designer_device_name(const struct designer *designer);
 uint64_t designer_want_chain(struct designer *designer, const struct filter_chain *chain);
 void designer_get_chain(struct designer *designer, struct filter_chain *ret);
 
-/* Asks for a new engine for frames of this format, with the newest chain's response. */
-void designer_want_engine(struct designer *designer, const struct fftd_format *format);
+/* Asks for a new engine that makes frames of this format from those with the fourcc `source`, with
+ * the newest chain's response. */
+void designer_want_engine(struct designer *designer, uint32_t source,
+                          const struct fftd_format *format);
 
 /* The result, if there is one. */
 bool designer_take(struct designer *designer, struct design *ret);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/mosaic.h"
+
 int snapshot_create(struct snapshot **ret, const struct fftd_format *format,
                     camera_snapshot_fn *done, void *context)
 {
@@ -42,14 +44,16 @@ static void copy_frame(struct snapshot *snapshot, const struct capture_frame *fr
     }
 }
 
-void snapshot_take_before(struct snapshot *list, const struct fftd_format *format,
+void snapshot_take_before(struct snapshot *list, const struct fftd_format *format, uint32_t source,
                           const struct capture_frame *frame)
 {
     for (struct snapshot *each = list; each != NULL; each = each->next) {
-        if (memcmp(&each->format, format, sizeof *format) == 0)
+        if (memcmp(&each->format, format, sizeof *format) != 0)
+            each->result = -EAGAIN;
+        else if (source == format->fourcc)
             copy_frame(each, frame);
         else
-            each->result = -EAGAIN;
+            mosaic_convert(each->before, format, source, frame->plane[0], frame->stride[0]);
     }
 }
 

@@ -24,9 +24,10 @@ int snapshot_create(struct snapshot **ret, const struct fftd_format *format,
                     camera_snapshot_fn *done, void *context);
 void snapshot_destroy(struct snapshot *snapshot); /* NULL is allowed */
 
-/* For each snapshot of a list: takes the frame as it was captured; takes the frame as it is
+/* For each snapshot of a list: takes the frame as it was captured, in the format `source`, made one
+ * of `format` where that is another (format_published); takes the frame as it is
  * published, which completes it. A frame of another format fails them with -EAGAIN. */
-void snapshot_take_before(struct snapshot *list, const struct fftd_format *format,
+void snapshot_take_before(struct snapshot *list, const struct fftd_format *format, uint32_t source,
                           const struct capture_frame *frame);
 void snapshot_take_after(struct snapshot *list, const uint8_t *frame, uint64_t sequence);
 

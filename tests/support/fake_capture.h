@@ -22,7 +22,7 @@ static struct {
     int open_result, start_result, dequeue_result;
     unsigned offered; /* frames that wait to be dequeued */
     uint64_t sequence;
-    uint32_t width, height;
+    uint32_t fourcc, width, height;
     /* What was done to it. */
     unsigned opened, started, stopped, closed, out;
 
@@ -38,6 +38,7 @@ static void fake_capture_reset(void)
     memset(&fake_capture, 0, sizeof fake_capture);
     pthread_mutex_init(&fake_capture.lock, NULL);
     fake_capture.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    fake_capture.fourcc = FFTD_FOURCC('R', '8', ' ', ' ');
     fake_capture.width = 32;
     fake_capture.height = 16;
     for (unsigned i = 0; i < FAKE_CAPTURE_BYTES; i++)
@@ -75,8 +76,8 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         fake_capture.sequence = 0;
         fake_capture.dequeue_result = 0;
         fake_capture.source = (struct capture){.description = "a fake camera"};
-        format_layout(&fake_capture.source.format, FFTD_FOURCC('R', '8', ' ', ' '),
-                      fake_capture.width, fake_capture.height, 1, why);
+        format_layout(&fake_capture.source.format, fake_capture.fourcc, fake_capture.width,
+                      fake_capture.height, 1, why);
         fake_capture.source.format.rate_num = 1000;
         fake_capture.source.format.rate_den = 1;
         *ret = &fake_capture.source;

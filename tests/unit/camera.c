@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "camera.h"
+#include "core/format.h"
 #include "log.h"
 #include "support/fake_capture.h"
 #include "support/fake_engine.h"
@@ -375,6 +376,33 @@ static void answered(void *context, int result, const struct fftd_format *format
     }
 }
 
+/* Clients get colours; of which mosaic they were made concerns the engine alone. */
+static void test_mosaics_are_published_in_colour(void **state)
+{
+    (void)state;
+    fake_capture.fourcc = format_by_name("SRGGB8")->fourcc;
+    start();
+    publish(2);
+    assert_int_equal(ring_format(camera_ring(camera))->fourcc, format_by_name("XBGR32")->fourcc);
+    assert_int_equal(ring_format(camera_ring(camera))->full_range, 1);
+    memset(&answer, 0, sizeof answer);
+    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    publish(1);
+    WAIT_FOR(answer.calls == 1);
+    assert_int_equal(answer.result, 0);
+    assert_int_equal(answer.before, 0xff); /* the last byte of a pixel in colour */
+
+    unsigned engines = fake_engine_get(&fake_engine.engines_created);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.fourcc = format_by_name("SGRBG8")->fourcc;
+    pthread_mutex_unlock(&fake_capture.lock);
+    fake_capture_fail(-ENODEV, 0);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines_created) == engines + 1);
+    publish(1);
+    assert_int_equal(status.generation, 1);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
+}
+
 static void test_snapshot_is_one_frame_before_and_after(void **state)
 {
     (void)state;
@@ -449,6 +477,7 @@ int main(void)
         TEST(test_first_engine_that_does_not_build_is_told),
         TEST(test_full_engine_takes_the_newest_later),
         TEST(test_another_format_means_another_ring),
+        TEST(test_mosaics_are_published_in_colour),
         TEST(test_rings_nobody_has_seen_go_by_themselves),
         TEST(test_lost_camera_comes_back_to_the_same_ring),
         TEST(test_ends_after_so_many_frames),

@@ -1,0 +1,17 @@
+/* Colours from a sensor's mosaic, one frame at a time, in plain C: for what is looked at now and
+ * then (snapshots). Frames on their way to clients are demosaiced on the device, by the same
+ * definition (gpu/engine.h). Pure. */
+#ifndef FFTD_CORE_MOSAIC_H
+#define FFTD_CORE_MOSAIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fftd/ring.h"
+
+/* Fills a frame of that layout, of at least 2 x 2 pixels, of the format that `fourcc` is published
+ * in (format_published), from a mosaic whose rows are `stride` bytes apart. */
+void mosaic_convert(uint8_t *frame, const struct fftd_format *format, uint32_t fourcc,
+                    const uint8_t *mosaic, size_t stride);
+
+#endif

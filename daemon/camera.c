@@ -81,6 +81,8 @@ static int create(struct camera **ret, const struct config *config, struct error
     camera->config = *config;
     camera->told_state = CAMERA_STARTING;
     camera->engine_retry_ns = INT64_MAX;
+    camera->frame_timeout_ns = (int64_t)(config->frame_timeout_s * (double)NS_PER_S);
+    camera->heartbeat_ns = clock_now_ns();
     camera->status.wanted_serial = 1;
     snprintf(camera->status.source, sizeof camera->status.source, "%s", config->source);
     source_init(&camera->source, &camera->config);

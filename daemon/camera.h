@@ -56,6 +56,7 @@ struct camera_status {
                                  under way */
     uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
     uint64_t stalls, reopens;
+    uint64_t engine_failures; /* times an engine lost, refused or kept a frame, or did not build */
     uint64_t newest_sequence;
     uint32_t generation;
     double rate; /* frames published a second, over the last second or so */
@@ -105,8 +106,9 @@ int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *conte
 
 void camera_get_status(struct camera *camera, struct camera_status *ret);
 
-/* CLOCK_MONOTONIC ns of the last real progress: a frame published, or the camera's absence
- * noticed and dealt with. What the watchdog is fed by. */
+/* CLOCK_MONOTONIC ns of the last real progress: a frame published, or it was known why there is
+ * none and what is done about it. A camera that is absent or a device that fails is progress; a
+ * thread, a device or a driver that hangs is none. What the watchdog is fed by. */
 int64_t camera_progress_ns(struct camera *camera);
 
 #endif

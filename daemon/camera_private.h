@@ -57,6 +57,9 @@ struct camera {
     struct error engine_failure; /* why there is none; empty if there is, or none has failed */
     unsigned engine_failures;    /* since the last published frame */
     int64_t engine_retry_ns;     /* when to ask for another one; INT64_MAX: not needed */
+    int64_t engine_moved_ns;     /* it finished a frame then, or was given the only one it has */
+    int64_t frame_timeout_ns;    /* without moving for so long it has hung */
+    int64_t heartbeat_ns;        /* when the ring heard of us last */
     struct flight flight[ENGINE_MAX_IN_FLIGHT]; /* a queue, in the engine's order */
     unsigned first_flight, flights;
     enum camera_state told_state; /* what tell_state made public last */

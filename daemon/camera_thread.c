@@ -45,13 +45,16 @@ static enum fftd_state ring_state(enum camera_state state)
     return FFTD_STATE_OFFLINE;
 }
 
-/* Heartbeat and state at once: the ring wakes readers only if the state is another. */
+/* Heartbeat and state at once: the ring wakes readers only if the state is another. A driver that
+ * hangs is no progress, although this thread is well. */
 static void show_progress(struct camera *camera)
 {
     int64_t now_ns = clock_now_ns();
     if (camera->ring != NULL)
         ring_set_state(camera->ring, ring_state(camera->told_state), now_ns);
-    atomic_store(&camera->progress_ns, now_ns);
+    camera->heartbeat_ns = now_ns;
+    if (designer_get_state(camera->designer) != DESIGNER_STUCK)
+        atomic_store(&camera->progress_ns, now_ns);
 }
 
 static void copy_text(char *to, size_t size, const char *from)
@@ -137,6 +140,7 @@ static void record(struct camera *camera, struct flight *flight, const struct en
     struct histogram *latency = status->latency;
     unsigned events = 0;
 
+    camera->heartbeat_ns = published_ns; /* which a published frame is */
     atomic_store(&camera->progress_ns, published_ns);
     pthread_mutex_lock(&camera->lock);
     histogram_add(&latency[STAGE_CAPTURE], meta->dequeued_ns - meta->captured_ns);
@@ -208,19 +212,18 @@ static void drop_flight(struct camera *camera, struct flight *flight)
 
 static void retry_engine_later(struct camera *camera, const struct error *why)
 {
+    pthread_mutex_lock(&camera->lock);
+    camera->status.engine_failures++;
+    pthread_mutex_unlock(&camera->lock);
     error_set(&camera->engine_failure, EIO, "engine: %s", why->text);
     camera->engine_wanted = false;
     camera->engine_retry_ns = clock_now_ns() + clock_backoff_ns(++camera->engine_failures);
 }
 
-/* The device refused a frame or lost one: nothing it has can be relied on any more. The slots are
- * given up only after the device let go of them. */
+/* The device refused a frame, lost one or keeps one: nothing it has can be relied on any more. */
 static void engine_failed(struct camera *camera, const struct error *why)
 {
-    struct engine_done done;
-
-    while (engine_in_flight(camera->engine) > 0)
-        engine_collect(camera->engine, true, &done, NULL);
+    engine_abandon(camera->engine);
     while (camera->flights > 0)
         drop_flight(camera, pop_flight(camera));
     designer_give_back(camera->designer, camera->engine, true);
@@ -228,23 +231,59 @@ static void engine_failed(struct camera *camera, const struct error *why)
     retry_engine_later(camera, why);
 }
 
-/* Publishes what is finished; all that is under way, if asked to wait. */
-static void collect(struct camera *camera, bool wait)
+/* Publishes what is finished. */
+static void collect(struct camera *camera)
 {
     struct engine_done done;
     struct error why = {{0}};
 
     while (camera->flights > 0) {
-        int r = engine_collect(camera->engine, wait, &done, &why);
+        int r = engine_collect(camera->engine, false, &done, &why);
         if (r == -EAGAIN)
             return;
-        struct flight *flight = pop_flight(camera);
         if (r < 0) {
-            drop_flight(camera, flight);
             engine_failed(camera, &why);
             return;
         }
-        publish(camera, flight, &done);
+        camera->engine_moved_ns = clock_now_ns();
+        publish(camera, pop_flight(camera), &done);
+    }
+}
+
+/* When the device has to have finished a frame. */
+static int64_t engine_deadline_ns(const struct camera *camera)
+{
+    return camera->flights > 0 ? camera->engine_moved_ns + camera->frame_timeout_ns : INT64_MAX;
+}
+
+/* Gives up on a device that keeps its frames for too long. It has time again from now on if its
+ * driver compiles, since many launch nothing meanwhile, or if this thread comes late: then the
+ * whole process did not run. */
+static void check_engine(struct camera *camera, int64_t now_ns)
+{
+    struct error why;
+
+    int64_t late_ns = now_ns - engine_deadline_ns(camera);
+    if (late_ns < 0)
+        return;
+    if (late_ns > NS_PER_S || designer_get_state(camera->designer) == DESIGNER_BUSY) {
+        camera->engine_moved_ns = now_ns;
+        return;
+    }
+    error_set(&why, EIO, "the device has kept a frame for %.1f s",
+              (double)camera->frame_timeout_ns / (double)NS_PER_S);
+    engine_failed(camera, &why);
+}
+
+/* Publishes all that is under way, or gives it up. */
+static void finish_flights(struct camera *camera)
+{
+    for (collect(camera); camera->flights > 0; collect(camera)) {
+        struct pollfd fd = {.fd = engine_fd(camera->engine), .events = POLLIN};
+        int64_t left_ns = engine_deadline_ns(camera) - clock_now_ns();
+        struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
+        if (ppoll(&fd, 1, &timeout, NULL) == 0)
+            check_engine(camera, clock_now_ns());
     }
 }
 
@@ -293,7 +332,8 @@ static void submit(struct camera *camera, const struct capture_frame *frame, boo
         engine_failed(camera, &why);
         return;
     }
-    camera->flights++;
+    if (camera->flights++ == 0)
+        camera->engine_moved_ns = clock_now_ns();
 }
 
 static void take_frame(struct camera *camera)
@@ -371,7 +411,7 @@ int camera_adopt_format(struct camera *camera, struct error *why)
     bool is_new = camera->ring == NULL || captured->fourcc != camera->captured ||
                   !same_layout(&format, &camera->format);
     if (camera->ring == NULL || memcmp(&format, &camera->format, sizeof format) != 0) {
-        collect(camera, true); /* frames under way belong into the old ring */
+        finish_flights(camera); /* they belong into the old ring */
         r = replace_ring(camera, &format, why);
         if (r < 0)
             return r;
@@ -404,7 +444,7 @@ static void start_when_ready(struct camera *camera)
 
 static void swap_engine(struct camera *camera, const struct design *design)
 {
-    collect(camera, true);
+    finish_flights(camera);
     if (camera->engine != NULL)
         designer_give_back(camera->designer, camera->engine, false);
     camera->engine = design->engine;
@@ -482,12 +522,12 @@ static void wait_for_work(struct camera *camera, struct work *ret)
         {.fd = camera->flights > 0 ? engine_fd(camera->engine) : -1, .events = POLLIN},
         {.fd = polled ? source_fd(&camera->source) : -1, .events = POLLIN},
     };
-    int64_t until_ns = camera->engine_retry_ns;
+    int64_t until_ns = earlier(camera->engine_retry_ns, engine_deadline_ns(camera));
 
     if (polled)
         until_ns = earlier(until_ns, source_deadline_ns(&camera->source));
     if (camera->flights == 0)
-        until_ns = earlier(until_ns, atomic_load(&camera->progress_ns) + HEARTBEAT_NS);
+        until_ns = earlier(until_ns, camera->heartbeat_ns + HEARTBEAT_NS);
 
     int64_t left_ns = until_ns - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
@@ -507,7 +547,8 @@ static void do_due(struct camera *camera)
 
     if (now_ns >= camera->engine_retry_ns)
         want_engine(camera);
-    if (camera->flights == 0 && now_ns >= atomic_load(&camera->progress_ns) + HEARTBEAT_NS)
+    check_engine(camera, now_ns);
+    if (camera->flights == 0 && now_ns >= camera->heartbeat_ns + HEARTBEAT_NS)
         show_progress(camera);
 }
 
@@ -519,7 +560,7 @@ static void do_work(struct camera *camera, const struct work *work)
         take_design(camera);
     }
     if (work->engine)
-        collect(camera, false);
+        collect(camera);
     if (camera->source.phase == SOURCE_STREAMING && work->source)
         take_frame(camera);
     else if (work->source_polled)
@@ -544,7 +585,7 @@ void *camera_thread(void *argument)
         wait_for_work(camera, &work);
         do_work(camera, &work);
     }
-    collect(camera, true);
+    finish_flights(camera);
     if (camera->engine != NULL)
         designer_give_back(camera->designer, camera->engine, false);
     source_finish(&camera->source);

@@ -20,6 +20,9 @@
 
 #define CONFIG_TEXT 256
 
+/* What the camera does while nobody reads its frames. */
+enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
+
 struct config {
     char name[64]; /* [A-Za-z0-9_-]+ */
     char source[CONFIG_TEXT];
@@ -30,10 +33,12 @@ struct config {
     bool loop;
     uint32_t seed;
     double stall_timeout_s;
+    enum config_idle idle;
 
     char device[CONFIG_TEXT];     /* OpenCL: "auto", "gpu", "cpu", an index, or part of a name */
     struct engine_options engine; /* precision, border, margin, planes, technique, tune */
-    char cache_dir[CONFIG_TEXT];  /* after config_finish a directory, or empty: none */
+    double frame_timeout_s, build_timeout_s;
+    char cache_dir[CONFIG_TEXT]; /* after config_finish a directory, or empty: none */
 
     struct filter_chain filter;
 

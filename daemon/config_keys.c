@@ -24,6 +24,8 @@ static bool is_not_empty(const char *text)
     return *text != '\0';
 }
 
+static const char *const idle_names[] = {
+    [CONFIG_IDLE_RUN] = "run", [CONFIG_IDLE_PAUSE] = "pause", NULL};
 static const char *const precision_names[] = {
     [ENGINE_FLOAT] = "float", [ENGINE_HALF] = "half", NULL};
 static const char *const planes_names[] = {[ENGINE_LUMA] = "luma", [ENGINE_ALL] = "all", NULL};
@@ -127,6 +129,14 @@ static const struct config_key keys[] = {
         .max = 3600,
     },
     {
+        .name = "camera.idle",
+        .initial = "run",
+        .summary = "what it does while nobody reads its frames",
+        .type = CONFIG_CHOICE,
+        FIELD(idle),
+        .choices = idle_names,
+    },
+    {
         .name = "engine.device",
         .initial = "auto",
         .summary = "which OpenCL device does the work",
@@ -198,6 +208,26 @@ static const struct config_key keys[] = {
         .unit = "frames",
         .min = 1,
         .max = ENGINE_MAX_IN_FLIGHT,
+    },
+    {
+        .name = "engine.frame_timeout",
+        .initial = "5",
+        .summary = "a device that keeps a frame for so long has hung",
+        .type = CONFIG_NUMBER,
+        FIELD(frame_timeout_s),
+        .unit = "s",
+        .min = 0.1,
+        .max = 3600,
+    },
+    {
+        .name = "engine.build_timeout",
+        .initial = "60",
+        .summary = "a driver that builds another engine for so long has hung",
+        .type = CONFIG_NUMBER,
+        FIELD(build_timeout_s),
+        .unit = "s",
+        .min = 1,
+        .max = 3600,
     },
     {
         .name = "engine.tune",

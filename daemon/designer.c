@@ -17,6 +17,15 @@
  * from the result slot, no more. */
 #define MAX_USED_UP 4
 
+/* A device that kept the frames of so many engines will keep those of the next. */
+#define MAX_STUCK   2
+
+/* An engine with frames that the device has not let go of, and that device. */
+struct stuck {
+    struct engine *engine;
+    struct gpu_device *device;
+};
+
 struct request {
     bool engine;
     uint32_t source;
@@ -33,13 +42,18 @@ struct designer {
     char selector[CONFIG_TEXT];
     char cache_dir[CONFIG_TEXT];
     struct engine_options options;
+    int64_t build_timeout_ns;
 
     /* Under the lock. */
     bool stop, ended;
+    int64_t busy_since_ns; /* in the driver; 0: it is not */
+    bool has_built;        /* an engine, at any time */
     struct request wanted;
     struct engine *used_up[MAX_USED_UP];
     unsigned used_up_count;
     struct engine *lent; /* the newest one the camera thread has */
+    struct stuck stuck[MAX_STUCK + MAX_USED_UP];
+    unsigned stuck_count; /* written by the thread only */
     bool device_failed;
     bool posted;
     struct design design;
@@ -71,28 +85,81 @@ static void drop_posted(struct designer *designer)
     designer->posted = designer->design.result < 0;
 }
 
-/* With the lock held; lets go of it while the driver works. */
-static void destroy_used_up(struct designer *designer)
+/* The lock is not held while the driver works. */
+static void enter_driver(struct designer *designer)
 {
-    struct engine *engines[MAX_USED_UP];
-    unsigned count = designer->used_up_count;
-
-    memcpy(engines, designer->used_up, sizeof engines);
-    designer->used_up_count = 0;
+    designer->busy_since_ns = clock_now_ns();
     pthread_mutex_unlock(&designer->lock);
-    for (unsigned i = 0; i < count; i++) {
-        if (engines[i] == designer->engine)
-            designer->engine = NULL;
-        engine_destroy(engines[i]);
-    }
-    pthread_mutex_lock(&designer->lock);
 }
 
-/* A device that failed is opened anew, but not before its last engine has gone. */
+static void leave_driver(struct designer *designer)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->busy_since_ns = 0;
+}
+
+/* Whether the device has let go of all frames of an engine, which then can be destroyed. */
+static bool is_released(struct engine *engine)
+{
+    struct engine_done done;
+
+    for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
+        engine_collect(engine, false, &done, NULL);
+    return engine_in_flight(engine) == 0;
+}
+
+static bool has_stuck_engine(const struct designer *designer, const struct gpu_device *device)
+{
+    for (unsigned i = 0; i < designer->stuck_count; i++)
+        if (designer->stuck[i].device == device)
+            return true;
+    return false;
+}
+
+/* With the lock held. Destroys the engines that were stuck and are no more. */
+static void destroy_released(struct designer *designer)
+{
+    for (unsigned i = 0; i < designer->stuck_count;) {
+        struct stuck stuck = designer->stuck[i];
+        if (!is_released(stuck.engine)) {
+            i++;
+            continue;
+        }
+        designer->stuck[i] = designer->stuck[--designer->stuck_count];
+        bool last = stuck.device != designer->device && !has_stuck_engine(designer, stuck.device);
+        enter_driver(designer);
+        engine_destroy(stuck.engine);
+        if (last)
+            gpu_device_close(stuck.device);
+        leave_driver(designer);
+    }
+}
+
+/* With the lock held. */
+static void destroy_used_up(struct designer *designer)
+{
+    while (designer->used_up_count > 0) {
+        struct engine *engine = designer->used_up[--designer->used_up_count];
+        if (engine == designer->engine)
+            designer->engine = NULL;
+        if (!is_released(engine)) {
+            designer->stuck[designer->stuck_count++] =
+                (struct stuck){.engine = engine, .device = designer->device};
+            continue;
+        }
+        enter_driver(designer);
+        engine_destroy(engine);
+        leave_driver(designer);
+    }
+}
+
+/* A device that failed is opened anew, but not before its last engine has gone or is known not to
+ * go. */
 static int refresh_device(struct designer *designer, struct error *why)
 {
     if (designer->device_suspect && designer->engine == NULL) {
-        gpu_device_close(designer->device);
+        if (!has_stuck_engine(designer, designer->device))
+            gpu_device_close(designer->device);
         designer->device = NULL;
         designer->device_suspect = false;
     }
@@ -129,6 +196,9 @@ static int build_engine(struct designer *designer, uint32_t source,
 {
     struct engine_options options = designer->options;
     struct engine *engine = NULL;
+    if (designer->stuck_count >= MAX_STUCK)
+        return error_set(why, EIO, "the device keeps the frames of %u engines",
+                         designer->stuck_count);
     int r = refresh_device(designer, why);
     if (r < 0)
         return r;
@@ -232,6 +302,7 @@ static void *designer_thread(void *argument)
 
     pthread_mutex_lock(&designer->lock);
     for (;;) {
+        destroy_released(designer);
         if (designer->used_up_count > 0) {
             destroy_used_up(designer);
         } else if (designer->stop) {
@@ -242,9 +313,10 @@ static void *designer_thread(void *argument)
             designer->wanted.engine = false;
             designer->device_suspect |= designer->device_failed;
             designer->device_failed = false;
-            pthread_mutex_unlock(&designer->lock);
+            enter_driver(designer);
             make(designer, &request, &design);
-            pthread_mutex_lock(&designer->lock);
+            leave_driver(designer);
+            designer->has_built |= designer->engine != NULL;
             designer->done_serial = request.serial;
             post(designer, &design);
         } else {
@@ -269,6 +341,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
         return error_set(why, ENOMEM, "no memory for the designer");
     designer->wake_fd = wake_fd;
     designer->options = config->engine;
+    designer->build_timeout_ns = (int64_t)(config->build_timeout_s * (double)NS_PER_S);
     memcpy(designer->selector, config->device, sizeof designer->selector);
     memcpy(designer->cache_dir, config->cache_dir, sizeof designer->cache_dir);
     designer->wanted.chain = config->filter;
@@ -306,7 +379,9 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns)
     pthread_cond_signal(&designer->change);
     while (!designer->ended && r == 0)
         r = pthread_cond_timedwait(&designer->change, &designer->lock, &deadline);
-    bool ended = designer->ended;
+    if (designer->ended)
+        destroy_released(designer);
+    bool ended = designer->ended && designer->stuck_count == 0;
     pthread_mutex_unlock(&designer->lock);
     if (!ended)
         return -EBUSY;
@@ -377,4 +452,19 @@ void designer_give_back(struct designer *designer, struct engine *engine, bool f
     designer->device_failed |= failed;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
+}
+
+enum designer_state designer_get_state(struct designer *designer)
+{
+    enum designer_state state = DESIGNER_IDLE;
+
+    pthread_mutex_lock(&designer->lock);
+    if (designer->busy_since_ns != 0)
+        state = DESIGNER_BUSY;
+    int64_t deadline_ns = designer->busy_since_ns + designer->build_timeout_ns;
+    if (designer->stuck_count >= MAX_STUCK ||
+        (state == DESIGNER_BUSY && designer->has_built && clock_now_ns() >= deadline_ns))
+        state = DESIGNER_STUCK;
+    pthread_mutex_unlock(&designer->lock);
+    return state;
 }

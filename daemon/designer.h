@@ -6,7 +6,12 @@
  *
  * Of requests that wait only the newest is carried out. A chain whose support is larger than the
  * engine's padding allows for (where the margin is left to us) gets a new engine; meanwhile frames
- * go on with the old one. */
+ * go on with the old one.
+ *
+ * A device may hang: an engine given back with frames that it never lets go of is put aside, since
+ * neither it nor its device can be closed before that, and the next one is built on the device
+ * opened anew. After two of them, or when the driver does not come back from building, nothing more
+ * is to be hoped for: DESIGNER_STUCK. */
 #ifndef FFTD_DESIGNER_H
 #define FFTD_DESIGNER_H
 
@@ -41,7 +46,8 @@ int designer_create(struct designer **ret, const struct config *config, int wake
 
 /* Ends the thread, destroys every engine, closes the device. Engines must have been given back.
  * -EBUSY: the thread did not come back from the OpenCL driver until deadline_ns (a kernel being
- * compiled cannot be interrupted): call it again, or end the process by _exit. NULL is allowed. */
+ * compiled cannot be interrupted), or the device keeps frames of an engine: call it again, or end
+ * the process by _exit. NULL is allowed. */
 int designer_destroy(struct designer *designer, int64_t deadline_ns);
 
 /* Name of the device, valid as long as the designer. Before designer_want_engine only. */
@@ -59,8 +65,17 @@ void designer_want_engine(struct designer *designer, uint32_t source,
 /* The result, if there is one. */
 bool designer_take(struct designer *designer, struct design *ret);
 
-/* Gives an engine back for good. failed: it reported -EIO, so the device is opened anew before the
- * next engine is built on it. */
+/* Gives an engine back for good; its frames under way must have been abandoned. failed: it lost
+ * or kept a frame, so the device is opened anew before the next engine is built on it. */
 void designer_give_back(struct designer *designer, struct engine *engine, bool failed);
+
+enum designer_state {
+    DESIGNER_IDLE,
+    DESIGNER_BUSY, /* in the driver, which may keep frames waiting meanwhile */
+    DESIGNER_STUCK
+};
+
+/* Any thread. */
+enum designer_state designer_get_state(struct designer *designer);
 
 #endif

@@ -31,6 +31,7 @@ struct daemon {
     struct ring_server *server;
     struct control *control;
     struct service *service;
+    bool wait; /* for what is not there at the start, instead of giving up */
     bool ready;
 };
 
@@ -94,7 +95,7 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) == 0)
         return 0;
     camera_get_status(daemon->camera, &status);
-    if (status.state == CAMERA_FAILED && !daemon->ready)
+    if (status.state == CAMERA_FAILED && !daemon->ready && !daemon->wait)
         return sd_event_exit(daemon->event, EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)
         return sd_event_exit(daemon->event, EX_OK);
@@ -250,13 +251,13 @@ static int start_control(struct daemon *daemon, struct error *why)
 
 static int start(struct daemon *daemon, struct error *why)
 {
-    const bool wait = daemon->options->wait || getenv("NOTIFY_SOCKET") != NULL;
+    daemon->wait = daemon->options->wait || getenv("NOTIFY_SOCKET") != NULL;
     int r = take_signals(daemon, why);
     /* First of all: a second daemon of this name must not get as far as the camera. */
     if (r == 0)
         r = runtime_create(&daemon->runtime, daemon->config.runtime_dir, why);
     if (r == 0)
-        r = camera_start(&daemon->camera, &daemon->config, wait, why);
+        r = camera_start(&daemon->camera, &daemon->config, daemon->wait, why);
     if (r == 0)
         r = start_server(daemon, why);
     if (r == 0)

@@ -9,6 +9,7 @@ import pytest
 
 from client import Reader
 from conftest import PATIENCE
+from service_manager import ServiceManager
 
 USAGE, UNAVAILABLE, TEMPFAIL, CONFIG = 64, 69, 75, 78
 
@@ -142,22 +143,6 @@ def test_second_daemon_of_the_same_name(start, fftd):
         assert_refused(fftd("--source", "pattern:bars"), TEMPFAIL, str(daemon.runtime_dir))
         assert reader.next().sequence > before
     assert daemon.stop() == 0
-
-
-class ServiceManager:
-    """As much of systemd as a Type=notify service sees."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(str(path))
-        self.socket.settimeout(PATIENCE)
-        self.env = {"NOTIFY_SOCKET": str(path)}
-
-    def wait_for(self, line):
-        while True:
-            message = self.socket.recv(4096).decode()
-            if line in message.split("\n"):
-                return message
 
 
 def test_ready_with_the_first_frame(start, runtime_dir):

@@ -35,11 +35,12 @@ static struct {
     /* What they do next. */
     int device_result, create_result, design_result, submit_result, collect_result;
     bool gate_closed; /* engine_create and engine_design wait */
-    bool hold;        /* frames are not finished until they are waited for */
+    bool hold;        /* frames are not finished until let go of, or waited for */
     /* What was done to them. */
     unsigned devices_opened, engines_created, designs;
     unsigned devices, engines, responses; /* alive */
     unsigned waiting_at_gate;
+    int held_fd; /* of the engine that was given a frame last */
 } fake_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
 static void fake_engine_reset(void)
@@ -58,6 +59,14 @@ static void fake_engine_reset(void)
         pthread_mutex_unlock(&fake_engine.lock);                                                   \
     } while (0)
 
+static inline void fake_engine_let_go(void)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.hold = false;
+    eventfd_write(fake_engine.held_fd, 1);
+    pthread_mutex_unlock(&fake_engine.lock);
+}
+
 static inline unsigned fake_engine_get(const unsigned *field)
 {
     pthread_mutex_lock(&fake_engine.lock);
@@ -70,8 +79,6 @@ struct gpu_device {
     char unused;
 };
 
-static struct gpu_device fake_device;
-
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
 {
     pthread_mutex_lock(&fake_engine.lock);
@@ -81,7 +88,7 @@ int gpu_device_open(struct gpu_device **ret, const char *selector, struct error 
     } else {
         fake_engine.devices_opened++;
         fake_engine.devices++;
-        *ret = &fake_device;
+        *ret = calloc(1, sizeof **ret);
     }
     pthread_mutex_unlock(&fake_engine.lock);
     return r;
@@ -94,6 +101,7 @@ void gpu_device_close(struct gpu_device *device)
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine.devices--;
     pthread_mutex_unlock(&fake_engine.lock);
+    free(device);
 }
 
 const char *gpu_device_name(const struct gpu_device *device)
@@ -203,6 +211,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     pthread_mutex_lock(&fake_engine.lock);
     int r = fake_engine.submit_result;
     bool hold = fake_engine.hold;
+    fake_engine.held_fd = engine->fd;
     pthread_mutex_unlock(&fake_engine.lock);
     if (r < 0)
         return error_set(why, -r, "the device takes nothing");
@@ -235,13 +244,14 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
 {
     pthread_mutex_lock(&fake_engine.lock);
     int r = fake_engine.collect_result;
-    bool hold = fake_engine.hold;
-    pthread_mutex_unlock(&fake_engine.lock);
-    if (engine->in_flight == 0 || (hold && !wait)) {
+    bool finished = engine->in_flight > 0 && (wait || !fake_engine.hold);
+    if (!finished) {
         eventfd_t count;
         eventfd_read(engine->fd, &count);
-        return -EAGAIN;
     }
+    pthread_mutex_unlock(&fake_engine.lock);
+    if (!finished)
+        return -EAGAIN;
     *ret = engine->done[0];
     memmove(engine->done, engine->done + 1, --engine->in_flight * sizeof *engine->done);
     if (engine->abandoned)

@@ -29,6 +29,8 @@ static int setup(void **state)
         .stall_timeout_s = 60,
         .device = "fake",
         .engine = {.margin = -1, .in_flight = 2},
+        .frame_timeout_s = 60,
+        .build_timeout_s = 60,
         .slots = 6,
     };
     camera = NULL;
@@ -259,6 +261,88 @@ static void test_first_engine_that_does_not_build_is_told(void **state)
     WAIT_FOR((fake_capture_offer(), status.published > 0));
 }
 
+static void test_engine_that_keeps_a_frame_is_rebuilt(void **state)
+{
+    (void)state;
+    config.frame_timeout_s = 0.02;
+    start();
+    publish(2);
+    FAKE_ENGINE_SET(hold, true);
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    assert_string_equal(status.state_reason, "engine: the device has kept a frame for 0.0 s");
+    assert_int_equal(status.dropped_engine, 1);
+    assert_int_equal(status.engine_failures, 1);
+    fake_engine_let_go();
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    assert_int_equal(status.newest_sequence, status.published);
+    assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 2);
+    /* The first device is closed once it has let go of the frame. */
+    set_filter(NARROW);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
+    WAIT_FOR(fake_engine_get(&fake_engine.devices) == 1);
+}
+
+static void test_device_that_keeps_every_frame_is_no_progress(void **state)
+{
+    (void)state;
+    config.frame_timeout_s = 0.02;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(hold, true);
+    WAIT_FOR((fake_capture_offer(), strstr(status.state_reason, "the frames of 2 engines")));
+    assert_int_equal(status.state, CAMERA_FAILED);
+    int64_t progress_ns = camera_progress_ns(camera);
+    int64_t until_ns = clock_now_ns() + 3 * NS_PER_S / 2; /* a heartbeat is due every second */
+    WAIT_FOR(clock_now_ns() >= until_ns);
+    assert_int_equal(camera_progress_ns(camera), progress_ns);
+    assert_int_equal(fake_engine_get(&fake_engine.engines), 2);
+    fake_engine_let_go();
+    WAIT_FOR((fake_capture_offer(), status.published >= 2));
+    assert_true(camera_progress_ns(camera) > progress_ns);
+}
+
+static void test_frames_may_wait_for_a_compiler(void **state)
+{
+    (void)state;
+    config.frame_timeout_s = 0.02;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    FAKE_ENGINE_SET(hold, true);
+    set_filter(NARROW);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    fake_capture_offer();
+    int64_t until_ns = clock_now_ns() + NS_PER_S / 10;
+    WAIT_FOR(clock_now_ns() >= until_ns);
+    fake_engine_let_go();
+    WAIT_FOR(status.published == 2);
+    FAKE_ENGINE_SET(gate_closed, false);
+    assert_int_equal(status.engine_failures, 0);
+}
+
+static void test_compiler_that_hangs_is_no_progress(void **state)
+{
+    (void)state;
+    config.build_timeout_s = 0.02;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    FAKE_ENGINE_SET(submit_result, -EIO);
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    int64_t until_ns = clock_now_ns() + NS_PER_S / 10;
+    WAIT_FOR(clock_now_ns() >= until_ns);
+    int64_t progress_ns = camera_progress_ns(camera);
+    until_ns = clock_now_ns() + 3 * NS_PER_S / 2;
+    WAIT_FOR(clock_now_ns() >= until_ns);
+    assert_int_equal(camera_progress_ns(camera), progress_ns);
+    FAKE_ENGINE_SET(submit_result, 0);
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR((fake_capture_offer(), status.published >= 2));
+}
+
 static void test_full_engine_takes_the_newest_later(void **state)
 {
     (void)state;
@@ -273,13 +357,10 @@ static void test_full_engine_takes_the_newest_later(void **state)
     poll(&unused, 1, 20);
     for (unsigned i = 0; i < 5; i++)
         fake_capture_offer();
-    FAKE_ENGINE_SET(hold, false);
-    /* A new filter makes the thread wait for what is under way. */
-    set_filter(NARROW);
-    WAIT_FOR(status.dropped_stale >= 4);
-    WAIT_FOR(status.filter_serial == 2);
+    fake_engine_let_go();
+    WAIT_FOR(status.published + status.dropped_stale == 1 + config.engine.in_flight + 5);
+    assert_true(status.dropped_stale >= 4);
     assert_int_equal(status.source_lost, 0);
-    assert_int_equal(status.published + status.dropped_stale, 1 + config.engine.in_flight + 5);
 }
 
 static void test_another_format_means_another_ring(void **state)
@@ -474,6 +555,10 @@ int main(void)
         TEST(test_filter_that_cannot_be_made_changes_nothing),
         TEST(test_engine_that_loses_a_frame_is_rebuilt),
         TEST(test_engine_that_takes_no_frame_is_rebuilt),
+        TEST(test_engine_that_keeps_a_frame_is_rebuilt),
+        TEST(test_device_that_keeps_every_frame_is_no_progress),
+        TEST(test_frames_may_wait_for_a_compiler),
+        TEST(test_compiler_that_hangs_is_no_progress),
         TEST(test_first_engine_that_does_not_build_is_told),
         TEST(test_full_engine_takes_the_newest_later),
         TEST(test_another_format_means_another_ring),

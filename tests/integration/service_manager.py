@@ -1,0 +1,37 @@
+"""As much of systemd as a Type=notify service sees."""
+
+import select
+import socket
+import time
+
+from conftest import PATIENCE
+
+
+class ServiceManager:
+    """watchdog: the time, in seconds, within which the daemon has to show that it is well."""
+
+    def __init__(self, path, watchdog=None):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(path))
+        self.socket.settimeout(PATIENCE)
+        self.watchdog = watchdog
+        self.env = {"NOTIFY_SOCKET": str(path)}
+        if watchdog:
+            self.env["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
+
+    def wait_for(self, line):
+        while True:
+            message = self.socket.recv(4096).decode()
+            if line in message.split("\n"):
+                return message
+
+    def is_fed(self):
+        """Whether the watchdog is fed from now on, within its time."""
+        while select.select([self.socket], [], [], 0)[0]:
+            self.socket.recv(4096)
+        deadline = time.monotonic() + self.watchdog
+        while (left := deadline - time.monotonic()) > 0:
+            if (select.select([self.socket], [], [], left)[0]
+                    and self.socket.recv(4096) == b"WATCHDOG=1"):
+                return True
+        return False

@@ -1,0 +1,194 @@
+"""A device that loses frames, refuses them, does not build or hangs (tests/faults/opencl.c)."""
+
+import time
+
+import pytest
+
+from client import OFFLINE, Reader
+from conftest import BUILD, PATIENCE
+from dbus_peer import MEMBER, SIGNAL, Peer
+from service_manager import ServiceManager
+
+# What the watchdog is in these tests: long enough for a busy machine.
+WATCHDOG_S = 4
+
+
+class Faults:
+    """What is wrong with OpenCL, line by line as tests/faults/opencl.c has it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.env = {"LD_PRELOAD": str(BUILD / "tests/tools/faulty_opencl.so"),
+                    "FFTD_FAULTS": str(path),
+                    # A sanitizer wants to be loaded first of all; the library has none.
+                    "ASAN_OPTIONS": "verify_asan_link_order=0"}
+
+    def begin(self, *lines):
+        part = self.path.with_suffix(".part")
+        part.write_text("".join(line + "\n" for line in lines))
+        part.rename(self.path)
+
+    def end(self):
+        self.path.unlink()
+
+
+@pytest.fixture
+def faults(tmp_path):
+    return Faults(tmp_path / "faults")
+
+
+@pytest.fixture
+def start_faulty(start, faults):
+    def start_daemon(*arguments, env=None, **options):
+        return start(*arguments, env={**faults.env, **(env or {})}, **options)
+    return start_daemon
+
+
+def state_of(daemon):
+    return daemon.ctl_json("status")["State"]
+
+
+def wait_for_state(daemon, state):
+    daemon.wait_until(lambda: state_of(daemon) == state, f"the state {state}")
+
+
+def counters(daemon):
+    return daemon.ctl_json("stats")["Counters"]
+
+
+@pytest.mark.parametrize("fault, reason", [
+    ("enqueue -5", "clEnqueueNDRangeKernel: CL_OUT_OF_RESOURCES"),
+    ("enqueue -2", "clEnqueueNDRangeKernel: CL_DEVICE_NOT_AVAILABLE"),
+    ("enqueue -4 2", "CL_MEM_OBJECT_ALLOCATION_FAILURE"),
+    ("finish -5", "a frame: CL_OUT_OF_RESOURCES"),
+])
+def test_failing_device_is_a_state(start_faulty, faults, fault, reason):
+    daemon = start_faulty("--filter", "lowpass:cutoff=0.1")
+    with Reader(daemon) as reader, Peer(daemon, "control-watch") as peer:
+        last = reader.next()
+        picture = last.digest
+        faults.begin(fault)
+        while True:
+            message = peer.receive()
+            if (message.type, message.fields[MEMBER]) == (SIGNAL, "PropertiesChanged"):
+                if b"failed" in message.data:
+                    break
+        # Until nothing is under way any more, what comes is whole.
+        while frame := reader.take():
+            last = frame
+            assert frame.digest == picture
+        status = daemon.ctl_json("status")
+        assert status["State"] == "failed" and reason in status["StateReason"]
+        assert reader.state == OFFLINE
+        dropped = counters(daemon)["dropped_engine"]
+        daemon.wait_until(lambda: counters(daemon)["dropped_engine"] > dropped,
+                          "frames that are dropped and counted")
+        daemon.wait_until(lambda: counters(daemon)["engine_failures"] >= 3, "more attempts")
+        assert reader.take() is None
+        assert daemon.log.count("failed: engine:") == 1
+
+        faults.end()
+        frame = reader.next()
+        assert frame.digest == picture and frame.sequence == last.sequence + 1
+        wait_for_state(daemon, "online")
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("fault, reason", [
+    ("build -11", "CL_BUILD_PROGRAM_FAILURE"),
+    ("context -2", "CL_DEVICE_NOT_AVAILABLE"),
+])
+def test_lost_device_is_opened_again(start_faulty, faults, fault, reason):
+    daemon = start_faulty()
+    with Reader(daemon) as reader:
+        picture = reader.next().digest
+        faults.begin("finish -2 0 1", fault)
+        daemon.wait_until(lambda: reason in daemon.ctl_json("status")["StateReason"], reason)
+        # The filter can be changed meanwhile.
+        daemon.ctl("filter", "set", "lowpass:cutoff=0.1")
+        faults.end()
+        frame = reader.take_until(lambda frame: frame.filter_serial == 2)[-1]
+        assert frame.digest != picture
+    wait_for_state(daemon, "online")
+    assert daemon.stop() == 0
+
+
+def test_device_that_keeps_a_frame(start_faulty, faults):
+    """One kernel hangs; the device opened anew works, and the frame that was kept never shows."""
+    daemon = start_faulty("--set", "engine.frame_timeout=1", "--filter", "lowpass:cutoff=0.1")
+    with Reader(daemon) as reader:
+        picture = reader.next().digest
+        descriptors = len(daemon.descriptors())
+        faults.begin("hang 0 0 1")
+        wait_for_state(daemon, "failed")
+        assert "kept a frame for 1.0 s" in daemon.ctl_json("status")["StateReason"]
+        wait_for_state(daemon, "online")
+        before = reader.next()
+        faults.end()
+        frames = reader.take_until(lambda frame: frame.sequence > before.sequence + 60)
+        assert {frame.digest for frame in frames} == {picture}
+        assert counters(daemon)["engine_failures"] == 1
+        # The device that let go is closed when there is something to do.
+        daemon.ctl("filter", "set", "lowpass:cutoff=0.2")
+        daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "fewer descriptors")
+    assert daemon.stop() == 0
+
+
+def start_watched(start_faulty, runtime_dir, *arguments):
+    manager = ServiceManager(runtime_dir.parent / "notify", WATCHDOG_S)
+    daemon = start_faulty(*arguments, env=manager.env)
+    manager.wait_for("READY=1")
+    assert manager.is_fed()
+    return daemon, manager
+
+
+def wait_until_starved(daemon, manager):
+    deadline = time.monotonic() + PATIENCE
+    while manager.is_fed():
+        assert time.monotonic() < deadline, f"the watchdog is fed for ever:\n{daemon.log}"
+    daemon.wait_for_log("watchdog is no longer fed")
+
+
+def test_watchdog_is_fed_while_a_device_fails(start_faulty, faults, runtime_dir):
+    daemon, manager = start_watched(start_faulty, runtime_dir)
+    faults.begin("enqueue -5")
+    wait_for_state(daemon, "failed")
+    for _ in range(3):
+        assert manager.is_fed()
+    assert "no longer fed" not in daemon.log
+    assert daemon.stop() == 0
+
+
+def test_watchdog_starves_when_the_device_hangs_for_good(start_faulty, faults, runtime_dir):
+    daemon, manager = start_watched(start_faulty, runtime_dir, "--set", "engine.frame_timeout=0.5",
+                                    "--set", "engine.build_timeout=1")
+    faults.begin("hang")
+    wait_until_starved(daemon, manager)
+    assert state_of(daemon) == "failed"
+    faults.end()
+    wait_for_state(daemon, "online")
+    assert manager.is_fed()
+    assert daemon.stop() == 0
+
+
+def test_watchdog_starves_when_the_camera_thread_hangs(start_faulty, faults, runtime_dir):
+    """Here in a driver that does not return."""
+    daemon, manager = start_watched(start_faulty, runtime_dir)
+    faults.begin("block")
+    wait_until_starved(daemon, manager)
+    begin = time.monotonic()
+    assert daemon.stop() == 0  # nevertheless
+    assert time.monotonic() - begin < 5
+
+
+def test_first_engine_that_does_not_build(start_faulty, faults, runtime_dir):
+    faults.begin("build -11")
+    assert start_faulty().wait() == 70
+
+    manager = ServiceManager(runtime_dir.parent / "notify", WATCHDOG_S)
+    service = start_faulty(env=manager.env)
+    assert "failed" in manager.wait_for("READY=1")
+    assert manager.is_fed()
+    faults.end()
+    wait_for_state(service, "online")
+    assert service.stop() == 0

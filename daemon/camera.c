@@ -36,6 +36,8 @@ const char *camera_state_name(enum camera_state state)
         return "refused";
     case CAMERA_FAILED:
         return "failed";
+    case CAMERA_PAUSED:
+        return "paused";
     case CAMERA_FINISHED:
         return "finished";
     }
@@ -80,7 +82,7 @@ static int create(struct camera **ret, const struct config *config, struct error
         return error_set(why, ENOMEM, "no memory for a camera");
     camera->config = *config;
     camera->told_state = CAMERA_STARTING;
-    camera->engine_retry_ns = INT64_MAX;
+    camera->engine_retry_ns = camera->rest_ns = INT64_MAX;
     camera->frame_timeout_ns = (int64_t)(config->frame_timeout_s * (double)NS_PER_S);
     camera->heartbeat_ns = clock_now_ns();
     camera->status.wanted_serial = 1;
@@ -264,10 +266,9 @@ void camera_get_filter(struct camera *camera, struct filter_chain *ret)
     designer_get_chain(camera->designer, ret);
 }
 
-/* Only then is there a next frame to wait for. */
-static bool frames_may_come(enum camera_state state)
+bool camera_may_deliver(enum camera_state state)
 {
-    return state == CAMERA_ONLINE || state == CAMERA_STARTING;
+    return state == CAMERA_ONLINE || state == CAMERA_STARTING || state == CAMERA_PAUSED;
 }
 
 int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context)
@@ -278,7 +279,7 @@ int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *conte
     struct fftd_format format = camera->status.format;
     enum camera_state state = camera->status.state;
     pthread_mutex_unlock(&camera->lock);
-    if (!frames_may_come(state))
+    if (!camera_may_deliver(state))
         return -ENODEV;
     if (format.width == 0)
         return -EAGAIN;
@@ -286,11 +287,13 @@ int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *conte
     if (r < 0)
         return r;
     pthread_mutex_lock(&camera->lock);
-    bool may_come = frames_may_come(camera->status.state);
+    bool may_come = camera_may_deliver(camera->status.state);
     if (may_come)
         snapshot_append(&camera->waiting, snapshot);
     pthread_mutex_unlock(&camera->lock);
-    if (!may_come)
+    if (may_come)
+        eventfd_write(camera->wake_fd, 1); /* it may rest */
+    else
         snapshot_destroy(snapshot);
     return may_come ? 0 : -ENODEV;
 }

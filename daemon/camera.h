@@ -26,9 +26,13 @@ enum camera_state {
     CAMERA_LOST,    /* the source has gone; waiting for it to come back */
     CAMERA_REFUSED, /* it is there but does not accept what is asked of it */
     CAMERA_FAILED,  /* the engine failed and is being rebuilt; frames are dropped */
+    CAMERA_PAUSED,  /* nobody reads its frames (idle = "pause"); whoever comes starts it again */
     CAMERA_FINISHED /* the file has ended, or `frames` frames are done */
 };
 const char *camera_state_name(enum camera_state state); /* "online" */
+
+/* Whether a camera in this state can be waited for to deliver a frame. */
+bool camera_may_deliver(enum camera_state state);
 
 /* The stages a frame's time is split into; each has a histogram. */
 enum camera_stage {
@@ -98,13 +102,17 @@ void camera_get_filter(struct camera *camera, struct filter_chain *ret);
  * spectrum): waits for the next frame, asynchronously: `done` is called in the main thread, from
  * camera_take_events or camera_stop, exactly once if camera_snapshot returned 0. Buffers have the
  * format's layout and are freed by the camera afterwards. -ENODEV: the camera is neither starting
- * nor online, or ceased to be; -EAGAIN: its format is not known yet, or changed; -EIO: the frame
- * was lost; -ENOMEM. */
+ * nor online nor paused, or ceased to be; -EAGAIN: its format is not known yet, or changed; -EIO:
+ * the frame was lost; -ENOMEM. */
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
                                 const uint8_t *before, const uint8_t *after, uint64_t sequence);
 int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context);
 
 void camera_get_status(struct camera *camera, struct camera_status *ret);
+
+/* Tells it whether anybody reads its frames; nobody does at first. With idle = "pause" it streams
+ * as long as somebody reads or waits for a snapshot, and two seconds more. */
+void camera_set_attended(struct camera *camera, bool attended);
 
 /* CLOCK_MONOTONIC ns of the last real progress: a frame published, or it was known why there is
  * none and what is done about it. A camera that is absent or a device that fails is progress; a

@@ -9,11 +9,15 @@
 #include <stdint.h>
 
 #include "camera.h"
+#include "clock.h"
 #include "designer.h"
 #include "gpu/engine.h"
 #include "ring/ring.h"
 #include "snapshot.h"
 #include "source.h"
+
+/* Nobody has wanted frames for so long: then it pauses, if it may. */
+#define CAMERA_GRACE_NS (2 * NS_PER_S)
 
 /* A frame between engine_submit and ring_publish. */
 struct flight {
@@ -32,6 +36,7 @@ struct camera {
     bool joined;  /* camera_stop has been as far as that */
 
     atomic_bool stop;
+    atomic_bool attended; /* somebody reads its frames */
     _Atomic int64_t progress_ns;
 
     /* Under the lock. */
@@ -60,6 +65,8 @@ struct camera {
     int64_t engine_moved_ns;     /* it finished a frame then, or was given the only one it has */
     int64_t frame_timeout_ns;    /* without moving for so long it has hung */
     int64_t heartbeat_ns;        /* when the ring heard of us last */
+    int64_t rest_ns;             /* when to pause if nobody comes; INT64_MAX: not yet, or it does */
+    bool resting;                /* the source is not to stream */
     struct flight flight[ENGINE_MAX_IN_FLIGHT]; /* a queue, in the engine's order */
     unsigned first_flight, flights;
     enum camera_state told_state; /* what tell_state made public last */
@@ -73,6 +80,19 @@ void camera_post_events(struct camera *camera, unsigned events);
 
 /* Takes the layout of the opened source: a ring for it, and if need be an engine. */
 int camera_adopt_format(struct camera *camera, struct error *why);
+
+/* Decides whether the source is to stream (camera->resting). To be called when the thread was woken
+ * and when camera->rest_ns has come. */
+void camera_consider_rest(struct camera *camera, int64_t now_ns);
+
+/* Cuts what does not fit. */
+void camera_copy_text(char *to, size_t size, const char *from);
+
+/* What the thread tells others (camera_tell.c). */
+void camera_show_progress(struct camera *camera); /* to the ring and the watchdog */
+void camera_tell_state(struct camera *camera);    /* if it is another one than told last */
+void camera_record(struct camera *camera, struct flight *flight, const struct engine_done *done,
+                   int64_t published_ns); /* a published frame */
 
 void *camera_thread(void *argument); /* the camera */
 

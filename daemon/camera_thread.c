@@ -26,154 +26,6 @@
 /* Until there is a memfd to take over from another process, each daemon's ring is its first. */
 #define FIRST_EPOCH     1
 
-/* ---- what the thread tells others ---- */
-
-static enum fftd_state ring_state(enum camera_state state)
-{
-    switch (state) {
-    case CAMERA_STARTING:
-        return FFTD_STATE_STARTING;
-    case CAMERA_ONLINE:
-        return FFTD_STATE_LIVE;
-    case CAMERA_STALLED:
-    case CAMERA_LOST:
-    case CAMERA_REFUSED:
-    case CAMERA_FAILED:
-    case CAMERA_FINISHED:
-        break;
-    }
-    return FFTD_STATE_OFFLINE;
-}
-
-/* Heartbeat and state at once: the ring wakes readers only if the state is another. A driver that
- * hangs is no progress, although this thread is well. */
-static void show_progress(struct camera *camera)
-{
-    int64_t now_ns = clock_now_ns();
-    if (camera->ring != NULL)
-        ring_set_state(camera->ring, ring_state(camera->told_state), now_ns);
-    camera->heartbeat_ns = now_ns;
-    if (designer_get_state(camera->designer) != DESIGNER_STUCK)
-        atomic_store(&camera->progress_ns, now_ns);
-}
-
-static void copy_text(char *to, size_t size, const char *from)
-{
-    size_t length = strnlen(from, size - 1);
-    memcpy(to, from, length);
-    to[length] = '\0';
-}
-
-/* With the lock held. */
-static void update_counters(struct camera *camera)
-{
-    struct camera_status *status = &camera->status;
-    struct source_counts counts;
-
-    source_get_counts(&camera->source, &counts);
-    status->dropped_error = counts.error;
-    status->dropped_stale = counts.stale;
-    status->source_lost = counts.lost;
-    status->stalls = counts.stalls;
-    status->reopens = counts.reopens;
-}
-
-static void log_state(const struct camera *camera, enum camera_state state, const char *reason)
-{
-    switch (state) {
-    case CAMERA_STARTING:
-        break;
-    case CAMERA_ONLINE:
-        log_notice("online: %s", camera->source.capture->description);
-        break;
-    case CAMERA_STALLED:
-    case CAMERA_LOST:
-    case CAMERA_REFUSED:
-    case CAMERA_FAILED:
-        log_warning("%s: %s", camera_state_name(state), reason);
-        break;
-    case CAMERA_FINISHED:
-        log_notice("finished: %s", reason);
-        break;
-    }
-}
-
-/* Publishes the state wherever it shows, if it is another one. */
-static void tell_state(struct camera *camera)
-{
-    const struct source *source = &camera->source;
-    bool failed = camera->engine_failure.text[0] != '\0' && source->state != CAMERA_FINISHED;
-    enum camera_state state = failed ? CAMERA_FAILED : source->state;
-    const char *reason = failed ? camera->engine_failure.text : source->reason.text;
-    bool changed = state != camera->told_state;
-
-    if (!changed && strncmp(reason, camera->told_reason.text, sizeof camera->told_reason.text) == 0)
-        return;
-    camera->told_state = state;
-    copy_text(camera->told_reason.text, sizeof camera->told_reason.text, reason);
-    if (changed)
-        log_state(camera, state, reason);
-
-    pthread_mutex_lock(&camera->lock);
-    struct camera_status *status = &camera->status;
-    status->state = state;
-    copy_text(status->state_reason, sizeof status->state_reason, reason);
-    if (source->capture != NULL)
-        copy_text(status->source, sizeof status->source, source->capture->description);
-    update_counters(camera);
-    if (state != CAMERA_ONLINE) {
-        snapshot_fail(camera->waiting, -ENODEV);
-        snapshot_append(&camera->answered, camera->waiting);
-        camera->waiting = NULL;
-    }
-    camera_post_events(camera, CAMERA_EVENT_STATE);
-    pthread_mutex_unlock(&camera->lock);
-    show_progress(camera);
-}
-
-/* Counts a published frame. */
-static void record(struct camera *camera, struct flight *flight, const struct engine_done *done,
-                   int64_t published_ns)
-{
-    const struct ring_meta *meta = &flight->meta;
-    struct camera_status *status = &camera->status;
-    struct histogram *latency = status->latency;
-    unsigned events = 0;
-
-    camera->heartbeat_ns = published_ns; /* which a published frame is */
-    atomic_store(&camera->progress_ns, published_ns);
-    pthread_mutex_lock(&camera->lock);
-    histogram_add(&latency[STAGE_CAPTURE], meta->dequeued_ns - meta->captured_ns);
-    histogram_add(&latency[STAGE_WAIT], meta->submitted_ns - meta->dequeued_ns - done->upload_ns);
-    histogram_add(&latency[STAGE_UPLOAD], done->upload_ns);
-    histogram_add(&latency[STAGE_KERNEL], done->kernel_ns);
-    histogram_add(&latency[STAGE_DOWNLOAD], done->download_ns);
-    histogram_add(&latency[STAGE_PUBLISH], published_ns - meta->finished_ns - done->download_ns);
-    histogram_add(&latency[STAGE_TOTAL], published_ns - meta->captured_ns);
-
-    if (++status->published == 1)
-        events |= CAMERA_EVENT_FRAME;
-    if (status->filter_serial != meta->filter_serial &&
-        meta->filter_serial == status->wanted_serial)
-        events |= CAMERA_EVENT_FILTER;
-    status->filter_serial = meta->filter_serial;
-    status->newest_sequence = ring_newest(camera->ring);
-    update_counters(camera);
-    camera->published_ns = published_ns;
-    camera->rate_frames++;
-    if (published_ns - camera->rate_since_ns >= NS_PER_S) {
-        status->rate =
-            camera->rate_frames * (double)NS_PER_S / (double)(published_ns - camera->rate_since_ns);
-        camera->rate_since_ns = published_ns;
-        camera->rate_frames = 0;
-    }
-    if (flight->snapshots != NULL || events != 0) {
-        snapshot_append(&camera->answered, flight->snapshots);
-        camera_post_events(camera, events);
-    }
-    pthread_mutex_unlock(&camera->lock);
-}
-
 /* ---- frames ---- */
 
 static void publish(struct camera *camera, struct flight *flight, const struct engine_done *done)
@@ -184,7 +36,7 @@ static void publish(struct camera *camera, struct flight *flight, const struct e
     int64_t published_ns = ring_publish(camera->ring, &flight->write, &flight->meta);
     /* The slot stays as it is until this thread begins to write it again. */
     snapshot_take_after(flight->snapshots, flight->write.data, ring_newest(camera->ring));
-    record(camera, flight, done, published_ns);
+    camera_record(camera, flight, done, published_ns);
     camera->engine_failure.text[0] = '\0';
     camera->engine_failures = 0;
 }
@@ -382,7 +234,7 @@ static int replace_ring(struct camera *camera, const struct fftd_format *format,
     camera_post_events(camera, CAMERA_EVENT_RING);
     pthread_mutex_unlock(&camera->lock);
     ring_destroy(unserved);
-    show_progress(camera);
+    camera_show_progress(camera);
     return 0;
 }
 
@@ -435,10 +287,12 @@ static void start_when_ready(struct camera *camera)
 
     if (camera->source.phase != SOURCE_OPENED)
         return;
+    if (camera->resting)
+        source_pause(&camera->source);
     int r = camera_adopt_format(camera, &why);
     if (r < 0)
         source_lose(&camera->source, r, &why);
-    else if (camera->engine != NULL && engine_fits(camera))
+    else if (!camera->resting && camera->engine != NULL && engine_fits(camera))
         source_start(&camera->source);
 }
 
@@ -456,8 +310,8 @@ static void swap_engine(struct camera *camera, const struct design *design)
         log_warning("%s", engine_warning(camera->engine));
     log_info("engine: %s", engine_description(camera->engine));
     pthread_mutex_lock(&camera->lock);
-    copy_text(camera->status.engine, sizeof camera->status.engine,
-              engine_description(camera->engine));
+    camera_copy_text(camera->status.engine, sizeof camera->status.engine,
+                     engine_description(camera->engine));
     camera_post_events(camera, CAMERA_EVENT_STATE);
     pthread_mutex_unlock(&camera->lock);
 }
@@ -474,8 +328,8 @@ static void design_failed(struct camera *camera, const struct design *design)
               (unsigned long long)design->result_serial, design->why.text);
     pthread_mutex_lock(&camera->lock);
     if (design->result_serial == camera->status.wanted_serial)
-        copy_text(camera->status.filter_problem, sizeof camera->status.filter_problem,
-                  design->why.text);
+        camera_copy_text(camera->status.filter_problem, sizeof camera->status.filter_problem,
+                         design->why.text);
     camera_post_events(camera, CAMERA_EVENT_FILTER);
     pthread_mutex_unlock(&camera->lock);
 }
@@ -502,6 +356,15 @@ static void take_design(struct camera *camera)
     engine_apply(camera->engine, design.response, design.serial);
 }
 
+/* Stops the source once nobody wants its frames. */
+static void pause_when_idle(struct camera *camera)
+{
+    if (!camera->resting || camera->source.phase != SOURCE_STREAMING)
+        return;
+    finish_flights(camera);
+    source_pause(&camera->source);
+}
+
 /* ---- the loop ---- */
 
 struct work {
@@ -523,6 +386,7 @@ static void wait_for_work(struct camera *camera, struct work *ret)
         {.fd = polled ? source_fd(&camera->source) : -1, .events = POLLIN},
     };
     int64_t until_ns = earlier(camera->engine_retry_ns, engine_deadline_ns(camera));
+    until_ns = earlier(until_ns, camera->rest_ns);
 
     if (polled)
         until_ns = earlier(until_ns, source_deadline_ns(&camera->source));
@@ -547,9 +411,11 @@ static void do_due(struct camera *camera)
 
     if (now_ns >= camera->engine_retry_ns)
         want_engine(camera);
+    if (now_ns >= camera->rest_ns)
+        camera_consider_rest(camera, now_ns);
     check_engine(camera, now_ns);
     if (camera->flights == 0 && now_ns >= camera->heartbeat_ns + HEARTBEAT_NS)
-        show_progress(camera);
+        camera_show_progress(camera);
 }
 
 static void do_work(struct camera *camera, const struct work *work)
@@ -558,6 +424,7 @@ static void do_work(struct camera *camera, const struct work *work)
         eventfd_t count;
         eventfd_read(camera->wake_fd, &count);
         take_design(camera);
+        camera_consider_rest(camera, clock_now_ns());
     }
     if (work->engine)
         collect(camera);
@@ -578,10 +445,12 @@ void *camera_thread(void *argument)
 {
     struct camera *camera = argument;
 
+    camera_consider_rest(camera, clock_now_ns());
     while (!atomic_load(&camera->stop)) {
         struct work work;
+        pause_when_idle(camera);
         start_when_ready(camera);
-        tell_state(camera);
+        camera_tell_state(camera);
         wait_for_work(camera, &work);
         do_work(camera, &work);
     }

@@ -317,7 +317,7 @@ void control_announce(struct control *control, unsigned camera_events)
     if (camera_events & CAMERA_EVENT_STATE) {
         struct camera_status status;
         camera_get_status(control->hooks.camera, &status);
-        if (status.state != CAMERA_ONLINE && status.state != CAMERA_STARTING)
+        if (!camera_may_deliver(status.state))
             fail_snapshots(control, &status);
     }
 }

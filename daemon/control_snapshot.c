@@ -115,7 +115,7 @@ int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
                                 "this connection passes no descriptors: a client must ask for that "
                                 "in the handshake");
     camera_get_status(camera, &status);
-    if (status.state != CAMERA_ONLINE && status.state != CAMERA_STARTING)
+    if (!camera_may_deliver(status.state))
         return sd_bus_error_setf(error, CONTROL_ERROR_NOT_ONLINE,
                                  "no frame comes: the camera is %s",
                                  camera_state_name(status.state));

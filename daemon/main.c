@@ -212,6 +212,11 @@ static int take_signals(struct daemon *daemon, struct error *why)
     return r < 0 ? error_set(why, -r, "cannot create the event loop: %s", strerror(-r)) : 0;
 }
 
+static void on_clients(void *context, bool has_clients)
+{
+    camera_set_attended(context, has_clients);
+}
+
 static int start_server(struct daemon *daemon, struct error *why)
 {
     int fd = runtime_listen(daemon->runtime, "frames", SOCK_SEQPACKET, why);
@@ -220,6 +225,7 @@ static int start_server(struct daemon *daemon, struct error *why)
     int r = ring_server_create(&daemon->server, daemon->event, fd, daemon->config.max_clients, why);
     if (r < 0)
         return r;
+    ring_server_watch(daemon->server, on_clients, daemon->camera);
     ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
     return 0;
 }

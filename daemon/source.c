@@ -185,8 +185,24 @@ void source_start(struct source *source)
         source_lose(source, r, &why);
         return;
     }
+    if (source->state == CAMERA_PAUSED) {
+        source->state = CAMERA_STARTING;
+        source->reason.text[0] = '\0';
+    }
     source->phase = SOURCE_STREAMING;
     source->deadline_ns = clock_now_ns() + stall_ns(source);
+}
+
+void source_pause(struct source *source)
+{
+    if (source->phase == SOURCE_CLOSED)
+        return;
+    if (source->phase == SOURCE_STREAMING)
+        capture_stop(source->capture);
+    source->phase = SOURCE_OPENED;
+    source->discontinuity = true;
+    source->state = CAMERA_PAUSED;
+    error_set(&source->reason, 0, "nobody reads its frames");
 }
 
 int source_fd(const struct source *source)

@@ -1,6 +1,6 @@
 /* Keeps one camera delivering: every recovery policy for what is in front of the engine.
  *
- *     closed --open--> opened --source_start--> streaming
+ *     closed --open--> opened --source_start--> streaming --source_pause--> opened
  *
  * No frame for stall_timeout: streaming is restarted, then the device reopened. The device gone or
  * unwilling: it is opened again after a pause that doubles from 0.1 s to 5 s, and at once when
@@ -62,6 +62,10 @@ void source_lose(struct source *source, int err, const struct error *why);
 
 /* Begins streaming once opened. What goes wrong is dealt with like a failure later on. */
 void source_start(struct source *source);
+
+/* Stops streaming, for source_start to begin again; the state is PAUSED. A source that is closed
+ * goes on being opened. */
+void source_pause(struct source *source);
 
 /* What to poll for POLLIN, or -1. */
 int source_fd(const struct source *source);

@@ -95,6 +95,12 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, int lis
 void ring_server_set_ring(struct ring_server *server, struct ring *ring);
 void ring_server_destroy(struct ring_server *server);
 
+/* Calls `changed` when the first client has come and when the last one has gone, in the loop's
+ * thread. One that only connected counts: it is about to attach. To be called before there is a
+ * client. */
+typedef void ring_server_watch_fn(void *context, bool has_clients);
+void ring_server_watch(struct ring_server *server, ring_server_watch_fn *changed, void *context);
+
 /* Where descriptors outlive this process (systemd's fd store): `keep` puts a copy there under a
  * name, `forget` takes what has that name out again. The ring is kept under RING_STORE_NAME, each
  * client's connection under a name that begins with RING_STORE_CLIENT. */

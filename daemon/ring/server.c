@@ -48,7 +48,9 @@ struct ring_server {
     struct ring *ring; /* NULL: none yet */
     struct client *clients;
     unsigned client_count;
-    struct ring_store store; /* all NULL: none */
+    struct ring_store store;     /* all NULL: none */
+    ring_server_watch_fn *watch; /* NULL: none */
+    void *watch_context;
     uint64_t last_id;
     uint64_t attached;
     uint64_t refused;
@@ -114,6 +116,12 @@ static void release_all(struct client *client)
     }
 }
 
+static void tell_watch(const struct ring_server *server)
+{
+    if (server->watch != NULL)
+        server->watch(server->watch_context, server->client_count > 0);
+}
+
 static void client_destroy(struct client *client)
 {
     stop_waking(client);
@@ -122,7 +130,8 @@ static void client_destroy(struct client *client)
         *client->link = client->next;
         if (client->next != NULL)
             client->next->link = client->link;
-        client->server->client_count--;
+        if (--client->server->client_count == 0)
+            tell_watch(client->server);
     }
     sd_event_source_disable_unref(client->source);
     close(client->fd);
@@ -364,7 +373,8 @@ static int client_create(struct ring_server *server, int fd, struct client **ret
     if (client->next != NULL)
         client->next->link = &client->next;
     server->clients = client;
-    server->client_count++;
+    if (server->client_count++ == 0)
+        tell_watch(server);
     client->id = ++server->last_id;
     *ret = client;
     return 0;
@@ -491,6 +501,12 @@ void ring_server_destroy(struct ring_server *server)
     close(server->listen_fd);
     sd_event_unref(server->event);
     free(server);
+}
+
+void ring_server_watch(struct ring_server *server, ring_server_watch_fn *changed, void *context)
+{
+    server->watch = changed;
+    server->watch_context = context;
 }
 
 void ring_server_get_stats(const struct ring_server *server, struct ring_server_stats *ret)

@@ -422,6 +422,36 @@ static void test_lost_camera_comes_back_to_the_same_ring(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 1);
 }
 
+static void test_pauses_while_nobody_wants_frames(void **state)
+{
+    (void)state;
+    config.idle = CONFIG_IDLE_PAUSE;
+    start();
+    publish(1); /* at first it runs, to show that it can */
+    int64_t begin_ns = clock_now_ns();
+    WAIT_FOR(status.state == CAMERA_PAUSED);
+    assert_true(clock_now_ns() - begin_ns > NS_PER_S);
+    assert_string_equal(status.state_reason, "nobody reads its frames");
+    assert_int_equal(fake_capture.started, fake_capture.stopped);
+    int64_t progress_ns = camera_progress_ns(camera);
+    WAIT_FOR(camera_progress_ns(camera) > progress_ns); /* resting is no standstill */
+
+    camera_set_attended(camera, true);
+    WAIT_FOR(fake_engine_get(&fake_capture.started) == 2);
+    publish(2);
+    WAIT_FOR(status.state == CAMERA_ONLINE);
+    camera_set_attended(camera, false);
+    camera_set_attended(camera, true);
+    begin_ns = clock_now_ns();
+    WAIT_FOR(clock_now_ns() - begin_ns > 5 * NS_PER_S / 2);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+    camera_set_attended(camera, false);
+    WAIT_FOR(status.state == CAMERA_PAUSED);
+    assert_int_equal(status.stalls, 0);
+    assert_int_equal(status.reopens, 0);
+    assert_int_equal(status.source_lost, 0);
+}
+
 static void test_ends_after_so_many_frames(void **state)
 {
     (void)state;
@@ -507,6 +537,21 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     assert_int_equal(answer.sequence, 3);
 }
 
+static void test_snapshot_wakes_a_camera_that_pauses(void **state)
+{
+    (void)state;
+    memset(&answer, 0, sizeof answer);
+    config.idle = CONFIG_IDLE_PAUSE;
+    start();
+    WAIT_FOR(status.state == CAMERA_PAUSED); /* before its first frame */
+    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    WAIT_FOR(fake_engine_get(&fake_capture.started) > fake_engine_get(&fake_capture.stopped));
+    publish(1);
+    WAIT_FOR(answer.calls == 1);
+    assert_int_equal(answer.result, 0);
+    WAIT_FOR(status.state == CAMERA_PAUSED);
+}
+
 static void test_snapshot_of_a_camera_that_goes(void **state)
 {
     (void)state;
@@ -565,8 +610,10 @@ int main(void)
         TEST(test_mosaics_are_published_in_colour),
         TEST(test_rings_nobody_has_seen_go_by_themselves),
         TEST(test_lost_camera_comes_back_to_the_same_ring),
+        TEST(test_pauses_while_nobody_wants_frames),
         TEST(test_ends_after_so_many_frames),
         TEST(test_snapshot_is_one_frame_before_and_after),
+        TEST(test_snapshot_wakes_a_camera_that_pauses),
         TEST(test_snapshot_of_a_camera_that_goes),
         TEST(test_stop_does_not_wait_for_a_compiler),
     };

@@ -412,6 +412,43 @@ static void coming_and_going_leaves_nothing_behind(void **state)
     assert_int_equal(count_fds(), before);
 }
 
+struct watched {
+    unsigned calls;
+    bool has_clients;
+};
+
+static void count_watch(void *context, bool has_clients)
+{
+    struct watched *watched = context;
+    watched->calls++;
+    watched->has_clients = has_clients;
+}
+
+static void watch(struct frames *frames, void *context)
+{
+    ring_server_watch(frames->server, count_watch, context);
+}
+
+static void the_first_and_the_last_client_are_told(void **state)
+{
+    struct fixture *f = *state;
+    struct watched watched = {0};
+    frames_call(&f->frames, watch, &watched);
+    int first = connect_to(&f->frames);
+    assert_true(frames_settle(&f->frames, 1, 0));
+    assert_int_equal(watched.calls, 1);
+    assert_true(watched.has_clients);
+    int second = connect_to(&f->frames);
+    assert_int_equal(ask(second, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
+    close(first);
+    assert_true(frames_settle(&f->frames, 1, 0));
+    assert_int_equal(watched.calls, 1);
+    close(second);
+    assert_true(frames_settle(&f->frames, 0, 0));
+    assert_int_equal(watched.calls, 2);
+    assert_false(watched.has_clients);
+}
+
 #define socket_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -431,6 +468,7 @@ int main(void)
         socket_test(a_stuck_client_costs_nobody_anything),
         socket_test(the_killed_release_what_they_held),
         socket_test(coming_and_going_leaves_nothing_behind),
+        socket_test(the_first_and_the_last_client_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

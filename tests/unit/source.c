@@ -287,6 +287,31 @@ static void test_gaps_are_explained_or_lost(void **state)
     assert_int_equal(counts.error, 1);
 }
 
+static void test_pause_and_start(void **state)
+{
+    (void)state;
+    bool discontinuity;
+    start();
+    take(NULL);
+    source_pause(&source);
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(source.state, CAMERA_PAUSED);
+    assert_int_equal(source_deadline_ns(&source), INT64_MAX);
+    assert_int_equal(fake_capture.stopped, 1);
+    source_start(&source);
+    assert_int_equal(source.state, CAMERA_STARTING);
+    fake_capture.sequence = 0; /* as every capture_start does */
+    assert_int_equal(take(&discontinuity).sequence, 1);
+    assert_true(discontinuity);
+
+    /* One that is gone is looked for all the same. */
+    assert_nothing_comes(-ENODEV);
+    source_pause(&source);
+    assert_int_equal(source.state, CAMERA_LOST);
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_OPENED);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -303,6 +328,7 @@ int main(void)
         TEST(test_refusal_is_told_and_tried_again),
         TEST(test_end_of_file_finishes),
         TEST(test_gaps_are_explained_or_lost),
+        TEST(test_pause_and_start),
     };
     return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

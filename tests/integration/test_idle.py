@@ -1,0 +1,76 @@
+"""idle = "pause": camera and GPU sleep while nobody reads frames."""
+
+import itertools
+import pathlib
+import time
+
+from client import LIVE, Reader
+
+FPS = 20
+PAUSE = ["--set", "camera.idle=pause", "--filter", "lowpass:cutoff=0.1"]
+
+
+def wait_for_pause(daemon):
+    daemon.wait_for_log("engine: ")  # built for the first time, it takes longer than the pause
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "paused", "the pause")
+
+
+def processor_seconds(daemon):
+    """Of the whole process: the driver's threads too."""
+    fields = pathlib.Path(f"/proc/{daemon.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100
+
+
+def test_wakes_within_two_frames(start):
+    daemon = start(*PAUSE, fps=str(FPS))
+    delays = []
+    for _ in range(3):
+        wait_for_pause(daemon)
+        published = daemon.ctl_json("stats")["Counters"]["published"]
+        begin = time.monotonic_ns()
+        with Reader(daemon) as reader:
+            for frame in reader.frames():
+                if frame.published_ns > begin:  # and not what lies in the ring from before
+                    break
+            delays.append((frame.published_ns - begin) * FPS / 1e9)
+            assert frame.sequence == published + 1
+            assert reader.state == LIVE
+            assert daemon.ctl_json("status")["State"] == "online"
+            frames = list(itertools.islice(reader.frames(), 10))
+        for before, after in itertools.pairwise(frames):
+            assert after.source_sequence == before.source_sequence + 1
+    # One of three, since the machine may be busy.
+    assert min(delays) < 2, f"frames until the first one: {delays}"
+    counters = daemon.ctl_json("stats")["Counters"]
+    assert counters["stalls"] == counters["reopens"] == counters["source_lost"] == 0
+    assert daemon.log.count("paused: nobody reads its frames") == 3
+
+
+def test_sleeps(start):
+    daemon = start(*PAUSE, fps="120", size="320x240")
+    wait_for_pause(daemon)
+    before, published = processor_seconds(daemon), daemon.ctl_json("stats")["Counters"]["published"]
+    time.sleep(2)  # nothing happens, and that takes its time
+    assert processor_seconds(daemon) - before <= 0.1
+    assert daemon.ctl_json("stats")["Counters"]["published"] == published
+    # Whoever only looks or changes the filter does not wake it.
+    daemon.ctl("filter", "set", "none")
+    assert daemon.ctl_json("status")["State"] == "paused"
+    with Reader(daemon) as reader:
+        reader.take_until(lambda frame: frame.filter_serial == 2)
+    assert daemon.stop() == 0
+
+
+def test_snapshot_wakes_it(start, tmp_path):
+    daemon = start(*PAUSE)
+    wait_for_pause(daemon)
+    daemon.ctl("snapshot", "after", "-o", str(tmp_path / "after.png"))
+    assert (tmp_path / "after.png").read_bytes().startswith(b"\x89PNG")
+    wait_for_pause(daemon)
+    assert daemon.stop() == 0
+
+
+def test_runs_unless_told_to_pause(start):
+    daemon = start(fps="60")
+    daemon.wait_until(lambda: daemon.ctl_json("stats")["Counters"]["published"] > 60 * 3, "frames")
+    assert daemon.ctl_json("status")["State"] == "online"

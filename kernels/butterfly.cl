@@ -213,6 +213,37 @@ static inline void dft_12(cplx *x)
     x[11] = c3;
 }
 
+/* 3 x 5: n = (5 n1 + 3 n2) mod 15, k = (10 k1 + 6 k2) mod 15 */
+static inline void dft_15(cplx *x)
+{
+    cplx a0 = x[0], a1 = x[3], a2 = x[6], a3 = x[9], a4 = x[12];
+    cplx b0 = x[5], b1 = x[8], b2 = x[11], b3 = x[14], b4 = x[2];
+    cplx c0 = x[10], c1 = x[13], c2 = x[1], c3 = x[4], c4 = x[7];
+    dft_5_of(&a0, &a1, &a2, &a3, &a4);
+    dft_5_of(&b0, &b1, &b2, &b3, &b4);
+    dft_5_of(&c0, &c1, &c2, &c3, &c4);
+    dft_3_of(&a0, &b0, &c0);
+    dft_3_of(&a1, &b1, &c1);
+    dft_3_of(&a2, &b2, &c2);
+    dft_3_of(&a3, &b3, &c3);
+    dft_3_of(&a4, &b4, &c4);
+    x[0] = a0;
+    x[10] = b0;
+    x[5] = c0;
+    x[6] = a1;
+    x[1] = b1;
+    x[11] = c1;
+    x[12] = a2;
+    x[7] = b2;
+    x[2] = c2;
+    x[3] = a3;
+    x[13] = b3;
+    x[8] = c3;
+    x[9] = a4;
+    x[4] = b4;
+    x[14] = c4;
+}
+
 /* 4 x 4, with twiddles of a sixteenth of a turn */
 static inline void dft_16(cplx *x)
 {

@@ -32,11 +32,22 @@
 
 /* The type of the kernels' argument matters: local memory is aligned for it and no more (NVIDIA's
  * driver puts a float at offset 4). */
-#if LANES == 1
+#if HELD
+typedef float work_t;
+#elif LANES == 1
 typedef float2 work_t;
 #else
 typedef real work_t;
 #endif
+
+#if !HELD
+
+/* In place: every stage takes its butterflies from `work` and puts them back where they were, one
+ * after another. */
+#define PRIVATE(i, r, n, group)
+#define ITEMS(i, r, n, group)                                                                      \
+    for (uint t = get_local_id(0); t < (n); t += (group)) {                                        \
+        cplx x[r];
 
 static inline cplx work_get(local const work_t *work, uint at)
 {
@@ -57,30 +68,72 @@ static inline void work_put(local work_t *work, uint at, cplx z)
 #endif
 }
 
+#else
+
+/* Held: all butterflies of a stage stay in registers, and `work` only passes them on to the items
+ * that need them next, first the real parts and then the imaginary ones: half the local memory, so
+ * that twice as many columns fit side by side, or more groups on a core. What an item puts, it puts
+ * where only itself has read before; so there are three barriers to a pass and not four. */
+#define PRIVATE(i, r, n, group) cplx held_##i[((n) + (group)-1) / (group)][r];
+#define ITEMS(i, r, n, group)                                                                      \
+    _Pragma("unroll") for (uint u = 0; u < ((n) + (group)-1) / (group); u++)                       \
+    {                                                                                              \
+        const uint t = get_local_id(0) + u * (group);                                              \
+        if ((n) % (group) != 0 && t >= (n))                                                        \
+            continue;                                                                              \
+        cplx *x = held_##i[u];
+
+#endif
+
 /* ---- columns ------------------------------------------------------------------------------- */
 
 /* A group at the right edge may have columns too many: they repeat the last one and are not
  * stored. */
 #define COLUMN_STAGE(i)                                                                            \
-    const uint M = Y_M##i, T = Y_T##i;                                                             \
-    for (uint t = get_local_id(0); t < Y_LENGTH / Y_R##i * COLS; t += COLUMN_GROUP) {              \
-        const uint c = t % COLS, b = t / COLS, p = b % M;                                          \
-        const uint e = FIRST_ELEMENT(Y_R##i, M, b);                                                \
-        const uint wanted = (uint)get_group_id(0) * COLS + c;                                      \
-        const uint column = min(wanted, (uint)X_LANES - 1);                                        \
-        cplx x[Y_R##i];
+    ITEMS(i, Y_R##i, Y_LENGTH / Y_R##i * COLS, COLUMN_GROUP)                                       \
+    const uint R = Y_R##i, M = Y_M##i, T = Y_T##i;                                                 \
+    const uint c = t % COLS, b = t / COLS, p = b % M;                                              \
+    const uint e = FIRST_ELEMENT(R, M, b);                                                         \
+    const uint wanted = (uint)get_group_id(0) * COLS + c;                                          \
+    const uint column = min(wanted, (uint)X_LANES - 1);
+
+#define COLUMN_AT(j)      WORK(e + (j)*M, c, COLS)
+#define COLUMN_PRIVATE(i) PRIVATE(i, Y_R##i, Y_LENGTH / Y_R##i * COLS, COLUMN_GROUP)
+
+#if HELD
+#define COLUMN_GET(j)
+#define COLUMN_PUT(j)
+#define COLUMN_PUT_RE(j) work[COLUMN_AT(j)] = x[j].re;
+#define COLUMN_PUT_IM(j) work[COLUMN_AT(j)] = x[j].im;
+#define COLUMN_GET_RE(j) x[j].re = work[COLUMN_AT(j)];
+#define COLUMN_GET_IM(j) x[j].im = work[COLUMN_AT(j)];
+#define COLUMN_PASS(i, LEG)                                                                        \
+    COLUMN_STAGE(i)                                                                                \
+    EACH(Y_R##i)(LEG)                                                                              \
+    }
+#define COLUMN_NEXT(a, b)                                                                          \
+    COLUMN_PASS(a, COLUMN_PUT_RE)                                                                  \
+    SYNC COLUMN_PASS(b, COLUMN_GET_RE) SYNC COLUMN_PASS(a, COLUMN_PUT_IM)                          \
+    SYNC COLUMN_PASS(b, COLUMN_GET_IM)
+#else
+#define COLUMN_GET(j)     x[j] = work_get(work, COLUMN_AT(j));
+#define COLUMN_PUT(j)     work_put(work, COLUMN_AT(j), x[j]);
+#define COLUMN_NEXT(a, b) SYNC
+#endif
 
 #define COLUMN_FORWARD_GET(j)                                                                      \
-    if (first)                                                                                     \
+    if (first) {                                                                                   \
         x[j] = packed_load(image, map_x, map_y, (int)(column * LANES), (int)(e + (j)*M));          \
-    else                                                                                           \
-        x[j] = work_get(work, WORK(e + (j)*M, c, COLS));
+    } else {                                                                                       \
+        COLUMN_GET(j)                                                                              \
+    }
 #define COLUMN_FORWARD_PUT(j)                                                                      \
-    TWIDDLE(x[j], j, M, T, p)                                                                      \
-    if (!last)                                                                                     \
-        work_put(work, WORK(e + (j)*M, c, COLS), x[j]);                                            \
-    else if (column == wanted)                                                                     \
-        c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
+    TWIDDLE(x[j], R, j, M, T, p)                                                                   \
+    if (!last) {                                                                                   \
+        COLUMN_PUT(j)                                                                              \
+    } else if (column == wanted) {                                                                 \
+        c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));                                      \
+    }
 
 #define COLUMN_FORWARD(i)                                                                          \
     {                                                                                              \
@@ -89,9 +142,6 @@ static inline void work_put(local work_t *work, uint at, cplx z)
         EACH(Y_R##i)(COLUMN_FORWARD_GET) DFT(Y_R##i)(x);                                           \
         EACH(Y_R##i)(COLUMN_FORWARD_PUT)                                                           \
     }                                                                                              \
-    if (!last) {                                                                                   \
-        SYNC                                                                                       \
-    }                                                                                              \
     }
 
 kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void
@@ -99,20 +149,23 @@ columns_forward(global const uchar *restrict image, global stored *restrict spec
                 global const int *restrict map_x, global const int *restrict map_y,
                 global const float2 *restrict twiddle, local work_t *work)
 {
-    Y_EACH_STAGE(COLUMN_FORWARD)
+    Y_EACH_STAGE(COLUMN_PRIVATE, NOTHING_BETWEEN)
+    Y_EACH_STAGE(COLUMN_FORWARD, COLUMN_NEXT)
 }
 
 #define COLUMN_INVERSE_GET(j)                                                                      \
-    if (first)                                                                                     \
+    if (first) {                                                                                   \
         x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));                                      \
-    else                                                                                           \
-        x[j] = work_get(work, WORK(e + (j)*M, c, COLS));                                           \
-    TWIDDLE(x[j], j, M, T, p)
+    } else {                                                                                       \
+        COLUMN_GET(j)                                                                              \
+    }                                                                                              \
+    TWIDDLE(x[j], R, j, M, T, p)
 #define COLUMN_INVERSE_PUT(j)                                                                      \
-    if (!last)                                                                                     \
-        work_put(work, WORK(e + (j)*M, c, COLS), x[j]);                                            \
-    else if (column == wanted)                                                                     \
-        packed_store(result, image, (int)(column * LANES), (int)(e + (j)*M), x[j]);
+    if (!last) {                                                                                   \
+        COLUMN_PUT(j)                                                                              \
+    } else if (column == wanted) {                                                                 \
+        packed_store(result, image, (int)(column * LANES), (int)(e + (j)*M), x[j]);                \
+    }
 
 #define COLUMN_INVERSE(i)                                                                          \
     {                                                                                              \
@@ -120,9 +173,6 @@ columns_forward(global const uchar *restrict image, global stored *restrict spec
         COLUMN_STAGE(i)                                                                            \
         EACH(Y_R##i)(COLUMN_INVERSE_GET) DFT(Y_R##i)(x);                                           \
         EACH(Y_R##i)(COLUMN_INVERSE_PUT)                                                           \
-    }                                                                                              \
-    if (!last) {                                                                                   \
-        SYNC                                                                                       \
     }                                                                                              \
     }
 
@@ -132,7 +182,8 @@ columns_inverse(global const stored *restrict spectrum, global const uchar *rest
                 global uchar *restrict result, global const float2 *restrict twiddle,
                 local work_t *work)
 {
-    Y_EACH_STAGE_BACK(COLUMN_INVERSE)
+    Y_EACH_STAGE(COLUMN_PRIVATE, NOTHING_BETWEEN)
+    Y_EACH_STAGE_BACK(COLUMN_INVERSE, COLUMN_NEXT)
 }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
@@ -140,14 +191,32 @@ columns_inverse(global const stored *restrict spectrum, global const uchar *rest
 #define ROW_AT(e) (c * (SKEWED(X_LENGTH - 1) + 1) + WORK(e, 0, 1))
 
 #define ROW_STAGE(i)                                                                               \
-    const uint M = X_M##i, T = X_T##i;                                                             \
-    for (uint t = get_local_id(0); t < X_LENGTH / X_R##i * ROWS; t += ROW_GROUP) {                 \
-        const uint c = t / (X_LENGTH / X_R##i), b = t % (X_LENGTH / X_R##i), p = b % M;            \
-        const uint e = FIRST_ELEMENT(X_R##i, M, b);                                                \
-        cplx x[X_R##i];
+    ITEMS(i, X_R##i, X_LENGTH / X_R##i * ROWS, ROW_GROUP)                                          \
+    const uint R = X_R##i, M = X_M##i, T = X_T##i;                                                 \
+    const uint c = t / (X_LENGTH / X_R##i), b = t % (X_LENGTH / X_R##i), p = b % M;                \
+    const uint e = FIRST_ELEMENT(R, M, b);
 
-#define ROW_GET(j) x[j] = work_get(work, ROW_AT(e + (j)*M));
-#define ROW_PUT(j) work_put(work, ROW_AT(e + (j)*M), x[j]);
+#define ROW_PRIVATE(i) PRIVATE(i, X_R##i, X_LENGTH / X_R##i * ROWS, ROW_GROUP)
+
+#if HELD
+#define ROW_GET(j)
+#define ROW_PUT(j)
+#define ROW_PUT_RE(j) work[ROW_AT(e + (j)*M)] = x[j].re;
+#define ROW_PUT_IM(j) work[ROW_AT(e + (j)*M)] = x[j].im;
+#define ROW_GET_RE(j) x[j].re = work[ROW_AT(e + (j)*M)];
+#define ROW_GET_IM(j) x[j].im = work[ROW_AT(e + (j)*M)];
+#define ROW_PASS(i, LEG)                                                                           \
+    ROW_STAGE(i)                                                                                   \
+    EACH(X_R##i)(LEG)                                                                              \
+    }
+#define ROW_NEXT(a, b)                                                                             \
+    ROW_PASS(a, ROW_PUT_RE)                                                                        \
+    SYNC ROW_PASS(b, ROW_GET_RE) SYNC ROW_PASS(a, ROW_PUT_IM) SYNC ROW_PASS(b, ROW_GET_IM)
+#else
+#define ROW_GET(j)     x[j] = work_get(work, ROW_AT(e + (j)*M));
+#define ROW_PUT(j)     work_put(work, ROW_AT(e + (j)*M), x[j]);
+#define ROW_NEXT(a, b) SYNC
+#endif
 
 #if LANES == 1
 
@@ -307,7 +376,7 @@ static inline void pairs_store(global stored *spectrum, global const uint4 *pair
 
 #endif
 
-#define ROW_TWIDDLE(j) TWIDDLE(x[j], j, M, T, p)
+#define ROW_TWIDDLE(j) TWIDDLE(x[j], R, j, M, T, p)
 #define ROW_PRODUCT(j)                                                                             \
     {                                                                                              \
         const real h = response_load(response, RESPONSE_AT(e + (j)));                              \
@@ -317,28 +386,22 @@ static inline void pairs_store(global stored *spectrum, global const uint4 *pair
 /* The first stage of all forward and the last of all back are where rows come from and go to; the
  * last stage forward and the first back have the same legs, and the product stands between them. */
 #define ROW_FORWARD(i)                                                                             \
-    {                                                                                              \
-        ROW_STAGE(i)                                                                               \
-        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
-        EACH(X_R##i)(ROW_TWIDDLE) EACH(X_R##i)(ROW_PUT)                                            \
-    }                                                                                              \
-    SYNC                                                                                           \
+    ROW_STAGE(i)                                                                                   \
+    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
+    EACH(X_R##i)(ROW_TWIDDLE) EACH(X_R##i)(ROW_PUT)                                                \
     }
 
 #define ROW_MIDDLE(i)                                                                              \
-    {                                                                                              \
-        ROW_STAGE(i)                                                                               \
-        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
-        EACH(X_R##i)(ROW_PRODUCT) DFT(X_R##i)(x);                                                  \
-        ROW_TO_##i                                                                                 \
-    }                                                                                              \
+    ROW_STAGE(i)                                                                                   \
+    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
+    EACH(X_R##i)(ROW_PRODUCT) DFT(X_R##i)(x);                                                      \
+    ROW_TO_##i                                                                                     \
     }
 
 #define ROW_INVERSE(i)                                                                             \
-    {                                                                                              \
-        SYNC ROW_STAGE(i) EACH(X_R##i)(ROW_GET) EACH(X_R##i)(ROW_TWIDDLE) DFT(X_R##i)(x);          \
-        ROW_TO_##i                                                                                 \
-    }                                                                                              \
+    ROW_STAGE(i)                                                                                   \
+    EACH(X_R##i)(ROW_GET) EACH(X_R##i)(ROW_TWIDDLE) DFT(X_R##i)(x);                                \
+    ROW_TO_##i                                                                                     \
     }
 
 kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void
@@ -346,9 +409,10 @@ rows(global stored *restrict spectrum, global const uint4 *restrict pairs,
      global const stored *restrict response, global const float2 *restrict twiddle,
      local work_t *work)
 {
+    X_EACH_STAGE(ROW_PRIVATE, NOTHING_BETWEEN)
     LOAD_ROWS
-    X_OUTER_STAGES(ROW_FORWARD)
+    X_OUTER_STAGES(ROW_FORWARD, ROW_NEXT)
     X_LAST_STAGE(ROW_MIDDLE)
-    X_OUTER_STAGES_BACK(ROW_INVERSE)
+    X_OUTER_STAGES_BACK(ROW_INVERSE, ROW_NEXT)
     STORE_ROWS
 }

@@ -12,9 +12,10 @@
  *
  * The prologue gives each axis A in X, Y its A_LENGTH, A_STAGES, and for stage i A_R<i> (radix),
  * A_M<i> (span) and A_T<i> (where its twiddles begin: leg j's factor for butterfly p lies at
- * A_T + (j - 1) M + p), and lists of stages to apply a macro F to: A_EACH_STAGE(F) and
- * A_EACH_STAGE_BACK(F), A_OUTER_STAGES(F) and A_OUTER_STAGES_BACK(F) (all but the last),
- * A_LAST_STAGE(F). */
+ * A_T + (j - 1) M + p), and lists of stages to apply macros to: A_EACH_STAGE(F, BETWEEN) is
+ * F(0) BETWEEN(0, 1) F(1) BETWEEN(1, 2) ...; A_EACH_STAGE_BACK begins with the last stage;
+ * A_OUTER_STAGES is A_EACH_STAGE without the last F, A_OUTER_STAGES_BACK the other way round;
+ * A_LAST_STAGE(F) is that F. */
 
 #define EACH_2(F)    F(0) F(1)
 #define EACH_3(F)    EACH_2(F) F(2)
@@ -26,7 +27,8 @@
 #define EACH_9(F)    EACH_8(F) F(8)
 #define EACH_10(F)   EACH_9(F) F(9)
 #define EACH_12(F)   EACH_10(F) F(10) F(11)
-#define EACH_16(F)   EACH_12(F) F(12) F(13) F(14) F(15)
+#define EACH_15(F)   EACH_12(F) F(12) F(13) F(14)
+#define EACH_16(F)   EACH_15(F) F(15)
 
 /* The legs of a butterfly in halves: j and j + R / 2, for an even R. */
 #define HALF_2       1
@@ -42,10 +44,19 @@
 #define EACH_HALF(R) EACH(PASTE(HALF_, R))
 #define DFT(R)       PASTE(dft_, R)
 
-/* Leg j's factor of butterfly p. Leg 0's is 1, and so are all where the span is 1. */
-#define TWIDDLE(x, j, M, T, p)                                                                     \
+#define NOTHING_BETWEEN(a, b)
+
+/* Leg j's factor of butterfly p, of R legs. Leg 0's is 1, and so are all where the span is 1. */
+#if COMPUTE_TWIDDLES
+#define FACTOR(R, j, M, T, p)                                                                      \
+    (float2)(cospi((float)((j) * (p)) * (-2.f / ((R) * (M)))),                                     \
+             sinpi((float)((j) * (p)) * (-2.f / ((R) * (M)))))
+#else
+#define FACTOR(R, j, M, T, p) twiddle[(T) + ((j) > 0 ? (j)-1 : 0) * (M) + (p)]
+#endif
+#define TWIDDLE(x, R, j, M, T, p)                                                                  \
     if ((j) > 0 && (M) > 1)                                                                        \
-        x = c_twiddle(x, twiddle[(T) + ((j) > 0 ? (j)-1 : 0) * (M) + (p)]);
+        x = c_twiddle(x, FACTOR(R, j, M, T, p));
 
 #define FIRST_ELEMENT(R, M, b) ((b) / (M) * ((M) * (R)) + (b) % (M))
 

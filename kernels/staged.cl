@@ -20,7 +20,7 @@
 
 #define COLUMN_ITEM(i)                                                                             \
     const bool outermost = (i) == 0;                                                               \
-    const uint M = Y_M##i, T = Y_T##i;                                                             \
+    const uint R = Y_R##i, M = Y_M##i, T = Y_T##i;                                                             \
     const uint t = (uint)get_global_id(0), column = t % X_HALF, b = t / X_HALF, p = b % M;         \
     const uint e = FIRST_ELEMENT(Y_R##i, M, b);                                                    \
     if (b >= Y_LENGTH / Y_R##i)                                                                    \
@@ -39,7 +39,7 @@
         packed_store(result, image, (int)column, (int)(e + (j)*M), x[j]);                          \
     else                                                                                           \
         c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
-#define TURN(j) TWIDDLE(x[j], j, M, T, p)
+#define TURN(j) TWIDDLE(x[j], R, j, M, T, p)
 
 /* Every kernel of a direction takes the same arguments, used or not. */
 #define COLUMNS_FORWARD(i)                                                                         \
@@ -64,7 +64,7 @@
     }
 
 #define ROW_ITEM(i)                                                                                \
-    const uint M = X_M##i, T = X_T##i;                                                             \
+    const uint R = X_R##i, M = X_M##i, T = X_T##i;                                                             \
     const uint t = (uint)get_global_id(0), b = t % (X_LENGTH / X_R##i), p = b % M;                 \
     const uint pair = t / (X_LENGTH / X_R##i);                                                     \
     const uint e = FIRST_ELEMENT(X_R##i, M, b);                                                    \
@@ -130,8 +130,8 @@
         ROW_TO_##i                                                                                 \
     }
 
-Y_EACH_STAGE(COLUMNS_FORWARD)
-X_OUTER_STAGES(ROWS_FORWARD)
+Y_EACH_STAGE(COLUMNS_FORWARD, NOTHING_BETWEEN)
+X_OUTER_STAGES(ROWS_FORWARD, NOTHING_BETWEEN)
 X_LAST_STAGE(ROWS_MIDDLE)
-X_OUTER_STAGES_BACK(ROWS_INVERSE)
-Y_EACH_STAGE_BACK(COLUMNS_INVERSE)
+X_OUTER_STAGES_BACK(ROWS_INVERSE, NOTHING_BETWEEN)
+Y_EACH_STAGE_BACK(COLUMNS_INVERSE, NOTHING_BETWEEN)

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-static const uint8_t radices[] = {16, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
+static const uint8_t radices[] = {16, 15, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
 #define RADIX_COUNT (sizeof radices / sizeof radices[0])
 
 /* Arithmetic operations of the butterflies in butterfly.cl per point, with the twiddles of a
@@ -33,6 +33,8 @@ static double radix_cost(uint8_t radix)
         return 100. / 10 + 6;
     case 12:
         return 112. / 12 + 6;
+    case 15:
+        return 200. / 15 + 6;
     default:
         return 168. / 16 + 6;
     }

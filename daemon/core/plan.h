@@ -24,7 +24,7 @@ enum plan_border {
 struct plan_axis {
     uint32_t length;
     unsigned stage_count;
-    uint8_t radix[PLAN_MAX_STAGES]; /* 2 .. 10, 12, 16; in the order of the forward stages */
+    uint8_t radix[PLAN_MAX_STAGES]; /* 2 .. 10, 12, 15, 16; in the order of the forward stages */
 };
 
 /* A plane of width x height samples in a transform of x.length x y.length. */

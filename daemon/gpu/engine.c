@@ -77,8 +77,7 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     if (r == 0 && !unified)
         r = pin(slot, &slot->host_out, engine->frame_bytes, &slot->host_out_at, CL_MAP_READ, why);
     for (unsigned i = 0; i < engine->component_count && r == 0; i++)
-        r = make_buffer(&slot->spectrum[i], engine, CL_MEM_READ_WRITE,
-                        transform_spectrum_bytes(engine->component[i].transform), why);
+        r = transform_frame_create(&slot->frame[i], engine->component[i].transform, why);
     return r;
 }
 
@@ -96,8 +95,7 @@ static void release_slot(struct slot *slot)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
-        if (slot->spectrum[i] != NULL)
-            clReleaseMemObject(slot->spectrum[i]);
+        transform_frame_destroy(slot->frame[i]);
     clReleaseCommandQueue(slot->queue);
 }
 
@@ -279,13 +277,12 @@ static int run_kernels(struct slot *slot, struct error *why)
 {
     const struct engine *engine = slot->engine;
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const struct component *c = &engine->component[i];
-        const struct transform_buffers buffers = {slot->in, slot->out, c->response,
-                                                  slot->spectrum[i]};
+        const struct transform_buffers buffers = {slot->in, slot->out,
+                                                  engine->component[i].response};
         const bool is_last = i + 1 == engine->component_count;
-        const int r =
-            transform_enqueue(c->transform, slot->queue, &buffers, i == 0 ? &slot->first : NULL,
-                              is_last ? &slot->last : NULL, why);
+        const int r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers,
+                                              i == 0 ? &slot->first : NULL,
+                                              is_last ? &slot->last : NULL, why);
         if (r < 0)
             return r;
     }

@@ -24,7 +24,7 @@ struct component {
 struct slot {
     struct engine *engine;
     cl_command_queue queue;
-    cl_mem spectrum[MAX_COMPONENTS];
+    struct transform_frame *frame[MAX_COMPONENTS];
     cl_mem in, out;           /* what kernels read and write */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
     void *host_in_at, *host_out_at;

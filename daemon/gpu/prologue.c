@@ -6,15 +6,18 @@
 
 #define PROLOGUE_BYTES 8192
 
-/* A macro that applies another to stages 0 .. count - 1, and one that does so backwards. */
-static void print_stages(char *text, char axis, const char *name, unsigned count)
+/* F(from) BETWEEN(from, from + step) F(from + step) ... up to F(to) */
+static void print_stages(char *text, char axis, const char *name, unsigned from, unsigned to,
+                         bool skip_first, bool skip_last)
 {
-    text_append(text, PROLOGUE_BYTES, "#define %c_%s(F)", axis, name);
-    for (unsigned i = 0; i < count; i++)
-        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
-    text_append(text, PROLOGUE_BYTES, "\n#define %c_%s_BACK(F)", axis, name);
-    for (unsigned i = count; i-- > 0;)
-        text_append(text, PROLOGUE_BYTES, " F(%u)", i);
+    text_append(text, PROLOGUE_BYTES, "#define %c_%s(F, BETWEEN)", axis, name);
+    for (unsigned i = from;; i = from < to ? i + 1 : i - 1) {
+        if (!(i == from && skip_first) && !(i == to && skip_last))
+            text_append(text, PROLOGUE_BYTES, " F(%u)", i);
+        if (i == to)
+            break;
+        text_append(text, PROLOGUE_BYTES, " BETWEEN(%u, %u)", i, from < to ? i + 1 : i - 1);
+    }
     text_append(text, PROLOGUE_BYTES, "\n");
 }
 
@@ -27,8 +30,10 @@ static void print_axis(char *text, char name, const struct plan_axis *axis)
         text_append(
             text, PROLOGUE_BYTES, "#define %c_R%u %u\n#define %c_M%u %u\n#define %c_T%u %u\n", name,
             i, axis->radix[i], name, i, plan_span(axis, i), name, i, plan_twiddle_offset(axis, i));
-    print_stages(text, name, "EACH_STAGE", count);
-    print_stages(text, name, "OUTER_STAGES", count - 1);
+    print_stages(text, name, "EACH_STAGE", 0, count - 1, false, false);
+    print_stages(text, name, "EACH_STAGE_BACK", count - 1, 0, false, false);
+    print_stages(text, name, "OUTER_STAGES", 0, count - 1, false, true);
+    print_stages(text, name, "OUTER_STAGES_BACK", count - 1, 0, true, false);
     text_append(text, PROLOGUE_BYTES, "#define %c_LAST_STAGE(F) F(%u)\n", name, count - 1);
 }
 
@@ -76,9 +81,11 @@ char *transform_prologue(const struct transform *transform, const struct transfo
     text_append(text, PROLOGUE_BYTES,
                 "#line 1 \"prologue\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
                 "#define COLUMN_GROUP %u\n#define COLS %u\n#define ROW_GROUP %u\n"
-                "#define ROWS %u\n#define SKEW %u\n#define SPECTRUM_PITCH %u\n",
+                "#define ROWS %u\n#define SKEW %u\n#define SPECTRUM_PITCH %u\n"
+                "#define HELD %d\n#define COMPUTE_TWIDDLES %d\n",
                 tuning->lanes, tuning->half, tuning->column_group, tuning->columns,
-                tuning->row_group, tuning->rows, tuning->skew, transform_pitch(transform));
+                tuning->row_group, tuning->rows, tuning->skew, transform_pitch(transform),
+                tuning->held, tuning->compute_twiddles);
     /* Half: the largest sum down a column, at 1/8 of the largest number for filters that amplify.
      */
     const double nx = transform->plan.x.length, ny = transform->plan.y.length;

@@ -7,8 +7,6 @@
 
 #include "core/response.h"
 
-#define COMPLEX_BYTES 8 /* in local memory, always float */
-
 /* ---- shape --------------------------------------------------------------------------------- */
 
 uint32_t transform_row_groups(const struct plan *plan, const struct transform_tuning *tuning)
@@ -28,14 +26,20 @@ static size_t skewed(uint32_t length, unsigned skew)
     return length - 1 + (skew < 31 ? (length - 1) >> skew : 0) + 1;
 }
 
+/* Of a number in local memory, always float: re and im together, or one after the other. */
+static size_t work_bytes(const struct transform_tuning *tuning)
+{
+    return tuning->lanes * (tuning->held ? sizeof(float) : 2 * sizeof(float));
+}
+
 size_t transform_column_local(const struct plan *plan, const struct transform_tuning *tuning)
 {
-    return skewed(plan->y.length, tuning->skew) * tuning->columns * tuning->lanes * COMPLEX_BYTES;
+    return skewed(plan->y.length, tuning->skew) * tuning->columns * work_bytes(tuning);
 }
 
 size_t transform_row_local(const struct plan *plan, const struct transform_tuning *tuning)
 {
-    return skewed(plan->x.length, tuning->skew) * tuning->rows * tuning->lanes * COMPLEX_BYTES;
+    return skewed(plan->x.length, tuning->skew) * tuning->rows * work_bytes(tuning);
 }
 
 static size_t stored_bytes(const struct transform *transform)
@@ -109,13 +113,12 @@ static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_pl
         else if (tuning->lanes > 1)
             tuning->lanes /= 2;
         else
-            return error_set(why, ERANGE,
-                             "a transform of %ux%u needs %zu bytes of local memory, %s has %llu",
-                             ret_plan->x.length, ret_plan->y.length,
-                             (size_t)COMPLEX_BYTES * (ret_plan->x.length > ret_plan->y.length
-                                                          ? ret_plan->x.length
-                                                          : ret_plan->y.length),
-                             device->name, (unsigned long long)device->local_bytes);
+            return error_set(
+                why, ERANGE, "a transform of %ux%u needs %zu bytes of local memory, %s has %llu",
+                ret_plan->x.length, ret_plan->y.length,
+                work_bytes(tuning) * (ret_plan->x.length > ret_plan->y.length ? ret_plan->x.length
+                                                                              : ret_plan->y.length),
+                device->name, (unsigned long long)device->local_bytes);
     }
 }
 
@@ -198,6 +201,8 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
     transform->tuning = *tuning;
     if (tuning->technique == TRANSFORM_STAGED)
         transform->tuning.lanes = 1;
+    if (transform->tuning.lanes > 1)
+        transform->tuning.held = false;
     if (transform->tuning.column_group > device->max_group)
         transform->tuning.column_group = (unsigned)device->max_group;
     if (transform->tuning.row_group > device->max_group)
@@ -220,7 +225,8 @@ void transform_destroy(struct transform *transform)
 {
     if (transform == NULL)
         return;
-    transform_release_kernels(transform);
+    if (transform->program != NULL)
+        clReleaseProgram(transform->program);
     const cl_mem buffers[] = {transform->map_x, transform->map_y, transform->pairs,
                               transform->twiddle_x, transform->twiddle_y};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
@@ -301,19 +307,4 @@ void transform_response_pack(const struct transform *transform, void *packed, co
     uint16_t *half = packed;
     for (size_t i = 0; i < count; i++)
         half[i] = to_half(values[i]);
-}
-
-/* ---- frames -------------------------------------------------------------------------------- */
-
-int transform_enqueue(const struct transform *transform, cl_command_queue queue,
-                      const struct transform_buffers *buffers, cl_event *first, cl_event *last,
-                      struct error *why)
-{
-    for (unsigned i = 0; i < transform->dispatch_count; i++) {
-        cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;
-        const int r = dispatch_enqueue(&transform->dispatch[i], queue, buffers, event, why);
-        if (r < 0)
-            return r;
-    }
-    return 0;
 }

@@ -41,6 +41,8 @@ struct transform_tuning {
     unsigned row_group;
     unsigned rows; /* groups of lanes of pairs of rows a work-group carries */
     unsigned skew; /* local memory: one element skipped every 2^skew; 31: none */
+    bool held;     /* one lane: stages keep their numbers in registers (fused.cl) */
+    bool compute_twiddles;
 };
 
 struct transform_border {
@@ -78,20 +80,26 @@ double transform_response_scale(const struct transform *transform);
 size_t transform_response_bytes(const struct transform *transform);
 void transform_response_pack(const struct transform *transform, void *packed, const float *values);
 
-/* The buffers one frame needs. Frames under way at once need a spectrum each, of
- * transform_spectrum_bytes, and may be in different queues. */
+/* What a frame under way needs of its own: a spectrum, and kernels that keep their arguments.
+ * Frames may be enqueued in different queues, each by one thread at a time. The transform must
+ * outlive it. */
+struct transform_frame;
+int transform_frame_create(struct transform_frame **ret, const struct transform *transform,
+                           struct error *why);
+void transform_frame_destroy(struct transform_frame *frame);
+
+/* What a frame is given from outside; kept alive until the next enqueue with others. */
 struct transform_buffers {
     cl_mem image;
     cl_mem result;
     cl_mem response;
-    cl_mem spectrum;
 };
-size_t transform_spectrum_bytes(const struct transform *transform);
 
-/* Enqueues one frame in an in-order queue; one thread at a time. first and last, where not NULL,
- * become the events of its first and last dispatch, which the caller releases. */
-int transform_enqueue(const struct transform *transform, cl_command_queue queue,
-                      const struct transform_buffers *buffers, cl_event *first, cl_event *last,
-                      struct error *why);
+/* Enqueues one frame in an in-order queue, in which its last one was enqueued or has ended. first
+ * and last, where not NULL, become the events of its first and last dispatch, which the caller
+ * releases. */
+int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
+                            const struct transform_buffers *buffers, cl_event *first,
+                            cl_event *last, struct error *why);
 
 #endif

@@ -1,5 +1,6 @@
 /* What the files behind transform.h share: transform.c (shape, memory, life), prologue.c (what
- * specialises the kernels), dispatch.c (kernels and their arguments). */
+ * specialises the kernels), dispatch.c (which kernels, with which arguments), frame.c (a frame
+ * under way). */
 #ifndef FFTD_GPU_TRANSFORM_PRIVATE_H
 #define FFTD_GPU_TRANSFORM_PRIVATE_H
 
@@ -7,12 +8,31 @@
 
 #define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and back */
 
-/* One kernel with its fixed arguments set; those that change with every frame are named by their
- * index, -1: it has none. */
+/* Where an argument of a kernel comes from. */
+enum argument_kind {
+    ARGUMENT_NONE,
+    ARGUMENT_IMAGE,    /* transform_buffers */
+    ARGUMENT_RESULT,   /* transform_buffers */
+    ARGUMENT_RESPONSE, /* transform_buffers */
+    ARGUMENT_SPECTRUM, /* the frame's own */
+    ARGUMENT_TABLE,    /* the transform's */
+    ARGUMENT_LOCAL,    /* local memory */
+};
+
+struct argument {
+    enum argument_kind kind;
+    cl_mem table;
+    size_t local_bytes;
+};
+
+#define MAX_ARGUMENTS 6
+
 struct dispatch {
-    cl_kernel kernel;
+    char kernel[32];
     size_t global, local;
-    int image, result, response, spectrum;
+    bool along_rows;
+    unsigned argument_count;
+    struct argument argument[MAX_ARGUMENTS];
 };
 
 struct transform {
@@ -38,14 +58,11 @@ uint32_t transform_pitch(const struct transform *transform);
 /* The lines of #define that go before the kernels; the caller frees them. NULL: no memory. */
 char *transform_prologue(const struct transform *transform, const struct transform_border *border);
 
-/* Builds the kernels and sets the arguments that stay; shrinks work-groups until the built kernels
- * accept them. */
+/* Builds the program and lists its dispatches; shrinks work-groups until the built kernels accept
+ * them. */
 int transform_build(struct transform *transform, const struct transform_border *border,
                     const char *cache_dir, struct error *warning, struct error *why);
-void transform_release_kernels(struct transform *transform);
 
-/* Enqueues one dispatch with a frame's own arguments. */
-int dispatch_enqueue(const struct dispatch *dispatch, cl_command_queue queue,
-                     const struct transform_buffers *buffers, cl_event *event, struct error *why);
+size_t transform_spectrum_bytes(const struct transform *transform);
 
 #endif

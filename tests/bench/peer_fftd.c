@@ -22,7 +22,8 @@ struct run {
     cl_mem image, response;
     struct {
         cl_command_queue queue;
-        cl_mem spectrum, result;
+        struct transform_frame *frame;
+        cl_mem result;
     } slot[ENGINE_MAX_IN_FLIGHT];
     unsigned next, last; /* slots */
 };
@@ -37,15 +38,15 @@ static void run_close(void *state)
     struct run *run = state;
     if (run == NULL)
         return;
-    transform_destroy(run->transform);
-    fft_buffer_release(run->image);
-    fft_buffer_release(run->response);
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++) {
-        fft_buffer_release(run->slot[i].spectrum);
+        transform_frame_destroy(run->slot[i].frame);
         fft_buffer_release(run->slot[i].result);
         if (run->slot[i].queue != NULL)
             clReleaseCommandQueue(run->slot[i].queue);
     }
+    transform_destroy(run->transform);
+    fft_buffer_release(run->image);
+    fft_buffer_release(run->response);
     free(run);
 }
 
@@ -84,8 +85,7 @@ static int make_slots(struct run *run, struct error *why)
             clCreateCommandQueue(scene->device->context, scene->device->id, 0, &code);
         if (code != CL_SUCCESS)
             return opencl_fail(why, code, "clCreateCommandQueue");
-        r = fft_buffer(&run->slot[i].spectrum, scene, transform_spectrum_bytes(run->transform),
-                       NULL, why);
+        r = transform_frame_create(&run->slot[i].frame, run->transform, why);
         if (r == 0)
             r = fft_buffer(&run->slot[i].result, scene, frame_bytes, NULL, why);
     }
@@ -144,14 +144,12 @@ static int run_enqueue(void *state, struct error *why)
 {
     struct run *run = state;
     const unsigned slot = run->next;
-    const struct transform_buffers buffers = {.image = run->image,
-                                              .result = run->slot[slot].result,
-                                              .response = run->response,
-                                              .spectrum = run->slot[slot].spectrum};
+    const struct transform_buffers buffers = {
+        .image = run->image, .result = run->slot[slot].result, .response = run->response};
     run->last = slot;
     run->next = (slot + 1) % ENGINE_MAX_IN_FLIGHT;
-    const int r =
-        transform_enqueue(run->transform, run->slot[slot].queue, &buffers, NULL, NULL, why);
+    const int r = transform_frame_enqueue(run->slot[slot].frame, run->slot[slot].queue, &buffers,
+                                          NULL, NULL, why);
     const cl_int code = clFlush(run->slot[slot].queue);
     return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFlush");
 }

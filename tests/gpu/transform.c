@@ -72,9 +72,10 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     cl_mem image_buffer = buffer_of(f, count * 4, in);
     cl_mem result = buffer_of(f, count * 4, NULL);
     cl_mem response = buffer_of(f, transform_response_bytes(t), packed);
-    const struct transform_buffers buffers = {image_buffer, result, response,
-                                              buffer_of(f, transform_spectrum_bytes(t), NULL)};
-    if (transform_enqueue(t, f->queue, &buffers, &first, &last, &why) < 0)
+    const struct transform_buffers buffers = {image_buffer, result, response};
+    struct transform_frame *frame;
+    if (transform_frame_create(&frame, t, &why) < 0 ||
+        transform_frame_enqueue(frame, f->queue, &buffers, &first, &last, &why) < 0)
         fail_msg("%s", why.text);
     assert_int_equal(
         clEnqueueReadBuffer(f->queue, result, CL_TRUE, 0, count * 4, out, 0, NULL, NULL),
@@ -82,7 +83,7 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     *ret = *plan;
     clReleaseEvent(first);
     clReleaseEvent(last);
-    clReleaseMemObject(buffers.spectrum);
+    transform_frame_destroy(frame);
     clReleaseMemObject(image_buffer);
     clReleaseMemObject(result);
     clReleaseMemObject(response);
@@ -201,7 +202,7 @@ static void test_radices(void **state)
         static const struct {
             uint32_t size;
             unsigned max_radix;
-        } cases[] = {{16, 4}, {50, 5}, {63, 7}, {90, 9}, {120, 16}};
+        } cases[] = {{16, 4}, {50, 5}, {63, 7}, {90, 9}, {120, 16}, {225, 16}};
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
             struct transform_tuning tuning = fused(f);
             tuning.lanes = lanes;
@@ -219,8 +220,12 @@ static void test_groups(void **state)
     struct fixture *f = *state;
     static const struct {
         unsigned lanes, group, columns, rows, skew;
-    } cases[] = {{1, 128, 8, 1, 4}, {1, 64, 1, 1, 31}, {1, 32, 4, 2, 4}, {1, 16, 8, 3, 5},
-                 {2, 8, 3, 2, 31},  {4, 1, 2, 2, 31},  {1, 1, 1, 1, 31}};
+        bool held, compute;
+    } cases[] = {{1, 128, 8, 1, 4, false, false}, {1, 64, 1, 1, 31, false, false},
+                 {1, 32, 4, 2, 4, false, true},   {1, 16, 8, 3, 5, false, false},
+                 {2, 8, 3, 2, 31, false, false},  {4, 1, 2, 2, 31, false, true},
+                 {1, 1, 1, 1, 31, false, false},  {1, 128, 8, 1, 4, true, false},
+                 {1, 24, 4, 3, 31, true, true},   {1, 7, 3, 2, 3, true, false}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct transform_tuning tuning = fused(f);
         tuning.lanes = cases[i].lanes;
@@ -228,6 +233,8 @@ static void test_groups(void **state)
         tuning.columns = cases[i].columns;
         tuning.rows = cases[i].rows;
         tuning.skew = cases[i].skew;
+        tuning.held = cases[i].held;
+        tuning.compute_twiddles = cases[i].compute;
         const struct shape shape = {60, 48, 7, PLAN_REPLICATE, chains[7]};
         const struct shape one_stage = {16, 16, 0, PLAN_REPLICATE, chains[7]};
         check(f, &tuning, &shape);

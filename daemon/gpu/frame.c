@@ -1,0 +1,144 @@
+/* A frame under way: kernels of its own, whose arguments stay set from one frame to the next, for
+ * setting them costs as much as enqueuing. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "gpu/transform_private.h"
+
+struct transform_frame {
+    const struct transform *transform;
+    cl_mem spectrum;
+    cl_kernel kernel[MAX_DISPATCHES];
+    struct transform_buffers bound; /* retained: another buffer can not come to the same address */
+};
+
+/* What a buffer's argument is set to; NULL: it is not a buffer. */
+static const cl_mem *find_buffer(const struct transform_frame *frame,
+                                 const struct argument *argument)
+{
+    switch (argument->kind) {
+    case ARGUMENT_IMAGE:
+        return &frame->bound.image;
+    case ARGUMENT_RESULT:
+        return &frame->bound.result;
+    case ARGUMENT_RESPONSE:
+        return &frame->bound.response;
+    case ARGUMENT_SPECTRUM:
+        return &frame->spectrum;
+    case ARGUMENT_TABLE:
+        return &argument->table;
+    case ARGUMENT_LOCAL:
+    case ARGUMENT_NONE:
+        break;
+    }
+    return NULL;
+}
+
+/* Sets the arguments of one kind in every kernel that has them. */
+static int set_arguments(struct transform_frame *frame, enum argument_kind kind, struct error *why)
+{
+    const struct transform *transform = frame->transform;
+    for (unsigned i = 0; i < transform->dispatch_count; i++) {
+        const struct dispatch *dispatch = &transform->dispatch[i];
+        for (unsigned a = 0; a < dispatch->argument_count; a++) {
+            const struct argument *argument = &dispatch->argument[a];
+            const cl_mem *buffer = find_buffer(frame, argument);
+            if (argument->kind != kind)
+                continue;
+            const cl_int code =
+                clSetKernelArg(frame->kernel[i], a,
+                               buffer != NULL ? sizeof *buffer : argument->local_bytes, buffer);
+            if (code != CL_SUCCESS)
+                return opencl_fail(why, code, "clSetKernelArg");
+        }
+    }
+    return 0;
+}
+
+static int bind(struct transform_frame *frame, cl_mem *bound, cl_mem buffer,
+                enum argument_kind kind, struct error *why)
+{
+    if (*bound == buffer)
+        return 0;
+    clRetainMemObject(buffer);
+    if (*bound != NULL)
+        clReleaseMemObject(*bound);
+    *bound = buffer;
+    return set_arguments(frame, kind, why);
+}
+
+static int make_kernels(struct transform_frame *frame, struct error *why)
+{
+    const struct transform *transform = frame->transform;
+    for (unsigned i = 0; i < transform->dispatch_count; i++) {
+        cl_int code;
+        frame->kernel[i] = clCreateKernel(transform->program, transform->dispatch[i].kernel, &code);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, transform->dispatch[i].kernel);
+    }
+    return 0;
+}
+
+int transform_frame_create(struct transform_frame **ret, const struct transform *transform,
+                           struct error *why)
+{
+    struct transform_frame *frame = calloc(1, sizeof *frame);
+    if (frame == NULL)
+        return error_set(why, ENOMEM, "no memory for a frame");
+    frame->transform = transform;
+
+    cl_int code;
+    frame->spectrum = clCreateBuffer(transform->device->context, CL_MEM_READ_WRITE,
+                                     transform_spectrum_bytes(transform), NULL, &code);
+    int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    if (r == 0)
+        r = make_kernels(frame, why);
+    if (r == 0)
+        r = set_arguments(frame, ARGUMENT_SPECTRUM, why);
+    if (r == 0)
+        r = set_arguments(frame, ARGUMENT_TABLE, why);
+    if (r == 0)
+        r = set_arguments(frame, ARGUMENT_LOCAL, why);
+    if (r < 0) {
+        transform_frame_destroy(frame);
+        return r;
+    }
+    *ret = frame;
+    return 0;
+}
+
+void transform_frame_destroy(struct transform_frame *frame)
+{
+    if (frame == NULL)
+        return;
+    for (unsigned i = 0; i < MAX_DISPATCHES; i++)
+        if (frame->kernel[i] != NULL)
+            clReleaseKernel(frame->kernel[i]);
+    const cl_mem buffers[] = {frame->spectrum, frame->bound.image, frame->bound.result,
+                              frame->bound.response};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        if (buffers[i] != NULL)
+            clReleaseMemObject(buffers[i]);
+    free(frame);
+}
+
+int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
+                            const struct transform_buffers *buffers, cl_event *first,
+                            cl_event *last, struct error *why)
+{
+    const struct transform *transform = frame->transform;
+    int r = bind(frame, &frame->bound.image, buffers->image, ARGUMENT_IMAGE, why);
+    if (r == 0)
+        r = bind(frame, &frame->bound.result, buffers->result, ARGUMENT_RESULT, why);
+    if (r == 0)
+        r = bind(frame, &frame->bound.response, buffers->response, ARGUMENT_RESPONSE, why);
+    for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++) {
+        const struct dispatch *dispatch = &transform->dispatch[i];
+        cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;
+        const cl_int code = clEnqueueNDRangeKernel(
+            queue, frame->kernel[i], 1, NULL, &dispatch->global, &dispatch->local, 0, NULL, event);
+        if (code != CL_SUCCESS)
+            r = opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    }
+    return r;
+}

@@ -25,29 +25,23 @@
 #define SYNC
 #endif
 
-/* A transformed element in local memory. The skew keeps elements that lie a power of two apart
- * out of one bank; 31 switches it off. */
-#define SKEWED(e)     ((e) + ((e) >> SKEW))
-#define WORK(e, c, n) (SKEWED(e) * (n) + (c))
+/* A transformed element in local memory. The legs of a last stage's butterfly lie side by side, so
+ * that neighbouring butterflies are a radix apart, and an even radix leads them to few of the banks:
+ * SKEW leaves a gap after each. UNIT is that radix; every other stage's span is a multiple of it, so
+ * the way from one leg to the next stays a constant of the stage. */
+#define HAS_GAPS(UNIT)     (SKEW && (UNIT) % 2 == 0)
+#define SKEWED(e, UNIT)    (HAS_GAPS(UNIT) ? (e) + (e) / (UNIT) : (e))
+#define LEG_AT(j, M, UNIT) ((j) * ((M) + (HAS_GAPS(UNIT) ? (M) / (UNIT) : 0)))
+#define COLUMN_UNIT           PASTE(Y_R, Y_LAST)
+#define ROW_UNIT              PASTE(X_R, X_LAST)
 
 /* The type of the kernels' argument matters: local memory is aligned for it and no more (NVIDIA's
  * driver puts a float at offset 4). */
-#if HELD
-typedef float work_t;
-#elif LANES == 1
+#if LANES == 1
 typedef float2 work_t;
 #else
 typedef real work_t;
 #endif
-
-#if !HELD
-
-/* In place: every stage takes its butterflies from `work` and puts them back where they were, one
- * after another. */
-#define PRIVATE(i, r, n, group)
-#define ITEMS(i, r, n, group)                                                                      \
-    for (uint t = get_local_id(0); t < (n); t += (group)) {                                        \
-        cplx x[r];
 
 static inline cplx work_get(local const work_t *work, uint at)
 {
@@ -68,39 +62,49 @@ static inline void work_put(local work_t *work, uint at, cplx z)
 #endif
 }
 
-#else
-
-/* Held: all butterflies of a stage stay in registers, and `work` only passes them on to the items
- * that need them next, first the real parts and then the imaginary ones: half the local memory, so
- * that twice as many columns fit side by side, or more groups on a core. What an item puts, it puts
- * where only itself has read before; so there are three barriers to a pass and not four. */
-#define PRIVATE(i, r, n, group) cplx held_##i[((n) + (group)-1) / (group)][r];
-#define ITEMS(i, r, n, group)                                                                      \
-    _Pragma("unroll") for (uint u = 0; u < ((n) + (group)-1) / (group); u++)                       \
+/* How a group goes through the n butterflies of a stage, of r legs each. Each opens a
+ * bracket that its user closes.
+ *
+ * In place: every stage takes its butterflies from `work` and puts them back where they were, one
+ * after another.
+ *
+ * Held (COLUMNS_HELD, ROWS_HELD): all butterflies of a stage stay in registers, and `work` only
+ * passes them on to the items that need them next, first the real parts and then the imaginary
+ * ones: half the local memory, so that twice as many columns fit side by side, or more groups on a
+ * core. What an item puts, it puts where only itself has read before; so there are three barriers
+ * to a pass and not four. */
+#define IN_PLACE(n, r, group)                                                                      \
+    for (uint t = get_local_id(0); t < (n); t += (group)) {                                        \
+        cplx x[r];
+#define HELD(i, n, group)                                                                          \
+    _Pragma("unroll") for (uint u = 0; u < ROUNDS(n, group); u++)                                  \
     {                                                                                              \
         const uint t = get_local_id(0) + u * (group);                                              \
         if ((n) % (group) != 0 && t >= (n))                                                        \
             continue;                                                                              \
         cplx *x = held_##i[u];
-
-#endif
+#define HELD_PRIVATE(i, n, r, group) cplx held_##i[ROUNDS(n, group)][r];
+#define ROUNDS(n, group)             (((n) + (group)-1) / (group))
 
 /* ---- columns ------------------------------------------------------------------------------- */
 
 /* A group at the right edge may have columns too many: they repeat the last one and are not
  * stored. */
+#define COLUMN_ITEMS(i) (Y_LENGTH / Y_R##i * COLS)
 #define COLUMN_STAGE(i)                                                                            \
-    ITEMS(i, Y_R##i, Y_LENGTH / Y_R##i * COLS, COLUMN_GROUP)                                       \
+    COLUMN_LOOP(i)                                                                                 \
     const uint R = Y_R##i, M = Y_M##i, T = Y_T##i;                                                 \
     const uint c = t % COLS, b = t / COLS, p = b % M;                                              \
     const uint e = FIRST_ELEMENT(R, M, b);                                                         \
     const uint wanted = (uint)get_group_id(0) * COLS + c;                                          \
     const uint column = min(wanted, (uint)X_LANES - 1);
 
-#define COLUMN_AT(j)      WORK(e + (j)*M, c, COLS)
-#define COLUMN_PRIVATE(i) PRIVATE(i, Y_R##i, Y_LENGTH / Y_R##i * COLS, COLUMN_GROUP)
+#define COLUMN_AT(j) ((SKEWED(e, COLUMN_UNIT) + LEG_AT(j, M, COLUMN_UNIT)) * COLS + c)
 
-#if HELD
+#if COLUMNS_HELD
+typedef float column_work_t;
+#define COLUMN_LOOP(i)    HELD(i, COLUMN_ITEMS(i), COLUMN_GROUP)
+#define COLUMN_PRIVATE(i) HELD_PRIVATE(i, COLUMN_ITEMS(i), Y_R##i, COLUMN_GROUP)
 #define COLUMN_GET(j)
 #define COLUMN_PUT(j)
 #define COLUMN_PUT_RE(j) work[COLUMN_AT(j)] = x[j].re;
@@ -116,6 +120,9 @@ static inline void work_put(local work_t *work, uint at, cplx z)
     SYNC COLUMN_PASS(b, COLUMN_GET_RE) SYNC COLUMN_PASS(a, COLUMN_PUT_IM)                          \
     SYNC COLUMN_PASS(b, COLUMN_GET_IM)
 #else
+typedef work_t column_work_t;
+#define COLUMN_LOOP(i) IN_PLACE(COLUMN_ITEMS(i), Y_R##i, COLUMN_GROUP)
+#define COLUMN_PRIVATE(i)
 #define COLUMN_GET(j)     x[j] = work_get(work, COLUMN_AT(j));
 #define COLUMN_PUT(j)     work_put(work, COLUMN_AT(j), x[j]);
 #define COLUMN_NEXT(a, b) SYNC
@@ -147,7 +154,7 @@ static inline void work_put(local work_t *work, uint at, cplx z)
 kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void
 columns_forward(global const uchar *restrict image, global stored *restrict spectrum,
                 global const int *restrict map_x, global const int *restrict map_y,
-                global const float2 *restrict twiddle, local work_t *work)
+                global const float2 *restrict twiddle, local column_work_t *work)
 {
     Y_EACH_STAGE(COLUMN_PRIVATE, NOTHING_BETWEEN)
     Y_EACH_STAGE(COLUMN_FORWARD, COLUMN_NEXT)
@@ -180,7 +187,7 @@ columns_forward(global const uchar *restrict image, global stored *restrict spec
 kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void
 columns_inverse(global const stored *restrict spectrum, global const uchar *restrict image,
                 global uchar *restrict result, global const float2 *restrict twiddle,
-                local work_t *work)
+                local column_work_t *work)
 {
     Y_EACH_STAGE(COLUMN_PRIVATE, NOTHING_BETWEEN)
     Y_EACH_STAGE_BACK(COLUMN_INVERSE, COLUMN_NEXT)
@@ -188,23 +195,26 @@ columns_inverse(global const stored *restrict spectrum, global const uchar *rest
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-#define ROW_AT(e) (c * (SKEWED(X_LENGTH - 1) + 1) + WORK(e, 0, 1))
+#define ROW_AT(e)  (c * (SKEWED(X_LENGTH - 1, ROW_UNIT) + 1) + SKEWED(e, ROW_UNIT))
+#define ROW_LEG(j) (ROW_AT(e) + LEG_AT(j, M, ROW_UNIT))
 
+#define ROW_ITEMS(i) (X_LENGTH / X_R##i * ROWS)
 #define ROW_STAGE(i)                                                                               \
-    ITEMS(i, X_R##i, X_LENGTH / X_R##i * ROWS, ROW_GROUP)                                          \
+    ROW_LOOP(i)                                                                                    \
     const uint R = X_R##i, M = X_M##i, T = X_T##i;                                                 \
     const uint c = t / (X_LENGTH / X_R##i), b = t % (X_LENGTH / X_R##i), p = b % M;                \
     const uint e = FIRST_ELEMENT(R, M, b);
 
-#define ROW_PRIVATE(i) PRIVATE(i, X_R##i, X_LENGTH / X_R##i * ROWS, ROW_GROUP)
-
-#if HELD
+#if ROWS_HELD
+typedef float row_work_t;
+#define ROW_LOOP(i)    HELD(i, ROW_ITEMS(i), ROW_GROUP)
+#define ROW_PRIVATE(i) HELD_PRIVATE(i, ROW_ITEMS(i), X_R##i, ROW_GROUP)
 #define ROW_GET(j)
 #define ROW_PUT(j)
-#define ROW_PUT_RE(j) work[ROW_AT(e + (j)*M)] = x[j].re;
-#define ROW_PUT_IM(j) work[ROW_AT(e + (j)*M)] = x[j].im;
-#define ROW_GET_RE(j) x[j].re = work[ROW_AT(e + (j)*M)];
-#define ROW_GET_IM(j) x[j].im = work[ROW_AT(e + (j)*M)];
+#define ROW_PUT_RE(j) work[ROW_LEG(j)] = x[j].re;
+#define ROW_PUT_IM(j) work[ROW_LEG(j)] = x[j].im;
+#define ROW_GET_RE(j) x[j].re = work[ROW_LEG(j)];
+#define ROW_GET_IM(j) x[j].im = work[ROW_LEG(j)];
 #define ROW_PASS(i, LEG)                                                                           \
     ROW_STAGE(i)                                                                                   \
     EACH(X_R##i)(LEG)                                                                              \
@@ -213,8 +223,11 @@ columns_inverse(global const stored *restrict spectrum, global const uchar *rest
     ROW_PASS(a, ROW_PUT_RE)                                                                        \
     SYNC ROW_PASS(b, ROW_GET_RE) SYNC ROW_PASS(a, ROW_PUT_IM) SYNC ROW_PASS(b, ROW_GET_IM)
 #else
-#define ROW_GET(j)     x[j] = work_get(work, ROW_AT(e + (j)*M));
-#define ROW_PUT(j)     work_put(work, ROW_AT(e + (j)*M), x[j]);
+typedef work_t row_work_t;
+#define ROW_LOOP(i) IN_PLACE(ROW_ITEMS(i), X_R##i, ROW_GROUP)
+#define ROW_PRIVATE(i)
+#define ROW_GET(j)     x[j] = work_get(work, ROW_LEG(j));
+#define ROW_PUT(j)     work_put(work, ROW_LEG(j), x[j]);
 #define ROW_NEXT(a, b) SYNC
 #endif
 
@@ -407,7 +420,7 @@ static inline void pairs_store(global stored *spectrum, global const uint4 *pair
 kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void
 rows(global stored *restrict spectrum, global const uint4 *restrict pairs,
      global const stored *restrict response, global const float2 *restrict twiddle,
-     local work_t *work)
+     local row_work_t *work)
 {
     X_EACH_STAGE(ROW_PRIVATE, NOTHING_BETWEEN)
     LOAD_ROWS

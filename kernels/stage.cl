@@ -46,13 +46,25 @@
 
 #define NOTHING_BETWEEN(a, b)
 
-/* Leg j's factor of butterfly p, of R legs. Leg 0's is 1, and so are all where the span is 1. */
+/* Leg j's factor of butterfly p, of R legs: read from the table, combined of two that are (the
+ * factors of legs 1, 2, 3, 4, 8, 12 make those of all others), or computed. Leg 0's is 1, and so are
+ * all where the span is 1. */
+#define TABLE_AT(j, M, T, p) twiddle[(T) + ((j) > 0 ? (j)-1 : 0) * (M) + (p)]
 #if COMPUTE_TWIDDLES
 #define FACTOR(R, j, M, T, p)                                                                      \
     (float2)(cospi((float)((j) * (p)) * (-2.f / ((R) * (M)))),                                     \
              sinpi((float)((j) * (p)) * (-2.f / ((R) * (M)))))
+#elif COMBINE_TWIDDLES
+#define FACTOR(R, j, M, T, p)                                                                      \
+    ((j) < 4 || (j) % 4 == 0                                                                       \
+         ? TABLE_AT(j, M, T, p)                                                                    \
+         : factor_times(TABLE_AT((j) & ~3, M, T, p), TABLE_AT((j)&3, M, T, p)))
+static inline float2 factor_times(float2 a, float2 b)
+{
+    return (float2)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
+}
 #else
-#define FACTOR(R, j, M, T, p) twiddle[(T) + ((j) > 0 ? (j)-1 : 0) * (M) + (p)]
+#define FACTOR(R, j, M, T, p) TABLE_AT(j, M, T, p)
 #endif
 #define TWIDDLE(x, R, j, M, T, p)                                                                  \
     if ((j) > 0 && (M) > 1)                                                                        \

@@ -128,20 +128,25 @@ static void list_staged_dispatches(struct transform *transform)
 }
 
 /* The device's own limit says little: only the built kernel's counts, for it depends on the
- * registers it takes. */
+ * registers it takes. NVIDIA's driver names 256 whatever it has built, but keeps the registers
+ * within what the required size allows. */
 static int kernel_group_limit(const struct transform *transform, const struct dispatch *dispatch,
                               size_t *ret, struct error *why)
 {
+    const struct gpu_device *device = transform->device;
+    size_t limit = 0, required[3] = {0};
     cl_int code;
     const cl_kernel kernel = clCreateKernel(transform->program, dispatch->kernel, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, dispatch->kernel);
-    *ret = 0;
-    if (clGetKernelWorkGroupInfo(kernel, transform->device->id, CL_KERNEL_WORK_GROUP_SIZE,
-                                 sizeof *ret, ret, NULL) != CL_SUCCESS ||
-        *ret == 0)
-        *ret = 1;
+    clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit,
+                             NULL);
+    clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required,
+                             required, NULL);
     clReleaseKernel(kernel);
+    if (device->builds_for_required_group && required[0] == dispatch->local)
+        limit = dispatch->local;
+    *ret = limit > 0 ? limit : 1;
     return 0;
 }
 
@@ -153,7 +158,7 @@ static int shrink_groups(struct transform *transform, struct error *why)
     for (unsigned i = 0; i < transform->dispatch_count; i++) {
         const struct dispatch *dispatch = &transform->dispatch[i];
         unsigned *group = dispatch->along_rows ? &tuning->row_group : &tuning->column_group;
-        size_t limit;
+        size_t limit = 0;
         const int r = kernel_group_limit(transform, dispatch, &limit, why);
         if (r < 0)
             return r;

@@ -18,7 +18,8 @@ struct gpu_device {
     bool unified_memory; /* host and device share memory: map, do not copy */
     cl_ulong local_bytes;
     size_t max_group;
-    cl_uint vector_width; /* native floats in a register; 1 on scalar devices */
+    bool builds_for_required_group; /* dispatch.c: kernel_group_limit */
+    cl_uint vector_width;           /* native floats in a register; 1 on scalar devices */
 };
 
 /* "CL_OUT_OF_RESOURCES", or the number in words. */

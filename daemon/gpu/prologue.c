@@ -34,7 +34,8 @@ static void print_axis(char *text, char name, const struct plan_axis *axis)
     print_stages(text, name, "EACH_STAGE_BACK", count - 1, 0, false, false);
     print_stages(text, name, "OUTER_STAGES", 0, count - 1, false, true);
     print_stages(text, name, "OUTER_STAGES_BACK", count - 1, 0, true, false);
-    text_append(text, PROLOGUE_BYTES, "#define %c_LAST_STAGE(F) F(%u)\n", name, count - 1);
+    text_append(text, PROLOGUE_BYTES, "#define %c_LAST_STAGE(F) F(%u)\n#define %c_LAST %u\n", name,
+                count - 1, name, count - 1);
 }
 
 static void print_image(char *text, const struct transform_image *image,
@@ -74,6 +75,9 @@ static void print_image(char *text, const struct transform_image *image,
 char *transform_prologue(const struct transform *transform, const struct transform_border *border)
 {
     const struct transform_tuning *tuning = &transform->tuning;
+    static const char *const twiddle_names[] = {[TWIDDLES_READ] = "READ_TWIDDLES",
+                                                [TWIDDLES_COMBINED] = "COMBINE_TWIDDLES",
+                                                [TWIDDLES_COMPUTED] = "COMPUTE_TWIDDLES"};
     char *text = malloc(PROLOGUE_BYTES);
     if (text == NULL)
         return NULL;
@@ -81,11 +85,11 @@ char *transform_prologue(const struct transform *transform, const struct transfo
     text_append(text, PROLOGUE_BYTES,
                 "#line 1 \"prologue\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
                 "#define COLUMN_GROUP %u\n#define COLS %u\n#define ROW_GROUP %u\n"
-                "#define ROWS %u\n#define SKEW %u\n#define SPECTRUM_PITCH %u\n"
-                "#define HELD %d\n#define COMPUTE_TWIDDLES %d\n",
+                "#define ROWS %u\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
+                "#define COLUMNS_HELD %d\n#define ROWS_HELD %d\n#define %s 1\n",
                 tuning->lanes, tuning->half, tuning->column_group, tuning->columns,
                 tuning->row_group, tuning->rows, tuning->skew, transform_pitch(transform),
-                tuning->held, tuning->compute_twiddles);
+                tuning->columns_held, tuning->rows_held, twiddle_names[tuning->twiddles]);
     /* Half: the largest sum down a column, at 1/8 of the largest number for filters that amplify.
      */
     const double nx = transform->plan.x.length, ny = transform->plan.y.length;

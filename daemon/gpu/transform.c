@@ -21,25 +21,28 @@ uint32_t transform_column_groups(const struct plan *plan, const struct transform
     return (lanes + tuning->columns - 1) / tuning->columns;
 }
 
-static size_t skewed(uint32_t length, unsigned skew)
+/* Elements of local memory for one column or row: SKEWED() in fused.cl. */
+static size_t skewed(const struct plan_axis *axis, bool skew)
 {
-    return length - 1 + (skew < 31 ? (length - 1) >> skew : 0) + 1;
+    const uint32_t last = axis->length - 1, unit = axis->radix[axis->stage_count - 1];
+    return last + (skew && unit % 2 == 0 ? last / unit : 0) + 1;
 }
 
 /* Of a number in local memory, always float: re and im together, or one after the other. */
-static size_t work_bytes(const struct transform_tuning *tuning)
+static size_t work_bytes(const struct transform_tuning *tuning, bool held)
 {
-    return tuning->lanes * (tuning->held ? sizeof(float) : 2 * sizeof(float));
+    return tuning->lanes * (held ? sizeof(float) : 2 * sizeof(float));
 }
 
 size_t transform_column_local(const struct plan *plan, const struct transform_tuning *tuning)
 {
-    return skewed(plan->y.length, tuning->skew) * tuning->columns * work_bytes(tuning);
+    return skewed(&plan->y, tuning->skew) * tuning->columns *
+           work_bytes(tuning, tuning->columns_held);
 }
 
 size_t transform_row_local(const struct plan *plan, const struct transform_tuning *tuning)
 {
-    return skewed(plan->x.length, tuning->skew) * tuning->rows * work_bytes(tuning);
+    return skewed(&plan->x, tuning->skew) * tuning->rows * work_bytes(tuning, tuning->rows_held);
 }
 
 static size_t stored_bytes(const struct transform *transform)
@@ -71,7 +74,6 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
         ret->lanes = device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
         ret->column_group = ret->row_group = 1;
         ret->columns = ret->rows = 1;
-        ret->skew = 31;
     } else {
         ret->lanes = 1;
         /* Measured best or near it on an H200 from 640x480 to 1920x1080. */
@@ -79,7 +81,8 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
         ret->row_group = 128;
         ret->columns = 8;
         ret->rows = 1;
-        ret->skew = 4;
+        ret->skew = true;
+        ret->twiddles = TWIDDLES_COMBINED;
     }
 }
 
@@ -104,21 +107,29 @@ static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_pl
         const bool rows_fit = transform_row_local(ret_plan, tuning) <= device->local_bytes;
         if (columns_fit && rows_fit)
             return 0;
-        if (!columns_fit && tuning->columns > 1)
+        /* Narrower than four columns, groups read parts of a sector of memory. */
+        if (!columns_fit && tuning->columns > 4)
             tuning->columns /= 2;
+        else if (!columns_fit && tuning->lanes == 1 && !tuning->columns_held)
+            tuning->columns_held = true;
+        else if (!columns_fit && tuning->columns > 1)
+            tuning->columns /= 2;
+        else if (!rows_fit && tuning->lanes == 1 && !tuning->rows_held)
+            tuning->rows_held = true;
         else if (!rows_fit && tuning->rows > 1)
             tuning->rows /= 2;
-        else if (tuning->skew < 31)
-            tuning->skew = 31;
+        else if (tuning->skew)
+            tuning->skew = false;
         else if (tuning->lanes > 1)
             tuning->lanes /= 2;
         else
-            return error_set(
-                why, ERANGE, "a transform of %ux%u needs %zu bytes of local memory, %s has %llu",
-                ret_plan->x.length, ret_plan->y.length,
-                work_bytes(tuning) * (ret_plan->x.length > ret_plan->y.length ? ret_plan->x.length
-                                                                              : ret_plan->y.length),
-                device->name, (unsigned long long)device->local_bytes);
+            return error_set(why, ERANGE,
+                             "a transform of %ux%u needs %zu bytes of local memory, %s has %llu",
+                             ret_plan->x.length, ret_plan->y.length,
+                             work_bytes(tuning, true) * (ret_plan->x.length > ret_plan->y.length
+                                                             ? ret_plan->x.length
+                                                             : ret_plan->y.length),
+                             device->name, (unsigned long long)device->local_bytes);
     }
 }
 
@@ -202,7 +213,7 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
     if (tuning->technique == TRANSFORM_STAGED)
         transform->tuning.lanes = 1;
     if (transform->tuning.lanes > 1)
-        transform->tuning.held = false;
+        transform->tuning.columns_held = transform->tuning.rows_held = false;
     if (transform->tuning.column_group > device->max_group)
         transform->tuning.column_group = (unsigned)device->max_group;
     if (transform->tuning.row_group > device->max_group)

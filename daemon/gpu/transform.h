@@ -30,6 +30,8 @@ struct transform_image {
 
 enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
 
+enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
+
 /* What may be tuned; every combination gives the same result up to rounding. */
 struct transform_tuning {
     enum transform_technique technique;
@@ -39,10 +41,10 @@ struct transform_tuning {
     unsigned column_group; /* work-items of a group */
     unsigned columns;      /* groups of lanes of columns a work-group carries */
     unsigned row_group;
-    unsigned rows; /* groups of lanes of pairs of rows a work-group carries */
-    unsigned skew; /* local memory: one element skipped every 2^skew; 31: none */
-    bool held;     /* one lane: stages keep their numbers in registers (fused.cl) */
-    bool compute_twiddles;
+    unsigned rows;                /* groups of lanes of pairs of rows a work-group carries */
+    bool skew;                    /* gaps in local memory against conflicts of its banks */
+    bool columns_held, rows_held; /* one lane: stages keep their numbers in registers */
+    enum transform_twiddles twiddles;
 };
 
 struct transform_border {

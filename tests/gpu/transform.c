@@ -219,13 +219,19 @@ static void test_groups(void **state)
 {
     struct fixture *f = *state;
     static const struct {
-        unsigned lanes, group, columns, rows, skew;
-        bool held, compute;
-    } cases[] = {{1, 128, 8, 1, 4, false, false}, {1, 64, 1, 1, 31, false, false},
-                 {1, 32, 4, 2, 4, false, true},   {1, 16, 8, 3, 5, false, false},
-                 {2, 8, 3, 2, 31, false, false},  {4, 1, 2, 2, 31, false, true},
-                 {1, 1, 1, 1, 31, false, false},  {1, 128, 8, 1, 4, true, false},
-                 {1, 24, 4, 3, 31, true, true},   {1, 7, 3, 2, 3, true, false}};
+        unsigned lanes, group, columns, rows;
+        bool skew, columns_held, rows_held;
+        enum transform_twiddles twiddles;
+    } cases[] = {{1, 128, 8, 1, true, false, false, TWIDDLES_READ},
+                 {1, 64, 1, 1, false, false, false, TWIDDLES_COMBINED},
+                 {1, 32, 4, 2, true, false, false, TWIDDLES_COMPUTED},
+                 {1, 16, 8, 3, true, false, false, TWIDDLES_READ},
+                 {2, 8, 3, 2, false, false, false, TWIDDLES_COMBINED},
+                 {4, 1, 2, 2, false, false, false, TWIDDLES_COMPUTED},
+                 {1, 1, 1, 1, false, false, false, TWIDDLES_READ},
+                 {1, 128, 8, 1, true, true, true, TWIDDLES_COMBINED},
+                 {1, 24, 4, 3, false, true, false, TWIDDLES_COMPUTED},
+                 {1, 7, 3, 2, true, false, true, TWIDDLES_READ}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct transform_tuning tuning = fused(f);
         tuning.lanes = cases[i].lanes;
@@ -233,8 +239,9 @@ static void test_groups(void **state)
         tuning.columns = cases[i].columns;
         tuning.rows = cases[i].rows;
         tuning.skew = cases[i].skew;
-        tuning.held = cases[i].held;
-        tuning.compute_twiddles = cases[i].compute;
+        tuning.columns_held = cases[i].columns_held;
+        tuning.rows_held = cases[i].rows_held;
+        tuning.twiddles = cases[i].twiddles;
         const struct shape shape = {60, 48, 7, PLAN_REPLICATE, chains[7]};
         const struct shape one_stage = {16, 16, 0, PLAN_REPLICATE, chains[7]};
         check(f, &tuning, &shape);

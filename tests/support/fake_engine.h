@@ -37,7 +37,7 @@ static struct {
     bool gate_closed; /* engine_create and engine_design wait */
     bool hold;        /* frames are not finished until let go of, or waited for */
     /* What was done to them. */
-    unsigned devices_opened, engines_created, designs;
+    unsigned devices_opened, engines_created, designs, submitted;
     unsigned devices, engines, responses; /* alive */
     unsigned waiting_at_gate;
     int held_fd; /* of the engine that was given a frame last */
@@ -212,6 +212,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     int r = fake_engine.submit_result;
     bool hold = fake_engine.hold;
     fake_engine.held_fd = engine->fd;
+    fake_engine.submitted++;
     pthread_mutex_unlock(&fake_engine.lock);
     if (r < 0)
         return error_set(why, -r, "the device takes nothing");

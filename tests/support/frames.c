@@ -134,7 +134,7 @@ struct ring_server_stats frames_stats(struct frames *frames)
 bool frames_settle(struct frames *frames, unsigned clients, unsigned held_slots)
 {
     /* What is waited for (a hang-up taken in) leaves no trace to wait on from outside. */
-    for (unsigned ms = 0; ms < 2000; ms++) {
+    for (unsigned ms = 0; ms < FRAMES_PATIENCE_MS; ms++) {
         struct ring_server_stats stats = frames_stats(frames);
         if (stats.clients == clients && stats.held_slots == held_slots)
             return true;

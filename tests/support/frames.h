@@ -10,6 +10,10 @@
 
 struct sd_event;
 
+/* No test waits longer for what has to come. What works takes milliseconds, but a sanitizer, an
+ * emulator and a busy machine may each make ten of one. */
+#define FRAMES_PATIENCE_MS 20000
+
 struct frames {
     char dir[32]; /* the runtime directory, to give to fftd_open */
     struct sd_event *event;
@@ -38,7 +42,7 @@ void frames_call(struct frames *frames, void (*call)(struct frames *frames, void
 void frames_set_ring(struct frames *frames, struct ring *ring);
 struct ring_server_stats frames_stats(struct frames *frames);
 
-/* Waits until the server has that many clients and held slots; false after two seconds. */
+/* Waits until the server has that many clients and held slots; false when patience ends. */
 bool frames_settle(struct frames *frames, unsigned clients, unsigned held_slots);
 
 /* A ring of packed frames; its pictures are deterministic in their sequence number. */

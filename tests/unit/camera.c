@@ -349,12 +349,11 @@ static void test_full_engine_takes_the_newest_later(void **state)
     start();
     publish(1);
     FAKE_ENGINE_SET(hold, true);
+    unsigned before = fake_engine_get(&fake_engine.submitted);
     for (unsigned i = 0; i < config.engine.in_flight; i++) {
         fake_capture_offer();
-        WAIT_FOR(status.dropped_stale == 0); /* lets the thread run */
+        WAIT_FOR(fake_engine_get(&fake_engine.submitted) == before + 1 + i);
     }
-    struct pollfd unused = {.fd = -1};
-    poll(&unused, 1, 20);
     for (unsigned i = 0; i < 5; i++)
         fake_capture_offer();
     fake_engine_let_go();
@@ -582,10 +581,8 @@ static void test_stop_does_not_wait_for_a_compiler(void **state)
     FAKE_ENGINE_SET(gate_closed, true);
     set_filter(WIDE);
     WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
-    int64_t begin_ns = clock_now_ns();
-    assert_int_equal(camera_stop(camera), -EBUSY);
-    assert_true(clock_now_ns() - begin_ns < NS_PER_S);
-    FAKE_ENGINE_SET(gate_closed, false); /* teardown sees that the end comes then */
+    assert_int_equal(camera_stop(camera), -EBUSY); /* or it never comes back from there */
+    FAKE_ENGINE_SET(gate_closed, false);           /* teardown sees that the end comes then */
 }
 
 int main(void)

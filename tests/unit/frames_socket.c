@@ -131,11 +131,12 @@ static void attach_brings_two_descriptors(void **state)
     assert_int_equal(fcntl(fd[0], F_GETFL) & O_ACCMODE, O_RDONLY);
     assert_int_equal(fcntl(fd[1], F_GETFL) & O_ACCMODE, O_RDONLY);
 
-    assert_int_equal(read(fd[1], &byte, 1), -1);
+    while (read(fd[1], &byte, 1) == 1) /* a wake-up too many is allowed */
+        continue;
     assert_int_equal(errno, EAGAIN);
     frames_publish(f->ring);
     struct pollfd wait = {.fd = fd[1], .events = POLLIN};
-    assert_int_equal(poll(&wait, 1, 2000), 1);
+    assert_int_equal(poll(&wait, 1, FRAMES_PATIENCE_MS), 1);
     assert_int_equal(read(fd[1], &byte, 1), 1);
 
     struct ring_server_stats stats = frames_stats(&f->frames);
@@ -353,7 +354,7 @@ static void a_stuck_client_costs_nobody_anything(void **state)
     for (unsigned n = 0; n < 6000; n++) {
         frames_publish(f->ring);
         struct pollfd wait = {.fd = fd[1], .events = POLLIN};
-        assert_int_equal(poll(&wait, 1, 2000), 1);
+        assert_int_equal(poll(&wait, 1, FRAMES_PATIENCE_MS), 1);
         assert_true(read(fd[1], bytes, sizeof bytes) > 0);
     }
     close(stuck);

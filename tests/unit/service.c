@@ -4,13 +4,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <systemd/sd-event.h>
 
 #include "support/cmocka.h"
 
+#include "clock.h"
 #include "log.h"
 #include "service.h"
 
@@ -54,31 +54,22 @@ static void every_state_is_told(void **state)
     assert_memory_equal(received(0), "STOPPING=1\n", 11);
 }
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
+#define FRESH (-3600 * NS_PER_S)
 
-static int64_t last_progress_ns;
+static int64_t age_ns = FRESH; /* of the last progress, whenever it is looked at */
+static unsigned looks;
 
 static int64_t progress(void *context)
 {
     assert_ptr_equal(context, &notify_fd);
-    return last_progress_ns;
+    looks++;
+    return clock_now_ns() - age_ns;
 }
 
-static void run_for(sd_event *event, int64_t ms)
+static void run_until_looked_at(sd_event *event)
 {
-    for (int64_t end = now_ns() + ms * 1000000; now_ns() < end;)
-        assert_true(sd_event_run(event, 10000) >= 0);
-}
-
-static void drain(void)
-{
-    while (received(MSG_DONTWAIT)[0] != '\0')
-        ;
+    for (unsigned before = looks; looks == before;)
+        assert_true(sd_event_run(event, UINT64_MAX) >= 0);
 }
 
 /* A period of 200 ms: looked at every 50, and progress may be 100 old. */
@@ -92,22 +83,22 @@ static void the_watchdog_is_fed_only_on_progress(void **state)
     setenv("WATCHDOG_USEC", "200000", 1);
     setenv("WATCHDOG_PID", pid, 1);
     assert_true(sd_event_new(&event) >= 0);
+    int64_t begin_ns = clock_now_ns();
     assert_int_equal(service_create(&service, event, progress, &notify_fd, NULL), 0);
-
-    last_progress_ns = now_ns() + 3600 * INT64_C(1000000000);
-    for (int i = 0; i < 2; i++) {
-        run_for(event, 100);
-        assert_string_equal(received(0), "WATCHDOG=1");
+    for (unsigned i = 0; i < 4; i++) {
+        run_until_looked_at(event);
+        assert_string_equal(received(MSG_DONTWAIT), "WATCHDOG=1");
     }
-    last_progress_ns = now_ns() - 110 * INT64_C(1000000);
-    drain();
-    run_for(event, 200);
-    assert_string_equal(received(MSG_DONTWAIT), "");
-    last_progress_ns = now_ns() + 3600 * INT64_C(1000000000);
-    run_for(event, 100);
-    assert_string_equal(received(0), "WATCHDOG=1");
+    assert_true(clock_now_ns() - begin_ns > 190 * NS_PER_MS); /* its timer rounds */
+    age_ns = 101 * NS_PER_MS;
+    for (unsigned i = 0; i < 3; i++) {
+        run_until_looked_at(event);
+        assert_string_equal(received(MSG_DONTWAIT), "");
+    }
+    age_ns = FRESH;
+    run_until_looked_at(event);
+    assert_string_equal(received(MSG_DONTWAIT), "WATCHDOG=1");
 
-    drain();
     service_destroy(service);
     sd_event_unref(event);
 }
@@ -120,7 +111,8 @@ static void without_a_watchdog_nothing_is_armed(void **state)
     unsetenv("WATCHDOG_USEC");
     assert_true(sd_event_new(&event) >= 0);
     assert_int_equal(service_create(&service, event, progress, &notify_fd, NULL), 0);
-    run_for(event, 30);
+    /* Nothing is ever due. */
+    assert_int_equal(sd_event_run(event, 30000), 0);
     assert_string_equal(received(MSG_DONTWAIT), "");
     service_destroy(service);
     sd_event_unref(event);

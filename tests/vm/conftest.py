@@ -10,6 +10,12 @@ import vivid
 
 # A kernel's first build takes seconds; nothing that works waits for this.
 PATIENCE = 120
+figures = []  # what tests measured, a line each
+
+
+def pytest_terminal_summary(terminalreporter):
+    for line in figures:
+        terminalreporter.write_line(line)
 
 
 def run(*command, check=True):
@@ -28,8 +34,9 @@ class Service:
         self.config = pathlib.Path(f"/etc/fftd/{name}.conf")
 
     def configure(self, source, filter="none", camera="", output=""):
+        """One margin for all filters: compiling the kernels of another size takes a minute."""
         self.config.write_text(f'camera = {{ source = "{source}"; size = "640x360"; fps = 30.0; '
-                               f'{camera} }};\nfilter = "{filter}";\n'
+                               f'{camera} }};\nfilter = "{filter}";\nengine = {{ margin = 24; }};\n'
                                f'output = {{ checksum = true; {output} }};\n')
 
     def systemctl(self, verb, check=True):

@@ -198,17 +198,39 @@ static void assert_refused(struct capture_request request, int expected, const c
 
 /* ---- tests ---- */
 
+static unsigned rgb_luma(unsigned red, unsigned green, unsigned blue)
+{
+    return (unsigned)(0.299 * red + 0.587 * green + 0.114 * blue + 0.5);
+}
+
+/* One colour of the mosaic's cell that a pixel is in. */
+static unsigned bayer_sample(const struct format_info *info, const struct capture_frame *frame,
+                             uint32_t x, uint32_t y)
+{
+    const uint8_t *at = frame->plane[0] + (size_t)y * frame->stride[0] + (size_t)x * info->step;
+    return info->step == 2 ? (at[0] | (unsigned)at[1] << 8) >> (info->bits - 8) : at[0];
+}
+
+static unsigned bayer_luma(const struct format_info *info, const struct capture_frame *frame,
+                           uint32_t x, uint32_t y)
+{
+    uint32_t red_x = (x & ~1u) + info->red_x, red_y = (y & ~1u) + info->red_y;
+    return rgb_luma(bayer_sample(info, frame, red_x, red_y),
+                    bayer_sample(info, frame, red_x ^ 1, red_y),
+                    bayer_sample(info, frame, red_x ^ 1, red_y ^ 1));
+}
+
 static unsigned luma(const struct capture *capture, const struct capture_frame *frame, uint32_t x,
                      uint32_t y)
 {
     const struct format_info *info = format_by_fourcc(capture->format.fourcc);
+    if (info->kind == SAMPLE_BAYER)
+        return bayer_luma(info, frame, x, y);
     const uint8_t *row = frame->plane[0] + (size_t)y * frame->stride[0];
     const uint8_t *at = row + info->offset + (size_t)x * info->step;
     if (info->kind == SAMPLE_RGB8) {
         at = row + (size_t)x * info->step;
-        double full =
-            0.299 * at[info->rgb[0]] + 0.587 * at[info->rgb[1]] + 0.114 * at[info->rgb[2]];
-        return (unsigned)(full + 0.5);
+        return rgb_luma(at[info->rgb[0]], at[info->rgb[1]], at[info->rgb[2]]);
     }
     unsigned code =
         info->kind == SAMPLE_U16 ? (at[0] | (unsigned)at[1] << 8) >> (info->bits - 8) : at[0];
@@ -263,7 +285,8 @@ static void every_format_is_captured(void **state)
             assert_true(frame.plane[1] != frame.plane[0] + frame.stride[0] * HEIGHT);
         unsigned bars[BARS];
         read_bars(capture, &frame, bars);
-        unsigned kind = table[f].kind == SAMPLE_RGB8 ? 0 : capture->format.full_range ? 1 : 2;
+        bool is_rgb = table[f].kind == SAMPLE_RGB8 || table[f].kind == SAMPLE_BAYER;
+        unsigned kind = is_rgb ? 0 : capture->format.full_range ? 1 : 2;
         if (reference[kind][0] == 0)
             memcpy(reference[kind], bars, sizeof bars);
         for (unsigned i = 0; i < BARS; i++)

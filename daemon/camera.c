@@ -197,6 +197,7 @@ int camera_stop(struct camera *camera)
     snapshot_append(&camera->answered, camera->waiting);
     snapshot_answer(camera->answered);
     camera->waiting = camera->answered = NULL;
+    camera_cancel_errands(camera);
     retire_rings(camera);
     r = designer_destroy(camera->designer, deadline_ns);
     if (r == 0)
@@ -217,13 +218,16 @@ unsigned camera_take_events(struct camera *camera)
     pthread_mutex_lock(&camera->lock);
     unsigned events = camera->events;
     struct snapshot *answered = camera->answered;
+    struct errand *done_errands = camera->done_errands;
     struct ring *dying = camera->dying;
     camera->events = 0;
     camera->answered = NULL;
+    camera->done_errands = NULL;
     camera->dying = NULL;
     pthread_mutex_unlock(&camera->lock);
 
     snapshot_answer(answered);
+    camera_answer_errands(done_errands);
     ring_destroy(dying);
     return events;
 }

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture/capture.h"
 #include "config.h"
 #include "core/stats.h"
 #include "fftd/ring.h"
@@ -107,6 +108,17 @@ void camera_get_filter(struct camera *camera, struct filter_chain *ret);
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
                                 const uint8_t *before, const uint8_t *after, uint64_t sequence);
 int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context);
+
+/* The camera's own controls, asked for and set by the camera's thread between two frames: `done` is
+ * called in the main thread, from camera_take_events or camera_stop, exactly once, with what
+ * capture_list_controls or capture_set_controls returned, the reason if that is negative, and the
+ * controls, which stay the camera's, if they were asked for. What is set is set again whenever the
+ * camera is opened again. -ENOMEM. */
+typedef void camera_controls_fn(void *context, int result, const char *why,
+                                const struct capture_controls *controls);
+int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context);
+int camera_set_controls(struct camera *camera, const struct settings *settings,
+                        camera_controls_fn *done, void *context);
 
 void camera_get_status(struct camera *camera, struct camera_status *ret);
 

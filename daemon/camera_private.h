@@ -48,6 +48,7 @@ struct camera {
     struct ring *served; /* what camera_ring returned last */
     struct ring *dying;  /* was served before; destroyed by the next camera_take_events */
     struct snapshot *waiting, *answered;
+    struct errand *errands, *done_errands; /* camera_controls.c */
     struct camera_status status;
     int64_t published_ns; /* when the newest frame was */
 
@@ -71,7 +72,8 @@ struct camera {
     unsigned first_flight, flights;
     enum camera_state told_state; /* what tell_state made public last */
     struct error told_reason;
-    int64_t rate_since_ns; /* the frame rate is counted from then on */
+    struct error told_problem; /* source.control_problem, as it was logged last */
+    int64_t rate_since_ns;     /* the frame rate is counted from then on */
     unsigned rate_frames;
 };
 
@@ -91,8 +93,15 @@ void camera_copy_text(char *to, size_t size, const char *from);
 /* What the thread tells others (camera_tell.c). */
 void camera_show_progress(struct camera *camera); /* to the ring and the watchdog */
 void camera_tell_state(struct camera *camera);    /* if it is another one than told last */
+void camera_tell_control_problem(struct camera *camera);
 void camera_record(struct camera *camera, struct flight *flight, const struct engine_done *done,
                    int64_t published_ns); /* a published frame */
+
+/* camera_controls.c: the camera's thread does what waits; the main thread answers what is done;
+ * once there is no thread, everything that waits is answered with -ECANCELED. */
+void camera_do_errands(struct camera *camera);
+void camera_answer_errands(struct errand *done);
+void camera_cancel_errands(struct camera *camera);
 
 void *camera_thread(void *argument); /* the camera */
 

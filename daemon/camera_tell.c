@@ -81,6 +81,18 @@ static void log_state(const struct camera *camera, enum camera_state state, cons
     }
 }
 
+/* Logs what the camera did not take of the settings meant for it; once, not whenever it is opened.
+ */
+void camera_tell_control_problem(struct camera *camera)
+{
+    const struct error *problem = &camera->source.control_problem;
+    if (strcmp(problem->text, camera->told_problem.text) == 0)
+        return;
+    camera->told_problem = *problem;
+    if (problem->text[0] != '\0')
+        log_warning("camera.controls: %s", problem->text);
+}
+
 /* Publishes the state wherever it shows, if it is another one. */
 void camera_tell_state(struct camera *camera)
 {

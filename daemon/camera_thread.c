@@ -424,6 +424,7 @@ static void do_work(struct camera *camera, const struct work *work)
         eventfd_t count;
         eventfd_read(camera->wake_fd, &count);
         take_design(camera);
+        camera_do_errands(camera);
         camera_consider_rest(camera, clock_now_ns());
     }
     if (work->engine)
@@ -451,6 +452,7 @@ void *camera_thread(void *argument)
         pause_when_idle(camera);
         start_when_ready(camera);
         camera_tell_state(camera);
+        camera_tell_control_problem(camera);
         wait_for_work(camera, &work);
         do_work(camera, &work);
     }

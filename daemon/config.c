@@ -77,6 +77,9 @@ void config_key_expects(const struct config_key *key, char *text, size_t size)
     case CONFIG_FILTER:
         text_append(text, size, "FILTER:NAME=VALUE,... | ..., preset:NAME or none");
         break;
+    case CONFIG_SETTINGS:
+        text_append(text, size, "NAME=VALUE, ... or none; `fftd-ctl camera controls` lists them");
+        break;
     }
     if (key->word != NULL)
         text_append(text, size, ", or %s", key->word);
@@ -222,7 +225,7 @@ static int set_format(struct config *config, const struct config_key *key, const
     return 0;
 }
 
-/* -EINVAL without a text: the caller says what was expected. Filters have more to say. */
+/* -EINVAL without a text: the caller says what was expected. Texts of parts have more to say. */
 static int set_value(struct config *config, const struct config_key *key, const char *text,
                      struct error *why)
 {
@@ -244,6 +247,8 @@ static int set_value(struct config *config, const struct config_key *key, const 
         return set_format(config, key, text);
     case CONFIG_FILTER:
         return config_filter(field(config, key), text, why);
+    case CONFIG_SETTINGS:
+        return settings_parse(field(config, key), text, why);
     }
     return -EINVAL;
 }
@@ -255,7 +260,7 @@ static int set_key(struct config *config, const char *name, const char *text, co
     if (key == NULL)
         return unknown_key(name, origin, why);
     int r = set_value(config, key, text, why);
-    if (r < 0 && key->type == CONFIG_FILTER)
+    if (r < 0 && (key->type == CONFIG_FILTER || key->type == CONFIG_SETTINGS))
         return error_prefix(why, -r, "%s: %s", origin, name);
     if (r < 0) {
         char quoted[TEXT_QUOTE_BYTES], expected[CONFIG_EXPECTS_BYTES];
@@ -366,6 +371,9 @@ static void print_value(const struct config *config, const struct config_key *ke
     case CONFIG_FILTER:
         filter_chain_print(const_field(config, key), text, size);
         break;
+    case CONFIG_SETTINGS:
+        settings_print(const_field(config, key), text, size);
+        break;
     }
 }
 
@@ -393,6 +401,7 @@ static bool is_quoted(const struct config *config, const struct config_key *key)
     case CONFIG_SIZE:
     case CONFIG_FORMAT:
     case CONFIG_FILTER:
+    case CONFIG_SETTINGS:
         return true;
     }
     return true;

@@ -16,6 +16,7 @@
 
 #include "core/error.h"
 #include "core/filter.h"
+#include "core/settings.h"
 #include "gpu/engine.h"
 
 #define CONFIG_TEXT 256
@@ -34,6 +35,7 @@ struct config {
     uint32_t seed;
     double stall_timeout_s;
     enum config_idle idle;
+    struct settings controls; /* of the camera's own, set whenever it is opened */
 
     char device[CONFIG_TEXT];     /* OpenCL: "auto", "gpu", "cpu", an index, or part of a name */
     struct engine_options engine; /* precision, border, margin, planes, technique, tune */
@@ -58,10 +60,11 @@ enum config_type {
     CONFIG_UINT,   /* unsigned and uint32_t */
     CONFIG_UINT64,
     CONFIG_BOOL,
-    CONFIG_CHOICE, /* an enum, by the index of its name in choices */
-    CONFIG_SIZE,   /* "WIDTHxHEIGHT": two uint32_t */
-    CONFIG_FORMAT, /* a pixel format's name: its fourcc */
-    CONFIG_FILTER, /* a chain or preset:NAME; in a file also a list of groups */
+    CONFIG_CHOICE,   /* an enum, by the index of its name in choices */
+    CONFIG_SIZE,     /* "WIDTHxHEIGHT": two uint32_t */
+    CONFIG_FORMAT,   /* a pixel format's name: its fourcc */
+    CONFIG_FILTER,   /* a chain or preset:NAME; in a file also a list of groups */
+    CONFIG_SETTINGS, /* NAME=VALUE, ... or none; in a file also a group */
 };
 
 struct config_key {

@@ -312,6 +312,28 @@ static int read_chain(struct filter_chain *ret, const struct parsed *file,
     return 0;
 }
 
+/* ---- settings ---- */
+
+static int read_settings(struct settings *ret, const struct parsed *file, const char *key,
+                         const config_setting_t *group, struct error *why)
+{
+    struct settings settings = {.count = 0};
+    for (int i = 0; i < config_setting_length(group); i++) {
+        const config_setting_t *member = config_setting_get_elem(group, (unsigned)i);
+        const char *name = config_setting_name(member);
+        char text[FILTER_TEXT_BYTES], origin[ORIGIN_BYTES];
+        origin_of(file, member, origin);
+        if (!scalar_text(member, text))
+            return error_set(why, EINVAL, "%s: %s.%s is %s: expected a value", origin, key, name,
+                             shape_of(member));
+        int r = settings_put(&settings, name, text, why);
+        if (r < 0)
+            return error_prefix(why, -r, "%s: %s", origin, key);
+    }
+    *ret = settings;
+    return 0;
+}
+
 /* ---- configurations ---- */
 
 static int apply_value(struct config *config, const struct parsed *file,
@@ -322,6 +344,8 @@ static int apply_value(struct config *config, const struct parsed *file,
     origin_of(file, setting, origin);
     if (key->type == CONFIG_FILTER && config_setting_is_list(setting))
         return read_chain(&config->filter, file, setting, why);
+    if (key->type == CONFIG_SETTINGS && config_setting_is_group(setting))
+        return read_settings(&config->controls, file, key->name, setting, why);
 
     config_key_expects(key, expected, sizeof expected);
     if (!scalar_text(setting, text))

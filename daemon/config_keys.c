@@ -137,6 +137,13 @@ static const struct config_key keys[] = {
         .choices = idle_names,
     },
     {
+        .name = "camera.controls",
+        .initial = "none",
+        .summary = "the camera's own controls, set whenever it is opened",
+        .type = CONFIG_SETTINGS,
+        FIELD(controls),
+    },
+    {
         .name = "engine.device",
         .initial = "auto",
         .summary = "which OpenCL device does the work",

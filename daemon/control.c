@@ -38,6 +38,7 @@ static void peer_destroy(struct peer *peer)
     if (peer == NULL)
         return;
     control_snapshot_forget(peer);
+    control_camera_forget(peer);
     sd_event_source_disable_unref(peer->rest);
     sd_event_source_disable_unref(peer->deadline);
     if (peer->bus != NULL) {

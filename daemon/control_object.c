@@ -19,7 +19,7 @@ int control_fail(sd_bus_error *error, const char *name, const char *text)
     return sd_bus_error_set(error, name, control_text(clean, text));
 }
 
-static int refuse_watcher(const struct peer *peer, sd_bus_error *error)
+int control_refuse_watcher(const struct peer *peer, sd_bus_error *error)
 {
     if (!peer->read_only)
         return 0;
@@ -59,7 +59,7 @@ static int set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
     struct error why;
     const char *text;
 
-    int r = refuse_watcher(peer, error);
+    int r = control_refuse_watcher(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "s", &text)) < 0)
         return r;
     if (config_filter(&chain, text, &why) < 0)
@@ -76,7 +76,7 @@ static int add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
     const char *text;
     uint32_t position;
 
-    int r = refuse_watcher(peer, error);
+    int r = control_refuse_watcher(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "su", &text, &position)) < 0)
         return r;
     if (filter_stage_parse(&stage, text, &why) < 0)
@@ -142,7 +142,7 @@ static int remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *erro
     const char *name;
     unsigned at = 0;
 
-    int r = refuse_watcher(peer, error);
+    int r = control_refuse_watcher(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "s", &name)) < 0)
         return r;
     camera_get_filter(peer->control->hooks.camera, &chain);
@@ -162,7 +162,7 @@ static int set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *err
     const char *name, *param, *value;
     unsigned at = 0;
 
-    int r = refuse_watcher(peer, error);
+    int r = control_refuse_watcher(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "sss", &name, &param, &value)) < 0)
         return r;
     camera_get_filter(peer->control->hooks.camera, &chain);
@@ -180,7 +180,7 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     struct peer *peer = userdata;
     struct error why;
 
-    int r = refuse_watcher(peer, error);
+    int r = control_refuse_watcher(peer, error);
     if (r < 0)
         return r;
     log_info("reload asked for by user %u", (unsigned)peer->uid);
@@ -231,6 +231,10 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_METHOD_WITH_ARGS("Snapshot", SD_BUS_NO_ARGS,
                             SD_BUS_RESULT("h", before, "h", after, "a{sv}", format, "t", sequence),
                             control_snapshot, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("ListControls", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", controls),
+                            control_list_controls, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("SetControls", SD_BUS_ARGS("a{ss}", values), SD_BUS_NO_RESULT,
+                            control_set_controls, METHOD),
     SD_BUS_METHOD_WITH_ARGS("GetStats", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", stats),
                             control_get_stats, METHOD),
     SD_BUS_METHOD_WITH_ARGS("ListFilters", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", kinds),

@@ -1,8 +1,8 @@
 /* What the files of the control object share. Main thread only.
  *
  * control.c: sockets, connections and their bounds; control_object.c: the methods; control_read.c:
- * everything that is only read, and its form on the bus; control_snapshot.c: the one method that is
- * answered later. */
+ * everything that is only read, and its form on the bus; control_snapshot.c and control_camera.c:
+ * the methods that are answered later. */
 #ifndef FFTD_CONTROL_PRIVATE_H
 #define FFTD_CONTROL_PRIVATE_H
 
@@ -13,21 +13,23 @@
 
 #include "control.h"
 
-#define CONTROL_PATH                 "/org/fftd/camera"
-#define CONTROL_INTERFACE            "org.fftd.Camera1"
+#define CONTROL_PATH                  "/org/fftd/camera"
+#define CONTROL_INTERFACE             "org.fftd.Camera1"
 
 /* Error names. The text says the rest. */
-#define CONTROL_ERROR_INVALID_FILTER "org.fftd.Error.InvalidFilter"
-#define CONTROL_ERROR_NO_SUCH_STAGE  "org.fftd.Error.NoSuchStage"
-#define CONTROL_ERROR_INVALID_CONFIG "org.fftd.Error.InvalidConfiguration"
-#define CONTROL_ERROR_NOT_ONLINE     "org.fftd.Error.NotOnline"
-#define CONTROL_ERROR_BUSY           "org.fftd.Error.Busy"
-#define CONTROL_ERROR_FAILED         "org.fftd.Error.Failed"
+#define CONTROL_ERROR_INVALID_FILTER  "org.fftd.Error.InvalidFilter"
+#define CONTROL_ERROR_NO_SUCH_STAGE   "org.fftd.Error.NoSuchStage"
+#define CONTROL_ERROR_INVALID_CONTROL "org.fftd.Error.InvalidControl"
+#define CONTROL_ERROR_INVALID_CONFIG  "org.fftd.Error.InvalidConfiguration"
+#define CONTROL_ERROR_NOT_ONLINE      "org.fftd.Error.NotOnline"
+#define CONTROL_ERROR_BUSY            "org.fftd.Error.Busy"
+#define CONTROL_ERROR_FAILED          "org.fftd.Error.Failed"
 
-#define CONTROL_MAX_LISTENERS        4
-#define CONTROL_MAX_PEERS            16 /* of one socket: watchers cannot shut changers out */
+#define CONTROL_MAX_LISTENERS         4
+#define CONTROL_MAX_PEERS             16 /* of one socket: watchers cannot shut changers out */
 
-struct snapshot; /* a caller that waits for a frame */
+struct snapshot;    /* a caller that waits for a frame */
+struct camera_call; /* a caller that waits for the camera */
 
 struct peer {
     struct control *control;
@@ -37,6 +39,7 @@ struct peer {
     bool read_only;
     uid_t uid; /* of the process that connected */
     struct snapshot *waiting;
+    struct camera_call *asking;
 };
 
 struct listener {
@@ -73,6 +76,9 @@ const char *control_text(char clean[CONTROL_TEXT_BYTES], const char *text);
 /* Fails a call; the text goes through control_text. */
 int control_fail(sd_bus_error *error, const char *name, const char *text);
 
+/* Fails what would change something if the peer may only watch. */
+int control_refuse_watcher(const struct peer *peer, sd_bus_error *error);
+
 /* control_read.c: vtable callbacks; userdata is the struct peer. control_get serves every
  * property. */
 int control_get(sd_bus *bus, const char *path, const char *interface, const char *property,
@@ -82,6 +88,13 @@ int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *err
 
 /* Appends a frame format as a{sv}. */
 int control_append_format(sd_bus_message *reply, const struct fftd_format *format);
+
+/* control_camera.c. */
+int control_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* The peer goes away: nobody is to be answered. */
+void control_camera_forget(struct peer *peer);
 
 /* control_snapshot.c. */
 int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error);

@@ -118,7 +118,7 @@ static void tell_restart_keys(const struct config *before, const struct config *
     char a[FILTER_TEXT_BYTES], b[FILTER_TEXT_BYTES];
 
     for (unsigned i = 0; i < count; i++) {
-        if (keys[i].type == CONFIG_FILTER)
+        if (keys[i].type == CONFIG_FILTER || keys[i].type == CONFIG_SETTINGS)
             continue;
         config_get(before, keys[i].name, a, sizeof a);
         config_get(after, keys[i].name, b, sizeof b);
@@ -144,6 +144,29 @@ static int apply_filter(struct daemon *daemon, const struct filter_chain *chain,
     return r;
 }
 
+static void on_controls(void *context, int result, const char *why,
+                        const struct capture_controls *controls)
+{
+    (void)context, (void)controls;
+    if (result < 0)
+        log_warning("camera.controls: %s", why);
+    else
+        log_notice("reloaded: camera.controls");
+}
+
+/* Controls that are named no longer stay as they are. */
+static int apply_controls(struct daemon *daemon, const struct settings *settings, struct error *why)
+{
+    char now[SETTINGS_TEXT_BYTES], wanted[SETTINGS_TEXT_BYTES];
+
+    settings_print(&daemon->config.controls, now, sizeof now);
+    settings_print(settings, wanted, sizeof wanted);
+    if (strcmp(now, wanted) == 0)
+        return 0;
+    int r = camera_set_controls(daemon->camera, settings, on_controls, daemon);
+    return r < 0 ? error_set(why, -r, "camera.controls: %s", strerror(-r)) : 0;
+}
+
 static int reload(void *context, struct error *why)
 {
     struct daemon *daemon = context;
@@ -159,6 +182,10 @@ static int reload(void *context, struct error *why)
     r = apply_filter(daemon, &config.filter, why);
     if (r == 0)
         daemon->config.filter = config.filter;
+    if (r == 0)
+        r = apply_controls(daemon, &config.controls, why);
+    if (r == 0)
+        daemon->config.controls = config.controls;
     return r;
 }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "core/text.h"
 
 /* A camera slower than the timeout is not stalled. */
 static int64_t stall_ns(const struct source *source)
@@ -154,6 +155,7 @@ void source_init(struct source *ret, const struct config *config)
                     .loop = config->loop,
                     .seed = config->seed},
         .stall_timeout_ns = (int64_t)(config->stall_timeout_s * (double)NS_PER_S),
+        .controls = config->controls,
         .watch_fd = -1,
     };
 }
@@ -165,6 +167,34 @@ void source_finish(struct source *source)
     source->deadline_ns = INT64_MAX;
 }
 
+/* One by one: a control that this camera lacks shall not cost the others. */
+static void apply_controls(struct source *source)
+{
+    struct error *problem = &source->control_problem;
+    problem->text[0] = '\0';
+    for (unsigned i = 0; i < source->controls.count; i++) {
+        const struct settings one = {.count = 1, .item = {source->controls.item[i]}};
+        struct error why;
+        if (capture_set_controls(source->capture, &one, &why) < 0)
+            text_append(problem->text, sizeof problem->text, "%s%s",
+                        problem->text[0] != '\0' ? "; " : "", why.text);
+    }
+}
+
+int source_set_controls(struct source *source, const struct settings *settings, struct error *why)
+{
+    struct settings merged = source->controls;
+    if (source->capture == NULL)
+        return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(source->state),
+                         source->reason.text);
+    int r = settings_merge(&merged, settings, why);
+    if (r == 0)
+        r = capture_set_controls(source->capture, settings, why);
+    if (r == 0)
+        source->controls = merged;
+    return r;
+}
+
 int source_open(struct source *source, struct error *why)
 {
     int r = capture_open(&source->capture, &source->request, why);
@@ -174,6 +204,7 @@ int source_open(struct source *source, struct error *why)
     source->phase = SOURCE_OPENED;
     source->discontinuity = true;
     source->skipped = 0;
+    apply_controls(source);
     return 0;
 }
 

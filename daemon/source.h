@@ -34,8 +34,10 @@ struct source_counts {
 struct source {
     enum source_phase phase;
     enum camera_state state;
-    struct error reason;     /* why it is not online; empty if it is */
-    struct capture *capture; /* NULL while closed */
+    struct error reason;          /* why it is not online; empty if it is */
+    struct capture *capture;      /* NULL while closed */
+    struct settings controls;     /* the camera's own: set whenever it is opened */
+    struct error control_problem; /* which of them it did not take; empty if it took all */
 
     /* Private. */
     struct capture_request request;
@@ -80,6 +82,10 @@ void source_step(struct source *source, bool readable);
  * missing before it. */
 int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_discontinuity);
 void source_release(struct source *source, const struct capture_frame *frame);
+
+/* Sets controls of the camera now, and whenever it is opened again. Errors as capture_set_controls;
+ * -ENODEV: it is closed. */
+int source_set_controls(struct source *source, const struct settings *settings, struct error *why);
 
 void source_get_counts(const struct source *source, struct source_counts *ret);
 

@@ -81,10 +81,12 @@ static int exit_code_of(const sd_bus_error *error)
     } known[] = {
         {"org.fftd.Error.InvalidFilter", EX_DATAERR},
         {"org.fftd.Error.NoSuchStage", EX_DATAERR},
+        {"org.fftd.Error.InvalidControl", EX_DATAERR},
         {"org.fftd.Error.InvalidConfiguration", EX_CONFIG},
         {"org.fftd.Error.NotOnline", EX_TEMPFAIL},
         {"org.fftd.Error.Busy", EX_TEMPFAIL},
         {SD_BUS_ERROR_ACCESS_DENIED, EX_NOPERM},
+        {SD_BUS_ERROR_NOT_SUPPORTED, EX_DATAERR},
         {SD_BUS_ERROR_NO_REPLY, EX_TEMPFAIL},
         {SD_BUS_ERROR_TIMEOUT, EX_TEMPFAIL},
         {SD_BUS_ERROR_DISCONNECTED, EX_TEMPFAIL},
@@ -99,7 +101,7 @@ static int exit_code_of(const sd_bus_error *error)
     return EX_SOFTWARE;
 }
 
-static int call(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret)
+int bus_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int code = 0;
@@ -125,7 +127,7 @@ int bus_callv(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const ch
         r = sd_bus_message_appendv(message, types, args);
     int code = r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "%s: not UTF-8 text", method)
                : r < 0      ? ctl_fail(ctl, EX_SOFTWARE, "%s: %s", method, strerror(-r))
-                            : call(ctl, bus, message, ret);
+                            : bus_send(ctl, bus, message, ret);
     sd_bus_message_unref(message);
     return code;
 }
@@ -148,7 +150,7 @@ int bus_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
     if (r >= 0)
         r = sd_bus_message_append(message, "s", BUS_INTERFACE);
     int code =
-        r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s", strerror(-r)) : call(ctl, bus, message, ret);
+        r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s", strerror(-r)) : bus_send(ctl, bus, message, ret);
     sd_bus_message_unref(message);
     return code;
 }

@@ -26,6 +26,9 @@ int bus_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const cha
 int bus_callv(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
               const char *types, va_list args);
 
+/* Sends a call that is made already; what goes wrong is told. The caller unrefs *ret. */
+int bus_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret);
+
 /* All properties, as an a{sv}. */
 int bus_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
 

@@ -67,6 +67,9 @@ int command_filter(const struct ctl *ctl);
 int command_set(const struct ctl *ctl);
 int command_reload(const struct ctl *ctl);
 
+/* camera.c: the subcommands of `camera` */
+int command_camera(const struct ctl *ctl);
+
 /* snapshot.c, frames.c */
 int command_snapshot(const struct ctl *ctl);
 int command_frames(const struct ctl *ctl);

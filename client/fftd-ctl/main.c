@@ -55,6 +55,18 @@ static const struct command commands[] = {
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
      0, 1, 2, command_set},
+    {"camera", "ACTION ...", "show or set the camera's own controls",
+     "  camera controls          what there is, what it is set to, and what it takes\n"
+     "  camera set NAME=VALUE... sets controls, in this order, all or none\n\n"
+     "Values are whole numbers, true or false, or of a menu the number or the name of an entry. "
+     "What\n"
+     "is set lasts as long as the daemon runs, whatever becomes of the camera meanwhile; what is "
+     "to "
+     "be\n"
+     "set at every start belongs into the configuration, as camera.controls.\n\n"
+     "  fftd-ctl camera set auto_exposure=1 exposure_time_absolute=200\n"
+     "  fftd-ctl camera set power_line_frequency='50 Hz'\n",
+     0, 1, -1, command_camera},
     {"reload", "", "read the configuration file again",
      "What a running daemon can change is changed, or nothing if the file has an error.\n", 0, 0, 0,
      command_reload},
@@ -188,7 +200,7 @@ static void print_usage(FILE *file)
           "Exit codes, as in sysexits(3):\n"
           "   0  done                      73  cannot create the output\n"
           "  64  wrong usage               74  input or output failed\n"
-          "  65  filter refused            75  try again: camera offline, busy, no answer\n"
+          "  65  filter or control refused 75  try again: camera offline, busy, no answer\n"
           "  66  no such input file        76  the daemon speaks another protocol\n"
           "  69  no such daemon            77  not allowed\n"
           "  70  internal error            78  wrong configuration\n"

@@ -82,6 +82,44 @@ void capture_release(struct capture *capture, const struct capture_frame *frame)
     capture->ops->release(capture, frame);
 }
 
+static int refuse_controls(const struct capture *capture, struct error *why)
+{
+    return error_set(why, EOPNOTSUPP, "%s has no controls: only cameras have, v4l2:/dev/videoN",
+                     capture->description);
+}
+
+int capture_list_controls(struct capture *capture, struct capture_controls **ret, struct error *why)
+{
+    return capture->ops->list_controls != NULL ? capture->ops->list_controls(capture, ret, why)
+                                               : refuse_controls(capture, why);
+}
+
+int capture_set_controls(struct capture *capture, const struct settings *settings,
+                         struct error *why)
+{
+    return capture->ops->set_controls != NULL ? capture->ops->set_controls(capture, settings, why)
+                                              : refuse_controls(capture, why);
+}
+
+const char *capture_control_type_name(enum capture_control_type type)
+{
+    switch (type) {
+    case CAPTURE_INTEGER:
+        return "integer";
+    case CAPTURE_BOOLEAN:
+        return "boolean";
+    case CAPTURE_MENU:
+        return "menu";
+    case CAPTURE_BITMASK:
+        return "bitmask";
+    case CAPTURE_BUTTON:
+        return "button";
+    case CAPTURE_TEXT:
+        return "text";
+    }
+    return "unknown";
+}
+
 void capture_close(struct capture *capture)
 {
     if (capture != NULL)

@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/format.h"
+#include "core/settings.h"
 
 /* What is asked for; 0 or NULL: the source's choice. */
 struct capture_request {
@@ -57,6 +58,41 @@ struct capture {
     uint64_t dropped_stale;    /* frames given back because a newer one was waiting (newest wins) */
 };
 
+/* A control of the camera itself: brightness, exposure, focus ... */
+enum capture_control_type {
+    CAPTURE_INTEGER,
+    CAPTURE_BOOLEAN,
+    CAPTURE_MENU,
+    CAPTURE_BITMASK,
+    CAPTURE_BUTTON, /* does something when set; has no value */
+    CAPTURE_TEXT,
+};
+const char *capture_control_type_name(enum capture_control_type type); /* "integer" */
+
+struct capture_menu_entry {
+    int64_t value;
+    char name[32];
+};
+
+struct capture_control {
+    char name[SETTINGS_NAME_BYTES]; /* as v4l2-ctl calls it: "white_balance_automatic" */
+    char label[32];                 /* as the driver does: "White Balance, Automatic" */
+    enum capture_control_type type;
+    int64_t minimum, maximum, step, initial; /* CAPTURE_TEXT: of its length */
+    int64_t value;
+    char text[64]; /* CAPTURE_TEXT: the value, as far as it fits */
+    bool read_only;
+    bool inactive;  /* has no effect now: another control, usually an automatic one, decides */
+    bool has_value; /* false: a button, or the driver did not tell */
+    struct capture_menu_entry *entry; /* CAPTURE_MENU; lies behind the controls */
+    unsigned entry_count;
+};
+
+struct capture_controls {
+    unsigned count;
+    struct capture_control control[];
+};
+
 struct capture_ops {
     int (*start)(struct capture *capture, struct error *why);
     void (*stop)(struct capture *capture);
@@ -64,6 +100,10 @@ struct capture_ops {
     int (*dequeue)(struct capture *capture, struct capture_frame *ret, struct error *why);
     void (*release)(struct capture *capture, const struct capture_frame *frame);
     void (*close)(struct capture *capture);
+    /* NULL: there are no controls. */
+    int (*list_controls)(struct capture *capture, struct capture_controls **ret, struct error *why);
+    int (*set_controls)(struct capture *capture, const struct settings *settings,
+                        struct error *why);
 };
 
 /* Opens and negotiates. -ENOENT / -ENODEV: no such source; -EBUSY; -EACCES; -EINVAL: the URI, or
@@ -86,6 +126,19 @@ int capture_fd(const struct capture *capture);
 int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why);
 
 void capture_release(struct capture *capture, const struct capture_frame *frame);
+
+/* The controls with what they are set to now, in one piece of memory that the caller frees. Asks
+ * the camera for each value, which takes milliseconds behind USB. -EOPNOTSUPP: a source that has
+ * none; -ENODEV; -EIO. */
+int capture_list_controls(struct capture *capture, struct capture_controls **ret,
+                          struct error *why);
+
+/* Sets controls in the order given: all or, as far as the camera takes its old values back, none.
+ * Values are whole numbers, true or false, a menu entry's number or name, or text. -EINVAL: there
+ * is no such control, or it does not take the value: the text names the control, the value and what
+ * it takes; -EBUSY: not now; -EOPNOTSUPP, -ENODEV, -EIO. */
+int capture_set_controls(struct capture *capture, const struct settings *settings,
+                         struct error *why);
 
 /* NULL is allowed. */
 void capture_close(struct capture *capture);

@@ -16,6 +16,7 @@
 
 #include "capture/pace.h"
 #include "capture/source.h"
+#include "capture/v4l2_control.h"
 #include "capture/v4l2_device.h"
 #include "capture/v4l2_layout.h"
 #include "capture/v4l2_negotiate.h"
@@ -294,6 +295,20 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
     return no_frame(source, why);
 }
 
+/* ---- controls ---- */
+
+static int v4l2_list_controls(struct capture *capture, struct capture_controls **ret,
+                              struct error *why)
+{
+    return video_list_controls(&source_of(capture)->device, ret, why);
+}
+
+static int v4l2_set_controls(struct capture *capture, const struct settings *settings,
+                             struct error *why)
+{
+    return video_set_controls(&source_of(capture)->device, settings, why);
+}
+
 /* ---- opening and closing ---- */
 
 static void v4l2_close_source(struct capture *capture)
@@ -311,6 +326,8 @@ static const struct capture_ops v4l2_ops = {
     .dequeue = v4l2_dequeue,
     .release = v4l2_release,
     .close = v4l2_close_source,
+    .list_controls = v4l2_list_controls,
+    .set_controls = v4l2_set_controls,
 };
 
 int capture_open_v4l2(struct capture **ret, const char *path, const struct capture_request *request,

@@ -14,8 +14,8 @@ from conftest import BUILD, PATIENCE
 
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = ["list", "status", "stats", "filter", "set", "reload", "snapshot", "frames", "check",
-            "devices"]
+COMMANDS = ["list", "status", "stats", "filter", "set", "camera", "reload", "snapshot", "frames",
+            "check", "devices"]
 FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 
@@ -138,6 +138,10 @@ def test_manual_knows_every_key(fftd):
     (["set", "lowpass.cutoff"], ["lowpass.cutoff", "value"]),
     (["set", "cutoff", "1"], ["cutoff", "STAGE.PARAMETER"]),
     (["set", "gain.dc", "-1"], ["-1", "NAME=VALUE"]),
+    (["camera"], ["ACTION"]),
+    (["camera", "wobble"], ["wobble", "controls"]),
+    (["camera", "controls", "x"], ["camera controls"]),
+    (["camera", "set"], ["NAME=VALUE"]),
     (["snapshot", "wobble"], ["wobble", "spectrum"]),
     (["snapshot", "-o", "-"], ["stdout"]),
     (["frames", "-n", "0"], ["--count"]),
@@ -304,6 +308,23 @@ def test_reload(start, tmp_path):
     config.write_text('filter = "lowpass:cutoff=2";\n')
     assert_refused(daemon.ctl("reload", check=False), 78, f"{config}:1", "cutoff")
     assert "cutoff=0.2" in daemon.ctl("filter", "show").stdout
+
+
+def test_a_scene_has_no_controls(daemon):
+    for command in (["controls"], ["set", "brightness=1"]):
+        assert_refused(daemon.ctl("camera", *command, check=False), 65, "moire",
+                       "has no controls", "v4l2:/dev/videoN")
+    assert_refused(daemon.ctl("camera", "set", "brightness", check=False), 64, "brightness",
+                   "NAME=VALUE")
+    assert_refused(daemon.ctl("camera", "set", "Brightness=1", check=False), 65, "small letters")
+    assert daemon.ctl_json("status")["State"] == "online"
+
+
+def test_settings_no_source_can_take_are_told_once(start):
+    daemon = start("--set", "camera.controls=brightness=1")
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "online", "frames")
+    assert daemon.log.count("camera.controls: ") == 1
+    assert "has no controls" in daemon.log
 
 
 # ---- pictures ----

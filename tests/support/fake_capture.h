@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -23,7 +25,9 @@ static struct {
     unsigned offered; /* frames that wait to be dequeued */
     uint64_t sequence;
     uint32_t fourcc, width, height;
+    const char *lacks; /* a control it does not have */
     /* What was done to it. */
+    struct settings controls;
     unsigned opened, started, stopped, closed, out;
 
     int fd;
@@ -151,6 +155,31 @@ void capture_release(struct capture *capture, const struct capture_frame *frame)
     pthread_mutex_lock(&fake_capture.lock);
     fake_capture.out--;
     pthread_mutex_unlock(&fake_capture.lock);
+}
+
+int capture_list_controls(struct capture *capture, struct capture_controls **ret, struct error *why)
+{
+    (void)capture, (void)why;
+    struct capture_controls *controls = calloc(1, sizeof *controls + sizeof controls->control[0]);
+    controls->count = 1;
+    snprintf(controls->control[0].name, sizeof controls->control[0].name, "gain");
+    *ret = controls;
+    return 0;
+}
+
+int capture_set_controls(struct capture *capture, const struct settings *settings,
+                         struct error *why)
+{
+    int r = 0;
+    (void)capture;
+    pthread_mutex_lock(&fake_capture.lock);
+    for (unsigned i = 0; i < settings->count; i++)
+        if (fake_capture.lacks != NULL && strcmp(settings->item[i].name, fake_capture.lacks) == 0)
+            r = error_set(why, EINVAL, "%s: no such control", fake_capture.lacks);
+    if (r == 0)
+        settings_merge(&fake_capture.controls, settings, why);
+    pthread_mutex_unlock(&fake_capture.lock);
+    return r;
 }
 
 void capture_close(struct capture *capture)

@@ -573,6 +573,96 @@ static void test_snapshot_of_a_camera_that_goes(void **state)
     assert_int_equal(answer.result, -ECANCELED);
 }
 
+/* ---- controls ---- */
+
+static struct {
+    unsigned calls;
+    int result;
+    char why[512];
+    unsigned count;
+} told;
+
+static void tell(void *context, int result, const char *why,
+                 const struct capture_controls *controls)
+{
+    (void)context;
+    told.calls++;
+    told.result = result;
+    snprintf(told.why, sizeof told.why, "%s", why);
+    told.count = controls != NULL ? controls->count : 0;
+}
+
+static void set_controls(const char *text)
+{
+    struct settings settings;
+    assert_int_equal(settings_parse(&settings, text, NULL), 0);
+    unsigned calls = told.calls;
+    assert_int_equal(camera_set_controls(camera, &settings, tell, NULL), 0);
+    WAIT_FOR(told.calls == calls + 1);
+}
+
+static void assert_controls(const char *expected)
+{
+    char text[SETTINGS_TEXT_BYTES];
+    pthread_mutex_lock(&fake_capture.lock);
+    settings_print(&fake_capture.controls, text, sizeof text);
+    pthread_mutex_unlock(&fake_capture.lock);
+    assert_string_equal(text, expected);
+}
+
+/* What the configuration names and what was set since is set again when the camera comes back; one
+ * that it lacks by then costs the others nothing. */
+static void test_controls_are_set_again(void **state)
+{
+    (void)state;
+    memset(&told, 0, sizeof told);
+    assert_int_equal(settings_parse(&config.controls, "gain=1, focus=2, exposure=3", NULL), 0);
+    start();
+    publish(1);
+    assert_controls("gain=1, focus=2, exposure=3");
+    set_controls("gain=7");
+    assert_int_equal(told.result, 0);
+    assert_controls("focus=2, exposure=3, gain=7");
+    fake_capture.lacks = "zoom";
+    set_controls("gain=8, zoom=1");
+    assert_int_equal(told.result, -EINVAL);
+    assert_string_equal(told.why, "zoom: no such control");
+    assert_controls("focus=2, exposure=3, gain=7");
+
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.controls.count = 0;
+    fake_capture.lacks = "exposure";
+    pthread_mutex_unlock(&fake_capture.lock);
+    fake_capture_fail(-ENODEV, 0);
+    publish(1);
+    WAIT_FOR(status.reopens == 1);
+    assert_controls("focus=2, gain=7");
+    unsigned calls = told.calls;
+    assert_int_equal(camera_list_controls(camera, tell, NULL), 0);
+    WAIT_FOR(told.calls == calls + 1);
+    assert_int_equal(told.count, 1);
+}
+
+static void test_controls_of_a_camera_that_is_away(void **state)
+{
+    (void)state;
+    memset(&told, 0, sizeof told);
+    start();
+    publish(1);
+    fake_capture_fail(-ENODEV, -ENODEV);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    set_controls("gain=7");
+    assert_int_equal(told.result, -ENODEV);
+    assert_non_null(strstr(told.why, "the camera is lost"));
+    assert_controls("none");
+    /* Who still waits at the end is answered. */
+    assert_int_equal(camera_list_controls(camera, tell, NULL), 0);
+    assert_int_equal(camera_stop(camera), 0);
+    camera = NULL;
+    assert_int_equal(told.calls, 2);
+    assert_true(told.result == -ECANCELED || told.result == -ENODEV);
+}
+
 static void test_stop_does_not_wait_for_a_compiler(void **state)
 {
     (void)state;
@@ -612,6 +702,8 @@ int main(void)
         TEST(test_snapshot_is_one_frame_before_and_after),
         TEST(test_snapshot_wakes_a_camera_that_pauses),
         TEST(test_snapshot_of_a_camera_that_goes),
+        TEST(test_controls_are_set_again),
+        TEST(test_controls_of_a_camera_that_is_away),
         TEST(test_stop_does_not_wait_for_a_compiler),
     };
     log_init("test", LOG_CRIT);

@@ -340,6 +340,14 @@ static void a_file_sets_what_it_names(void **state)
                   "camera = { source = \"file:@include 99999999999 \\\" /* # \"; };");
     assert_int_equal(config.frames, 0x7fffffff);
     assert_string_equal(config.source, "file:@include 99999999999 \" /* #");
+    load(&config,
+         "camera = { controls = { auto_exposure = \"Manual Mode\"; gain = 7; flip = true; }; };");
+    config_get(&config, "camera.controls", text, sizeof text);
+    assert_string_equal(text, "auto_exposure=Manual Mode, gain=7, flip=true");
+    load(&config, "camera = { controls = \"gain=8\"; };");
+    assert_int_equal(config.controls.count, 1);
+    load(&config, "camera = { controls = { }; };");
+    assert_int_equal(config.controls.count, 0);
 }
 
 static void files_are_refused_with_their_line(void **state)
@@ -389,6 +397,11 @@ static void files_are_refused_with_their_line(void **state)
         {"filter = \"lowpass:cutoff=0.7\";",
          {":1: filter: lowpass: cutoff = 0.7 is out of range: expected 0.0001 .. 0.5"}},
         {"filter = 3;", {":1: filter: unknown filter 3"}},
+        {"camera = { controls = {\n gain = 1;\n Gain = 2; }; };",
+         {":3: camera.controls: Gain is no control's name"}},
+        {"camera = { controls = {\n gain = (1, 2); }; };",
+         {":2: camera.controls.gain is a list ( ... ): expected a value"}},
+        {"camera = { controls = \"gain\"; };", {":1: camera.controls: gain: expected NAME=VALUE"}},
         {"filter = { type = \"sharpen\"; };", {":1: filter is a group"}},
         {"filter = ( \"sharpen\" );", {":1: filter: expected stages { type"}},
         {"filter = ( {\n amount = 1; } );", {"filter: expected stages { type"}},

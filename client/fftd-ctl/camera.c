@@ -1,0 +1,239 @@
+/* camera controls and camera set: the camera's own controls. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bus.h"
+
+#define MAX_ENTRIES 256 /* of a menu, as far as they are shown */
+
+struct entry {
+    int64_t value;
+    const char *name;
+};
+
+/* One control, as ListControls describes it. */
+struct control {
+    const char *name, *type, *text;
+    int64_t minimum, maximum, step, initial, value;
+    int read_only, inactive, is_true;
+    bool has_value;
+    struct entry entry[MAX_ENTRIES];
+    unsigned entry_count;
+};
+
+/* ---- reading ---- */
+
+static int read_menu(sd_bus_message *list, struct control *control)
+{
+    struct entry entry;
+    int r = sd_bus_message_enter_container(list, 'v', "a(xs)");
+    if (r >= 0)
+        r = sd_bus_message_enter_container(list, 'a', "(xs)");
+    while (r >= 0 && (r = sd_bus_message_read(list, "(xs)", &entry.value, &entry.name)) > 0)
+        if (control->entry_count < MAX_ENTRIES)
+            control->entry[control->entry_count++] = entry;
+    for (int i = 0; i < 2 && r >= 0; i++)
+        r = sd_bus_message_exit_container(list);
+    return r;
+}
+
+static int read_value(sd_bus_message *list, struct control *control)
+{
+    const char *contents;
+    int r = sd_bus_message_peek_type(list, NULL, &contents);
+    if (r <= 0)
+        return r;
+    control->has_value = true;
+    if (strcmp(contents, "s") == 0)
+        return sd_bus_message_read(list, "v", "s", &control->text);
+    if (strcmp(contents, "b") == 0)
+        return sd_bus_message_read(list, "v", "b", &control->is_true);
+    return sd_bus_message_read(list, "v", "x", &control->value);
+}
+
+static int read_field(sd_bus_message *list, const char *key, struct control *control)
+{
+    const struct {
+        const char *key, *type;
+        void *field;
+    } fields[] = {
+        {"name", "s", &control->name},           {"type", "s", &control->type},
+        {"minimum", "x", &control->minimum},     {"maximum", "x", &control->maximum},
+        {"step", "x", &control->step},           {"default", "x", &control->initial},
+        {"read_only", "b", &control->read_only}, {"inactive", "b", &control->inactive},
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (strcmp(key, fields[i].key) == 0)
+            return sd_bus_message_read(list, "v", fields[i].type, fields[i].field);
+    if (strcmp(key, "value") == 0)
+        return read_value(list, control);
+    if (strcmp(key, "menu") == 0)
+        return read_menu(list, control);
+    return sd_bus_message_skip(list, "v");
+}
+
+/* The next control of the list; 0: there are no more. */
+static int read_control(sd_bus_message *list, struct control *control)
+{
+    const char *key;
+    *control = (struct control){.name = "", .type = "", .text = ""};
+    int r = sd_bus_message_enter_container(list, 'a', "{sv}");
+    if (r <= 0)
+        return r;
+    while ((r = sd_bus_message_enter_container(list, 'e', "sv")) > 0)
+        if ((r = sd_bus_message_read(list, "s", &key)) < 0 ||
+            (r = read_field(list, key, control)) < 0 ||
+            (r = sd_bus_message_exit_container(list)) < 0)
+            return r;
+    if (r >= 0)
+        r = sd_bus_message_exit_container(list);
+    return r < 0 ? r : 1;
+}
+
+/* ---- showing ---- */
+
+static bool is(const struct control *control, const char *type)
+{
+    return strcmp(control->type, type) == 0;
+}
+
+static void print_value(const struct control *control, char *text, size_t size)
+{
+    if (!control->has_value)
+        snprintf(text, size, "-");
+    else if (is(control, "text"))
+        snprintf(text, size, "%s", control->text);
+    else if (is(control, "boolean"))
+        snprintf(text, size, "%s", control->is_true ? "true" : "false");
+    else if (is(control, "bitmask"))
+        snprintf(text, size, "0x%" PRIx64, (uint64_t)control->value);
+    else
+        snprintf(text, size, "%" PRId64, control->value);
+}
+
+static void print_range(const struct control *control)
+{
+    if (is(control, "menu")) {
+        for (unsigned i = 0; i < control->entry_count; i++)
+            printf("%s%" PRId64 " (%s)", i == 0 ? "" : ", ", control->entry[i].value,
+                   control->entry[i].name);
+        printf("; default %" PRId64, control->initial);
+    } else if (is(control, "boolean")) {
+        printf("true or false; default %s", control->initial != 0 ? "true" : "false");
+    } else if (is(control, "bitmask")) {
+        printf("bits of 0x%" PRIx64 "; default 0x%" PRIx64, (uint64_t)control->maximum,
+               (uint64_t)control->initial);
+    } else if (is(control, "button")) {
+        printf("true presses it");
+    } else if (is(control, "text")) {
+        printf("%" PRId64 " .. %" PRId64 " bytes", control->minimum, control->maximum);
+    } else {
+        printf("%" PRId64 " .. %" PRId64, control->minimum, control->maximum);
+        if (control->step > 1)
+            printf(" in steps of %" PRId64, control->step);
+        printf("; default %" PRId64, control->initial);
+    }
+    if (control->read_only)
+        printf("; can only be read");
+    if (control->inactive)
+        printf("; without effect now, another control decides");
+    printf("\n");
+}
+
+static int print_controls(const struct ctl *ctl, sd_bus_message *list)
+{
+    struct control control;
+    int r = sd_bus_message_enter_container(list, 'a', "a{sv}");
+    bool any = false;
+    while (r >= 0 && (r = read_control(list, &control)) > 0) {
+        char value[80];
+        if (!any)
+            printf("%-31s %-8s %-11s %s\n", "NAME", "TYPE", "VALUE", "TAKES");
+        any = true;
+        print_value(&control, value, sizeof value);
+        printf("%-31s %-8s %-11s ", control.name, control.type, value);
+        print_range(&control);
+    }
+    if (r < 0)
+        return ctl_fail(ctl, EX_PROTOCOL, "ListControls: an answer of another form");
+    if (!any)
+        puts("the camera has no controls");
+    return ctl_finish(ctl);
+}
+
+static int camera_controls(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *list = NULL;
+    int code = bus_open(ctl, &bus);
+    if (code == 0)
+        code = bus_call(ctl, bus, &list, "ListControls", NULL);
+    if (code == 0 && ctl->json) {
+        bus_to_json(list, &(struct json){.file = stdout}, NULL);
+        code = ctl_finish(ctl);
+    } else if (code == 0) {
+        code = print_controls(ctl, list);
+    }
+    sd_bus_message_unref(list);
+    sd_bus_unref(bus);
+    return code;
+}
+
+/* ---- setting ---- */
+
+/* Appends the operands as an a{ss}; -EDOM: one is not NAME=VALUE, *ret_wrong. */
+static int append_settings(const struct ctl *ctl, sd_bus_message *message, const char **ret_wrong)
+{
+    int r = sd_bus_message_open_container(message, 'a', "{ss}");
+    for (int i = 1; r >= 0 && i < ctl->argc; i++) {
+        char name[200];
+        const char *equals = strchr(ctl->argv[i], '=');
+        if (equals == NULL || (size_t)(equals - ctl->argv[i]) >= sizeof name) {
+            *ret_wrong = ctl->argv[i];
+            return -EDOM;
+        }
+        snprintf(name, sizeof name, "%.*s", (int)(equals - ctl->argv[i]), ctl->argv[i]);
+        r = sd_bus_message_append(message, "{ss}", name, equals + 1);
+    }
+    return r < 0 ? r : sd_bus_message_close_container(message);
+}
+
+static int camera_set(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    sd_bus_message *message = NULL, *reply = NULL;
+    const char *wrong = "";
+    int code = bus_open(ctl, &bus);
+    if (code != 0)
+        return code;
+    int r =
+        sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_INTERFACE, "SetControls");
+    if (r >= 0)
+        r = append_settings(ctl, message, &wrong);
+    if (r == -EDOM)
+        code = ctl_fail(ctl, EX_USAGE,
+                        "camera set %.60s: expected NAME=VALUE, such as brightness=128", wrong);
+    else if (r < 0)
+        code = ctl_fail(ctl, r == -EINVAL ? EX_DATAERR : EX_SOFTWARE, "camera set: %s",
+                        r == -EINVAL ? "not UTF-8 text" : strerror(-r));
+    else
+        code = bus_send(ctl, bus, message, &reply);
+    sd_bus_message_unref(reply);
+    sd_bus_message_unref(message);
+    sd_bus_unref(bus);
+    return code;
+}
+
+int command_camera(const struct ctl *ctl)
+{
+    const bool is_set = strcmp(ctl->argv[0], "set") == 0;
+    if (!is_set && strcmp(ctl->argv[0], "controls") != 0)
+        return ctl_fail(ctl, EX_USAGE, "camera %.60s: expected controls or set", ctl->argv[0]);
+    if (is_set && ctl->argc < 2)
+        return ctl_fail(ctl, EX_USAGE, "expected: fftd-ctl camera set NAME=VALUE...");
+    if (!is_set && ctl->argc > 1)
+        return ctl_fail(ctl, EX_USAGE, "expected: fftd-ctl camera controls");
+    return is_set ? camera_set(ctl) : camera_controls(ctl);
+}

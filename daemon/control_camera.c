@@ -1,0 +1,199 @@
+/* ListControls and SetControls: the camera's own controls. Its thread, not this one, talks to the
+ * camera, so the calls are answered later, by the same means as Snapshot: the call is kept in a
+ * struct that belongs to the camera's callback, which comes exactly once; a caller that goes
+ * meanwhile is cut off. One such call a peer at a time. */
+#include "control_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "log.h"
+
+struct camera_call {
+    struct peer *peer;    /* NULL: nobody waits any more */
+    sd_bus_message *call; /* NULL with it */
+    struct settings settings;
+};
+
+static void cut_off(struct camera_call *call)
+{
+    if (call->peer != NULL)
+        call->peer->asking = NULL;
+    call->peer = NULL;
+    call->call = sd_bus_message_unref(call->call);
+}
+
+void control_camera_forget(struct peer *peer)
+{
+    if (peer->asking != NULL)
+        cut_off(peer->asking);
+}
+
+static const char *error_name(int result)
+{
+    switch (-result) {
+    case EINVAL:
+        return CONTROL_ERROR_INVALID_CONTROL;
+    case EOPNOTSUPP:
+        return SD_BUS_ERROR_NOT_SUPPORTED;
+    case ENODEV:
+    case ECANCELED:
+        return CONTROL_ERROR_NOT_ONLINE;
+    case EBUSY:
+        return CONTROL_ERROR_BUSY;
+    default:
+        return CONTROL_ERROR_FAILED;
+    }
+}
+
+static void refuse(struct camera_call *call, int result, const char *why)
+{
+    char clean[CONTROL_TEXT_BYTES];
+    if (call->call != NULL)
+        sd_bus_reply_method_errorf(call->call, error_name(result), "%s", control_text(clean, why));
+}
+
+static int append_menu(sd_bus_message *reply, const struct capture_control *control)
+{
+    int r = sd_bus_message_open_container(reply, 'e', "sv");
+    if (r < 0 || (r = sd_bus_message_append(reply, "s", "menu")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'v', "a(xs)")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'a', "(xs)")) < 0)
+        return r;
+    for (unsigned i = 0; i < control->entry_count; i++) {
+        char clean[CONTROL_TEXT_BYTES];
+        r = sd_bus_message_append(reply, "(xs)", control->entry[i].value,
+                                  control_text(clean, control->entry[i].name));
+        if (r < 0)
+            return r;
+    }
+    for (unsigned i = 0; i < 3 && r >= 0; i++)
+        r = sd_bus_message_close_container(reply);
+    return r;
+}
+
+static int append_value(sd_bus_message *reply, const struct capture_control *control)
+{
+    char clean[CONTROL_TEXT_BYTES];
+    if (!control->has_value)
+        return 0;
+    if (control->type == CAPTURE_TEXT)
+        return sd_bus_message_append(reply, "{sv}", "value", "s",
+                                     control_text(clean, control->text));
+    if (control->type == CAPTURE_BOOLEAN)
+        return sd_bus_message_append(reply, "{sv}", "value", "b", control->value != 0);
+    return sd_bus_message_append(reply, "{sv}", "value", "x", control->value);
+}
+
+static int append_control(sd_bus_message *reply, const struct capture_control *control)
+{
+    char clean[CONTROL_TEXT_BYTES];
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r < 0 ||
+        (r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s",
+                                   control->name, "label", "s", control_text(clean, control->label),
+                                   "type", "s", capture_control_type_name(control->type), "minimum",
+                                   "x", control->minimum, "maximum", "x", control->maximum, "step",
+                                   "x", control->step, "default", "x", control->initial,
+                                   "read_only", "b", (int)control->read_only, "inactive", "b",
+                                   (int)control->inactive)) < 0 ||
+        (r = append_value(reply, control)) < 0)
+        return r;
+    if (control->type == CAPTURE_MENU && (r = append_menu(reply, control)) < 0)
+        return r;
+    return sd_bus_message_close_container(reply);
+}
+
+static int answer_list(sd_bus_message *call, const struct capture_controls *controls)
+{
+    sd_bus_message *reply = NULL;
+    int r = sd_bus_message_new_method_return(call, &reply);
+    if (r >= 0)
+        r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    for (unsigned i = 0; r >= 0 && i < controls->count; i++)
+        r = append_control(reply, &controls->control[i]);
+    if (r >= 0)
+        r = sd_bus_message_close_container(reply);
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+static void listed(void *context, int result, const char *why,
+                   const struct capture_controls *controls)
+{
+    struct camera_call *call = context;
+    if (result < 0)
+        refuse(call, result, why);
+    else if (call->call != NULL && answer_list(call->call, controls) < 0)
+        refuse(call, -EIO, "the list of controls could not be sent");
+    cut_off(call);
+    free(call);
+}
+
+static void was_set(void *context, int result, const char *why,
+                    const struct capture_controls *controls)
+{
+    struct camera_call *call = context;
+    (void)controls;
+    if (result < 0) {
+        refuse(call, result, why);
+    } else if (call->call != NULL) {
+        char text[SETTINGS_TEXT_BYTES];
+        settings_print(&call->settings, text, sizeof text);
+        log_info("controls set by user %u: %s", (unsigned)call->peer->uid, text);
+        sd_bus_reply_method_return(call->call, NULL);
+    }
+    cut_off(call);
+    free(call);
+}
+
+/* Sends the camera out for the list, or to set what is in settings. */
+static int ask(sd_bus_message *message, struct peer *peer, const struct settings *settings,
+               sd_bus_error *error)
+{
+    struct camera *camera = peer->control->hooks.camera;
+    if (peer->asking != NULL)
+        return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
+                                "one call about controls at a time: this client already waits for "
+                                "one");
+    struct camera_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return -ENOMEM;
+    if (settings != NULL)
+        call->settings = *settings;
+    int r = settings != NULL ? camera_set_controls(camera, settings, was_set, call)
+                             : camera_list_controls(camera, listed, call);
+    if (r < 0) {
+        free(call);
+        return r;
+    }
+    call->peer = peer;
+    call->call = sd_bus_message_ref(message);
+    peer->asking = call;
+    return 1; /* answered later */
+}
+
+int control_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    return ask(call, userdata, NULL, error);
+}
+
+int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    struct settings settings = {.count = 0};
+    struct error why;
+    const char *name, *value;
+
+    int r = control_refuse_watcher(peer, error);
+    if (r < 0 || (r = sd_bus_message_enter_container(call, 'a', "{ss}")) < 0)
+        return r;
+    while ((r = sd_bus_message_read(call, "{ss}", &name, &value)) > 0)
+        if (settings_put(&settings, name, value, &why) < 0)
+            return control_fail(error, CONTROL_ERROR_INVALID_CONTROL, why.text);
+    if (r < 0 || (r = sd_bus_message_exit_container(call)) < 0)
+        return r;
+    return ask(call, peer, &settings, error);
+}

@@ -18,8 +18,8 @@
 #include "clock.h"
 
 /* How long camera_stop waits for both threads: with what the rest of the program needs, a daemon
- * ends within a second. */
-#define STOP_PATIENCE_NS (800 * NS_PER_MS)
+ * ends within a second, on a busy machine too. */
+#define STOP_PATIENCE_NS (600 * NS_PER_MS)
 
 const char *camera_state_name(enum camera_state state)
 {

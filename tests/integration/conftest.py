@@ -1,5 +1,6 @@
 """Runs the real daemon, uninstalled, in a runtime directory of its own."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -84,7 +85,11 @@ class Daemon:
         return self.wait()
 
     def descriptors(self):
-        return sorted(os.readlink(path) for path in pathlib.Path(f"/proc/{self.pid}/fd").iterdir())
+        found = []
+        for path in pathlib.Path(f"/proc/{self.pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                found.append(os.readlink(path))
+        return sorted(found)
 
     def memory_bytes(self):
         fields = pathlib.Path(f"/proc/{self.pid}/statm").read_text().split()

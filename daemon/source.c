@@ -16,6 +16,10 @@
 #include "clock.h"
 #include "core/text.h"
 
+/* A driver that delivers again, or a camera that another program lets go of, does not say so: it is
+ * noticed no later than this. An attempt that fails costs well under a millisecond. */
+#define LONGEST_PAUSE_NS (1 * NS_PER_S)
+
 /* A camera slower than the timeout is not stalled. */
 static int64_t stall_ns(const struct source *source)
 {
@@ -105,7 +109,10 @@ static void retry_later(struct source *source)
 {
     close_capture(source);
     source->attempts++;
-    source->deadline_ns = clock_now_ns() + clock_backoff_ns(source->attempts);
+    int64_t pause_ns = clock_backoff_ns(source->attempts);
+    if (pause_ns > LONGEST_PAUSE_NS)
+        pause_ns = LONGEST_PAUSE_NS;
+    source->deadline_ns = clock_now_ns() + pause_ns;
     watch(source);
 }
 

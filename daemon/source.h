@@ -3,7 +3,7 @@
  *     closed --open--> opened --source_start--> streaming --source_pause--> opened
  *
  * No frame for stall_timeout: streaming is restarted, then the device reopened. The device gone or
- * unwilling: it is opened again after a pause that doubles from 0.1 s to 5 s, and at once when
+ * unwilling: it is opened again after a pause that doubles from 0.1 s to 1 s, and at once when
  * something happens in its directory. A frame ends every trouble. The owner learns of it by
  * looking at `state` and `reason`; nothing here logs.
  *

@@ -1,10 +1,12 @@
-/* watch CAMERA FRAMES SECONDS: reads so many consecutive frames and checks each, or gives up.
+/* watch CAMERA FRAMES SECONDS: reads so many consecutive frames and checks each, or until it gives
+ * up or gets SIGTERM.
  *
  * Prints one line of JSON: how many frames came, how many were missed in between, torn (overwritten
  * while they were read) or corrupt (their checksum does not fit), how many the source itself lost,
  * and which filters made them, in order. The exit code is 0 if all frames came, whatever was wrong
  * with them: judging is the caller's. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +82,14 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static volatile sig_atomic_t told_to_end;
+
+static void on_signal(int number)
+{
+    (void)number;
+    told_to_end = 1;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 4) {
@@ -96,7 +106,8 @@ int main(int argc, char **argv)
         return 1;
     }
     struct tally tally = {0};
-    while (tally.frames < wanted && now_ns() < deadline_ns) {
+    signal(SIGTERM, on_signal);
+    while (tally.frames < wanted && now_ns() < deadline_ns && !told_to_end) {
         /* The newest one first: the oldest in the ring is about to be overwritten. */
         struct fftd_frame frame;
         r = tally.frames == 0 ? fftd_frame(camera, &frame) : fftd_next(camera, &frame);

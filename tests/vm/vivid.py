@@ -7,9 +7,23 @@ import struct
 import subprocess
 import time
 
-# <linux/videodev2.h>: VIDIOC_S_PARM and the two kinds of capture queue.
+# <linux/videodev2.h>: VIDIOC_S_PARM, VIDIOC_S_CTRL and the two kinds of capture queue.
 VIDIOC_S_PARM = 3 << 30 | 204 << 16 | ord("V") << 8 | 22
+VIDIOC_S_CTRL = 3 << 30 | 8 << 16 | ord("V") << 8 | 28
 BUFFER_TYPE = {"single": 1, "multi": 9}
+
+# vivid's controls, which make the faults (drivers/media/test-drivers/vivid/vivid-ctrls.c).
+WRAP_SEQUENCE = 0x00f0f026
+WRAP_TIMESTAMP = 0x00f0f027
+DROPPED_PERCENTAGE = 0x00f0f040
+DISCONNECT = 0x00f0f041
+FLAG_ERROR = 0x00f0f042
+REQBUFS_ERROR = 0x00f0f043
+QBUF_ERROR = 0x00f0f044
+STREAMON_ERROR = 0x00f0f045
+FATAL_ERROR = 0x00f0f046
+
+DRIVER = pathlib.Path("/sys/bus/platform/drivers/vivid")
 
 
 class Vivid:
@@ -43,8 +57,9 @@ class Vivid:
                               capture_output=True, text=True)
         return done.stdout
 
-    def set_control(self, name, value):
-        self.v4l2_ctl(f"--set-ctrl={name}={value}")
+    def set_control(self, control, value):
+        with open(self.device, "rb", buffering=0) as node:
+            fcntl.ioctl(node, VIDIOC_S_CTRL, struct.pack("=Ii", control, value))
 
     def set_format(self, width, height, fourcc, rate=30):
         self.v4l2_ctl(f"--set-fmt-video=width={width},height={height},pixelformat={fourcc}")
@@ -61,4 +76,12 @@ class Vivid:
 
     def stall(self, stalled):
         """Stops the frames, and lets them come again, without any error."""
-        self.set_control("percentage_of_dropped_buffers", 100 if stalled else 0)
+        self.set_control(DROPPED_PERCENTAGE, 100 if stalled else 0)
+
+    def unplug(self):
+        (DRIVER / "unbind").write_text("vivid.0")
+
+    def plug_in(self):
+        """It comes back as the same node if nobody holds the old one any more."""
+        (DRIVER / "bind").write_text("vivid.0")
+        subprocess.run(["udevadm", "settle"], check=True)

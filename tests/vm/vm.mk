@@ -3,6 +3,7 @@
 #   make vm            builds it in build/vm (about a minute; only when its recipe changed)
 #   make test-vm       installs the program in it and runs tests/vm/*.c and tests/vm/test_*.py there
 #                      VM_TESTS="reload or frames": only some, chosen as by pytest -k
+#                      VM_TESTS="mixed and single" FAULT_SECONDS=300: the camera's faults at random
 
 VM := build/vm
 

@@ -1,0 +1,210 @@
+"""Faults of the camera, made by the kernel's own driver, one by one and mixed at random: the daemon
+stays up and recovers, no corrupt frame is published, and its counters are what was injected."""
+
+import contextlib
+import os
+import random
+import signal
+import time
+
+import pytest
+import vivid
+from conftest import PATIENCE, figures, watched
+
+RECOVERY_S = 2  # from a fault's end to frames
+FRAMES_UNDER_WAY = 5  # more than may still come of those captured before a fault
+SHORT_STALL_S = 0.5  # no stall yet for the daemon: frames are lost, that is all
+LONG_STALL_S = 12
+# How long faults are mixed, and in which order.
+MIX_SECONDS = float(os.environ.get("FAULT_SECONDS") or 8)
+SEED = int(os.environ.get("FAULT_SEED") or 1)
+
+COUNTERS = ("dropped_error", "dropped_engine", "stalls", "reopens", "engine_failures")
+
+
+def counters(service):
+    return service.status()["Counters"]
+
+
+# ---- the faults: each leaves the camera whole, and returns what the counters must count ----
+
+def flagged_buffers(camera, service):
+    for _ in range(5):
+        before = counters(service)["dropped_error"]
+        camera.set_control(vivid.FLAG_ERROR, 1)
+        service.wait_for(lambda: counters(service)["dropped_error"] > before, "a dropped frame")
+    return {"dropped_error": 5}
+
+
+def dropped_buffers(camera, _service):
+    camera.set_control(vivid.DROPPED_PERCENTAGE, 40)
+    time.sleep(2)
+    camera.set_control(vivid.DROPPED_PERCENTAGE, 0)
+    return {}
+
+
+def short_stall(camera, _service):
+    camera.stall(True)
+    time.sleep(SHORT_STALL_S)
+    camera.stall(False)
+    return {}
+
+
+def fatal_error(camera, _service):
+    camera.set_control(vivid.FATAL_ERROR, 1)
+    return {}
+
+
+def failing_reqbufs(camera, _service):
+    camera.set_control(vivid.REQBUFS_ERROR, 1)
+    camera.set_control(vivid.FATAL_ERROR, 1)
+    return {"reopens": 1}
+
+
+def failing_qbuf(camera, _service):
+    camera.set_control(vivid.QBUF_ERROR, 1)
+    return {}
+
+
+def failing_streamon(camera, _service):
+    camera.set_control(vivid.STREAMON_ERROR, 1)
+    camera.set_control(vivid.FATAL_ERROR, 1)
+    return {"reopens": 1}
+
+
+def disconnect(camera, _service):
+    camera.set_control(vivid.DISCONNECT, 1)
+    return {"reopens": 1}
+
+
+def unplug(camera, service):
+    camera.unplug()
+    service.wait_for_state("lost")
+    time.sleep(0.5)
+    camera.plug_in()
+    return {"reopens": 1}
+
+
+FAULTS = [flagged_buffers, dropped_buffers, short_stall, fatal_error, failing_reqbufs,
+          failing_qbuf, failing_streamon, disconnect, unplug]
+
+
+# ---- what must be true of all of them ----
+
+@contextlib.contextmanager
+def watching(service):
+    """A client that reads every frame; yields what it found, once the block has ended."""
+    found = {}
+    client = service.watch(10**9, 10 * PATIENCE)
+    service.wait_for(lambda: service.status()["Clients"] == 1, "the client")
+    yield found
+    client.send_signal(signal.SIGTERM)
+    found.update(watched(client))
+
+
+def recover(service):
+    """Waits for frames captured from now on; returns how long they took."""
+    begin = time.monotonic()
+    published = counters(service)["published"]
+    service.wait_for(lambda: counters(service)["published"] > published + FRAMES_UNDER_WAY,
+                     "frames after the fault")
+    return time.monotonic() - begin
+
+
+def check(service, pid, before, found, expected):
+    """The daemon never ended, and nobody was given anything but whole frames, in order."""
+    after = counters(service)
+    counted = {name: after[name] - before[name] for name in COUNTERS}
+    assert counted == dict.fromkeys(COUNTERS, 0) | expected
+    assert found["missed"] == found["torn"] == found["corrupt"] == found["unchecked"] == 0
+    assert found["backwards"] == 0
+    # What is missing in the source's own count, and why.
+    assert found["source_lost"] == sum(after[name] - before[name] for name in
+                                       ("source_lost", "dropped_error", "dropped_stale"))
+    assert service.status()["State"] == "online"
+    assert service.pid == pid and service.show("NRestarts") == "0"
+
+
+def start(service, camera):
+    service.configure(f"v4l2:{camera.device}", filter="gaussian-blur:sigma=2",
+                      camera="stall_timeout = 1.0;")
+    service.systemctl("start")
+    service.wait_for_state("online")
+    return service.pid
+
+
+@pytest.fixture
+def single():
+    with vivid.Vivid("single") as loaded:
+        yield loaded
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_fault(single, service, fault):
+    pid = start(service, single)
+    before = counters(service)
+    with watching(service) as found:
+        expected = fault(single, service)
+        seconds = recover(service)
+    figures.append(f"{fault.__name__}: frames again after {seconds:.2f} s, "
+                   f"{found['source_lost']} of {found['frames'] + found['source_lost']} lost")
+    check(service, pid, before, found, expected)
+    assert seconds < RECOVERY_S
+
+
+def test_lost_frames_are_counted(single, service):
+    """A camera that leaves frames out says so by their numbers alone."""
+    start(service, single)
+    before = counters(service)["source_lost"]
+    short_stall(single, service)
+    recover(service)
+    assert counters(service)["source_lost"] - before == pytest.approx(30 * SHORT_STALL_S, abs=3)
+
+
+def test_numbers_and_times_that_wrap(camera, service):
+    camera.set_control(vivid.WRAP_SEQUENCE, 1)
+    camera.set_control(vivid.WRAP_TIMESTAMP, 1)
+    pid = start(service, camera)
+    before = counters(service)
+    client = service.watch(200)  # vivid begins 128 frames before the wrap
+    found = watched(client)
+    assert found["frames"] == 200
+    check(service, pid, before, found, {})
+    assert found["source_lost"] == 0
+    assert found["seconds"] == pytest.approx(199 / 30, rel=0.1)
+    assert found["worst_latency_ms"] < 1000
+
+
+def test_a_long_stall(single, service):
+    """However long the camera has delivered nothing, it is noticed at once when it does again."""
+    pid = start(service, single)
+    told = service.journal.count("stalled: ")
+    single.stall(True)
+    service.wait_for_state("stalled")
+    time.sleep(LONG_STALL_S)
+    single.stall(False)
+    seconds = recover(service)
+    figures.append(f"a stall of {LONG_STALL_S} s: frames again after {seconds:.2f} s")
+    assert seconds < RECOVERY_S
+    assert counters(service)["stalls"] >= 2
+    assert service.journal.count("stalled: ") == told + 1
+    assert service.pid == pid and service.show("NRestarts") == "0"
+
+
+def test_mixed_faults(camera, service):
+    pid = start(service, camera)
+    dice = random.Random(SEED)
+    before, total, times, count = counters(service), {}, [], 0
+    end = time.monotonic() + MIX_SECONDS
+    with watching(service) as found:
+        while time.monotonic() < end:
+            fault = dice.choice(FAULTS)
+            for name, times_counted in fault(camera, service).items():
+                total[name] = total.get(name, 0) + times_counted
+            times.append(recover(service))
+            count += 1
+            time.sleep(dice.uniform(0, 0.2))
+    figures.append(f"{count} mixed faults in {MIX_SECONDS:.0f} s, {camera.planes}-planar: "
+                   f"frames again after at most {max(times):.2f} s, {total} counted")
+    check(service, pid, before, found, total)
+    assert max(times) < RECOVERY_S

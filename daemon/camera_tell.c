@@ -27,15 +27,28 @@ static enum fftd_state ring_state(enum camera_state state)
     return FFTD_STATE_OFFLINE;
 }
 
-/* Heartbeat and state at once: the ring wakes readers only if the state is another. A driver that
- * hangs is no progress, although this thread is well. */
+/* What it waits for is under way, and will come or be given up. */
+static bool is_in_order(struct camera *camera)
+{
+    switch (designer_get_state(camera->designer)) {
+    case DESIGNER_IDLE:
+        return camera->flights == 0; /* it is for the device to move */
+    case DESIGNER_BUSY:
+        return true;
+    case DESIGNER_STUCK:
+        break;
+    }
+    return false;
+}
+
+/* Heartbeat and state at once: the ring wakes readers only if the state is another. */
 void camera_show_progress(struct camera *camera)
 {
     int64_t now_ns = clock_now_ns();
     if (camera->ring != NULL)
         ring_set_state(camera->ring, ring_state(camera->told_state), now_ns);
     camera->heartbeat_ns = now_ns;
-    if (designer_get_state(camera->designer) != DESIGNER_STUCK)
+    if (is_in_order(camera))
         atomic_store(&camera->progress_ns, now_ns);
 }
 

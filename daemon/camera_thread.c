@@ -390,8 +390,7 @@ static void wait_for_work(struct camera *camera, struct work *ret)
 
     if (polled)
         until_ns = earlier(until_ns, source_deadline_ns(&camera->source));
-    if (camera->flights == 0)
-        until_ns = earlier(until_ns, camera->heartbeat_ns + HEARTBEAT_NS);
+    until_ns = earlier(until_ns, camera->heartbeat_ns + HEARTBEAT_NS);
 
     int64_t left_ns = until_ns - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
@@ -414,7 +413,7 @@ static void do_due(struct camera *camera)
     if (now_ns >= camera->rest_ns)
         camera_consider_rest(camera, now_ns);
     check_engine(camera, now_ns);
-    if (camera->flights == 0 && now_ns >= camera->heartbeat_ns + HEARTBEAT_NS)
+    if (now_ns >= camera->heartbeat_ns + HEARTBEAT_NS)
         camera_show_progress(camera);
 }
 

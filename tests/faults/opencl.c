@@ -13,6 +13,7 @@
  *     enqueue -5     clEnqueueNDRangeKernel fails with CODE
  *     finish -5      what a callback waits for ends with CODE
  *     hang           kernels do not begin before the line is gone
+ *     slow 50        kernels begin CODE milliseconds after they were enqueued
  *     block          clEnqueueNDRangeKernel does not return before the line is gone
  */
 #include <CL/cl.h>
@@ -158,6 +159,42 @@ static cl_event hold(cl_command_queue queue)
     return event;
 }
 
+struct delay {
+    cl_event event;
+    int ms;
+};
+
+static void *end_delay(void *argument)
+{
+    struct delay *delay = argument;
+    const struct timespec pause = {.tv_sec = delay->ms / 1000,
+                                   .tv_nsec = delay->ms % 1000 * 1000000L};
+    nanosleep(&pause, NULL);
+    clSetUserEventStatus(delay->event, CL_COMPLETE);
+    clReleaseEvent(delay->event);
+    free(delay);
+    return NULL;
+}
+
+/* An event that comes after so long. */
+static cl_event later(cl_command_queue queue, int ms)
+{
+    struct delay *delay = malloc(sizeof *delay);
+    cl_context context;
+    pthread_t thread;
+
+    clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+    cl_event event = clCreateUserEvent(context, NULL);
+    clRetainEvent(event);
+    if (delay == NULL)
+        abort();
+    *delay = (struct delay){event, ms};
+    if (pthread_create(&thread, NULL, end_delay, delay) != 0)
+        abort();
+    pthread_detach(thread);
+    return event;
+}
+
 cl_context clCreateContext(const cl_context_properties *properties, cl_uint count,
                            const cl_device_id *devices,
                            void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
@@ -194,13 +231,17 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
         return code;
     if (hits("block", &code))
         wait_for_end("block");
-    /* The queues are in order: what a kernel waited for before is waited for all the same. */
-    if (!hits("hang", &code))
+    cl_event first = NULL;
+    if (hits("hang", &code))
+        first = hold(queue);
+    else if (hits("slow", &code))
+        first = later(queue, code);
+    else
         return enqueue(queue, kernel, dimensions, offset, global, local, wait_count, wait_list,
                        event);
-    cl_event never = hold(queue);
-    cl_int result = enqueue(queue, kernel, dimensions, offset, global, local, 1, &never, event);
-    clReleaseEvent(never);
+    /* The queues are in order: what it was to wait for besides has been waited for all the same. */
+    cl_int result = enqueue(queue, kernel, dimensions, offset, global, local, 1, &first, event);
+    clReleaseEvent(first);
     return result;
 }
 

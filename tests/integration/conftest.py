@@ -125,6 +125,39 @@ def start(runtime_dir, tmp_path):
         daemon.log_file.close()
 
 
+class Faults:
+    """What is wrong with OpenCL, line by line as tests/faults/opencl.c has it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.env = {"LD_PRELOAD": str(BUILD / "tests/tools/faulty_opencl.so"),
+                    "FFTD_FAULTS": str(path),
+                    # A sanitizer wants to be loaded first of all; the library has none.
+                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")
+                                    + ":verify_asan_link_order=0"}
+
+    def begin(self, *lines):
+        part = self.path.with_suffix(".part")
+        part.write_text("".join(line + "\n" for line in lines))
+        part.rename(self.path)
+
+    def end(self):
+        self.path.unlink()
+
+
+@pytest.fixture
+def faults(tmp_path):
+    return Faults(tmp_path / "faults")
+
+
+@pytest.fixture
+def start_faulty(start, faults):
+    """start, with an OpenCL that fails when `faults` says so."""
+    def start_daemon(*arguments, env=None, **options):
+        return start(*arguments, env={**faults.env, **(env or {})}, **options)
+    return start_daemon
+
+
 @pytest.fixture
 def fftd(runtime_dir):
     """fftd(argument...) runs fftd to its end."""

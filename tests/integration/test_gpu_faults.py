@@ -5,43 +5,12 @@ import time
 import pytest
 
 from client import OFFLINE, Reader
-from conftest import BUILD, PATIENCE
+from conftest import PATIENCE
 from dbus_peer import MEMBER, SIGNAL, Peer
 from service_manager import ServiceManager
 
 # What the watchdog is in these tests: long enough for a busy machine.
 WATCHDOG_S = 4
-
-
-class Faults:
-    """What is wrong with OpenCL, line by line as tests/faults/opencl.c has it."""
-
-    def __init__(self, path):
-        self.path = path
-        self.env = {"LD_PRELOAD": str(BUILD / "tests/tools/faulty_opencl.so"),
-                    "FFTD_FAULTS": str(path),
-                    # A sanitizer wants to be loaded first of all; the library has none.
-                    "ASAN_OPTIONS": "verify_asan_link_order=0"}
-
-    def begin(self, *lines):
-        part = self.path.with_suffix(".part")
-        part.write_text("".join(line + "\n" for line in lines))
-        part.rename(self.path)
-
-    def end(self):
-        self.path.unlink()
-
-
-@pytest.fixture
-def faults(tmp_path):
-    return Faults(tmp_path / "faults")
-
-
-@pytest.fixture
-def start_faulty(start, faults):
-    def start_daemon(*arguments, env=None, **options):
-        return start(*arguments, env={**faults.env, **(env or {})}, **options)
-    return start_daemon
 
 
 def state_of(daemon):

@@ -98,7 +98,18 @@ static int create(struct camera **ret, const struct config *config, struct error
                : 0;
 }
 
-static void retire_rings(struct camera *camera)
+/* Goes on with what a process before this one has published. */
+static void inherit(struct camera *camera, struct ring *ring)
+{
+    ring_set_checksum(ring, camera->config.checksum);
+    camera->ring = ring;
+    camera->format = *ring_format(ring);
+    camera->status.format = camera->format;
+    camera->status.generation = ring_generation(ring);
+    camera->status.newest_sequence = ring_newest(ring);
+}
+
+static void destroy_rings(struct camera *camera)
 {
     ring_destroy(camera->dying);
     if (camera->served != camera->ring)
@@ -130,10 +141,15 @@ static int open_source(struct camera *camera, bool wait, struct error *why)
     return r < 0 ? r : camera_adopt_format(camera, why);
 }
 
-int camera_start(struct camera **ret, const struct config *config, bool wait, struct error *why)
+int camera_start(struct camera **ret, const struct config *config, struct ring *inherited,
+                 bool wait, struct error *why)
 {
     struct camera *camera = NULL;
     int r = create(&camera, config, why);
+    if (camera == NULL)
+        ring_destroy(inherited);
+    else if (inherited != NULL)
+        inherit(camera, inherited);
     if (r < 0)
         goto fail;
     r = designer_create(&camera->designer, config, camera->wake_fd, why);
@@ -158,7 +174,7 @@ fail:
      * is anything lost: the caller gives up and exits. */
     if (camera != NULL &&
         designer_destroy(camera->designer, clock_now_ns() + STOP_PATIENCE_NS) == 0) {
-        retire_rings(camera);
+        destroy_rings(camera);
         destroy(camera);
     }
     return r;
@@ -198,7 +214,7 @@ int camera_stop(struct camera *camera)
     snapshot_answer(camera->answered);
     camera->waiting = camera->answered = NULL;
     camera_cancel_errands(camera);
-    retire_rings(camera);
+    destroy_rings(camera);
     r = designer_destroy(camera->designer, deadline_ns);
     if (r == 0)
         destroy(camera);

@@ -71,8 +71,11 @@ struct camera_status {
 /* Opens the OpenCL device and the source and starts the threads, which build the engine; -ENODEV if
  * either is not there. wait: a source that cannot be opened is no failure but the state LOST or
  * REFUSED; what it delivers, and so the ring, is known only once it is there. An engine that cannot
- * be built shows as the state FAILED. */
-int camera_start(struct camera **ret, const struct config *config, bool wait, struct error *why);
+ * be built shows as the state FAILED.
+ * inherited: the ring of a process before this one (ring_adopt) or NULL; taken over, on failure
+ * too. Frames go on in it if they are laid out as it is, else in the next generation. */
+int camera_start(struct camera **ret, const struct config *config, struct ring *inherited,
+                 bool wait, struct error *why);
 
 /* Stops the source, finishes frames in flight, retires the ring, answers snapshots that still wait
  * with -ECANCELED; nobody may use the ring any more. -EBUSY: a thread did not come back from the

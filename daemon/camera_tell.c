@@ -9,10 +9,13 @@
 #include "clock.h"
 #include "log.h"
 
-static enum fftd_state ring_state(enum camera_state state)
+/* Readers of an inherited ring have had frames: to them a daemon that starts is one that has been
+ * away. */
+static enum fftd_state ring_state(enum camera_state state, const struct ring *ring)
 {
     switch (state) {
     case CAMERA_STARTING:
+        return ring_newest(ring) == 0 ? FFTD_STATE_STARTING : FFTD_STATE_OFFLINE;
     case CAMERA_PAUSED: /* which only somebody sees who is about to end it */
         return FFTD_STATE_STARTING;
     case CAMERA_ONLINE:
@@ -46,7 +49,7 @@ void camera_show_progress(struct camera *camera)
 {
     int64_t now_ns = clock_now_ns();
     if (camera->ring != NULL)
-        ring_set_state(camera->ring, ring_state(camera->told_state), now_ns);
+        ring_set_state(camera->ring, ring_state(camera->told_state, camera->ring), now_ns);
     camera->heartbeat_ns = now_ns;
     if (is_in_order(camera))
         atomic_store(&camera->progress_ns, now_ns);

@@ -23,7 +23,7 @@
 /* While no frames flow, the ring and the watchdog hear of us this often. */
 #define HEARTBEAT_NS    (1 * NS_PER_S)
 
-/* Until there is a memfd to take over from another process, each daemon's ring is its first. */
+/* Of a ring whose memory no process before this one has left. */
 #define FIRST_EPOCH     1
 
 /* ---- frames ---- */
@@ -217,9 +217,10 @@ static int replace_ring(struct camera *camera, const struct fftd_format *format,
 {
     uint64_t first_sequence = camera->ring != NULL ? ring_newest(camera->ring) + 1 : 1;
     uint32_t generation = camera->status.generation + 1;
+    uint32_t epoch = camera->ring != NULL ? ring_epoch(camera->ring) : FIRST_EPOCH;
     struct ring *ring;
-    int r = ring_create(&ring, format, camera->config.slots, generation, FIRST_EPOCH,
-                        first_sequence, why);
+    int r =
+        ring_create(&ring, format, camera->config.slots, generation, epoch, first_sequence, why);
     if (r < 0)
         return r;
     ring_set_checksum(ring, camera->config.checksum);
@@ -233,6 +234,8 @@ static int replace_ring(struct camera *camera, const struct fftd_format *format,
     camera->status.generation = generation;
     camera_post_events(camera, CAMERA_EVENT_RING);
     pthread_mutex_unlock(&camera->lock);
+    if (unserved != NULL)
+        ring_retire(unserved); /* an inherited one has readers all the same */
     ring_destroy(unserved);
     camera_show_progress(camera);
     return 0;
@@ -260,9 +263,9 @@ int camera_adopt_format(struct camera *camera, struct error *why)
     format.matrix = captured->matrix;
     format.full_range = captured->full_range;
 
-    bool is_new = camera->ring == NULL || captured->fourcc != camera->captured ||
-                  !same_layout(&format, &camera->format);
-    if (camera->ring == NULL || memcmp(&format, &camera->format, sizeof format) != 0) {
+    bool is_new = captured->fourcc != camera->captured || !same_layout(&format, &camera->format);
+    if (camera->ring == NULL || memcmp(&format, &camera->format, sizeof format) != 0 ||
+        ring_slots(camera->ring) != camera->config.slots) {
         finish_flights(camera); /* they belong into the old ring */
         r = replace_ring(camera, &format, why);
         if (r < 0)

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -244,8 +243,53 @@ static void on_clients(void *context, bool has_clients)
     camera_set_attended(context, has_clients);
 }
 
+/* What cannot be taken over is replaced: clients notice by themselves. */
+static struct ring *inherit_ring(struct daemon *daemon)
+{
+    char name[RUNTIME_NAME_BYTES];
+    struct ring *ring = NULL;
+    struct error why;
+    int fd;
+
+    while (ring == NULL && (fd = runtime_take_kept(daemon->runtime, RING_STORE_NAME, name)) >= 0) {
+        if (ring_adopt(&ring, fd, &why) < 0)
+            log_warning("%s; a new one takes its place", why.text);
+        else
+            log_info("going on after frame %llu of the process before",
+                     (unsigned long long)ring_newest(ring));
+    }
+    return ring;
+}
+
+static void inherit_clients(struct daemon *daemon)
+{
+    char name[RUNTIME_NAME_BYTES];
+    struct error why;
+    int fd;
+
+    while ((fd = runtime_take_kept(daemon->runtime, RING_STORE_CLIENT, name)) >= 0) {
+        if (ring_server_adopt(daemon->server, fd, name, &why) == 0)
+            continue;
+        log_warning("%s", why.text);
+        service_forget(name);
+    }
+}
+
+static void keep(void *context, const char *name, int fd)
+{
+    (void)context;
+    service_keep(name, fd);
+}
+
+static void forget(void *context, const char *name)
+{
+    (void)context;
+    service_forget(name);
+}
+
 static int start_server(struct daemon *daemon, struct error *why)
 {
+    const struct ring_store store = {.keep = keep, .forget = forget};
     int fd = runtime_listen(daemon->runtime, "frames", SOCK_SEQPACKET, why);
     if (fd < 0)
         return fd;
@@ -253,6 +297,9 @@ static int start_server(struct daemon *daemon, struct error *why)
     if (r < 0)
         return r;
     ring_server_watch(daemon->server, on_clients, daemon->camera);
+    if (service_is_managed())
+        ring_server_set_store(daemon->server, &store);
+    inherit_clients(daemon);
     ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
     return 0;
 }
@@ -284,13 +331,13 @@ static int start_control(struct daemon *daemon, struct error *why)
 
 static int start(struct daemon *daemon, struct error *why)
 {
-    daemon->wait = daemon->options->wait || getenv("NOTIFY_SOCKET") != NULL;
+    daemon->wait = daemon->options->wait || service_is_managed();
     int r = take_signals(daemon, why);
     /* First of all: a second daemon of this name must not get as far as the camera. */
     if (r == 0)
         r = runtime_create(&daemon->runtime, daemon->config.runtime_dir, why);
     if (r == 0)
-        r = camera_start(&daemon->camera, &daemon->config, daemon->wait, why);
+        r = camera_start(&daemon->camera, &daemon->config, inherit_ring(daemon), daemon->wait, why);
     if (r == 0)
         r = start_server(daemon, why);
     if (r == 0)

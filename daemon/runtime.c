@@ -28,6 +28,11 @@
 
 struct runtime {
     int dir_fd; /* holds the lock */
+    /* What systemd handed over, by its names; -1: taken. Asked for once, since libsystemd insists
+     * each time that all of them be still open. */
+    char **handed_name;
+    int *handed_fd;
+    unsigned handed_count;
     bool created;
     char path[PATH_MAX];
     char bound[MAX_SOCKETS][32];
@@ -134,6 +139,21 @@ static int claim(struct runtime *runtime, const char *path, struct error *why)
     }
 }
 
+static int receive_handed_over(struct runtime *runtime, struct error *why)
+{
+    int count = sd_listen_fds_with_names(0, &runtime->handed_name);
+    if (count < 0)
+        return error_set(why, -count, "LISTEN_FDS in the environment is not what systemd sets: %s",
+                         strerror(-count));
+    runtime->handed_fd = calloc((size_t)count + 1, sizeof *runtime->handed_fd);
+    if (runtime->handed_fd == NULL)
+        return error_set(why, ENOMEM, "out of memory");
+    for (int i = 0; i < count; i++)
+        runtime->handed_fd[i] = SD_LISTEN_FDS_START + i;
+    runtime->handed_count = (unsigned)count;
+    return 0;
+}
+
 int runtime_create(struct runtime **ret, const char *path, struct error *why)
 {
     struct runtime *runtime = calloc(1, sizeof *runtime);
@@ -148,6 +168,8 @@ int runtime_create(struct runtime **ret, const char *path, struct error *why)
         goto fail;
     }
     r = claim(runtime, path, why);
+    if (r == 0)
+        r = receive_handed_over(runtime, why);
     if (r < 0)
         goto fail;
     *ret = runtime;
@@ -168,33 +190,52 @@ void runtime_destroy(struct runtime *runtime)
         rmdir(runtime->path);
     if (runtime->dir_fd >= 0)
         close(runtime->dir_fd);
+    for (unsigned i = 0; i < runtime->handed_count; i++) {
+        if (runtime->handed_fd[i] >= 0)
+            close(runtime->handed_fd[i]);
+        free(runtime->handed_name[i]);
+    }
+    free(runtime->handed_name);
+    free(runtime->handed_fd);
     free(runtime);
 }
 
-/* The socket systemd handed over under this name. -ENOENT: none. */
-static int handed_over(const char *name, int type, struct error *why)
+/* Which of what was handed over has a name that begins so and has not been taken; -ENOENT: none. */
+static int find_handed_over(const struct runtime *runtime, const char *name, size_t length)
 {
-    char **names = NULL;
-    int result = -ENOENT;
-    int count = sd_listen_fds_with_names(0, &names);
+    for (unsigned i = 0; i < runtime->handed_count; i++)
+        if (runtime->handed_fd[i] >= 0 && strncmp(runtime->handed_name[i], name, length) == 0)
+            return (int)i;
+    return -ENOENT;
+}
 
-    for (int i = 0; i < count; i++) {
-        int fd = SD_LISTEN_FDS_START + i;
-        if (strcmp(names[i], name) == 0 && result == -ENOENT)
-            result =
-                sd_is_socket_unix(fd, type, 1, NULL, 0) > 0
-                    ? fd
-                    : error_set(why, EINVAL,
-                                "the socket systemd handed over as '%s' is not a listening "
-                                "%s socket: see its .socket unit",
-                                name,
-                                type == SOCK_STREAM ? "ListenStream=" : "ListenSequentialPacket=");
-        free(names[i]);
-    }
-    free(names);
-    if (result >= 0 && fcntl(result, F_SETFL, fcntl(result, F_GETFL) | O_NONBLOCK) < 0)
-        result = error_set(why, errno, "socket '%s': %s", name, strerror(errno));
-    return result;
+/* The socket systemd handed over under this name. -ENOENT: none. */
+static int take_socket(struct runtime *runtime, const char *name, int type, struct error *why)
+{
+    int index = find_handed_over(runtime, name, strlen(name) + 1);
+    if (index < 0)
+        return index;
+    int fd = runtime->handed_fd[index];
+    if (sd_is_socket_unix(fd, type, 1, NULL, 0) <= 0)
+        return error_set(why, EINVAL,
+                         "the socket systemd handed over as '%s' is not a listening %s socket: see "
+                         "its .socket unit",
+                         name, type == SOCK_STREAM ? "ListenStream=" : "ListenSequentialPacket=");
+    if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+        return error_set(why, errno, "socket '%s': %s", name, strerror(errno));
+    runtime->handed_fd[index] = -1;
+    return fd;
+}
+
+int runtime_take_kept(struct runtime *runtime, const char *prefix, char name[RUNTIME_NAME_BYTES])
+{
+    int index = find_handed_over(runtime, prefix, strlen(prefix));
+    if (index < 0)
+        return index;
+    int fd = runtime->handed_fd[index];
+    runtime->handed_fd[index] = -1;
+    snprintf(name, RUNTIME_NAME_BYTES, "%s", runtime->handed_name[index]);
+    return fd;
 }
 
 /* Whether somebody listens there. */
@@ -244,7 +285,7 @@ static int bind_here(struct runtime *runtime, const char *name, int type, struct
 
 int runtime_listen(struct runtime *runtime, const char *name, int type, struct error *why)
 {
-    int fd = handed_over(name, type, why);
+    int fd = take_socket(runtime, name, type, why);
     if (fd != -ENOENT)
         return fd;
     if (runtime->bound_count == MAX_SOCKETS || strlen(name) >= sizeof runtime->bound[0])

@@ -1,5 +1,5 @@
 /* The runtime directory: where one daemon's sockets lie, and the proof that there is only one
- * daemon of that name. Main thread only.
+ * daemon of that name; and what systemd hands over in its stead. Main thread only.
  *
  * The directory itself is what is locked (flock), so nothing is left behind by a crash and there
  * is no moment in which two daemons both believe to be the first. */
@@ -21,6 +21,11 @@ int runtime_create(struct runtime **ret, const char *path, struct error *why);
  * stale socket of a dead daemon is replaced. The caller owns the descriptor. -EADDRINUSE: somebody
  * listens there without having claimed the directory (a systemd socket unit, say). */
 int runtime_listen(struct runtime *runtime, const char *name, int type, struct error *why);
+
+/* A descriptor that a process before this one had the service manager keep, under a name that
+ * begins with this prefix; the caller's from then on. -ENOENT: there is none, or no other one. */
+#define RUNTIME_NAME_BYTES 256
+int runtime_take_kept(struct runtime *runtime, const char *prefix, char name[RUNTIME_NAME_BYTES]);
 
 /* Removes the sockets that runtime_listen bound, and the directory if runtime_create made it and
  * it is empty. NULL is allowed. */

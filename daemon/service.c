@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -105,4 +106,21 @@ void service_reloading(void)
 void service_stopping(void)
 {
     sd_notify(0, "STOPPING=1\nSTATUS=Finishing the frames under way");
+}
+
+bool service_is_managed(void)
+{
+    return getenv("NOTIFY_SOCKET") != NULL;
+}
+
+void service_keep(const char *name, int fd)
+{
+    char text[64];
+    snprintf(text, sizeof text, "FDSTORE=1\nFDNAME=%s", name);
+    sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+}
+
+void service_forget(const char *name)
+{
+    sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
 }

@@ -1,8 +1,9 @@
-/* systemd: readiness, status, watchdog. Does nothing where systemd is not there. Main thread
- * only. Handed-over sockets are runtime.h's. */
+/* systemd: readiness, status, watchdog, descriptors kept for the next process. Does nothing where
+ * systemd is not there. Main thread only. What it hands over is runtime.h's. */
 #ifndef FFTD_SERVICE_H
 #define FFTD_SERVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/error.h"
@@ -22,5 +23,14 @@ void service_ready(const char *status);
 void service_status(const char *status);
 void service_reloading(void);
 void service_stopping(void);
+
+/* Whether a service manager started this process: then it restarts it, and what it is asked to keep
+ * (FileDescriptorStoreMax= in the unit) it hands to the next one. */
+bool service_is_managed(void);
+
+/* Keeps a copy of the descriptor under a name without ':'; connections are dropped by the manager
+ * itself when their other end closes. Forgetting takes out everything of that name. */
+void service_keep(const char *name, int fd);
+void service_forget(const char *name);
 
 #endif

@@ -69,8 +69,7 @@ struct ring {
      * the number of clients that hold it. */
     uint32_t owner[FFTD_MAX_SLOTS];
     bool checksum;
-    bool
-        kept; /* a successor of this process may find it: the server's thread, then the destroyer */
+    bool kept; /* a successor may find it. The adopter's, the server's, the destroyer's, in turn */
     uint64_t newest_sequence; /* stored by the writer, loaded by anybody */
 
     /* The writing thread's. */
@@ -85,8 +84,6 @@ struct ring {
 
 struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot);
 
-/* Flags the ring retired and has readers woken. Any thread. */
-void ring_retire(struct ring *ring);
 bool ring_is_retired(const struct ring *ring);
 
 /* ---- hold.c: for the server's thread ---- */

@@ -203,6 +203,7 @@ int ring_adopt(struct ring **ret, int fd, struct error *why)
     slot_store(ring->header->epoch, slot_load(ring->header->epoch) + 1);
     ring_change_state(ring->header, FFTD_STATE_OFFLINE);
     ring_bump(ring->header);
+    ring->kept = true;
     return start(ret, ring, why);
 fail_memory:
     ring_memory_finish(&ring->memory);
@@ -224,6 +225,11 @@ unsigned ring_slots(const struct ring *ring)
 uint32_t ring_generation(const struct ring *ring)
 {
     return ring->header->generation;
+}
+
+uint32_t ring_epoch(const struct ring *ring)
+{
+    return slot_load(ring->header->epoch);
 }
 
 struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)

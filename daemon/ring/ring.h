@@ -36,19 +36,25 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
                 uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why);
 
 /* Takes over a ring that a process before this one has left: frames it was writing are given up,
- * the epoch goes up by one, numbers go on, and the state is offline until told otherwise. Takes the
+ * the epoch goes up by one, numbers go on, and the state is offline until told otherwise. It counts
+ * as kept already: should this process end soon, its successor may find it too. Takes the
  * descriptor over, on failure too. -ESTALE: it is retired, or not laid out as this daemon would;
  * -EPROTO: it is no ring. */
 int ring_adopt(struct ring **ret, int fd, struct error *why);
 
-/* Flags the ring retired (offline, if it is kept for a successor), wakes everybody, unmaps. Clients
- * keep their mapping. The server must have been given another ring or NULL before. NULL is allowed.
- */
+/* Tells readers that no frame will come here any more: another ring takes this one's place. Any
+ * thread. */
+void ring_retire(struct ring *ring);
+
+/* Retires the ring (if it is kept for a successor: flags it offline), unmaps. Clients keep their
+ * mapping. The server must have been given another ring or NULL before, or have gone. NULL is
+ * allowed. */
 void ring_destroy(struct ring *ring);
 
 const struct fftd_format *ring_format(const struct ring *ring);
 unsigned ring_slots(const struct ring *ring);
 uint32_t ring_generation(const struct ring *ring);
+uint32_t ring_epoch(const struct ring *ring);
 
 /* What the frame's slot will say besides its sequence and publication time. */
 struct ring_meta {
@@ -102,8 +108,9 @@ typedef void ring_server_watch_fn(void *context, bool has_clients);
 void ring_server_watch(struct ring_server *server, ring_server_watch_fn *changed, void *context);
 
 /* Where descriptors outlive this process (systemd's fd store): `keep` puts a copy there under a
- * name, `forget` takes what has that name out again. The ring is kept under RING_STORE_NAME, each
- * client's connection under a name that begins with RING_STORE_CLIENT. */
+ * name, `forget` takes whatever has that name out again. The ring is kept under RING_STORE_NAME,
+ * in the place of any before it, each client's connection under a name that begins with
+ * RING_STORE_CLIENT. */
 #define RING_STORE_NAME   "ring"
 #define RING_STORE_CLIENT "client-"
 struct ring_store {

@@ -74,23 +74,26 @@ static void forget_client(const struct client *client)
 {
     const struct ring_store *store = &client->server->store;
     char name[32];
-    if (!client->kept)
+    if (store->forget == NULL || !client->kept)
         return;
     snprintf(name, sizeof name, RING_STORE_CLIENT "%llu", (unsigned long long)client->id);
     store->forget(store->context, name);
 }
 
+/* What is in the store under the ring's name may be one that this process has not even adopted. */
 static void keep_ring(struct ring_server *server, struct ring *ring)
 {
-    if (server->store.keep == NULL)
+    const struct ring_store *store = &server->store;
+    if (store->keep == NULL || ring->kept)
         return;
-    server->store.keep(server->store.context, RING_STORE_NAME, ring->memory.fd);
+    store->forget(store->context, RING_STORE_NAME);
+    store->keep(store->context, RING_STORE_NAME, ring->memory.fd);
     ring->kept = true;
 }
 
 static void forget_ring(struct ring_server *server, struct ring *ring)
 {
-    if (ring->kept)
+    if (server->store.forget != NULL && ring->kept)
         server->store.forget(server->store.context, RING_STORE_NAME);
     ring->kept = false;
 }

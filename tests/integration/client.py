@@ -70,6 +70,8 @@ def load():
     library.fftd_frame_valid.argtypes = [handle, frame]
     library.fftd_frame_valid.restype = ctypes.c_bool
     library.fftd_state.argtypes = [handle]
+    library.fftd_epoch.argtypes = [handle]
+    library.fftd_epoch.restype = ctypes.c_uint32
     library.fftd_format.argtypes = [handle]
     library.fftd_format.restype = ctypes.POINTER(Format)
     return library
@@ -96,6 +98,10 @@ class Reader:
     @property
     def state(self):
         return self.library.fftd_state(self.handle)
+
+    @property
+    def epoch(self):
+        return self.library.fftd_epoch(self.handle)
 
     @property
     def format(self):

@@ -24,12 +24,13 @@ PATIENCE = 60
 class Daemon:
     """One fftd process. It is killed, if need be, at the end of the test."""
 
-    def __init__(self, runtime_dir, log_path, arguments, env):
+    def __init__(self, runtime_dir, log_path, arguments, env, wrapper=(), pass_fds=()):
         self.runtime_dir = runtime_dir
         self.log_path = log_path
         self.log_file = open(log_path, "ab")
-        command = [BUILD / "fftd", "--runtime-dir", runtime_dir, "--device", DEVICE, *arguments]
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+        command = [*wrapper, BUILD / "fftd", "--runtime-dir", runtime_dir, "--device", DEVICE,
+                   *arguments]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=pass_fds,
                                         stdout=subprocess.DEVNULL, stderr=self.log_file, env=env)
 
     @property
@@ -106,14 +107,16 @@ def runtime_dir():
 
 @pytest.fixture
 def start(runtime_dir, tmp_path):
-    """start(argument..., env={...}) starts a daemon on a small test scene."""
+    """start(argument..., env={...}) starts a daemon on a small test scene; wrapper is a command
+    that exec()s it."""
     daemons = []
 
-    def start_daemon(*arguments, env=None, source="pattern:moire", size="160x120", fps="60"):
+    def start_daemon(*arguments, env=None, source="pattern:moire", size="160x120", fps="60",
+                     **launching):
         daemon = Daemon(runtime_dir, tmp_path / f"log{len(daemons)}",
                         ["--source", source, *(["--size", size] if size else []),
                          *(["--fps", fps] if fps else []), *arguments],
-                        dict(os.environ, **(env or {})))
+                        dict(os.environ, **(env or {})), **launching)
         daemons.append(daemon)
         return daemon
 

@@ -5,10 +5,12 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "camera.h"
 #include "core/format.h"
 #include "log.h"
+#include "ring/private.h"
 #include "support/fake_capture.h"
 #include "support/fake_engine.h"
 
@@ -42,7 +44,7 @@ static int setup(void **state)
 static void start(void)
 {
     struct error why;
-    assert_int_equal(camera_start(&camera, &config, false, &why), 0);
+    assert_int_equal(camera_start(&camera, &config, NULL, false, &why), 0);
 }
 
 /* Nothing may be left, whatever the test did. */
@@ -120,11 +122,11 @@ static void test_start_fails_without_device_or_source(void **state)
     (void)state;
     struct error why;
     fake_engine.device_result = -ENODEV;
-    assert_int_equal(camera_start(&camera, &config, true, &why), -ENODEV);
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), -ENODEV);
     assert_string_equal(why.text, "no device is fake");
     fake_engine.device_result = 0;
     fake_capture.open_result = -ENOENT;
-    assert_int_equal(camera_start(&camera, &config, false, &why), -ENOENT);
+    assert_int_equal(camera_start(&camera, &config, NULL, false, &why), -ENOENT);
     assert_string_equal(why.text, "fake:camera does not open");
     assert_null(camera);
 }
@@ -134,7 +136,7 @@ static void test_start_can_wait_for_the_source(void **state)
     (void)state;
     struct error why;
     fake_capture.open_result = -ENOENT;
-    assert_int_equal(camera_start(&camera, &config, true, &why), 0);
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
     WAIT_FOR(status.state == CAMERA_LOST);
     assert_string_equal(status.state_reason, "fake:camera does not open");
     assert_null(camera_ring(camera));
@@ -675,6 +677,125 @@ static void test_stop_does_not_wait_for_a_compiler(void **state)
     FAKE_ENGINE_SET(gate_closed, false);           /* teardown sees that the end comes then */
 }
 
+/* ---- what a process before this one has left ---- */
+
+/* A daemon's life that ends after three frames, with `slots` slots; what is left is its ring's
+ * memory. */
+static int live_and_leave(unsigned slots)
+{
+    config.slots = slots;
+    start();
+    publish(3);
+    struct ring *ring = camera_ring(camera);
+    int fd = dup(ring->memory.fd);
+    ring->kept = true;
+    assert_int_equal(camera_stop(camera), 0);
+    camera = NULL;
+    config.slots = 6;
+    return fd;
+}
+
+/* What a reader that still has the old one sees there. */
+static uint32_t state_of(int fd)
+{
+    struct fftd_ring_header header;
+    assert_int_equal(pread(fd, &header, sizeof header, 0), sizeof header);
+    return header.state;
+}
+
+static struct ring *start_again(int fd, bool wait)
+{
+    struct error why;
+    struct ring *inherited = NULL;
+    assert_int_equal(ring_adopt(&inherited, dup(fd), &why), 0);
+    assert_int_equal(camera_start(&camera, &config, inherited, wait, &why), 0);
+    look();
+    return inherited;
+}
+
+static void test_frames_go_on_in_an_inherited_ring(void **state)
+{
+    (void)state;
+    int fd = live_and_leave(6);
+    struct ring *inherited = start_again(fd, false);
+    assert_ptr_equal(camera_ring(camera), inherited);
+    assert_int_equal(status.newest_sequence, 3);
+    assert_int_equal(state_of(fd), FFTD_STATE_OFFLINE);
+    publish(2);
+    assert_ptr_equal(camera_ring(camera), inherited);
+    assert_int_equal(ring_newest(inherited), 5);
+    assert_int_equal(ring_epoch(inherited), 2);
+    assert_int_equal(status.published, 2);
+    assert_int_equal(status.generation, 1);
+    WAIT_FOR(state_of(fd) == FFTD_STATE_LIVE);
+    close(fd);
+}
+
+static void check_next_generation(int fd)
+{
+    start_again(fd, false);
+    publish(2);
+    struct ring *ring = camera_ring(camera);
+    assert_int_equal(ring_generation(ring), 2);
+    assert_int_equal(ring_epoch(ring), 2);
+    assert_int_equal(ring_newest(ring), 5);
+    assert_int_equal(state_of(fd), FFTD_STATE_RETIRED);
+    close(fd);
+}
+
+static void test_another_format_ends_an_inherited_ring(void **state)
+{
+    (void)state;
+    int fd = live_and_leave(6);
+    fake_capture.width = 48;
+    check_next_generation(fd);
+    assert_int_equal(ring_format(camera_ring(camera))->width, 48);
+}
+
+static void test_another_number_of_slots_ends_an_inherited_ring(void **state)
+{
+    (void)state;
+    check_next_generation(live_and_leave(5));
+    assert_int_equal(ring_slots(camera_ring(camera)), 6);
+}
+
+/* Its last frames stay readable, and it is not forgotten. */
+static void test_an_inherited_ring_waits_for_the_camera(void **state)
+{
+    (void)state;
+    int fd = live_and_leave(6);
+    fake_capture.open_result = -ENOENT;
+    struct ring *inherited = start_again(fd, true);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_ptr_equal(camera_ring(camera), inherited);
+    assert_int_equal(status.format.width, 32);
+    assert_int_equal(state_of(fd), FFTD_STATE_OFFLINE);
+    fake_capture_fail(0, 0);
+    publish(1);
+    assert_ptr_equal(camera_ring(camera), inherited);
+    assert_int_equal(ring_newest(inherited), 4);
+    close(fd);
+}
+
+/* A successor may have more luck. */
+static void test_a_failed_start_leaves_an_inherited_ring(void **state)
+{
+    (void)state;
+    int fd = live_and_leave(6);
+    struct error why;
+    struct ring *inherited = NULL;
+    fake_engine.device_result = -ENODEV;
+    assert_int_equal(ring_adopt(&inherited, dup(fd), &why), 0);
+    assert_int_equal(camera_start(&camera, &config, inherited, true, &why), -ENODEV);
+    fake_engine.device_result = 0;
+    assert_int_equal(state_of(fd), FFTD_STATE_OFFLINE);
+    inherited = start_again(fd, false);
+    publish(1);
+    assert_int_equal(ring_newest(inherited), 4);
+    assert_int_equal(ring_epoch(inherited), 3);
+    close(fd);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -705,6 +826,11 @@ int main(void)
         TEST(test_controls_are_set_again),
         TEST(test_controls_of_a_camera_that_is_away),
         TEST(test_stop_does_not_wait_for_a_compiler),
+        TEST(test_frames_go_on_in_an_inherited_ring),
+        TEST(test_another_format_ends_an_inherited_ring),
+        TEST(test_another_number_of_slots_ends_an_inherited_ring),
+        TEST(test_an_inherited_ring_waits_for_the_camera),
+        TEST(test_a_failed_start_leaves_an_inherited_ring),
     };
     log_init("test", LOG_CRIT);
     return cmocka_run_group_tests_name("camera", tests, NULL, NULL);

@@ -231,6 +231,48 @@ static void systemds_socket_is_taken(void **state)
     assert_int_equal(take_handed_over(SOCK_SEQPACKET, "control"), 1); /* bound a new one */
 }
 
+/* What daemon after daemon takes may be closed long before the next is asked for. */
+static void what_was_kept_is_taken_by_name(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        struct runtime *runtime;
+        char pid[16], name[RUNTIME_NAME_BYTES], said[4 * RUNTIME_NAME_BYTES] = "";
+        int fd;
+        snprintf(pid, sizeof pid, "%d", getpid());
+        for (fd = 3; fd < 8; fd++)
+            if (fd != 5)
+                dup2(0, fd);
+        int listening = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+        struct sockaddr_un address = {.sun_family = AF_UNIX}; /* an abstract name of the kernel's */
+        bind(listening, (struct sockaddr *)&address, sizeof address.sun_family);
+        if (listen(listening, 1) < 0 || dup2(listening, 5) != 5)
+            _exit(101);
+        setenv("LISTEN_PID", pid, 1);
+        setenv("LISTEN_FDS", "5", 1);
+        setenv("LISTEN_FDNAMES", "client-7:ring:frames:client-12:stored", 1);
+        if (runtime_create(&runtime, dir, NULL) < 0)
+            _exit(102);
+        while ((fd = runtime_take_kept(runtime, "ring", name)) >= 0) {
+            sprintf(said + strlen(said), "%s=%d ", name, fd);
+            close(fd);
+        }
+        while ((fd = runtime_take_kept(runtime, "client-", name)) >= 0) {
+            sprintf(said + strlen(said), "%s=%d ", name, fd);
+            close(fd);
+        }
+        sprintf(said + strlen(said), "%d", runtime_listen(runtime, "frames", SOCK_SEQPACKET, NULL));
+        runtime_destroy(runtime);
+        _exit(strcmp(said, "ring=4 client-7=3 client-12=6 5") == 0 && fcntl(7, F_GETFD) < 0 ? 0
+                                                                                            : 1);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -242,6 +284,7 @@ int main(void)
         cmocka_unit_test(traps_in_a_shared_directory_are_refused),
         cmocka_unit_test(paths_that_cannot_be_say_so),
         cmocka_unit_test(systemds_socket_is_taken),
+        cmocka_unit_test(what_was_kept_is_taken_by_name),
     };
     return cmocka_run_group_tests_name("runtime", tests, make_base, remove_base);
 }

@@ -54,6 +54,49 @@ static void every_state_is_told(void **state)
     assert_memory_equal(received(0), "STOPPING=1\n", 11);
 }
 
+/* The descriptor that came with the packet; -1: none. */
+static int received_fd(char *text, size_t size)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec iov = {text, size - 1};
+    struct msghdr packet = {.msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof control};
+    ssize_t length = recvmsg(notify_fd, &packet, MSG_CMSG_CLOEXEC);
+    text[length > 0 ? length : 0] = '\0';
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&packet); c != NULL; c = CMSG_NXTHDR(&packet, c)) {
+        int fd;
+        if (c->cmsg_type != SCM_RIGHTS) /* the sender's credentials */
+            continue;
+        memcpy(&fd, CMSG_DATA(c), sizeof fd);
+        return fd;
+    }
+    return -1;
+}
+
+static void descriptors_are_kept_and_forgotten(void **state)
+{
+    (void)state;
+    char text[64];
+    int ends[2];
+    assert_true(service_is_managed());
+    assert_int_equal(pipe(ends), 0);
+    service_keep("client-1", ends[1]);
+    int fd = received_fd(text, sizeof text);
+    assert_string_equal(text, "FDSTORE=1\nFDNAME=client-1");
+    assert_int_equal(write(fd, "x", 1), 1);
+    assert_int_equal(read(ends[0], text, sizeof text), 1);
+    service_forget("client-1");
+    assert_string_equal(received(0), "FDSTOREREMOVE=1\nFDNAME=client-1");
+    close(fd);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 #define FRESH (-3600 * NS_PER_S)
 
 static int64_t age_ns = FRESH; /* of the last progress, whenever it is looked at */
@@ -133,6 +176,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_state_is_told),
+        cmocka_unit_test(descriptors_are_kept_and_forgotten),
         cmocka_unit_test(the_watchdog_is_fed_only_on_progress),
         cmocka_unit_test(without_a_watchdog_nothing_is_armed),
         cmocka_unit_test(nonsense_in_the_environment_is_named),

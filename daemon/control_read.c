@@ -193,6 +193,29 @@ static int append_histogram(sd_bus_message *reply, const char *name, const struc
                                  "max_ns", h->max_ns);
 }
 
+/* A bucket an octave, from 8 us to 8 s: few enough to be stored for years, cumulative as Prometheus
+ * wants them. */
+#define FIRST_OCTAVE 3u
+#define LAST_OCTAVE  23u
+
+static int append_buckets(sd_bus_message *reply, const char *name, const struct histogram *h)
+{
+    int r = sd_bus_message_open_container(reply, 'e', "s(tta(tt))");
+    if (r < 0 || (r = sd_bus_message_append(reply, "s", name)) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'r', "tta(tt)")) < 0 ||
+        (r = sd_bus_message_append(reply, "tt", h->count, h->sum_ns)) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'a', "(tt)")) < 0)
+        return r;
+    for (unsigned octave = FIRST_OCTAVE; octave <= LAST_OCTAVE; octave++) {
+        unsigned bucket = octave * HISTOGRAM_BUCKETS_AN_OCTAVE;
+        r = sd_bus_message_append(reply, "(tt)", histogram_edge(bucket),
+                                  histogram_below(h, bucket));
+        if (r < 0)
+            return r;
+    }
+    return close_containers(reply, 3);
+}
+
 /* ---- fields ---- */
 
 static int append_name(sd_bus_message *reply, const struct reading *reading)
@@ -311,15 +334,23 @@ static int append_latency(sd_bus_message *reply, const struct reading *reading)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+static int append_histograms(sd_bus_message *reply, const struct reading *reading)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "{s(tta(tt))}");
+    for (unsigned i = 0; r >= 0 && i < STAGE_COUNT; i++)
+        r = append_buckets(reply, camera_stage_name(i), &reading->camera.latency[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 struct field {
     const char *name;
     const char *signature;
     int (*append)(sd_bus_message *reply, const struct reading *reading);
-    bool moving; /* part of GetStats */
+    bool in_stats; /* part of GetStats: what moves, and whose it is */
 };
 
 static const struct field fields[] = {
-    {"Name", "s", append_name, false},
+    {"Name", "s", append_name, true},
     {"Version", "s", append_version, false},
     {"Source", "s", append_source, false},
     {"State", "s", append_state, true},
@@ -339,6 +370,7 @@ static const struct field fields[] = {
     {"Clients", "u", append_clients, true},
     {"Counters", "a{st}", append_counters, true},
     {"Latency", "a{sa{st}}", append_latency, true},
+    {"LatencyHistograms", "a{s(tta(tt))}", append_histograms, true},
 };
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])
 
@@ -379,7 +411,7 @@ int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (r >= 0)
         r = sd_bus_message_open_container(reply, 'a', "{sv}");
     for (unsigned i = 0; r >= 0 && i < FIELD_COUNT; i++)
-        if (fields[i].moving)
+        if (fields[i].in_stats)
             r = append_field(reply, &fields[i], &reading);
     if (r >= 0)
         r = sd_bus_message_close_container(reply);

@@ -16,6 +16,7 @@ enum {
     TAKES_COUNT = 2,
     TAKES_OUTPUT = 4,
     TAKES_RAW = 8,
+    TAKES_OPENMETRICS = 16,
 };
 
 struct ctl {
@@ -26,6 +27,7 @@ struct ctl {
     uint64_t count; /* 0: no end */
     const char *output;
     bool raw;
+    bool openmetrics;
     int argc; /* operands after the command's name */
     char **argv;
 };

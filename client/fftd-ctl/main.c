@@ -27,10 +27,14 @@ static const struct command commands[] = {
     {"stats", "", "counters and latency percentiles",
      "Latency is split into the stages of a frame's way; total is from capture to publication.\n\n"
      "      --watch[=SECONDS]  again and again (every second)\n"
-     "  -n, --count N          with --watch: N times\n\n"
+     "  -n, --count N          with --watch: N times\n"
+     "      --openmetrics      as OpenMetrics text, with histograms, for Prometheus\n"
+     "  -o, --output FILE      with --openmetrics: into a file, which is replaced as a whole\n\n"
      "  fftd-ctl stats --watch=0.5\n"
-     "  fftd-ctl stats --json | jq .Latency.total.p99_ns\n",
-     TAKES_WATCH | TAKES_COUNT, 0, 0, command_stats},
+     "  fftd-ctl stats --json | jq .Latency.total.p99_ns\n"
+     "  fftd-ctl stats --openmetrics --watch=15 -o "
+     "/var/lib/prometheus/node-exporter/fftd.prom\n",
+     TAKES_WATCH | TAKES_COUNT | TAKES_OPENMETRICS | TAKES_OUTPUT, 0, 0, command_stats},
     {"filter", "ACTION ...", "show or change the filter chain",
      "  filter show              the stages by number (--raw: as one line that set takes)\n"
      "  filter set CHAIN...      another chain; several operands are joined by |\n"
@@ -244,7 +248,15 @@ static bool parse_seconds(const char *text, double *ret)
     return true;
 }
 
-enum { OPTION_NAME = 256, OPTION_DIR, OPTION_JSON, OPTION_VERSION, OPTION_WATCH, OPTION_RAW };
+enum {
+    OPTION_NAME = 256,
+    OPTION_DIR,
+    OPTION_JSON,
+    OPTION_VERSION,
+    OPTION_WATCH,
+    OPTION_RAW,
+    OPTION_OPENMETRICS
+};
 
 static const struct option options[] = {
     {"name", required_argument, NULL, OPTION_NAME},
@@ -256,6 +268,7 @@ static const struct option options[] = {
     {"count", required_argument, NULL, 'n'},
     {"output", required_argument, NULL, 'o'},
     {"raw", no_argument, NULL, OPTION_RAW},
+    {"openmetrics", no_argument, NULL, OPTION_OPENMETRICS},
     {0},
 };
 
@@ -292,6 +305,10 @@ static int parse_options(struct ctl *ctl, struct request *request, int argc, cha
         case OPTION_RAW:
             request->given |= TAKES_RAW;
             ctl->raw = true;
+            break;
+        case OPTION_OPENMETRICS:
+            request->given |= TAKES_OPENMETRICS;
+            ctl->openmetrics = true;
             break;
         case 'h':
             request->help = true;
@@ -336,10 +353,11 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
     if (request->given & ~command->takes) {
         unsigned extra = request->given & ~command->takes;
         snprintf(text, sizeof text, "%s does not take %s", command->name,
-                 extra & TAKES_WATCH    ? "--watch"
-                 : extra & TAKES_COUNT  ? "--count"
-                 : extra & TAKES_OUTPUT ? "--output"
-                                        : "--raw");
+                 extra & TAKES_WATCH         ? "--watch"
+                 : extra & TAKES_COUNT       ? "--count"
+                 : extra & TAKES_OUTPUT      ? "--output"
+                 : extra & TAKES_OPENMETRICS ? "--openmetrics"
+                                             : "--raw");
         return usage_error(ctl, command->name, text);
     }
     if (ctl->argc < command->min_operands ||

@@ -1,4 +1,5 @@
 /* stats: what moves, once or again and again. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "export.h"
 
 static void print_counters(sd_bus_message *stats)
 {
@@ -60,11 +62,40 @@ static void print_latency(sd_bus_message *stats)
     }
 }
 
+/* By way of another file, so that who reads it finds a whole one at any moment. */
+static int replace_file(const struct ctl *ctl, sd_bus_message *stats)
+{
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s.new", ctl->output) >= (int)sizeof path)
+        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", ctl->output, strerror(ENAMETOOLONG));
+    FILE *file = fopen(path, "we");
+    if (file == NULL)
+        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", path, strerror(errno));
+    export_stats(stats, file);
+    bool failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed || rename(path, ctl->output) < 0) {
+        int code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output, strerror(errno));
+        unlink(path);
+        return code;
+    }
+    return 0;
+}
+
+static int print_metrics(const struct ctl *ctl, sd_bus_message *stats)
+{
+    if (ctl->output != NULL && strcmp(ctl->output, "-") != 0)
+        return replace_file(ctl, stats);
+    export_stats(stats, stdout);
+    return 0;
+}
+
 static int print_once(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *stats = NULL;
     int code = bus_call(ctl, bus, &stats, "GetStats", NULL);
-    if (code == 0 && ctl->json) {
+    if (code == 0 && ctl->openmetrics) {
+        code = print_metrics(ctl, stats);
+    } else if (code == 0 && ctl->json) {
         bus_to_json(stats, &(struct json){.file = stdout}, NULL);
     } else if (code == 0) {
         print_counters(stats);
@@ -81,8 +112,25 @@ static void sleep_s(double seconds)
     nanosleep(&left, NULL);
 }
 
+/* 0, or an exit code: what can not go together. */
+static int check_options(const struct ctl *ctl)
+{
+    if (ctl->openmetrics && ctl->json)
+        return ctl_fail(ctl, EX_USAGE, "stats: expected either --openmetrics or --json");
+    if (!ctl->openmetrics && ctl->output != NULL)
+        return ctl_fail(ctl, EX_USAGE, "stats: --output is for --openmetrics");
+    if (ctl->openmetrics && ctl->watch_s > 0 && ctl->output == NULL)
+        return ctl_fail(ctl, EX_USAGE,
+                        "stats: --openmetrics --watch needs --output FILE, to replace again and "
+                        "again");
+    return 0;
+}
+
 int command_stats(const struct ctl *ctl)
 {
+    int usage = check_options(ctl);
+    if (usage != 0)
+        return usage;
     sd_bus *bus = NULL;
     bool screen = ctl->watch_s > 0 && !ctl->json && isatty(STDOUT_FILENO);
     int code = bus_open(ctl, &bus);
@@ -93,7 +141,7 @@ int command_stats(const struct ctl *ctl)
         code = print_once(ctl, bus);
         if (ctl->watch_s == 0 || i == ctl->count || ferror(stdout))
             break;
-        if (!screen && !ctl->json)
+        if (!screen && !ctl->json && !ctl->openmetrics)
             putchar('\n');
         sleep_s(ctl->watch_s);
     }

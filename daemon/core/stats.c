@@ -4,19 +4,18 @@
 
 #include <math.h>
 
-#define STEPS_PER_OCTAVE 8
-#define FRACTION_BITS    16
-#define FIRST_EDGE_NS    1000
+#define FRACTION_BITS 16
+#define FIRST_EDGE_NS 1000
 
 /* 1000 * 2^(i/8) ns, with FRACTION_BITS binary places. */
-static const uint64_t octave_steps[STEPS_PER_OCTAVE] = {
+static const uint64_t octave_steps[HISTOGRAM_BUCKETS_AN_OCTAVE] = {
     65536000, 71467514, 77935877, 84989677, 92681900, 101070328, 110217974, 120193553,
 };
 
 uint64_t histogram_edge(unsigned bucket)
 {
-    uint64_t step = octave_steps[bucket % STEPS_PER_OCTAVE];
-    return step << bucket / STEPS_PER_OCTAVE >> FRACTION_BITS;
+    uint64_t step = octave_steps[bucket % HISTOGRAM_BUCKETS_AN_OCTAVE];
+    return step << bucket / HISTOGRAM_BUCKETS_AN_OCTAVE >> FRACTION_BITS;
 }
 
 static unsigned bucket_of(uint64_t ns)
@@ -25,7 +24,7 @@ static unsigned bucket_of(uint64_t ns)
         return 0;
     /* (ns - 1) / 1000 lies in [2^octave, 2^(octave + 1)): the bucket is within this octave. */
     unsigned octave = 63 - (unsigned)__builtin_clzll((ns - 1) / FIRST_EDGE_NS);
-    unsigned bucket = octave * STEPS_PER_OCTAVE;
+    unsigned bucket = octave * HISTOGRAM_BUCKETS_AN_OCTAVE;
     while (bucket < HISTOGRAM_BUCKETS - 1 && histogram_edge(bucket) < ns)
         bucket++;
     return bucket < HISTOGRAM_BUCKETS ? bucket : HISTOGRAM_BUCKETS - 1;
@@ -34,9 +33,7 @@ static unsigned bucket_of(uint64_t ns)
 void histogram_add(struct histogram *histogram, int64_t ns)
 {
     uint64_t value = ns > 0 ? (uint64_t)ns : 0;
-    uint32_t *bucket = &histogram->bucket[bucket_of(value)];
-    if (*bucket != UINT32_MAX)
-        ++*bucket;
+    histogram->bucket[bucket_of(value)]++;
     histogram->count++;
     histogram->sum_ns += value;
     if (value > histogram->max_ns)
@@ -58,4 +55,12 @@ uint64_t histogram_quantile(const struct histogram *histogram, double fraction)
         }
     }
     return histogram->max_ns;
+}
+
+uint64_t histogram_below(const struct histogram *histogram, unsigned bucket)
+{
+    uint64_t count = 0;
+    for (unsigned i = 0; i <= bucket && i < HISTOGRAM_BUCKETS; i++)
+        count += histogram->bucket[i];
+    return count;
 }

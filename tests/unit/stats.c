@@ -129,14 +129,23 @@ static void a_quantile_never_exceeds_the_largest(void **state)
     assert_true(histogram_quantile(&histogram, NAN) <= (uint64_t)huge);
 }
 
-static void full_buckets_do_not_wrap(void **state)
+static void counts_add_up_to_the_total(void **state)
 {
     (void)state;
-    struct histogram histogram = {.count = UINT32_MAX, .max_ns = 1000};
-    histogram.bucket[0] = UINT32_MAX;
-    histogram_add(&histogram, 10);
-    assert_int_equal(histogram.bucket[0], UINT32_MAX);
-    assert_int_equal(histogram_quantile(&histogram, 1), 1000);
+    struct histogram histogram = {.count = 0};
+    assert_int_equal(histogram_below(&histogram, HISTOGRAM_BUCKETS - 1), 0);
+    for (int64_t ns = 500; ns < INT64_MAX / 3; ns *= 3)
+        histogram_add(&histogram, ns);
+    uint64_t before = 0;
+    for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
+        uint64_t below = 0;
+        for (int64_t ns = 500; ns < INT64_MAX / 3; ns *= 3)
+            below += (uint64_t)ns <= histogram_edge(i) || i == HISTOGRAM_BUCKETS - 1;
+        assert_int_equal(histogram_below(&histogram, i), below);
+        assert_true(below >= before);
+        before = below;
+    }
+    assert_int_equal(before, histogram.count);
 }
 
 int main(void)
@@ -149,7 +158,7 @@ int main(void)
         cmocka_unit_test(quantiles_are_within_nine_percent),
         cmocka_unit_test(ranks_are_exact),
         cmocka_unit_test(a_quantile_never_exceeds_the_largest),
-        cmocka_unit_test(full_buckets_do_not_wrap),
+        cmocka_unit_test(counts_add_up_to_the_total),
     };
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

@@ -1,0 +1,201 @@
+/* stats --openmetrics: what GetStats says as metrics, one camera a text, told apart by the label
+ * `name`. A counter that this program does not know is exported under its own name, so that a newer
+ * daemon loses nothing. */
+#include "export.h"
+
+#include <string.h>
+
+#include "bus.h"
+#include "openmetrics.h"
+
+#define MAX_COUNTERS   64
+#define MAX_NAME_BYTES 64
+#define MAX_BUCKETS    64
+
+struct counter {
+    char name[MAX_NAME_BYTES];
+    uint64_t value;
+    bool exported;
+};
+
+/* Counters of one family stand together. */
+static const struct {
+    const char *counter;
+    const char *family;
+    const char *reason; /* value of the label of that name, or NULL */
+    const char *help;
+} known[] = {
+    {"published", "fftd_frames_published", NULL, "Filtered frames handed to clients."},
+    {"dropped_error", "fftd_frames_dropped", "error",
+     "Captured frames that were not published: flagged as bad by the driver, superseded by a newer "
+     "one, or lost by the engine."},
+    {"dropped_stale", "fftd_frames_dropped", "stale", NULL},
+    {"dropped_engine", "fftd_frames_dropped", "engine", NULL},
+    {"source_lost", "fftd_source_frames_lost", NULL,
+     "Frames the source lost before fftd got them."},
+    {"stalls", "fftd_source_stalls", NULL, "Times the source delivered nothing for too long."},
+    {"reopens", "fftd_source_reopens", NULL, "Times the source was opened again."},
+    {"clients_attached", "fftd_clients_attached", NULL, "Clients that were given the ring."},
+    {"clients_refused", "fftd_clients_refused", NULL,
+     "Clients refused: too many, another protocol, garbage."},
+};
+
+static const char *const states[] = {"starting", "online", "stalled", "lost",
+                                     "refused",  "failed", "finished"};
+#define STATE_COUNT (sizeof states / sizeof states[0])
+
+struct exporter {
+    FILE *file;
+    sd_bus_message *stats;
+    char name[256];
+};
+
+static void gauge(const struct exporter *out, const char *name, const char *unit, const char *help,
+                  double value)
+{
+    const struct metric_label labels[] = {{"name", out->name}, {NULL, NULL}};
+    openmetrics_family(out->file, name, "gauge", unit, help);
+    openmetrics_gauge(out->file, name, labels, value);
+}
+
+static void write_state(const struct exporter *out)
+{
+    const char *state = bus_text(out->stats, "State");
+    bool is_known = false;
+    openmetrics_family(out->file, "fftd_state", "gauge", NULL,
+                       "1 for the state the camera is in, 0 for the others.");
+    for (unsigned i = 0; i <= STATE_COUNT; i++) {
+        if (i == STATE_COUNT && is_known)
+            break;
+        const char *each = i < STATE_COUNT ? states[i] : state;
+        const struct metric_label labels[] = {{"name", out->name}, {"state", each}, {NULL, NULL}};
+        bool is_it = strcmp(each, state) == 0;
+        openmetrics_gauge(out->file, "fftd_state", labels, is_it);
+        is_known |= is_it;
+    }
+}
+
+static unsigned read_counters(const struct exporter *out, struct counter counters[MAX_COUNTERS])
+{
+    const char *name;
+    unsigned count = 0;
+    if (!bus_find(out->stats, "Counters", "a{st}") ||
+        sd_bus_message_enter_container(out->stats, 'a', "{st}") <= 0)
+        return 0;
+    while (count < MAX_COUNTERS &&
+           sd_bus_message_read(out->stats, "{st}", &name, &counters[count].value) > 0) {
+        if (strlen(name) >= MAX_NAME_BYTES)
+            continue;
+        strcpy(counters[count].name, name);
+        counters[count++].exported = false;
+    }
+    return count;
+}
+
+/* NULL: the daemon has none of that name. */
+static struct counter *take_counter(struct counter *counters, unsigned count, const char *name)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(counters[i].name, name) != 0)
+            continue;
+        counters[i].exported = true;
+        return &counters[i];
+    }
+    return NULL;
+}
+
+static void write_known(const struct exporter *out, struct counter *counters, unsigned count)
+{
+    const char *family = "";
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const struct metric_label labels[] = {
+            {"name", out->name},
+            {known[i].reason != NULL ? "reason" : NULL, known[i].reason},
+            {NULL, NULL}};
+        const struct counter *counter = take_counter(counters, count, known[i].counter);
+        if (strcmp(family, known[i].family) != 0)
+            openmetrics_family(out->file, known[i].family, "counter", NULL, known[i].help);
+        family = known[i].family;
+        if (counter != NULL)
+            openmetrics_counter(out->file, family, labels, counter->value);
+    }
+}
+
+static void write_unknown(const struct exporter *out, const struct counter *counters,
+                          unsigned count)
+{
+    const struct metric_label labels[] = {{"name", out->name}, {NULL, NULL}};
+    for (unsigned i = 0; i < count; i++) {
+        char family[sizeof "fftd_" + MAX_NAME_BYTES];
+        snprintf(family, sizeof family, "fftd_%.*s", MAX_NAME_BYTES - 1, counters[i].name);
+        if (counters[i].exported)
+            continue;
+        openmetrics_family(out->file, family, "counter", NULL,
+                           "A counter of the daemon; see fftd(8).");
+        openmetrics_counter(out->file, family, labels, counters[i].value);
+    }
+}
+
+static void write_counters(const struct exporter *out)
+{
+    struct counter counters[MAX_COUNTERS];
+    unsigned count = read_counters(out, counters);
+    const struct counter *held = take_counter(counters, count, "held_slots");
+    if (held != NULL)
+        gauge(out, "fftd_held_slots", NULL, "Slots of the ring that clients hold.",
+              (double)held->value);
+    write_known(out, counters, count);
+    write_unknown(out, counters, count);
+}
+
+/* The message stands inside a stage's (count, sum, buckets). */
+static void write_stage(const struct exporter *out, const char *stage)
+{
+    const struct metric_label labels[] = {{"name", out->name}, {"stage", stage}, {NULL, NULL}};
+    uint64_t edge_ns[MAX_BUCKETS], below_count[MAX_BUCKETS];
+    struct metric_histogram histogram = {.edge_ns = edge_ns, .below_count = below_count};
+    if (sd_bus_message_read(out->stats, "tt", &histogram.count, &histogram.sum_ns) <= 0 ||
+        sd_bus_message_enter_container(out->stats, 'a', "(tt)") <= 0)
+        return;
+    while (histogram.buckets < MAX_BUCKETS &&
+           sd_bus_message_read(out->stats, "(tt)", &edge_ns[histogram.buckets],
+                               &below_count[histogram.buckets]) > 0)
+        histogram.buckets++;
+    sd_bus_message_exit_container(out->stats);
+    openmetrics_histogram(out->file, "fftd_latency_seconds", labels, &histogram);
+}
+
+static void write_latency(const struct exporter *out)
+{
+    const char *stage;
+    openmetrics_family(out->file, "fftd_latency_seconds", "histogram", "seconds",
+                       "Time that each stage of a frame's way takes; total is from capture to "
+                       "publication.");
+    if (!bus_find(out->stats, "LatencyHistograms", "a{s(tta(tt))}") ||
+        sd_bus_message_enter_container(out->stats, 'a', "{s(tta(tt))}") <= 0)
+        return;
+    while (sd_bus_message_enter_container(out->stats, 'e', "s(tta(tt))") > 0) {
+        if (sd_bus_message_read(out->stats, "s", &stage) <= 0 ||
+            sd_bus_message_enter_container(out->stats, 'r', "tta(tt)") <= 0)
+            return;
+        write_stage(out, stage);
+        sd_bus_message_exit_container(out->stats);
+        sd_bus_message_exit_container(out->stats);
+    }
+}
+
+void export_stats(sd_bus_message *stats, FILE *file)
+{
+    struct exporter out = {.file = file, .stats = stats};
+    snprintf(out.name, sizeof out.name, "%s", bus_text(stats, "Name"));
+    write_state(&out);
+    gauge(&out, "fftd_clients", NULL, "Clients connected to the frames socket.",
+          bus_u32(stats, "Clients"));
+    gauge(&out, "fftd_frame_rate_hertz", "hertz", "Frames published a second, just now.",
+          bus_double(stats, "Rate"));
+    gauge(&out, "fftd_filter_serial", NULL, "Number of the filter that made the newest frame.",
+          (double)bus_u64(stats, "PublishedSerial"));
+    write_counters(&out);
+    write_latency(&out);
+    openmetrics_end(file);
+}

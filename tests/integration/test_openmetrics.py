@@ -1,0 +1,107 @@
+"""fftd-ctl stats --openmetrics, read by the parsers of Prometheus' own client library: that of
+OpenMetrics, and that of the older text format, which node_exporter's textfile collector reads."""
+
+import math
+import subprocess
+
+import pytest
+
+from client import Reader
+from conftest import BUILD, PATIENCE
+
+STAGES = {"capture", "wait", "upload", "kernel", "download", "publish", "total"}
+
+
+@pytest.fixture
+def daemon(start):
+    running = start("--name", "front")
+    running.wait_until(lambda: running.ctl_json("stats")["Counters"]["published"] > 20, "frames")
+    return running
+
+
+def parse(text):
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser",
+                                 reason="python3-prometheus-client is not installed")
+    return {family.name: family for family in parser.text_string_to_metric_families(text)}
+
+
+def value(family, **labels):
+    found = [sample.value for sample in family.samples if labels.items() <= sample.labels.items()]
+    assert len(found) == 1, (labels, family)
+    return found[0]
+
+
+def test_metrics_say_what_stats_say(daemon):
+    with Reader(daemon) as reader:
+        reader.next()
+        before = daemon.ctl_json("stats")
+        families = parse(daemon.ctl("stats", "--openmetrics").stdout)
+        after = daemon.ctl_json("stats")
+    for family in families.values():
+        assert family.documentation
+        assert all(sample.labels["name"] == "front" for sample in family.samples)
+    published = value(families["fftd_frames_published"])
+    assert before["Counters"]["published"] <= published <= after["Counters"]["published"]
+    assert value(families["fftd_clients"]) == 1
+    assert value(families["fftd_clients_attached"]) == after["Counters"]["clients_attached"]
+    assert value(families["fftd_filter_serial"]) == after["PublishedSerial"]
+    assert value(families["fftd_state"], state="online") == 1
+    assert sum(sample.value for sample in families["fftd_state"].samples) == 1
+    assert {sample.labels["reason"] for sample in families["fftd_frames_dropped"].samples} == \
+        {"error", "stale", "engine"}
+    # Nothing that the daemon counts is left out, whatever it will count one day.
+    assert sum(family.type == "counter" for family in families.values()) == \
+        len(after["Counters"]) - len(("dropped_stale", "dropped_engine", "held_slots"))
+
+
+def test_histograms_are_those_of_stats(daemon):
+    text = daemon.ctl("stats", "--openmetrics").stdout
+    stats = daemon.ctl_json("stats")["Latency"]
+    family = parse(text)["fftd_latency_seconds"]
+    assert (family.type, family.unit) == ("histogram", "seconds")
+    for stage in STAGES:
+        samples = [sample for sample in family.samples if sample.labels["stage"] == stage]
+        buckets = [(float(sample.labels["le"]), sample.value) for sample in samples
+                   if sample.name.endswith("_bucket")]
+        count, = [sample.value for sample in samples if sample.name.endswith("_count")]
+        total, = [sample.value for sample in samples if sample.name.endswith("_sum")]
+        assert buckets == sorted(buckets) and buckets[-1] == (math.inf, count)
+        assert 0 < count <= stats[stage]["count"]
+        assert 0 <= total <= stats[stage]["mean_ns"] * 1.001e-9 * stats[stage]["count"] + 1e-9
+        # As many below the median as above, within what a few frames more change.
+        p99_s = stats[stage]["p99_ns"] / 1e9
+        assert count - next(below for edge, below in buckets if edge >= p99_s) <= 0.05 * count + 2
+
+
+def test_the_older_format_reads_it_too(daemon):
+    parser = pytest.importorskip("prometheus_client.parser",
+                                 reason="python3-prometheus-client is not installed")
+    text = daemon.ctl("stats", "--openmetrics").stdout
+    families = {family.name: family for family in parser.text_string_to_metric_families(text)}
+    assert value(families["fftd_clients"]) == 0
+    assert families["fftd_latency_seconds"].type == "histogram"
+
+
+def test_a_file_is_replaced_as_a_whole(daemon, tmp_path):
+    path = tmp_path / "fftd.prom"
+    path.write_text("old")
+    daemon.ctl("stats", "--openmetrics", "-o", path)
+    first = parse(path.read_text())
+    daemon.ctl("stats", "--openmetrics", "-o", path, "--watch=0.2", "-n", "3")
+    second = parse(path.read_text())
+    assert value(second["fftd_frames_published"]) > value(first["fftd_frames_published"])
+    assert list(tmp_path.glob("fftd.prom*")) == [path]
+    refused = daemon.ctl("stats", "--openmetrics", "-o", tmp_path / "none" / "x.prom", check=False)
+    assert refused.returncode == 73 and "none/x.prom" in refused.stderr
+
+
+@pytest.mark.parametrize("arguments, text", [
+    (["stats", "--openmetrics", "--json"], "either --openmetrics or --json"),
+    (["stats", "--openmetrics", "--watch"], "--output"),
+    (["stats", "-o", "x"], "--openmetrics"),
+    (["status", "--openmetrics"], "status does not take --openmetrics"),
+])
+def test_wrong_usage(arguments, text):
+    done = subprocess.run([BUILD / "fftd-ctl", *arguments], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    assert done.returncode == 64 and text in done.stderr

@@ -1,0 +1,132 @@
+"""The ring and its clients outlive the daemon under the real systemd: a client that goes on by
+itself sees a pause, and no torn frame ever passes for a whole one."""
+
+import glob
+import os
+import pathlib
+import signal
+import struct
+import time
+
+from conftest import watched
+
+FILTER = "lowpass:shape=gaussian,cutoff=0.1"
+
+
+def wait_until_stopped(pid):
+    while pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T":
+        time.sleep(0.001)
+
+
+def ring_of(pid):
+    """The path of the ring's memory."""
+    return next(path for path in glob.glob(f"/proc/{pid}/fd/*")
+                if "fftd-ring" in os.readlink(path))
+
+
+def slots_being_written(path):
+    """How many slots have an odd lock; see fftd/ring.h."""
+    with open(path, "rb", buffering=0) as ring:
+        header = ring.read(40)
+        header_bytes, = struct.unpack_from("<I", header, 12)
+        slots, = struct.unpack_from("<I", header, 24)
+        stride, = struct.unpack_from("<Q", header, 32)
+        locks = [struct.unpack("<I", os.pread(ring.fileno(), 4, header_bytes + i * stride))[0]
+                 for i in range(slots)]
+    return sum(lock % 2 for lock in locks)
+
+
+def kill_mid_write(pid):
+    """Ends the daemon at a moment at which a slot is open; returns how many are."""
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        wait_until_stopped(pid)
+        written = slots_being_written(ring_of(pid))
+        if written > 0:
+            os.kill(pid, signal.SIGKILL)
+            return written
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.003)
+
+
+def configure(service, camera, size="640x360"):
+    # Many slots: what a client needs that wants every frame on a machine that is busy restarting.
+    service.configure(f"v4l2:{camera.device}", filter=FILTER, output="slots = 24;")
+    service.config.write_text(service.config.read_text().replace("640x360", size))
+
+
+def start(service):
+    service.systemctl("start")
+    service.wait_for_state("online")
+
+
+def check_whole(found, frames):
+    print(found)
+    assert found["frames"] == frames
+    assert found["corrupt"] == found["unchecked"] == found["torn"] == 0
+    assert found["missed"] == found["backwards"] == 0
+
+
+def test_killed_while_it_writes(camera, service):
+    configure(service, camera)
+    start(service)
+    client = service.watch(240)
+    for restarts in range(1, 4):
+        time.sleep(2)
+        print("slots open when killed:", kill_mid_write(service.pid))
+        service.wait_for(lambda: service.show("NRestarts") == str(restarts), "the restart")
+        service.wait_for_state("online")
+    assert service.show("NFileDescriptorStore") == "2"
+    found = watched(client)
+    check_whole(found, 240)
+    assert found["epochs"] == [1, 2, 3, 4]
+    assert found["longest_gap_ms"] < 5000
+    service.wait_for(lambda: service.show("NFileDescriptorStore") == "1", "the client to go")
+
+
+def test_restarted(camera, service):
+    configure(service, camera)
+    start(service)
+    client = service.watch(180)
+    for _ in range(2):
+        time.sleep(2)
+        service.systemctl("restart")
+        service.wait_for_state("online")
+    found = watched(client)
+    check_whole(found, 180)
+    assert found["epochs"] == [1, 2, 3]
+    assert found["longest_gap_ms"] < 5000
+
+
+def test_restarted_with_another_size(camera, service):
+    configure(service, camera, size="320x180")
+    start(service)  # compiles what that size needs, which is not what is measured here
+    service.systemctl("stop")
+    configure(service, camera)
+    start(service)
+    client = service.watch(150)
+    time.sleep(2)
+    configure(service, camera, size="320x180")
+    service.systemctl("restart")
+    service.wait_for_state("online")
+    found = watched(client)
+    check_whole(found, 150)
+    assert found["epochs"] == [1, 2]
+    assert (found["widths"], found["heights"]) == ([640, 320], [360, 180])
+    assert found["longest_gap_ms"] < 5000
+
+
+def test_stopped_and_started(camera, service):
+    """Nothing is kept then; the client finds the new daemon all the same."""
+    configure(service, camera)
+    start(service)
+    client = service.watch(120)
+    time.sleep(2)
+    service.systemctl("stop")
+    assert service.show("NFileDescriptorStore") == "0"
+    service.systemctl("start")
+    found = watched(client)
+    print(found)
+    assert found["frames"] == 120
+    assert found["corrupt"] == found["unchecked"] == found["torn"] == 0
+    assert found["epochs"] == [1]

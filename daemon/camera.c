@@ -201,6 +201,11 @@ static int join(struct camera *camera, int64_t deadline_ns)
     return 0;
 }
 
+int camera_halt(struct camera *camera)
+{
+    return camera != NULL ? join(camera, clock_now_ns() + STOP_PATIENCE_NS) : 0;
+}
+
 int camera_stop(struct camera *camera)
 {
     if (camera == NULL)

@@ -77,10 +77,14 @@ struct camera_status {
 int camera_start(struct camera **ret, const struct config *config, struct ring *inherited,
                  bool wait, struct error *why);
 
-/* Stops the source, finishes frames in flight, retires the ring, answers snapshots that still wait
- * with -ECANCELED; nobody may use the ring any more. -EBUSY: a thread did not come back from the
- * OpenCL driver within most of a second (a kernel being compiled cannot be interrupted): call
- * it again, or end the process by _exit. NULL is allowed. */
+/* Stops the source and publishes the frames in flight, while the ring is still being served: who
+ * waits for them must not hear of the end first. -EBUSY: a thread did not come back from the OpenCL
+ * driver within most of a second (a kernel being compiled cannot be interrupted): call it again, or
+ * end the process by _exit. NULL is allowed. */
+int camera_halt(struct camera *camera);
+
+/* The same, unless it was done before; then retires the ring, answers snapshots that still wait
+ * with -ECANCELED; nobody may use the ring any more. */
 int camera_stop(struct camera *camera);
 
 /* Readable when camera_take_events has something. */

@@ -357,8 +357,9 @@ static bool stop(struct daemon *daemon)
     service_stopping();
     service_destroy(daemon->service);
     control_destroy(daemon->control);
+    bool stopped = camera_halt(daemon->camera) == 0;
     ring_server_destroy(daemon->server);
-    bool stopped = camera_stop(daemon->camera) == 0;
+    stopped = stopped && camera_stop(daemon->camera) == 0;
     runtime_destroy(daemon->runtime);
     sd_event_unref(daemon->event);
     return stopped;

@@ -1,5 +1,6 @@
 """The ring and its clients outlive the daemon: this test is the service manager that keeps both."""
 
+import concurrent.futures
 import fcntl
 import os
 import socket
@@ -7,9 +8,10 @@ import socket
 import pytest
 
 from client import LIVE, OFFLINE, Reader
-from conftest import PATIENCE
+from conftest import PATIENCE, Daemon
 
-CHECKSUM = ("--set", "output.checksum=true")
+# Many slots: what a client needs that wants every frame.
+CHECKSUM = ("--set", "output.checksum=true", "--set", "output.slots=64")
 WITH_CHECKSUM = 1
 # Where the shell that exec()s a daemon finds what to hand over: out of the way of 3, 4 ...
 FIRST_FD = 100
@@ -150,17 +152,22 @@ def test_a_restart_is_a_pause(start, keeper, first_life, end):
     assert keeper.has_both
 
 
-def test_another_size_is_another_ring(start, keeper, first_life):
+@pytest.mark.parametrize("end", [die, Daemon.stop])
+def test_another_size_is_another_ring(start, keeper, first_life, end):
+    """Not a frame is lost on the way, also of those that were published in the last moment."""
     daemon, reader = first_life
-    die(daemon)
-    start(*CHECKSUM, size="96x64", **keeper.hand_over())
-    taken = reader.take_until(lambda frame: frame.width == 96)
-    assert taken[-1].sequence > reader.last.sequence
+    with concurrent.futures.ThreadPoolExecutor() as executor:
+        taking = executor.submit(reader.take_until, lambda frame: frame.width == 96)
+        end(daemon)
+        start(*CHECKSUM, size="96x64", **keeper.hand_over())
+        taken = taking.result()
+    numbers = [reader.last.sequence] + [frame.sequence for frame in taken]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
     assert reader.epoch == 2
     assert all(frame.width == 96 for frame in take_whole(reader))
     keeper.wait_for(lambda: keeper.has_both, "the new ring")
     # It is the new one that is kept.
-    assert os.fstat(keeper.fd("ring")).st_size < 160 * 120 * 3 // 2 * 6
+    assert os.fstat(keeper.fd("ring")).st_size < 160 * 120 * 3 // 2 * 64
 
 
 def test_a_damaged_ring_is_replaced(start, keeper, first_life):

@@ -348,6 +348,28 @@ static void other_users_can_only_read(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+/* The daemon's own user, as long as it does not change the file's mode first; see docs/RING.md. */
+static void the_same_user_can_only_read(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
+            _exit(99);
+        struct ring *ring = frames_ring(GREY, 64, 16, 4, 1, 1);
+        pid_t client = fork();
+        if (client == 0)
+            _exit(attack(ring->memory.client_fd));
+        int status;
+        waitpid(client, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void memory_is_there_from_the_start(void **state)
 {
     const struct ring *ring = *state;
@@ -408,6 +430,7 @@ int main(void)
         cmocka_unit_test(impossible_rings_are_refused),
         cmocka_unit_test_setup_teardown(clients_can_only_read, new_ring, end_ring),
         cmocka_unit_test_setup_teardown(other_users_can_only_read, new_ring, end_ring),
+        cmocka_unit_test(the_same_user_can_only_read),
         cmocka_unit_test_setup_teardown(memory_is_there_from_the_start, new_ring, end_ring),
         cmocka_unit_test(too_large_a_ring_is_an_error_not_a_signal),
     };

@@ -1,183 +1,245 @@
-/* What it costs to hand a frame to N readers, and how long it takes to reach them.
+/* What it costs to hand a frame to N other processes, and how long it takes to reach them.
  *
- *     build/tests/bench/ring [--clients N]... [--seconds S] [--rate FPS] [--copy 0|1]
+ *     build/tests/bench/ring [--clients N]... [--seconds S] [--rate FPS] [--copy 0|1] [--only NAME]
+ *                            [--json FILE]
  *
- * Frames of 1280x720 NV12, written and published at the rate of a camera; every client is a process
- * that waits, takes the newest frame and looks at every row, or copies it away. Subjects:
+ * Frames of 1280x720 NV12 at the rate of a camera, to clients that take each as it comes and look
+ * at every row of it. Subjects, one after the other at each number of clients: fftd; uStreamer's
+ * memory sink; GStreamer's shmsink and shmsrc; and `bare`, the least there could be.
  *
- *   fftd   the ring, the frames socket and libfftd as they are
- *   bare   the least there could be: one buffer, a counter, FUTEX_WAKE by the writer itself
- *
- * One JSON object a line: latency from publication to the frame in the client's hands, the time the
- * writer spent in publishing, processor time a client needs, frames missed by all clients. */
-#include <limits.h>
-#include <linux/futex.h>
+ * Measured: from the moment at which the writer has the whole frame to that at which a client has
+ * it in hand, readable until it lets go of it; what the writer's call takes; the processor time a
+ * client needs for a frame; and how many frames clients have not seen. Last comes what happens to
+ * the others when one client stops for good in the middle of reading a frame. */
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "support/frames.h"
+#include "bench/ring_bench.h"
 
-#include "fftd/fftd.h"
+#define WARM_FRAMES      30u /* not counted */
+#define STUCK_FRAME      (WARM_FRAMES + 30u)
+#define STUCK_CLIENTS    8u
+#define CONNECT_PATIENCE 20 /* seconds */
+#define END_PATIENCE     3  /* seconds more than the frames should take */
+#define NS_PER_S         1000000000ll
 
-#define NV12        FFTD_FOURCC('N', 'V', '1', '2')
-#define WIDTH       1280u
-#define HEIGHT      720u
-#define FRAME_BYTES (WIDTH * HEIGHT * 3 / 2)
-#define MAX_FRAMES  8192u
-#define MAX_CLIENTS 64u
-
-/* What the processes share, besides the subject's own means. */
-struct board {
-    unsigned ready;
-    struct {
-        unsigned frames;
-        uint64_t missed;
-        int64_t cpu_us;
-        int64_t latency_ns[MAX_FRAMES];
-    } client[MAX_CLIENTS];
-    /* The bare subject's buffer. */
-    uint32_t bare_futex;
-    int64_t bare_published_ns;
-    uint8_t bare_frame[FRAME_BYTES];
+/* At the beginning of every frame. */
+struct stamp {
+    int64_t ns; /* when the writer had all of it */
+    uint64_t number;
 };
 
-struct subject {
-    const char *name;
-    void (*start)(struct board *board);
-    void (*client)(struct board *board, unsigned index, unsigned frame_count);
-    int64_t (*publish)(struct board *board, const uint8_t *frame); /* returns ns spent publishing */
-    void (*stop)(struct board *board);
+struct options {
+    unsigned clients[16], count;
+    unsigned frames, fps;
+    bool copies;
+    const char *only;
+    FILE *json;
 };
 
-static bool copying;
+static const struct ring_subject *const subjects[] = {&ring_fftd, &ring_memsink, &ring_shmsink,
+                                                      &ring_bare};
+#define SUBJECT_COUNT (sizeof subjects / sizeof subjects[0])
 
 static int64_t now_ns(void)
 {
     struct timespec ts;
     clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+    return (int64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-static void note(struct board *board, unsigned index, int64_t published_ns)
+static int64_t cpu_us(void)
 {
-    unsigned n = board->client[index].frames;
-    if (n < MAX_FRAMES)
-        board->client[index].latency_ns[n] = now_ns() - published_ns;
-    board->client[index].frames = n + 1;
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
+           usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
+}
+
+void bench_require(bool ok, const char *what)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "ring bench: %s\n", what);
+    _exit(1);
+}
+
+/* ---- clients ---- */
+
+void bench_ready(struct ring_board *board)
+{
+    __atomic_fetch_add(&board->ready, 1, __ATOMIC_RELEASE);
+}
+
+bool bench_is_over(const struct ring_board *board, unsigned index)
+{
+    return __atomic_load_n(&board->client[index].last, __ATOMIC_RELAXED) == board->frames ||
+           __atomic_load_n(&board->stop, __ATOMIC_ACQUIRE);
 }
 
 /* What a client does with a frame. With many clients on few processors copying is what they spend
  * their time on, and waiting for each other's copies would hide what is measured here. */
-static void use(const uint8_t *frame)
+static void use(const struct ring_board *board, const uint8_t *frame)
 {
-    static uint8_t copy[FRAME_BYTES];
+    static uint8_t copy[RING_FRAME_BYTES];
     unsigned sum = 0;
-    if (copying)
-        memcpy(copy, frame, FRAME_BYTES);
-    for (unsigned row = 0; row < HEIGHT; row++)
-        sum += frame[row * WIDTH];
+    if (board->copies)
+        memcpy(copy, frame, RING_FRAME_BYTES);
+    for (unsigned row = 0; row < RING_HEIGHT; row++)
+        sum += frame[row * RING_WIDTH];
     __asm__ volatile("" ::"r"(copy), "r"(sum) : "memory"); /* or the compiler leaves it all out */
 }
 
-/* ---- fftd ---- */
-
-static struct frames frames;
-static struct ring *ring;
-
-static void fftd_start(struct board *board)
+void bench_take(struct ring_board *board, unsigned index, const uint8_t *frame)
 {
-    (void)board;
-    frames_start(&frames, NULL, MAX_CLIENTS);
-    ring = frames_ring(NV12, WIDTH, HEIGHT, 8, 1, 1);
-    frames_set_ring(&frames, ring);
-}
-
-static void fftd_client(struct board *board, unsigned index, unsigned frame_count)
-{
-    struct fftd *camera;
-    struct fftd_frame frame = {0};
-    if (fftd_open(&camera, frames.dir) < 0)
-        _exit(1);
-    __atomic_fetch_add(&board->ready, 1, __ATOMIC_RELEASE);
-    while (frame.sequence < frame_count && fftd_wait(camera, 2000) == 1) {
-        if (fftd_frame(camera, &frame) < 0)
-            continue;
-        note(board, index, frame.published_ns);
-        board->client[index].missed += frame.missed;
-        use(frame.plane[0]);
-        board->client[index].missed += !fftd_frame_valid(camera, &frame);
-    }
-    fftd_close(camera);
-}
-
-static int64_t fftd_publish(struct board *board, const uint8_t *frame)
-{
-    struct ring_write write;
-    const struct ring_meta meta = {0};
-    (void)board;
-    ring_begin(ring, &write);
-    memcpy(write.data, frame, FRAME_BYTES);
-    int64_t start_ns = now_ns();
-    ring_publish(ring, &write, &meta);
-    return now_ns() - start_ns;
-}
-
-static void fftd_stop(struct board *board)
-{
-    (void)board;
-    frames_stop(&frames);
-    frames_remove(&frames);
-    ring_destroy(ring);
-}
-
-/* ---- bare ---- */
-
-static void bare_nothing(struct board *board)
-{
-    board->bare_futex = 0;
-}
-
-static void bare_client(struct board *board, unsigned index, unsigned frame_count)
-{
-    uint32_t seen = 0;
-    __atomic_fetch_add(&board->ready, 1, __ATOMIC_RELEASE);
-    while (seen < frame_count) {
-        uint32_t now = __atomic_load_n(&board->bare_futex, __ATOMIC_ACQUIRE);
-        if (now == seen) {
-            syscall(SYS_futex, &board->bare_futex, FUTEX_WAIT, seen, NULL, NULL, 0);
-            continue;
+    const int64_t taken_ns = now_ns();
+    struct stamp stamp;
+    memcpy(&stamp, frame, sizeof stamp);
+    if (stamp.number <= board->client[index].last || stamp.number > board->frames)
+        return;
+    if ((int)index == board->stuck_client && stamp.number >= STUCK_FRAME)
+        raise(SIGSTOP);
+    use(board, frame);
+    if (stamp.number > WARM_FRAMES) {
+        if (board->client[index].seen == 0) {
+            board->client[index].first = (unsigned)stamp.number;
+            board->client[index].cpu_us = -cpu_us();
         }
-        note(board, index, __atomic_load_n(&board->bare_published_ns, __ATOMIC_RELAXED));
-        board->client[index].missed += seen != 0 ? now - seen - 1 : 0;
-        seen = now;
-        use(board->bare_frame);
+        board->client[index].latency_ns[board->client[index].seen++] = taken_ns - stamp.ns;
+    }
+    if (stamp.number == board->frames)
+        board->client[index].cpu_us += cpu_us();
+    __atomic_store_n(&board->client[index].last, (unsigned)stamp.number, __ATOMIC_RELAXED);
+}
+
+void bench_untake(struct ring_board *board, unsigned index)
+{
+    if (board->client[index].seen > 0)
+        board->client[index].seen--;
+}
+
+static void wait_for(const bool *flag)
+{
+    while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE))
+        poll(NULL, 0, 1);
+}
+
+static pid_t start_client(const struct ring_subject *subject, struct ring_board *board,
+                          unsigned index)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    wait_for(&board->serving);
+    subject->client(board, index);
+    /* Who missed the last frame has its account closed here. */
+    if (board->client[index].last != board->frames)
+        board->client[index].cpu_us += cpu_us();
+    _exit(0);
+}
+
+/* ---- the writer ---- */
+
+static void write_frames(const struct ring_subject *subject, struct ring_board *board, unsigned fps)
+{
+    static uint8_t picture[RING_FRAME_BYTES];
+    int64_t due_ns = now_ns();
+    for (unsigned n = 1; n <= board->frames; n++) {
+        due_ns += NS_PER_S / fps;
+        const struct timespec due = {due_ns / NS_PER_S, due_ns % NS_PER_S};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+        uint8_t *frame = subject->begin();
+        memcpy(frame, picture, RING_FRAME_BYTES);
+        const struct stamp stamp = {now_ns(), n};
+        memcpy(frame, &stamp, sizeof stamp);
+        subject->publish();
+        board->publish_ns[n - 1] = now_ns() - stamp.ns;
+        __atomic_store_n(&board->written, n, __ATOMIC_RELEASE);
     }
 }
 
-static int64_t bare_publish(struct board *board, const uint8_t *frame)
+static pid_t start_writer(const struct ring_subject *subject, struct ring_board *board,
+                          unsigned fps)
 {
-    memcpy(board->bare_frame, frame, FRAME_BYTES);
-    int64_t start_ns = now_ns();
-    __atomic_store_n(&board->bare_published_ns, start_ns, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&board->bare_futex, 1, __ATOMIC_RELEASE);
-    syscall(SYS_futex, &board->bare_futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    return now_ns() - start_ns;
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    subject->start(board);
+    __atomic_store_n(&board->serving, true, __ATOMIC_RELEASE);
+    const int64_t deadline_ns = now_ns() + CONNECT_PATIENCE * NS_PER_S;
+    while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < board->clients) {
+        bench_require(now_ns() < deadline_ns, "clients do not connect");
+        poll(NULL, 0, 1);
+    }
+    write_frames(subject, board, fps);
+    wait_for(&board->stop);
+    subject->stop();
+    _exit(0);
 }
 
-static const struct subject subjects[] = {
-    {"fftd", fftd_start, fftd_client, fftd_publish, fftd_stop},
-    {"bare", bare_nothing, bare_client, bare_publish, bare_nothing},
-};
+/* ---- a run ---- */
 
-/* ---- running and reporting ---- */
+static bool clients_have_all(const struct ring_board *board)
+{
+    if (__atomic_load_n(&board->written, __ATOMIC_ACQUIRE) < board->frames)
+        return false;
+    for (unsigned i = 0; i < board->clients; i++)
+        if ((int)i != board->stuck_client && board->client[i].last != board->frames)
+            return false;
+    return true;
+}
+
+/* Until all have what there is, or nothing can be hoped for any more. */
+static void wait_for_end(struct ring_board *board, unsigned fps)
+{
+    int64_t deadline_ns = now_ns() + CONNECT_PATIENCE * NS_PER_S;
+    while (__atomic_load_n(&board->written, __ATOMIC_ACQUIRE) == 0 && now_ns() < deadline_ns)
+        poll(NULL, 0, 20);
+    deadline_ns = now_ns() + (board->frames / fps + END_PATIENCE) * NS_PER_S;
+    while (now_ns() < deadline_ns && !clients_have_all(board))
+        poll(NULL, 0, 20);
+}
+
+static void run(const struct ring_subject *subject, struct ring_board *board, unsigned fps)
+{
+    pid_t client[RING_MAX_CLIENTS];
+    for (unsigned i = 0; i < board->clients; i++)
+        client[i] = start_client(subject, board, i);
+    pid_t writer = start_writer(subject, board, fps);
+    wait_for_end(board, fps);
+    /* Seen before anybody is woken by being told to end. */
+    const unsigned written = board->written;
+    __atomic_store_n(&board->stop, true, __ATOMIC_RELEASE);
+    for (unsigned i = 0; i < board->clients; i++) {
+        if ((int)i == board->stuck_client)
+            kill(client[i], SIGKILL);
+        waitpid(client[i], NULL, 0);
+    }
+    if (written < board->frames)
+        kill(writer, SIGKILL);
+    waitpid(writer, NULL, 0);
+    board->written = written;
+}
+
+/* ---- the report ---- */
+
+struct summary {
+    double p50_us, p99_us;                 /* from the writer to a client */
+    double publish_p50_us, publish_p99_us; /* what the writer's call took */
+    double cpu_us;                         /* a client's, a frame */
+    uint64_t lost, wanted;
+};
 
 static int compare(const void *a, const void *b)
 {
@@ -185,104 +247,172 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile_us(const int64_t *sorted_ns, size_t count, double fraction)
+static double quantile_us(int64_t *values_ns, size_t count, double fraction)
 {
-    return count == 0 ? 0 : (double)sorted_ns[(size_t)((double)(count - 1) * fraction)] / 1e3;
+    qsort(values_ns, count, sizeof *values_ns, compare);
+    return count == 0 ? 0 : (double)values_ns[(size_t)((double)(count - 1) * fraction)] / 1e3;
 }
 
-static void report(const struct subject *subject, struct board *board, unsigned clients,
-                   int64_t *publish_ns, unsigned frame_count)
+static void summarize(struct ring_board *board, struct summary *ret)
 {
-    static int64_t all_ns[MAX_FRAMES * MAX_CLIENTS];
+    static int64_t all_ns[RING_MAX_FRAMES * RING_MAX_CLIENTS];
+    const unsigned counted = board->frames - WARM_FRAMES;
     size_t count = 0;
-    uint64_t missed = 0;
-    double cpu_us = 0;
-    for (unsigned i = 0; i < clients; i++) {
-        unsigned n = board->client[i].frames;
-        memcpy(all_ns + count, board->client[i].latency_ns, n * sizeof *all_ns);
-        count += n;
-        missed += board->client[i].missed;
-        cpu_us += (double)board->client[i].cpu_us / frame_count / clients;
+    double cpu_us_sum = 0;
+    unsigned judged = 0;
+    *ret = (struct summary){0};
+    for (unsigned i = 0; i < board->clients; i++) {
+        if ((int)i == board->stuck_client)
+            continue;
+        const unsigned seen = board->client[i].seen;
+        memcpy(all_ns + count, board->client[i].latency_ns, seen * sizeof *all_ns);
+        count += seen;
+        ret->wanted += counted;
+        ret->lost += counted - seen;
+        cpu_us_sum += seen > 0 ? (double)board->client[i].cpu_us / seen : 0;
+        judged++;
     }
-    qsort(all_ns, count, sizeof *all_ns, compare);
-    qsort(publish_ns, frame_count, sizeof *publish_ns, compare);
-    printf("{\"bench\": \"ring\", \"subject\": \"%s\", \"clients\": %u, \"frames\": %u, "
-           "\"latency_p50_us\": %.0f, \"latency_p99_us\": %.0f, \"publish_p50_us\": %.1f, "
-           "\"publish_p99_us\": %.1f, \"client_cpu_us_per_frame\": %.0f, \"missed\": %llu}\n",
-           subject->name, clients, frame_count, quantile_us(all_ns, count, 0.5),
-           quantile_us(all_ns, count, 0.99), quantile_us(publish_ns, frame_count, 0.5),
-           quantile_us(publish_ns, frame_count, 0.99), cpu_us, (unsigned long long)missed);
+    ret->p50_us = quantile_us(all_ns, count, 0.5);
+    ret->p99_us = quantile_us(all_ns, count, 0.99);
+    ret->cpu_us = judged > 0 ? cpu_us_sum / judged : 0;
+    if (board->written > WARM_FRAMES) {
+        const unsigned calls = board->written - WARM_FRAMES;
+        ret->publish_p50_us = quantile_us(board->publish_ns + WARM_FRAMES, calls, 0.5);
+        ret->publish_p99_us = quantile_us(board->publish_ns + WARM_FRAMES, calls, 0.99);
+    }
+}
+
+static void print_head(const struct options *options)
+{
+    printf("%ux%u NV12 at %u a second, %u frames counted, clients %s; times in us\n\n"
+           "%7s  %-18s %10s %10s   %10s %10s   %10s   %s\n",
+           RING_WIDTH, RING_HEIGHT, options->fps, options->frames - WARM_FRAMES,
+           options->copies ? "copy each" : "look at every row", "clients", "subject", "read p50",
+           "p99", "write p50", "p99", "client CPU", "frames lost");
+}
+
+static void print_run(const struct options *options, const struct ring_subject *subject,
+                      const struct ring_board *board, const struct summary *s)
+{
+    char who[32];
+    snprintf(who, sizeof who, board->stuck_client >= 0 ? "%u, 1 stuck" : "%u",
+             board->clients - (board->stuck_client >= 0));
+    printf("%7s  %-18s ", who, subject->name);
+    if (board->clients > 0)
+        printf("%10.0f %10.0f   ", s->p50_us, s->p99_us);
+    else
+        printf("%10s %10s   ", "-", "-");
+    printf("%10.1f %10.1f   ", s->publish_p50_us, s->publish_p99_us);
+    if (board->clients > 0)
+        printf("%10.0f   %llu of %llu", s->cpu_us, (unsigned long long)s->lost,
+               (unsigned long long)s->wanted);
+    if (board->written < board->frames)
+        printf("; the writer was held up: %u of %u frames", board->written, board->frames);
+    printf("\n");
     fflush(stdout);
+    if (options->json == NULL)
+        return;
+    fprintf(
+        options->json,
+        "{\"bench\": \"ring\", \"subject\": \"%s\", \"clients\": %u, \"stuck\": %d, "
+        "\"frames\": %u, \"written\": %u, \"latency_p50_us\": %.0f, \"latency_p99_us\": %.0f, "
+        "\"publish_p50_us\": %.1f, \"publish_p99_us\": %.1f, \"client_cpu_us_per_frame\": %.0f, "
+        "\"lost\": %llu, \"wanted\": %llu}\n",
+        subject->name, board->clients, board->stuck_client >= 0, board->frames, board->written,
+        s->p50_us, s->p99_us, s->publish_p50_us, s->publish_p99_us, s->cpu_us,
+        (unsigned long long)s->lost, (unsigned long long)s->wanted);
 }
 
-static void client_main(const struct subject *subject, struct board *board, unsigned index,
-                        unsigned frame_count)
+static void measure(const struct options *options, const struct ring_subject *subject,
+                    unsigned clients, bool stuck)
 {
-    struct rusage usage;
-    subject->client(board, index, frame_count);
-    getrusage(RUSAGE_SELF, &usage);
-    board->client[index].cpu_us =
-        (int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000 +
-        usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
-    _exit(0);
-}
-
-static void run(const struct subject *subject, unsigned clients, unsigned frame_count, unsigned fps)
-{
-    static uint8_t picture[FRAME_BYTES];
-    static int64_t publish_ns[MAX_FRAMES];
-    struct board *board =
+    struct ring_board *board =
         mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (board == MAP_FAILED)
-        exit(1);
-    subject->start(board);
-    for (unsigned i = 0; i < clients; i++)
-        if (fork() == 0)
-            client_main(subject, board, i, frame_count);
-    while (__atomic_load_n(&board->ready, __ATOMIC_ACQUIRE) < clients)
-        poll(NULL, 0, 1);
-
-    int64_t due_ns = now_ns();
-    for (unsigned n = 0; n < frame_count; n++) {
-        due_ns += 1000000000 / fps;
-        const struct timespec due = {due_ns / 1000000000, due_ns % 1000000000};
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
-        memset(picture, (int)n, 4096);
-        publish_ns[n] = subject->publish(board, picture);
-    }
-    while (wait(NULL) > 0)
-        continue;
-    subject->stop(board);
-    report(subject, board, clients, publish_ns, frame_count);
+    struct summary summary;
+    bench_require(board != MAP_FAILED, "out of memory");
+    board->clients = clients;
+    board->frames = options->frames;
+    board->copies = options->copies;
+    board->stuck_client = stuck ? 0 : -1;
+    run(subject, board, options->fps);
+    summarize(board, &summary);
+    print_run(options, subject, board, &summary);
     munmap(board, sizeof *board);
+}
+
+/* Asked in another process: looking for libraries starts threads, and the writers and clients that
+ * are forked from here must not inherit any. */
+static bool is_missing(const struct ring_subject *subject)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        const char *why = subject->missing();
+        if (why != NULL)
+            printf("%s is not measured: %s\n", subject->name, why);
+        exit(why != NULL);
+    }
+    waitpid(pid, &status, 0);
+    return status != 0;
+}
+
+static void measure_all(const struct options *options)
+{
+    bool missing[SUBJECT_COUNT];
+    for (unsigned s = 0; s < SUBJECT_COUNT; s++)
+        missing[s] = (options->only != NULL && strstr(subjects[s]->name, options->only) == NULL) ||
+                     is_missing(subjects[s]);
+    print_head(options);
+    for (unsigned i = 0; i < options->count; i++)
+        for (unsigned s = 0; s < SUBJECT_COUNT; s++)
+            if (!missing[s])
+                measure(options, subjects[s], options->clients[i], false);
+    for (unsigned s = 0; s < SUBJECT_COUNT; s++)
+        if (!missing[s])
+            measure(options, subjects[s], STUCK_CLIENTS + 1, true);
+}
+
+static bool parse_option(struct options *options, const char *name, const char *text)
+{
+    static bool given;
+    const unsigned value = (unsigned)strtoul(text, NULL, 10);
+    if (strcmp(name, "--clients") == 0 && value <= RING_MAX_CLIENTS) {
+        options->count = given ? options->count : 0;
+        given = true;
+        options->clients[options->count++ % 16] = value;
+    } else if (strcmp(name, "--seconds") == 0 && value > 0) {
+        options->frames = value;
+    } else if (strcmp(name, "--rate") == 0 && value > 0) {
+        options->fps = value;
+    } else if (strcmp(name, "--copy") == 0) {
+        options->copies = value != 0;
+    } else if (strcmp(name, "--only") == 0) {
+        options->only = text;
+    } else if (strcmp(name, "--json") == 0) {
+        options->json = fopen(text, "w");
+        bench_require(options->json != NULL, text);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 int main(int argc, char **argv)
 {
-    static unsigned counts[16] = {0, 1, 8, 32};
-    unsigned count_count = 4, seconds = 3, fps = 60;
-    bool given = false;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        unsigned value = (unsigned)strtoul(argv[i + 1], NULL, 10);
-        if (strcmp(argv[i], "--clients") == 0 && value <= MAX_CLIENTS) {
-            count_count = given ? count_count : 0;
-            given = true;
-            counts[count_count++ % 16] = value;
-        } else if (strcmp(argv[i], "--seconds") == 0) {
-            seconds = value;
-        } else if (strcmp(argv[i], "--rate") == 0 && value > 0) {
-            fps = value;
-        } else if (strcmp(argv[i], "--copy") == 0) {
-            copying = value != 0;
-        } else {
-            fprintf(stderr, "ring: %s %s: expected --clients, --seconds, --rate or --copy\n",
-                    argv[i], argv[i + 1]);
-            return 64;
-        }
+    struct options options = {.clients = {0, 1, 8, 32}, .count = 4, .frames = 3, .fps = 60};
+    for (int i = 1; i < argc; i += 2) {
+        if (i + 1 < argc && parse_option(&options, argv[i], argv[i + 1]))
+            continue;
+        fprintf(stderr,
+                "ring: %s: expected --clients 0 .. %u, --seconds, --rate, --copy, --only "
+                "or --json, and a value\n",
+                argv[i], RING_MAX_CLIENTS);
+        return 64;
     }
-    unsigned frame_count = seconds * fps < MAX_FRAMES ? seconds * fps : MAX_FRAMES;
-    for (unsigned i = 0; i < count_count; i++)
-        for (unsigned s = 0; s < sizeof subjects / sizeof *subjects; s++)
-            run(&subjects[s], counts[i], frame_count, fps);
+    options.frames = options.frames * options.fps + WARM_FRAMES;
+    bench_require(options.frames <= RING_MAX_FRAMES, "so many frames are more than it can count");
+    measure_all(&options);
+    if (options.json != NULL)
+        fclose(options.json);
     return 0;
 }

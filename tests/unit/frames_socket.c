@@ -430,6 +430,28 @@ static void watch(struct frames *frames, void *context)
     ring_server_watch(frames->server, count_watch, context);
 }
 
+struct look {
+    const struct watched *at;
+    struct watched seen;
+};
+
+/* In the thread that writes it. */
+static void look(struct frames *frames, void *context)
+{
+    struct look *look = context;
+    (void)frames;
+    look->seen = *look->at;
+}
+
+static void assert_watched(struct frames *frames, const struct watched *watched, unsigned calls,
+                           bool has_clients)
+{
+    struct look now = {.at = watched};
+    frames_call(frames, look, &now);
+    assert_int_equal(now.seen.calls, calls);
+    assert_int_equal(now.seen.has_clients, has_clients);
+}
+
 static void the_first_and_the_last_client_are_told(void **state)
 {
     struct fixture *f = *state;
@@ -437,17 +459,15 @@ static void the_first_and_the_last_client_are_told(void **state)
     frames_call(&f->frames, watch, &watched);
     int first = connect_to(&f->frames);
     assert_true(frames_settle(&f->frames, 1, 0));
-    assert_int_equal(watched.calls, 1);
-    assert_true(watched.has_clients);
+    assert_watched(&f->frames, &watched, 1, true);
     int second = connect_to(&f->frames);
     assert_int_equal(ask(second, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
     close(first);
     assert_true(frames_settle(&f->frames, 1, 0));
-    assert_int_equal(watched.calls, 1);
+    assert_watched(&f->frames, &watched, 1, true);
     close(second);
     assert_true(frames_settle(&f->frames, 0, 0));
-    assert_int_equal(watched.calls, 2);
-    assert_false(watched.has_clients);
+    assert_watched(&f->frames, &watched, 2, false);
 }
 
 #define socket_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)

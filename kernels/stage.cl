@@ -15,7 +15,8 @@
  * A_T + (j - 1) M + p), and lists of stages to apply macros to: A_EACH_STAGE(F, BETWEEN) is
  * F(0) BETWEEN(0, 1) F(1) BETWEEN(1, 2) ...; A_EACH_STAGE_BACK begins with the last stage;
  * A_OUTER_STAGES is A_EACH_STAGE without the last F, A_OUTER_STAGES_BACK the other way round;
- * A_LAST_STAGE(F) is that F. */
+ * A_LAST_STAGE(F) is that F. Of the staged technique, A_OUTER_PASSES(ONE, TWO) and A_LAST_PASS are
+ * ONE(i) or TWO(i, i + 1) for each dispatch. */
 
 #define EACH_2(F)    F(0) F(1)
 #define EACH_3(F)    EACH_2(F) F(2)

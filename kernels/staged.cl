@@ -1,77 +1,127 @@
-/* The staged technique: one dispatch a radix stage, in place in main memory, no local memory and
- * no barrier, so it carries any length on any device.
+/* The staged technique: radix stages in main memory, in place, no local memory and no barrier, so it
+ * carries any length on any device.
  *
- *   columns_forward_<i>, i = 0 .. Y_STAGES - 1       stage 0 loads the image
- *   rows_forward_<i>,    i = 0 .. X_STAGES - 2       stage 0 takes pairs of rows apart
- *   rows_middle                                      last stage, product with H, first one back
- *   rows_inverse_<i>,    i = X_STAGES - 2 .. 0       stage 0 joins pairs of rows
- *   columns_inverse_<i>, i = Y_STAGES - 1 .. 0       stage 0 stores the image
+ * A dispatch does one stage, or two in a row (the prologue's PASSES say which): of R1 and R2 legs,
+ * an item then takes the R1 x R2 elements that meet only each other in both. It does the R2
+ * butterflies of the first stage, one after another, back into main memory, and reads them from
+ * there for the R1 of the second: the same item, so nobody has to wait, and soon after, so that they
+ * are still in a cache. Registers hold one butterfly at a time.
+ *
+ *   columns_forward_<i>   stages i (and i + 1) down columns; i = 0 loads the image
+ *   rows_forward_<i>      the same along rows; i = 0 takes pairs of rows apart
+ *   rows_middle           the last one or two stages, product with H, and the same back
+ *   rows_inverse_<i>      stages (i + 1 and) i back; i = 0 joins pairs of rows
+ *   columns_inverse_<i>   the same down columns; i = 0 stores the image
  *
  * Data: spectrum, pairs: pack.cl, with two spare rows; response[k][e]: H for pair k at element e.
  *
- * Work-items, one dimension, rounded up: columns_*: item t does butterfly t / X_HALF of column
- * t % X_HALF; rows_*: butterfly t % (X_LENGTH / radix) of pair t / (X_LENGTH / radix). Each item
- * reads and writes the same elements and no other. LANES is 1.
- * Launched by dispatch.c (make_staged_dispatches). */
+ * Work-items, one dimension, rounded up, of a pass of r legs (R1, or R1 R2): columns_*: item t has
+ * block t / X_HALF of column t % X_HALF; rows_*: block t % (X_LENGTH / r) of pair
+ * t / (X_LENGTH / r). Each item reads and writes the same elements and no other. LANES is 1.
+ * Launched by dispatch.c (list_staged_dispatches). */
 
 #if LANES != 1
 #error "the staged technique works on single columns"
 #endif
 
-#define COLUMN_ITEM(i)                                                                             \
-    const bool outermost = (i) == 0;                                                               \
-    const uint R = Y_R##i, M = Y_M##i, T = Y_T##i;                                                             \
-    const uint t = (uint)get_global_id(0), column = t % X_HALF, b = t / X_HALF, p = b % M;         \
-    const uint e = FIRST_ELEMENT(Y_R##i, M, b);                                                    \
-    if (b >= Y_LENGTH / Y_R##i)                                                                    \
+/* Of n items a column or row. */
+#define COLUMN_ITEM(n)                                                                             \
+    const uint t = (uint)get_global_id(0), column = t % X_HALF, item = t / X_HALF;                 \
+    if (item >= (n))                                                                               \
+        return;
+#define ROW_ITEM(n)                                                                                \
+    const uint t = (uint)get_global_id(0), item = t % (n), pair = t / (n);                         \
+    if (pair >= PAIRS)                                                                             \
         return;                                                                                    \
-    cplx x[Y_R##i];
+    const uint4 at = pairs[pair];
 
+/* Butterfly number b of axis A's stage i. Opens a bracket that its user closes. */
+#define BUTTERFLY(A, i, number)                                                                    \
+    {                                                                                              \
+        const bool outermost = (i) == 0;                                                           \
+        const uint R = A##_R##i, M = A##_M##i, T = A##_T##i;                                       \
+        const uint b = (number), p = b % M, e = FIRST_ELEMENT(R, M, b);                            \
+        cplx x[A##_R##i];
+
+/* Of an item with stages i and n: butterfly k of the first, butterfly j of the second. */
+#define ITEMS(A, i, n)    (A##_LENGTH / (A##_R##i * A##_R##n))
+#define FIRST(A, i, n, k) (item / A##_M##n * A##_M##i + (k)*A##_M##n + item % A##_M##n)
+#define SECOND(A, i, n, j)                                                                         \
+    ((item / A##_M##n * A##_R##i + (j)) * A##_M##n + item % A##_M##n)
+#define EACH_FIRST(A, i, n, STAGE)                                                                 \
+    for (uint k = 0; k < A##_R##n; k++)                                                            \
+        STAGE(i, FIRST(A, i, n, k))
+#define EACH_SECOND(A, i, n, STAGE)                                                                \
+    for (uint j = 0; j < A##_R##i; j++)                                                            \
+        STAGE(n, SECOND(A, i, n, j))
+
+#define TURN(j) TWIDDLE(x[j], R, j, M, T, p)
+
+/* ---- columns ------------------------------------------------------------------------------- */
+
+#define SPECTRUM_GET(j) x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));
+#define SPECTRUM_PUT(j) c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
 #define COLUMN_GET(j)                                                                              \
     if (outermost)                                                                                 \
         x[j] = packed_load(image, map_x, map_y, (int)column, (int)(e + (j)*M));                    \
     else                                                                                           \
-        x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));
-#define COLUMN_PUT(j)   c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
-#define SPECTRUM_GET(j) x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));
-#define RESULT_PUT(j)                                                                              \
+        SPECTRUM_GET(j)
+#define COLUMN_PUT(j)                                                                              \
     if (outermost)                                                                                 \
         packed_store(result, image, (int)column, (int)(e + (j)*M), x[j]);                          \
     else                                                                                           \
-        c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
-#define TURN(j) TWIDDLE(x[j], R, j, M, T, p)
+        SPECTRUM_PUT(j)
+
+#define COLUMN_FORWARD(i, number)                                                                  \
+    BUTTERFLY(Y, i, number)                                                                        \
+    EACH(Y_R##i)(COLUMN_GET) DFT(Y_R##i)(x);                                                       \
+    EACH(Y_R##i)(TURN) EACH(Y_R##i)(SPECTRUM_PUT)                                                  \
+    }
+#define COLUMN_INVERSE(i, number)                                                                  \
+    BUTTERFLY(Y, i, number)                                                                        \
+    EACH(Y_R##i)(SPECTRUM_GET) EACH(Y_R##i)(TURN) DFT(Y_R##i)(x);                                  \
+    EACH(Y_R##i)(COLUMN_PUT)                                                                       \
+    }
 
 /* Every kernel of a direction takes the same arguments, used or not. */
 #define COLUMNS_FORWARD(i)                                                                         \
     kernel void columns_forward_##i(                                                               \
         global const uchar *restrict image, global stored *restrict spectrum,                      \
         global const int *restrict map_x, global const int *restrict map_y,                        \
-        global const float2 *restrict twiddle)                                                     \
-    {                                                                                              \
-        COLUMN_ITEM(i)                                                                             \
-        EACH(Y_R##i)(COLUMN_GET) DFT(Y_R##i)(x);                                                   \
-        EACH(Y_R##i)(TURN) EACH(Y_R##i)(COLUMN_PUT)                                                \
-    }
-
+        global const float2 *restrict twiddle)
 #define COLUMNS_INVERSE(i)                                                                         \
     kernel void columns_inverse_##i(                                                               \
         global stored *restrict spectrum, global const uchar *restrict image,                      \
-        global uchar *restrict result, global const float2 *restrict twiddle)                      \
+        global uchar *restrict result, global const float2 *restrict twiddle)
+
+#define COLUMNS_FORWARD_ONE(i)                                                                     \
+    COLUMNS_FORWARD(i)                                                                             \
     {                                                                                              \
-        COLUMN_ITEM(i)                                                                             \
-        EACH(Y_R##i)(SPECTRUM_GET) EACH(Y_R##i)(TURN) DFT(Y_R##i)(x);                              \
-        EACH(Y_R##i)(RESULT_PUT)                                                                   \
+        COLUMN_ITEM(Y_LENGTH / Y_R##i)                                                             \
+        COLUMN_FORWARD(i, item)                                                                    \
+    }
+#define COLUMNS_FORWARD_TWO(i, n)                                                                  \
+    COLUMNS_FORWARD(i)                                                                             \
+    {                                                                                              \
+        COLUMN_ITEM(ITEMS(Y, i, n))                                                                \
+        EACH_FIRST(Y, i, n, COLUMN_FORWARD)                                                        \
+        EACH_SECOND(Y, i, n, COLUMN_FORWARD)                                                       \
+    }
+#define COLUMNS_INVERSE_ONE(i)                                                                     \
+    COLUMNS_INVERSE(i)                                                                             \
+    {                                                                                              \
+        COLUMN_ITEM(Y_LENGTH / Y_R##i)                                                             \
+        COLUMN_INVERSE(i, item)                                                                    \
+    }
+#define COLUMNS_INVERSE_TWO(i, n)                                                                  \
+    COLUMNS_INVERSE(i)                                                                             \
+    {                                                                                              \
+        COLUMN_ITEM(ITEMS(Y, i, n))                                                                \
+        EACH_SECOND(Y, i, n, COLUMN_INVERSE)                                                       \
+        EACH_FIRST(Y, i, n, COLUMN_INVERSE)                                                        \
     }
 
-#define ROW_ITEM(i)                                                                                \
-    const uint R = X_R##i, M = X_M##i, T = X_T##i;                                                             \
-    const uint t = (uint)get_global_id(0), b = t % (X_LENGTH / X_R##i), p = b % M;                 \
-    const uint pair = t / (X_LENGTH / X_R##i);                                                     \
-    const uint e = FIRST_ELEMENT(X_R##i, M, b);                                                    \
-    if (pair >= PAIRS)                                                                             \
-        return;                                                                                    \
-    const uint4 at = pairs[pair];                                                                  \
-    cplx x[X_R##i];
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 /* Element n of a row: the left half is where ky was, the right half where -ky was. */
 #define ROW_ELEMENT(n) ((n) < X_HALF ? SPECTRUM(at.x, n) : SPECTRUM(at.z, (n)-X_HALF))
@@ -98,40 +148,76 @@
         x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * ROW_SCALE : h));                            \
     }
 
-#define ROW_ARGUMENTS                                                                              \
-    global stored *restrict spectrum, global const uint4 *restrict pairs,                          \
-        global const stored *restrict response, global const float2 *restrict twiddle
-
 #define PAIRS_GET EACH_HALF(X_R0)(PAIR_GET)
 #define PAIRS_PUT EACH_HALF(X_R0)(PAIR_PUT)
 
-#define ROWS_FORWARD(i)                                                                            \
-    kernel void rows_forward_##i(ROW_ARGUMENTS)                                                    \
-    {                                                                                              \
-        ROW_ITEM(i)                                                                                \
-        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
-        EACH(X_R##i)(TURN) EACH(X_R##i)(ROW_PUT)                                                   \
+#define ROW_FORWARD(i, number)                                                                     \
+    BUTTERFLY(X, i, number)                                                                        \
+    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
+    EACH(X_R##i)(TURN) EACH(X_R##i)(ROW_PUT)                                                       \
+    }
+#define ROW_MIDDLE(i, number)                                                                      \
+    BUTTERFLY(X, i, number)                                                                        \
+    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
+    EACH(X_R##i)(PRODUCT) DFT(X_R##i)(x);                                                          \
+    ROW_TO_##i                                                                                     \
+    }
+#define ROW_INVERSE(i, number)                                                                     \
+    BUTTERFLY(X, i, number)                                                                        \
+    EACH(X_R##i)(ROW_GET) EACH(X_R##i)(TURN) DFT(X_R##i)(x);                                       \
+    ROW_TO_##i                                                                                     \
     }
 
-#define ROWS_MIDDLE(i)                                                                             \
-    kernel void rows_middle(ROW_ARGUMENTS)                                                         \
+#define ROW_PASS(name)                                                                             \
+    kernel void name(global stored *restrict spectrum, global const uint4 *restrict pairs,         \
+                     global const stored *restrict response,                                       \
+                     global const float2 *restrict twiddle)
+
+#define ROWS_FORWARD_ONE(i)                                                                        \
+    ROW_PASS(rows_forward_##i)                                                                     \
     {                                                                                              \
-        ROW_ITEM(i)                                                                                \
-        ROW_FROM_##i DFT(X_R##i)(x);                                                               \
-        EACH(X_R##i)(PRODUCT) DFT(X_R##i)(x);                                                      \
-        ROW_TO_##i                                                                                 \
+        ROW_ITEM(X_LENGTH / X_R##i)                                                                \
+        ROW_FORWARD(i, item)                                                                       \
+    }
+#define ROWS_FORWARD_TWO(i, n)                                                                     \
+    ROW_PASS(rows_forward_##i)                                                                     \
+    {                                                                                              \
+        ROW_ITEM(ITEMS(X, i, n))                                                                   \
+        EACH_FIRST(X, i, n, ROW_FORWARD)                                                           \
+        EACH_SECOND(X, i, n, ROW_FORWARD)                                                          \
+    }
+#define ROWS_MIDDLE_ONE(i)                                                                         \
+    ROW_PASS(rows_middle)                                                                          \
+    {                                                                                              \
+        ROW_ITEM(X_LENGTH / X_R##i)                                                                \
+        ROW_MIDDLE(i, item)                                                                        \
+    }
+#define ROWS_MIDDLE_TWO(i, n)                                                                      \
+    ROW_PASS(rows_middle)                                                                          \
+    {                                                                                              \
+        ROW_ITEM(ITEMS(X, i, n))                                                                   \
+        EACH_FIRST(X, i, n, ROW_FORWARD)                                                           \
+        EACH_SECOND(X, i, n, ROW_MIDDLE)                                                           \
+        EACH_FIRST(X, i, n, ROW_INVERSE)                                                           \
+    }
+#define ROWS_INVERSE_ONE(i)                                                                        \
+    ROW_PASS(rows_inverse_##i)                                                                     \
+    {                                                                                              \
+        ROW_ITEM(X_LENGTH / X_R##i)                                                                \
+        ROW_INVERSE(i, item)                                                                       \
+    }
+#define ROWS_INVERSE_TWO(i, n)                                                                     \
+    ROW_PASS(rows_inverse_##i)                                                                     \
+    {                                                                                              \
+        ROW_ITEM(ITEMS(X, i, n))                                                                   \
+        EACH_SECOND(X, i, n, ROW_INVERSE)                                                          \
+        EACH_FIRST(X, i, n, ROW_INVERSE)                                                           \
     }
 
-#define ROWS_INVERSE(i)                                                                            \
-    kernel void rows_inverse_##i(ROW_ARGUMENTS)                                                    \
-    {                                                                                              \
-        ROW_ITEM(i)                                                                                \
-        EACH(X_R##i)(ROW_GET) EACH(X_R##i)(TURN) DFT(X_R##i)(x);                                   \
-        ROW_TO_##i                                                                                 \
-    }
-
-Y_EACH_STAGE(COLUMNS_FORWARD, NOTHING_BETWEEN)
-X_OUTER_STAGES(ROWS_FORWARD, NOTHING_BETWEEN)
-X_LAST_STAGE(ROWS_MIDDLE)
-X_OUTER_STAGES_BACK(ROWS_INVERSE, NOTHING_BETWEEN)
-Y_EACH_STAGE_BACK(COLUMNS_INVERSE, NOTHING_BETWEEN)
+Y_OUTER_PASSES(COLUMNS_FORWARD_ONE, COLUMNS_FORWARD_TWO)
+Y_LAST_PASS(COLUMNS_FORWARD_ONE, COLUMNS_FORWARD_TWO)
+X_OUTER_PASSES(ROWS_FORWARD_ONE, ROWS_FORWARD_TWO)
+X_LAST_PASS(ROWS_MIDDLE_ONE, ROWS_MIDDLE_TWO)
+X_OUTER_PASSES(ROWS_INVERSE_ONE, ROWS_INVERSE_TWO)
+Y_OUTER_PASSES(COLUMNS_INVERSE_ONE, COLUMNS_INVERSE_TWO)
+Y_LAST_PASS(COLUMNS_INVERSE_ONE, COLUMNS_INVERSE_TWO)

@@ -28,6 +28,8 @@
 #define X_OUTER_STAGES_BACK(F, BETWEEN) BETWEEN(1, 0) F(0)
 #define X_LAST_STAGE(F)                 F(1)
 #define X_LAST                          1
+#define X_OUTER_PASSES(ONE, TWO)        ONE(0)
+#define X_LAST_PASS(ONE, TWO)           ONE(1)
 #define Y_LENGTH               10
 #define Y_STAGES               2
 #define Y_R0                   5
@@ -42,6 +44,8 @@
 #define Y_OUTER_STAGES_BACK(F, BETWEEN) BETWEEN(1, 0) F(0)
 #define Y_LAST_STAGE(F)                 F(1)
 #define Y_LAST                          1
+#define Y_OUTER_PASSES(ONE, TWO)
+#define Y_LAST_PASS(ONE, TWO)           TWO(0, 1)
 
 #define IMAGE_WIDTH            12
 #define IMAGE_HEIGHT           10

@@ -78,26 +78,33 @@ static void list_fused_dispatches(struct transform *transform)
 }
 
 /* The arguments as staged.cl declares them. */
-static void add_staged_columns(struct transform *transform, bool forward, unsigned stage)
+static uint32_t pass_legs(const struct plan_axis *axis, const struct pass *pass)
+{
+    return axis->radix[pass->first] * (pass->count == 2 ? axis->radix[pass->first + 1] : 1u);
+}
+
+static void add_staged_columns(struct transform *transform, bool forward, const struct pass *pass)
 {
     const struct plan *plan = &transform->plan;
     const size_t local = transform->tuning.column_group;
-    const size_t items = (size_t)plan->x.length / 2 * (plan->y.length / plan->y.radix[stage]);
+    const size_t items = (size_t)plan->x.length / 2 * (plan->y.length / pass_legs(&plan->y, pass));
     struct dispatch in = {
         .local = local,
         .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), TABLE(twiddle_y)}};
     struct dispatch out = {.local = local, .argument = {SPECTRUM, IMAGE, RESULT, TABLE(twiddle_y)}};
     struct dispatch *dispatch = forward ? &in : &out;
     snprintf(dispatch->kernel, sizeof dispatch->kernel, "columns_%s_%u",
-             forward ? "forward" : "inverse", stage);
+             forward ? "forward" : "inverse", pass->first);
     add_dispatch(transform, *dispatch, (items + local - 1) / local);
 }
 
-static void add_staged_rows(struct transform *transform, const char *kernel, unsigned stage)
+static void add_staged_rows(struct transform *transform, const char *kernel,
+                            const struct pass *pass)
 {
     const struct plan *plan = &transform->plan;
     const size_t local = transform->tuning.row_group;
-    const size_t items = (size_t)(plan->y.length / 2 + 1) * (plan->x.length / plan->x.radix[stage]);
+    const size_t items =
+        (size_t)(plan->y.length / 2 + 1) * (plan->x.length / pass_legs(&plan->x, pass));
     struct dispatch dispatch = {
         .local = local,
         .along_rows = true,
@@ -109,22 +116,23 @@ static void add_staged_rows(struct transform *transform, const char *kernel, uns
 
 static void list_staged_dispatches(struct transform *transform)
 {
-    const unsigned columns = transform->plan.y.stage_count;
-    const unsigned last = transform->plan.x.stage_count - 1;
+    struct pass x[PLAN_MAX_STAGES], y[PLAN_MAX_STAGES];
+    const unsigned columns = transform_passes(y, &transform->plan.y, &transform->tuning);
+    const unsigned last = transform_passes(x, &transform->plan.x, &transform->tuning) - 1;
     char name[32];
     for (unsigned i = 0; i < columns; i++)
-        add_staged_columns(transform, true, i);
+        add_staged_columns(transform, true, &y[i]);
     for (unsigned i = 0; i < last; i++) {
-        snprintf(name, sizeof name, "rows_forward_%u", i);
-        add_staged_rows(transform, name, i);
+        snprintf(name, sizeof name, "rows_forward_%u", x[i].first);
+        add_staged_rows(transform, name, &x[i]);
     }
-    add_staged_rows(transform, "rows_middle", last);
+    add_staged_rows(transform, "rows_middle", &x[last]);
     for (unsigned i = last; i-- > 0;) {
-        snprintf(name, sizeof name, "rows_inverse_%u", i);
-        add_staged_rows(transform, name, i);
+        snprintf(name, sizeof name, "rows_inverse_%u", x[i].first);
+        add_staged_rows(transform, name, &x[i]);
     }
     for (unsigned i = columns; i-- > 0;)
-        add_staged_columns(transform, false, i);
+        add_staged_columns(transform, false, &y[i]);
 }
 
 /* The device's own limit says little: only the built kernel's counts, for it depends on the

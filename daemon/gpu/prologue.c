@@ -38,6 +38,25 @@ static void print_axis(char *text, char name, const struct plan_axis *axis)
                 count - 1, name, count - 1);
 }
 
+/* ONE(i) or TWO(i, i + 1) for each pass of the staged technique. */
+static void print_passes(char *text, char name, const struct plan_axis *axis,
+                         const struct transform_tuning *tuning)
+{
+    struct pass pass[PLAN_MAX_STAGES];
+    const unsigned count = transform_passes(pass, axis, tuning);
+    text_append(text, PROLOGUE_BYTES, "#define %c_OUTER_PASSES(ONE, TWO)", name);
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned first = pass[i].first;
+        if (i == count - 1)
+            text_append(text, PROLOGUE_BYTES, "\n#define %c_LAST_PASS(ONE, TWO)", name);
+        if (pass[i].count == 1)
+            text_append(text, PROLOGUE_BYTES, " ONE(%u)", first);
+        else
+            text_append(text, PROLOGUE_BYTES, " TWO(%u, %u)", first, first + 1);
+    }
+    text_append(text, PROLOGUE_BYTES, "\n");
+}
+
 static void print_image(char *text, const struct transform_image *image,
                         const struct transform_border *border)
 {
@@ -99,6 +118,10 @@ char *transform_prologue(const struct transform *transform, const struct transfo
                 load, 0.5 / nx, 1 / (load * ny));
     print_axis(text, 'X', &transform->plan.x);
     print_axis(text, 'Y', &transform->plan.y);
+    if (tuning->technique == TRANSFORM_STAGED) {
+        print_passes(text, 'X', &transform->plan.x, tuning);
+        print_passes(text, 'Y', &transform->plan.y, tuning);
+    }
     print_image(text, &transform->image, border);
     return text;
 }

@@ -66,9 +66,25 @@ size_t transform_spectrum_bytes(const struct transform *transform)
            stored_bytes(transform) * (transform->plan.y.length + 2);
 }
 
+/* Two stages go in one dispatch from the last one backwards: the radices there are the smallest,
+ * and what an item has in the cache between its two stages is their product. */
+unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct plan_axis *axis,
+                          const struct transform_tuning *tuning)
+{
+    const unsigned each = tuning->stages_per_dispatch == 1 ? 1 : 2;
+    unsigned count = 0;
+    for (unsigned first = 0; first < axis->stage_count; count++) {
+        ret[count].first = first;
+        ret[count].count = (axis->stage_count - first) % each != 0 ? 1 : each;
+        first += ret[count].count;
+    }
+    return count;
+}
+
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device)
 {
-    *ret = (struct transform_tuning){.technique = TRANSFORM_FUSED, .max_radix = 16};
+    *ret = (struct transform_tuning){
+        .technique = TRANSFORM_FUSED, .max_radix = 16, .stages_per_dispatch = 2};
     if (device->type & CL_DEVICE_TYPE_CPU) {
         /* A work-group is a loop on one core: one item that computes in vector registers. */
         ret->lanes = device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;

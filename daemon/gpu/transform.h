@@ -45,6 +45,7 @@ struct transform_tuning {
     bool skew;                    /* gaps in local memory against conflicts of its banks */
     bool columns_held, rows_held; /* one lane: stages keep their numbers in registers */
     enum transform_twiddles twiddles;
+    unsigned stages_per_dispatch; /* staged: 1 or 2 */
 };
 
 struct transform_border {

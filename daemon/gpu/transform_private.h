@@ -6,7 +6,7 @@
 
 #include "gpu/transform.h"
 
-#define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and back */
+#define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, there and back */
 
 /* Where an argument of a kernel comes from. */
 enum argument_kind {
@@ -51,6 +51,15 @@ uint32_t transform_row_groups(const struct plan *plan, const struct transform_tu
 uint32_t transform_column_groups(const struct plan *plan, const struct transform_tuning *tuning);
 size_t transform_row_local(const struct plan *plan, const struct transform_tuning *tuning);
 size_t transform_column_local(const struct plan *plan, const struct transform_tuning *tuning);
+
+/* The stages that one dispatch of the staged technique does along an axis. */
+struct pass {
+    unsigned first, count; /* count: 1 or 2 */
+};
+
+/* Lists an axis' passes, forward; returns how many. */
+unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct plan_axis *axis,
+                          const struct transform_tuning *tuning);
 
 /* Groups of lanes from one row of the spectrum to the next. */
 uint32_t transform_pitch(const struct transform *transform);

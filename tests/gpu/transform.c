@@ -44,11 +44,9 @@ static cl_mem buffer_of(struct fixture *f, size_t size, const void *data)
     return buffer;
 }
 
-/* Runs one transform over `in`; returns its result and the padded size. */
-static void run(struct fixture *f, const struct transform_tuning *tuning, const struct shape *shape,
-                const struct filter_chain *chain, const float *in, float *out, struct plan *ret)
+static struct transform *make(struct fixture *f, const struct transform_tuning *tuning,
+                              const struct shape *shape)
 {
-    const size_t count = (size_t)shape->width * shape->height;
     const struct transform_image image = {.width = shape->width,
                                           .height = shape->height,
                                           .stride = shape->width * 4,
@@ -59,9 +57,19 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
         .mode = shape->border, .value = 100, .margin_x = shape->margin, .margin_y = shape->margin};
     struct transform *t;
     struct error why = {""}, warning = {""};
-    cl_event first, last;
     if (transform_create(&t, f->device, &image, &border, tuning, NULL, &warning, &why) < 0)
         fail_msg("%ux%u: %s", shape->width, shape->height, why.text);
+    return t;
+}
+
+/* Runs one transform over `in`; returns its result and the padded size. */
+static void run(struct fixture *f, const struct transform_tuning *tuning, const struct shape *shape,
+                const struct filter_chain *chain, const float *in, float *out, struct plan *ret)
+{
+    const size_t count = (size_t)shape->width * shape->height;
+    struct transform *t = make(f, tuning, shape);
+    struct error why = {""};
+    cl_event first, last;
     const struct plan *plan = transform_plan(t);
     const unsigned lanes = transform_tuning(t)->lanes;
     float *values = malloc(response_count(plan, lanes) * sizeof *values);
@@ -250,14 +258,14 @@ static void test_groups(void **state)
     }
 }
 
-static void test_staged(void **state)
+static void check_staged(struct fixture *f, unsigned stages_per_dispatch)
 {
-    struct fixture *f = *state;
     static const uint32_t sizes[][3] = {{16, 16, 0},   {60, 48, 9},   {17, 31, 0},
                                         {120, 125, 0}, {641, 479, 0}, {1280, 720, 16}};
     struct transform_tuning tuning = fused(f);
     tuning.technique = TRANSFORM_STAGED;
     tuning.column_group = tuning.row_group = 64;
+    tuning.stages_per_dispatch = stages_per_dispatch;
     for (unsigned max_radix = 4; max_radix <= 16; max_radix *= 2) {
         tuning.max_radix = max_radix;
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -266,6 +274,34 @@ static void test_staged(void **state)
             if (device_takes(shape.width, shape.height) && (max_radix == 8 || i == 1))
                 check(f, &tuning, &shape);
         }
+    }
+}
+
+static void test_staged(void **state)
+{
+    check_staged(*state, 1);
+}
+
+static void test_staged_in_pairs(void **state)
+{
+    check_staged(*state, 2);
+}
+
+/* However long the axes: no more than 8, up to 4096. */
+static void test_staged_dispatches(void **state)
+{
+    struct fixture *f = *state;
+    static const uint32_t sizes[][3] = {
+        {240, 240, 3}, {640, 480, 7}, {1280, 720, 7}, {1920, 1080, 7}, {3840, 2160, 7}};
+    struct transform_tuning tuning = fused(f);
+    tuning.technique = TRANSFORM_STAGED;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[0]};
+        if (!device_takes(shape.width, shape.height))
+            continue;
+        struct transform *t = make(f, &tuning, &shape);
+        assert_int_equal(transform_dispatches(t), sizes[i][2]);
+        transform_destroy(t);
     }
 }
 
@@ -312,6 +348,8 @@ int main(void)
                                        cmocka_unit_test(test_filters_and_borders),
                                        cmocka_unit_test(test_sizes),
                                        cmocka_unit_test(test_staged),
+                                       cmocka_unit_test(test_staged_in_pairs),
+                                       cmocka_unit_test(test_staged_dispatches),
                                        cmocka_unit_test(test_half)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -291,6 +291,21 @@ void camera_get_filter(struct camera *camera, struct filter_chain *ret)
     designer_get_chain(camera->designer, ret);
 }
 
+int camera_tune(struct camera *camera, bool exhaustive, struct error *why)
+{
+    return designer_tune(camera->designer, exhaustive, why);
+}
+
+void camera_stop_tuning(struct camera *camera)
+{
+    designer_stop_tuning(camera->designer);
+}
+
+void camera_get_tuning(struct camera *camera, struct tuning_status *ret)
+{
+    designer_get_tuning(camera->designer, ret);
+}
+
 bool camera_may_deliver(enum camera_state state)
 {
     return state == CAMERA_ONLINE || state == CAMERA_STARTING || state == CAMERA_PAUSED;

@@ -15,6 +15,7 @@
 #include "capture/capture.h"
 #include "config.h"
 #include "core/stats.h"
+#include "designer.h"
 #include "fftd/ring.h"
 #include "ring/ring.h"
 
@@ -105,6 +106,11 @@ struct ring *camera_ring(struct camera *camera);
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
                       struct error *why);
 void camera_get_filter(struct camera *camera, struct filter_chain *ret);
+
+/* Searching for faster settings of the engine: as in designer.h. */
+int camera_tune(struct camera *camera, bool exhaustive, struct error *why);
+void camera_stop_tuning(struct camera *camera);
+void camera_get_tuning(struct camera *camera, struct tuning_status *ret);
 
 /* The newest unfiltered frame with the filtered one made from it, copied for the caller (snapshot,
  * spectrum): waits for the next frame, asynchronously: `done` is called in the main thread, from

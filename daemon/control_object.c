@@ -191,6 +191,38 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     return r;
 }
 
+/* Begins a search for faster settings, or ends it. */
+static int tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    struct camera *camera = peer->control->hooks.camera;
+    struct error why;
+    const char *depth;
+
+    int r = control_refuse_watcher(peer, error);
+    if (r < 0 || (r = sd_bus_message_read(call, "s", &depth)) < 0)
+        return r;
+    const bool exhaustive = strcmp(depth, "exhaustive") == 0;
+    if (!exhaustive && strcmp(depth, "quick") != 0)
+        return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
+                                 "%s: expected quick or exhaustive", depth);
+    r = camera_tune(camera, exhaustive, &why);
+    if (r < 0)
+        return control_fail(error, CONTROL_ERROR_BUSY, why.text);
+    log_info("%s search for faster settings asked for by user %u", depth, (unsigned)peer->uid);
+    return sd_bus_reply_method_return(call, NULL);
+}
+
+static int stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    const int r = control_refuse_watcher(peer, error);
+    if (r < 0)
+        return r;
+    camera_stop_tuning(peer->control->hooks.camera);
+    return sd_bus_reply_method_return(call, NULL);
+}
+
 #define CONSTANT SD_BUS_VTABLE_PROPERTY_CONST
 #define CHANGES  SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
 #define METHOD   SD_BUS_VTABLE_UNPRIVILEGED /* the socket's mode has decided who may call */
@@ -238,6 +270,10 @@ static const sd_bus_vtable vtable[] = {
                             control_set_controls, METHOD),
     SD_BUS_METHOD_WITH_ARGS("GetStats", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", stats),
                             control_get_stats, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("Tune", SD_BUS_ARGS("s", depth), SD_BUS_NO_RESULT, tune, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("StopTuning", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, stop_tuning, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("GetTuning", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", tuning),
+                            control_get_tuning, METHOD),
     SD_BUS_METHOD_WITH_ARGS("ListFilters", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", kinds),
                             control_list_filters, METHOD),
     SD_BUS_VTABLE_END,

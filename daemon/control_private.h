@@ -84,6 +84,7 @@ int control_refuse_watcher(const struct peer *peer, sd_bus_error *error);
 int control_get(sd_bus *bus, const char *path, const char *interface, const char *property,
                 sd_bus_message *reply, void *userdata, sd_bus_error *error);
 int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* Appends a frame format as a{sv}. */

@@ -421,6 +421,24 @@ int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
     return r;
 }
 
+/* ---- tuning ---- */
+
+int control_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    const struct peer *peer = userdata;
+    struct tuning_status tuning;
+    char clean[CONTROL_TEXT_BYTES];
+    (void)error;
+
+    camera_get_tuning(peer->control->hooks.camera, &tuning);
+    return sd_bus_reply_method_return(
+        call, "a{sv}", 8, "Running", "b", tuning.running, "Exhaustive", "b", tuning.exhaustive,
+        "Tuned", "b", tuning.tuned, "Tried", "u", tuning.progress.tried, "Total", "u",
+        tuning.progress.total, "DefaultMilliseconds", "d", tuning.progress.default_ms,
+        "BestMilliseconds", "d", tuning.progress.best_ms, "Problem", "s",
+        tuning.result < 0 ? control_text(clean, tuning.why.text) : "");
+}
+
 /* ---- the filters there are ---- */
 
 /* "0.0001 .. 0.5", "ideal, butterworth or gaussian" */

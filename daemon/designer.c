@@ -57,6 +57,10 @@ struct designer {
     bool device_failed;
     bool posted;
     struct design design;
+    struct tuning_status tuning;
+    bool tuned; /* the newest engine */
+    bool stop_tuning;
+    bool has_searched; /* by itself, for the frames that were wanted last */
 
     /* The thread's own. */
     struct gpu_device *device;
@@ -66,6 +70,7 @@ struct designer {
     double support_px; /* which the engine was built for */
     bool device_suspect;
     uint64_t done_serial;
+    struct engine_search *search;
 };
 
 static bool is_used_up(const struct designer *designer, const struct engine *engine)
@@ -289,6 +294,79 @@ static void post(struct designer *designer, struct design *design)
         eventfd_write(designer->wake_fd, 1);
 }
 
+/* ---- tuning -------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static void end_search(struct designer *designer, int result, const struct error *why)
+{
+    struct engine_search *search = designer->search;
+    designer->search = NULL;
+    designer->stop_tuning = false;
+    designer->tuning.running = false;
+    designer->tuning.result = result;
+    designer->tuning.why = *why;
+    enter_driver(designer);
+    engine_search_destroy(search);
+    leave_driver(designer);
+}
+
+static void cancel_search(struct designer *designer, const char *reason)
+{
+    struct error why;
+    if (!designer->tuning.running)
+        return;
+    error_set(&why, ECANCELED, "%s", reason);
+    end_search(designer, -ECANCELED, &why);
+}
+
+/* With the lock held. Begins the search, or takes its next step; what it found is in force with a
+ * new engine. */
+static void search_on(struct designer *designer)
+{
+    const bool begin = designer->search == NULL, exhaustive = designer->tuning.exhaustive;
+    struct engine_search_progress progress = {0};
+    struct error why = {""};
+    int r;
+
+    enter_driver(designer);
+    r = begin ? engine_search_create(&designer->search, designer->engine, exhaustive,
+                                     designer->cache_dir, &why)
+              : engine_search_step(designer->search, &why);
+    if (designer->search != NULL)
+        engine_search_get(designer->search, &progress);
+    leave_driver(designer);
+    designer->tuning.progress = progress;
+    if (r < 0) {
+        end_search(designer, r, &why);
+    } else if (r == 0 && !begin) {
+        end_search(designer, 0, &why);
+        if (!designer->wanted.engine) {
+            designer->wanted.engine = true;
+            designer->wanted.source = designer->source;
+            designer->wanted.format = designer->format;
+        }
+    }
+}
+
+/* With the lock held. Whether an engine that was just built is to be tuned without being asked:
+ * once, and on a CPU, where there is little to find, only if that was wished for. */
+static bool wants_search(struct designer *designer)
+{
+    const enum engine_tune tune = designer->options.tune;
+    if (designer->has_searched || designer->tuning.running || designer->cache_dir[0] == '\0' ||
+        engine_is_tuned(designer->engine))
+        return false;
+    return tune == ENGINE_TUNE_EXHAUSTIVE ||
+           (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(designer->device));
+}
+
+static void begin_search(struct designer *designer, bool exhaustive)
+{
+    designer->tuning = (struct tuning_status){.running = true, .exhaustive = exhaustive};
+    designer->stop_tuning = false;
+    pthread_cond_signal(&designer->change);
+}
+
 /* With the lock held. Whether something is to be made: a chain alone waits for the first engine. */
 static bool has_work(const struct designer *designer)
 {
@@ -313,16 +391,28 @@ static void *designer_thread(void *argument)
             designer->wanted.engine = false;
             designer->device_suspect |= designer->device_failed;
             designer->device_failed = false;
+            if (request.engine || designer->device_suspect)
+                cancel_search(designer, "the frames' format or the device changed");
             enter_driver(designer);
             make(designer, &request, &design);
             leave_driver(designer);
             designer->has_built |= designer->engine != NULL;
+            designer->tuned = designer->engine != NULL && engine_is_tuned(designer->engine);
+            if (request.engine && designer->engine != NULL && wants_search(designer)) {
+                designer->has_searched = true;
+                begin_search(designer, designer->options.tune == ENGINE_TUNE_EXHAUSTIVE);
+            }
             designer->done_serial = request.serial;
             post(designer, &design);
+        } else if (designer->tuning.running && designer->stop_tuning) {
+            cancel_search(designer, "it was stopped");
+        } else if (designer->tuning.running && designer->engine != NULL) {
+            search_on(designer);
         } else {
             pthread_cond_wait(&designer->change, &designer->lock);
         }
     }
+    cancel_search(designer, "the daemon ends");
     drop_posted(designer);
     engine_destroy(designer->engine); /* built, but never fetched */
     designer->ended = true;
@@ -419,6 +509,7 @@ void designer_want_engine(struct designer *designer, uint32_t source,
                           const struct fftd_format *format)
 {
     pthread_mutex_lock(&designer->lock);
+    designer->has_searched = false;
     designer->wanted.engine = true;
     designer->wanted.source = source;
     designer->wanted.format = *format;
@@ -451,6 +542,34 @@ void designer_give_back(struct designer *designer, struct engine *engine, bool f
         drop_posted(designer);
     designer->device_failed |= failed;
     pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
+{
+    int r = 0;
+    pthread_mutex_lock(&designer->lock);
+    if (designer->tuning.running)
+        r = error_set(why, EBUSY, "a search runs already");
+    else
+        begin_search(designer, exhaustive);
+    pthread_mutex_unlock(&designer->lock);
+    return r;
+}
+
+void designer_stop_tuning(struct designer *designer)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->stop_tuning = designer->tuning.running;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+void designer_get_tuning(struct designer *designer, struct tuning_status *ret)
+{
+    pthread_mutex_lock(&designer->lock);
+    *ret = designer->tuning;
+    ret->tuned = designer->tuned;
     pthread_mutex_unlock(&designer->lock);
 }
 

@@ -69,6 +69,25 @@ bool designer_take(struct designer *designer, struct design *ret);
  * or kept a frame, so the device is opened anew before the next engine is built on it. */
 void designer_give_back(struct designer *designer, struct engine *engine, bool failed);
 
+/* A search for settings under which the engine is faster (engine_search): step by step, between
+ * requests, while frames go on, more slowly. When it ends well, the engine is built anew with
+ * what was found. With config->engine.tune "auto" it begins by itself once on a GPU, with
+ * "exhaustive" on any device, if nothing was found before. */
+struct tuning_status {
+    bool running;    /* or about to */
+    bool exhaustive; /* the one that runs, or the last one */
+    bool tuned;      /* the engine's settings were found by a search */
+    struct engine_search_progress progress;
+    int result; /* of the last one: 0; -ECANCELED; else -errno */
+    struct error why;
+};
+
+/* Any thread. -EBUSY: one runs. It begins as soon as there is an engine; what goes wrong later is
+ * in the status. */
+int designer_tune(struct designer *designer, bool exhaustive, struct error *why);
+void designer_stop_tuning(struct designer *designer);
+void designer_get_tuning(struct designer *designer, struct tuning_status *ret);
+
 enum designer_state {
     DESIGNER_IDLE,
     DESIGNER_BUSY, /* in the driver, which may keep frames waiting meanwhile */

@@ -76,6 +76,9 @@ int command_camera(const struct ctl *ctl);
 int command_snapshot(const struct ctl *ctl);
 int command_frames(const struct ctl *ctl);
 
+/* tune.c */
+int command_tune(const struct ctl *ctl);
+
 /* tools.c: what the daemon's program does when it does not serve */
 int command_check(const struct ctl *ctl);
 int command_devices(const struct ctl *ctl);

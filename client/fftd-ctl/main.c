@@ -92,6 +92,14 @@ static const struct command commands[] = {
      "  fftd-ctl frames | ffplay -\n"
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
      TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
+    {"tune", "[quick | exhaustive | stop]", "search for the fastest settings on the device",
+     "Builds and measures the engine with one choice of settings after another, while frames go\n"
+     "on, more slowly: some thirty choices (quick), or some hundreds (exhaustive). What is found\n"
+     "is in force at once, and kept in the cache directory for this device, driver and frame\n"
+     "size. Ctrl-C ends the search, and so does stop.\n\n"
+     "  fftd-ctl tune\n"
+     "  fftd-ctl --name front tune exhaustive\n",
+     0, 0, 1, command_tune},
     {"check", "CONFIG", "check a configuration file", "  fftd-ctl check /etc/fftd/front.conf\n", 0,
      1, 1, command_check},
     {"devices", "", "the cameras and OpenCL devices of this machine",

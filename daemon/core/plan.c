@@ -131,45 +131,73 @@ static uint32_t search_end(uint32_t need)
     return need + need / 2 + 32;
 }
 
+#define RANKED 4 /* lengths of an axis that are looked at together with those of the other */
+
+struct ranked_axis {
+    struct plan_axis axis;
+    double cost;
+};
+
+/* The cheapest lengths of one axis, by the cost of an element times their number. */
+static unsigned rank_axis(struct ranked_axis ret[RANKED], const struct plan_limits *limits,
+                          bool along_x)
+{
+    const uint32_t wanted = along_x ? limits->want_x : limits->want_y;
+    const uint32_t need =
+        along_x ? limits->width + limits->margin_x : limits->height + limits->margin_y;
+    const uint32_t step = along_x ? 2 * limits->lanes : 1;
+    const uint32_t limit = along_x ? limits->max_x : limits->max_y;
+    const uint32_t longest = limit != 0 ? limit : PLAN_MAX_LENGTH;
+    unsigned count = 0;
+    for (uint32_t n = round_up(need < 2 ? 2 : need, step); n <= longest && n <= search_end(need);
+         n += step) {
+        struct ranked_axis entry;
+        if (plan_factor(&entry.axis, n, limits->max_radix, along_x) < 0)
+            continue;
+        entry.cost = n == wanted ? 0 : n * (axis_cost(&entry.axis) + ELEMENT_COST);
+        unsigned at = count < RANKED ? count++ : RANKED;
+        for (; at > 0 && ret[at - 1].cost > entry.cost; at--)
+            if (at < RANKED)
+                ret[at] = ret[at - 1];
+        if (at < RANKED)
+            ret[at] = entry;
+    }
+    if (count > 0 && ret[0].cost == 0)
+        return 1;
+    return count;
+}
+
+unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *limits)
+{
+    struct ranked_axis x[RANKED], y[RANKED];
+    const unsigned x_count = rank_axis(x, limits, true);
+    const unsigned y_count = rank_axis(y, limits, false);
+    unsigned count = 0;
+    for (unsigned i = 0; i < x_count * y_count; i++) {
+        const struct plan plan = {.width = limits->width,
+                                  .height = limits->height,
+                                  .x = x[i / y_count].axis,
+                                  .y = y[i % y_count].axis};
+        const double cost = plan_cost(&plan, limits->lanes);
+        unsigned at = count < max ? count++ : max;
+        for (; at > 0 && plan_cost(&ret[at - 1], limits->lanes) > cost; at--)
+            if (at < max)
+                ret[at] = ret[at - 1];
+        if (at < max)
+            ret[at] = plan;
+    }
+    return count;
+}
+
 int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error *why)
 {
-    const uint32_t max_x = limits->max_x != 0 ? limits->max_x : PLAN_MAX_LENGTH;
-    const uint32_t max_y = limits->max_y != 0 ? limits->max_y : PLAN_MAX_LENGTH;
-    const uint32_t need_x = limits->width + limits->margin_x;
-    const uint32_t need_y = limits->height + limits->margin_y;
-    const uint32_t step_x = 2 * limits->lanes;
-    struct plan plan = {.width = limits->width, .height = limits->height};
-    struct plan best = plan;
-    double best_cost = HUGE_VAL;
-
-    /* The best x does not depend on y but through the rounding of pairs, so it is chosen first,
-     * per element, and y then with the full cost. */
-    double best_x = HUGE_VAL;
-    for (uint32_t x = round_up(need_x, step_x); x <= max_x && x <= search_end(need_x);
-         x += step_x) {
-        struct plan_axis axis;
-        if (plan_factor(&axis, x, limits->max_radix, 1) < 0)
-            continue;
-        const double cost = x * (axis_cost(&axis) + ELEMENT_COST);
-        if (cost < best_x) {
-            best_x = cost;
-            best.x = axis;
-        }
-    }
-    plan.x = best.x;
-    for (uint32_t y = need_y < 2 ? 2 : need_y; y <= max_y && y <= search_end(need_y); y++) {
-        if (plan_factor(&plan.y, y, limits->max_radix, 0) < 0)
-            continue;
-        const double cost = plan_cost(&plan, limits->lanes);
-        if (cost < best_cost) {
-            best_cost = cost;
-            best.y = plan.y;
-        }
-    }
-    if (best_x == HUGE_VAL || best_cost == HUGE_VAL)
-        return error_set(
-            why, ERANGE, "%ux%u with a margin of %ux%u does not fit the longest transform, %ux%u",
-            limits->width, limits->height, limits->margin_x, limits->margin_y, max_x, max_y);
+    struct plan best;
+    if (plan_rank(&best, 1, limits) == 0)
+        return error_set(why, ERANGE,
+                         "%ux%u with a margin of %ux%u does not fit the longest transform, %ux%u",
+                         limits->width, limits->height, limits->margin_x, limits->margin_y,
+                         limits->max_x != 0 ? limits->max_x : PLAN_MAX_LENGTH,
+                         limits->max_y != 0 ? limits->max_y : PLAN_MAX_LENGTH);
     *ret = best;
     return 0;
 }

@@ -40,6 +40,7 @@ struct plan_limits {
     uint32_t lanes;              /* x.length is a multiple of 2 lanes; pairs of rows go by lanes */
     uint32_t max_x, max_y;       /* longest axes the technique can carry; 0: PLAN_MAX_LENGTH */
     uint8_t max_radix;           /* 4 .. 16 */
+    uint32_t want_x, want_y;     /* axes to take if they fit all this; 0: the cheapest */
 };
 
 /* Splits a length into radices, large ones first; first_even: the first one is even. -EINVAL: it
@@ -49,6 +50,10 @@ int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int f
 /* Picks the cheapest padded size within the limits, by counted work (plan.c says how). -ERANGE: no
  * length up to the largest fits; the text says what does. */
 int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error *why);
+
+/* The cheapest padded sizes, in order of their cost, at most `max`; returns how many there are. The
+ * first is what plan_choose picks where nothing is wanted. */
+unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *limits);
 
 /* Work of one frame, in the arbitrary unit of plan_choose. */
 double plan_cost(const struct plan *plan, uint32_t lanes);

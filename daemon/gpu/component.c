@@ -115,25 +115,33 @@ static int make_component(struct engine *engine, const struct transform_image *i
                           struct error *why)
 {
     struct component *c = &engine->component[engine->component_count];
+    const struct tuner_subject *subject = &c->subject;
     struct transform_tuning tuning;
-    struct transform_border border = {
-        .mode = engine->options.border,
-        .value = engine->options.border_value * ((1u << image->bits) - 1),
-        .margin_x = margin(engine, support_px, image->width, sub[0]),
-        .margin_y = margin(engine, support_px, image->height, sub[1]),
+    c->subject = (struct tuner_subject){
+        .device = engine->device,
+        .image = *image,
+        .border = {.mode = engine->options.border,
+                   .value = engine->options.border_value * ((1u << image->bits) - 1),
+                   .margin_x = margin(engine, support_px, image->width, sub[0]),
+                   .margin_y = margin(engine, support_px, image->height, sub[1])},
+        .half = engine->options.precision == ENGINE_HALF,
+        .any_technique = engine->options.technique == ENGINE_AUTO,
+        .technique =
+            engine->options.technique == ENGINE_STAGED ? TRANSFORM_STAGED : TRANSFORM_FUSED,
     };
     c->sub_x = sub[0];
     c->sub_y = sub[1];
     transform_default_tuning(&tuning, engine->device);
-    tuning.half = engine->options.precision == ENGINE_HALF;
-    if (engine->options.technique == ENGINE_STAGED)
+    tuning.half = subject->half;
+    tuning.technique = subject->technique;
+    if (engine->options.tune != ENGINE_TUNE_OFF)
+        c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
+    int r = transform_create(&c->transform, engine->device, image, &subject->border, &tuning,
+                             cache_dir, &engine->warning, why);
+    if (r == -ERANGE && subject->any_technique) {
         tuning.technique = TRANSFORM_STAGED;
-    int r = transform_create(&c->transform, engine->device, image, &border, &tuning, cache_dir,
-                             &engine->warning, why);
-    if (r == -ERANGE && engine->options.technique == ENGINE_AUTO) {
-        tuning.technique = TRANSFORM_STAGED;
-        r = transform_create(&c->transform, engine->device, image, &border, &tuning, cache_dir,
-                             &engine->warning, why);
+        r = transform_create(&c->transform, engine->device, image, &subject->border, &tuning,
+                             cache_dir, &engine->warning, why);
     }
     if (r < 0)
         return r;
@@ -172,12 +180,14 @@ void engine_describe(struct engine *engine)
         dispatches += transform_dispatches(engine->component[i].transform);
         traffic += transform_traffic(engine->component[i].transform);
     }
-    snprintf(engine->description, sizeof engine->description,
-             "%s %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, groups %u and %u",
-             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
-             tuning->half ? "half" : "float", plan->width, plan->height, plan->x.length,
-             plan->y.length, dispatches, traffic / plan->width / plan->height, tuning->lanes,
-             tuning->column_group, tuning->row_group);
+    snprintf(
+        engine->description, sizeof engine->description,
+        "%s %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, groups %u and %u, "
+        "%s",
+        tuning->technique == TRANSFORM_FUSED ? "fused" : "staged", tuning->half ? "half" : "float",
+        plan->width, plan->height, plan->x.length, plan->y.length, dispatches,
+        traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
+        tuning->row_group, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 void engine_release_components(struct engine *engine)

@@ -203,6 +203,11 @@ void gpu_device_close(struct gpu_device *device)
     free(device);
 }
 
+bool gpu_device_is_cpu(const struct gpu_device *device)
+{
+    return (device->type & CL_DEVICE_TYPE_CPU) != 0;
+}
+
 const char *gpu_device_name(const struct gpu_device *device)
 {
     return device->name;

@@ -18,6 +18,8 @@ void gpu_device_close(struct gpu_device *device);
 /* "pthread-cpu (Portable Computing Language, OpenCL 2.0 pocl)", for logs and tables. */
 const char *gpu_device_name(const struct gpu_device *device);
 
+bool gpu_device_is_cpu(const struct gpu_device *device);
+
 /* Prints every device, one line each, with its index, to a FILE *; json: one array of objects.
  * Returns how many. */
 int gpu_device_list(void *stdio_file, bool json);

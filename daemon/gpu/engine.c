@@ -236,6 +236,14 @@ const char *engine_warning(const struct engine *engine)
     return engine->warning.text[0] != '\0' ? engine->warning.text : NULL;
 }
 
+bool engine_is_tuned(const struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->component_count; i++)
+        if (!engine->component[i].tuned)
+            return false;
+    return true;
+}
+
 double engine_support(const struct engine *engine)
 {
     return engine->support_px;

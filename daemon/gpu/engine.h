@@ -67,6 +67,9 @@ const char *engine_description(const struct engine *engine);
 /* The plan of filtered component `index` (0: luma, or the first colour), NULL past the last. */
 const struct plan *engine_plan(const struct engine *engine, unsigned index);
 
+/* Whether it runs with settings that were measured on this device. */
+bool engine_is_tuned(const struct engine *engine);
+
 /* What the user should know but need not act on (a damaged cache file was ignored), or NULL. */
 const char *engine_warning(const struct engine *engine);
 
@@ -120,5 +123,26 @@ void engine_abandon(struct engine *engine);
 
 /* Frames under way. */
 unsigned engine_in_flight(const struct engine *engine);
+
+/* A search for the fastest settings for all that an engine filters, by measuring on its device. An
+ * engine that is created afterwards, with the same cache directory, finds them. */
+struct engine_search;
+
+struct engine_search_progress {
+    unsigned tried, total;      /* settings; the total may grow */
+    double default_ms, best_ms; /* of a frame's kernels, with the settings to begin with and the
+                                   best ones so far; 0: not measured yet */
+};
+
+/* The engine is only read, and only here; its device must outlive the search. -EINVAL: there is no
+ * cache directory. */
+int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
+                         const char *cache_dir, struct error *why);
+void engine_search_destroy(struct engine_search *search);
+
+/* Tries one choice of settings, which takes up to some seconds. 1: there is more to try; 0: it has
+ * ended and the result is kept; -errno: it failed. One thread at a time. */
+int engine_search_step(struct engine_search *search, struct error *why);
+void engine_search_get(const struct engine_search *search, struct engine_search_progress *ret);
 
 #endif

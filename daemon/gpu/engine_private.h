@@ -8,12 +8,15 @@
 #include "gpu/engine.h"
 #include "gpu/opencl.h"
 #include "gpu/transform.h"
+#include "gpu/tuner.h"
 
 #define MAX_COMPONENTS 3
 
 /* One filtered component: luma or a colour. */
 struct component {
+    struct tuner_subject subject;
     struct transform *transform;
+    bool tuned;          /* the settings were found by measuring */
     double sub_x, sub_y; /* luma pixels a sample */
     cl_mem response;     /* the one new frames get */
 };

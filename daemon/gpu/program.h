@@ -2,6 +2,8 @@
 #ifndef FFTD_GPU_PROGRAM_H
 #define FFTD_GPU_PROGRAM_H
 
+#include <stdint.h>
+
 #include "gpu/opencl.h"
 
 /* Builds the named kernel files, one after another behind `prologue` (lines of #define), for the
@@ -12,5 +14,8 @@
 int program_build(cl_program *ret, const struct gpu_device *device, const char *prologue,
                   const char *const *files, unsigned file_count, const char *cache_dir,
                   struct error *warning, struct error *why);
+
+/* Of all kernel files: tells builds of fftd apart. */
+uint64_t program_sources_hash(void);
 
 #endif

@@ -111,7 +111,9 @@ static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_pl
                                  .height = image->height,
                                  .margin_x = border->margin_x,
                                  .margin_y = border->margin_y,
-                                 .max_radix = (uint8_t)tuning->max_radix};
+                                 .max_radix = (uint8_t)tuning->max_radix,
+                                 .want_x = tuning->length_x,
+                                 .want_y = tuning->length_y};
     for (;;) {
         limits.lanes = tuning->lanes;
         const int r = plan_choose(ret_plan, &limits, why);

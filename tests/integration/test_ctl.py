@@ -15,7 +15,7 @@ from conftest import BUILD, PATIENCE
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = ["list", "status", "stats", "filter", "set", "camera", "reload", "snapshot", "frames",
-            "check", "devices"]
+            "tune", "check", "devices"]
 FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 
@@ -499,3 +499,35 @@ def test_devices():
     assert done.returncode == 0 and "OpenCL" in done.stdout
     shown = json.loads(run("--json", "devices").stdout)
     assert "cameras" in shown
+
+
+# ---- tune ----
+
+def test_tune_ends_with_a_result_that_is_kept(start, tmp_path):
+    cache = tmp_path / "cache"
+    daemon = start("--set", f"engine.cache_dir={cache}", size="32x16")
+    daemon.wait_for_log("online")
+    daemon.wait_for_socket()
+    where = ["--runtime-dir", daemon.runtime_dir]
+    assert "not tuned" in run(*where, "status").stdout
+    done = run(*where, "tune")
+    assert done.returncode == 0, done.stderr
+    assert "ms a frame" in done.stdout
+    assert len(list(cache.glob("*.tuning"))) == 1
+    daemon.wait_for_log(", tuned")
+
+
+def test_tune_can_be_stopped(daemon, start, tmp_path):
+    where = ["--runtime-dir", daemon.runtime_dir]
+    searching = subprocess.Popen([CTL, *where, "tune", "exhaustive"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, text=True)
+    daemon.wait_for_log("exhaustive search")
+    assert_refused(run(*where, "tune"), 75, "a search runs already")
+    assert run(*where, "tune", "stop").returncode == 0
+    _, error = searching.communicate(timeout=PATIENCE)
+    assert searching.returncode == 75 and "stopped" in error
+
+
+def test_tune_says_what_it_takes(daemon):
+    assert_refused(run("--runtime-dir", daemon.runtime_dir, "tune", "hard"), 64,
+                   "quick, exhaustive or stop")

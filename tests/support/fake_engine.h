@@ -40,6 +40,9 @@ static struct {
     unsigned devices_opened, engines_created, designs, submitted;
     unsigned devices, engines, responses; /* alive */
     unsigned waiting_at_gate;
+    unsigned search_steps;
+    int search_result;
+    bool tuned;
     int held_fd; /* of the engine that was given a frame last */
 } fake_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
@@ -104,6 +107,12 @@ void gpu_device_close(struct gpu_device *device)
     free(device);
 }
 
+bool gpu_device_is_cpu(const struct gpu_device *device)
+{
+    (void)device;
+    return true;
+}
+
 const char *gpu_device_name(const struct gpu_device *device)
 {
     (void)device;
@@ -163,6 +172,58 @@ const char *engine_warning(const struct engine *engine)
 {
     (void)engine;
     return NULL;
+}
+
+bool engine_is_tuned(const struct engine *engine)
+{
+    (void)engine;
+    return fake_engine.tuned;
+}
+
+/* A search of fake_engine.search_steps steps. */
+struct engine_search {
+    unsigned tried;
+};
+
+int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
+                         const char *cache_dir, struct error *why)
+{
+    (void)engine;
+    (void)exhaustive;
+    (void)cache_dir;
+    *ret = calloc(1, sizeof **ret);
+    return *ret != NULL ? 1 : error_set(why, ENOMEM, "no memory");
+}
+
+void engine_search_destroy(struct engine_search *search)
+{
+    free(search);
+}
+
+int engine_search_step(struct engine_search *search, struct error *why)
+{
+    int r = 1;
+    pthread_mutex_lock(&fake_engine.lock);
+    while (fake_engine.gate_closed) {
+        fake_engine.waiting_at_gate++;
+        pthread_cond_broadcast(&fake_engine.change);
+        pthread_cond_wait(&fake_engine.change, &fake_engine.lock);
+        fake_engine.waiting_at_gate--;
+    }
+    if (fake_engine.search_result < 0) {
+        r = error_set(why, -fake_engine.search_result, "the device will not");
+    } else if (++search->tried >= fake_engine.search_steps) {
+        fake_engine.tuned = true;
+        r = 0;
+    }
+    pthread_mutex_unlock(&fake_engine.lock);
+    return r;
+}
+
+void engine_search_get(const struct engine_search *search, struct engine_search_progress *ret)
+{
+    *ret = (struct engine_search_progress){
+        .tried = search->tried, .total = 10, .default_ms = 2, .best_ms = 1};
 }
 
 double engine_support(const struct engine *engine)

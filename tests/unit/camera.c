@@ -796,6 +796,72 @@ static void test_a_failed_start_leaves_an_inherited_ring(void **state)
     close(fd);
 }
 
+/* ---- tuning ---- */
+
+static struct tuning_status wait_for_tuning(void)
+{
+    struct tuning_status tuning;
+    int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
+    for (camera_get_tuning(camera, &tuning); tuning.running; camera_get_tuning(camera, &tuning)) {
+        assert_true(clock_now_ns() < deadline_ns);
+        look();
+    }
+    return tuning;
+}
+
+/* The search ends with a new engine, frames go on before and after. */
+static void test_tuning_brings_another_engine(void **state)
+{
+    (void)state;
+    struct error why;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(search_steps, 3);
+    unsigned engines = fake_engine_get(&fake_engine.engines_created);
+    FAKE_ENGINE_SET(gate_closed, true);
+    assert_int_equal(camera_tune(camera, true, &why), 0);
+    assert_int_equal(camera_tune(camera, false, &why), -EBUSY);
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, false);
+    struct tuning_status tuning = wait_for_tuning();
+    assert_int_equal(tuning.result, 0);
+    assert_true(tuning.exhaustive);
+    assert_int_equal(tuning.progress.tried, 3);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines_created) == engines + 1);
+    publish(3);
+}
+
+static void test_tuning_can_be_stopped(void **state)
+{
+    (void)state;
+    struct error why;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(search_steps, 1000000);
+    unsigned engines = fake_engine_get(&fake_engine.engines_created);
+    assert_int_equal(camera_tune(camera, false, &why), 0);
+    camera_stop_tuning(camera);
+    struct tuning_status tuning = wait_for_tuning();
+    assert_int_equal(tuning.result, -ECANCELED);
+    assert_non_null(strstr(tuning.why.text, "stopped"));
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), engines);
+    publish(1);
+}
+
+static void test_tuning_that_fails_is_told(void **state)
+{
+    (void)state;
+    struct error why;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(search_result, -EIO);
+    assert_int_equal(camera_tune(camera, false, &why), 0);
+    struct tuning_status tuning = wait_for_tuning();
+    assert_int_equal(tuning.result, -EIO);
+    assert_non_null(strstr(tuning.why.text, "will not"));
+    publish(1);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -831,6 +897,9 @@ int main(void)
         TEST(test_another_number_of_slots_ends_an_inherited_ring),
         TEST(test_an_inherited_ring_waits_for_the_camera),
         TEST(test_a_failed_start_leaves_an_inherited_ring),
+        TEST(test_tuning_brings_another_engine),
+        TEST(test_tuning_can_be_stopped),
+        TEST(test_tuning_that_fails_is_told),
     };
     log_init("test", LOG_CRIT);
     return cmocka_run_group_tests_name("camera", tests, NULL, NULL);

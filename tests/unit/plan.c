@@ -184,6 +184,39 @@ static void too_large_is_refused_in_words(void **state)
     assert_non_null(strstr(why.text, "2048"));
 }
 
+static void sizes_are_ranked_by_their_cost(void **state)
+{
+    (void)state;
+    struct plan_limits limits = {
+        .width = 1280, .height = 720, .margin_x = 16, .margin_y = 16, .lanes = 4, .max_radix = 16};
+    struct plan ranked[8], chosen;
+    struct error why;
+    assert_int_equal(plan_rank(ranked, 8, &limits), 8);
+    assert_int_equal(plan_choose(&chosen, &limits, &why), 0);
+    assert_int_equal(chosen.x.length, ranked[0].x.length);
+    assert_int_equal(chosen.y.length, ranked[0].y.length);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_true(ranked[i].x.length >= 1296 && ranked[i].y.length >= 736);
+        for (unsigned j = 0; j < i; j++) {
+            assert_true(plan_cost(&ranked[j], 4) <= plan_cost(&ranked[i], 4));
+            assert_false(ranked[j].x.length == ranked[i].x.length &&
+                         ranked[j].y.length == ranked[i].y.length);
+        }
+    }
+
+    /* A wish is granted where it fits. */
+    limits.want_x = ranked[7].x.length;
+    limits.want_y = ranked[7].y.length;
+    assert_int_equal(plan_choose(&chosen, &limits, &why), 0);
+    assert_int_equal(chosen.x.length, ranked[7].x.length);
+    assert_int_equal(chosen.y.length, ranked[7].y.length);
+    limits.want_x = 1280; /* no room for the margin */
+    limits.want_y = 739;  /* prime */
+    assert_int_equal(plan_choose(&chosen, &limits, &why), 0);
+    assert_int_equal(chosen.x.length, ranked[0].x.length);
+    assert_int_equal(chosen.y.length, ranked[0].y.length);
+}
+
 /* An axis of even length has one frequency at half the sampling rate, whichever sign. */
 static void nyquist_is_the_mean_of_both_signs(void **state)
 {
@@ -214,6 +247,7 @@ int main(void)
         cmocka_unit_test(borders_are_what_they_are_called),
         cmocka_unit_test(borders_survive_any_pad),
         cmocka_unit_test(plans_observe_their_limits),
+        cmocka_unit_test(sizes_are_ranked_by_their_cost),
         cmocka_unit_test(too_large_is_refused_in_words),
         cmocka_unit_test(nyquist_is_the_mean_of_both_signs),
     };

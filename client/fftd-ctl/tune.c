@@ -1,0 +1,110 @@
+/* tune: asks the daemon to search, and shows how it gets on. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bus.h"
+
+#define POLL_S 0.25
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static int call(const struct ctl *ctl, sd_bus *bus, const char *method)
+{
+    sd_bus_message *reply = NULL;
+    const int code = bus_call(ctl, bus, &reply, method, NULL);
+    sd_bus_message_unref(reply);
+    return code;
+}
+
+static bool is_set(sd_bus_message *tuning, const char *key)
+{
+    int value = 0;
+    return bus_find(tuning, key, "b") && sd_bus_message_read(tuning, "b", &value) > 0 && value != 0;
+}
+
+static void print_progress(sd_bus_message *tuning, bool screen)
+{
+    const double best_ms = bus_double(tuning, "BestMilliseconds");
+    const unsigned tried = bus_u32(tuning, "Tried"), total = bus_u32(tuning, "Total");
+    if (!screen || tried == 0)
+        return;
+    fprintf(stderr, "\r%3u of %u settings tried, best %.3f ms a frame, at first %.3f  ", tried,
+            total, best_ms, bus_double(tuning, "DefaultMilliseconds"));
+}
+
+static int print_result(const struct ctl *ctl, sd_bus_message *tuning)
+{
+    const char *problem = bus_text(tuning, "Problem");
+    const double default_ms = bus_double(tuning, "DefaultMilliseconds");
+    const double best_ms = bus_double(tuning, "BestMilliseconds");
+    if (*problem != '\0')
+        return ctl_fail(ctl, EX_TEMPFAIL, "no settings were found: %s", problem);
+    if (ctl->json)
+        bus_to_json(tuning, &(struct json){.file = stdout}, NULL);
+    else if (best_ms < default_ms)
+        printf("%.3f ms a frame on the device instead of %.3f, %.0f %% less; kept for the next "
+               "start\n",
+               best_ms, default_ms, 100 * (1 - best_ms / default_ms));
+    else
+        printf("%.3f ms a frame on the device: nothing better was found than what it began with\n",
+               best_ms);
+    return ctl_finish(ctl);
+}
+
+/* Until the search has ended, which an interrupt brings about. */
+static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
+{
+    const struct timespec pause = {.tv_nsec = (long)(POLL_S * 1e9)};
+    const bool screen = !ctl->json && isatty(STDERR_FILENO);
+    bool told = false;
+    for (;;) {
+        sd_bus_message *tuning = NULL;
+        if (interrupted && !told) {
+            told = true;
+            call(ctl, bus, "StopTuning");
+        }
+        int code = bus_call(ctl, bus, &tuning, "GetTuning", NULL);
+        const bool running = code == 0 && is_set(tuning, "Running");
+        if (running)
+            print_progress(tuning, screen);
+        else if (screen)
+            fputc('\n', stderr);
+        if (code == 0 && !running)
+            code = print_result(ctl, tuning);
+        sd_bus_message_unref(tuning);
+        if (!running)
+            return code;
+        nanosleep(&pause, NULL);
+    }
+}
+
+int command_tune(const struct ctl *ctl)
+{
+    const char *depth = ctl->argc > 0 ? ctl->argv[0] : "quick";
+    sd_bus_message *reply = NULL;
+    sd_bus *bus = NULL;
+    if (strcmp(depth, "quick") != 0 && strcmp(depth, "exhaustive") != 0 &&
+        strcmp(depth, "stop") != 0)
+        return ctl_fail(ctl, EX_USAGE, "tune %s: expected quick, exhaustive or stop", depth);
+    int code = bus_open(ctl, &bus);
+    if (code == 0 && strcmp(depth, "stop") == 0) {
+        code = call(ctl, bus, "StopTuning");
+    } else if (code == 0) {
+        signal(SIGINT, on_interrupt);
+        code = bus_call(ctl, bus, &reply, "Tune", "s", depth);
+        if (code == 0)
+            code = wait_for_end(ctl, bus);
+    }
+    sd_bus_message_unref(reply);
+    sd_bus_unref(bus);
+    return code;
+}

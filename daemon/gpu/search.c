@@ -1,0 +1,90 @@
+/* The search for an engine's settings: one tuner after another, for every kind of component once.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/cache.h"
+#include "gpu/engine_private.h"
+
+struct engine_search {
+    char cache_dir[4096];
+    struct tuner *tuner[MAX_COMPONENTS];
+    unsigned count, now;
+};
+
+/* Components that differ in nothing but their place take the same settings. */
+static bool is_alike(const struct transform_image *a, const struct transform_image *b)
+{
+    return a->width == b->width && a->height == b->height && a->step == b->step &&
+           a->kind == b->kind && a->keep_others == b->keep_others;
+}
+
+static bool is_new(const struct engine *engine, unsigned component)
+{
+    for (unsigned i = 0; i < component; i++)
+        if (is_alike(&engine->component[i].subject.image,
+                     &engine->component[component].subject.image))
+            return false;
+    return true;
+}
+
+int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
+                         const char *cache_dir, struct error *why)
+{
+    if (!cache_exists(cache_dir))
+        return error_set(why, EINVAL,
+                         "engine.cache_dir is none: there is nowhere to keep what tuning finds");
+    struct engine_search *search = calloc(1, sizeof *search);
+    if (search == NULL)
+        return error_set(why, ENOMEM, "no memory for a search");
+    snprintf(search->cache_dir, sizeof search->cache_dir, "%s", cache_dir);
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        if (!is_new(engine, i))
+            continue;
+        const int r = tuner_create(&search->tuner[search->count], &engine->component[i].subject,
+                                   exhaustive, why);
+        if (r < 0) {
+            engine_search_destroy(search);
+            return r;
+        }
+        search->count++;
+    }
+    *ret = search;
+    return 0;
+}
+
+void engine_search_destroy(struct engine_search *search)
+{
+    if (search == NULL)
+        return;
+    for (unsigned i = 0; i < search->count; i++)
+        tuner_destroy(search->tuner[i]);
+    free(search);
+}
+
+int engine_search_step(struct engine_search *search, struct error *why)
+{
+    struct tuner *tuner = search->tuner[search->now];
+    int r = tuner_step(tuner, why);
+    if (r != 0)
+        return r;
+    r = tuner_keep(tuner, search->cache_dir, why);
+    if (r < 0)
+        return r;
+    return ++search->now < search->count ? 1 : 0;
+}
+
+void engine_search_get(const struct engine_search *search, struct engine_search_progress *ret)
+{
+    *ret = (struct engine_search_progress){0};
+    for (unsigned i = 0; i < search->count; i++) {
+        struct tuner_progress progress;
+        tuner_get_progress(search->tuner[i], &progress);
+        ret->tried += progress.tried;
+        ret->total += progress.total;
+        ret->default_ms += progress.default_ms;
+        ret->best_ms += progress.best_ms;
+    }
+}

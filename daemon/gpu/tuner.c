@@ -1,0 +1,489 @@
+/* A walk along one setting at a time: all values of the first are tried with the best of the others
+ * so far, then those of the next. It does not find every optimum, but each step can be told, and a
+ * few dozen builds are what a user waits for. The exhaustive one goes round until nothing gets
+ * better any more, with more values. */
+#include "gpu/tuner.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "gpu/cache.h"
+#include "gpu/program.h"
+
+#define CACHE_KIND  "tuning"
+#define MAX_VALUES  64
+#define MAX_ROUNDS  4
+#define MAX_SIZES   6
+#define MAX_FRAMES  20
+#define MEASURE_MS  150.
+#define WORTH_WHILE 0.98 /* of the time so far: less could be chance */
+
+struct values {
+    struct transform_tuning tuning[MAX_VALUES];
+    unsigned count;
+};
+
+struct tuner {
+    struct tuner_subject subject;
+    bool exhaustive;
+    cl_command_queue queue;
+    cl_mem image, result;
+    struct transform_tuning best;
+    double default_ms, best_ms;
+    struct values values; /* of the setting that is being varied */
+    unsigned setting, next, round;
+    unsigned tried, total;
+    bool improved; /* in this round */
+};
+
+/* ---- what is tried ------------------------------------------------------------------------- */
+
+static void add(struct values *values, const struct transform_tuning *tuning)
+{
+    if (values->count < MAX_VALUES)
+        values->tuning[values->count++] = *tuning;
+}
+
+static void vary_size(const struct tuner *tuner, struct values *ret)
+{
+    const struct tuner_subject *subject = &tuner->subject;
+    struct plan plan[MAX_SIZES];
+    const struct plan_limits limits = {.width = subject->image.width,
+                                       .height = subject->image.height,
+                                       .margin_x = subject->border.margin_x,
+                                       .margin_y = subject->border.margin_y,
+                                       .lanes = tuner->best.lanes,
+                                       .max_radix = (uint8_t)tuner->best.max_radix};
+    const unsigned count = plan_rank(plan, tuner->exhaustive ? MAX_SIZES : 4, &limits);
+    for (unsigned i = 0; i < count; i++) {
+        struct transform_tuning tuning = tuner->best;
+        tuning.length_x = plan[i].x.length;
+        tuning.length_y = plan[i].y.length;
+        add(ret, &tuning);
+    }
+}
+
+static void vary_lanes(const struct tuner *tuner, struct values *ret)
+{
+    if (tuner->best.technique != TRANSFORM_FUSED || tuner->best.lanes == 1)
+        return; /* a GPU's items are lanes already */
+    for (unsigned lanes = 4; lanes <= 16; lanes *= 2) {
+        struct transform_tuning tuning = tuner->best;
+        tuning.lanes = lanes;
+        add(ret, &tuning);
+    }
+}
+
+static void vary_columns(const struct tuner *tuner, struct values *ret)
+{
+    static const unsigned groups[] = {64, 128, 256, 512};
+    const bool one_lane = tuner->best.lanes == 1;
+    const bool fused = tuner->best.technique == TRANSFORM_FUSED;
+    struct transform_tuning tuning = tuner->best;
+    for (unsigned columns = one_lane ? 4 : 1; columns <= (one_lane ? 16 : 4); columns *= 2)
+        for (unsigned held = 0; held <= (one_lane && fused); held++)
+            for (size_t i = one_lane ? 0 : sizeof groups / sizeof groups[0] - 1;
+                 i < sizeof groups / sizeof groups[0]; i++) {
+                /* Quickly: large groups for wide strips, small ones for narrow ones. */
+                if (!tuner->exhaustive && one_lane && groups[i] != 32 * columns &&
+                    groups[i] != 64 * columns)
+                    continue;
+                tuning.columns = columns;
+                tuning.columns_held = held == 1;
+                tuning.column_group = one_lane ? groups[i] : 1;
+                add(ret, &tuning);
+            }
+}
+
+static void vary_rows(const struct tuner *tuner, struct values *ret)
+{
+    static const unsigned groups[] = {64, 128, 256, 512};
+    const bool one_lane = tuner->best.lanes == 1;
+    const bool fused = tuner->best.technique == TRANSFORM_FUSED;
+    struct transform_tuning tuning = tuner->best;
+    for (unsigned rows = 1; rows <= (tuner->exhaustive ? 4 : 2); rows *= 2)
+        for (unsigned held = 0; held <= (one_lane && fused); held++)
+            for (size_t i = one_lane ? 0 : sizeof groups / sizeof groups[0] - 1;
+                 i < sizeof groups / sizeof groups[0]; i++) {
+                if (!tuner->exhaustive && one_lane && (groups[i] == 512 || rows == 2))
+                    continue;
+                tuning.rows = rows;
+                tuning.rows_held = held == 1;
+                tuning.row_group = one_lane ? groups[i] : 1;
+                add(ret, &tuning);
+            }
+}
+
+static void vary_twiddles(const struct tuner *tuner, struct values *ret)
+{
+    static const enum transform_twiddles kinds[] = {TWIDDLES_READ, TWIDDLES_COMBINED,
+                                                    TWIDDLES_COMPUTED};
+    struct transform_tuning tuning = tuner->best;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        tuning.twiddles = kinds[i];
+        add(ret, &tuning);
+    }
+}
+
+static void vary_radix(const struct tuner *tuner, struct values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    for (unsigned radix = 8; radix <= 16; radix += tuner->exhaustive ? 1 : 8) {
+        tuning.max_radix = radix;
+        add(ret, &tuning);
+    }
+}
+
+static void vary_skew(const struct tuner *tuner, struct values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    tuning.skew = !tuning.skew;
+    if (tuning.technique == TRANSFORM_FUSED && tuning.lanes == 1)
+        add(ret, &tuning);
+}
+
+static void vary_technique(const struct tuner *tuner, struct values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    if (!tuner->subject.any_technique)
+        return;
+    tuning.technique = TRANSFORM_STAGED;
+    for (unsigned stages = 1; stages <= 2; stages++)
+        for (unsigned group = 64; group <= 256; group *= 2) {
+            tuning.stages_per_dispatch = stages;
+            tuning.column_group = tuning.row_group = group;
+            add(ret, &tuning);
+        }
+}
+
+typedef void vary_fn(const struct tuner *tuner, struct values *ret);
+
+static vary_fn *const settings[] = {
+    vary_lanes,    vary_size,  vary_columns, vary_rows,
+    vary_twiddles, vary_radix, vary_skew,    vary_technique,
+};
+#define SETTING_COUNT (sizeof settings / sizeof settings[0])
+
+/* Goes on to the next setting of which there is a value to try; false: there is none. */
+static bool next_setting(struct tuner *tuner)
+{
+    while (tuner->next == tuner->values.count) {
+        if (tuner->setting == SETTING_COUNT) {
+            if (!tuner->exhaustive || !tuner->improved || ++tuner->round == MAX_ROUNDS)
+                return false;
+            tuner->setting = 0;
+            tuner->improved = false;
+        }
+        tuner->values.count = tuner->next = 0;
+        settings[tuner->setting++](tuner, &tuner->values);
+        if (tuner->round > 0)
+            tuner->total += tuner->values.count;
+    }
+    return true;
+}
+
+/* ---- measuring ----------------------------------------------------------------------------- */
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* From the first kernel's start to the last one's end; releases both events. */
+static double kernels_ms(cl_event first, cl_event last)
+{
+    cl_ulong start = 0, end = 0;
+    clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL);
+    clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    clReleaseEvent(first);
+    clReleaseEvent(last);
+    return (double)(end - start) / 1e6;
+}
+
+/* The fastest of some frames: what else the machine does only ever adds to a time. */
+static int time_frames(const struct tuner *tuner, struct transform_frame *frame,
+                       const struct transform_buffers *buffers, double *ret_ms, struct error *why)
+{
+    const double begun_ms = now_ms();
+    double best_ms = HUGE_VAL;
+    for (unsigned i = 0; i < MAX_FRAMES && (i < 3 || now_ms() - begun_ms < MEASURE_MS); i++) {
+        cl_event first = NULL, last = NULL;
+        const int r = transform_frame_enqueue(frame, tuner->queue, buffers, &first, &last, why);
+        if (r < 0)
+            return r;
+        const cl_int code = clFinish(tuner->queue);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clFinish");
+        const double ms = kernels_ms(first, last);
+        if (i > 0 && ms < best_ms) /* the first one may have been compiled just now */
+            best_ms = ms;
+    }
+    *ret_ms = best_ms;
+    return 0;
+}
+
+/* Measures one choice of settings; ret_fitted are those it was built with. */
+static int measure(const struct tuner *tuner, const struct transform_tuning *tuning,
+                   struct transform_tuning *ret_fitted, double *ret_ms, struct error *why)
+{
+    const struct tuner_subject *subject = &tuner->subject;
+    struct transform *transform = NULL;
+    struct transform_frame *frame = NULL;
+    struct transform_buffers buffers = {.image = tuner->image, .result = tuner->result};
+    struct error warning;
+    cl_int code;
+    int r = transform_create(&transform, subject->device, &subject->image, &subject->border, tuning,
+                             NULL, &warning, why);
+    if (r < 0)
+        return r;
+    buffers.response = clCreateBuffer(subject->device->context, CL_MEM_READ_ONLY,
+                                      transform_response_bytes(transform), NULL, &code);
+    if (code != CL_SUCCESS)
+        r = opencl_fail(why, code, "clCreateBuffer");
+    const cl_float zero = 0;
+    if (r == 0 &&
+        clEnqueueFillBuffer(tuner->queue, buffers.response, &zero, sizeof(cl_short), 0,
+                            transform_response_bytes(transform), 0, NULL, NULL) != CL_SUCCESS)
+        r = error_set(why, EIO, "the response can not be cleared");
+    if (r == 0)
+        r = transform_frame_create(&frame, transform, why);
+    if (r == 0)
+        r = time_frames(tuner, frame, &buffers, ret_ms, why);
+    *ret_fitted = *transform_tuning(transform);
+    ret_fitted->length_x = transform_plan(transform)->x.length;
+    ret_fitted->length_y = transform_plan(transform)->y.length;
+
+    transform_frame_destroy(frame);
+    if (buffers.response != NULL)
+        clReleaseMemObject(buffers.response);
+    transform_destroy(transform);
+    return r;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static void begin_with(struct transform_tuning *ret, const struct tuner_subject *subject)
+{
+    transform_default_tuning(ret, subject->device);
+    ret->half = subject->half;
+    ret->technique = subject->technique;
+}
+
+static int make_frame(cl_mem *ret, const struct tuner *tuner, uint32_t stride, struct error *why)
+{
+    const struct transform_image *image = &tuner->subject.image;
+    const size_t size = image->offset + (size_t)stride * image->height;
+    const cl_uchar grey = 128;
+    cl_int code;
+    *ret = clCreateBuffer(tuner->subject.device->context, CL_MEM_READ_WRITE, size, NULL, &code);
+    if (code == CL_SUCCESS)
+        code = clEnqueueFillBuffer(tuner->queue, *ret, &grey, sizeof grey, 0, size, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool exhaustive,
+                 struct error *why)
+{
+    struct tuner *tuner = calloc(1, sizeof *tuner);
+    cl_int code;
+    if (tuner == NULL)
+        return error_set(why, ENOMEM, "no memory for a tuner");
+    tuner->subject = *subject;
+    tuner->exhaustive = exhaustive;
+    tuner->queue = clCreateCommandQueue(subject->device->context, subject->device->id,
+                                        CL_QUEUE_PROFILING_ENABLE, &code);
+    const struct transform_image *image = &subject->image;
+    int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
+    if (r == 0)
+        r = make_frame(&tuner->image, tuner, image->stride, why);
+    if (r == 0)
+        r = make_frame(&tuner->result, tuner,
+                       image->kind == SAMPLE_BAYER ? image->mosaic.result_stride : image->stride,
+                       why);
+    if (r < 0) {
+        tuner_destroy(tuner);
+        return r;
+    }
+    begin_with(&tuner->best, subject);
+    tuner->total = 1;
+    for (size_t i = 0; i < SETTING_COUNT; i++) {
+        tuner->values.count = 0;
+        settings[i](tuner, &tuner->values);
+        tuner->total += tuner->values.count;
+    }
+    tuner->values.count = 0;
+    *ret = tuner;
+    return 0;
+}
+
+void tuner_destroy(struct tuner *tuner)
+{
+    if (tuner == NULL)
+        return;
+    if (tuner->image != NULL)
+        clReleaseMemObject(tuner->image);
+    if (tuner->result != NULL)
+        clReleaseMemObject(tuner->result);
+    if (tuner->queue != NULL)
+        clReleaseCommandQueue(tuner->queue);
+    free(tuner);
+}
+
+/* Where the technique was left to us, a size that one can not carry is the other's. */
+static int measure_default(struct tuner *tuner, struct error *why)
+{
+    struct transform_tuning tuning = tuner->best;
+    int r = measure(tuner, &tuning, &tuner->best, &tuner->best_ms, why);
+    if (r == -ERANGE && tuner->subject.any_technique) {
+        tuning.technique = TRANSFORM_STAGED;
+        r = measure(tuner, &tuning, &tuner->best, &tuner->best_ms, why);
+    }
+    tuner->default_ms = tuner->best_ms;
+    return r;
+}
+
+int tuner_step(struct tuner *tuner, struct error *why)
+{
+    struct transform_tuning fitted;
+    struct error refusal;
+    double ms;
+    if (tuner->tried++ == 0) {
+        const int r = measure_default(tuner, why);
+        if (r < 0)
+            return r;
+    } else if (measure(tuner, &tuner->values.tuning[tuner->next++], &fitted, &ms, &refusal) == 0 &&
+               ms < tuner->best_ms * WORTH_WHILE) {
+        /* What the device refuses is passed over. */
+        tuner->best = fitted;
+        tuner->best_ms = ms;
+        tuner->improved = true;
+    }
+    return next_setting(tuner) ? 1 : 0;
+}
+
+void tuner_get_progress(const struct tuner *tuner, struct tuner_progress *ret)
+{
+    *ret =
+        (struct tuner_progress){.tried = tuner->tried,
+                                .total = tuner->tried > tuner->total ? tuner->tried : tuner->total,
+                                .default_ms = tuner->default_ms,
+                                .best_ms = tuner->best_ms};
+}
+
+void tuner_get_best(const struct tuner *tuner, struct transform_tuning *ret)
+{
+    *ret = tuner->best;
+}
+
+/* ---- keeping ------------------------------------------------------------------------------- */
+
+static uint64_t subject_key(const struct tuner_subject *subject)
+{
+    const struct transform_image *image = &subject->image;
+    const uint64_t sources = program_sources_hash();
+    char text[256];
+    snprintf(text, sizeof text,
+             "%ux%u stride %u step %u kind %d bits %u keep %d colour %u half %d any %d %d",
+             image->width, image->height, image->stride, image->step, (int)image->kind, image->bits,
+             image->keep_others, image->mosaic.colour / 3u, subject->half, subject->any_technique,
+             (int)subject->technique);
+    uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
+    key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
+    return cache_hash(key, text, strlen(text));
+}
+
+/* The fields in a file, and what a sane one has there: the file is another program's as far as we
+ * know. */
+enum { FIELD_COUNT = 15 };
+
+static void to_fields(const struct transform_tuning *tuning, uint32_t ret[FIELD_COUNT])
+{
+    const uint32_t fields[FIELD_COUNT] = {(uint32_t)tuning->technique,
+                                          tuning->half,
+                                          tuning->lanes,
+                                          tuning->max_radix,
+                                          tuning->column_group,
+                                          tuning->columns,
+                                          tuning->row_group,
+                                          tuning->rows,
+                                          tuning->skew,
+                                          tuning->columns_held,
+                                          tuning->rows_held,
+                                          (uint32_t)tuning->twiddles,
+                                          tuning->length_x,
+                                          tuning->length_y,
+                                          tuning->stages_per_dispatch};
+    memcpy(ret, fields, sizeof fields);
+}
+
+static bool from_fields(const uint32_t fields[FIELD_COUNT], struct transform_tuning *ret)
+{
+    static const uint32_t largest[FIELD_COUNT] = {TRANSFORM_STAGED,
+                                                  1,
+                                                  16,
+                                                  16,
+                                                  4096,
+                                                  64,
+                                                  4096,
+                                                  64,
+                                                  1,
+                                                  1,
+                                                  1,
+                                                  TWIDDLES_COMPUTED,
+                                                  PLAN_MAX_LENGTH,
+                                                  PLAN_MAX_LENGTH,
+                                                  2};
+    static const uint32_t smallest[FIELD_COUNT] = {0, 0, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1};
+    for (unsigned i = 0; i < FIELD_COUNT; i++)
+        if (fields[i] < smallest[i] || fields[i] > largest[i])
+            return false;
+    if ((fields[2] & (fields[2] - 1)) != 0)
+        return false;
+    *ret = (struct transform_tuning){.technique = (enum transform_technique)fields[0],
+                                     .half = fields[1],
+                                     .lanes = fields[2],
+                                     .max_radix = fields[3],
+                                     .column_group = fields[4],
+                                     .columns = fields[5],
+                                     .row_group = fields[6],
+                                     .rows = fields[7],
+                                     .skew = fields[8],
+                                     .columns_held = fields[9],
+                                     .rows_held = fields[10],
+                                     .twiddles = (enum transform_twiddles)fields[11],
+                                     .length_x = fields[12],
+                                     .length_y = fields[13],
+                                     .stages_per_dispatch = fields[14]};
+    return true;
+}
+
+int tuner_keep(const struct tuner *tuner, const char *cache_dir, struct error *why)
+{
+    uint32_t fields[FIELD_COUNT];
+    to_fields(&tuner->best, fields);
+    return cache_write(cache_dir, CACHE_KIND, subject_key(&tuner->subject), fields, sizeof fields,
+                       why);
+}
+
+bool tuner_find(struct transform_tuning *ret, const struct tuner_subject *subject,
+                const char *cache_dir, struct error *warning)
+{
+    const uint64_t key = subject_key(subject);
+    size_t size = 0;
+    uint32_t *fields = cache_read(cache_dir, CACHE_KIND, key, &size, warning);
+    const bool found = fields != NULL && size == FIELD_COUNT * sizeof *fields &&
+                       from_fields(fields, ret) && ret->half == subject->half &&
+                       (subject->any_technique || ret->technique == subject->technique);
+    if (fields != NULL && !found)
+        error_set(warning, EINVAL,
+                  "%s/%016llx." CACHE_KIND " is ignored: it does not hold settings for this",
+                  cache_dir, (unsigned long long)key);
+    free(fields);
+    return found;
+}

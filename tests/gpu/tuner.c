@@ -1,0 +1,168 @@
+/* The search for settings: what it finds is never slower than what it began with, and it is found
+ * again, by an engine too. */
+#include <errno.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/device.h"
+
+#include "gpu/cache.h"
+#include "gpu/engine_private.h"
+
+#define STEPS 5 /* each builds kernels */
+
+static struct gpu_device *device;
+static char dir[] = "/tmp/fftd-test-XXXXXX";
+
+static const struct engine_options options = {.tune = ENGINE_TUNE_AUTO, .in_flight = 1};
+
+static struct engine *make_engine(void)
+{
+    struct fftd_format format;
+    struct engine *engine;
+    struct error why;
+    assert_int_equal(format_layout(&format, format_by_name("GREY")->fourcc, 60, 48, 1, &why), 0);
+    if (engine_create(&engine, device, &format, &options, 0, dir, &why) < 0)
+        fail_msg("%s", why.text);
+    return engine;
+}
+
+static void remove_files(const char *kind)
+{
+    char pattern[64];
+    glob_t files;
+    snprintf(pattern, sizeof pattern, "%s/*.%s", dir, kind);
+    if (glob(pattern, 0, NULL, &files) == 0)
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            unlink(files.gl_pathv[i]);
+    globfree(&files);
+}
+
+static void test_what_is_found_is_kept(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    const struct tuner_subject subject = engine->component[0].subject;
+    struct transform_tuning best, found;
+    struct tuner_progress progress;
+    struct tuner *tuner;
+    struct error why, warning = {""};
+    assert_false(engine_is_tuned(engine));
+    engine_destroy(engine);
+
+    assert_false(tuner_find(&found, &subject, dir, &warning));
+    assert_int_equal(tuner_create(&tuner, &subject, false, &why), 0);
+    for (unsigned i = 1; i <= STEPS; i++) {
+        if (tuner_step(tuner, &why) < 0)
+            fail_msg("%s", why.text);
+        tuner_get_progress(tuner, &progress);
+        assert_int_equal(progress.tried, i);
+        assert_true(progress.total >= i);
+        assert_true(progress.best_ms <= progress.default_ms);
+    }
+    tuner_get_best(tuner, &best);
+    assert_int_equal(tuner_keep(tuner, dir, &why), 0);
+    tuner_destroy(tuner);
+
+    assert_true(tuner_find(&found, &subject, dir, &warning));
+    assert_string_equal(warning.text, "");
+    assert_int_equal(found.lanes, best.lanes);
+    assert_int_equal(found.column_group, best.column_group);
+    assert_int_equal(found.length_x, best.length_x);
+    assert_int_equal(found.twiddles, best.twiddles);
+    engine = make_engine();
+    assert_true(engine_is_tuned(engine));
+    engine_destroy(engine);
+
+    /* Another precision is another subject. */
+    struct tuner_subject other = subject;
+    other.half = true;
+    assert_false(tuner_find(&found, &other, dir, &warning));
+    assert_string_equal(warning.text, "");
+}
+
+/* The one file with settings. */
+static void find_kept(char path[128], uint64_t *ret_key)
+{
+    char pattern[64];
+    glob_t files;
+    snprintf(pattern, sizeof pattern, "%s/*.tuning", dir);
+    assert_int_equal(glob(pattern, 0, NULL, &files), 0);
+    assert_int_equal(files.gl_pathc, 1);
+    snprintf(path, 128, "%s", files.gl_pathv[0]);
+    *ret_key = strtoull(strrchr(path, '/') + 1, NULL, 16);
+    globfree(&files);
+}
+
+/* Settings that are damaged, or whole but nonsense, cost a warning and nothing else. */
+static void test_nonsense_is_not_used(void **state)
+{
+    (void)state;
+    struct error why;
+    uint64_t key;
+    size_t size;
+    char path[128];
+    find_kept(path, &key);
+    uint32_t *fields = cache_read(dir, "tuning", key, &size, &why);
+    assert_non_null(fields);
+    fields[2] = 3; /* lanes: not a power of two */
+    assert_int_equal(cache_write(dir, "tuning", key, fields, size, &why), 0);
+    struct engine *engine = make_engine();
+    assert_false(engine_is_tuned(engine));
+    assert_non_null(strstr(engine_warning(engine), "ignored"));
+    engine_destroy(engine);
+
+    fields[2] = 1u << 20;
+    assert_int_equal(cache_write(dir, "tuning", key, fields, size, &why), 0);
+    engine = make_engine();
+    assert_false(engine_is_tuned(engine));
+    engine_destroy(engine);
+
+    assert_int_equal(truncate(path, 50), 0);
+    engine = make_engine();
+    assert_false(engine_is_tuned(engine));
+    assert_non_null(strstr(engine_warning(engine), "checksum"));
+    engine_destroy(engine);
+    free(fields);
+}
+
+static void test_search_without_a_place_is_refused(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct engine_search *search;
+    struct error why;
+    assert_int_equal(engine_search_create(&search, engine, false, "", &why), -EINVAL);
+    assert_non_null(strstr(why.text, "cache_dir"));
+    engine_destroy(engine);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    device = device_open();
+    return mkdtemp(dir) != NULL ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gpu_device_close(device);
+    remove_files("clbin");
+    remove_files("tuning");
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_found_is_kept),
+        cmocka_unit_test(test_nonsense_is_not_used),
+        cmocka_unit_test(test_search_without_a_place_is_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

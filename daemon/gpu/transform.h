@@ -46,7 +46,7 @@ struct transform_tuning {
     bool columns_held, rows_held; /* one lane: stages keep their numbers in registers */
     enum transform_twiddles twiddles;
     unsigned stages_per_dispatch; /* staged: 1 or 2 */
-    uint32_t length_x, length_y; /* padded size, where it fits the border; 0: the planner's */
+    uint32_t length_x, length_y;  /* padded size, where it fits the border; 0: the planner's */
 };
 
 struct transform_border {

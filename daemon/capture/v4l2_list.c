@@ -89,30 +89,109 @@ static void print_offers(FILE *out, const struct video_device *device)
         fprintf(out, "\n");
 }
 
-/* ---- both ---- */
+/* ---- the choice ---- */
 
-/* What capture_open would agree on if nothing in particular were asked for. */
-static void print_choice(FILE *out, const struct video_device *device, bool json)
+/* What capture_open would agree on if nothing in particular were asked for, and why. */
+struct choice {
+    const struct format_info *info;
+    uint32_t width, height;
+    double rate; /* the highest; 0: the driver does not say */
+    bool emulated;
+    double faster_rate;               /* what another format reaches at this size; 0: none does */
+    const struct format_info *faster; /* and which fftd would choose then */
+};
+
+static int try_choice(const struct video_device *device, const struct capture_request *request,
+                      struct v4l2_format *ret_format, const struct format_info **ret_info)
+{
+    struct video_layout layout;
+    int r = video_choose(device, request, ret_format, NULL);
+    if (r == 0)
+        r = video_layout(&layout, ret_format, NULL);
+    if (r == 0)
+        *ret_info = format_by_fourcc(layout.format.fourcc);
+    return r;
+}
+
+static void find_faster(const struct video_device *device, struct choice *choice)
+{
+    struct video_offer offers[VIDEO_MAX_OFFERS];
+    unsigned count = video_offers(device, offers);
+    double best = 0.0;
+    for (unsigned i = 0; i < count; i++) {
+        if (offers[i].info == NULL)
+            continue;
+        double rate = video_max_rate(device, offers[i].pixelformat, choice->width, choice->height);
+        best = rate > best ? rate : best;
+    }
+    const struct capture_request request = {
+        .width = choice->width, .height = choice->height, .rate = best};
+    struct v4l2_format format;
+    if (choice->rate > 0.0 && best > 1.01 * choice->rate &&
+        try_choice(device, &request, &format, &choice->faster) == 0)
+        choice->faster_rate = best;
+}
+
+static int choose(const struct video_device *device, struct choice *ret)
 {
     const struct capture_request anything = {.uri = NULL};
     struct v4l2_format format = {0};
-    struct video_layout layout = {0};
-    struct error why = {""};
-    int r = video_choose(device, &anything, &format, &why);
-    if (r == 0)
-        r = video_layout(&layout, &format, &why);
-    if (r < 0) {
-        fprintf(out, json ? "null" : "; fftd could choose nothing\n");
+    struct choice choice = {.info = NULL};
+    int r = try_choice(device, &anything, &format, &choice.info);
+    if (r < 0)
+        return r;
+    choice.width = video_format_width(&format);
+    choice.height = video_format_height(&format);
+    const uint32_t pixelformat = video_format_pixelformat(&format);
+    choice.rate = video_max_rate(device, pixelformat, choice.width, choice.height);
+    struct video_offer offers[VIDEO_MAX_OFFERS];
+    unsigned count = video_offers(device, offers);
+    for (unsigned i = 0; i < count; i++)
+        choice.emulated |= offers[i].pixelformat == pixelformat && offers[i].emulated;
+    find_faster(device, &choice);
+    *ret = choice;
+    return 0;
+}
+
+static void print_choice(FILE *out, const struct video_device *device)
+{
+    struct choice choice;
+    if (choose(device, &choice) < 0) {
+        fprintf(out, "    fftd could choose nothing: it knows none of these formats\n");
         return;
     }
-    const char *name = format_by_fourcc(layout.format.fourcc)->name;
-    if (json)
-        fprintf(out, "{\"format\": \"%s\", \"width\": %u, \"height\": %u}", name,
-                layout.format.width, layout.format.height);
-    else
-        fprintf(out, "; fftd would choose %s %ux%u\n", name, layout.format.width,
-                layout.format.height);
+    fprintf(out, "    fftd would choose %s %ux%u", choice.info->name, choice.width, choice.height);
+    if (choice.rate > 0.0)
+        fprintf(out, ", up to %.4g fps", choice.rate);
+    fprintf(out, "\n        %s: %s%s\n", choice.info->name, video_merit(choice.info),
+            choice.emulated ? "; libv4l2 makes it of what the camera sends" : "");
+    fprintf(out, "        %ux%u: what the camera is set to; camera.size asks for another\n",
+            choice.width, choice.height);
+    if (choice.faster_rate > 0.0)
+        fprintf(out, "        camera.fps = %.4g would choose %s, which keeps up with it\n",
+                choice.faster_rate, choice.faster->name);
 }
+
+static void print_choice_json(FILE *out, const struct video_device *device)
+{
+    struct choice choice;
+    if (choose(device, &choice) < 0) {
+        fprintf(out, "null");
+        return;
+    }
+    fprintf(out,
+            "{\"format\": \"%s\", \"width\": %u, \"height\": %u, \"rate\": %.6g, "
+            "\"converted\": %s, \"reason\": ",
+            choice.info->name, choice.width, choice.height, choice.rate,
+            choice.emulated ? "true" : "false");
+    print_json_string(out, video_merit(choice.info));
+    if (choice.faster_rate > 0.0)
+        fprintf(out, ", \"faster\": {\"format\": \"%s\", \"rate\": %.6g}", choice.faster->name,
+                choice.faster_rate);
+    fprintf(out, "}");
+}
+
+/* ---- both ---- */
 
 static void print_camera(FILE *out, const struct video_device *device, const char *path, bool json)
 {
@@ -124,16 +203,16 @@ static void print_camera(FILE *out, const struct video_device *device, const cha
         fprintf(out, ", \"bus\": ");
         print_json_string(out, device->bus);
         fprintf(out, ", \"multiplanar\": %s, \"choice\": ", device->multi ? "true" : "false");
-        print_choice(out, device, true);
+        print_choice_json(out, device);
         fprintf(out, ", \"formats\": [");
         print_offers_json(out, device);
         fprintf(out, "]}");
         return;
     }
-    fprintf(out, "v4l2:%s: %s (driver %s, %s, %s)", path, device->card, device->driver, device->bus,
-            device->multi ? "multi-planar" : "single-planar");
-    print_choice(out, device, false);
+    fprintf(out, "v4l2:%s: %s (driver %s, %s, %s)\n", path, device->card, device->driver,
+            device->bus, device->multi ? "multi-planar" : "single-planar");
     print_offers(out, device);
+    print_choice(out, device);
 }
 
 static void print_unusable(FILE *out, const char *path, const struct error *why, bool json)

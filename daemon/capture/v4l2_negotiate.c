@@ -11,14 +11,33 @@
 #include "capture/pace.h"
 #include "core/text.h"
 
-/* Best first. Luma in a plane of its own is what the filter reads; then packed 4:2:2; then what
- * has no colour; then RGB, whose luma has to be computed. All others come after these in the
- * table's order: mosaics, which are one colour a pixel, with fewest bits first. */
+/* Best first; all others come after these in the table's order. */
 static const char *const preferred[] = {
     "NV12", "NV21", "NV16", "YUV420", "YVU420", "YUYV",  "UYVY",  "GREY",
     "Y10",  "Y12",  "Y16",  "XBGR32", "XRGB32", "BGR24", "RGB24",
 };
 #define PREFERRED_COUNT (sizeof preferred / sizeof preferred[0])
+
+const char *video_merit(const struct format_info *info)
+{
+    switch (info->kind) {
+    case SAMPLE_U8:
+        if (info->step > 1)
+            return "every other byte is luma, so half of what is read is not filtered";
+        return info->plane_count > 1 ? "luma in a plane of its own, which is all that is read, and "
+                                       "colour beside it"
+                                     : "luma alone, one byte a pixel";
+    case SAMPLE_U16:
+        return "luma alone, two bytes a pixel";
+    case SAMPLE_RGB8:
+        return "colours, of which luma has to be computed";
+    case SAMPLE_BAYER:
+        return "a sensor's mosaic, of which colours are made on the way: published as XBGR32";
+    case SAMPLE_F32:
+        break;
+    }
+    return "";
+}
 
 /* Lower is better. What libv4l2 has to convert comes after everything the camera itself has. Of one
  * format with a buffer a plane and in a single buffer, multi-planar drivers were made for the

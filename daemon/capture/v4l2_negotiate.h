@@ -11,6 +11,10 @@
 int video_choose(const struct video_device *device, const struct capture_request *request,
                  struct v4l2_format *ret, struct error *why);
 
+/* Why a format stands where it does in the order of preference, in words: "luma in a plane of its
+ * own". */
+const char *video_merit(const struct format_info *info);
+
 /* Sets it, and the rate (0: as it is), and reads back what that is now: the layout's format has
  * the rate too, 0/1 if the driver does not say. -EBUSY: somebody else streams. */
 int video_agree(const struct video_device *device, const struct v4l2_format *chosen, double rate,

@@ -561,7 +561,10 @@ static void devices_are_listed(void **state)
         assert_non_null(strstr(text, node));
         assert_non_null(strstr(text, "vivid"));
         assert_non_null(strstr(text, json == 1 ? "\"choice\": {\"format\": \"NV12\""
-                                               : "fftd would choose NV12"));
+                                               : "fftd would choose NV12 640x360, up to 40"));
+        assert_non_null(strstr(text, "luma in a plane of its own"));
+        assert_non_null(strstr(text, json == 1 ? "\"format\": \"SRGGB12\", \"supported\": true"
+                                               : "640x360@40"));
         free(text);
     }
 }

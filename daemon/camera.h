@@ -133,6 +133,12 @@ int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *
 int camera_set_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context);
 
+/* Goes on with the source, size, rate and format that the configuration names now, likewise: `done`
+ * is told what capture_open returned; if it failed, the camera goes on as it was. Readers get
+ * another ring if the frames' layout is another. */
+int camera_change_source(struct camera *camera, const struct config *config,
+                         camera_controls_fn *done, void *context);
+
 void camera_get_status(struct camera *camera, struct camera_status *ret);
 
 /* Tells it whether anybody reads its frames; nobody does at first. With idle = "pause" it streams

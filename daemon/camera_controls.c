@@ -12,8 +12,11 @@ struct errand {
     struct errand *next;
     camera_controls_fn *done;
     void *context;
-    bool set;
-    struct settings settings;
+    enum { ERRAND_LIST, ERRAND_SET, ERRAND_SOURCE } kind;
+    union {
+        struct settings settings;
+        struct config config;
+    } wanted;
     struct capture_controls *controls;
     int result;
     struct error why;
@@ -26,17 +29,17 @@ static void append(struct errand **to, struct errand *list)
     *to = list;
 }
 
-static int send_errand(struct camera *camera, const struct settings *settings,
-                       camera_controls_fn *done, void *context)
+/* An errand that is to be filled in and sent; NULL: no memory. */
+static struct errand *create(int kind, camera_controls_fn *done, void *context)
 {
     struct errand *errand = calloc(1, sizeof *errand);
-    if (errand == NULL)
-        return -ENOMEM;
-    errand->done = done;
-    errand->context = context;
-    errand->set = settings != NULL;
-    if (settings != NULL)
-        errand->settings = *settings;
+    if (errand != NULL)
+        *errand = (struct errand){.kind = kind, .done = done, .context = context};
+    return errand;
+}
+
+static int send_errand(struct camera *camera, struct errand *errand)
+{
     pthread_mutex_lock(&camera->lock);
     append(&camera->errands, errand);
     pthread_mutex_unlock(&camera->lock);
@@ -46,24 +49,51 @@ static int send_errand(struct camera *camera, const struct settings *settings,
 
 int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context)
 {
-    return send_errand(camera, NULL, done, context);
+    struct errand *errand = create(ERRAND_LIST, done, context);
+    return errand != NULL ? send_errand(camera, errand) : -ENOMEM;
 }
 
 int camera_set_controls(struct camera *camera, const struct settings *settings,
                         camera_controls_fn *done, void *context)
 {
-    return send_errand(camera, settings, done, context);
+    struct errand *errand = create(ERRAND_SET, done, context);
+    if (errand == NULL)
+        return -ENOMEM;
+    errand->wanted.settings = *settings;
+    return send_errand(camera, errand);
+}
+
+int camera_change_source(struct camera *camera, const struct config *config,
+                         camera_controls_fn *done, void *context)
+{
+    struct errand *errand = create(ERRAND_SOURCE, done, context);
+    if (errand == NULL)
+        return -ENOMEM;
+    errand->wanted.config = *config;
+    return send_errand(camera, errand);
+}
+
+static int list_controls(struct source *source, struct errand *errand)
+{
+    if (source->capture != NULL)
+        return capture_list_controls(source->capture, &errand->controls, &errand->why);
+    return error_set(&errand->why, ENODEV, "the camera is %s: %s", camera_state_name(source->state),
+                     source->reason.text);
 }
 
 static void do_errand(struct source *source, struct errand *errand)
 {
-    if (errand->set)
-        errand->result = source_set_controls(source, &errand->settings, &errand->why);
-    else if (source->capture != NULL)
-        errand->result = capture_list_controls(source->capture, &errand->controls, &errand->why);
-    else
-        errand->result = error_set(&errand->why, ENODEV, "the camera is %s: %s",
-                                   camera_state_name(source->state), source->reason.text);
+    switch (errand->kind) {
+    case ERRAND_LIST:
+        errand->result = list_controls(source, errand);
+        break;
+    case ERRAND_SET:
+        errand->result = source_set_controls(source, &errand->wanted.settings, &errand->why);
+        break;
+    case ERRAND_SOURCE:
+        errand->result = source_change(source, &errand->wanted.config, &errand->why);
+        break;
+    }
 }
 
 void camera_do_errands(struct camera *camera)

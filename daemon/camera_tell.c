@@ -80,6 +80,8 @@ static void log_state(const struct camera *camera, enum camera_state state, cons
 {
     switch (state) {
     case CAMERA_STARTING:
+        if (*reason != '\0')
+            log_notice("starting anew: %s", reason);
         break;
     case CAMERA_ONLINE:
         log_notice("online: %s", camera->source.capture->description);

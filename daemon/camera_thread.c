@@ -386,7 +386,7 @@ static void wait_for_work(struct camera *camera, struct work *ret)
     struct pollfd fds[] = {
         {.fd = camera->wake_fd, .events = POLLIN},
         {.fd = camera->flights > 0 ? engine_fd(camera->engine) : -1, .events = POLLIN},
-        {.fd = polled ? source_fd(&camera->source) : -1, .events = POLLIN},
+        {.fd = polled ? source_fd(&camera->source) : -1, .events = POLLIN | POLLPRI},
     };
     int64_t until_ns = earlier(camera->engine_retry_ns, engine_deadline_ns(camera));
     until_ns = earlier(until_ns, camera->rest_ns);

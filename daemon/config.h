@@ -74,6 +74,7 @@ struct config_key {
     enum config_type type;
     size_t offset, size; /* of the field in struct config */
     const char *unit;    /* "px"; NULL: none */
+    bool live;           /* a running daemon that reads its file again takes it over */
     double min, max;
     /* A word that stands for a value outside the range: margin = "auto" is -1. NULL: none. */
     const char *word;

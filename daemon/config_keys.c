@@ -60,6 +60,7 @@ static const struct config_key keys[] = {
         .summary = "where frames come from",
         .type = CONFIG_STRING,
         FIELD(source),
+        .live = true,
         .valid = is_uri,
         .expects = "SCHEME:WHAT, such as v4l2:/dev/video0, pattern:zoneplate or file:clip.y4m",
     },
@@ -69,6 +70,7 @@ static const struct config_key keys[] = {
         .summary = "frame size to ask for",
         .type = CONFIG_SIZE,
         FIELD(width),
+        .live = true,
         .unit = "pixels",
         .min = MIN_SIDE,
         .max = FFTD_MAX_SIDE,
@@ -80,6 +82,7 @@ static const struct config_key keys[] = {
         .summary = "frame rate to ask for",
         .type = CONFIG_NUMBER,
         FIELD(rate),
+        .live = true,
         .unit = "frames/s",
         .min = 0.1,
         .max = 1000,
@@ -91,6 +94,7 @@ static const struct config_key keys[] = {
         .summary = "pixel format to ask for",
         .type = CONFIG_FORMAT,
         FIELD(fourcc),
+        .live = true,
         .word = "auto",
     },
     {
@@ -99,6 +103,7 @@ static const struct config_key keys[] = {
         .summary = "frames the driver may hold",
         .type = CONFIG_UINT,
         FIELD(buffers),
+        .live = true,
         .min = 2,
         .max = 32,
         .word = "auto",
@@ -109,6 +114,7 @@ static const struct config_key keys[] = {
         .summary = "file: begin again at the end",
         .type = CONFIG_BOOL,
         FIELD(loop),
+        .live = true,
     },
     {
         .name = "camera.seed",
@@ -116,6 +122,7 @@ static const struct config_key keys[] = {
         .summary = "pattern: of its noise",
         .type = CONFIG_UINT,
         FIELD(seed),
+        .live = true,
         .max = INT32_MAX,
     },
     {
@@ -142,6 +149,7 @@ static const struct config_key keys[] = {
         .summary = "the camera's own controls, set whenever it is opened",
         .type = CONFIG_SETTINGS,
         FIELD(controls),
+        .live = true,
     },
     {
         .name = "engine.device",
@@ -259,6 +267,7 @@ static const struct config_key keys[] = {
         .summary = "what is done to the spectrum",
         .type = CONFIG_FILTER,
         FIELD(filter),
+        .live = true,
     },
     {
         .name = "output.slots",

@@ -306,7 +306,8 @@ void control_announce(struct control *control, unsigned camera_events)
 {
     static const char *const state[] = {"State",  "StateReason", "SourceDescription",
                                         "Engine", "Device",      NULL};
-    static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
+    static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription",
+                                       "Source", NULL};
     static const char *const filter[] = {"PublishedSerial", "FilterProblem", NULL};
 
     if (camera_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME))

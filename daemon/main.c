@@ -17,6 +17,7 @@
 #include "gpu/device.h"
 #include "log.h"
 #include "options.h"
+#include "reload.h"
 #include "ring/ring.h"
 #include "runtime.h"
 #include "service.h"
@@ -38,6 +39,7 @@ static int exit_code(int error)
 {
     switch (-error) {
     case ENODEV:
+    case ENOLINK:
     case ENOENT:
     case ENXIO:
         return EX_UNAVAILABLE;
@@ -109,63 +111,6 @@ static int64_t progress(void *context)
 
 /* ---- reload ---- */
 
-/* Names the keys whose change a running daemon cannot follow. */
-static void tell_restart_keys(const struct config *before, const struct config *after)
-{
-    unsigned count;
-    const struct config_key *keys = config_keys(&count);
-    char a[FILTER_TEXT_BYTES], b[FILTER_TEXT_BYTES];
-
-    for (unsigned i = 0; i < count; i++) {
-        if (keys[i].type == CONFIG_FILTER || keys[i].type == CONFIG_SETTINGS)
-            continue;
-        config_get(before, keys[i].name, a, sizeof a);
-        config_get(after, keys[i].name, b, sizeof b);
-        if (strcmp(a, b) != 0)
-            log_warning("%s = %s takes effect at the next start; it stays %s", keys[i].name, b, a);
-    }
-}
-
-static int apply_filter(struct daemon *daemon, const struct filter_chain *chain, struct error *why)
-{
-    char now[FILTER_TEXT_BYTES], wanted[FILTER_TEXT_BYTES];
-    struct filter_chain current;
-    uint64_t serial;
-
-    camera_get_filter(daemon->camera, &current);
-    filter_chain_print(&current, now, sizeof now);
-    filter_chain_print(chain, wanted, sizeof wanted);
-    if (strcmp(now, wanted) == 0)
-        return 0;
-    int r = camera_set_filter(daemon->camera, chain, &serial, why);
-    if (r == 0)
-        log_notice("reloaded: filter %llu: %s", (unsigned long long)serial, wanted);
-    return r;
-}
-
-static void on_controls(void *context, int result, const char *why,
-                        const struct capture_controls *controls)
-{
-    (void)context, (void)controls;
-    if (result < 0)
-        log_warning("camera.controls: %s", why);
-    else
-        log_notice("reloaded: camera.controls");
-}
-
-/* Controls that are named no longer stay as they are. */
-static int apply_controls(struct daemon *daemon, const struct settings *settings, struct error *why)
-{
-    char now[SETTINGS_TEXT_BYTES], wanted[SETTINGS_TEXT_BYTES];
-
-    settings_print(&daemon->config.controls, now, sizeof now);
-    settings_print(settings, wanted, sizeof wanted);
-    if (strcmp(now, wanted) == 0)
-        return 0;
-    int r = camera_set_controls(daemon->camera, settings, on_controls, daemon);
-    return r < 0 ? error_set(why, -r, "camera.controls: %s", strerror(-r)) : 0;
-}
-
 static int reload(void *context, struct error *why)
 {
     struct daemon *daemon = context;
@@ -177,15 +122,7 @@ static int reload(void *context, struct error *why)
     int r = options_configure(daemon->options, &config, &unused, why);
     if (r < 0)
         return r;
-    tell_restart_keys(&daemon->config, &config);
-    r = apply_filter(daemon, &config.filter, why);
-    if (r == 0)
-        daemon->config.filter = config.filter;
-    if (r == 0)
-        r = apply_controls(daemon, &config.controls, why);
-    if (r == 0)
-        daemon->config.controls = config.controls;
-    return r;
+    return reload_apply(daemon->camera, &daemon->config, &config, why);
 }
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)

@@ -118,7 +118,7 @@ static void retry_later(struct source *source)
 
 void source_lose(struct source *source, int err, const struct error *why)
 {
-    bool gone = err == -ENODEV || err == -ENOENT || err == -ENXIO;
+    bool gone = err == -ENODEV || err == -ENOENT || err == -ENXIO || err == -ENOLINK;
     source->state = gone ? CAMERA_LOST : err == -EIO ? CAMERA_STALLED : CAMERA_REFUSED;
     source->reason = *why;
     retry_later(source);
@@ -149,22 +149,28 @@ static void mend(struct source *source, const struct error *why)
         retry_later(source);
 }
 
+static void take_request(struct source *source, const struct config *config)
+{
+    memcpy(source->uri, config->source, sizeof source->uri);
+    source->request = (struct capture_request){.uri = source->uri,
+                                               .width = config->width,
+                                               .height = config->height,
+                                               .rate = config->rate,
+                                               .fourcc = config->fourcc,
+                                               .buffers = config->buffers,
+                                               .loop = config->loop,
+                                               .seed = config->seed};
+}
+
 void source_init(struct source *ret, const struct config *config)
 {
     *ret = (struct source){
         .state = CAMERA_STARTING,
-        .request = {.uri = config->source,
-                    .width = config->width,
-                    .height = config->height,
-                    .rate = config->rate,
-                    .fourcc = config->fourcc,
-                    .buffers = config->buffers,
-                    .loop = config->loop,
-                    .seed = config->seed},
         .stall_timeout_ns = (int64_t)(config->stall_timeout_s * (double)NS_PER_S),
         .controls = config->controls,
         .watch_fd = -1,
     };
+    take_request(ret, config);
 }
 
 void source_finish(struct source *source)
@@ -213,6 +219,31 @@ int source_open(struct source *source, struct error *why)
     source->skipped = 0;
     apply_controls(source);
     return 0;
+}
+
+int source_change(struct source *source, const struct config *config, struct error *why)
+{
+    const struct capture_request old = source->request;
+    char old_uri[sizeof source->uri];
+    memcpy(old_uri, source->uri, sizeof old_uri);
+
+    bool was_closed = source->phase == SOURCE_CLOSED;
+    close_capture(source);
+    take_request(source, config);
+    int r = source_open(source, why);
+    if (r == 0) {
+        source->state = CAMERA_STARTING;
+        source->reason.text[0] = '\0';
+        source->attempts = 0;
+        return 0;
+    }
+    memcpy(source->uri, old_uri, sizeof source->uri);
+    source->request = old;
+    struct error again;
+    int reopened = was_closed ? 0 : source_open(source, &again); /* else its deadline stands */
+    if (reopened < 0)
+        source_lose(source, reopened, &again);
+    return r;
 }
 
 void source_start(struct source *source)
@@ -331,6 +362,12 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
         break;
     case -EIO:
         mend(source, &why);
+        break;
+    case -ESTALE:
+        close_capture(source);
+        source->state = CAMERA_STARTING;
+        source->reason = why;
+        source->deadline_ns = clock_now_ns();
         break;
     default:
         source_lose(source, r, &why);

@@ -41,6 +41,7 @@ struct source {
 
     /* Private. */
     struct capture_request request;
+    char uri[CONFIG_TEXT]; /* request.uri */
     int64_t stall_timeout_ns;
     int64_t deadline_ns;       /* closed: of the next attempt; streaming: of the next frame */
     unsigned attempts;         /* to mend it, since the last frame */
@@ -52,12 +53,16 @@ struct source {
     uint64_t skipped; /* error + stale at the last frame */
 };
 
-/* config must outlive the source. */
 void source_init(struct source *ret, const struct config *config);
 void source_finish(struct source *source);
 
 /* The first opening; leaves the source closed on failure. */
 int source_open(struct source *source, struct error *why);
+
+/* Opens another source, or the same one with another size, rate or format, as the configuration
+ * says now. Errors as capture_open; the old one is then opened again, or goes on being waited for.
+ */
+int source_change(struct source *source, const struct config *config, struct error *why);
 
 /* Takes a failure to open as the loss of the source: goes on trying. */
 void source_lose(struct source *source, int err, const struct error *why);
@@ -69,7 +74,7 @@ void source_start(struct source *source);
  * goes on being opened. */
 void source_pause(struct source *source);
 
-/* What to poll for POLLIN, or -1. */
+/* What to poll for POLLIN and POLLPRI, or -1. */
 int source_fd(const struct source *source);
 
 /* CLOCK_MONOTONIC ns at which source_step wants to be called; INT64_MAX: never. */

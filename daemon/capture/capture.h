@@ -106,9 +106,9 @@ struct capture_ops {
                         struct error *why);
 };
 
-/* Opens and negotiates. -ENOENT / -ENODEV: no such source; -EBUSY; -EACCES; -EINVAL: the URI, or
- * a format or size the source refuses (the text lists what it offers), a damaged file. The caller
- * owns the result. */
+/* Opens and negotiates. -ENOLINK: its input has no signal; -ENOENT / -ENODEV: no such source;
+ * -EBUSY; -EACCES; -EINVAL: the URI, or a format or size the source refuses (the text lists what it
+ * offers), a damaged file. The caller owns the result. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
 /* Starts streaming. */
@@ -117,12 +117,13 @@ int capture_start(struct capture *capture, struct error *why);
 /* Stops streaming; frames still out are void. Harmless when not started. */
 void capture_stop(struct capture *capture);
 
-/* A descriptor to poll for POLLIN (POLLERR and POLLHUP mean: call capture_dequeue to hear why). */
+/* A descriptor to poll for POLLIN and POLLPRI (POLLERR and POLLHUP mean: call capture_dequeue to
+ * hear why). */
 int capture_fd(const struct capture *capture);
 
 /* The newest frame that waits; older ones go back to the source and are counted. Never blocks.
- * -EAGAIN: none; -ENODATA: the file has ended; -EIO: streaming must be restarted; -ENODEV: the
- * device has gone. */
+ * -EAGAIN: none; -ENODATA: the file has ended; -EIO: streaming must be restarted; -ESTALE: what is
+ * captured has another size or rate now, and must be opened anew; -ENODEV: the device has gone. */
 int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why);
 
 void capture_release(struct capture *capture, const struct capture_frame *frame);

@@ -242,11 +242,25 @@ static int dequeue_buffer(struct video_source *source, struct video_exchange *ex
     return error_set(why, EIO, "VIDIOC_DQBUF: %s", strerror(-r));
 }
 
+/* Whether one of the events that wait tells of another signal at the input. */
+static bool signal_changed(const struct video_source *source)
+{
+    struct v4l2_event event = {.pending = 1};
+    bool changed = false;
+    while (event.pending > 0 && video_ioctl(&source->device, VIDIOC_DQEVENT, &event) == 0)
+        changed |= event.type == V4L2_EVENT_SOURCE_CHANGE;
+    return changed;
+}
+
 /* Drivers tell of an ended stream by poll alone: there is no frame, nor will there be one. */
 static int no_frame(const struct video_source *source, struct error *why)
 {
-    struct pollfd poll_fd = {.fd = source->device.fd, .events = POLLIN};
-    if (poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLERR | POLLHUP)) != 0)
+    struct pollfd poll_fd = {.fd = source->device.fd, .events = POLLIN | POLLPRI};
+    if (poll(&poll_fd, 1, 0) <= 0)
+        return error_set(why, EAGAIN, "no frame waits");
+    if ((poll_fd.revents & POLLPRI) != 0 && signal_changed(source))
+        return error_set(why, ESTALE, "the signal at its input has changed");
+    if ((poll_fd.revents & (POLLERR | POLLHUP)) != 0)
         return error_set(why, EIO, "the driver has ended the stream");
     return error_set(why, EAGAIN, "no frame waits");
 }
@@ -346,7 +360,9 @@ int capture_open_v4l2(struct capture **ret, const char *path, const struct captu
         v4l2_close_source(&source->capture);
         return r;
     }
-    r = video_choose(&source->device, request, &chosen, why);
+    r = video_take_signal(&source->device, why);
+    if (r == 0)
+        r = video_choose(&source->device, request, &chosen, why);
     if (r == 0)
         r = video_agree(&source->device, &chosen, request->rate, &source->layout, why);
     if (r < 0) {

@@ -91,6 +91,50 @@ static void fill_format(struct v4l2_format *format, uint32_t pixelformat, uint32
     }
 }
 
+/* ---- signals ---- */
+
+static bool has_timings(const struct video_device *device)
+{
+    struct v4l2_input input = {.index = 0};
+    int index;
+    if (video_ioctl(device, VIDIOC_G_INPUT, &index) < 0)
+        return false;
+    input.index = (uint32_t)index;
+    return video_ioctl(device, VIDIOC_ENUMINPUT, &input) == 0 &&
+           (input.capabilities & V4L2_IN_CAP_DV_TIMINGS) != 0;
+}
+
+static int refuse_signal(int result, struct error *why)
+{
+    const char *reason = strerror(-result);
+    if (result == -ENOLINK)
+        reason = "nothing is connected, or it sends nothing";
+    else if (result == -ENOLCK)
+        reason = "it does not hold still";
+    else if (result == -ERANGE)
+        reason = "its timings are beyond what the device can capture";
+    return error_set(why, ENOLINK, "no signal at its input: %s", reason);
+}
+
+int video_take_signal(const struct video_device *device, struct error *why)
+{
+    struct v4l2_event_subscription changes = {.type = V4L2_EVENT_SOURCE_CHANGE};
+    struct v4l2_dv_timings timings = {.type = 0};
+    if (!has_timings(device))
+        return 0;
+    /* First, so that no change is missed; a driver without events is seen to stall instead. */
+    video_ioctl(device, VIDIOC_SUBSCRIBE_EVENT, &changes);
+    int r = video_ioctl(device, VIDIOC_QUERY_DV_TIMINGS, &timings);
+    if (r == -ENOTTY || r == -ENODATA) /* it can not look: what is set has to do */
+        return 0;
+    if (r < 0)
+        return refuse_signal(r, why);
+    r = video_ioctl(device, VIDIOC_S_DV_TIMINGS, &timings);
+    if (r == -EBUSY)
+        return error_set(why, EBUSY, "another program is streaming from it");
+    return r < 0 ? error_set(why, -r, "VIDIOC_S_DV_TIMINGS: %s", strerror(-r)) : 0;
+}
+
 /* ---- refusals ---- */
 
 /* The device has the format, or one of ours where any will do, but not at that size. */

@@ -6,6 +6,11 @@
 #include "capture/v4l2_device.h"
 #include "capture/v4l2_layout.h"
 
+/* Where the input is for a signal from outside (HDMI), sets the driver to the timings that it sees
+ * there, and asks to be told when they change. -ENOLINK: there is no signal that it could capture.
+ */
+int video_take_signal(const struct video_device *device, struct error *why);
+
 /* Finds what suits the request best without changing anything: *ret is what to set. -EINVAL: the
  * device has nothing that does; the text lists what it has. */
 int video_choose(const struct video_device *device, const struct capture_request *request,

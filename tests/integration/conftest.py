@@ -114,7 +114,8 @@ def start(runtime_dir, tmp_path):
     def start_daemon(*arguments, env=None, source="pattern:moire", size="160x120", fps="60",
                      **launching):
         daemon = Daemon(runtime_dir, tmp_path / f"log{len(daemons)}",
-                        ["--source", source, *(["--size", size] if size else []),
+                        [*(["--source", source] if source else []),
+                         *(["--size", size] if size else []),
                          *(["--fps", fps] if fps else []), *arguments],
                         dict(os.environ, **(env or {})), **launching)
         daemons.append(daemon)

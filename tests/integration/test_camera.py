@@ -191,6 +191,49 @@ def test_reload_applies_the_filter_and_keeps_it_when_the_file_is_bad(start, tmp_
     assert daemon.ctl_json("status")["State"] == "online"
 
 
+def test_reload_changes_the_source_while_clients_read(start, tmp_path):
+    config = tmp_path / "fftd.conf"
+
+    def write(source="pattern:moire", size="160x120", fps=60, pixels="NV12", seed=1):
+        config.write_text(f'camera = {{ source = "{source}"; size = "{size}"; fps = {fps}.0; '
+                          f'format = "{pixels}"; seed = {seed}; }};\nfilter = "{FILTERS[0]}";\n')
+
+    write()
+    daemon = start("--config", config, source=None, size=None, fps=None)
+    with Reader(daemon) as reader:
+        last = reader.next()
+        for change, expected in (({"size": "96x64"}, (96, 64, 2)),
+                                 ({"source": "pattern:bars", "size": "200x100"}, (200, 100, 2)),
+                                 ({"size": "200x100", "pixels": "YUYV"}, (200, 100, 1)),
+                                 ({"size": "96x64", "pixels": "SGRBG10"}, (96, 64, 1)),
+                                 ({"source": "pattern:zoneplate"}, (160, 120, 2))):
+            write(**change)
+            daemon.ctl("reload")
+            frame = reader.take_until(lambda frame: (frame.width, frame.height,
+                                                     len(frame.planes)) == expected)[-1]
+            assert frame.sequence > last.sequence and frame.filter_serial == 1
+            last = frame
+        assert daemon.ctl_json("status")["Source"] == "pattern:zoneplate"
+
+        # The rate alone: the same ring, since the layout is the same.
+        write(source="pattern:zoneplate", fps=10)
+        daemon.ctl("reload")
+        daemon.wait_for_log("reloaded: camera.fps = 10")
+        first = reader.take_until(lambda frame: frame.sequence > last.sequence + 5)[-1]
+        second = next(reader.frames())
+        assert second.captured_ns - first.captured_ns > 80_000_000
+
+        # What the source does not take changes nothing.
+        write(source="pattern:wobble")
+        daemon.ctl("reload")
+        daemon.wait_for_log("the camera stays as it was: ")
+        assert "wobble" in daemon.log
+        assert reader.next().width == 160
+        assert daemon.ctl_json("status")["Source"] == "pattern:zoneplate"
+    assert daemon.ctl_json("status")["State"] == "online"
+    assert "takes effect at the next start" not in daemon.log
+
+
 def voluntary_switches(pid):
     """How often each of the daemon's own threads went to sleep."""
     switches = {}

@@ -25,7 +25,8 @@ static struct {
     unsigned offered; /* frames that wait to be dequeued */
     uint64_t sequence;
     uint32_t fourcc, width, height;
-    const char *lacks; /* a control it does not have */
+    const char *lacks;   /* a control it does not have */
+    const char *refused; /* a URI that does not open */
     /* What was done to it. */
     struct settings controls;
     unsigned opened, started, stopped, closed, out;
@@ -73,7 +74,9 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
     int r = 0;
 
     pthread_mutex_lock(&fake_capture.lock);
-    if (fake_capture.open_result < 0) {
+    if (fake_capture.refused != NULL && strcmp(request->uri, fake_capture.refused) == 0) {
+        r = error_set(why, ENOENT, "%s does not open", request->uri);
+    } else if (fake_capture.open_result < 0) {
         r = error_set(why, -fake_capture.open_result, "%s does not open", request->uri);
     } else {
         fake_capture.opened++;

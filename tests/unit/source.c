@@ -104,6 +104,65 @@ static void test_first_opening_fails(void **state)
     assert_int_equal(source.phase, SOURCE_CLOSED);
 }
 
+/* What is captured has another size: nothing is wrong, so nothing waits. */
+static void test_another_signal_is_opened_at_once(void **state)
+{
+    (void)state;
+    struct source_counts counts;
+    start();
+    take(NULL);
+    assert_nothing_comes(-ESTALE);
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(source.state, CAMERA_STARTING);
+    assert_true(source_deadline_ns(&source) <= clock_now_ns());
+    fake_capture.width = 48;
+    source_step(&source, false);
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(source.capture->format.width, 48);
+    source_start(&source);
+    take(NULL);
+    source_get_counts(&source, &counts);
+    assert_int_equal(counts.stalls, 0);
+}
+
+static void test_a_change_is_taken_over_or_taken_back(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    start();
+    take(NULL);
+    strcpy(other.source, "v4l2:/dev/other");
+    assert_int_equal(source_change(&source, &other, &why), 0);
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_string_equal(source.request.uri, "v4l2:/dev/other");
+    source_start(&source);
+    take(NULL);
+
+    /* One that does not open: the one before goes on. */
+    fake_capture.refused = "v4l2:/dev/none";
+    strcpy(other.source, "v4l2:/dev/none");
+    assert_int_equal(source_change(&source, &other, &why), -ENOENT);
+    assert_string_equal(why.text, "v4l2:/dev/none does not open");
+    assert_string_equal(source.request.uri, "v4l2:/dev/other");
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    source_start(&source);
+    take(NULL);
+
+    /* Neither opens: the one before is waited for. */
+    fake_capture.refused = NULL;
+    fake_capture.open_result = -ENODEV;
+    assert_int_equal(source_change(&source, &other, &why), -ENODEV);
+    assert_int_equal(source.state, CAMERA_LOST);
+    assert_string_equal(source.request.uri, "v4l2:/dev/other");
+    assert_int_equal(source_change(&source, &other, &why), -ENODEV);
+    fake_capture.open_result = 0;
+    while (source.phase == SOURCE_CLOSED)
+        wait_and_step();
+    source_start(&source);
+    take(NULL);
+}
+
 static void test_stall_restarts_then_reopens(void **state)
 {
     (void)state;
@@ -237,6 +296,7 @@ static void test_camera_plugged_in_is_opened_at_once(void **state)
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/camera", directory);
     snprintf(config.source, sizeof config.source, "v4l2:%s", path);
+    source_init(&source, &config);
     start();
     take(NULL);
     fake_capture.open_result = -ENODEV;
@@ -336,6 +396,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_frames_make_it_online),
         TEST(test_first_opening_fails),
+        TEST(test_another_signal_is_opened_at_once),
+        TEST(test_a_change_is_taken_over_or_taken_back),
         TEST(test_stall_restarts_then_reopens),
         TEST(test_no_stall_while_frames_come),
         TEST(test_slow_camera_is_not_stalled),

@@ -3,7 +3,7 @@
 #   make            build/fftd, build/fftd-ctl, build/libfftd.{a,so}
 #   make gpu        only the engine and what needs nothing but a C compiler and OpenCL
 #   make deps       install the Debian packages the build and the tests need
-#   make install    DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc
+#   make install    DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc, SYSTEMD_VERSION=253 where it runs
 #   make SAN=address,undefined | SAN=thread    a sanitized build, in a build directory of its own
 #
 # Every .c file of a folder belongs to that folder's program or library, every .c file in
@@ -89,6 +89,9 @@ PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
 SYSCONFDIR ?= /etc
+SYSTEMD_VERSION ?= $(shell $(PKG_CONFIG) --modversion libsystemd 2>/dev/null)
+# "254.5" and "257~rc2" are 254 and 257.
+has-notify-reload = $(shell expr '$(SYSTEMD_VERSION)' : '\([0-9]*\)' '>=' 253)
 install-into = $(if $(wildcard $(2)),install -D -m 644 -t $(DESTDIR)$(1) $(wildcard $(2)))
 
 .PHONY: install
@@ -115,6 +118,9 @@ install: all
 	for unit in $(notdir $(wildcard systemd/*.service systemd/*.socket)); do \
 	    sed 's|/usr/bin/|$(BINDIR)/|' systemd/$$unit > \
 	        $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; done
+ifeq ($(has-notify-reload),1)
+	$(call install-into,$(PREFIX)/lib/systemd/system/fftd@.service.d,systemd/fftd@.service.d/*.conf)
+endif
 	test -e $(DESTDIR)$(SYSCONFDIR)/fftd/default.conf || \
 	    install -m 644 config/fftd.conf $(DESTDIR)$(SYSCONFDIR)/fftd/default.conf
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import socket
 import stat
+import time
 
 import pytest
 
@@ -152,7 +154,11 @@ def test_ready_with_the_first_frame(start, runtime_dir):
     assert "STATUS=online" in status
     with Reader(daemon) as reader:
         assert reader.next().sequence >= 1
-    daemon.signal(1)
+    # As Type=notify-reload wants it: a time after it asked, then the end of the reload.
+    asked_us = time.monotonic_ns() // 1000
+    daemon.signal(signal.SIGHUP)
+    reloading = dict(line.split("=", 1) for line in manager.wait_for("RELOADING=1").split("\n"))
+    assert asked_us <= int(reloading["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
     manager.wait_for("READY=1")
     assert daemon.stop() == 0
     manager.wait_for("STOPPING=1")

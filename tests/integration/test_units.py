@@ -38,6 +38,17 @@ def test_systemd_has_no_complaint(units):
     assert done.returncode == 0 and not complaints, done.stderr
 
 
+@pytest.mark.parametrize("version, is_there", [("252", False), ("252.39", False), ("253", True),
+                                               ("257~rc2", True)])
+def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):
+    subprocess.run(["make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr",
+                    f"BUILD={BUILD}", f"SYSTEMD_VERSION={version}"], check=True, timeout=60,
+                   cwd=SYSTEMD.parent, capture_output=True)
+    units = tmp_path / "usr/lib/systemd/system"
+    assert (units / "fftd@.service.d/notify-reload.conf").exists() == is_there
+    assert "Type=notify\n" in (units / "fftd@.service").read_text()
+
+
 def test_exposure_is_low(units):
     done = analyze("security", "--offline=true", "--threshold=15", "./fftd@front.service",
                    folder=units)

@@ -49,8 +49,8 @@ REFUSED = ["lowpass:cutoff=7", "nonsense", "notch:at=0.1", "lowpass:cutoff=nan"]
 # program may take some of the machine.
 COLUMNS = {
     "seconds": None, "resident MiB": 8.0, "private MiB": 8.0, "descriptors": 4, "threads": 4,
-    "clients": None, "captured to published, median ms": "30%",
-    "captured to published, p99 ms": "100%", "published to read, median ms": "30%",
+    "clients": None, "captured to published median ms": "30%",
+    "captured to published p99 ms": "100%", "published to read median ms": "30%",
     "frames": None, "processor": None, "missed": None, "torn": None, "changes": None,
 }
 

@@ -33,10 +33,11 @@ class Service:
         self.unit = f"fftd@{name}.service"
         self.config = pathlib.Path(f"/etc/fftd/{name}.conf")
 
-    def configure(self, source, filter="none", camera="", output=""):
+    def configure(self, source, filter="none", camera="", engine="", output=""):
         """One margin for all filters: compiling the kernels of another size takes a minute."""
         self.config.write_text(f'camera = {{ source = "{source}"; size = "640x360"; fps = 30.0; '
-                               f'{camera} }};\nfilter = "{filter}";\nengine = {{ margin = 24; }};\n'
+                               f'{camera} }};\nfilter = "{filter}";\n'
+                               f'engine = {{ margin = 24; {engine} }};\n'
                                f'output = {{ checksum = true; {output} }};\n')
 
     def systemctl(self, verb, check=True):

@@ -149,7 +149,9 @@ static void vary_skew(const struct tuner *tuner, struct values *ret)
 static void vary_technique(const struct tuner *tuner, struct values *ret)
 {
     struct transform_tuning tuning = tuner->best;
-    if (!tuner->subject.any_technique)
+    /* On a CPU, local memory is as near as any. */
+    if (!tuner->subject.any_technique ||
+        (gpu_device_is_cpu(tuner->subject.device) && !tuner->exhaustive))
         return;
     tuning.technique = TRANSFORM_STAGED;
     for (unsigned stages = 1; stages <= 2; stages++)

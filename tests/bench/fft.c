@@ -4,7 +4,8 @@
  *
  * S: how long to measure at each size, besides what setting up takes. TEXT: only subjects with that
  * in their name, and the first, which ratios are to. FILE is written anew. The device is
- * FFTD_DEVICE's; BENCH_CACHE, a directory, keeps fftd's built kernels. */
+ * FFTD_DEVICE's; BENCH_CACHE, a directory, keeps fftd's built kernels and
+ * what its tuner found. */
 #include "fft.h"
 
 #include <errno.h>

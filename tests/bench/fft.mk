@@ -4,6 +4,8 @@
 #   BENCH_SECONDS=6              how long to measure at each size
 #   BENCH_SIZES="1280x720 ..."   instead of the usual ones
 #   BENCH_ONLY=VkFFT             only subjects with that in their name, beside fftd's first
+#   BENCH_CACHE=DIR              where what the tuner found is kept (build/bench/cache); the first run
+#                                searches, for half a minute a size
 #   PEERS=DIR                    where packages were unpacked (dpkg -x) that are not installed
 #
 # The bench needs a C compiler and OpenCL, and takes in the peers that the compiler finds (all of
@@ -13,6 +15,7 @@ BENCH_SECONDS ?= 6
 PEERS ?=
 
 BENCH_DIR := $(BUILD)/bench
+BENCH_CACHE ?= $(BENCH_DIR)/cache
 BENCHES := fft
 PEER_LIBDIRS := $(if $(PEERS),$(wildcard $(PEERS)/usr/lib $(PEERS)/usr/lib/*-linux-gnu))
 PEER_CPPFLAGS := $(if $(PEERS),-isystem $(PEERS)/usr/include)
@@ -77,8 +80,8 @@ $(BUILD)/tests/bench/fft: $(BENCH_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/libcore.a
 
 .PHONY: bench bench-fft
 bench-fft: $(BUILD)/tests/bench/fft
-	@mkdir -p $(BENCH_DIR)/cache
-	@FFTD_DEVICE=$(DEVICE) BENCH_CACHE=$(BENCH_DIR)/cache OMP_WAIT_POLICY=passive \
+	@mkdir -p $(BENCH_DIR)
+	@FFTD_DEVICE=$(DEVICE) BENCH_CACHE=$(BENCH_CACHE) OMP_WAIT_POLICY=passive \
 	    $< --seconds $(BENCH_SECONDS) $(if $(BENCH_ONLY),--only "$(BENCH_ONLY)") \
 	    --json $(BENCH_DIR)/fft.jsonl $(BENCH_SIZES)
 

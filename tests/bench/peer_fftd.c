@@ -1,6 +1,7 @@
 /* The subject: fftd's transform, from an 8-bit frame on the device to an 8-bit frame on the device.
- * Frames take turns on a few queues with a spectrum each, as the engine's do. "bare" leaves out the
- * margin, as its peers do. */
+ * Frames take turns on a few queues with a spectrum each, as the engine's do. "tuned": with what
+ * the tuner's quick search finds; the others have the settings a device begins with. "bare" leaves
+ * out the margin, as its peers do. */
 #include "fft.h"
 
 #include <errno.h>
@@ -11,10 +12,11 @@
 #include "core/response.h"
 #include "gpu/engine.h"
 #include "gpu/transform.h"
+#include "gpu/tuner.h"
 
 #define MARGIN 16
 
-enum variant { FUSED = 0, STAGED = 1, HALF = 2, BARE = 4 };
+enum variant { FUSED = 0, STAGED = 1, HALF = 2, BARE = 4, TUNED = 8 };
 
 struct run {
     const struct scene *scene;
@@ -92,12 +94,42 @@ static int make_slots(struct run *run, struct error *why)
     return r;
 }
 
-static void choose_tuning(struct transform_tuning *ret, unsigned variant, const struct scene *scene)
+/* Searches without a margin, whose sizes are then too small for one, so that it gets the planner's.
+ * BENCH_CACHE, a directory, keeps what is found. */
+static int search(struct transform_tuning *ret, const struct scene *scene,
+                  const struct transform_image *image, struct error *why)
 {
+    const struct tuner_subject subject = {
+        .device = scene->device, .image = *image, .any_technique = true};
+    const char *cache_dir = getenv("BENCH_CACHE");
+    struct error warning;
+    struct tuner *tuner;
+    if (tuner_find(ret, &subject, cache_dir, &warning))
+        return 0;
+    int r = tuner_create(&tuner, &subject, false, why);
+    if (r < 0)
+        return r;
+    do
+        r = tuner_step(tuner, why);
+    while (r > 0);
+    if (r == 0 && cache_dir != NULL)
+        r = tuner_keep(tuner, cache_dir, why);
+    tuner_get_best(tuner, ret);
+    tuner_destroy(tuner);
+    return r;
+}
+
+static int choose_tuning(struct transform_tuning *ret, unsigned variant, const struct scene *scene,
+                         const struct transform_image *image, struct error *why)
+{
+    int r = 0;
     transform_default_tuning(ret, scene->device);
+    if (variant & TUNED)
+        r = search(ret, scene, image, why);
     ret->half = variant & HALF;
     if (variant & STAGED)
         ret->technique = TRANSFORM_STAGED;
+    return r;
 }
 
 static int run_open(void **ret, const struct subject *subject, const struct scene *scene,
@@ -119,8 +151,9 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
     if (run == NULL)
         return error_set(why, ENOMEM, "no memory");
     run->scene = scene;
-    choose_tuning(&tuning, subject->variant, scene);
-    int r = transform_create(&run->transform, scene->device, &image, &border, &tuning,
+    int r = choose_tuning(&tuning, subject->variant, scene, &image, why);
+    if (r == 0)
+        r = transform_create(&run->transform, scene->device, &image, &border, &tuning,
                              getenv("BENCH_CACHE"), &warning, why);
     if (r == 0)
         r = fft_buffer(&run->image, scene, frame_bytes, scene->pixels, why);
@@ -186,11 +219,13 @@ static int run_read(void *state, float *result, struct error *why)
     }
 
 static const struct subject subjects[] = {
+    SUBJECT("fftd tuned float", TUNED),
+    SUBJECT("fftd tuned half", TUNED | HALF),
     SUBJECT("fftd fused float", FUSED),
-    SUBJECT("fftd fused half", FUSED | HALF),
     SUBJECT("fftd staged float", STAGED),
+    SUBJECT("fftd tuned float, bare", TUNED | BARE),
+    SUBJECT("fftd tuned half, bare", TUNED | HALF | BARE),
     SUBJECT("fftd fused float, bare", FUSED | BARE),
-    SUBJECT("fftd fused half, bare", FUSED | HALF | BARE),
     SUBJECT("fftd staged float, bare", STAGED | BARE),
 };
 

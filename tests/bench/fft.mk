@@ -85,6 +85,11 @@ bench-fft: $(BUILD)/tests/bench/fft
 	    $< --seconds $(BENCH_SECONDS) $(if $(BENCH_ONLY),--only "$(BENCH_ONLY)") \
 	    --json $(BENCH_DIR)/fft.jsonl $(BENCH_SIZES)
 
+# A picture of the last run: make bench-plot PLOT=docs/bench-DEVICE.png
+.PHONY: bench-plot
+bench-plot:
+	@tests/bench/plot.py $(BUILD)/bench.json $(PLOT)
+
 # Each bench adds itself to these, and leaves its rows in $(BENCH_DIR)/NAME.jsonl.
 bench: bench-fft
 	@{ echo '['; cat $(BENCHES:%=$(BENCH_DIR)/%.jsonl) | sed '$$!s/$$/,/'; echo ']'; } \

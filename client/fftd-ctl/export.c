@@ -40,8 +40,8 @@ static const struct {
      "Clients refused: too many, another protocol, garbage."},
 };
 
-static const char *const states[] = {"starting", "online", "stalled", "lost",
-                                     "refused",  "failed", "finished"};
+static const char *const states[] = {"starting", "online",  "stalled", "paused",
+                                     "lost",     "refused", "failed",  "finished"};
 #define STATE_COUNT (sizeof states / sizeof states[0])
 
 struct exporter {

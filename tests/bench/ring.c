@@ -214,14 +214,15 @@ static void wait_for_end(struct ring_board *board, unsigned fps)
 static void run(const struct ring_subject *subject, struct ring_board *board, unsigned fps)
 {
     pid_t client[RING_MAX_CLIENTS];
-    for (unsigned i = 0; i < board->clients; i++)
+    const unsigned clients = board->clients;
+    for (unsigned i = 0; i < clients; i++)
         client[i] = start_client(subject, board, i);
     pid_t writer = start_writer(subject, board, fps);
     wait_for_end(board, fps);
     /* Seen before anybody is woken by being told to end. */
     const unsigned written = board->written;
     __atomic_store_n(&board->stop, true, __ATOMIC_RELEASE);
-    for (unsigned i = 0; i < board->clients; i++) {
+    for (unsigned i = 0; i < clients; i++) {
         if ((int)i == board->stuck_client)
             kill(client[i], SIGKILL);
         waitpid(client[i], NULL, 0);

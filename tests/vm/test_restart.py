@@ -8,7 +8,7 @@ import signal
 import struct
 import time
 
-from conftest import watched
+from conftest import figures, watched
 
 FILTER = "lowpass:shape=gaussian,cutoff=0.1"
 
@@ -60,8 +60,11 @@ def start(service):
     service.wait_for_state("online")
 
 
-def check_whole(found, frames):
+def check_whole(found, frames, what):
     print(found)
+    figures.append(f"{what}: {found['frames']} frames, {found['corrupt']} torn, "
+                   f"{found['missed']} missed; longest time without a frame "
+                   f"{found['longest_gap_ms']:.0f} ms")
     assert found["frames"] == frames
     assert found["corrupt"] == found["unchecked"] == found["torn"] == 0
     assert found["missed"] == found["backwards"] == 0
@@ -73,12 +76,12 @@ def test_killed_while_it_writes(camera, service):
     client = service.watch(240)
     for restarts in range(1, 4):
         time.sleep(2)
-        print("slots open when killed:", kill_mid_write(service.pid))
+        assert kill_mid_write(service.pid) > 0
         service.wait_for(lambda: service.show("NRestarts") == str(restarts), "the restart")
         service.wait_for_state("online")
     assert service.show("NFileDescriptorStore") == "2"
     found = watched(client)
-    check_whole(found, 240)
+    check_whole(found, 240, "killed three times in the middle of a write")
     assert found["epochs"] == [1, 2, 3, 4]
     assert found["longest_gap_ms"] < 5000
     service.wait_for(lambda: service.show("NFileDescriptorStore") == "1", "the client to go")
@@ -93,7 +96,7 @@ def test_restarted(camera, service):
         service.systemctl("restart")
         service.wait_for_state("online")
     found = watched(client)
-    check_whole(found, 180)
+    check_whole(found, 180, "restarted twice")
     assert found["epochs"] == [1, 2, 3]
     assert found["longest_gap_ms"] < 5000
 
@@ -110,7 +113,7 @@ def test_restarted_with_another_size(camera, service):
     service.systemctl("restart")
     service.wait_for_state("online")
     found = watched(client)
-    check_whole(found, 150)
+    check_whole(found, 150, "restarted with another size")
     assert found["epochs"] == [1, 2]
     assert (found["widths"], found["heights"]) == ([640, 320], [360, 180])
     assert found["longest_gap_ms"] < 5000

@@ -126,12 +126,11 @@ static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_pl
         if (columns_fit && rows_fit)
             return 0;
         /* Narrower than four columns, groups read parts of a sector of memory. */
-        if (!columns_fit && tuning->columns > 4)
+        const bool may_hold_columns = tuning->lanes == 1 && !tuning->columns_held;
+        if (!columns_fit && tuning->columns > (may_hold_columns ? 4 : 1))
             tuning->columns /= 2;
-        else if (!columns_fit && tuning->lanes == 1 && !tuning->columns_held)
+        else if (!columns_fit && may_hold_columns)
             tuning->columns_held = true;
-        else if (!columns_fit && tuning->columns > 1)
-            tuning->columns /= 2;
         else if (!rows_fit && tuning->lanes == 1 && !tuning->rows_held)
             tuning->rows_held = true;
         else if (!rows_fit && tuning->rows > 1)

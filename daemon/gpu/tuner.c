@@ -82,10 +82,10 @@ static void vary_columns(const struct tuner *tuner, struct values *ret)
 {
     static const unsigned groups[] = {64, 128, 256, 512};
     const bool one_lane = tuner->best.lanes == 1;
-    const bool fused = tuner->best.technique == TRANSFORM_FUSED;
+    const unsigned most_held = one_lane && tuner->best.technique == TRANSFORM_FUSED ? 1 : 0;
     struct transform_tuning tuning = tuner->best;
     for (unsigned columns = one_lane ? 4 : 1; columns <= (one_lane ? 16 : 4); columns *= 2)
-        for (unsigned held = 0; held <= (one_lane && fused); held++)
+        for (unsigned held = 0; held <= most_held; held++)
             for (size_t i = one_lane ? 0 : sizeof groups / sizeof groups[0] - 1;
                  i < sizeof groups / sizeof groups[0]; i++) {
                 /* Quickly: large groups for wide strips, small ones for narrow ones. */
@@ -103,10 +103,10 @@ static void vary_rows(const struct tuner *tuner, struct values *ret)
 {
     static const unsigned groups[] = {64, 128, 256, 512};
     const bool one_lane = tuner->best.lanes == 1;
-    const bool fused = tuner->best.technique == TRANSFORM_FUSED;
+    const unsigned most_held = one_lane && tuner->best.technique == TRANSFORM_FUSED ? 1 : 0;
     struct transform_tuning tuning = tuner->best;
     for (unsigned rows = 1; rows <= (tuner->exhaustive ? 4 : 2); rows *= 2)
-        for (unsigned held = 0; held <= (one_lane && fused); held++)
+        for (unsigned held = 0; held <= most_held; held++)
             for (size_t i = one_lane ? 0 : sizeof groups / sizeof groups[0] - 1;
                  i < sizeof groups / sizeof groups[0]; i++) {
                 if (!tuner->exhaustive && one_lane && (groups[i] == 512 || rows == 2))
@@ -354,7 +354,7 @@ int tuner_step(struct tuner *tuner, struct error *why)
 {
     struct transform_tuning fitted;
     struct error refusal;
-    double ms;
+    double ms = 0;
     if (tuner->tried++ == 0) {
         const int r = measure_default(tuner, why);
         if (r < 0)

@@ -52,6 +52,7 @@ static struct fault read_fault(const char *line)
         if (strcmp(faults[i].line, line) == 0)
             return faults[i];
     snprintf(fault.line, sizeof fault.line, "%s", line);
+    /* What is left out keeps its value. NOLINTNEXTLINE(cert-err34-c) */
     sscanf(line, "%15s %d %ld %ld", fault.what, &fault.code, &fault.skip, &fault.count);
     return fault;
 }
@@ -195,34 +196,37 @@ static cl_event later(cl_command_queue queue, int ms)
     return event;
 }
 
-cl_context clCreateContext(const cl_context_properties *properties, cl_uint count,
+cl_context clCreateContext(const cl_context_properties *properties, cl_uint num_devices,
                            const cl_device_id *devices,
                            void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *),
-                           void *user_data, cl_int *ret_code)
+                           void *user_data, cl_int *errcode_ret)
 {
     __typeof__(&clCreateContext) create = real("clCreateContext");
     int code;
 
     if (!hits("context", &code))
-        return create(properties, count, devices, notify, user_data, ret_code);
-    if (ret_code != NULL)
-        *ret_code = code;
+        return create(properties, num_devices, devices, notify, user_data, errcode_ret);
+    if (errcode_ret != NULL)
+        *errcode_ret = code;
     return NULL;
 }
 
-cl_int clBuildProgram(cl_program program, cl_uint count, const cl_device_id *devices,
+cl_int clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_id *device_list,
                       const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
                       void *user_data)
 {
     __typeof__(&clBuildProgram) build = real("clBuildProgram");
     int code;
 
-    return hits("build", &code) ? code : build(program, count, devices, options, notify, user_data);
+    if (hits("build", &code))
+        return code;
+    return build(program, num_devices, device_list, options, notify, user_data);
 }
 
-cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions,
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
                               const size_t *offset, const size_t *global, const size_t *local,
-                              cl_uint wait_count, const cl_event *wait_list, cl_event *event)
+                              cl_uint num_events_in_wait_list, const cl_event *wait_list,
+                              cl_event *event)
 {
     __typeof__(&clEnqueueNDRangeKernel) enqueue = real("clEnqueueNDRangeKernel");
     int code;
@@ -237,10 +241,10 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
     else if (hits("slow", &code))
         first = later(queue, code);
     else
-        return enqueue(queue, kernel, dimensions, offset, global, local, wait_count, wait_list,
-                       event);
+        return enqueue(queue, kernel, work_dim, offset, global, local, num_events_in_wait_list,
+                       wait_list, event);
     /* The queues are in order: what it was to wait for besides has been waited for all the same. */
-    cl_int result = enqueue(queue, kernel, dimensions, offset, global, local, 1, &first, event);
+    cl_int result = enqueue(queue, kernel, work_dim, offset, global, local, 1, &first, event);
     clReleaseEvent(first);
     return result;
 }

@@ -69,7 +69,7 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     const size_t count = (size_t)shape->width * shape->height;
     struct transform *t = make(f, tuning, shape);
     struct error why = {""};
-    cl_event first, last;
+    cl_event first = NULL, last = NULL;
     const struct plan *plan = transform_plan(t);
     const unsigned lanes = transform_tuning(t)->lanes;
     float *values = malloc(response_count(plan, lanes) * sizeof *values);

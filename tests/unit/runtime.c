@@ -246,8 +246,8 @@ static void what_was_kept_is_taken_by_name(void **state)
                 dup2(0, fd);
         int listening = socket(AF_UNIX, SOCK_SEQPACKET, 0);
         struct sockaddr_un address = {.sun_family = AF_UNIX}; /* an abstract name of the kernel's */
-        bind(listening, (struct sockaddr *)&address, sizeof address.sun_family);
-        if (listen(listening, 1) < 0 || dup2(listening, 5) != 5)
+        if (bind(listening, (struct sockaddr *)&address, sizeof address.sun_family) < 0 ||
+            listen(listening, 1) < 0 || dup2(listening, 5) != 5)
             _exit(101);
         setenv("LISTEN_PID", pid, 1);
         setenv("LISTEN_FDS", "5", 1);

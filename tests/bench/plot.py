@@ -10,7 +10,8 @@ import json
 import subprocess
 import sys
 
-SUBJECTS = [("fftd tuned float, bare", "fftd, tuned"), ("fftd fused float, bare", "fftd, not tuned"),
+SUBJECTS = [("fftd tuned float, bare", "fftd, tuned"),
+            ("fftd fused float, bare", "fftd, not tuned"),
             ("VkFFT R2C, convolution", "VkFFT, convolution"), ("cuFFT R2C, CUDA graph", "cuFFT"),
             ("clFFT R2C", "clFFT"), ("FFTW r2c", "FFTW"),
             ("articles, table twiddles", "the articles' pipeline")]

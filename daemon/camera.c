@@ -157,6 +157,7 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
         goto fail;
     snprintf(camera->status.device, sizeof camera->status.device, "%s",
              designer_device_name(camera->designer));
+    camera->status.device_memory = designer_device_memory(camera->designer);
     r = open_source(camera, wait, why);
     if (r < 0)
         goto fail;

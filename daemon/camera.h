@@ -55,6 +55,7 @@ struct camera_status {
     char source[256];       /* what capture says of itself */
     char engine[256];       /* what the engine says of itself */
     char device[256];
+    const char *device_memory; /* gpu_device_memory */
     struct fftd_format format;
     uint64_t filter_serial;   /* of the newest published frame */
     uint64_t wanted_serial;   /* of the newest accepted change */

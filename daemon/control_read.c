@@ -254,6 +254,11 @@ static int append_device(sd_bus_message *reply, const struct reading *reading)
     return append_text(reply, reading->camera.device);
 }
 
+static int append_device_memory(sd_bus_message *reply, const struct reading *reading)
+{
+    return append_text(reply, reading->camera.device_memory);
+}
+
 static int append_engine(sd_bus_message *reply, const struct reading *reading)
 {
     return append_text(reply, reading->camera.engine);
@@ -357,6 +362,7 @@ static const struct field fields[] = {
     {"StateReason", "s", append_state_reason, true},
     {"SourceDescription", "s", append_source_description, false},
     {"Device", "s", append_device, false},
+    {"DeviceMemory", "s", append_device_memory, false},
     {"Engine", "s", append_engine, false},
     {"Format", "a{sv}", append_format, false},
     {"Generation", "u", append_generation, false},

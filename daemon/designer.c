@@ -483,6 +483,11 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns)
     return 0;
 }
 
+const char *designer_device_memory(const struct designer *designer)
+{
+    return gpu_device_memory(designer->device);
+}
+
 const char *designer_device_name(const struct designer *designer)
 {
     return gpu_device_name(designer->device);

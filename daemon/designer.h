@@ -52,6 +52,7 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns);
 
 /* Name of the device, valid as long as the designer. Before designer_want_engine only. */
 const char *designer_device_name(const struct designer *designer);
+const char *designer_device_memory(const struct designer *designer); /* likewise; valid forever */
 
 /* Asks for another chain, any thread. Returns its serial. */
 uint64_t designer_want_chain(struct designer *designer, const struct filter_chain *chain);

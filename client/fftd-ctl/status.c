@@ -59,6 +59,7 @@ static void print_status(sd_bus_message *p, const char *dir)
                              : bus_text(p, "Source"));
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
+    print_line("memory", bus_text(p, "DeviceMemory"));
     print_line("filter", bus_text(p, "Filter"));
     print_line("", bus_text(p, "FilterProblem"));
 

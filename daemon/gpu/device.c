@@ -141,6 +141,18 @@ static int refuse(const struct candidate *found, unsigned count, const char *sel
                      text_quote(quoted, selector), list);
 }
 
+/* Whether the device's list of extensions, words between spaces, has this one. */
+static bool has_extension(cl_device_id id, const char *name)
+{
+    char list[8192] = "";
+    const size_t length = strlen(name);
+    clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, sizeof list - 1, list, NULL);
+    for (const char *at = list; (at = strstr(at, name)) != NULL; at += length)
+        if ((at == list || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+            return true;
+    return false;
+}
+
 static void probe(struct gpu_device *device, const struct candidate *chosen)
 {
     char driver[128] = "";
@@ -162,6 +174,7 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
     device->builds_for_required_group = strcmp(chosen->platform_name, "NVIDIA CUDA") == 0;
     /* A CPU shares its memory whatever the driver says. */
     device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;
+    device->imports_dmabuf = has_extension(device->id, "cl_arm_import_memory_dma_buf");
     snprintf(device->name, sizeof device->name, "%s (%s, %s)", chosen->name, chosen->platform_name,
              chosen->version);
     snprintf(device->identity, sizeof device->identity, "%s|%s|%s|%s", chosen->name,
@@ -211,6 +224,15 @@ bool gpu_device_is_cpu(const struct gpu_device *device)
 const char *gpu_device_name(const struct gpu_device *device)
 {
     return device->name;
+}
+
+const char *gpu_device_memory(const struct gpu_device *device)
+{
+    if (device->unified_memory)
+        return device->imports_dmabuf ? "shared with the host, could import dma-bufs"
+                                      : "shared with the host, imports no dma-bufs";
+    return device->imports_dmabuf ? "its own, could import dma-bufs"
+                                  : "its own, imports no dma-bufs";
 }
 
 static const char *type_name(cl_device_type type)

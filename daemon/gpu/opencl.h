@@ -16,6 +16,7 @@ struct gpu_device {
     char identity[512]; /* device, driver and platform versions: what a cached binary depends on */
     cl_device_type type;
     bool unified_memory; /* host and device share memory: map, do not copy */
+    bool imports_dmabuf; /* cl_arm_import_memory takes dma-bufs */
     cl_ulong local_bytes;
     size_t max_group;
     bool builds_for_required_group; /* dispatch.c: kernel_group_limit */

@@ -119,6 +119,12 @@ const char *gpu_device_name(const struct gpu_device *device)
     return "a fake device";
 }
 
+const char *gpu_device_memory(const struct gpu_device *device)
+{
+    (void)device;
+    return "imagined";
+}
+
 static void fake_engine_pass_gate(void)
 {
     fake_engine.waiting_at_gate++;

@@ -54,8 +54,8 @@ static const struct command commands[] = {
      TAKES_RAW, 1, -1, command_filter},
     {"set", "STAGE.PARAMETER VALUE", "change one parameter of the running filter",
      "STAGE is a stage's number (from 1) or its kind. STAGE.PARAMETER=VALUE does the same, and\n"
-     "takes negative values. Keys of the configuration file that are not about the filter take\n"
-     "effect at the daemon's next start only.\n\n"
+     "takes negative values. Keys of the configuration are changed in its file and taken over by\n"
+     "`fftd-ctl reload`, those that only a start can change excepted.\n\n"
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
      0, 1, 2, command_set},

@@ -26,6 +26,17 @@
 /* Of a ring whose memory no process before this one has left. */
 #define FIRST_EPOCH     1
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* While frames flow they are what the others hear of us. */
+static int64_t heartbeat_due_ns(const struct camera *camera)
+{
+    return camera->heartbeat_ns + HEARTBEAT_NS;
+}
+
 /* ---- frames ---- */
 
 static void publish(struct camera *camera, struct flight *flight, const struct engine_done *done)
@@ -132,10 +143,13 @@ static void finish_flights(struct camera *camera)
 {
     for (collect(camera); camera->flights > 0; collect(camera)) {
         struct pollfd fd = {.fd = engine_fd(camera->engine), .events = POLLIN};
-        int64_t left_ns = engine_deadline_ns(camera) - clock_now_ns();
+        int64_t until_ns = earlier(engine_deadline_ns(camera), heartbeat_due_ns(camera));
+        int64_t left_ns = until_ns - clock_now_ns();
         struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
         if (ppoll(&fd, 1, &timeout, NULL) == 0)
             check_engine(camera, clock_now_ns());
+        if (clock_now_ns() >= heartbeat_due_ns(camera))
+            camera_show_progress(camera);
     }
 }
 
@@ -375,11 +389,6 @@ struct work {
     bool source_polled; /* only then does its silence mean anything */
 };
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void wait_for_work(struct camera *camera, struct work *ret)
 {
     bool polled = camera->source.phase != SOURCE_STREAMING || wants_frames(camera);
@@ -393,7 +402,7 @@ static void wait_for_work(struct camera *camera, struct work *ret)
 
     if (polled)
         until_ns = earlier(until_ns, source_deadline_ns(&camera->source));
-    until_ns = earlier(until_ns, camera->heartbeat_ns + HEARTBEAT_NS);
+    until_ns = earlier(until_ns, heartbeat_due_ns(camera));
 
     int64_t left_ns = until_ns - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
@@ -416,7 +425,7 @@ static void do_due(struct camera *camera)
     if (now_ns >= camera->rest_ns)
         camera_consider_rest(camera, now_ns);
     check_engine(camera, now_ns);
-    if (now_ns >= camera->heartbeat_ns + HEARTBEAT_NS)
+    if (now_ns >= heartbeat_due_ns(camera))
         camera_show_progress(camera);
 }
 

@@ -35,6 +35,8 @@ static const struct {
      "Frames the source lost before fftd got them."},
     {"stalls", "fftd_source_stalls", NULL, "Times the source delivered nothing for too long."},
     {"reopens", "fftd_source_reopens", NULL, "Times the source was opened again."},
+    {"engine_failures", "fftd_engine_failures", NULL,
+     "Times an engine lost, refused or kept a frame, or could not be built."},
     {"clients_attached", "fftd_clients_attached", NULL, "Clients that were given the ring."},
     {"clients_refused", "fftd_clients_refused", NULL,
      "Clients refused: too many, another protocol, garbage."},

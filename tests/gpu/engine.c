@@ -472,7 +472,9 @@ static void test_mosaics(void **state)
                                                PLAN_WRAP};
     struct engine_options options = defaults;
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        options.border = borders[i % 4 ^ i / 4];
+        if (i % 5 != 0 && !device_takes(1280, 720))
+            continue; /* a slow compiler: each order, border and number of bits once */
+        options.border = borders[i / 4];
         check_mosaic(names[i], i % 2 == 0 ? 64 : 71, 48 + i % 3, &options,
                      i % 3 == 0 ? "sharpen:amount=2,sigma=1.5"
                                 : "lowpass:shape=gaussian,cutoff=0.1");

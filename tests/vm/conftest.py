@@ -34,10 +34,10 @@ class Service:
         self.config = pathlib.Path(f"/etc/fftd/{name}.conf")
 
     def configure(self, source, filter="none", camera="", engine="", output=""):
-        """One margin for all filters: compiling the kernels of another size takes a minute."""
+        """One margin for all filters, and no tuning: what kernels take to compile is minutes."""
         self.config.write_text(f'camera = {{ source = "{source}"; size = "640x360"; fps = 30.0; '
                                f'{camera} }};\nfilter = "{filter}";\n'
-                               f'engine = {{ margin = 24; {engine} }};\n'
+                               f'engine = {{ margin = 24; tune = "off"; {engine} }};\n'
                                f'output = {{ checksum = true; {output} }};\n')
 
     def systemctl(self, verb, check=True):

@@ -120,11 +120,12 @@ class Reader:
         return frame if self.library.fftd_frame_valid(self.handle, ctypes.byref(raw)) else None
 
     def frames(self):
-        """Every frame that this reader is quick enough for."""
+        """Every frame that this reader is quick enough for, of one daemon or its successor."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             result = self.wait(1000)
-            assert result >= 0, f"fftd_wait: {errno.errorcode[-result]}\n{self.daemon.log}"
+            assert result >= 0 or result == -errno.EPIPE, \
+                f"fftd_wait: {errno.errorcode[-result]}\n{self.daemon.log}"
             while frame := self.take():
                 deadline = time.monotonic() + PATIENCE
                 yield frame

@@ -50,6 +50,15 @@ static void fake_capture_reset(void)
         fake_capture.pixels[i] = (uint8_t)(i * 7);
 }
 
+/* One of the fields above, read while the camera's thread may write it. */
+static inline unsigned fake_capture_get(const unsigned *field)
+{
+    pthread_mutex_lock(&fake_capture.lock);
+    unsigned value = *field;
+    pthread_mutex_unlock(&fake_capture.lock);
+    return value;
+}
+
 /* Makes one more frame wait. */
 static void fake_capture_offer(void)
 {

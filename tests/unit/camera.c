@@ -427,18 +427,19 @@ static void test_pauses_while_nobody_wants_frames(void **state)
 {
     (void)state;
     config.idle = CONFIG_IDLE_PAUSE;
+    int64_t begin_ns = clock_now_ns();
     start();
     publish(1); /* at first it runs, to show that it can */
-    int64_t begin_ns = clock_now_ns();
     WAIT_FOR(status.state == CAMERA_PAUSED);
     assert_true(clock_now_ns() - begin_ns > NS_PER_S);
     assert_string_equal(status.state_reason, "nobody reads its frames");
-    assert_int_equal(fake_capture.started, fake_capture.stopped);
+    assert_int_equal(fake_capture_get(&fake_capture.started),
+                     fake_capture_get(&fake_capture.stopped));
     int64_t progress_ns = camera_progress_ns(camera);
     WAIT_FOR(camera_progress_ns(camera) > progress_ns); /* resting is no standstill */
 
     camera_set_attended(camera, true);
-    WAIT_FOR(fake_engine_get(&fake_capture.started) == 2);
+    WAIT_FOR(fake_capture_get(&fake_capture.started) == 2);
     publish(2);
     WAIT_FOR(status.state == CAMERA_ONLINE);
     camera_set_attended(camera, false);
@@ -546,7 +547,7 @@ static void test_snapshot_wakes_a_camera_that_pauses(void **state)
     start();
     WAIT_FOR(status.state == CAMERA_PAUSED); /* before its first frame */
     assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
-    WAIT_FOR(fake_engine_get(&fake_capture.started) > fake_engine_get(&fake_capture.stopped));
+    WAIT_FOR(fake_capture_get(&fake_capture.started) > fake_capture_get(&fake_capture.stopped));
     publish(1);
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, 0);

@@ -357,9 +357,11 @@ static void the_same_user_can_only_read(void **state)
         if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
             _exit(99);
         struct ring *ring = frames_ring(GREY, 64, 16, 4, 1, 1);
+        int fd = dup(ring->memory.client_fd);
+        ring_destroy(ring); /* its thread would not be in the client, but what it had */
         pid_t client = fork();
         if (client == 0)
-            _exit(attack(ring->memory.client_fd));
+            _exit(attack(fd));
         int status;
         waitpid(client, &status, 0);
         _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);

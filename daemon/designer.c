@@ -3,75 +3,14 @@
  * `engine` is the newest engine built: the camera thread either uses it, or will find it in the
  * result slot. Engines given back wait in `used_up` until the thread is between two designs; a
  * design for an engine that was given back meanwhile is thrown away when it is posted. */
-#include "designer.h"
+#include "designer_private.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #include "clock.h"
-
-/* Between two rounds of the thread the camera can give back the engine it had and the one it took
- * from the result slot, no more. */
-#define MAX_USED_UP 4
-
-/* A device that kept the frames of so many engines will keep those of the next. */
-#define MAX_STUCK   2
-
-/* An engine with frames that the device has not let go of, and that device. */
-struct stuck {
-    struct engine *engine;
-    struct gpu_device *device;
-};
-
-struct request {
-    bool engine;
-    uint32_t source;
-    struct fftd_format format;
-    struct filter_chain chain;
-    uint64_t serial;
-};
-
-struct designer {
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
-    int wake_fd;
-    char selector[CONFIG_TEXT];
-    char cache_dir[CONFIG_TEXT];
-    struct engine_options options;
-    int64_t build_timeout_ns;
-
-    /* Under the lock. */
-    bool stop, ended;
-    int64_t busy_since_ns; /* in the driver; 0: it is not */
-    bool has_built;        /* an engine, at any time */
-    struct request wanted;
-    struct engine *used_up[MAX_USED_UP];
-    unsigned used_up_count;
-    struct engine *lent; /* the newest one the camera thread has */
-    struct stuck stuck[MAX_STUCK + MAX_USED_UP];
-    unsigned stuck_count; /* written by the thread only */
-    bool device_failed;
-    bool posted;
-    struct design design;
-    struct tuning_status tuning;
-    bool tuned; /* the newest engine */
-    bool stop_tuning;
-    bool has_searched; /* by itself, for the frames that were wanted last */
-
-    /* The thread's own. */
-    struct gpu_device *device;
-    struct engine *engine;
-    uint32_t source;
-    struct fftd_format format;
-    double support_px; /* which the engine was built for */
-    bool device_suspect;
-    uint64_t done_serial;
-    struct engine_search *search;
-};
 
 static bool is_used_up(const struct designer *designer, const struct engine *engine)
 {
@@ -90,14 +29,13 @@ static void drop_posted(struct designer *designer)
     designer->posted = designer->design.result < 0;
 }
 
-/* The lock is not held while the driver works. */
-static void enter_driver(struct designer *designer)
+void designer_enter_driver(struct designer *designer)
 {
     designer->busy_since_ns = clock_now_ns();
     pthread_mutex_unlock(&designer->lock);
 }
 
-static void leave_driver(struct designer *designer)
+void designer_leave_driver(struct designer *designer)
 {
     pthread_mutex_lock(&designer->lock);
     designer->busy_since_ns = 0;
@@ -132,11 +70,11 @@ static void destroy_released(struct designer *designer)
         }
         designer->stuck[i] = designer->stuck[--designer->stuck_count];
         bool last = stuck.device != designer->device && !has_stuck_engine(designer, stuck.device);
-        enter_driver(designer);
+        designer_enter_driver(designer);
         engine_destroy(stuck.engine);
         if (last)
             gpu_device_close(stuck.device);
-        leave_driver(designer);
+        designer_leave_driver(designer);
     }
 }
 
@@ -152,9 +90,9 @@ static void destroy_used_up(struct designer *designer)
                 (struct stuck){.engine = engine, .device = designer->device};
             continue;
         }
-        enter_driver(designer);
+        designer_enter_driver(designer);
         engine_destroy(engine);
-        leave_driver(designer);
+        designer_leave_driver(designer);
     }
 }
 
@@ -294,79 +232,6 @@ static void post(struct designer *designer, struct design *design)
         eventfd_write(designer->wake_fd, 1);
 }
 
-/* ---- tuning -------------------------------------------------------------------------------- */
-
-/* With the lock held. */
-static void end_search(struct designer *designer, int result, const struct error *why)
-{
-    struct engine_search *search = designer->search;
-    designer->search = NULL;
-    designer->stop_tuning = false;
-    designer->tuning.running = false;
-    designer->tuning.result = result;
-    designer->tuning.why = *why;
-    enter_driver(designer);
-    engine_search_destroy(search);
-    leave_driver(designer);
-}
-
-static void cancel_search(struct designer *designer, const char *reason)
-{
-    struct error why;
-    if (!designer->tuning.running)
-        return;
-    error_set(&why, ECANCELED, "%s", reason);
-    end_search(designer, -ECANCELED, &why);
-}
-
-/* With the lock held. Begins the search, or takes its next step; what it found is in force with a
- * new engine. */
-static void search_on(struct designer *designer)
-{
-    const bool begin = designer->search == NULL, exhaustive = designer->tuning.exhaustive;
-    struct engine_search_progress progress = {0};
-    struct error why = {""};
-    int r;
-
-    enter_driver(designer);
-    r = begin ? engine_search_create(&designer->search, designer->engine, exhaustive,
-                                     designer->cache_dir, &why)
-              : engine_search_step(designer->search, &why);
-    if (designer->search != NULL)
-        engine_search_get(designer->search, &progress);
-    leave_driver(designer);
-    designer->tuning.progress = progress;
-    if (r < 0) {
-        end_search(designer, r, &why);
-    } else if (r == 0 && !begin) {
-        end_search(designer, 0, &why);
-        if (!designer->wanted.engine) {
-            designer->wanted.engine = true;
-            designer->wanted.source = designer->source;
-            designer->wanted.format = designer->format;
-        }
-    }
-}
-
-/* With the lock held. Whether an engine that was just built is to be tuned without being asked:
- * once, and on a CPU, where there is little to find, only if that was wished for. */
-static bool wants_search(struct designer *designer)
-{
-    const enum engine_tune tune = designer->options.tune;
-    if (designer->has_searched || designer->tuning.running || designer->cache_dir[0] == '\0' ||
-        engine_is_tuned(designer->engine))
-        return false;
-    return tune == ENGINE_TUNE_EXHAUSTIVE ||
-           (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(designer->device));
-}
-
-static void begin_search(struct designer *designer, bool exhaustive)
-{
-    designer->tuning = (struct tuning_status){.running = true, .exhaustive = exhaustive};
-    designer->stop_tuning = false;
-    pthread_cond_signal(&designer->change);
-}
-
 /* With the lock held. Whether something is to be made: a chain alone waits for the first engine. */
 static bool has_work(const struct designer *designer)
 {
@@ -392,27 +257,27 @@ static void *designer_thread(void *argument)
             designer->device_suspect |= designer->device_failed;
             designer->device_failed = false;
             if (request.engine || designer->device_suspect)
-                cancel_search(designer, "the frames' format or the device changed");
-            enter_driver(designer);
+                designer_cancel_search(designer, "the frames' format or the device changed");
+            designer_enter_driver(designer);
             make(designer, &request, &design);
-            leave_driver(designer);
+            designer_leave_driver(designer);
             designer->has_built |= designer->engine != NULL;
             designer->tuned = designer->engine != NULL && engine_is_tuned(designer->engine);
-            if (request.engine && designer->engine != NULL && wants_search(designer)) {
+            if (request.engine && designer->engine != NULL && designer_wants_search(designer)) {
                 designer->has_searched = true;
-                begin_search(designer, designer->options.tune == ENGINE_TUNE_EXHAUSTIVE);
+                designer_begin_search(designer, designer->options.tune == ENGINE_TUNE_EXHAUSTIVE);
             }
             designer->done_serial = request.serial;
             post(designer, &design);
         } else if (designer->tuning.running && designer->stop_tuning) {
-            cancel_search(designer, "it was stopped");
+            designer_cancel_search(designer, "it was stopped");
         } else if (designer->tuning.running && designer->engine != NULL) {
-            search_on(designer);
+            designer_search_on(designer);
         } else {
             pthread_cond_wait(&designer->change, &designer->lock);
         }
     }
-    cancel_search(designer, "the daemon ends");
+    designer_cancel_search(designer, "the daemon ends");
     drop_posted(designer);
     engine_destroy(designer->engine); /* built, but never fetched */
     designer->ended = true;
@@ -547,34 +412,6 @@ void designer_give_back(struct designer *designer, struct engine *engine, bool f
         drop_posted(designer);
     designer->device_failed |= failed;
     pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-}
-
-int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
-{
-    int r = 0;
-    pthread_mutex_lock(&designer->lock);
-    if (designer->tuning.running)
-        r = error_set(why, EBUSY, "a search runs already");
-    else
-        begin_search(designer, exhaustive);
-    pthread_mutex_unlock(&designer->lock);
-    return r;
-}
-
-void designer_stop_tuning(struct designer *designer)
-{
-    pthread_mutex_lock(&designer->lock);
-    designer->stop_tuning = designer->tuning.running;
-    pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-}
-
-void designer_get_tuning(struct designer *designer, struct tuning_status *ret)
-{
-    pthread_mutex_lock(&designer->lock);
-    *ret = designer->tuning;
-    ret->tuned = designer->tuned;
     pthread_mutex_unlock(&designer->lock);
 }
 

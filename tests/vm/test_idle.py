@@ -1,0 +1,45 @@
+"""idle = "pause" with a camera of the kernel's."""
+
+import subprocess
+
+from conftest import watched
+
+PAUSE = 'idle = "pause";'
+
+
+def can_stream(camera, tmp_path):
+    """Whether somebody else gets frames: a driver serves one at a time."""
+    frames = tmp_path / "frames"
+    subprocess.run(["v4l2-ctl", "-d", camera.device, "--stream-mmap", "--stream-count=2",
+                    f"--stream-to={frames}"], capture_output=True, check=False)
+    return frames.exists() and frames.stat().st_size > 0
+
+
+def test_nobody_reading_means_no_streaming(camera, service, tmp_path):
+    service.configure(f"v4l2:{camera.device}", camera=PAUSE)
+    service.systemctl("start")
+    service.wait_for_state("paused")
+    assert can_stream(camera, tmp_path)
+    (tmp_path / "frames").unlink()
+
+    client = service.watch(300)
+    service.wait_for_state("online")
+    assert not can_stream(camera, tmp_path)
+    found = watched(client)
+    assert found["frames"] == 300 and found["torn"] == found["corrupt"] == 0
+    service.wait_for_state("paused")
+    assert can_stream(camera, tmp_path)
+    counters = service.status()["Counters"]
+    assert counters["stalls"] == counters["source_lost"] == 0
+
+
+def test_camera_changed_meanwhile(camera, service):
+    """Somebody else may set another format while it rests."""
+    service.configure(f"v4l2:{camera.device}", camera=PAUSE)
+    service.systemctl("start")
+    service.wait_for_state("paused")
+    camera.v4l2_ctl("--set-fmt-video=width=320,height=180")
+    assert watched(service.watch(10))["frames"] == 10
+    service.wait_for_state("paused")
+    assert service.status()["Format"]["width"] == 640
+    assert service.show("NRestarts") == "0"

@@ -4,6 +4,7 @@ import grp
 import os
 import pathlib
 import pwd
+import re
 import stat
 import subprocess
 
@@ -60,6 +61,47 @@ def test_the_process_can_do_little(running):
                if "rw" in line.split()[3].split(",") and line.split()[2] in ("ext4", "tmpfs")}
     assert written == {"/tmp", "/var/tmp", "/var/cache/fftd", "/dev/shm"}
     assert list((root / "home").iterdir()) == []
+
+
+NEEDED = {"read its configuration", "open its camera", "write its cache",
+          "write a temporary file", "open /dev/null", "open a local socket", "read /proc/cpuinfo"}
+
+
+def test_the_sandbox_lets_nothing_else_be_opened(service):
+    """A process that runs in the daemon's sandbox just before it tries everything."""
+    folder = pathlib.Path(f"/run/systemd/system/{service.unit}.d")
+    drop_in = folder / "probe.conf"
+    secret = pathlib.Path("/home/somebody/secret")
+    try:
+        with vivid.Vivid("single") as camera:
+            service.configure(f"v4l2:{camera.device}")
+            folder.mkdir(parents=True)
+            drop_in.write_text(f"[Service]\nExecStartPre=/usr/bin/python3 /run/tests/probe.py "
+                               f"{service.config} {camera.device}\n")
+            secret.parent.mkdir()
+            for readable in (secret, pathlib.Path("/tmp/another")):
+                readable.write_text("for everybody")
+                readable.chmod(0o666)
+            run("systemctl", "daemon-reload")
+            service.systemctl("start")
+            service.wait_for_state("online")
+            service.systemctl("stop")
+    finally:
+        drop_in.unlink()
+        folder.rmdir()
+        run("systemctl", "daemon-reload")
+    said = [line.split(": ") for line in service.journal.splitlines() if line.startswith("probe: ")]
+    answers = {what: answer for _, what, answer in said}
+    assert len(answers) > 30
+    assert {what for what, answer in answers.items() if answer == "yes"} == NEEDED
+
+
+def test_exposure_is_low(running):
+    """As the running manager sees the unit, with everything that is in force."""
+    table = run("systemd-analyze", "security", "--no-pager", running.unit).stdout
+    exposure = re.search(r"Overall exposure level.*: ([\d.]+)", table)
+    print(exposure[0])
+    assert float(exposure[1]) <= 1.5, table
 
 
 def test_stopping_takes_the_sockets_along(running):

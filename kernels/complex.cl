@@ -5,7 +5,8 @@
  * 1. Kernels never look inside: everything they do to complex numbers is a function here.
  *
  * In global memory (`stored`, float or half) a cplx is LANES real parts followed by LANES
- * imaginary parts; index counts whole cplx. For LANES = 1 that is the usual interleaved order. */
+ * imaginary parts; index counts whole cplx. For LANES = 1 that is the usual interleaved order, read
+ * and written as one word: vload2, which may not count on alignment, becomes two accesses. */
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -95,13 +96,28 @@ static inline cplx c_weigh(cplx a, real w)
     return c_make(a.re * w, a.im * w);
 }
 
+#if LANES == 1 && HALF_STORAGE
+/* One complex number as one word in memory. */
+static inline float2 halves_to_floats(ushort2 word)
+{
+    return vload_half2(0, (const half *)&word);
+}
+
+static inline ushort2 floats_to_halves(float2 z)
+{
+    ushort2 word;
+    vstore_half2(z, 0, (half *)&word);
+    return word;
+}
+#endif
+
 static inline cplx c_load(global const stored *from, size_t index)
 {
 #if LANES == 1
 #if HALF_STORAGE
-    const float2 z = vload_half2(index, from);
+    const float2 z = halves_to_floats(((global const ushort2 *)from)[index]);
 #else
-    const float2 z = vload2(index, from);
+    const float2 z = ((global const float2 *)from)[index];
 #endif
     return c_make(z.x, z.y);
 #elif HALF_STORAGE
@@ -116,9 +132,9 @@ static inline void c_store(cplx z, global stored *to, size_t index)
 {
 #if LANES == 1
 #if HALF_STORAGE
-    vstore_half2((float2)(z.re, z.im), index, to);
+    ((global ushort2 *)to)[index] = floats_to_halves((float2)(z.re, z.im));
 #else
-    vstore2((float2)(z.re, z.im), index, to);
+    ((global float2 *)to)[index] = (float2)(z.re, z.im);
 #endif
 #elif HALF_STORAGE
     PASTE(vstore_half, LANES)(z.re, 2 * index, to);

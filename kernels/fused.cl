@@ -1,25 +1,29 @@
 /* The fused technique: three dispatches a frame, every intermediate byte crosses main memory once
  * each way.
  *
- *   columns_forward   image -> spectrum      loads, extends the border, transforms columns
- *   rows              spectrum -> spectrum   transforms rows, multiplies by H, transforms back
- *   columns_inverse   spectrum -> image      transforms columns back, rounds, clamps, stores
+ *   forward   image -> spectrum      loads, extends the border, transforms along U
+ *   middle    spectrum -> spectrum   transforms along V, multiplies by H, transforms back
+ *   inverse   spectrum -> image      transforms back along U, rounds, clamps, stores
  *
- * How a real image becomes half a complex one, and which rows make a pair: pack.cl.
+ * How a real image becomes half a complex one, and which lines make a pair: pack.cl. Columns first,
+ * `forward` and `inverse` meet the image a few neighbouring samples at a time; rows first, whole rows
+ * of it, and the spectrum in short pieces instead, which are whole sectors of memory.
  *
  * Data:
  *   spectrum, pairs: pack.cl; the third and fourth member of a pair are not used.
- *   response[k / LANES][e][k % LANES]: H for pair k at element e of a transformed row.
- *   twiddle_x, twiddle_y: stage.cl.
+ *   response: H for pair k at element e of a line transformed along V, e being leg j of butterfly b
+ *   of the last stage:
+ *     LANES > 1      [k / LANES][e][k % LANES]
+ *     LANES == 1     [k][j][b], for neighbouring items have neighbouring butterflies
+ *     ROWS_FIRST     [k / V_LINES][j][b][k % V_LINES], for they have neighbouring pairs first
+ *   twiddle: stage.cl.
  *
- * Work-items: a group (one dimension, COLUMN_GROUP or ROW_GROUP items) shares `work` in local
- * memory.
- *   columns_*: group g carries the COLS groups of LANES columns from g COLS on; neighbouring
- *   items take neighbouring columns.
- *   rows: group g carries the ROWS groups of LANES pairs of rows from g ROWS on.
- * Launched by dispatch.c (make_fused_dispatches). */
+ * Work-items: a group (one dimension, U_GROUP or V_GROUP items) shares `work` in local memory and
+ * carries U_LINES groups of LANES lines, or V_LINES groups of LANES pairs of lines, group g those
+ * from g U_LINES or g V_LINES on. Neighbouring items take neighbouring lines, which lie in `work`
+ * side by side. Launched by dispatch.c (list_fused_dispatches). */
 
-#if COLUMN_GROUP > 1 || ROW_GROUP > 1
+#if U_GROUP > 1 || V_GROUP > 1
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE);
 #else /* a barrier of one item orders nothing, but stands in the compiler's way */
 #define SYNC
@@ -31,9 +35,9 @@
  * the way from one leg to the next stays a constant of the stage. */
 #define HAS_GAPS(UNIT)     (SKEW && (UNIT) % 2 == 0)
 #define SKEWED(e, UNIT)    (HAS_GAPS(UNIT) ? (e) + (e) / (UNIT) : (e))
-#define LEG_AT(j, M, UNIT) ((j) * ((M) + (HAS_GAPS(UNIT) ? (M) / (UNIT) : 0)))
-#define COLUMN_UNIT           PASTE(Y_R, Y_LAST)
-#define ROW_UNIT              PASTE(X_R, X_LAST)
+#define LEG_STEP(M, UNIT)  ((M) + (HAS_GAPS(UNIT) ? (M) / (UNIT) : 0))
+#define U_UNIT             PASTE(U_R, U_LAST)
+#define V_UNIT             PASTE(V_R, V_LAST)
 
 /* The type of the kernels' argument matters: local memory is aligned for it and no more (NVIDIA's
  * driver puts a float at offset 4). */
@@ -62,174 +66,159 @@ static inline void work_put(local work_t *work, uint at, cplx z)
 #endif
 }
 
-/* How a group goes through the n butterflies of a stage, of r legs each. Each opens a
- * bracket that its user closes.
- *
- * In place: every stage takes its butterflies from `work` and puts them back where they were, one
- * after another.
- *
- * Held (COLUMNS_HELD, ROWS_HELD): all butterflies of a stage stay in registers, and `work` only
- * passes them on to the items that need them next, first the real parts and then the imaginary
- * ones: half the local memory, so that twice as many columns fit side by side, or more groups on a
- * core. What an item puts, it puts where only itself has read before; so there are three barriers
- * to a pass and not four. */
-#define IN_PLACE(n, r, group)                                                                      \
-    for (uint t = get_local_id(0); t < (n); t += (group)) {                                        \
-        cplx x[r];
-#define HELD(i, n, group)                                                                          \
-    _Pragma("unroll") for (uint u = 0; u < ROUNDS(n, group); u++)                                  \
+/* How a group goes through the butterflies of axis A's stage i. Opens a bracket that its user
+ * closes. x: the butterfly's legs; c, b: its line and its number there, of n; e: its first element;
+ * at, step: where its legs are in `work`. */
+#define STAGE(A, i)                                                                                \
+    PASTE(STAGE_, A##_HELD)(A, i)                                                                  \
+    const uint R = A##_R##i, M = A##_M##i, T = A##_T##i, n = A##_LENGTH / A##_R##i;                \
+    const uint c = t % A##_LINES, b = t / A##_LINES, p = b % M;                                    \
+    const uint e = FIRST_ELEMENT(R, M, b);                                                         \
+    const uint at = SKEWED(e, A##_UNIT) * A##_LINES + c;                                           \
+    const uint step = LEG_STEP(M, A##_UNIT) * A##_LINES;
+#define ITEMS(A, i)   (A##_LENGTH / A##_R##i * A##_LINES)
+#define PRIVATE(A, i) PASTE(PRIVATE_, A##_HELD)(A, i)
+#define NEXT(A, a, b) PASTE(NEXT_, A##_HELD)(A, a, b)
+
+/* In place (A_HELD 0): every stage takes its butterflies from `work` and puts them back where they
+ * were, one after another. */
+#define PRIVATE_0(A, i)
+#define STAGE_0(A, i)                                                                              \
+    for (uint t = get_local_id(0); t < ITEMS(A, i); t += A##_GROUP) {                              \
+        cplx x[A##_R##i];
+#define GET_0(j)         x[j] = work_get(work, at + (j)*step);
+#define PUT_0(j)         work_put(work, at + (j)*step, x[j]);
+#define NEXT_0(A, a, b)  SYNC
+
+/* Held (A_HELD 1): all butterflies of a stage stay in registers, and `work` only passes them on to
+ * the items that need them next, first the real parts and then the imaginary ones: half the local
+ * memory, so that twice as many columns fit side by side, or more groups on a core. What an item
+ * puts, it puts where only itself has read before; so there are three barriers to a pass and not
+ * four. */
+#define ROUNDS(A, i)     ((ITEMS(A, i) + A##_GROUP - 1) / A##_GROUP)
+#define PRIVATE_1(A, i)  cplx held_##i[ROUNDS(A, i)][A##_R##i];
+#define STAGE_1(A, i)                                                                              \
+    _Pragma("unroll") for (uint u = 0; u < ROUNDS(A, i); u++)                                      \
     {                                                                                              \
-        const uint t = get_local_id(0) + u * (group);                                              \
-        if ((n) % (group) != 0 && t >= (n))                                                        \
+        const uint t = get_local_id(0) + u * A##_GROUP;                                            \
+        if (ITEMS(A, i) % A##_GROUP != 0 && t >= ITEMS(A, i))                                      \
             continue;                                                                              \
         cplx *x = held_##i[u];
-#define HELD_PRIVATE(i, n, r, group) cplx held_##i[ROUNDS(n, group)][r];
-#define ROUNDS(n, group)             (((n) + (group)-1) / (group))
-
-/* ---- columns ------------------------------------------------------------------------------- */
-
-/* A group at the right edge may have columns too many: they repeat the last one and are not
- * stored. */
-#define COLUMN_ITEMS(i) (Y_LENGTH / Y_R##i * COLS)
-#define COLUMN_STAGE(i)                                                                            \
-    COLUMN_LOOP(i)                                                                                 \
-    const uint R = Y_R##i, M = Y_M##i, T = Y_T##i;                                                 \
-    const uint c = t % COLS, b = t / COLS, p = b % M;                                              \
-    const uint e = FIRST_ELEMENT(R, M, b);                                                         \
-    const uint wanted = (uint)get_group_id(0) * COLS + c;                                          \
-    const uint column = min(wanted, (uint)X_LANES - 1);
-
-#define COLUMN_AT(j) ((SKEWED(e, COLUMN_UNIT) + LEG_AT(j, M, COLUMN_UNIT)) * COLS + c)
-
-#if COLUMNS_HELD
-typedef float column_work_t;
-#define COLUMN_LOOP(i)    HELD(i, COLUMN_ITEMS(i), COLUMN_GROUP)
-#define COLUMN_PRIVATE(i) HELD_PRIVATE(i, COLUMN_ITEMS(i), Y_R##i, COLUMN_GROUP)
-#define COLUMN_GET(j)
-#define COLUMN_PUT(j)
-#define COLUMN_PUT_RE(j) work[COLUMN_AT(j)] = x[j].re;
-#define COLUMN_PUT_IM(j) work[COLUMN_AT(j)] = x[j].im;
-#define COLUMN_GET_RE(j) x[j].re = work[COLUMN_AT(j)];
-#define COLUMN_GET_IM(j) x[j].im = work[COLUMN_AT(j)];
-#define COLUMN_PASS(i, LEG)                                                                        \
-    COLUMN_STAGE(i)                                                                                \
-    EACH(Y_R##i)(LEG)                                                                              \
+#define GET_1(j)
+#define PUT_1(j)
+#define PUT_RE(j) work[at + (j)*step] = x[j].re;
+#define PUT_IM(j) work[at + (j)*step] = x[j].im;
+#define GET_RE(j) x[j].re = work[at + (j)*step];
+#define GET_IM(j) x[j].im = work[at + (j)*step];
+#define PASS(A, i, LEG)                                                                            \
+    STAGE(A, i)                                                                                    \
+    EACH(A##_R##i)(LEG)                                                                            \
     }
-#define COLUMN_NEXT(a, b)                                                                          \
-    COLUMN_PASS(a, COLUMN_PUT_RE)                                                                  \
-    SYNC COLUMN_PASS(b, COLUMN_GET_RE) SYNC COLUMN_PASS(a, COLUMN_PUT_IM)                          \
-    SYNC COLUMN_PASS(b, COLUMN_GET_IM)
+#define NEXT_1(A, a, b)                                                                            \
+    PASS(A, a, PUT_RE)                                                                             \
+    SYNC PASS(A, b, GET_RE) SYNC PASS(A, a, PUT_IM) SYNC PASS(A, b, GET_IM)
+
+#define TURN(j) TWIDDLE(x[j], R, j, M, T, p)
+
+/* ---- along U ------------------------------------------------------------------------------- */
+
+#if U_HELD
+typedef float u_work_t;
 #else
-typedef work_t column_work_t;
-#define COLUMN_LOOP(i) IN_PLACE(COLUMN_ITEMS(i), Y_R##i, COLUMN_GROUP)
-#define COLUMN_PRIVATE(i)
-#define COLUMN_GET(j)     x[j] = work_get(work, COLUMN_AT(j));
-#define COLUMN_PUT(j)     work_put(work, COLUMN_AT(j), x[j]);
-#define COLUMN_NEXT(a, b) SYNC
+typedef work_t u_work_t;
+#endif
+#define U_PRIVATE(i) PRIVATE(U, i)
+#define U_NEXT(a, b) NEXT(U, a, b)
+#define U_GET(j)     PASTE(GET_, U_HELD)(j)
+#define U_PUT(j)     PASTE(PUT_, U_HELD)(j)
+
+/* A group at the end may have lines too many: they repeat the last one and are not stored. */
+#define U_STAGE(i)                                                                                 \
+    const bool innermost = (i) == U_STAGES - 1, outermost = (i) == 0;                              \
+    STAGE(U, i)                                                                                    \
+    const uint wanted = (uint)get_group_id(0) * U_LINES + c;                                       \
+    const uint line = min(wanted, (uint)V_LANES - 1);
+
+/* Where leg j of an innermost butterfly is in the spectrum. Panels between legs: a constant. */
+#if !ROWS_FIRST
+#define U_PLACE(j) SPECTRUM(e + (j), line)
+#elif U_LENGTH / PASTE(U_R, U_LAST) % V_LINES == 0
+#define U_PLACE(j) (SPECTRUM(b, line) + (j) * (n / V_LINES * SPECTRUM_PITCH))
+#else
+#define U_PLACE(j) SPECTRUM((j)*n + b, line)
 #endif
 
-#define COLUMN_FORWARD_GET(j)                                                                      \
-    if (first) {                                                                                   \
-        x[j] = packed_load(image, map_x, map_y, (int)(column * LANES), (int)(e + (j)*M));          \
+#define FORWARD_GET(j)                                                                             \
+    if (outermost) {                                                                               \
+        x[j] = packed_load(image, map_x, map_y, (int)(e + (j)*M), (int)(line * LANES));            \
     } else {                                                                                       \
-        COLUMN_GET(j)                                                                              \
+        U_GET(j)                                                                                   \
     }
-#define COLUMN_FORWARD_PUT(j)                                                                      \
-    TWIDDLE(x[j], R, j, M, T, p)                                                                   \
-    if (!last) {                                                                                   \
-        COLUMN_PUT(j)                                                                              \
-    } else if (column == wanted) {                                                                 \
-        c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));                                      \
+#define FORWARD_PUT(j)                                                                             \
+    TURN(j)                                                                                        \
+    if (!innermost) {                                                                              \
+        U_PUT(j)                                                                                   \
+    } else if (line == wanted) {                                                                   \
+        c_store(x[j], spectrum, U_PLACE(j));                                                       \
     }
-
-#define COLUMN_FORWARD(i)                                                                          \
+#define FORWARD(i)                                                                                 \
     {                                                                                              \
-        const bool first = (i) == 0, last = (i) == Y_STAGES - 1;                                   \
-        COLUMN_STAGE(i)                                                                            \
-        EACH(Y_R##i)(COLUMN_FORWARD_GET) DFT(Y_R##i)(x);                                           \
-        EACH(Y_R##i)(COLUMN_FORWARD_PUT)                                                           \
+        U_STAGE(i)                                                                                 \
+        EACH(U_R##i)(FORWARD_GET) DFT(U_R##i)(x);                                                  \
+        EACH(U_R##i)(FORWARD_PUT)                                                                  \
     }                                                                                              \
     }
 
-kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void
-columns_forward(global const uchar *restrict image, global stored *restrict spectrum,
-                global const int *restrict map_x, global const int *restrict map_y,
-                global const float2 *restrict twiddle, local column_work_t *work)
+kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
+forward(global const uchar *restrict image, global stored *restrict spectrum,
+        global const int *restrict map_x, global const int *restrict map_y,
+        global const float2 *restrict twiddle, local u_work_t *work)
 {
-    Y_EACH_STAGE(COLUMN_PRIVATE, NOTHING_BETWEEN)
-    Y_EACH_STAGE(COLUMN_FORWARD, COLUMN_NEXT)
+    U_EACH_STAGE(U_PRIVATE, NOTHING_BETWEEN)
+    U_EACH_STAGE(FORWARD, U_NEXT)
 }
 
-#define COLUMN_INVERSE_GET(j)                                                                      \
-    if (first) {                                                                                   \
-        x[j] = c_load(spectrum, SPECTRUM(e + (j)*M, column));                                      \
+#define INVERSE_GET(j)                                                                             \
+    if (innermost) {                                                                               \
+        x[j] = c_load(spectrum, U_PLACE(j));                                                       \
     } else {                                                                                       \
-        COLUMN_GET(j)                                                                              \
+        U_GET(j)                                                                                   \
     }                                                                                              \
-    TWIDDLE(x[j], R, j, M, T, p)
-#define COLUMN_INVERSE_PUT(j)                                                                      \
-    if (!last) {                                                                                   \
-        COLUMN_PUT(j)                                                                              \
-    } else if (column == wanted) {                                                                 \
-        packed_store(result, image, (int)(column * LANES), (int)(e + (j)*M), x[j]);                \
+    TURN(j)
+#define INVERSE_PUT(j)                                                                             \
+    if (!outermost) {                                                                              \
+        U_PUT(j)                                                                                   \
+    } else if (line == wanted) {                                                                   \
+        packed_store(result, image, (int)(e + (j)*M), (int)(line * LANES), x[j]);                  \
     }
-
-#define COLUMN_INVERSE(i)                                                                          \
+#define INVERSE(i)                                                                                 \
     {                                                                                              \
-        const bool first = (i) == Y_STAGES - 1, last = (i) == 0;                                   \
-        COLUMN_STAGE(i)                                                                            \
-        EACH(Y_R##i)(COLUMN_INVERSE_GET) DFT(Y_R##i)(x);                                           \
-        EACH(Y_R##i)(COLUMN_INVERSE_PUT)                                                           \
+        U_STAGE(i)                                                                                 \
+        EACH(U_R##i)(INVERSE_GET) DFT(U_R##i)(x);                                                  \
+        EACH(U_R##i)(INVERSE_PUT)                                                                  \
     }                                                                                              \
     }
 
 /* `image` is read only for what the filter passes by (KEEP_OTHERS). */
-kernel __attribute__((reqd_work_group_size(COLUMN_GROUP, 1, 1))) void
-columns_inverse(global const stored *restrict spectrum, global const uchar *restrict image,
-                global uchar *restrict result, global const float2 *restrict twiddle,
-                local column_work_t *work)
+kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
+inverse(global const stored *restrict spectrum, global const uchar *restrict image,
+        global uchar *restrict result, global const float2 *restrict twiddle, local u_work_t *work)
 {
-    Y_EACH_STAGE(COLUMN_PRIVATE, NOTHING_BETWEEN)
-    Y_EACH_STAGE_BACK(COLUMN_INVERSE, COLUMN_NEXT)
+    U_EACH_STAGE(U_PRIVATE, NOTHING_BETWEEN)
+    U_EACH_STAGE_BACK(INVERSE, U_NEXT)
 }
 
-/* ---- rows ---------------------------------------------------------------------------------- */
+/* ---- along V ------------------------------------------------------------------------------- */
 
-#define ROW_AT(e)  (c * (SKEWED(X_LENGTH - 1, ROW_UNIT) + 1) + SKEWED(e, ROW_UNIT))
-#define ROW_LEG(j) (ROW_AT(e) + LEG_AT(j, M, ROW_UNIT))
-
-#define ROW_ITEMS(i) (X_LENGTH / X_R##i * ROWS)
-#define ROW_STAGE(i)                                                                               \
-    ROW_LOOP(i)                                                                                    \
-    const uint R = X_R##i, M = X_M##i, T = X_T##i;                                                 \
-    const uint c = t / (X_LENGTH / X_R##i), b = t % (X_LENGTH / X_R##i), p = b % M;                \
-    const uint e = FIRST_ELEMENT(R, M, b);
-
-#if ROWS_HELD
-typedef float row_work_t;
-#define ROW_LOOP(i)    HELD(i, ROW_ITEMS(i), ROW_GROUP)
-#define ROW_PRIVATE(i) HELD_PRIVATE(i, ROW_ITEMS(i), X_R##i, ROW_GROUP)
-#define ROW_GET(j)
-#define ROW_PUT(j)
-#define ROW_PUT_RE(j) work[ROW_LEG(j)] = x[j].re;
-#define ROW_PUT_IM(j) work[ROW_LEG(j)] = x[j].im;
-#define ROW_GET_RE(j) x[j].re = work[ROW_LEG(j)];
-#define ROW_GET_IM(j) x[j].im = work[ROW_LEG(j)];
-#define ROW_PASS(i, LEG)                                                                           \
-    ROW_STAGE(i)                                                                                   \
-    EACH(X_R##i)(LEG)                                                                              \
-    }
-#define ROW_NEXT(a, b)                                                                             \
-    ROW_PASS(a, ROW_PUT_RE)                                                                        \
-    SYNC ROW_PASS(b, ROW_GET_RE) SYNC ROW_PASS(a, ROW_PUT_IM) SYNC ROW_PASS(b, ROW_GET_IM)
+#if V_HELD
+typedef float v_work_t;
 #else
-typedef work_t row_work_t;
-#define ROW_LOOP(i) IN_PLACE(ROW_ITEMS(i), X_R##i, ROW_GROUP)
-#define ROW_PRIVATE(i)
-#define ROW_GET(j)     x[j] = work_get(work, ROW_LEG(j));
-#define ROW_PUT(j)     work_put(work, ROW_LEG(j), x[j]);
-#define ROW_NEXT(a, b) SYNC
+typedef work_t v_work_t;
 #endif
+#define V_PRIVATE(i) PRIVATE(V, i)
+#define V_NEXT(a, b) NEXT(V, a, b)
+#define V_GET(j)     PASTE(GET_, V_HELD)(j)
+#define V_PUT(j)     PASTE(PUT_, V_HELD)(j)
 
 #if LANES == 1
 
@@ -240,35 +229,40 @@ typedef work_t row_work_t;
     {                                                                                              \
         cplx zp = c_make(0, 0), zm = c_make(0, 0);                                                 \
         if (pair < PAIRS) {                                                                        \
-            zp = c_load(spectrum, SPECTRUM(at.x, e + (j)*M));                                      \
-            zm = c_load(spectrum, SPECTRUM(at.y, e + (j)*M));                                      \
+            zp = c_load(spectrum, SPECTRUM(places.x, e + (j)*M));                                  \
+            zm = c_load(spectrum, SPECTRUM(places.y, e + (j)*M));                                  \
         }                                                                                          \
-        x[j] = LEFT_HALF(zp, zm);                                                                  \
-        x[j + X_R0 / 2] = RIGHT_HALF(zp, zm);                                                      \
+        x[j] = A_OF(zp, zm);                                                                       \
+        x[j + V_R0 / 2] = B_OF(zp, zm);                                                            \
     }
 #define PAIR_PUT(j)                                                                                \
     if (pair < PAIRS) {                                                                            \
-        const cplx l = c_swap(x[j]), r = c_swap(x[j + X_R0 / 2]);                                  \
-        c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j)*M));                      \
-        if (at.y != at.x)                                                                          \
-            c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j)*M));                 \
+        const cplx l = c_swap(x[j]), r = c_swap(x[j + V_R0 / 2]);                                  \
+        c_store(c_swap(LINE_PLUS(l, r)), spectrum, SPECTRUM(places.x, e + (j)*M));                 \
+        if (places.y != places.x)                                                                  \
+            c_store(c_swap(LINE_MINUS(l, r)), spectrum, SPECTRUM(places.y, e + (j)*M));            \
     }
 
-#define PAIR_OF_ROWS                                                                               \
-    const uint pair = (uint)get_group_id(0) * ROWS + c;                                            \
-    const uint4 at = pairs[min(pair, (uint)PAIRS - 1)];
+#define PAIR_OF_LINES                                                                              \
+    const uint pair = (uint)get_group_id(0) * V_LINES + c;                                         \
+    const uint4 places = pairs[min(pair, (uint)PAIRS - 1)];
 
-#define LOAD_ROWS
-#define STORE_ROWS
+#define LOAD_LINES
+#define STORE_LINES
 #define PAIRS_GET                                                                                  \
     {                                                                                              \
-        PAIR_OF_ROWS EACH_HALF(X_R0)(PAIR_GET)                                                     \
+        PAIR_OF_LINES EACH_HALF(V_R0)(PAIR_GET)                                                    \
     }
 #define PAIRS_PUT                                                                                  \
     {                                                                                              \
-        PAIR_OF_ROWS EACH_HALF(X_R0)(PAIR_PUT)                                                     \
+        PAIR_OF_LINES EACH_HALF(V_R0)(PAIR_PUT)                                                    \
     }
-#define RESPONSE_AT(e) (min((uint)get_group_id(0) * ROWS + c, (uint)PAIRS - 1) * X_LENGTH + (e))
+#if ROWS_FIRST
+#define RESPONSE_AT(j) (((uint)get_group_id(0) * V_LENGTH + (j)*n + b) * V_LINES + c)
+#else
+#define RESPONSE_AT(j)                                                                             \
+    (min((uint)get_group_id(0) * V_LINES + c, (uint)PAIRS - 1) * V_LENGTH + (j)*n + b)
+#endif
 
 #else
 
@@ -311,34 +305,37 @@ static inline void transpose(real *v)
     }
 }
 
-/* LANES pairs of rows at a time, a pair a lane: the rows lie in memory along x, so LANES x LANES
- * blocks are transposed on the way into local memory and out again. */
+/* The place of element e of line c in `work`. */
+#define WORK_AT(c, e) (SKEWED(e, V_UNIT) * V_LINES + (c))
+
+/* LANES pairs of lines at a time, a pair a lane: V lies along memory, so LANES x LANES blocks are
+ * transposed on the way into local memory and out again. */
 static inline void pairs_load(global const stored *spectrum, global const uint4 *pairs,
                               local work_t *work, uint first_pair, uint c)
 {
     if (first_pair >= PAIRS)
         return;
-    for (uint block = 0; block < X_LANES; block++) {
-        real lre[LANES], lim[LANES], rre[LANES], rim[LANES];
+    for (uint block = 0; block < V_LANES; block++) {
+        real are[LANES], aim[LANES], bre[LANES], bim[LANES];
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            const uint4 at = pairs[min(first_pair + i, (uint)PAIRS - 1)];
-            const cplx zp = c_load(spectrum, SPECTRUM(at.x, block));
-            const cplx zm = c_load(spectrum, SPECTRUM(at.y, block));
-            const cplx l = LEFT_HALF(zp, zm), r = RIGHT_HALF(zp, zm);
-            lre[i] = l.re;
-            lim[i] = l.im;
-            rre[i] = r.re;
-            rim[i] = r.im;
+            const uint4 places = pairs[min(first_pair + i, (uint)PAIRS - 1)];
+            const cplx zp = c_load(spectrum, SPECTRUM(places.x, block));
+            const cplx zm = c_load(spectrum, SPECTRUM(places.y, block));
+            const cplx za = A_OF(zp, zm), zb = B_OF(zp, zm);
+            are[i] = za.re;
+            aim[i] = za.im;
+            bre[i] = zb.re;
+            bim[i] = zb.im;
         }
-        transpose(lre);
-        transpose(lim);
-        transpose(rre);
-        transpose(rim);
+        transpose(are);
+        transpose(aim);
+        transpose(bre);
+        transpose(bim);
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            work_put(work, ROW_AT(block * LANES + i), c_make(lre[i], lim[i]));
-            work_put(work, ROW_AT(block * LANES + i + X_HALF), c_make(rre[i], rim[i]));
+            work_put(work, WORK_AT(c, block * LANES + i), c_make(are[i], aim[i]));
+            work_put(work, WORK_AT(c, block * LANES + i + V_HALF), c_make(bre[i], bim[i]));
         }
     }
 }
@@ -347,85 +344,84 @@ static inline void pairs_load(global const stored *spectrum, global const uint4 
 static inline void pairs_store(global stored *spectrum, global const uint4 *pairs,
                                local const work_t *work, uint first_pair, uint c)
 {
-    for (uint block = 0; block < X_LANES; block++) {
-        real lre[LANES], lim[LANES], rre[LANES], rim[LANES];
+    for (uint block = 0; block < V_LANES; block++) {
+        real are[LANES], aim[LANES], bre[LANES], bim[LANES];
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            const cplx l = c_swap(work_get(work, ROW_AT(block * LANES + i)));
-            const cplx r = c_swap(work_get(work, ROW_AT(block * LANES + i + X_HALF)));
-            lre[i] = l.re;
-            lim[i] = l.im;
-            rre[i] = r.re;
-            rim[i] = r.im;
+            const cplx za = c_swap(work_get(work, WORK_AT(c, block * LANES + i)));
+            const cplx zb = c_swap(work_get(work, WORK_AT(c, block * LANES + i + V_HALF)));
+            are[i] = za.re;
+            aim[i] = za.im;
+            bre[i] = zb.re;
+            bim[i] = zb.im;
         }
-        transpose(lre);
-        transpose(lim);
-        transpose(rre);
-        transpose(rim);
+        transpose(are);
+        transpose(aim);
+        transpose(bre);
+        transpose(bim);
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
             if (first_pair + i >= PAIRS)
                 continue;
-            const uint4 at = pairs[first_pair + i];
-            const cplx l = c_make(lre[i], lim[i]), r = c_make(rre[i], rim[i]);
-            c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, block));
-            if (at.y != at.x)
-                c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, block));
+            const uint4 places = pairs[first_pair + i];
+            const cplx za = c_make(are[i], aim[i]), zb = c_make(bre[i], bim[i]);
+            c_store(c_swap(LINE_PLUS(za, zb)), spectrum, SPECTRUM(places.x, block));
+            if (places.y != places.x)
+                c_store(c_swap(LINE_MINUS(za, zb)), spectrum, SPECTRUM(places.y, block));
         }
     }
 }
 
-#define LOAD_ROWS                                                                                  \
-    for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                       \
-        pairs_load(spectrum, pairs, work, ((uint)get_group_id(0) * ROWS + c) * LANES, c);          \
+#define LOAD_LINES                                                                                 \
+    for (uint c = get_local_id(0); c < V_LINES; c += V_GROUP)                                      \
+        pairs_load(spectrum, pairs, work, ((uint)get_group_id(0) * V_LINES + c) * LANES, c);       \
     SYNC
-#define STORE_ROWS                                                                                 \
-    SYNC for (uint c = get_local_id(0); c < ROWS; c += ROW_GROUP)                                  \
-        pairs_store(spectrum, pairs, work, ((uint)get_group_id(0) * ROWS + c) * LANES, c);
-#define PAIRS_GET EACH(X_R0)(ROW_GET)
-#define PAIRS_PUT EACH(X_R0)(ROW_PUT)
-#define RESPONSE_AT(e)                                                                             \
-    (min((uint)get_group_id(0) * ROWS + c, (uint)(PAIRS - 1) / LANES) * X_LENGTH + (e))
+#define STORE_LINES                                                                                \
+    SYNC for (uint c = get_local_id(0); c < V_LINES; c += V_GROUP)                                 \
+        pairs_store(spectrum, pairs, work, ((uint)get_group_id(0) * V_LINES + c) * LANES, c);
+#define PAIRS_GET EACH(V_R0)(V_GET)
+#define PAIRS_PUT EACH(V_R0)(V_PUT)
+#define RESPONSE_AT(j)                                                                             \
+    (min((uint)get_group_id(0) * V_LINES + c, (uint)(PAIRS - 1) / LANES) * V_LENGTH + e + (j))
 
 #endif
 
-#define ROW_TWIDDLE(j) TWIDDLE(x[j], R, j, M, T, p)
-#define ROW_PRODUCT(j)                                                                             \
+#define PRODUCT(j)                                                                                 \
     {                                                                                              \
-        const real h = response_load(response, RESPONSE_AT(e + (j)));                              \
-        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * ROW_SCALE : h));                            \
+        const real h = response_load(response, RESPONSE_AT(j));                                    \
+        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * PRODUCT_SCALE : h));                        \
     }
 
-/* The first stage of all forward and the last of all back are where rows come from and go to; the
+/* The first stage of all forward and the last of all back are where lines come from and go to; the
  * last stage forward and the first back have the same legs, and the product stands between them. */
-#define ROW_FORWARD(i)                                                                             \
-    ROW_STAGE(i)                                                                                   \
-    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
-    EACH(X_R##i)(ROW_TWIDDLE) EACH(X_R##i)(ROW_PUT)                                                \
+#define V_FORWARD(i)                                                                               \
+    STAGE(V, i)                                                                                    \
+    V_FROM_##i DFT(V_R##i)(x);                                                                     \
+    EACH(V_R##i)(TURN) EACH(V_R##i)(V_PUT)                                                         \
     }
 
-#define ROW_MIDDLE(i)                                                                              \
-    ROW_STAGE(i)                                                                                   \
-    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
-    EACH(X_R##i)(ROW_PRODUCT) DFT(X_R##i)(x);                                                      \
-    ROW_TO_##i                                                                                     \
+#define V_MIDDLE(i)                                                                                \
+    STAGE(V, i)                                                                                    \
+    V_FROM_##i DFT(V_R##i)(x);                                                                     \
+    EACH(V_R##i)(PRODUCT) DFT(V_R##i)(x);                                                          \
+    V_TO_##i                                                                                       \
     }
 
-#define ROW_INVERSE(i)                                                                             \
-    ROW_STAGE(i)                                                                                   \
-    EACH(X_R##i)(ROW_GET) EACH(X_R##i)(ROW_TWIDDLE) DFT(X_R##i)(x);                                \
-    ROW_TO_##i                                                                                     \
+#define V_INVERSE(i)                                                                               \
+    STAGE(V, i)                                                                                    \
+    EACH(V_R##i)(V_GET) EACH(V_R##i)(TURN) DFT(V_R##i)(x);                                         \
+    V_TO_##i                                                                                       \
     }
 
-kernel __attribute__((reqd_work_group_size(ROW_GROUP, 1, 1))) void
-rows(global stored *restrict spectrum, global const uint4 *restrict pairs,
-     global const stored *restrict response, global const float2 *restrict twiddle,
-     local row_work_t *work)
+kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
+middle(global stored *restrict spectrum, global const uint4 *restrict pairs,
+       global const stored *restrict response, global const float2 *restrict twiddle,
+       local v_work_t *work)
 {
-    X_EACH_STAGE(ROW_PRIVATE, NOTHING_BETWEEN)
-    LOAD_ROWS
-    X_OUTER_STAGES(ROW_FORWARD, ROW_NEXT)
-    X_LAST_STAGE(ROW_MIDDLE)
-    X_OUTER_STAGES_BACK(ROW_INVERSE, ROW_NEXT)
-    STORE_ROWS
+    V_EACH_STAGE(V_PRIVATE, NOTHING_BETWEEN)
+    LOAD_LINES
+    V_OUTER_STAGES(V_FORWARD, V_NEXT)
+    V_LAST_STAGE(V_MIDDLE)
+    V_OUTER_STAGES_BACK(V_INVERSE, V_NEXT)
+    STORE_LINES
 }

@@ -1,52 +1,75 @@
 /* The packing of a real image into half as large a complex one.
  *
- * The padded image, X_LENGTH x Y_LENGTH, becomes the complex image  left half + i right half,
- * X_HALF x Y_LENGTH, whose columns are transformed as they are. In its rows ky and -ky together lie the transforms A of the left and B
- * of the right half of row ky:  2 A = Z(ky) + conj Z(-ky),  2 i B = Z(ky) - conj Z(-ky).
- * A followed by B is one row of the image, transformed along y; its row -ky is the conjugate and
- * need not be computed: there are Y_LENGTH / 2 + 1 pairs of rows to do. In float the factors
- * 1/2 and 1 / (X_LENGTH Y_LENGTH) are in H. In half, whose largest number is 65504, the scale is
- * split (LOAD_SCALE, ROW_SCALE, STORE_SCALE) so that no stored number overflows and H keeps its
+ * The padded image is cut across V, the axis transformed second, into halves A and B, which become
+ * the complex image  A + i B, U_LENGTH x V_HALF, whose lines along U are transformed as they are.
+ * In its lines ku and -ku along V together lie the transforms (along U) of A's and of B's part of
+ * line ku:  2 A = Z(ku) + conj Z(-ku),  2 i B = Z(ku) - conj Z(-ku).
+ * A followed by B is one line of the image, transformed along U; its line -ku is the conjugate and
+ * need not be computed: there are U_LENGTH / 2 + 1 pairs of lines to do. In float the factors
+ * 1/2 and 1 / (U_LENGTH V_LENGTH) are in H. In half, whose largest number is 65504, the scale is
+ * split (LOAD_SCALE, PRODUCT_SCALE, STORE_SCALE) so that no stored number overflows and H keeps its
  * own range.
  *
  * Data:
- *   spectrum[q][x]: Y_LENGTH rows (q in the order the column transform leaves) of X_HALF complex
- *   numbers, in groups of LANES neighbours (complex.cl); rows are SPECTRUM_PITCH groups apart.
- *   pairs[k], k = 0 .. PAIRS - 1: .x the row q of ky = k, .y that of ky = -k; for k = 0 and
- *   Y_LENGTH / 2 they are the same row. .z is the row in which the staged technique keeps the
- *   right half between its dispatches: .y, or a spare row where .y is .x. */
+ *   spectrum, columns first: a row for each frequency along U, in the order that the transform
+ *   leaves, of V_HALF complex numbers in groups of LANES neighbours (complex.cl); rows are
+ *   SPECTRUM_PITCH groups apart.
+ *   Rows first: panels of V_LINES frequencies, which one group carries in the middle; in a panel a
+ *   row of V_LINES numbers for each line, LANES is 1; panels are SPECTRUM_PITCH numbers apart. The
+ *   order is the transform's but for the last stage's legs: leg j of butterfly b is at
+ *   j (U_LENGTH / radix) + b, so that neighbouring items store and load neighbouring numbers.
+ *   pairs[k], k = 0 .. PAIRS - 1: .x where along U frequency ku is, .y where -ku is; for 0 and
+ *   half the length they are the same. .z is where the staged technique keeps B between its
+ *   dispatches: .y, or a spare row where .y is .x. Neighbouring pairs are neighbours in the spectrum
+ *   too, wherever that is possible (plan.c). */
 
-#define X_HALF  (X_LENGTH / 2)
-#define X_LANES (X_HALF / LANES) /* groups of LANES columns */
-#define PAIRS   (Y_LENGTH / 2 + 1)
+#define V_HALF  (V_LENGTH / 2)
+#define V_LANES (V_HALF / LANES) /* groups of LANES lines along U */
+#define PAIRS   (U_LENGTH / 2 + 1)
 
-/* Where group `at` of row q is. */
+/* Where group `at` across V is at place q along U. */
+#if ROWS_FIRST
+#define SPECTRUM(q, at) ((q) / V_LINES * (SPECTRUM_PITCH - V_LINES) + (at)*V_LINES + (q))
+#else
 #define SPECTRUM(q, at) ((size_t)(q) * SPECTRUM_PITCH + (at))
+#endif
 
-/* Element y of the packed columns from x on. */
-static inline cplx packed_load(global const uchar *image, global const int *map_x,
-                               global const int *map_y, int x, int y)
+/* The sample of A, or of B, at (u, v). */
+#define X_OF(u, v) (ROWS_FIRST ? (u) : (v))
+#define Y_OF(u, v) (ROWS_FIRST ? (v) : (u))
+
+static inline real half_load(global const uchar *image, global const int *map_x,
+                             global const int *map_y, int x, int y)
 {
-    const int row = y < IMAGE_HEIGHT ? y : map_y[y];
+    return samples_load(image, map_x, x, y < IMAGE_HEIGHT ? y : map_y[y]);
+}
+
+static inline cplx packed_load(global const uchar *image, global const int *map_x,
+                               global const int *map_y, int u, int v)
+{
     const cplx z =
-        c_make(samples_load(image, map_x, x, row), samples_load(image, map_x, x + X_HALF, row));
+        c_make(half_load(image, map_x, map_y, X_OF(u, v), Y_OF(u, v)),
+               half_load(image, map_x, map_y, X_OF(u, v + V_HALF), Y_OF(u, v + V_HALF)));
     return HALF_STORAGE ? c_scale(z, LOAD_SCALE) : z;
 }
 
-/* Swapped numbers: the right half is in the real parts. */
-static inline void packed_store(global uchar *result, global const uchar *image, int x, int y,
-                                cplx z)
+static inline void half_store(global uchar *result, global const uchar *image, int x, int y,
+                              real value)
 {
-    if (y >= IMAGE_HEIGHT)
-        return;
-    if (HALF_STORAGE)
-        z = c_scale(z, STORE_SCALE);
-    samples_store(result, image, x, y, z.im);
-    samples_store(result, image, x + X_HALF, y, z.re);
+    if (y < IMAGE_HEIGHT)
+        samples_store(result, image, x, y, HALF_STORAGE ? value * STORE_SCALE : value);
 }
 
-/* From rows ky and -ky to twice the transforms of the left and the right half, and back. */
-#define LEFT_HALF(zp, zm)  c_add(zp, c_conj(zm))
-#define RIGHT_HALF(zp, zm) c_minus_i(c_sub(zp, c_conj(zm)))
-#define ROW_PLUS(a, b)     c_add_i(a, b)
-#define ROW_MINUS(a, b)    c_add_i(c_conj(a), c_conj(b))
+/* Swapped numbers: B is in the real parts. */
+static inline void packed_store(global uchar *result, global const uchar *image, int u, int v,
+                                cplx z)
+{
+    half_store(result, image, X_OF(u, v), Y_OF(u, v), z.im);
+    half_store(result, image, X_OF(u, v + V_HALF), Y_OF(u, v + V_HALF), z.re);
+}
+
+/* From lines ku and -ku to twice the transforms of A and B, and back. */
+#define A_OF(zp, zm)     c_add(zp, c_conj(zm))
+#define B_OF(zp, zm)     c_minus_i(c_sub(zp, c_conj(zm)))
+#define LINE_PLUS(a, b)  c_add_i(a, b)
+#define LINE_MINUS(a, b) c_add_i(c_conj(a), c_conj(b))

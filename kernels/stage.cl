@@ -10,7 +10,8 @@
  * numbers (c_swap), for which the inverse transform is the forward one: the same butterflies, the
  * same twiddles.
  *
- * The prologue gives each axis A in X, Y its A_LENGTH, A_STAGES, and for stage i A_R<i> (radix),
+ * U is the axis that is transformed first, and back last, V the one in between: columns first, U is
+ * y and V is x; ROWS_FIRST, the other way round. The prologue gives each axis A its A_LENGTH, A_STAGES, and for stage i A_R<i> (radix),
  * A_M<i> (span) and A_T<i> (where its twiddles begin: leg j's factor for butterfly p lies at
  * A_T + (j - 1) M + p), and lists of stages to apply macros to: A_EACH_STAGE(F, BETWEEN) is
  * F(0) BETWEEN(0, 1) F(1) BETWEEN(1, 2) ...; A_EACH_STAGE_BACK begins with the last stage;
@@ -73,22 +74,22 @@ static inline float2 factor_times(float2 a, float2 b)
 
 #define FIRST_ELEMENT(R, M, b) ((b) / (M) * ((M) * (R)) + (b) % (M))
 
-/* Where a row's stage i takes its legs from and puts them: stage 0 is where pairs of rows come
- * apart and together (PAIRS_GET, PAIRS_PUT), the others work on elements of a row (ROW_GET,
- * ROW_PUT). Each technique defines those four. */
-#define ROW_FROM_0             PAIRS_GET
-#define ROW_TO_0               PAIRS_PUT
-#define ROW_FROM_1             EACH(X_R1)(ROW_GET)
-#define ROW_TO_1               EACH(X_R1)(ROW_PUT)
-#define ROW_FROM_2             EACH(X_R2)(ROW_GET)
-#define ROW_TO_2               EACH(X_R2)(ROW_PUT)
-#define ROW_FROM_3             EACH(X_R3)(ROW_GET)
-#define ROW_TO_3               EACH(X_R3)(ROW_PUT)
-#define ROW_FROM_4             EACH(X_R4)(ROW_GET)
-#define ROW_TO_4               EACH(X_R4)(ROW_PUT)
-#define ROW_FROM_5             EACH(X_R5)(ROW_GET)
-#define ROW_TO_5               EACH(X_R5)(ROW_PUT)
-#define ROW_FROM_6             EACH(X_R6)(ROW_GET)
-#define ROW_TO_6               EACH(X_R6)(ROW_PUT)
-#define ROW_FROM_7             EACH(X_R7)(ROW_GET)
-#define ROW_TO_7               EACH(X_R7)(ROW_PUT)
+/* Where a line's stage i along V takes its legs from and puts them: stage 0 is where pairs of lines
+ * come apart and together (PAIRS_GET, PAIRS_PUT), the others work on elements of a line (V_GET,
+ * V_PUT). Each technique defines those four. */
+#define V_FROM_0             PAIRS_GET
+#define V_TO_0               PAIRS_PUT
+#define V_FROM_1             EACH(V_R1)(V_GET)
+#define V_TO_1               EACH(V_R1)(V_PUT)
+#define V_FROM_2             EACH(V_R2)(V_GET)
+#define V_TO_2               EACH(V_R2)(V_PUT)
+#define V_FROM_3             EACH(V_R3)(V_GET)
+#define V_TO_3               EACH(V_R3)(V_PUT)
+#define V_FROM_4             EACH(V_R4)(V_GET)
+#define V_TO_4               EACH(V_R4)(V_PUT)
+#define V_FROM_5             EACH(V_R5)(V_GET)
+#define V_TO_5               EACH(V_R5)(V_PUT)
+#define V_FROM_6             EACH(V_R6)(V_GET)
+#define V_TO_6               EACH(V_R6)(V_PUT)
+#define V_FROM_7             EACH(V_R7)(V_GET)
+#define V_TO_7               EACH(V_R7)(V_PUT)

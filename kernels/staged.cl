@@ -13,20 +13,21 @@
  *   rows_inverse_<i>      stages (i + 1 and) i back; i = 0 joins pairs of rows
  *   columns_inverse_<i>   the same down columns; i = 0 stores the image
  *
- * Data: spectrum, pairs: pack.cl, with two spare rows; response[k][e]: H for pair k at element e.
+ * Columns come first: U is y, V is x. Data: spectrum, pairs: pack.cl, with two spare rows;
+ * response[k][j][b]: H for pair k at leg j of butterfly b of the last stage along x.
  *
  * Work-items, one dimension, rounded up, of a pass of r legs (R1, or R1 R2): columns_*: item t has
- * block t / X_HALF of column t % X_HALF; rows_*: block t % (X_LENGTH / r) of pair
- * t / (X_LENGTH / r). Each item reads and writes the same elements and no other. LANES is 1.
+ * block t / V_HALF of column t % V_HALF; rows_*: block t % (V_LENGTH / r) of pair
+ * t / (V_LENGTH / r). Each item reads and writes the same elements and no other. LANES is 1.
  * Launched by dispatch.c (list_staged_dispatches). */
 
-#if LANES != 1
-#error "the staged technique works on single columns"
+#if LANES != 1 || ROWS_FIRST
+#error "the staged technique works on single columns, and those first"
 #endif
 
 /* Of n items a column or row. */
 #define COLUMN_ITEM(n)                                                                             \
-    const uint t = (uint)get_global_id(0), column = t % X_HALF, item = t / X_HALF;                 \
+    const uint t = (uint)get_global_id(0), column = t % V_HALF, item = t / V_HALF;                 \
     if (item >= (n))                                                                               \
         return;
 #define ROW_ITEM(n)                                                                                \
@@ -63,24 +64,24 @@
 #define SPECTRUM_PUT(j) c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
 #define COLUMN_GET(j)                                                                              \
     if (outermost)                                                                                 \
-        x[j] = packed_load(image, map_x, map_y, (int)column, (int)(e + (j)*M));                    \
+        x[j] = packed_load(image, map_x, map_y, (int)(e + (j)*M), (int)column);                    \
     else                                                                                           \
         SPECTRUM_GET(j)
 #define COLUMN_PUT(j)                                                                              \
     if (outermost)                                                                                 \
-        packed_store(result, image, (int)column, (int)(e + (j)*M), x[j]);                          \
+        packed_store(result, image, (int)(e + (j)*M), (int)column, x[j]);                          \
     else                                                                                           \
         SPECTRUM_PUT(j)
 
 #define COLUMN_FORWARD(i, number)                                                                  \
-    BUTTERFLY(Y, i, number)                                                                        \
-    EACH(Y_R##i)(COLUMN_GET) DFT(Y_R##i)(x);                                                       \
-    EACH(Y_R##i)(TURN) EACH(Y_R##i)(SPECTRUM_PUT)                                                  \
+    BUTTERFLY(U, i, number)                                                                        \
+    EACH(U_R##i)(COLUMN_GET) DFT(U_R##i)(x);                                                       \
+    EACH(U_R##i)(TURN) EACH(U_R##i)(SPECTRUM_PUT)                                                  \
     }
 #define COLUMN_INVERSE(i, number)                                                                  \
-    BUTTERFLY(Y, i, number)                                                                        \
-    EACH(Y_R##i)(SPECTRUM_GET) EACH(Y_R##i)(TURN) DFT(Y_R##i)(x);                                  \
-    EACH(Y_R##i)(COLUMN_PUT)                                                                       \
+    BUTTERFLY(U, i, number)                                                                        \
+    EACH(U_R##i)(SPECTRUM_GET) EACH(U_R##i)(TURN) DFT(U_R##i)(x);                                  \
+    EACH(U_R##i)(COLUMN_PUT)                                                                       \
     }
 
 /* Every kernel of a direction takes the same arguments, used or not. */
@@ -97,75 +98,75 @@
 #define COLUMNS_FORWARD_ONE(i)                                                                     \
     COLUMNS_FORWARD(i)                                                                             \
     {                                                                                              \
-        COLUMN_ITEM(Y_LENGTH / Y_R##i)                                                             \
+        COLUMN_ITEM(U_LENGTH / U_R##i)                                                             \
         COLUMN_FORWARD(i, item)                                                                    \
     }
 #define COLUMNS_FORWARD_TWO(i, n)                                                                  \
     COLUMNS_FORWARD(i)                                                                             \
     {                                                                                              \
-        COLUMN_ITEM(ITEMS(Y, i, n))                                                                \
-        EACH_FIRST(Y, i, n, COLUMN_FORWARD)                                                        \
-        EACH_SECOND(Y, i, n, COLUMN_FORWARD)                                                       \
+        COLUMN_ITEM(ITEMS(U, i, n))                                                                \
+        EACH_FIRST(U, i, n, COLUMN_FORWARD)                                                        \
+        EACH_SECOND(U, i, n, COLUMN_FORWARD)                                                       \
     }
 #define COLUMNS_INVERSE_ONE(i)                                                                     \
     COLUMNS_INVERSE(i)                                                                             \
     {                                                                                              \
-        COLUMN_ITEM(Y_LENGTH / Y_R##i)                                                             \
+        COLUMN_ITEM(U_LENGTH / U_R##i)                                                             \
         COLUMN_INVERSE(i, item)                                                                    \
     }
 #define COLUMNS_INVERSE_TWO(i, n)                                                                  \
     COLUMNS_INVERSE(i)                                                                             \
     {                                                                                              \
-        COLUMN_ITEM(ITEMS(Y, i, n))                                                                \
-        EACH_SECOND(Y, i, n, COLUMN_INVERSE)                                                       \
-        EACH_FIRST(Y, i, n, COLUMN_INVERSE)                                                        \
+        COLUMN_ITEM(ITEMS(U, i, n))                                                                \
+        EACH_SECOND(U, i, n, COLUMN_INVERSE)                                                       \
+        EACH_FIRST(U, i, n, COLUMN_INVERSE)                                                        \
     }
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* Element n of a row: the left half is where ky was, the right half where -ky was. */
-#define ROW_ELEMENT(n) ((n) < X_HALF ? SPECTRUM(at.x, n) : SPECTRUM(at.z, (n)-X_HALF))
-#define ROW_GET(j)     x[j] = c_load(spectrum, ROW_ELEMENT(e + (j)*M));
-#define ROW_PUT(j)     c_store(x[j], spectrum, ROW_ELEMENT(e + (j)*M));
+/* Element n of a row: A is where ky was, B where -ky was. */
+#define V_ELEMENT(n) ((n) < V_HALF ? SPECTRUM(at.x, n) : SPECTRUM(at.z, (n)-V_HALF))
+#define V_GET(j)     x[j] = c_load(spectrum, V_ELEMENT(e + (j)*M));
+#define V_PUT(j)     c_store(x[j], spectrum, V_ELEMENT(e + (j)*M));
 
 #define PAIR_GET(j)                                                                                \
     {                                                                                              \
         const cplx zp = c_load(spectrum, SPECTRUM(at.x, e + (j)*M));                               \
         const cplx zm = c_load(spectrum, SPECTRUM(at.y, e + (j)*M));                               \
-        x[j] = LEFT_HALF(zp, zm);                                                                  \
-        x[j + X_R0 / 2] = RIGHT_HALF(zp, zm);                                                      \
+        x[j] = A_OF(zp, zm);                                                                       \
+        x[j + V_R0 / 2] = B_OF(zp, zm);                                                            \
     }
 #define PAIR_PUT(j)                                                                                \
     {                                                                                              \
-        const cplx l = c_swap(x[j]), r = c_swap(x[j + X_R0 / 2]);                                  \
-        c_store(c_swap(ROW_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j)*M));                      \
+        const cplx l = c_swap(x[j]), r = c_swap(x[j + V_R0 / 2]);                                  \
+        c_store(c_swap(LINE_PLUS(l, r)), spectrum, SPECTRUM(at.x, e + (j)*M));                     \
         if (at.y != at.x)                                                                          \
-            c_store(c_swap(ROW_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j)*M));                 \
+            c_store(c_swap(LINE_MINUS(l, r)), spectrum, SPECTRUM(at.y, e + (j)*M));                \
     }
 #define PRODUCT(j)                                                                                 \
     {                                                                                              \
-        const real h = response_load(response, (size_t)pair * X_LENGTH + e + (j));                 \
-        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * ROW_SCALE : h));                            \
+        const real h = response_load(response, (size_t)pair * V_LENGTH + (j) * (V_LENGTH / R) + b); \
+        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * PRODUCT_SCALE : h));                        \
     }
 
-#define PAIRS_GET EACH_HALF(X_R0)(PAIR_GET)
-#define PAIRS_PUT EACH_HALF(X_R0)(PAIR_PUT)
+#define PAIRS_GET EACH_HALF(V_R0)(PAIR_GET)
+#define PAIRS_PUT EACH_HALF(V_R0)(PAIR_PUT)
 
 #define ROW_FORWARD(i, number)                                                                     \
-    BUTTERFLY(X, i, number)                                                                        \
-    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
-    EACH(X_R##i)(TURN) EACH(X_R##i)(ROW_PUT)                                                       \
+    BUTTERFLY(V, i, number)                                                                        \
+    V_FROM_##i DFT(V_R##i)(x);                                                                     \
+    EACH(V_R##i)(TURN) EACH(V_R##i)(V_PUT)                                                         \
     }
 #define ROW_MIDDLE(i, number)                                                                      \
-    BUTTERFLY(X, i, number)                                                                        \
-    ROW_FROM_##i DFT(X_R##i)(x);                                                                   \
-    EACH(X_R##i)(PRODUCT) DFT(X_R##i)(x);                                                          \
-    ROW_TO_##i                                                                                     \
+    BUTTERFLY(V, i, number)                                                                        \
+    V_FROM_##i DFT(V_R##i)(x);                                                                     \
+    EACH(V_R##i)(PRODUCT) DFT(V_R##i)(x);                                                          \
+    V_TO_##i                                                                                       \
     }
 #define ROW_INVERSE(i, number)                                                                     \
-    BUTTERFLY(X, i, number)                                                                        \
-    EACH(X_R##i)(ROW_GET) EACH(X_R##i)(TURN) DFT(X_R##i)(x);                                       \
-    ROW_TO_##i                                                                                     \
+    BUTTERFLY(V, i, number)                                                                        \
+    EACH(V_R##i)(V_GET) EACH(V_R##i)(TURN) DFT(V_R##i)(x);                                         \
+    V_TO_##i                                                                                       \
     }
 
 #define ROW_PASS(name)                                                                             \
@@ -176,48 +177,48 @@
 #define ROWS_FORWARD_ONE(i)                                                                        \
     ROW_PASS(rows_forward_##i)                                                                     \
     {                                                                                              \
-        ROW_ITEM(X_LENGTH / X_R##i)                                                                \
+        ROW_ITEM(V_LENGTH / V_R##i)                                                                \
         ROW_FORWARD(i, item)                                                                       \
     }
 #define ROWS_FORWARD_TWO(i, n)                                                                     \
     ROW_PASS(rows_forward_##i)                                                                     \
     {                                                                                              \
-        ROW_ITEM(ITEMS(X, i, n))                                                                   \
-        EACH_FIRST(X, i, n, ROW_FORWARD)                                                           \
-        EACH_SECOND(X, i, n, ROW_FORWARD)                                                          \
+        ROW_ITEM(ITEMS(V, i, n))                                                                   \
+        EACH_FIRST(V, i, n, ROW_FORWARD)                                                           \
+        EACH_SECOND(V, i, n, ROW_FORWARD)                                                          \
     }
 #define ROWS_MIDDLE_ONE(i)                                                                         \
     ROW_PASS(rows_middle)                                                                          \
     {                                                                                              \
-        ROW_ITEM(X_LENGTH / X_R##i)                                                                \
+        ROW_ITEM(V_LENGTH / V_R##i)                                                                \
         ROW_MIDDLE(i, item)                                                                        \
     }
 #define ROWS_MIDDLE_TWO(i, n)                                                                      \
     ROW_PASS(rows_middle)                                                                          \
     {                                                                                              \
-        ROW_ITEM(ITEMS(X, i, n))                                                                   \
-        EACH_FIRST(X, i, n, ROW_FORWARD)                                                           \
-        EACH_SECOND(X, i, n, ROW_MIDDLE)                                                           \
-        EACH_FIRST(X, i, n, ROW_INVERSE)                                                           \
+        ROW_ITEM(ITEMS(V, i, n))                                                                   \
+        EACH_FIRST(V, i, n, ROW_FORWARD)                                                           \
+        EACH_SECOND(V, i, n, ROW_MIDDLE)                                                           \
+        EACH_FIRST(V, i, n, ROW_INVERSE)                                                           \
     }
 #define ROWS_INVERSE_ONE(i)                                                                        \
     ROW_PASS(rows_inverse_##i)                                                                     \
     {                                                                                              \
-        ROW_ITEM(X_LENGTH / X_R##i)                                                                \
+        ROW_ITEM(V_LENGTH / V_R##i)                                                                \
         ROW_INVERSE(i, item)                                                                       \
     }
 #define ROWS_INVERSE_TWO(i, n)                                                                     \
     ROW_PASS(rows_inverse_##i)                                                                     \
     {                                                                                              \
-        ROW_ITEM(ITEMS(X, i, n))                                                                   \
-        EACH_SECOND(X, i, n, ROW_INVERSE)                                                          \
-        EACH_FIRST(X, i, n, ROW_INVERSE)                                                           \
+        ROW_ITEM(ITEMS(V, i, n))                                                                   \
+        EACH_SECOND(V, i, n, ROW_INVERSE)                                                          \
+        EACH_FIRST(V, i, n, ROW_INVERSE)                                                           \
     }
 
-Y_OUTER_PASSES(COLUMNS_FORWARD_ONE, COLUMNS_FORWARD_TWO)
-Y_LAST_PASS(COLUMNS_FORWARD_ONE, COLUMNS_FORWARD_TWO)
-X_OUTER_PASSES(ROWS_FORWARD_ONE, ROWS_FORWARD_TWO)
-X_LAST_PASS(ROWS_MIDDLE_ONE, ROWS_MIDDLE_TWO)
-X_OUTER_PASSES(ROWS_INVERSE_ONE, ROWS_INVERSE_TWO)
-Y_OUTER_PASSES(COLUMNS_INVERSE_ONE, COLUMNS_INVERSE_TWO)
-Y_LAST_PASS(COLUMNS_INVERSE_ONE, COLUMNS_INVERSE_TWO)
+U_OUTER_PASSES(COLUMNS_FORWARD_ONE, COLUMNS_FORWARD_TWO)
+U_LAST_PASS(COLUMNS_FORWARD_ONE, COLUMNS_FORWARD_TWO)
+V_OUTER_PASSES(ROWS_FORWARD_ONE, ROWS_FORWARD_TWO)
+V_LAST_PASS(ROWS_MIDDLE_ONE, ROWS_MIDDLE_TWO)
+V_OUTER_PASSES(ROWS_INVERSE_ONE, ROWS_INVERSE_TWO)
+U_OUTER_PASSES(COLUMNS_INVERSE_ONE, COLUMNS_INVERSE_TWO)
+U_LAST_PASS(COLUMNS_INVERSE_ONE, COLUMNS_INVERSE_TWO)

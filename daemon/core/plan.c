@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 static const uint8_t radices[] = {16, 15, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
@@ -110,19 +109,53 @@ int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int f
     return 0;
 }
 
+static unsigned twos_in(uint8_t radix)
+{
+    unsigned count = 0;
+    for (; radix % 2 == 0; radix /= 2)
+        count++;
+    return count;
+}
+
+/* Runs of pairs (plan_pairs) begin at multiples of the product of all radices but the first and the
+ * last: whole sectors of memory, if there is a four among them. */
+static void align_runs(struct plan_axis *axis)
+{
+    unsigned best = 1;
+    if (axis->stage_count < 3)
+        return;
+    for (unsigned i = 0; i < axis->stage_count; i++)
+        if (twos_in(axis->radix[i]) > twos_in(axis->radix[best]))
+            best = i;
+    const uint8_t radix = axis->radix[best];
+    axis->radix[best] = axis->radix[1];
+    axis->radix[1] = radix;
+}
+
 static uint32_t round_up(uint32_t value, uint32_t step)
 {
     return (value + step - 1) / step * step;
 }
 
-/* Columns: x.length / 2 of them, forward and back. Rows: pairs of them, in whole groups of lanes.
- */
+const struct plan_axis *plan_first(const struct plan *plan)
+{
+    return plan->order == PLAN_ROWS_FIRST ? &plan->x : &plan->y;
+}
+
+const struct plan_axis *plan_second(const struct plan *plan)
+{
+    return plan->order == PLAN_ROWS_FIRST ? &plan->y : &plan->x;
+}
+
+/* Along the first axis: half as many lines as the second is long, forward and back. Along the
+ * second: pairs of them, in whole groups of lanes. */
 double plan_cost(const struct plan *plan, uint32_t lanes)
 {
-    const double columns = 0.5 * plan->x.length * plan->y.length;
-    const double rows = (double)round_up(plan->y.length / 2 + 1, lanes) * plan->x.length;
-    return 2 * columns * (axis_cost(&plan->y) + ELEMENT_COST / 2) +
-           rows * (2 * axis_cost(&plan->x) + ELEMENT_COST / 2);
+    const struct plan_axis *first = plan_first(plan), *second = plan_second(plan);
+    const double lines = 0.5 * second->length * first->length;
+    const double pairs = (double)round_up(first->length / 2 + 1, lanes) * second->length;
+    return 2 * lines * (axis_cost(first) + ELEMENT_COST / 2) +
+           pairs * (2 * axis_cost(second) + ELEMENT_COST / 2);
 }
 
 /* Longest padding that can pay: there is a power of two or thrice one within a third. */
@@ -145,15 +178,18 @@ static unsigned rank_axis(struct ranked_axis ret[RANKED], const struct plan_limi
     const uint32_t wanted = along_x ? limits->want_x : limits->want_y;
     const uint32_t need =
         along_x ? limits->width + limits->margin_x : limits->height + limits->margin_y;
-    const uint32_t step = along_x ? 2 * limits->lanes : 1;
+    const bool first = along_x == (limits->order == PLAN_ROWS_FIRST);
+    const uint32_t step = first ? 1 : 2 * limits->lanes;
     const uint32_t limit = along_x ? limits->max_x : limits->max_y;
     const uint32_t longest = limit != 0 ? limit : PLAN_MAX_LENGTH;
     unsigned count = 0;
     for (uint32_t n = round_up(need < 2 ? 2 : need, step); n <= longest && n <= search_end(need);
          n += step) {
         struct ranked_axis entry;
-        if (plan_factor(&entry.axis, n, limits->max_radix, along_x) < 0)
+        if (plan_factor(&entry.axis, n, limits->max_radix, !first) < 0)
             continue;
+        if (first && along_x)
+            align_runs(&entry.axis);
         entry.cost = n == wanted ? 0 : n * (axis_cost(&entry.axis) + ELEMENT_COST);
         unsigned at = count < RANKED ? count++ : RANKED;
         for (; at > 0 && ret[at - 1].cost > entry.cost; at--)
@@ -176,6 +212,7 @@ unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *lim
     for (unsigned i = 0; i < x_count * y_count; i++) {
         const struct plan plan = {.width = limits->width,
                                   .height = limits->height,
+                                  .order = limits->order,
                                   .x = x[i / y_count].axis,
                                   .y = y[i % y_count].axis};
         const double cost = plan_cost(&plan, limits->lanes);
@@ -224,6 +261,44 @@ uint32_t plan_position(const struct plan_axis *axis, uint32_t frequency)
         frequency /= axis->radix[i];
     }
     return position;
+}
+
+uint32_t plan_place(const struct plan_axis *axis, uint32_t position, bool legs_apart)
+{
+    const uint32_t radix = axis->radix[axis->stage_count - 1];
+    return legs_apart ? position % radix * (axis->length / radix) + position / radix : position;
+}
+
+/* Butterfly b of the last stage is digits of its own, but for the last one, j. The negative of a
+ * frequency whose low digits (the first ones of its position) are 0 has zeros there too; the first
+ * digit d that is not becomes radix - d, and all after it become radix - 1 - d: butterflies
+ * b = span .. above - 1, which have their first such digit in one place, go into each other
+ * backwards, and so do legs. */
+void plan_pairs(const struct plan *plan, struct plan_pair *ret)
+{
+    const struct plan_axis *axis = plan_first(plan);
+    const bool apart = plan->order == PLAN_ROWS_FIRST;
+    const uint32_t radix = axis->radix[axis->stage_count - 1];
+    uint32_t above = axis->length / radix;
+    for (unsigned i = 0; i + 1 < axis->stage_count; i++) {
+        const uint32_t span = above / axis->radix[i];
+        for (uint32_t j = 0; 2 * j < radix; j++)
+            for (uint32_t b = span; b < above; b++) {
+                const uint32_t j_negative = radix - 1 - j, b_negative = above + span - 1 - b;
+                if (j == j_negative && b > b_negative)
+                    break;
+                ret->frequency = plan_frequency(axis, b * radix + j);
+                ret->place = plan_place(axis, b * radix + j, apart);
+                ret->negative = plan_place(axis, b_negative * radix + j_negative, apart);
+                ret++;
+            }
+        above = span;
+    }
+    for (uint32_t j = 0; 2 * j <= radix; j++, ret++) {
+        ret->frequency = plan_frequency(axis, j);
+        ret->place = plan_place(axis, j, apart);
+        ret->negative = plan_place(axis, (radix - j) % radix, apart);
+    }
 }
 
 uint32_t plan_span(const struct plan_axis *axis, unsigned stage)

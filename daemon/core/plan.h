@@ -6,6 +6,7 @@
 #ifndef FFTD_CORE_PLAN_H
 #define FFTD_CORE_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,9 +28,14 @@ struct plan_axis {
     uint8_t radix[PLAN_MAX_STAGES]; /* 2 .. 10, 12, 15, 16; in the order of the forward stages */
 };
 
+/* Which axis is transformed first, and back last: y (down columns) or x (along rows). The other one
+ * is cut in two halves (kernels/pack.cl), so its length and its first radix are even. */
+enum plan_order { PLAN_COLUMNS_FIRST, PLAN_ROWS_FIRST };
+
 /* A plane of width x height samples in a transform of x.length x y.length. */
 struct plan {
     uint32_t width, height;
+    enum plan_order order;
     struct plan_axis x, y;
 };
 
@@ -37,10 +43,11 @@ struct plan {
 struct plan_limits {
     uint32_t width, height;      /* of the plane */
     uint32_t margin_x, margin_y; /* samples added at least */
-    uint32_t lanes;              /* x.length is a multiple of 2 lanes; pairs of rows go by lanes */
-    uint32_t max_x, max_y;       /* longest axes the technique can carry; 0: PLAN_MAX_LENGTH */
-    uint8_t max_radix;           /* 4 .. 16 */
-    uint32_t want_x, want_y;     /* axes to take if they fit all this; 0: the cheapest */
+    enum plan_order order;
+    uint32_t lanes;          /* the axis cut in two is a multiple of 2 lanes; pairs go by lanes */
+    uint32_t max_x, max_y;   /* longest axes the technique can carry; 0: PLAN_MAX_LENGTH */
+    uint8_t max_radix;       /* 4 .. 16 */
+    uint32_t want_x, want_y; /* axes to take if they fit all this; 0: the cheapest */
 };
 
 /* Splits a length into radices, large ones first; first_even: the first one is even. -EINVAL: it
@@ -62,6 +69,26 @@ double plan_cost(const struct plan *plan, uint32_t lanes);
  * forward stages; and the other way round. */
 uint32_t plan_frequency(const struct plan_axis *axis, uint32_t position);
 uint32_t plan_position(const struct plan_axis *axis, uint32_t frequency);
+
+/* The axis transformed first, and the one transformed second. */
+const struct plan_axis *plan_first(const struct plan *plan);
+const struct plan_axis *plan_second(const struct plan *plan);
+
+/* Where the element `position` is kept: there, or with the legs of the last stage apart, leg j of
+ * butterfly b at j length / radix + b instead of b radix + j. */
+uint32_t plan_place(const struct plan_axis *axis, uint32_t position, bool legs_apart);
+
+/* Two lines across the first axis, which are transformed along the second as one: those of a
+ * frequency and of its negative, at which places along the first (legs apart: rows first). For 0
+ * and for half the length they are the same. */
+struct plan_pair {
+    uint32_t frequency;
+    uint32_t place, negative;
+};
+
+/* Fills in plan_first()->length / 2 + 1 pairs: long runs come first, in which places go up and
+ * negatives go down one by one, so that neighbouring pairs are neighbours in memory. */
+void plan_pairs(const struct plan *plan, struct plan_pair *ret);
 
 /* Product of the radices after stage i: the distance between a butterfly's legs. */
 uint32_t plan_span(const struct plan_axis *axis, unsigned stage);

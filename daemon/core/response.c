@@ -1,15 +1,15 @@
 #include "core/response.h"
 
-#include <stdbool.h>
-
-static size_t lane_groups(const struct plan *plan, unsigned lanes)
+static uint32_t pair_count(const struct plan *plan)
 {
-    return (plan->y.length / 2 + 1 + lanes - 1) / lanes;
+    return plan_first(plan)->length / 2 + 1;
 }
 
-size_t response_count(const struct plan *plan, unsigned lanes)
+size_t response_count(const struct response_layout *layout)
 {
-    return lane_groups(plan, lanes) * lanes * plan->x.length;
+    const uint32_t lanes = layout->lanes;
+    return (size_t)(pair_count(layout->plan) + lanes - 1) / lanes * lanes *
+           plan_second(layout->plan)->length;
 }
 
 /* H, where on a line at half the sampling rate both its ends stand for one frequency: their mean.
@@ -27,26 +27,38 @@ static double response_at(const struct filter_chain *chain, double fx, double fy
     return filter_chain_response(chain, fx, fy);
 }
 
-void response_fill(float *values, const struct plan *plan, unsigned lanes,
+/* Cycles per sample, from -0.5 up to 0.5. */
+static double signed_frequency(uint32_t k, uint32_t length)
+{
+    return (2 * k <= length ? (double)k : (double)k - length) / length;
+}
+
+void response_fill(float *values, const struct response_layout *layout,
                    const struct filter_chain *chain, double sub_x, double sub_y, double scale)
 {
-    const uint32_t nx = plan->x.length, ny = plan->y.length;
-    const size_t groups = lane_groups(plan, lanes);
+    const struct plan_axis *first = plan_first(layout->plan), *second = plan_second(layout->plan);
+    const bool rows_first = layout->plan->order == PLAN_ROWS_FIRST;
+    const uint32_t pairs = pair_count(layout->plan), lanes = layout->lanes;
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     uint16_t order[PLAN_MAX_LENGTH];
-    for (uint32_t e = 0; e < nx; e++)
-        order[e] = (uint16_t)plan_frequency(&plan->x, e);
+    plan_pairs(layout->plan, pair);
+    for (uint32_t e = 0; e < second->length; e++)
+        order[plan_place(second, e, layout->legs_apart)] = (uint16_t)plan_frequency(second, e);
 
-    for (size_t group = 0; group < groups; group++)
-        for (uint32_t e = 0; e < nx; e++) {
-            const uint32_t kx = order[e];
-            const double fx = (kx <= nx / 2 ? (double)kx : (double)kx - nx) / nx / sub_x;
-            for (unsigned lane = 0; lane < lanes; lane++, values++) {
-                const size_t ky = group * lanes + lane;
-                const double fy = (double)ky / ny / sub_y;
-                const bool nyquist_x = 2 * kx == nx, nyquist_y = 2 * ky == ny;
-                *values = 2 * ky <= ny
-                              ? (float)(scale * response_at(chain, fx, fy, nyquist_x, nyquist_y))
-                              : 0.f;
+    for (uint32_t group = 0; group < pairs; group += lanes)
+        for (uint32_t at = 0; at < second->length; at++) {
+            const double f2 = signed_frequency(order[at], second->length);
+            const bool nyquist2 = 2u * order[at] == second->length;
+            for (uint32_t k = group; k < group + lanes; k++, values++) {
+                *values = 0;
+                if (k >= pairs)
+                    continue;
+                const double f1 = signed_frequency(pair[k].frequency, first->length);
+                const bool nyquist1 = 2 * pair[k].frequency == first->length;
+                const double h =
+                    rows_first ? response_at(chain, f1 / sub_x, f2 / sub_y, nyquist1, nyquist2)
+                               : response_at(chain, f2 / sub_x, f1 / sub_y, nyquist2, nyquist1);
+                *values = (float)(scale * h);
             }
         }
 }

@@ -7,15 +7,21 @@
 #include "core/filter.h"
 #include "core/plan.h"
 
-/* Floats response_fill writes: pairs of rows ky = 0 .. y.length / 2, rounded up to whole groups of
- * `lanes`, times x.length. */
-size_t response_count(const struct plan *plan, unsigned lanes);
+/* The order of H's values: pairs k of lines (plan_pairs), `lanes` of them side by side, and
+ * elements e of a line along the second axis, where plan_place puts them: values[(k / lanes *
+ * length + place of e) * lanes + k % lanes]. */
+struct response_layout {
+    const struct plan *plan;
+    unsigned lanes;
+    bool legs_apart;
+};
 
-/* values[(k / lanes * x.length + e) * lanes + k % lanes] = scale * H(fx, fy), where pair k is
- * ky = k and element e holds kx = plan_frequency(&plan->x, e); fx = kx / x.length / sub_x with kx
- * taken as signed, fy = k / y.length / sub_y: cycles per luma pixel whatever the plane's
- * subsampling. Rounding lanes are 0. */
-void response_fill(float *values, const struct plan *plan, unsigned lanes,
+/* Floats response_fill writes: all pairs, rounded up to whole groups of `lanes`. */
+size_t response_count(const struct response_layout *layout);
+
+/* Sets each value to scale * H(fx, fy), frequencies in cycles per luma pixel whatever the plane's
+ * subsampling: sub_x and sub_y luma pixels a sample. Rounding lanes are 0. */
+void response_fill(float *values, const struct response_layout *layout,
                    const struct filter_chain *chain, double sub_x, double sub_y, double scale);
 
 #endif

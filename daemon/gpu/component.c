@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/response.h"
 #include "gpu/engine_private.h"
 
 /* Samples of one component: `sub_x`, `sub_y` luma pixels apart. */
@@ -180,14 +179,15 @@ void engine_describe(struct engine *engine)
         dispatches += transform_dispatches(engine->component[i].transform);
         traffic += transform_traffic(engine->component[i].transform);
     }
-    snprintf(
-        engine->description, sizeof engine->description,
-        "%s %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, groups %u and %u, "
-        "%s",
-        tuning->technique == TRANSFORM_FUSED ? "fused" : "staged", tuning->half ? "half" : "float",
-        plan->width, plan->height, plan->x.length, plan->y.length, dispatches,
-        traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
-        tuning->row_group, engine_is_tuned(engine) ? "tuned" : "not tuned");
+    snprintf(engine->description, sizeof engine->description,
+             "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
+             "groups %u and %u, %s",
+             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
+             tuning->half ? "half" : "float",
+             tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
+             plan->height, plan->x.length, plan->y.length, dispatches,
+             traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
+             tuning->row_group, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 void engine_release_components(struct engine *engine)
@@ -209,26 +209,19 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
 static int design_component(const struct engine *engine, const struct component *c,
                             const struct filter_chain *chain, cl_mem *ret, struct error *why)
 {
-    const struct plan *plan = transform_plan(c->transform);
-    const unsigned lanes = transform_tuning(c->transform)->lanes;
     const size_t size = transform_response_bytes(c->transform);
-    float *values = malloc(response_count(plan, lanes) * sizeof *values);
-    void *packed = malloc(size);
-    int r = 0;
-    if (values == NULL || packed == NULL) {
-        r = error_set(why, ENOMEM, "no memory for a filter's response");
-    } else {
+    void *values = malloc(size);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "no memory for a filter's response");
+    int r = transform_response_fill(c->transform, values, chain, c->sub_x, c->sub_y, why);
+    if (r == 0) {
         cl_int code;
-        response_fill(values, plan, lanes, chain, c->sub_x, c->sub_y,
-                      transform_response_scale(c->transform));
-        transform_response_pack(c->transform, packed, values);
         *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                              size, packed, &code);
+                              size, values, &code);
         if (code != CL_SUCCESS)
             r = opencl_fail(why, code, "clCreateBuffer");
     }
     free(values);
-    free(packed);
     return r;
 }
 

@@ -47,37 +47,44 @@ static void add_dispatch(struct transform *transform, struct dispatch dispatch, 
     transform->dispatch[transform->dispatch_count++] = dispatch;
 }
 
+static size_t divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
 /* The arguments as fused.cl declares them. */
 static void list_fused_dispatches(struct transform *transform)
 {
-    const struct transform_tuning *tuning = &transform->tuning;
     const struct plan *plan = &transform->plan;
-    const size_t columns = transform_column_groups(plan, tuning);
-    const size_t column_local = transform_column_local(plan, tuning);
-    const struct dispatch columns_forward = {
-        .kernel = "columns_forward",
-        .local = tuning->column_group,
-        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), TABLE(twiddle_y),
-                     LOCAL(column_local)},
+    const struct carriage u = transform_carriage(transform, plan_first(plan));
+    const struct carriage v = transform_carriage(transform, plan_second(plan));
+    const size_t lanes = transform->tuning.lanes;
+    const size_t lines = v.axis->length / 2, pairs = u.axis->length / 2 + 1;
+    const struct argument u_twiddle = {.kind = ARGUMENT_TABLE, .table = u.twiddle};
+    const struct argument v_twiddle = {.kind = ARGUMENT_TABLE, .table = v.twiddle};
+    const struct dispatch forward = {
+        .kernel = "forward",
+        .local = u.group,
+        .along_rows = u.along_rows,
+        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, LOCAL(u.work_bytes)},
     };
-    const struct dispatch rows = {
-        .kernel = "rows",
-        .local = tuning->row_group,
-        .along_rows = true,
-        .argument = {SPECTRUM, TABLE(pairs), RESPONSE, TABLE(twiddle_x),
-                     LOCAL(transform_row_local(plan, tuning))},
+    const struct dispatch middle = {
+        .kernel = "middle",
+        .local = v.group,
+        .along_rows = v.along_rows,
+        .argument = {SPECTRUM, TABLE(pairs), RESPONSE, v_twiddle, LOCAL(v.work_bytes)},
     };
-    const struct dispatch columns_inverse = {
-        .kernel = "columns_inverse",
-        .local = tuning->column_group,
-        .argument = {SPECTRUM, IMAGE, RESULT, TABLE(twiddle_y), LOCAL(column_local)},
+    const struct dispatch inverse = {
+        .kernel = "inverse",
+        .local = u.group,
+        .along_rows = u.along_rows,
+        .argument = {SPECTRUM, IMAGE, RESULT, u_twiddle, LOCAL(u.work_bytes)},
     };
-    add_dispatch(transform, columns_forward, columns);
-    add_dispatch(transform, rows, transform_row_groups(plan, tuning));
-    add_dispatch(transform, columns_inverse, columns);
+    add_dispatch(transform, forward, divide_up(lines, lanes * u.lines));
+    add_dispatch(transform, middle, divide_up(pairs, lanes * v.lines));
+    add_dispatch(transform, inverse, divide_up(lines, lanes * u.lines));
 }
 
-/* The arguments as staged.cl declares them. */
 static uint32_t pass_legs(const struct plan_axis *axis, const struct pass *pass)
 {
     return axis->radix[pass->first] * (pass->count == 2 ? axis->radix[pass->first + 1] : 1u);
@@ -95,7 +102,7 @@ static void add_staged_columns(struct transform *transform, bool forward, const 
     struct dispatch *dispatch = forward ? &in : &out;
     snprintf(dispatch->kernel, sizeof dispatch->kernel, "columns_%s_%u",
              forward ? "forward" : "inverse", pass->first);
-    add_dispatch(transform, *dispatch, (items + local - 1) / local);
+    add_dispatch(transform, *dispatch, divide_up(items, local));
 }
 
 static void add_staged_rows(struct transform *transform, const char *kernel,
@@ -111,7 +118,7 @@ static void add_staged_rows(struct transform *transform, const char *kernel,
         .argument = {SPECTRUM, TABLE(pairs), RESPONSE, TABLE(twiddle_x)},
     };
     snprintf(dispatch.kernel, sizeof dispatch.kernel, "%s", kernel);
-    add_dispatch(transform, dispatch, (items + local - 1) / local);
+    add_dispatch(transform, dispatch, divide_up(items, local));
 }
 
 static void list_staged_dispatches(struct transform *transform)

@@ -61,7 +61,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
 /* Waits for the device, drops frames under way. NULL is allowed. */
 void engine_destroy(struct engine *engine);
 
-/* "fused float, 640x480 in 672x512, 3 dispatches, PoCL ..." */
+/* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
 const char *engine_description(const struct engine *engine);
 
 /* The plan of filtered component `index` (0: luma, or the first colour), NULL past the last. */

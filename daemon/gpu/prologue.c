@@ -21,23 +21,6 @@ static void print_stages(char *text, char axis, const char *name, unsigned from,
     text_append(text, PROLOGUE_BYTES, "\n");
 }
 
-static void print_axis(char *text, char name, const struct plan_axis *axis)
-{
-    const unsigned count = axis->stage_count;
-    text_append(text, PROLOGUE_BYTES, "#define %c_LENGTH %u\n#define %c_STAGES %u\n", name,
-                axis->length, name, count);
-    for (unsigned i = 0; i < count; i++)
-        text_append(
-            text, PROLOGUE_BYTES, "#define %c_R%u %u\n#define %c_M%u %u\n#define %c_T%u %u\n", name,
-            i, axis->radix[i], name, i, plan_span(axis, i), name, i, plan_twiddle_offset(axis, i));
-    print_stages(text, name, "EACH_STAGE", 0, count - 1, false, false);
-    print_stages(text, name, "EACH_STAGE_BACK", count - 1, 0, false, false);
-    print_stages(text, name, "OUTER_STAGES", 0, count - 1, false, true);
-    print_stages(text, name, "OUTER_STAGES_BACK", count - 1, 0, true, false);
-    text_append(text, PROLOGUE_BYTES, "#define %c_LAST_STAGE(F) F(%u)\n#define %c_LAST %u\n", name,
-                count - 1, name, count - 1);
-}
-
 /* ONE(i) or TWO(i, i + 1) for each pass of the staged technique. */
 static void print_passes(char *text, char name, const struct plan_axis *axis,
                          const struct transform_tuning *tuning)
@@ -55,6 +38,30 @@ static void print_passes(char *text, char name, const struct plan_axis *axis,
             text_append(text, PROLOGUE_BYTES, " TWO(%u, %u)", first, first + 1);
     }
     text_append(text, PROLOGUE_BYTES, "\n");
+}
+
+static void print_axis(char *text, char name, const struct transform *transform,
+                       const struct plan_axis *axis)
+{
+    const struct carriage carriage = transform_carriage(transform, axis);
+    const unsigned count = axis->stage_count;
+    text_append(text, PROLOGUE_BYTES,
+                "#define %c_GROUP %u\n#define %c_LINES %u\n#define %c_HELD %d\n", name,
+                carriage.group, name, carriage.lines, name, carriage.held);
+    text_append(text, PROLOGUE_BYTES, "#define %c_LENGTH %u\n#define %c_STAGES %u\n", name,
+                axis->length, name, count);
+    for (unsigned i = 0; i < count; i++)
+        text_append(
+            text, PROLOGUE_BYTES, "#define %c_R%u %u\n#define %c_M%u %u\n#define %c_T%u %u\n", name,
+            i, axis->radix[i], name, i, plan_span(axis, i), name, i, plan_twiddle_offset(axis, i));
+    print_stages(text, name, "EACH_STAGE", 0, count - 1, false, false);
+    print_stages(text, name, "EACH_STAGE_BACK", count - 1, 0, false, false);
+    print_stages(text, name, "OUTER_STAGES", 0, count - 1, false, true);
+    print_stages(text, name, "OUTER_STAGES_BACK", count - 1, 0, true, false);
+    text_append(text, PROLOGUE_BYTES, "#define %c_LAST_STAGE(F) F(%u)\n#define %c_LAST %u\n", name,
+                count - 1, name, count - 1);
+    if (transform->tuning.technique == TRANSFORM_STAGED)
+        print_passes(text, name, axis, &transform->tuning);
 }
 
 static void print_image(char *text, const struct transform_image *image,
@@ -103,25 +110,20 @@ char *transform_prologue(const struct transform *transform, const struct transfo
     text[0] = '\0';
     text_append(text, PROLOGUE_BYTES,
                 "#line 1 \"prologue\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
-                "#define COLUMN_GROUP %u\n#define COLS %u\n#define ROW_GROUP %u\n"
-                "#define ROWS %u\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
-                "#define COLUMNS_HELD %d\n#define ROWS_HELD %d\n#define %s 1\n",
-                tuning->lanes, tuning->half, tuning->column_group, tuning->columns,
-                tuning->row_group, tuning->rows, tuning->skew, transform_pitch(transform),
-                tuning->columns_held, tuning->rows_held, twiddle_names[tuning->twiddles]);
-    /* Half: the largest sum down a column, at 1/8 of the largest number for filters that amplify.
-     */
-    const double nx = transform->plan.x.length, ny = transform->plan.y.length;
-    const double load = 8192. / (((1u << transform->image.bits) - 1) * ny);
-    text_append(text, PROLOGUE_BYTES,
-                "#define LOAD_SCALE %.9ef\n#define ROW_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
-                load, 0.5 / nx, 1 / (load * ny));
-    print_axis(text, 'X', &transform->plan.x);
-    print_axis(text, 'Y', &transform->plan.y);
-    if (tuning->technique == TRANSFORM_STAGED) {
-        print_passes(text, 'X', &transform->plan.x, tuning);
-        print_passes(text, 'Y', &transform->plan.y, tuning);
-    }
+                "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
+                "#define %s 1\n",
+                tuning->lanes, tuning->half, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
+                transform_pitch(transform), twiddle_names[tuning->twiddles]);
+    /* Half: the largest sum along the first axis, at 1/8 of the largest number for filters that
+     * amplify. */
+    const struct plan_axis *u = plan_first(&transform->plan), *v = plan_second(&transform->plan);
+    const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)u->length);
+    text_append(
+        text, PROLOGUE_BYTES,
+        "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n", load,
+        0.5 / v->length, 1 / (load * u->length));
+    print_axis(text, 'U', transform, u);
+    print_axis(text, 'V', transform, v);
     print_image(text, &transform->image, border);
     return text;
 }

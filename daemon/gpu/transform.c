@@ -9,18 +9,6 @@
 
 /* ---- shape --------------------------------------------------------------------------------- */
 
-uint32_t transform_row_groups(const struct plan *plan, const struct transform_tuning *tuning)
-{
-    const uint32_t pairs = plan->y.length / 2 + 1, each = tuning->lanes * tuning->rows;
-    return (pairs + each - 1) / each;
-}
-
-uint32_t transform_column_groups(const struct plan *plan, const struct transform_tuning *tuning)
-{
-    const uint32_t lanes = plan->x.length / 2 / tuning->lanes;
-    return (lanes + tuning->columns - 1) / tuning->columns;
-}
-
 /* Elements of local memory for one column or row: SKEWED() in fused.cl. */
 static size_t skewed(const struct plan_axis *axis, bool skew)
 {
@@ -34,13 +22,13 @@ static size_t work_bytes(const struct transform_tuning *tuning, bool held)
     return tuning->lanes * (held ? sizeof(float) : 2 * sizeof(float));
 }
 
-size_t transform_column_local(const struct plan *plan, const struct transform_tuning *tuning)
+static size_t column_local(const struct plan *plan, const struct transform_tuning *tuning)
 {
     return skewed(&plan->y, tuning->skew) * tuning->columns *
            work_bytes(tuning, tuning->columns_held);
 }
 
-size_t transform_row_local(const struct plan *plan, const struct transform_tuning *tuning)
+static size_t row_local(const struct plan *plan, const struct transform_tuning *tuning)
 {
     return skewed(&plan->x, tuning->skew) * tuning->rows * work_bytes(tuning, tuning->rows_held);
 }
@@ -50,20 +38,48 @@ static size_t stored_bytes(const struct transform *transform)
     return transform->tuning.half ? 2 : 4;
 }
 
-/* Groups of lanes from one row of the spectrum to the next. Rows a multiple of 4 KiB apart would
- * share few sets of the cache, and columns walk down rows: those get one group more. */
+struct carriage transform_carriage(const struct transform *transform, const struct plan_axis *axis)
+{
+    const struct plan *plan = &transform->plan;
+    const struct transform_tuning *tuning = &transform->tuning;
+    if (axis == &plan->x)
+        return (struct carriage){.axis = axis,
+                                 .along_rows = true,
+                                 .group = tuning->row_group,
+                                 .lines = tuning->rows,
+                                 .held = tuning->rows_held,
+                                 .work_bytes = row_local(plan, tuning),
+                                 .twiddle = transform->twiddle_x};
+    return (struct carriage){.axis = axis,
+                             .along_rows = false,
+                             .group = tuning->column_group,
+                             .lines = tuning->columns,
+                             .held = tuning->columns_held,
+                             .work_bytes = column_local(plan, tuning),
+                             .twiddle = transform->twiddle_y};
+}
+
+/* Rows or panels a multiple of 4 KiB apart would share few sets of the cache: those get one step
+ * more. Single lanes are accessed a few neighbours at a time: theirs begin where a sector does. */
 uint32_t transform_pitch(const struct transform *transform)
 {
-    const uint32_t lanes = transform->tuning.lanes;
-    const uint32_t groups = transform->plan.x.length / 2 / lanes;
-    return groups + (groups * lanes * 2 * stored_bytes(transform) % 4096 == 0 ? 1 : 0);
+    const uint32_t lanes = transform->tuning.lanes, step = lanes == 1 ? 8 : 1;
+    const uint32_t half = plan_second(&transform->plan)->length / 2;
+    const bool panels = transform->plan.order == PLAN_ROWS_FIRST;
+    const uint32_t groups = panels ? half * transform->tuning.columns : half / lanes;
+    const uint32_t pitch = (groups + step - 1) / step * step;
+    return pitch + (pitch * lanes * 2 * stored_bytes(transform) % 4096 == 0 ? step : 0);
 }
 
 /* With the spare rows of the staged technique. */
 size_t transform_spectrum_bytes(const struct transform *transform)
 {
-    return (size_t)transform_pitch(transform) * transform->tuning.lanes * 2 *
-           stored_bytes(transform) * (transform->plan.y.length + 2);
+    const uint32_t length = plan_first(&transform->plan)->length;
+    const uint32_t columns = transform->tuning.columns;
+    const bool panels = transform->plan.order == PLAN_ROWS_FIRST;
+    const size_t rows = panels ? (length + columns - 1) / columns : length + 2;
+    return rows * transform_pitch(transform) * transform->tuning.lanes * 2 *
+           stored_bytes(transform);
 }
 
 /* Two stages go in one dispatch from the last one backwards: the radices there are the smallest,
@@ -92,10 +108,11 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
         ret->columns = ret->rows = 1;
     } else {
         ret->lanes = 1;
-        /* Measured best or near it on an H200 from 640x480 to 1920x1080. */
-        ret->column_group = 256;
-        ret->row_group = 128;
-        ret->columns = 8;
+        /* Measured best or near it on an H200 from 640x480 to 3840x2160. */
+        ret->order = PLAN_ROWS_FIRST;
+        ret->column_group = 192;
+        ret->row_group = 256;
+        ret->columns = 4;
         ret->rows = 1;
         ret->skew = true;
         ret->twiddles = TWIDDLES_COMBINED;
@@ -111,6 +128,7 @@ static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_pl
                                  .height = image->height,
                                  .margin_x = border->margin_x,
                                  .margin_y = border->margin_y,
+                                 .order = tuning->order,
                                  .max_radix = (uint8_t)tuning->max_radix,
                                  .want_x = tuning->length_x,
                                  .want_y = tuning->length_y};
@@ -121,15 +139,22 @@ static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_pl
             return r;
         if (tuning->technique == TRANSFORM_STAGED)
             return 0;
-        const bool columns_fit = transform_column_local(ret_plan, tuning) <= device->local_bytes;
-        const bool rows_fit = transform_row_local(ret_plan, tuning) <= device->local_bytes;
+        const bool columns_fit = column_local(ret_plan, tuning) <= device->local_bytes;
+        const bool rows_fit = row_local(ret_plan, tuning) <= device->local_bytes;
         if (columns_fit && rows_fit)
             return 0;
-        /* Narrower than four columns, groups read parts of a sector of memory. */
+        /* Fewer than four columns are part of a sector of memory, and holding them is better. A
+         * panel of two makes one with two rows. */
+        const bool rows_first = tuning->order == PLAN_ROWS_FIRST;
         const bool may_hold_columns = tuning->lanes == 1 && !tuning->columns_held;
-        if (!columns_fit && tuning->columns > (may_hold_columns ? 4 : 1))
+        const unsigned narrowest = !may_hold_columns ? 1 : rows_first ? 2 : 4;
+        if (!columns_fit && tuning->columns > narrowest) {
             tuning->columns /= 2;
-        else if (!columns_fit && may_hold_columns)
+            if (rows_first && tuning->columns == 2 && tuning->rows == 1) {
+                tuning->rows = 2;
+                tuning->row_group *= 2;
+            }
+        } else if (!columns_fit && may_hold_columns)
             tuning->columns_held = true;
         else if (!rows_fit && tuning->lanes == 1 && !tuning->rows_held)
             tuning->rows_held = true;
@@ -182,20 +207,21 @@ static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, u
     return make_table(ret, transform, map, padded * sizeof map[0], why);
 }
 
-/* The rows of the spectrum that hold ky and -ky, and where the right half stays (pack.cl). */
+/* Where the spectrum holds ku and -ku, and where the half B stays (pack.cl). */
 static int make_pairs(cl_mem *ret, struct transform *transform, struct error *why)
 {
-    cl_uint pairs[PLAN_MAX_LENGTH / 2 + 1][4];
-    const struct plan_axis *y = &transform->plan.y;
-    const uint32_t count = y->length / 2 + 1;
-    uint32_t spare = y->length;
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][4];
+    const uint32_t length = plan_first(&transform->plan)->length, count = length / 2 + 1;
+    uint32_t spare = length;
+    plan_pairs(&transform->plan, pair);
     for (uint32_t k = 0; k < count; k++) {
-        pairs[k][0] = plan_position(y, k);
-        pairs[k][1] = plan_position(y, (y->length - k) % y->length);
-        pairs[k][2] = pairs[k][1] != pairs[k][0] ? pairs[k][1] : spare++;
-        pairs[k][3] = 0;
+        table[k][0] = pair[k].place;
+        table[k][1] = pair[k].negative;
+        table[k][2] = pair[k].negative != pair[k].place ? pair[k].negative : spare++;
+        table[k][3] = 0;
     }
-    return make_table(ret, transform, pairs, count * sizeof pairs[0], why);
+    return make_table(ret, transform, table, count * sizeof table[0], why);
 }
 
 static int make_buffers(struct transform *transform, const struct transform_border *border,
@@ -231,12 +257,14 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
         transform->tuning.lanes = 1;
     if (transform->tuning.lanes > 1)
         transform->tuning.columns_held = transform->tuning.rows_held = false;
+    if (transform->tuning.lanes > 1 || tuning->technique == TRANSFORM_STAGED)
+        transform->tuning.order = PLAN_COLUMNS_FIRST;
+
+    int r = fit_local_memory(&transform->tuning, &transform->plan, device, image, border, why);
     if (transform->tuning.column_group > device->max_group)
         transform->tuning.column_group = (unsigned)device->max_group;
     if (transform->tuning.row_group > device->max_group)
         transform->tuning.row_group = (unsigned)device->max_group;
-
-    int r = fit_local_memory(&transform->tuning, &transform->plan, device, image, border, why);
     if (r == 0)
         r = make_buffers(transform, border, why);
     if (r == 0)
@@ -298,15 +326,20 @@ double transform_traffic(const struct transform *transform)
 
 /* ---- response ------------------------------------------------------------------------------ */
 
-double transform_response_scale(const struct transform *transform)
+/* The order in which fused.cl and staged.cl read it. */
+static struct response_layout response_layout(const struct transform *transform)
 {
-    const struct plan *plan = &transform->plan;
-    return transform->tuning.half ? 1 : 0.5 / plan->x.length / plan->y.length;
+    const struct transform_tuning *tuning = &transform->tuning;
+    return (struct response_layout){.plan = &transform->plan,
+                                    .lanes = tuning->order == PLAN_ROWS_FIRST ? tuning->columns
+                                                                              : tuning->lanes,
+                                    .legs_apart = tuning->lanes == 1};
 }
 
 size_t transform_response_bytes(const struct transform *transform)
 {
-    return response_count(&transform->plan, transform->tuning.lanes) * stored_bytes(transform);
+    const struct response_layout layout = response_layout(transform);
+    return response_count(&layout) * stored_bytes(transform);
 }
 
 /* IEEE 754 binary16, round to nearest even; H is small and finite. */
@@ -325,14 +358,25 @@ static uint16_t to_half(float value)
     return sign | (uint16_t)((bits.u >> 13) - (112u << 10));
 }
 
-void transform_response_pack(const struct transform *transform, void *packed, const float *values)
+int transform_response_fill(const struct transform *transform, void *response,
+                            const struct filter_chain *chain, double sub_x, double sub_y,
+                            struct error *why)
 {
-    const size_t count = response_count(&transform->plan, transform->tuning.lanes);
+    const struct response_layout layout = response_layout(transform);
+    const struct plan *plan = &transform->plan;
     if (!transform->tuning.half) {
-        memcpy(packed, values, count * sizeof *values);
-        return;
+        response_fill(response, &layout, chain, sub_x, sub_y,
+                      0.5 / plan->x.length / plan->y.length);
+        return 0;
     }
-    uint16_t *half = packed;
+    const size_t count = response_count(&layout);
+    float *values = malloc(count * sizeof *values);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "no memory for a filter's response");
+    response_fill(values, &layout, chain, sub_x, sub_y, 1);
+    uint16_t *half = response;
     for (size_t i = 0; i < count; i++)
         half[i] = to_half(values[i]);
+    free(values);
+    return 0;
 }

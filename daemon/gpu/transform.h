@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "core/filter.h"
 #include "core/format.h"
 #include "core/plan.h"
 #include "gpu/opencl.h"
@@ -35,13 +36,14 @@ enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
 /* What may be tuned; every combination gives the same result up to rounding. */
 struct transform_tuning {
     enum transform_technique technique;
+    enum plan_order order; /* rows first: fused with one lane only */
     bool half;             /* spectrum and response in half precision */
     unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 1 */
     unsigned max_radix;    /* 4 .. 16 */
     unsigned column_group; /* work-items of a group */
-    unsigned columns;      /* groups of lanes of columns a work-group carries */
+    unsigned columns;      /* groups of lanes a work-group carries, of columns or pairs of them */
     unsigned row_group;
-    unsigned rows;                /* groups of lanes of pairs of rows a work-group carries */
+    unsigned rows;                /* the same of rows */
     bool skew;                    /* gaps in local memory against conflicts of its banks */
     bool columns_held, rows_held; /* one lane: stages keep their numbers in registers */
     enum transform_twiddles twiddles;
@@ -76,13 +78,12 @@ unsigned transform_dispatches(const struct transform *transform);
  * (a byte read twice by one dispatch counts once). */
 double transform_traffic(const struct transform *transform);
 
-/* What H has to be multiplied with before it is packed. */
-double transform_response_scale(const struct transform *transform);
-
-/* Size of the response in bytes and its contents from floats (response.h's order, with
- * transform_tuning()->lanes), as the kernels want it (float or half). */
+/* The response as the kernels want it: its size, and its contents, H sampled at the plan's
+ * frequencies for a plane whose samples are sub_x and sub_y luma pixels apart. -ENOMEM. */
 size_t transform_response_bytes(const struct transform *transform);
-void transform_response_pack(const struct transform *transform, void *packed, const float *values);
+int transform_response_fill(const struct transform *transform, void *response,
+                            const struct filter_chain *chain, double sub_x, double sub_y,
+                            struct error *why);
 
 /* What a frame under way needs of its own: a spectrum, and kernels that keep their arguments.
  * Frames may be enqueued in different queues, each by one thread at a time. The transform must

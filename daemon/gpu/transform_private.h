@@ -46,11 +46,18 @@ struct transform {
     unsigned dispatch_count;
 };
 
-/* Work-groups of the two directions, and the local memory each takes (fused). */
-uint32_t transform_row_groups(const struct plan *plan, const struct transform_tuning *tuning);
-uint32_t transform_column_groups(const struct plan *plan, const struct transform_tuning *tuning);
-size_t transform_row_local(const struct plan *plan, const struct transform_tuning *tuning);
-size_t transform_column_local(const struct plan *plan, const struct transform_tuning *tuning);
+/* How the work-groups of the fused technique carry the lines of an axis. */
+struct carriage {
+    const struct plan_axis *axis;
+    bool along_rows;   /* of memory */
+    unsigned group;    /* work-items */
+    unsigned lines;    /* groups of lanes of lines, or of pairs of lines */
+    bool held;         /* in registers between stages */
+    size_t work_bytes; /* local memory */
+    cl_mem twiddle;
+};
+
+struct carriage transform_carriage(const struct transform *transform, const struct plan_axis *axis);
 
 /* The stages that one dispatch of the staged technique does along an axis. */
 struct pass {
@@ -61,7 +68,7 @@ struct pass {
 unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct plan_axis *axis,
                           const struct transform_tuning *tuning);
 
-/* Groups of lanes from one row of the spectrum to the next. */
+/* Groups of lanes from one row of the spectrum, or one panel, to the next (pack.cl). */
 uint32_t transform_pitch(const struct transform *transform);
 
 /* The lines of #define that go before the kernels; the caller frees them. NULL: no memory. */

@@ -56,6 +56,7 @@ static void vary_size(const struct tuner *tuner, struct values *ret)
                                        .height = subject->image.height,
                                        .margin_x = subject->border.margin_x,
                                        .margin_y = subject->border.margin_y,
+                                       .order = tuner->best.order,
                                        .lanes = tuner->best.lanes,
                                        .max_radix = (uint8_t)tuner->best.max_radix};
     const unsigned count = plan_rank(plan, tuner->exhaustive ? MAX_SIZES : 4, &limits);
@@ -78,13 +79,22 @@ static void vary_lanes(const struct tuner *tuner, struct values *ret)
     }
 }
 
+static void vary_order(const struct tuner *tuner, struct values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    tuning.order = tuning.order == PLAN_ROWS_FIRST ? PLAN_COLUMNS_FIRST : PLAN_ROWS_FIRST;
+    tuning.length_x = tuning.length_y = 0;
+    if (tuning.technique == TRANSFORM_FUSED && tuning.lanes == 1)
+        add(ret, &tuning);
+}
+
 static void vary_columns(const struct tuner *tuner, struct values *ret)
 {
     static const unsigned groups[] = {64, 128, 256, 512};
     const bool one_lane = tuner->best.lanes == 1;
     const unsigned most_held = one_lane && tuner->best.technique == TRANSFORM_FUSED ? 1 : 0;
     struct transform_tuning tuning = tuner->best;
-    for (unsigned columns = one_lane ? 4 : 1; columns <= (one_lane ? 16 : 4); columns *= 2)
+    for (unsigned columns = one_lane ? 2 : 1; columns <= (one_lane ? 16 : 4); columns *= 2)
         for (unsigned held = 0; held <= most_held; held++)
             for (size_t i = one_lane ? 0 : sizeof groups / sizeof groups[0] - 1;
                  i < sizeof groups / sizeof groups[0]; i++) {
@@ -165,8 +175,8 @@ static void vary_technique(const struct tuner *tuner, struct values *ret)
 typedef void vary_fn(const struct tuner *tuner, struct values *ret);
 
 static vary_fn *const settings[] = {
-    vary_lanes,    vary_size,  vary_columns, vary_rows,
-    vary_twiddles, vary_radix, vary_skew,    vary_technique,
+    vary_lanes,    vary_order, vary_size, vary_columns,   vary_rows,
+    vary_twiddles, vary_radix, vary_skew, vary_technique,
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 
@@ -402,7 +412,7 @@ static uint64_t subject_key(const struct tuner_subject *subject)
 
 /* The fields in a file, and what a sane one has there: the file is another program's as far as we
  * know. */
-enum { FIELD_COUNT = 15 };
+enum { FIELD_COUNT = 16 };
 
 static void to_fields(const struct transform_tuning *tuning, uint32_t ret[FIELD_COUNT])
 {
@@ -420,7 +430,8 @@ static void to_fields(const struct transform_tuning *tuning, uint32_t ret[FIELD_
                                           (uint32_t)tuning->twiddles,
                                           tuning->length_x,
                                           tuning->length_y,
-                                          tuning->stages_per_dispatch};
+                                          tuning->stages_per_dispatch,
+                                          (uint32_t)tuning->order};
     memcpy(ret, fields, sizeof fields);
 }
 
@@ -440,8 +451,9 @@ static bool from_fields(const uint32_t fields[FIELD_COUNT], struct transform_tun
                                                   TWIDDLES_COMPUTED,
                                                   PLAN_MAX_LENGTH,
                                                   PLAN_MAX_LENGTH,
-                                                  2};
-    static const uint32_t smallest[FIELD_COUNT] = {0, 0, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1};
+                                                  2,
+                                                  PLAN_ROWS_FIRST};
+    static const uint32_t smallest[FIELD_COUNT] = {0, 0, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0};
     for (unsigned i = 0; i < FIELD_COUNT; i++)
         if (fields[i] < smallest[i] || fields[i] > largest[i])
             return false;
@@ -461,7 +473,8 @@ static bool from_fields(const uint32_t fields[FIELD_COUNT], struct transform_tun
                                      .twiddles = (enum transform_twiddles)fields[11],
                                      .length_x = fields[12],
                                      .length_y = fields[13],
-                                     .stages_per_dispatch = fields[14]};
+                                     .stages_per_dispatch = fields[14],
+                                     .order = (enum plan_order)fields[15]};
     return true;
 }
 

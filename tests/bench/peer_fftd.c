@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "core/filter.h"
-#include "core/response.h"
 #include "gpu/engine.h"
 #include "gpu/transform.h"
 #include "gpu/tuner.h"
@@ -54,25 +53,18 @@ static void run_close(void *state)
 
 static int make_response(struct run *run, struct error *why)
 {
-    const struct plan *plan = transform_plan(run->transform);
-    const unsigned lanes = transform_tuning(run->transform)->lanes;
     const size_t size = transform_response_bytes(run->transform);
     struct filter_chain chain;
     int r = filter_chain_parse(&chain, fft_chain, why);
     if (r < 0)
         return r;
-    float *values = malloc(response_count(plan, lanes) * sizeof *values);
-    void *packed = malloc(size);
-    if (values == NULL || packed == NULL) {
-        r = error_set(why, ENOMEM, "no memory for the response");
-        goto out;
-    }
-    response_fill(values, plan, lanes, &chain, 1, 1, transform_response_scale(run->transform));
-    transform_response_pack(run->transform, packed, values);
-    r = fft_buffer(&run->response, run->scene, size, packed, why);
-out:
+    void *values = malloc(size);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "no memory for the response");
+    r = transform_response_fill(run->transform, values, &chain, 1, 1, why);
+    if (r == 0)
+        r = fft_buffer(&run->response, run->scene, size, values, why);
     free(values);
-    free(packed);
     return r;
 }
 

@@ -16,6 +16,7 @@
 
 #include "capture/capture.h"
 #include "gpu/engine.h"
+#include "gpu/opencl.h"
 
 static struct gpu_device *device;
 
@@ -601,6 +602,26 @@ static void test_identity_is_exact(void **state)
     }
 }
 
+/* With a GPU's settings (one lane, rows first), whatever the device is: every way samples are
+ * loaded and stored. */
+static void test_formats_as_on_a_gpu(void **state)
+{
+    (void)state;
+    const cl_device_type type = device->type;
+    struct engine_options options = defaults;
+    device->type = CL_DEVICE_TYPE_GPU;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (strstr("GREY Y12 YUYV XRGB32", cases[i].name) != NULL)
+            check_format(&cases[i], 60, 48, 1, &defaults, "sharpen:amount=2,sigma=1.5");
+    options.planes = ENGINE_ALL;
+    check_format(&cases[4], 60, 48, 64, &options, "notch:at=0.24/0.1,width=0.08");
+    check_mosaic("SGBRG8", 71, 48, &defaults, "gaussian-blur:sigma=2");
+    options = defaults;
+    options.precision = ENGINE_HALF;
+    check_format(&cases[0], 100, 64, 1, &options, "lowpass:shape=gaussian,cutoff=0.1");
+    device->type = type;
+}
+
 /* Filters change between frames that are under way; each frame comes out as its serial says. */
 static void test_live_change(void **state)
 {
@@ -796,6 +817,7 @@ int main(void)
         cmocka_unit_test(test_every_kind_on_pictures),
         cmocka_unit_test(test_structured_and_odd_sizes),
         cmocka_unit_test(test_half_precision_is_within_one_step),
+        cmocka_unit_test(test_formats_as_on_a_gpu),
         cmocka_unit_test(test_live_change),
         cmocka_unit_test(test_flight),
         cmocka_unit_test(test_abandoned_frames_touch_nothing),

@@ -9,7 +9,6 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "core/response.h"
 #include "gpu/transform.h"
 
 struct shape {
@@ -71,15 +70,12 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     struct error why = {""};
     cl_event first = NULL, last = NULL;
     const struct plan *plan = transform_plan(t);
-    const unsigned lanes = transform_tuning(t)->lanes;
-    float *values = malloc(response_count(plan, lanes) * sizeof *values);
-    void *packed = malloc(transform_response_bytes(t));
-    response_fill(values, plan, lanes, chain, 1, 1, transform_response_scale(t));
-    transform_response_pack(t, packed, values);
+    void *values = malloc(transform_response_bytes(t));
+    assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &why), 0);
 
     cl_mem image_buffer = buffer_of(f, count * 4, in);
     cl_mem result = buffer_of(f, count * 4, NULL);
-    cl_mem response = buffer_of(f, transform_response_bytes(t), packed);
+    cl_mem response = buffer_of(f, transform_response_bytes(t), values);
     const struct transform_buffers buffers = {image_buffer, result, response};
     struct transform_frame *frame;
     if (transform_frame_create(&frame, t, &why) < 0 ||
@@ -96,7 +92,6 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     clReleaseMemObject(result);
     clReleaseMemObject(response);
     free(values);
-    free(packed);
     transform_destroy(t);
 }
 
@@ -170,20 +165,25 @@ static void check(struct fixture *f, const struct transform_tuning *tuning,
                  shape->margin, shape->border, shape->chain, error);
 }
 
-static struct transform_tuning fused(const struct fixture *f)
+/* The device's own settings; rows first as far as its lanes go: one. */
+static struct transform_tuning fused(const struct fixture *f, enum plan_order order)
 {
     struct transform_tuning tuning;
     transform_default_tuning(&tuning, f->device);
+    tuning.order = order;
+    if (order == PLAN_ROWS_FIRST && tuning.lanes > 1) {
+        tuning.lanes = 1;
+        tuning.columns = 4;
+    }
     return tuning;
 }
 
-static void test_sizes(void **state)
+static void check_sizes(struct fixture *f, enum plan_order order)
 {
-    struct fixture *f = *state;
     static const uint32_t sizes[][2] = {{16, 16},    {17, 31},    {60, 48},    {120, 120},
                                         {256, 256},  {641, 479},  {640, 480},  {1000, 1000},
                                         {1280, 720}, {1366, 768}, {1920, 1080}};
-    const struct transform_tuning tuning = fused(f);
+    const struct transform_tuning tuning = fused(f, order);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[1]};
         if (device_takes(shape.width, shape.height))
@@ -191,32 +191,50 @@ static void test_sizes(void **state)
     }
 }
 
+static void test_sizes(void **state)
+{
+    check_sizes(*state, PLAN_COLUMNS_FIRST);
+}
+
+static void test_sizes_rows_first(void **state)
+{
+    check_sizes(*state, PLAN_ROWS_FIRST);
+}
+
 static void test_filters_and_borders(void **state)
 {
     struct fixture *f = *state;
-    const struct transform_tuning tuning = fused(f);
-    for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
-        for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
-            const struct shape shape = {60, 48, 20, (enum plan_border)border, chains[i]};
-            check(f, &tuning, &shape);
-        }
+    for (int order = PLAN_COLUMNS_FIRST; order <= PLAN_ROWS_FIRST; order++) {
+        const struct transform_tuning tuning = fused(f, (enum plan_order)order);
+        for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
+            for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+                const struct shape shape = {60, 48, 20, (enum plan_border)border, chains[i]};
+                check(f, &tuning, &shape);
+            }
+    }
 }
 
 /* Every radix and every order of radices the planner comes up with for small lengths. */
 static void test_radices(void **state)
 {
     struct fixture *f = *state;
-    for (unsigned lanes = 1; lanes <= 8; lanes *= 8) {
+    static const struct {
+        unsigned lanes;
+        enum plan_order order;
+    } kinds[] = {{1, PLAN_COLUMNS_FIRST}, {8, PLAN_COLUMNS_FIRST}, {1, PLAN_ROWS_FIRST}};
+    for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
         static const struct {
             uint32_t size;
             unsigned max_radix;
         } cases[] = {{16, 4}, {50, 5}, {63, 7}, {90, 9}, {120, 16}, {225, 16}};
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-            struct transform_tuning tuning = fused(f);
-            tuning.lanes = lanes;
+            struct transform_tuning tuning = fused(f, kinds[kind].order);
+            const bool rows_first = kinds[kind].order == PLAN_ROWS_FIRST;
+            tuning.lanes = kinds[kind].lanes;
             tuning.max_radix = cases[i].max_radix;
-            const struct shape shape = {2 * cases[i].size, cases[i].size, 0, PLAN_MIRROR,
-                                        chains[1]};
+            const struct shape shape = {rows_first ? cases[i].size : 2 * cases[i].size,
+                                        rows_first ? 2 * cases[i].size : cases[i].size, 0,
+                                        PLAN_MIRROR, chains[1]};
             if (device_takes(shape.width, shape.height))
                 check(f, &tuning, &shape);
         }
@@ -240,8 +258,12 @@ static void test_groups(void **state)
                  {1, 128, 8, 1, true, true, true, TWIDDLES_COMBINED},
                  {1, 24, 4, 3, false, true, false, TWIDDLES_COMPUTED},
                  {1, 7, 3, 2, true, false, true, TWIDDLES_READ}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct transform_tuning tuning = fused(f);
+    const size_t count = sizeof cases / sizeof cases[0];
+    for (size_t n = 0; n < 2 * count; n++) {
+        const size_t i = n % count;
+        struct transform_tuning tuning = fused(f, n < count ? PLAN_COLUMNS_FIRST : PLAN_ROWS_FIRST);
+        if (n >= count && cases[i].lanes > 1)
+            continue;
         tuning.lanes = cases[i].lanes;
         tuning.column_group = tuning.row_group = cases[i].group;
         tuning.columns = cases[i].columns;
@@ -252,9 +274,12 @@ static void test_groups(void **state)
         tuning.twiddles = cases[i].twiddles;
         const struct shape shape = {60, 48, 7, PLAN_REPLICATE, chains[7]};
         const struct shape one_stage = {16, 16, 0, PLAN_REPLICATE, chains[7]};
+        const struct shape odd = {45, 30, 0, PLAN_MIRROR, chains[6]};
         check(f, &tuning, &shape);
         if (cases[i].lanes <= 4)
             check(f, &tuning, &one_stage);
+        if (n >= count)
+            check(f, &tuning, &odd);
     }
 }
 
@@ -262,7 +287,7 @@ static void check_staged(struct fixture *f, unsigned stages_per_dispatch)
 {
     static const uint32_t sizes[][3] = {{16, 16, 0},   {60, 48, 9},   {17, 31, 0},
                                         {120, 125, 0}, {641, 479, 0}, {1280, 720, 16}};
-    struct transform_tuning tuning = fused(f);
+    struct transform_tuning tuning = fused(f, PLAN_COLUMNS_FIRST);
     tuning.technique = TRANSFORM_STAGED;
     tuning.column_group = tuning.row_group = 64;
     tuning.stages_per_dispatch = stages_per_dispatch;
@@ -293,7 +318,7 @@ static void test_staged_dispatches(void **state)
     struct fixture *f = *state;
     static const uint32_t sizes[][3] = {
         {240, 240, 3}, {640, 480, 7}, {1280, 720, 7}, {1920, 1080, 7}, {3840, 2160, 7}};
-    struct transform_tuning tuning = fused(f);
+    struct transform_tuning tuning = fused(f, PLAN_COLUMNS_FIRST);
     tuning.technique = TRANSFORM_STAGED;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[0]};
@@ -308,10 +333,12 @@ static void test_staged_dispatches(void **state)
 static void test_half(void **state)
 {
     struct fixture *f = *state;
-    struct transform_tuning tuning = fused(f);
-    tuning.half = true;
-    for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
+    const size_t count = sizeof chains / sizeof chains[0];
+    for (size_t n = 0; n < 2 * count; n++) {
+        const size_t i = n % count;
+        struct transform_tuning tuning = fused(f, n < count ? PLAN_COLUMNS_FIRST : PLAN_ROWS_FIRST);
         const struct shape shape = {120, 96, 16, PLAN_MIRROR, chains[i]};
+        tuning.half = true;
         double rms;
         measure(f, &tuning, &shape, &rms);
         const double psnr_db = 20 * log10(255 / rms);
@@ -347,6 +374,7 @@ int main(void)
                                        cmocka_unit_test(test_groups),
                                        cmocka_unit_test(test_filters_and_borders),
                                        cmocka_unit_test(test_sizes),
+                                       cmocka_unit_test(test_sizes_rows_first),
                                        cmocka_unit_test(test_staged),
                                        cmocka_unit_test(test_staged_in_pairs),
                                        cmocka_unit_test(test_staged_dispatches),

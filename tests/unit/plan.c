@@ -155,12 +155,12 @@ static void plans_observe_their_limits(void **state)
     (void)state;
     for (uint32_t width = 16; width < 4200; width += 97)
         for (uint32_t lanes = 1; lanes <= 16; lanes *= 4) {
-            const struct plan_limits limits = {.width = width,
-                                               .height = width / 2 + 8,
-                                               .margin_x = 10,
-                                               .margin_y = 20,
-                                               .lanes = lanes,
-                                               .max_radix = 16};
+            struct plan_limits limits = {.width = width,
+                                         .height = width / 2 + 8,
+                                         .margin_x = 10,
+                                         .margin_y = 20,
+                                         .lanes = lanes,
+                                         .max_radix = 16};
             struct plan plan;
             struct error why;
             assert_int_equal(plan_choose(&plan, &limits, &why), 0);
@@ -169,7 +169,68 @@ static void plans_observe_their_limits(void **state)
             assert_true(plan.x.length < 1.5 * (width + 10) + 32);
             assert_int_equal(plan.x.length % (2 * lanes), 0);
             assert_int_equal(plan.x.radix[0] % 2, 0);
+
+            limits.order = PLAN_ROWS_FIRST;
+            assert_int_equal(plan_choose(&plan, &limits, &why), 0);
+            assert_int_equal(plan.order, PLAN_ROWS_FIRST);
+            assert_true(plan.x.length >= width + 10);
+            assert_true(plan.y.length >= width / 2 + 28);
+            assert_int_equal(plan.y.length % (2 * lanes), 0);
+            assert_int_equal(plan.y.radix[0] % 2, 0);
         }
+}
+
+/* Every place is in one pair, beside that of the negative frequency. */
+static void pairs_hold_every_frequency(void **state)
+{
+    (void)state;
+    for (uint32_t length = 2; length < 700; length++)
+        for (int order = PLAN_COLUMNS_FIRST; order <= PLAN_ROWS_FIRST; order++) {
+            struct plan plan = {.order = (enum plan_order)order};
+            struct plan_axis *axis = order == PLAN_ROWS_FIRST ? &plan.x : &plan.y;
+            struct plan_pair pair[700 / 2 + 1];
+            uint32_t frequency[700], seen = 0;
+            if (plan_factor(axis, length, 16, 0) < 0)
+                continue;
+            plan_pairs(&plan, pair);
+            for (uint32_t q = 0; q < length; q++)
+                frequency[plan_place(axis, q, order == PLAN_ROWS_FIRST)] = plan_frequency(axis, q);
+            for (uint32_t k = 0; k <= length / 2; k++) {
+                assert_int_equal(frequency[pair[k].place], pair[k].frequency);
+                assert_int_equal((frequency[pair[k].place] + frequency[pair[k].negative]) % length,
+                                 0);
+                seen += pair[k].place == pair[k].negative ? 1 : 2;
+                for (uint32_t other = 0; other < k; other++)
+                    assert_true(pair[other].place != pair[k].place &&
+                                pair[other].place != pair[k].negative);
+            }
+            assert_int_equal(seen, length);
+        }
+}
+
+/* Rows first: four neighbouring pairs in 32 whole bytes, for most of them. */
+static void neighbouring_pairs_are_neighbours(void **state)
+{
+    (void)state;
+    static const uint32_t widths[] = {640, 1280, 1344, 1920, 3840};
+    for (unsigned i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        const struct plan_limits limits = {.width = widths[i],
+                                           .height = 16,
+                                           .order = PLAN_ROWS_FIRST,
+                                           .lanes = 1,
+                                           .max_radix = 16};
+        struct plan plan;
+        struct error why;
+        struct plan_pair pair[3840 / 2 + 1];
+        unsigned whole = 0;
+        assert_int_equal(plan_choose(&plan, &limits, &why), 0);
+        assert_int_equal(plan.x.length, widths[i]);
+        plan_pairs(&plan, pair);
+        for (unsigned k = 0; k + 3 <= plan.x.length / 2; k += 4)
+            whole += pair[k].place % 4 == 0 && pair[k + 3].place == pair[k].place + 3 &&
+                     pair[k].negative % 4 == 3 && pair[k + 3].negative == pair[k].negative - 3;
+        assert_true(whole >= plan.x.length / 8 * 8 / 10);
+    }
 }
 
 static void too_large_is_refused_in_words(void **state)
@@ -228,12 +289,18 @@ static void nyquist_is_the_mean_of_both_signs(void **state)
     assert_int_equal(plan_factor(&plan.x, 16, 16, 1), 0);
     assert_int_equal(plan_factor(&plan.y, 16, 16, 0), 0);
     assert_int_equal(filter_chain_parse(&chain, "notch:at=0.25/0.125,width=0.03", &why), 0);
-    response_fill(values, &plan, 1, &chain, 2, 2, 1);
+    const struct response_layout layout = {.plan = &plan, .lanes = 1};
+    struct plan_pair pair[9];
+    unsigned k = 0;
+    response_fill(values, &layout, &chain, 2, 2, 1);
+    plan_pairs(&plan, pair);
+    while (pair[k].frequency != 4 && pair[k].frequency != 12)
+        k++;
     const uint32_t at = plan_position(&plan.x, 8);
     const double one = filter_chain_response(&chain, 0.25, 0.125);
     const double other = filter_chain_response(&chain, -0.25, 0.125);
     assert_true(fabs(one - other) > 0.5);
-    assert_float_equal(values[4 * 16 + at], (one + other) / 2, 1e-6);
+    assert_float_equal(values[k * 16 + at], (one + other) / 2, 1e-6);
 }
 
 int main(void)
@@ -248,6 +315,8 @@ int main(void)
         cmocka_unit_test(borders_survive_any_pad),
         cmocka_unit_test(plans_observe_their_limits),
         cmocka_unit_test(sizes_are_ranked_by_their_cost),
+        cmocka_unit_test(pairs_hold_every_frequency),
+        cmocka_unit_test(neighbouring_pairs_are_neighbours),
         cmocka_unit_test(too_large_is_refused_in_words),
         cmocka_unit_test(nyquist_is_the_mean_of_both_signs),
     };

@@ -219,18 +219,18 @@ static void run(const struct ring_subject *subject, struct ring_board *board, un
         client[i] = start_client(subject, board, i);
     pid_t writer = start_writer(subject, board, fps);
     wait_for_end(board, fps);
-    /* Seen before anybody is woken by being told to end. */
-    const unsigned written = board->written;
+    /* Whoever is held up by the stuck client would go on after its end. */
+    if (board->written < board->frames)
+        kill(writer, SIGKILL);
     __atomic_store_n(&board->stop, true, __ATOMIC_RELEASE);
     for (unsigned i = 0; i < clients; i++) {
         if ((int)i == board->stuck_client)
             kill(client[i], SIGKILL);
         waitpid(client[i], NULL, 0);
     }
-    if (written < board->frames)
-        kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
-    board->written = written;
+    if (subject->clean != NULL)
+        subject->clean(board, writer);
 }
 
 /* ---- the report ---- */

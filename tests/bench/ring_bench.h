@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define RING_WIDTH       1280u
 #define RING_HEIGHT      720u
@@ -53,6 +54,9 @@ struct ring_subject {
 
     /* A client's whole life: connects, says bench_ready, calls bench_take for each frame. */
     void (*client)(struct ring_board *board, unsigned index);
+
+    /* After all of them have ended: removes what a writer that was killed has left. May be NULL. */
+    void (*clean)(const struct ring_board *board, pid_t writer);
 };
 
 extern const struct ring_subject ring_fftd, ring_bare, ring_memsink, ring_shmsink;

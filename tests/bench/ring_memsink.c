@@ -112,7 +112,12 @@ static void publish(void)
 
 static void stop(void)
 {
-    shm_unlink(name_of_sink);
+}
+
+static void clean(const struct ring_board *board, pid_t writer)
+{
+    (void)writer;
+    shm_unlink(board->place);
 }
 
 /* Lets uStreamer's own client read some frames; `frame` is what it has to find. */
@@ -153,7 +158,7 @@ static const char *missing(void)
     bool same = is_read_by_ustreamer();
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
-    stop();
+    clean(&board, writer);
     return same ? NULL : "ustreamer-dump does not read what is written here";
 }
 
@@ -196,4 +201,5 @@ const struct ring_subject ring_memsink = {
     .publish = publish,
     .stop = stop,
     .client = client,
+    .clean = clean,
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,6 @@ static GstPad *out_pad;
 static GstAllocator *allocator;
 static GstBuffer *buffer;
 static GstMapInfo map;
-static char *directory;
 
 static const char *missing(void)
 {
@@ -56,9 +56,9 @@ static void ask_for_allocator(GstPad *pad, GstCaps *caps)
 static void start(struct ring_board *board)
 {
     gst_init(NULL, NULL);
-    directory = strdup("/tmp/fftd-bench-XXXXXX");
-    bench_require(mkdtemp(directory) != NULL, "cannot make a directory");
-    snprintf(board->place, sizeof board->place, "%s/socket", directory);
+    strcpy(board->place, "/tmp/fftd-bench-XXXXXX");
+    bench_require(mkdtemp(board->place) != NULL, "cannot make a directory");
+    strcat(board->place, "/socket");
     pipeline = gst_pipeline_new(NULL);
     GstElement *sink = add(pipeline, "shmsink");
     g_object_set(sink, "socket-path", board->place, "wait-for-connection", FALSE, "sync", FALSE,
@@ -100,7 +100,18 @@ static void publish(void)
 static void stop(void)
 {
     gst_element_set_state(pipeline, GST_STATE_NULL);
-    rmdir(directory);
+}
+
+/* The names are GStreamer's: of its first memory, and the socket. */
+static void clean(const struct ring_board *board, pid_t writer)
+{
+    char path[sizeof board->place];
+    snprintf(path, sizeof path, "/shmpipe.%5d.%5d", writer, 0);
+    shm_unlink(path);
+    strcpy(path, board->place);
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
 }
 
 /* ---- clients ---- */
@@ -147,6 +158,7 @@ const struct ring_subject ring_shmsink = {
     .publish = publish,
     .stop = stop,
     .client = client,
+    .clean = clean,
 };
 
 #else

@@ -9,8 +9,8 @@ clients attach and detach, are stopped and killed, some of them while they hold 
 comes to all sockets. Every second FOLDER/soak.csv gets a line; at the end FOLDER/soak.png shows it.
 
 Fails if a figure grows by more than its allowance (trend.py), if a frame was torn, or if the daemon
-ended, lost its engine or complained. What the client that keeps up missed is told: on a busy machine
-it may come half a second late.
+ended, lost its engine or complained. What the client that keeps up missed is told: on a busy
+machine it may come half a second late.
 """
 
 import argparse

@@ -1,0 +1,302 @@
+/* What every linear filter with a real response obeys, whoever computes it: linearity, Parseval's
+ * theorem, a result that moves with the image, an impulse answered symmetrically; and sizes at
+ * random against double precision. Where it is about wrapping around, sizes need no padding. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/device.h"
+#include "support/reference.h"
+
+#include "gpu/transform.h"
+
+#define WIDTH       96 /* with HEIGHT: the cheapest size for every kind of settings */
+#define HEIGHT      48
+#define COUNT       (WIDTH * HEIGHT)
+#define TOLERANCE   1e-6 /* two results of at most 5e-7 each, relative L2 */
+#define LOWPASS     "lowpass:shape=gaussian,cutoff=0.1"
+#define SHARPEN     "sharpen:amount=0.7,sigma=1.5"
+#define KINDS       3
+#define RANDOM_SIZE 6
+
+static struct gpu_device *device;
+static cl_command_queue queue;
+
+/* Settings as a device begins with; one dispatch or two a radix; a GPU's, with numbers held. */
+static struct transform_tuning tuning_of(unsigned kind)
+{
+    struct transform_tuning tuning;
+    transform_default_tuning(&tuning, device);
+    if (kind == 1)
+        tuning.technique = TRANSFORM_STAGED;
+    if (kind == 2) {
+        tuning.lanes = 1;
+        tuning.order = PLAN_ROWS_FIRST;
+        tuning.columns_held = tuning.rows_held = true;
+        tuning.twiddles = TWIDDLES_COMBINED;
+    }
+    if (kind != 0)
+        tuning.column_group = tuning.row_group = 16;
+    return tuning;
+}
+
+struct shape {
+    uint32_t width, height, margin;
+    enum plan_border border;
+};
+
+static const struct shape wrapping = {WIDTH, HEIGHT, 0, PLAN_WRAP};
+
+static cl_mem make_buffer(size_t size, const void *data)
+{
+    const cl_mem_flags copy = data != NULL ? CL_MEM_COPY_HOST_PTR : 0;
+    cl_int code;
+    cl_mem buffer =
+        clCreateBuffer(device->context, CL_MEM_READ_WRITE | copy, size, (void *)data, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    return buffer;
+}
+
+/* Filters `count` images of one shape, one after another, in place. */
+static struct plan filter(unsigned kind, const struct shape *shape, const char *text, float *images,
+                          unsigned count)
+{
+    const struct transform_image image = {.width = shape->width,
+                                          .height = shape->height,
+                                          .stride = shape->width * 4,
+                                          .step = 4,
+                                          .kind = SAMPLE_F32,
+                                          .bits = 8};
+    const struct transform_border border = {
+        .mode = shape->border, .margin_x = shape->margin, .margin_y = shape->margin};
+    const struct transform_tuning tuning = tuning_of(kind);
+    const size_t bytes = (size_t)shape->width * shape->height * sizeof *images;
+    struct transform *transform;
+    struct transform_frame *frame;
+    struct filter_chain chain;
+    struct error why, warning;
+    if (filter_chain_parse(&chain, text, &why) < 0 ||
+        transform_create(&transform, device, &image, &border, &tuning, NULL, &warning, &why) < 0 ||
+        transform_frame_create(&frame, transform, &why) < 0)
+        fail_msg("%s", why.text);
+    void *values = malloc(transform_response_bytes(transform));
+    assert_int_equal(transform_response_fill(transform, values, &chain, 1, 1, &why), 0);
+    const struct transform_buffers buffers = {
+        .image = make_buffer(bytes, NULL),
+        .result = make_buffer(bytes, NULL),
+        .response = make_buffer(transform_response_bytes(transform), values)};
+    for (unsigned i = 0; i < count; i++) {
+        float *at = images + i * (bytes / sizeof *images);
+        assert_int_equal(
+            clEnqueueWriteBuffer(queue, buffers.image, CL_TRUE, 0, bytes, at, 0, NULL, NULL),
+            CL_SUCCESS);
+        if (transform_frame_enqueue(frame, queue, &buffers, NULL, NULL, &why) < 0)
+            fail_msg("%s", why.text);
+        assert_int_equal(
+            clEnqueueReadBuffer(queue, buffers.result, CL_TRUE, 0, bytes, at, 0, NULL, NULL),
+            CL_SUCCESS);
+    }
+    const struct plan plan = *transform_plan(transform);
+    if (shape == &wrapping && (plan.x.length != WIDTH || plan.y.length != HEIGHT))
+        fail_msg("%dx%d is padded to %ux%u", WIDTH, HEIGHT, plan.x.length, plan.y.length);
+    free(values);
+    transform_frame_destroy(frame);
+    clReleaseMemObject(buffers.image);
+    clReleaseMemObject(buffers.result);
+    clReleaseMemObject(buffers.response);
+    transform_destroy(transform);
+    return plan;
+}
+
+static void fill_noise(float *image, size_t count, uint64_t seed)
+{
+    uint64_t state = seed;
+    for (size_t i = 0; i < count; i++)
+        image[i] = (float)(255 * reference_noise(&state));
+}
+
+/* ||a - b|| / ||scale|| */
+static double distance(const float *a, const float *b, const float *scale)
+{
+    double difference = 0, norm = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        difference += (a[i] - b[i]) * (double)(a[i] - b[i]);
+        norm += scale[i] * (double)scale[i];
+    }
+    return sqrt(difference / norm);
+}
+
+static double dot(const float *a, const float *b)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < COUNT; i++)
+        sum += a[i] * (double)b[i];
+    return sum;
+}
+
+static void test_linearity(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        static float in[3][COUNT], out[3][COUNT], sum[COUNT];
+        fill_noise(in[0], COUNT, 1);
+        fill_noise(in[1], COUNT, 2);
+        for (unsigned i = 0; i < COUNT; i++)
+            in[2][i] = 2 * in[0][i] - 3 * in[1][i];
+        memcpy(out, in, sizeof out);
+        filter(kind, &wrapping, SHARPEN, out[0], 3);
+        for (unsigned i = 0; i < COUNT; i++)
+            sum[i] = 2 * out[0][i] - 3 * out[1][i];
+        /* Each addend brings the error of its own size. */
+        assert_true(distance(out[2], sum, in[0]) < 5 * TOLERANCE);
+        assert_true(distance(out[2], in[2], in[2]) > 0.01); /* it filters at all */
+    }
+}
+
+static void test_shifted_image_shifted_result(void **state)
+{
+    (void)state;
+    static const unsigned shifts[][2] = {{1, 0}, {0, 1}, {WIDTH / 2, HEIGHT / 2}, {17, 31}};
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        static float in[COUNT], out[5][COUNT], moved[COUNT];
+        fill_noise(in, COUNT, 3);
+        memcpy(out[0], in, sizeof in);
+        for (unsigned s = 0; s < 4; s++)
+            for (unsigned i = 0; i < COUNT; i++)
+                out[s + 1][(i / WIDTH + shifts[s][1]) % HEIGHT * WIDTH +
+                           (i % WIDTH + shifts[s][0]) % WIDTH] = in[i];
+        filter(kind, &wrapping, LOWPASS, out[0], 5);
+        for (unsigned s = 0; s < 4; s++) {
+            for (unsigned i = 0; i < COUNT; i++)
+                moved[(i / WIDTH + shifts[s][1]) % HEIGHT * WIDTH +
+                      (i % WIDTH + shifts[s][0]) % WIDTH] = out[0][i];
+            assert_true(distance(out[s + 1], moved, in) < TOLERANCE);
+        }
+    }
+}
+
+/* With H = 1 it comes back. Through a lowpass of gain 1 at frequency 0 it keeps its sum, and
+ * becomes a spot that is the same on both sides: a real response has no phase. */
+static void test_impulse(void **state)
+{
+    (void)state;
+    const unsigned x = 7, y = 40;
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        static float in[COUNT], out[COUNT];
+        memset(in, 0, sizeof in);
+        in[y * WIDTH + x] = 255;
+        memcpy(out, in, sizeof in);
+        filter(kind, &wrapping, "none", out, 1);
+        assert_true(distance(out, in, in) < TOLERANCE);
+
+        memcpy(out, in, sizeof in);
+        filter(kind, &wrapping, LOWPASS, out, 1);
+        double sum = 0;
+        for (unsigned dy = 0; dy < HEIGHT; dy++)
+            for (unsigned dx = 0; dx < WIDTH; dx++) {
+                const float there = out[(y + dy) % HEIGHT * WIDTH + (x + dx) % WIDTH];
+                const float across =
+                    out[(y + HEIGHT - dy) % HEIGHT * WIDTH + (x + WIDTH - dx) % WIDTH];
+                assert_true(fabsf(there - across) < 255 * TOLERANCE);
+                assert_true(there <= out[y * WIDTH + x]);
+                sum += there;
+            }
+        assert_true(fabs(sum - 255) < 255 * TOLERANCE * 10);
+    }
+}
+
+/* The energy of the result is sum |H|^2 |F|^2 over the frequencies, and so is the product of the
+ * image with what filtering it twice gives; and of two images either may be the one that is
+ * filtered. */
+static void test_parseval(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < KINDS; kind++) {
+        static float a[COUNT], b[COUNT], once[2][COUNT], twice[COUNT];
+        fill_noise(a, COUNT, 4);
+        fill_noise(b, COUNT, 5);
+        memcpy(once[0], a, sizeof a);
+        memcpy(once[1], b, sizeof b);
+        memcpy(twice, a, sizeof a);
+        filter(kind, &wrapping, SHARPEN, once[0], 2);
+        filter(kind, &wrapping, SHARPEN " | " SHARPEN, twice, 1);
+        assert_true(fabs(dot(once[0], once[0]) / dot(a, twice) - 1) < TOLERANCE);
+        assert_true(fabs(dot(once[0], b) / dot(a, once[1]) - 1) < TOLERANCE);
+        assert_true(fabs(dot(once[0], once[0]) / dot(a, a) - 1) > 0.01);
+    }
+}
+
+static uint32_t pick(uint64_t *state, uint32_t from, uint32_t to)
+{
+    return from + (uint32_t)(reference_noise(state) * (to - from + 1));
+}
+
+static void test_sizes_at_random(void **state)
+{
+    (void)state;
+    uint64_t seed = 20;
+    for (unsigned n = 0; n < RANDOM_SIZE; n++) {
+        const uint32_t largest = device_takes(300, 300) ? 300 : 60;
+        const struct shape shape = {pick(&seed, 16, largest), pick(&seed, 16, largest),
+                                    pick(&seed, 0, 40), (enum plan_border)pick(&seed, 0, 3)};
+        const size_t count = (size_t)shape.width * shape.height;
+        float *image = malloc(count * sizeof *image);
+        double *in = malloc(count * sizeof *in), *expected = malloc(count * sizeof *expected);
+        struct filter_chain chain;
+        struct error why;
+        assert_int_equal(filter_chain_parse(&chain, SHARPEN, &why), 0);
+        fill_noise(image, count, n);
+        for (size_t i = 0; i < count; i++)
+            in[i] = image[i];
+        const struct plan plan = filter(n % KINDS, &shape, SHARPEN, image, 1);
+        const struct reference reference = {.width = shape.width,
+                                            .height = shape.height,
+                                            .padded_x = plan.x.length,
+                                            .padded_y = plan.y.length,
+                                            .border = shape.border,
+                                            .sub_x = 1,
+                                            .sub_y = 1,
+                                            .chain = &chain};
+        reference_filter(&reference, in, expected);
+        double difference = 0, norm = 0;
+        for (size_t i = 0; i < count; i++) {
+            difference += (image[i] - expected[i]) * (image[i] - expected[i]);
+            norm += in[i] * in[i];
+        }
+        const double error = sqrt(difference / norm);
+        print_message("# %ux%u+%u in %ux%u, kind %u: error %.2g\n", shape.width, shape.height,
+                      shape.margin, plan.x.length, plan.y.length, n % KINDS, error);
+        assert_true(error <= 5e-7);
+        free(image);
+        free(in);
+        free(expected);
+    }
+}
+
+static int setup(void **state)
+{
+    cl_int code;
+    (void)state;
+    device = device_open();
+    queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    return code == CL_SUCCESS ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    clReleaseCommandQueue(queue);
+    gpu_device_close(device);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_linearity), cmocka_unit_test(test_shifted_image_shifted_result),
+        cmocka_unit_test(test_impulse), cmocka_unit_test(test_parseval),
+        cmocka_unit_test(test_sizes_at_random)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

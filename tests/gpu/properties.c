@@ -73,8 +73,8 @@ static struct plan filter(unsigned kind, const struct shape *shape, const char *
         .mode = shape->border, .margin_x = shape->margin, .margin_y = shape->margin};
     const struct transform_tuning tuning = tuning_of(kind);
     const size_t bytes = (size_t)shape->width * shape->height * sizeof *images;
-    struct transform *transform;
-    struct transform_frame *frame;
+    struct transform *transform = NULL;
+    struct transform_frame *frame = NULL;
     struct filter_chain chain;
     struct error why, warning;
     if (filter_chain_parse(&chain, text, &why) < 0 ||

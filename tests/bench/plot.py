@@ -30,7 +30,7 @@ set xrange [2.5e5:1e7]
 
 
 def points(rows, subject, value):
-    """The rate of frames in flight, or for slow subjects, which get no such turn, of one at a time."""
+    """Frames in flight; for slow subjects, which get no such turn, one at a time."""
     best = {}
     for row in rows:
         if row["subject"] == subject and row["state"] == "ok" and row["ms"]:

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "camera_private.h"
-#include "clock.h"
+#include "core/clock.h"
 
 /* How long camera_stop waits for both threads: with what the rest of the program needs, a daemon
  * ends within a second, on a busy machine too. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "camera.h"
-#include "clock.h"
+#include "core/clock.h"
 #include "designer.h"
 #include "gpu/engine.h"
 #include "ring/ring.h"

@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "clock.h"
+#include "core/clock.h"
 #include "log.h"
 
 /* Readers of an inherited ring have had frames: to them a daemon that starts is one that has been

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "clock.h"
+#include "core/clock.h"
 #include "core/format.h"
 #include "log.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "clock.h"
+#include "core/clock.h"
 
 static bool is_used_up(const struct designer *designer, const struct engine *engine)
 {

@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
+#include "core/clock.h"
 #include "log.h"
 
 struct service {
@@ -24,17 +24,10 @@ struct service {
     bool starving; /* the last look found no progress; said once */
 };
 
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static int feed(sd_event_source *timer, uint64_t scheduled_us, void *userdata)
 {
     struct service *service = userdata;
-    int64_t age_us = (monotonic_ns() - service->progress(service->context)) / 1000;
+    int64_t age_us = (clock_now_ns() - service->progress(service->context)) / 1000;
     bool starving = age_us > (int64_t)(service->period_us / 2);
 
     if (!starving)
@@ -100,7 +93,7 @@ void service_status(const char *status)
 void service_reloading(void)
 {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64 "\nSTATUS=Reading the configuration again",
-               monotonic_ns() / 1000);
+               clock_now_ns() / 1000);
 }
 
 void service_stopping(void)

@@ -13,7 +13,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "core/clock.h"
 #include "core/text.h"
 
 /* A driver that delivers again, or a camera that another program lets go of, does not say so: it is

@@ -19,6 +19,7 @@
 #include "capture/pace.h"
 #include "capture/source.h"
 #include "capture/y4m.h"
+#include "core/clock.h"
 #include "core/text.h"
 
 #define DEFAULT_RATE 30.0
@@ -182,7 +183,7 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
     capture_fill_frame(ret, &capture->format, buffer->frame);
     ret->sequence = file->sequence++;
     ret->captured_ns = pace_due_ns(&file->pace);
-    ret->dequeued_ns = pace_now_ns();
+    ret->dequeued_ns = clock_now_ns();
     ret->index = index;
     return 0;
 }

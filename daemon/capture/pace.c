@@ -7,22 +7,9 @@
 #include <math.h>
 #include <string.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#define NS_PER_S 1000000000LL
-
-static struct timespec to_timespec(int64_t ns)
-{
-    return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
-}
-
-int64_t pace_now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
+#include "core/clock.h"
 
 void pace_fraction(double rate, uint32_t *ret_num, uint32_t *ret_den)
 {
@@ -67,10 +54,10 @@ void pace_finish(struct pace *pace)
 
 int pace_start(struct pace *pace, struct error *why)
 {
-    int64_t now_ns = pace_now_ns();
+    int64_t now_ns = clock_now_ns();
     struct itimerspec when = {
-        .it_value = to_timespec(now_ns),
-        .it_interval = to_timespec(pace->period_ns),
+        .it_value = clock_timespec(now_ns),
+        .it_interval = clock_timespec(pace->period_ns),
     };
     if (timerfd_settime(pace->fd, TFD_TIMER_ABSTIME, &when, NULL) < 0)
         return error_set(why, errno, "frame clock: timerfd_settime: %s", strerror(errno));

@@ -32,6 +32,4 @@ uint64_t pace_take(struct pace *pace);
 /* When the newest taken tick was due, CLOCK_MONOTONIC. */
 int64_t pace_due_ns(const struct pace *pace);
 
-int64_t pace_now_ns(void);
-
 #endif

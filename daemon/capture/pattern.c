@@ -17,6 +17,7 @@
 #include "capture/pace.h"
 #include "capture/pattern.h"
 #include "capture/source.h"
+#include "core/clock.h"
 
 #define DEFAULT_WIDTH  640
 #define DEFAULT_HEIGHT 480
@@ -101,7 +102,7 @@ static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, s
     capture_fill_frame(ret, &capture->format, pixels);
     ret->sequence = sequence;
     ret->captured_ns = pace_due_ns(&pattern->pace);
-    ret->dequeued_ns = pace_now_ns();
+    ret->dequeued_ns = clock_now_ns();
     ret->index = index;
     return 0;
 }

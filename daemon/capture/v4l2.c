@@ -20,9 +20,10 @@
 #include "capture/v4l2_device.h"
 #include "capture/v4l2_layout.h"
 #include "capture/v4l2_negotiate.h"
+#include "core/clock.h"
 
 /* How old a driver's timestamp may be before it is taken to be on another clock after all. */
-#define OLDEST_TIMESTAMP_NS (10 * INT64_C(1000000000))
+#define OLDEST_TIMESTAMP_NS (10 * NS_PER_S)
 
 struct video_memory {
     const uint8_t *start; /* NULL: not mapped */
@@ -190,8 +191,7 @@ static int64_t timestamp_ns(const struct v4l2_buffer *buffer, int64_t now_ns)
 {
     if ((buffer->flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) != V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC)
         return now_ns;
-    int64_t ns =
-        buffer->timestamp.tv_sec * INT64_C(1000000000) + buffer->timestamp.tv_usec * INT64_C(1000);
+    int64_t ns = buffer->timestamp.tv_sec * NS_PER_S + buffer->timestamp.tv_usec * INT64_C(1000);
     return ns > now_ns - OLDEST_TIMESTAMP_NS && ns <= now_ns ? ns : now_ns;
 }
 
@@ -291,7 +291,7 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
             give_back(source, newest.index);
         }
         frame.sequence = sequence;
-        frame.dequeued_ns = pace_now_ns();
+        frame.dequeued_ns = clock_now_ns();
         frame.captured_ns = timestamp_ns(&exchange.buffer, frame.dequeued_ns);
         newest = frame;
         have = true;

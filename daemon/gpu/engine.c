@@ -8,17 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
-#define SOURCE_ALIGN_BYTES 64
+#include "core/clock.h"
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+#define SOURCE_ALIGN_BYTES 64
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
@@ -319,7 +313,7 @@ static void CL_CALLBACK on_done(cl_event event, cl_int status, void *context)
     const uint64_t one = 1;
     (void)event;
     pthread_mutex_lock(&engine->mutex);
-    slot->finished_ns = now_ns();
+    slot->finished_ns = clock_now_ns();
     slot->status = status;
     slot->complete = true;
     pthread_cond_signal(&engine->finished);
@@ -369,10 +363,10 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     slot->complete = false;
     slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->serial};
 
-    const int64_t begun_ns = now_ns();
+    const int64_t begun_ns = clock_now_ns();
     take_planes(&engine->format, job, job->out, engine->filtered_planes, engine->info->plane_count);
     int r = upload_frame(slot, job, why);
-    slot->result.submitted_ns = now_ns();
+    slot->result.submitted_ns = clock_now_ns();
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
         r = run_kernels(slot, why);
@@ -433,12 +427,12 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         opencl_fail(why, slot->status, "a frame");
         r = -EIO;
     } else {
-        const int64_t begun_ns = now_ns();
+        const int64_t begun_ns = clock_now_ns();
         slot->result.finished_ns = slot->finished_ns;
         slot->result.kernel_ns = kernel_time(slot);
         const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
         memcpy(slot->job.out, from, engine->frame_bytes);
-        slot->result.download_ns = now_ns() - begun_ns;
+        slot->result.download_ns = clock_now_ns() - begun_ns;
     }
     unmap_result(slot);
     release_events(slot);

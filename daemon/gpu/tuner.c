@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "core/clock.h"
 #include "gpu/cache.h"
 #include "gpu/program.h"
 
@@ -19,7 +19,7 @@
 #define MAX_ROUNDS  4
 #define MAX_SIZES   6
 #define MAX_FRAMES  20
-#define MEASURE_MS  150.
+#define MEASURE_NS  (150 * NS_PER_MS)
 #define WORTH_WHILE 0.98 /* of the time so far: less could be chance */
 
 struct values {
@@ -200,13 +200,6 @@ static bool next_setting(struct tuner *tuner)
 
 /* ---- measuring ----------------------------------------------------------------------------- */
 
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 /* From the first kernel's start to the last one's end; releases both events. */
 static double kernels_ms(cl_event first, cl_event last)
 {
@@ -222,9 +215,9 @@ static double kernels_ms(cl_event first, cl_event last)
 static int time_frames(const struct tuner *tuner, struct transform_frame *frame,
                        const struct transform_buffers *buffers, double *ret_ms, struct error *why)
 {
-    const double begun_ms = now_ms();
+    const int64_t until_ns = clock_now_ns() + MEASURE_NS;
     double best_ms = HUGE_VAL;
-    for (unsigned i = 0; i < MAX_FRAMES && (i < 3 || now_ms() - begun_ms < MEASURE_MS); i++) {
+    for (unsigned i = 0; i < MAX_FRAMES && (i < 3 || clock_now_ns() < until_ns); i++) {
         cl_event first = NULL, last = NULL;
         const int r = transform_frame_enqueue(frame, tuner->queue, buffers, &first, &last, why);
         if (r < 0)

@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "ring/slot.h"
 
 #define PAGE_BYTES 4096u
@@ -19,13 +19,6 @@
 static uint64_t round_up(uint64_t bytes, uint64_t multiple)
 {
     return (bytes + multiple - 1) / multiple * multiple;
-}
-
-static int64_t now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
 /* ---- creating ---- */
@@ -89,7 +82,7 @@ static void write_header(struct ring *ring, uint32_t generation, uint32_t epoch,
     header->format = ring->format;
     header->first_sequence = first_sequence;
     header->state = FFTD_STATE_STARTING;
-    header->heartbeat_ns = now_ns();
+    header->heartbeat_ns = clock_now_ns();
     header->epoch = epoch;
     __atomic_store_n(&header->magic, FFTD_RING_MAGIC, __ATOMIC_RELEASE);
 }
@@ -309,7 +302,7 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     bool checksum = __atomic_load_n(&ring->checksum, __ATOMIC_RELAXED);
     uint64_t sum = checksum ? frame_checksum(&ring->format, write->data) : 0;
     uint64_t sequence = ring->newest_sequence + 1;
-    int64_t published_ns = now_ns();
+    int64_t published_ns = clock_now_ns();
 
     slot_store(slot->flags, meta->flags | (checksum ? FFTD_FLAG_CHECKSUM : 0));
     slot_store(slot->sequence, sequence);

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
-#include "clock.h"
+#include "core/clock.h"
 #include "core/format.h"
 
 #define FAKE_CAPTURE_BYTES (64 * 64 * 4)

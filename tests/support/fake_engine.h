@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "core/clock.h"
 #include "gpu/engine.h"
 
 struct engine_response {

@@ -10,7 +10,7 @@
 
 #include "support/cmocka.h"
 
-#include "clock.h"
+#include "core/clock.h"
 #include "log.h"
 #include "service.h"
 

@@ -1,6 +1,6 @@
 /* The daemon's one clock: CLOCK_MONOTONIC in nanoseconds, as in the ring. */
-#ifndef FFTD_CLOCK_H
-#define FFTD_CLOCK_H
+#ifndef FFTD_CORE_CLOCK_H
+#define FFTD_CORE_CLOCK_H
 
 #include <pthread.h>
 #include <stdint.h>

@@ -67,9 +67,7 @@ static int append_menu(sd_bus_message *reply, const struct capture_control *cont
         if (r < 0)
             return r;
     }
-    for (unsigned i = 0; i < 3 && r >= 0; i++)
-        r = sd_bus_message_close_container(reply);
-    return r;
+    return control_close_containers(reply, 3);
 }
 
 static int append_value(sd_bus_message *reply, const struct capture_control *control)

@@ -87,6 +87,9 @@ int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
 int control_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
+/* Closes the innermost so many. */
+int control_close_containers(sd_bus_message *message, unsigned count);
+
 /* Appends a frame format as a{sv}. */
 int control_append_format(sd_bus_message *reply, const struct fftd_format *format);
 

@@ -84,11 +84,11 @@ static int append_named_text(sd_bus_message *reply, const char *name, const char
     return sd_bus_message_append(reply, "{sv}", name, "s", control_text(clean, text));
 }
 
-static int close_containers(sd_bus_message *reply, unsigned count)
+int control_close_containers(sd_bus_message *message, unsigned count)
 {
     int r = 0;
     while (r >= 0 && count-- > 0)
-        r = sd_bus_message_close_container(reply);
+        r = sd_bus_message_close_container(message);
     return r;
 }
 
@@ -122,7 +122,7 @@ static int append_planes(sd_bus_message *reply, const struct fftd_format *format
         if (r < 0)
             return r;
     }
-    return close_containers(reply, 3);
+    return control_close_containers(reply, 3);
 }
 
 int control_append_format(sd_bus_message *reply, const struct fftd_format *format)
@@ -181,7 +181,7 @@ static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
         if (r < 0)
             return r;
     }
-    return close_containers(reply, 4);
+    return control_close_containers(reply, 4);
 }
 
 static int append_histogram(sd_bus_message *reply, const char *name, const struct histogram *h)
@@ -213,7 +213,7 @@ static int append_buckets(sd_bus_message *reply, const char *name, const struct 
         if (r < 0)
             return r;
     }
-    return close_containers(reply, 3);
+    return control_close_containers(reply, 3);
 }
 
 /* ---- fields ---- */
@@ -518,7 +518,7 @@ static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kin
     for (unsigned i = 0; i < kind->param_count; i++)
         if ((r = append_param_help(reply, &kind->param[i])) < 0)
             return r;
-    return close_containers(reply, 4);
+    return control_close_containers(reply, 4);
 }
 
 int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)

@@ -119,21 +119,28 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
     }
 }
 
+struct plan_limits transform_limits(const struct transform_image *image,
+                                    const struct transform_border *border,
+                                    const struct transform_tuning *tuning)
+{
+    return (struct plan_limits){.width = image->width,
+                                .height = image->height,
+                                .margin_x = border->margin_x,
+                                .margin_y = border->margin_y,
+                                .order = tuning->order,
+                                .lanes = tuning->lanes,
+                                .max_radix = (uint8_t)tuning->max_radix,
+                                .want_x = tuning->length_x,
+                                .want_y = tuning->length_y};
+}
+
 /* Shrinks what a work-group carries until it fits the device's local memory. */
 static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_plan,
                             const struct gpu_device *device, const struct transform_image *image,
                             const struct transform_border *border, struct error *why)
 {
-    struct plan_limits limits = {.width = image->width,
-                                 .height = image->height,
-                                 .margin_x = border->margin_x,
-                                 .margin_y = border->margin_y,
-                                 .order = tuning->order,
-                                 .max_radix = (uint8_t)tuning->max_radix,
-                                 .want_x = tuning->length_x,
-                                 .want_y = tuning->length_y};
     for (;;) {
-        limits.lanes = tuning->lanes;
+        const struct plan_limits limits = transform_limits(image, border, tuning);
         const int r = plan_choose(ret_plan, &limits, why);
         if (r < 0)
             return r;

@@ -57,6 +57,11 @@ struct carriage {
     cl_mem twiddle;
 };
 
+/* What the planner is asked for an image with these settings. */
+struct plan_limits transform_limits(const struct transform_image *image,
+                                    const struct transform_border *border,
+                                    const struct transform_tuning *tuning);
+
 struct carriage transform_carriage(const struct transform *transform, const struct plan_axis *axis);
 
 /* The stages that one dispatch of the staged technique does along an axis. */

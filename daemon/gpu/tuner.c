@@ -13,11 +13,13 @@
 #include "core/clock.h"
 #include "gpu/cache.h"
 #include "gpu/program.h"
+#include "gpu/transform_private.h"
 
 #define CACHE_KIND  "tuning"
 #define MAX_VALUES  64
 #define MAX_ROUNDS  4
 #define MAX_SIZES   6
+#define MAX_GROUPS  4
 #define MAX_FRAMES  20
 #define MEASURE_NS  (150 * NS_PER_MS)
 #define WORTH_WHILE 0.98 /* of the time so far: less could be chance */
@@ -51,17 +53,11 @@ static void add(struct values *values, const struct transform_tuning *tuning)
 static void vary_size(const struct tuner *tuner, struct values *ret)
 {
     const struct tuner_subject *subject = &tuner->subject;
+    struct transform_tuning tuning = tuner->best;
     struct plan plan[MAX_SIZES];
-    const struct plan_limits limits = {.width = subject->image.width,
-                                       .height = subject->image.height,
-                                       .margin_x = subject->border.margin_x,
-                                       .margin_y = subject->border.margin_y,
-                                       .order = tuner->best.order,
-                                       .lanes = tuner->best.lanes,
-                                       .max_radix = (uint8_t)tuner->best.max_radix};
+    const struct plan_limits limits = transform_limits(&subject->image, &subject->border, &tuning);
     const unsigned count = plan_rank(plan, tuner->exhaustive ? MAX_SIZES : 4, &limits);
     for (unsigned i = 0; i < count; i++) {
-        struct transform_tuning tuning = tuner->best;
         tuning.length_x = plan[i].x.length;
         tuning.length_y = plan[i].y.length;
         add(ret, &tuning);
@@ -88,42 +84,59 @@ static void vary_order(const struct tuner *tuner, struct values *ret)
         add(ret, &tuning);
 }
 
+/* Work-items a group may have: on a CPU, one. Returns how many there are. */
+static unsigned list_groups(const struct tuner *tuner, unsigned ret[MAX_GROUPS])
+{
+    if (tuner->best.lanes > 1) {
+        ret[0] = 1;
+        return 1;
+    }
+    for (unsigned i = 0; i < MAX_GROUPS; i++)
+        ret[i] = 64u << i;
+    return MAX_GROUPS;
+}
+
+/* Whether stages can keep their numbers in registers: 0, or 0 and 1. */
+static unsigned most_held(const struct tuner *tuner)
+{
+    return tuner->best.lanes == 1 && tuner->best.technique == TRANSFORM_FUSED;
+}
+
 static void vary_columns(const struct tuner *tuner, struct values *ret)
 {
-    static const unsigned groups[] = {64, 128, 256, 512};
     const bool one_lane = tuner->best.lanes == 1;
-    const unsigned most_held = one_lane && tuner->best.technique == TRANSFORM_FUSED ? 1 : 0;
+    const unsigned fewest = one_lane ? 2 : 1, most = one_lane ? 16 : 4;
     struct transform_tuning tuning = tuner->best;
-    for (unsigned columns = one_lane ? 2 : 1; columns <= (one_lane ? 16 : 4); columns *= 2)
-        for (unsigned held = 0; held <= most_held; held++)
-            for (size_t i = one_lane ? 0 : sizeof groups / sizeof groups[0] - 1;
-                 i < sizeof groups / sizeof groups[0]; i++) {
+    unsigned group[MAX_GROUPS];
+    const unsigned group_count = list_groups(tuner, group);
+    for (unsigned columns = fewest; columns <= most; columns *= 2)
+        for (unsigned held = 0; held <= most_held(tuner); held++)
+            for (unsigned i = 0; i < group_count; i++) {
                 /* Quickly: large groups for wide strips, small ones for narrow ones. */
-                if (!tuner->exhaustive && one_lane && groups[i] != 32 * columns &&
-                    groups[i] != 64 * columns)
+                if (!tuner->exhaustive && one_lane && group[i] != 32 * columns &&
+                    group[i] != 64 * columns)
                     continue;
                 tuning.columns = columns;
-                tuning.columns_held = held == 1;
-                tuning.column_group = one_lane ? groups[i] : 1;
+                tuning.columns_held = held;
+                tuning.column_group = group[i];
                 add(ret, &tuning);
             }
 }
 
 static void vary_rows(const struct tuner *tuner, struct values *ret)
 {
-    static const unsigned groups[] = {64, 128, 256, 512};
     const bool one_lane = tuner->best.lanes == 1;
-    const unsigned most_held = one_lane && tuner->best.technique == TRANSFORM_FUSED ? 1 : 0;
     struct transform_tuning tuning = tuner->best;
+    unsigned group[MAX_GROUPS];
+    const unsigned group_count = list_groups(tuner, group);
     for (unsigned rows = 1; rows <= (tuner->exhaustive ? 4 : 2); rows *= 2)
-        for (unsigned held = 0; held <= most_held; held++)
-            for (size_t i = one_lane ? 0 : sizeof groups / sizeof groups[0] - 1;
-                 i < sizeof groups / sizeof groups[0]; i++) {
-                if (!tuner->exhaustive && one_lane && (groups[i] == 512 || rows == 2))
+        for (unsigned held = 0; held <= most_held(tuner); held++)
+            for (unsigned i = 0; i < group_count; i++) {
+                if (!tuner->exhaustive && one_lane && (group[i] == 512 || rows == 2))
                     continue;
                 tuning.rows = rows;
-                tuning.rows_held = held == 1;
-                tuning.row_group = one_lane ? groups[i] : 1;
+                tuning.rows_held = held;
+                tuning.row_group = group[i];
                 add(ret, &tuning);
             }
 }
@@ -403,71 +416,54 @@ static uint64_t subject_key(const struct tuner_subject *subject)
     return cache_hash(key, text, strlen(text));
 }
 
-/* The fields in a file, and what a sane one has there: the file is another program's as far as we
- * know. */
-enum { FIELD_COUNT = 16 };
+/* What a file holds, in this order, and the range of what is sane there: the file is another
+ * program's as far as we know. */
+#define FOR_EACH_FIELD(FIELD)                                                                      \
+    FIELD(technique, TRANSFORM_FUSED, TRANSFORM_STAGED)                                            \
+    FIELD(half, false, true)                                                                       \
+    FIELD(lanes, 1, 16)                                                                            \
+    FIELD(max_radix, 4, 16)                                                                        \
+    FIELD(column_group, 1, 4096)                                                                   \
+    FIELD(columns, 1, 64)                                                                          \
+    FIELD(row_group, 1, 4096)                                                                      \
+    FIELD(rows, 1, 64)                                                                             \
+    FIELD(skew, false, true)                                                                       \
+    FIELD(columns_held, false, true)                                                               \
+    FIELD(rows_held, false, true)                                                                  \
+    FIELD(twiddles, TWIDDLES_READ, TWIDDLES_COMPUTED)                                              \
+    FIELD(length_x, 0, PLAN_MAX_LENGTH)                                                            \
+    FIELD(length_y, 0, PLAN_MAX_LENGTH)                                                            \
+    FIELD(stages_per_dispatch, 1, 2)                                                               \
+    FIELD(order, PLAN_COLUMNS_FIRST, PLAN_ROWS_FIRST)
+
+#define COUNT(member, smallest, largest) +1
+enum { FIELD_COUNT = FOR_EACH_FIELD(COUNT) };
+#undef COUNT
 
 static void to_fields(const struct transform_tuning *tuning, uint32_t ret[FIELD_COUNT])
 {
-    const uint32_t fields[FIELD_COUNT] = {(uint32_t)tuning->technique,
-                                          tuning->half,
-                                          tuning->lanes,
-                                          tuning->max_radix,
-                                          tuning->column_group,
-                                          tuning->columns,
-                                          tuning->row_group,
-                                          tuning->rows,
-                                          tuning->skew,
-                                          tuning->columns_held,
-                                          tuning->rows_held,
-                                          (uint32_t)tuning->twiddles,
-                                          tuning->length_x,
-                                          tuning->length_y,
-                                          tuning->stages_per_dispatch,
-                                          (uint32_t)tuning->order};
-    memcpy(ret, fields, sizeof fields);
+#define PUT(member, smallest, largest) *ret++ = (uint32_t)tuning->member;
+    FOR_EACH_FIELD(PUT)
+#undef PUT
 }
 
 static bool from_fields(const uint32_t fields[FIELD_COUNT], struct transform_tuning *ret)
 {
-    static const uint32_t largest[FIELD_COUNT] = {TRANSFORM_STAGED,
-                                                  1,
-                                                  16,
-                                                  16,
-                                                  4096,
-                                                  64,
-                                                  4096,
-                                                  64,
-                                                  1,
-                                                  1,
-                                                  1,
-                                                  TWIDDLES_COMPUTED,
-                                                  PLAN_MAX_LENGTH,
-                                                  PLAN_MAX_LENGTH,
-                                                  2,
-                                                  PLAN_ROWS_FIRST};
-    static const uint32_t smallest[FIELD_COUNT] = {0, 0, 1, 4, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0};
+#define RANGE(member, smallest, largest) {smallest, largest},
+    static const struct range {
+        uint32_t smallest, largest;
+    } range[FIELD_COUNT] = {FOR_EACH_FIELD(RANGE)};
+#undef RANGE
     for (unsigned i = 0; i < FIELD_COUNT; i++)
-        if (fields[i] < smallest[i] || fields[i] > largest[i])
+        if (fields[i] < range[i].smallest || fields[i] > range[i].largest)
             return false;
-    if ((fields[2] & (fields[2] - 1)) != 0)
+    struct transform_tuning tuning;
+#define TAKE(member, smallest, largest) tuning.member = *fields++;
+    FOR_EACH_FIELD(TAKE)
+#undef TAKE
+    if ((tuning.lanes & (tuning.lanes - 1)) != 0)
         return false;
-    *ret = (struct transform_tuning){.technique = (enum transform_technique)fields[0],
-                                     .half = fields[1],
-                                     .lanes = fields[2],
-                                     .max_radix = fields[3],
-                                     .column_group = fields[4],
-                                     .columns = fields[5],
-                                     .row_group = fields[6],
-                                     .rows = fields[7],
-                                     .skew = fields[8],
-                                     .columns_held = fields[9],
-                                     .rows_held = fields[10],
-                                     .twiddles = (enum transform_twiddles)fields[11],
-                                     .length_x = fields[12],
-                                     .length_y = fields[13],
-                                     .stages_per_dispatch = fields[14],
-                                     .order = (enum plan_order)fields[15]};
+    *ret = tuning;
     return true;
 }
 

@@ -150,7 +150,7 @@ typedef work_t u_work_t;
 
 #define FORWARD_GET(j)                                                                             \
     if (outermost) {                                                                               \
-        x[j] = packed_load(image, map_x, map_y, (int)(e + (j)*M), (int)(line * LANES));            \
+        x[j] = packed_load(image, map_x, map_y, e, (j)*M, LEG_INSIDE(j, M), line * LANES);         \
     } else {                                                                                       \
         U_GET(j)                                                                                   \
     }
@@ -189,7 +189,7 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
     if (!outermost) {                                                                              \
         U_PUT(j)                                                                                   \
     } else if (line == wanted) {                                                                   \
-        packed_store(result, image, (int)(e + (j)*M), (int)(line * LANES), x[j]);                  \
+        packed_store(result, image, e, (j)*M, LEG_INSIDE(j, M), line * LANES, x[j]);               \
     }
 #define INVERSE(i)                                                                                 \
     {                                                                                              \

@@ -34,38 +34,61 @@
 #define SPECTRUM(q, at) ((size_t)(q) * SPECTRUM_PITCH + (at))
 #endif
 
-/* The sample of A, or of B, at (u, v). */
-#define X_OF(u, v) (ROWS_FIRST ? (u) : (v))
-#define Y_OF(u, v) (ROWS_FIRST ? (v) : (u))
+/* Where a sample is: (x + dx, y + dy) of the padded image, dx and dy being constants of a leg, so
+ * that its legs are at constant distances from one address; and whether it is known when the kernel
+ * is compiled that it is in the image, and not in its border. */
+struct place {
+    uint x, dx, y, dy;
+    bool x_inside, y_inside;
+};
+
+/* The sample of A, or of B, at (u + leg, v). */
+#if ROWS_FIRST
+#define U_IMAGE                       IMAGE_WIDTH
+#define V_IMAGE                       IMAGE_HEIGHT
+#define PLACE(u, leg, u_in, v, v_in)  (struct place){u, leg, v, 0, u_in, v_in}
+#else
+#define U_IMAGE                       IMAGE_HEIGHT
+#define V_IMAGE                       IMAGE_WIDTH
+#define PLACE(u, leg, u_in, v, v_in)  (struct place){v, 0, u, leg, v_in, u_in}
+#endif
+#define PLACE_OF_A(u, leg, inside, v) PLACE(u, leg, inside, v, V_HALF <= V_IMAGE)
+#define PLACE_OF_B(u, leg, inside, v) PLACE(u, leg, inside, (v) + V_HALF, V_LENGTH == V_IMAGE)
+
+/* Leg j of a first stage's butterfly is at j M .. (j + 1) M - 1 along U. */
+#define LEG_INSIDE(j, M) (((j) + 1) * (M) <= U_IMAGE)
 
 static inline real half_load(global const uchar *image, global const int *map_x,
-                             global const int *map_y, int x, int y)
+                             global const int *map_y, struct place at)
 {
-    return samples_load(image, map_x, x, y < IMAGE_HEIGHT ? y : map_y[y]);
+    const int y = at.y + at.dy;
+    return samples_load(image, map_x, at.x, at.dx, at.x_inside,
+                        at.y_inside || y < IMAGE_HEIGHT ? y : map_y[y]);
 }
 
 static inline cplx packed_load(global const uchar *image, global const int *map_x,
-                               global const int *map_y, int u, int v)
+                               global const int *map_y, uint u, uint leg, bool inside, uint v)
 {
-    const cplx z =
-        c_make(half_load(image, map_x, map_y, X_OF(u, v), Y_OF(u, v)),
-               half_load(image, map_x, map_y, X_OF(u, v + V_HALF), Y_OF(u, v + V_HALF)));
+    const cplx z = c_make(half_load(image, map_x, map_y, PLACE_OF_A(u, leg, inside, v)),
+                          half_load(image, map_x, map_y, PLACE_OF_B(u, leg, inside, v)));
     return HALF_STORAGE ? c_scale(z, LOAD_SCALE) : z;
 }
 
-static inline void half_store(global uchar *result, global const uchar *image, int x, int y,
+static inline void half_store(global uchar *result, global const uchar *image, struct place at,
                               real value)
 {
-    if (y < IMAGE_HEIGHT)
-        samples_store(result, image, x, y, HALF_STORAGE ? value * STORE_SCALE : value);
+    const int y = at.y + at.dy;
+    if (at.y_inside || y < IMAGE_HEIGHT)
+        samples_store(result, image, at.x, at.dx, at.x_inside, y,
+                      HALF_STORAGE ? value * STORE_SCALE : value);
 }
 
 /* Swapped numbers: B is in the real parts. */
-static inline void packed_store(global uchar *result, global const uchar *image, int u, int v,
-                                cplx z)
+static inline void packed_store(global uchar *result, global const uchar *image, uint u, uint leg,
+                                bool inside, uint v, cplx z)
 {
-    half_store(result, image, X_OF(u, v), Y_OF(u, v), z.im);
-    half_store(result, image, X_OF(u, v + V_HALF), Y_OF(u, v + V_HALF), z.re);
+    half_store(result, image, PLACE_OF_A(u, leg, inside, v), z.im);
+    half_store(result, image, PLACE_OF_B(u, leg, inside, v), z.re);
 }
 
 /* From lines ku and -ku to twice the transforms of A and B, and back. */

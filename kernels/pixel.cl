@@ -6,6 +6,9 @@
  * IMAGE_STEP) or SAMPLE_RGB8 (luma of the bytes R_OFFSET, G_OFFSET and B_OFFSET of every
  * IMAGE_STEP), or SAMPLE_BAYER (mosaic.cl).
  *
+ * Columns are given as x + dx, dx being a constant: several samples at constant distances then
+ * share the arithmetic of one address.
+ *
  * The border needs no arithmetic here: map[i] is the coordinate inside the image that padded
  * coordinate i repeats, or -1 for "outside" (BORDER_VALUE); the host computed it (plan.c).
  *
@@ -19,12 +22,13 @@ static inline float luma(float r, float g, float b)
 }
 #endif
 
-static inline float sample_load(global const uchar *image, int x, int y)
+static inline float sample_load(global const uchar *image, uint x, uint dx, uint y)
 {
 #if SAMPLE_BAYER
-    return mosaic_load(image, x, y);
+    return mosaic_load(image, x + dx, y);
 #else
-    global const uchar *at = image + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + x * IMAGE_STEP;
+    global const uchar *at = image + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET +
+                             (size_t)x * IMAGE_STEP + (size_t)dx * IMAGE_STEP;
 #if SAMPLE_U8
     return (float)at[0];
 #elif SAMPLE_U16
@@ -37,13 +41,13 @@ static inline float sample_load(global const uchar *image, int x, int y)
 #endif
 }
 
-static inline float sample_load_mapped(global const uchar *image, int x, int y)
+static inline float sample_load_mapped(global const uchar *image, int x, uint dx, int y)
 {
 #if BORDER_CONSTANT
     if (x < 0 || y < 0)
         return BORDER_VALUE;
 #endif
-    return sample_load(image, x, y);
+    return sample_load(image, x, dx, y);
 }
 
 static inline uchar to_byte(float value)
@@ -51,13 +55,14 @@ static inline uchar to_byte(float value)
     return convert_uchar_sat_rte(value);
 }
 
-static inline void sample_store(global uchar *result, global const uchar *image, int x, int y,
-                                float value)
+static inline void sample_store(global uchar *result, global const uchar *image, uint x, uint dx,
+                                uint y, float value)
 {
 #if SAMPLE_BAYER
-    mosaic_store(result, image, x, y, value);
+    mosaic_store(result, image, x + dx, y, value);
 #else
-    const size_t at = (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + x * IMAGE_STEP;
+    const size_t at =
+        (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + (size_t)x * IMAGE_STEP + (size_t)dx * IMAGE_STEP;
 #if SAMPLE_U8
     result[at] = to_byte(value);
 #if KEEP_OTHERS /* two bytes a pixel: the other one */
@@ -84,17 +89,21 @@ static inline void sample_store(global uchar *result, global const uchar *image,
 
 #if LANES == 1
 
-/* The sample at padded column x; `row` is mapped already. */
-static inline real samples_load(global const uchar *image, global const int *map_x, int x, int row)
+/* The sample at padded column x + dx, known to be in the image or not; `row` is mapped already. */
+static inline real samples_load(global const uchar *image, global const int *map_x, uint x, uint dx,
+                                bool inside, int row)
 {
-    return sample_load_mapped(image, x < IMAGE_WIDTH ? x : map_x[x], row);
+    const int column = x + dx;
+    if (inside)
+        return sample_load_mapped(image, x, dx, row);
+    return sample_load_mapped(image, column < IMAGE_WIDTH ? column : map_x[column], 0, row);
 }
 
-static inline void samples_store(global uchar *result, global const uchar *image, int x, int y,
-                                 real value)
+static inline void samples_store(global uchar *result, global const uchar *image, uint x, uint dx,
+                                 bool inside, uint y, real value)
 {
-    if (x < IMAGE_WIDTH)
-        sample_store(result, image, x, y, value);
+    if (inside || x + dx < IMAGE_WIDTH)
+        sample_store(result, image, x, dx, y, value);
 }
 
 #else
@@ -104,36 +113,39 @@ static inline void samples_store(global uchar *result, global const uchar *image
 #define TO_REAL  PASTE(convert_float, LANES)
 #define TO_BYTES PASTE(PASTE(convert_uchar, LANES), _sat_rte)
 
-/* LANES samples from padded column x on. */
-static inline real samples_load(global const uchar *image, global const int *map_x, int x, int row)
+/* LANES samples from padded column column + dx on. */
+static inline real samples_load(global const uchar *image, global const int *map_x, uint column,
+                                uint dx, bool inside, int row)
 {
+    const int x = column + dx;
 #if SAMPLE_BAYER
     if (mosaic_is_inside(x, row))
         return mosaic_group_load(image, x, row);
 #elif IMAGE_STEP == 1
-    if (x + LANES <= IMAGE_WIDTH && row >= 0)
+    if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return TO_REAL(VLOAD(0, image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET + x));
 #elif SAMPLE_U16
-    if (x + LANES <= IMAGE_WIDTH && row >= 0)
+    if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return TO_REAL(VLOAD(
             0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET) + x));
 #elif SAMPLE_U8 && KEEP_OTHERS
-    if (x + LANES <= IMAGE_WIDTH && row >= 0)
+    if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return TO_REAL((VLOAD(0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE) + x) >>
                         (ushort)(8 * IMAGE_OFFSET)) &
                        (ushort)0xff);
 #endif
     float lane[LANES];
     for (int i = 0; i < LANES; i++) {
-        const int column = x + i < IMAGE_WIDTH ? x + i : map_x[x + i];
-        lane[i] = sample_load_mapped(image, column, row);
+        const int mapped = x + i < IMAGE_WIDTH ? x + i : map_x[x + i];
+        lane[i] = sample_load_mapped(image, mapped, 0, row);
     }
     return VLOAD(0, lane);
 }
 
-static inline void samples_store(global uchar *result, global const uchar *image, int x, int y,
-                                 real value)
+static inline void samples_store(global uchar *result, global const uchar *image, uint column,
+                                 uint dx, bool inside, int y, real value)
 {
+    const int x = column + dx;
     const size_t row = (size_t)y * IMAGE_STRIDE;
 #if SAMPLE_BAYER
 #if MOSAIC_COLOUR == 3
@@ -143,18 +155,18 @@ static inline void samples_store(global uchar *result, global const uchar *image
     }
 #endif
 #elif IMAGE_STEP == 1
-    if (x + LANES <= IMAGE_WIDTH) {
+    if (inside || x + LANES <= IMAGE_WIDTH) {
         VSTORE(TO_BYTES(value), 0, result + row + IMAGE_OFFSET + x);
         return;
     }
 #elif SAMPLE_U16
-    if (x + LANES <= IMAGE_WIDTH) {
+    if (inside || x + LANES <= IMAGE_WIDTH) {
         VSTORE(PASTE(PASTE(convert_ushort, LANES), _rte)(clamp(value, 0.0f, (float)SAMPLE_MAX)), 0,
                (global ushort *)(result + row + IMAGE_OFFSET) + x);
         return;
     }
 #elif SAMPLE_U8 && KEEP_OTHERS
-    if (x + LANES <= IMAGE_WIDTH) {
+    if (inside || x + LANES <= IMAGE_WIDTH) {
         const PASTE(ushort, LANES) pixel = VLOAD(0, (global const ushort *)(image + row) + x);
         const PASTE(ushort, LANES) mine = PASTE(convert_ushort, LANES)(TO_BYTES(value))
                                           << (ushort)(8 * IMAGE_OFFSET);
@@ -166,7 +178,7 @@ static inline void samples_store(global uchar *result, global const uchar *image
     float lane[LANES];
     VSTORE(value, 0, lane);
     for (int i = 0; i < LANES && x + i < IMAGE_WIDTH; i++)
-        sample_store(result, image, x + i, y, lane[i]);
+        sample_store(result, image, x, i, y, lane[i]);
 }
 
 #endif

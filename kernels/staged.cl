@@ -64,12 +64,12 @@
 #define SPECTRUM_PUT(j) c_store(x[j], spectrum, SPECTRUM(e + (j)*M, column));
 #define COLUMN_GET(j)                                                                              \
     if (outermost)                                                                                 \
-        x[j] = packed_load(image, map_x, map_y, (int)(e + (j)*M), (int)column);                    \
+        x[j] = packed_load(image, map_x, map_y, e, (j)*M, LEG_INSIDE(j, M), column);               \
     else                                                                                           \
         SPECTRUM_GET(j)
 #define COLUMN_PUT(j)                                                                              \
     if (outermost)                                                                                 \
-        packed_store(result, image, (int)(e + (j)*M), (int)column, x[j]);                          \
+        packed_store(result, image, e, (j)*M, LEG_INSIDE(j, M), column, x[j]);                     \
     else                                                                                           \
         SPECTRUM_PUT(j)
 

@@ -143,6 +143,22 @@ bool frames_settle(struct frames *frames, unsigned clients, unsigned held_slots)
     return false;
 }
 
+bool frames_asleep(pid_t pid)
+{
+    char path[32], line[128];
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    for (unsigned ms = 0; ms < FRAMES_PATIENCE_MS; ms++) {
+        FILE *file = fopen(path, "r");
+        require(file != NULL && fgets(line, sizeof line, file) != NULL, path);
+        fclose(file);
+        const char *name_end = strrchr(line, ')'); /* what follows is " S ..." */
+        if (name_end != NULL && name_end[2] == 'S')
+            return true;
+        poll(NULL, 0, 1);
+    }
+    return false;
+}
+
 struct ring *frames_ring(uint32_t fourcc, uint32_t width, uint32_t height, unsigned slots,
                          uint32_t generation, uint64_t first_sequence)
 {

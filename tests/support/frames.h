@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/types.h>
 
 #include "ring/ring.h"
 
@@ -44,6 +45,9 @@ struct ring_server_stats frames_stats(struct frames *frames);
 
 /* Waits until the server has that many clients and held slots; false when patience ends. */
 bool frames_settle(struct frames *frames, unsigned clients, unsigned held_slots);
+
+/* Waits until the process sleeps; false when patience ends. */
+bool frames_asleep(pid_t pid);
 
 /* A ring of packed frames; its pictures are deterministic in their sequence number. */
 struct ring *frames_ring(uint32_t fourcc, uint32_t width, uint32_t height, unsigned slots,

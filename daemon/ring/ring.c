@@ -197,7 +197,10 @@ int ring_adopt(struct ring **ret, int fd, struct error *why)
     ring_change_state(ring->header, FFTD_STATE_OFFLINE);
     ring_bump(ring->header);
     ring->kept = true;
-    return start(ret, ring, why);
+    r = start(ret, ring, why);
+    if (r == 0)
+        waker_poke(&ring->waker); /* whoever slept on the word when the process before died */
+    return r;
 fail_memory:
     ring_memory_finish(&ring->memory);
 fail:

@@ -2,6 +2,7 @@
  * keeps copies of both, and the client; the daemons are processes that get killed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,9 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/cmocka.h"
@@ -483,6 +486,27 @@ static void a_whole_frame_is_not_lost(void **state)
     ring_destroy(ring);
 }
 
+/* Who has nothing but the memory, and slept when the daemon died, hears of the next one as soon as
+ * there is one: the camera may be gone for long. */
+static void who_sleeps_on_the_futex_is_woken(void **state)
+{
+    struct ring *ring = frames_ring(GREY, 64, 16, 8, 1, 1), *taken;
+    const struct timespec patience = {.tv_sec = PATIENCE / 1000};
+    int status;
+    (void)state;
+    pid_t sleeper = fork();
+    if (sleeper == 0) {
+        uint32_t *word = &ring->header->futex;
+        _exit(syscall(SYS_futex, word, FUTEX_WAIT, *word, &patience, NULL, 0) < 0);
+    }
+    assert_true(frames_asleep(sleeper));
+    assert_int_equal(ring_adopt(&taken, dup(ring->memory.fd), NULL), 0);
+    assert_int_equal(waitpid(sleeper, &status, 0), sleeper);
+    assert_int_equal(status, 0);
+    ring_destroy(taken);
+    ring_destroy(ring);
+}
+
 #define survival_test(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -496,6 +520,7 @@ int main(void)
         cmocka_unit_test(only_rings_are_taken_over),
         cmocka_unit_test(numbers_go_on_when_none_was_published),
         cmocka_unit_test(a_whole_frame_is_not_lost),
+        cmocka_unit_test(who_sleeps_on_the_futex_is_woken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

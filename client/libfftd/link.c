@@ -111,7 +111,8 @@ static void close_fds(const int fd[2])
             close(fd[i]);
 }
 
-/* -EAGAIN: nothing there; -EPIPE: the connection has ended; -EPROTO: what came is no answer. */
+/* -EAGAIN: nothing there; -EPIPE: the connection has ended; -EPROTO: what came is no answer;
+ * -EMFILE: its descriptors could not be taken in. */
 static int receive_answer(struct fftd *camera, struct fftd_message *ret, int fd[2])
 {
     union {
@@ -139,7 +140,8 @@ static int receive_answer(struct fftd *camera, struct fftd_message *ret, int fd[
     if (bytes != sizeof *ret || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
         ret->magic != FFTD_FRAMES_MAGIC || ret->result > 0 || ret->result < -4095) {
         close_fds(fd);
-        return -EPROTO;
+        /* The kernel leaves out descriptors for which this process has no numbers left. */
+        return (packet.msg_flags & MSG_CTRUNC) && fd[1] < 0 ? -EMFILE : -EPROTO;
     }
     return 0;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -563,6 +564,34 @@ static void opening_and_closing_leaves_nothing_behind(void **state)
     }
 }
 
+/* In a process of its own, as the server needs descriptors too. Returns what fftd_open did. */
+static int open_below(const char *dir, unsigned limit)
+{
+    struct fftd *camera = NULL;
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        const struct rlimit few = {limit, limit};
+        _exit(setrlimit(RLIMIT_NOFILE, &few) < 0 ? 1 : -fftd_open(&camera, dir));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return -WEXITSTATUS(status);
+}
+
+static void a_want_of_descriptors_is_told(void **state)
+{
+    struct fixture *f = *state;
+    const int next = dup(0);
+    unsigned limit = (unsigned)next;
+    close(next);
+    for (int r = -EMFILE; r != 0; limit++) {
+        r = open_below(f->frames.dir, limit);
+        assert_true(r == -EMFILE || (r == 0 && limit >= (unsigned)next + 5));
+        assert_true(frames_settle(&f->frames, 1, 0));
+    }
+}
+
 /* ---- finding ---- */
 
 static void failures_to_open_are_told_apart(void **state)
@@ -636,6 +665,7 @@ int main(void)
         camera_test(a_signal_ends_the_wait),
         camera_test(the_descriptor_tells_when_to_look),
         camera_test(opening_and_closing_leaves_nothing_behind),
+        camera_test(a_want_of_descriptors_is_told),
         camera_test(failures_to_open_are_told_apart),
         camera_test(names_are_looked_up),
     };

@@ -52,8 +52,9 @@ struct fftd_frame {
 /* Connects to a camera: a NAME (NULL: "default") looked up as the daemon does (/run/fftd/NAME, then
  * $XDG_RUNTIME_DIR/fftd/NAME, then the private directory under /tmp), or a runtime directory if
  * it holds a '/'. -ENOENT or -ECONNREFUSED: no such daemon; -EPROTO: it speaks another ABI;
- * -EACCES: not allowed; -EUSERS: it serves as many clients as it may; -ETIMEDOUT: it does not
- * answer. A daemon that has no frame yet is no failure. The caller owns the result. */
+ * -EACCES: not allowed; -EUSERS: it serves as many clients as it may; -EMFILE: this process has no
+ * descriptors left (a connection takes five); -ETIMEDOUT: it does not answer. A daemon that has no
+ * frame yet is no failure. The caller owns the result. */
 int fftd_open(struct fftd **ret, const char *name);
 
 /* Frees everything; NULL is allowed. Held frames are released. */

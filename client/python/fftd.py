@@ -32,6 +32,7 @@ __all__ = ["Camera", "Frame", "STARTING", "LIVE", "OFFLINE", "RETIRED"]
 STARTING, LIVE, OFFLINE, RETIRED = range(4)
 FLAG_CHECKSUM, FLAG_DISCONTINUITY = 1, 2
 _MAX_PLANES = 4
+_LONGEST_WAIT = (2**31 - 1) / 1000  # seconds; milliseconds are a C int
 
 
 class Plane(ctypes.Structure):
@@ -266,7 +267,8 @@ class Camera:
     def wait(self, timeout=None):
         """Waits for a frame newer than the last one taken, for so many seconds (None: for ever);
         whether there is one. Comes back early, with False, after a signal."""
-        milliseconds = -1 if timeout is None else max(0, int(timeout * 1000))
+        forever = timeout is None or timeout > _LONGEST_WAIT
+        milliseconds = -1 if forever else max(0, int(timeout * 1000))
         return _check(_library.fftd_wait(self._pointer, milliseconds)) == 1
 
     def _take(self, function):

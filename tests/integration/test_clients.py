@@ -97,6 +97,15 @@ def test_frames_come_in_order_and_read_only(open_camera):
         frame.nonsense  # pylint: disable=pointless-statement
 
 
+def test_any_time_can_be_waited_for(open_camera):
+    _, camera = open_camera()
+    # Milliseconds that would be 0 in 32 bits, a negative number, and no number at all.
+    for seconds in (2**32 / 1000, 3e6, float("inf"), None):
+        for _ in range(3):
+            camera.frame()
+            assert camera.wait(seconds)
+
+
 def test_a_held_frame_does_not_change(open_camera):
     _, camera = open_camera("--set", "output.checksum=true")
     frame = next(iter(camera))

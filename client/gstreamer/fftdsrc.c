@@ -91,6 +91,30 @@ static const struct {
     {FFTD_FOURCC('X', 'R', '2', '4'), GST_VIDEO_FORMAT_BGRx},
 };
 
+/* What GStreamer can express as a fraction. */
+static gboolean has_rate(const struct fftd_format *format)
+{
+    return format->rate_num > 0 && format->rate_num <= G_MAXINT && format->rate_den > 0 &&
+           format->rate_den <= G_MAXINT;
+}
+
+/* Whether each plane has all that GStreamer will read of it. libfftd has made sure that planes lie
+ * within the frame, but not that a format has the planes its name promises. */
+static gboolean has_planes_of(const struct fftd_format *format, const GstVideoInfo *info)
+{
+    if (format->plane_count != GST_VIDEO_INFO_N_PLANES(info))
+        return FALSE;
+    for (guint c = 0; c < GST_VIDEO_INFO_N_COMPONENTS(info); c++) {
+        const struct fftd_plane *plane = &format->plane[GST_VIDEO_INFO_COMP_PLANE(info, c)];
+        const gint row_bytes =
+            GST_VIDEO_INFO_COMP_WIDTH(info, c) * GST_VIDEO_INFO_COMP_PSTRIDE(info, c);
+        if (plane->row_bytes < (guint)row_bytes || plane->stride > G_MAXINT ||
+            plane->rows < (guint)GST_VIDEO_INFO_COMP_HEIGHT(info, c))
+            return FALSE;
+    }
+    return TRUE;
+}
+
 /* False: GStreamer has no name for it. (R10 and R12, for one: low bits of 16.) */
 static gboolean describe_format(const struct fftd_format *format, GstVideoInfo *ret)
 {
@@ -99,14 +123,15 @@ static gboolean describe_format(const struct fftd_format *format, GstVideoInfo *
         if (formats[i].fourcc == format->fourcc)
             found = formats[i].format;
     if (found == GST_VIDEO_FORMAT_UNKNOWN ||
-        !gst_video_info_set_format(ret, found, format->width, format->height))
+        !gst_video_info_set_format(ret, found, format->width, format->height) ||
+        !has_planes_of(format, ret))
         return FALSE;
     for (guint i = 0; i < format->plane_count; i++) {
         ret->offset[i] = format->plane[i].offset;
         ret->stride[i] = (gint)format->plane[i].stride;
     }
     ret->size = format->frame_bytes;
-    if (format->rate_num > 0 && format->rate_num <= G_MAXINT && format->rate_den <= G_MAXINT) {
+    if (has_rate(format)) {
         ret->fps_n = (gint)format->rate_num;
         ret->fps_d = (gint)format->rate_den;
     }
@@ -293,7 +318,7 @@ static GstBuffer *lend_frame(FftdSrc *self, const struct fftd_frame *frame)
 
 static GstClockTime period_of(const struct fftd_format *format)
 {
-    if (format->rate_num == 0)
+    if (!has_rate(format))
         return GST_SECOND / 30;
     return gst_util_uint64_scale(GST_SECOND, format->rate_den, format->rate_num);
 }

@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from client import Reader
+from client import MAX_PLANES, Format, Plane, Reader
 from conftest import BUILD, PATIENCE
+from hostile_daemon import HostileDaemon
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -133,6 +134,40 @@ def test_a_daemon_may_come_back_with_another_size(start, launch, runtime_dir):
     start_daemon(start, size="320x200")
     assert read_until("width=(int)320")
     assert read_until("chain")
+
+
+NV12 = int.from_bytes(b"NV12", "little")
+
+
+def layout_of(planes, frame_bytes, rate=(30, 1)):
+    return Format(NV12, 64, 32, len(planes), (Plane * MAX_PLANES)(*planes), frame_bytes, *rate,
+                  2, 2, 2, 0)
+
+
+LUMA, CHROMA = Plane(0, 64, 64, 32), Plane(2048, 64, 64, 16)
+
+
+@pytest.mark.parametrize("planes", [
+    [LUMA],                                     # GStreamer would look for chroma behind the frame
+    [LUMA, CHROMA, CHROMA],
+    [LUMA, Plane(3000, 64, 64, 1)],             # the same, row by row
+    [Plane(0, 32, 32, 32), CHROMA],
+    [LUMA, Plane(2048, 2**31 + 64, 64, 1)],
+])
+def test_a_format_without_its_planes_is_refused(launch, tmp_path, planes):
+    with HostileDaemon(tmp_path, layout_of(planes, 3072)):
+        pipeline = launch(f"fftdsrc camera={tmp_path} num-buffers=1 ! fakesink")
+        said, _ = pipeline.communicate(timeout=PATIENCE)
+    assert pipeline.returncode == 1, said
+    assert "Frames of format 'NV12' have no equivalent in GStreamer." in said
+
+
+@pytest.mark.parametrize("rate", [(30, 0), (2**32 - 1, 1), (0, 0)])
+def test_a_rate_that_is_none_is_no_rate(launch, tmp_path, rate):
+    with HostileDaemon(tmp_path, layout_of([LUMA, CHROMA], 3072, rate)):
+        said = finish(launch(f"fftdsrc camera={tmp_path} num-buffers=1 ! fakesink", "-v"))
+    assert "framerate=(fraction)0/1" in said
+    assert "CRITICAL" not in said
 
 
 def test_no_such_camera(launch):

@@ -333,9 +333,31 @@ static void print_roles(void)
                       "%llu failed\n",
                       role_names[role], sum[0], sum[1], sum[2], sum[3], sum[4], sum[5]);
     }
-    print_message("# %llu killed; fds %u, then %u; memory %ld KiB, then %ld KiB\n",
-                  (unsigned long long)board->kills, fds_before, fds_after, rss_before_kb,
-                  rss_after_kb);
+}
+
+/* One line, which tests/run shows in any case. */
+static void print_figures(void)
+{
+    unsigned long long accepted = 0, torn = 0, kept_up = 0, lost = 0;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        if (roles[i] == GARBAGE) /* which counts packets */
+            continue;
+        accepted += board->client[i].accepted;
+        torn += board->client[i].torn;
+        if (roles[i] != KEEPING_UP)
+            continue;
+        kept_up += board->client[i].accepted;
+        lost += board->client[i].lost;
+    }
+    print_message("# figures: publish p99 %.1f us (%.1f of processor time) to nobody, %.1f (%.1f) "
+                  "to %d clients; who keeps up lost %llu of %llu frames; %llu of all %llu torn; "
+                  "%llu killed; descriptors %u, then %u; memory %ld KiB, then %ld\n",
+                  quantile_us(quiet.wall_ns, quiet.count, 0.99),
+                  quantile_us(quiet.cpu_ns, quiet.count, 0.99),
+                  quantile_us(stormy.wall_ns, stormy.count, 0.99),
+                  quantile_us(stormy.cpu_ns, stormy.count, 0.99), CLIENTS, lost, kept_up + lost,
+                  torn, accepted + torn, (unsigned long long)board->kills, fds_before, fds_after,
+                  rss_before_kb, rss_after_kb);
 }
 
 static int run_storm(void **state)
@@ -380,6 +402,7 @@ static int run_storm(void **state)
     print_phase("without clients", &quiet);
     print_phase("in the storm", &stormy);
     print_roles();
+    print_figures();
     frames_stop(&frames);
     frames_remove(&frames);
     ring_destroy(ring);

@@ -10,7 +10,11 @@
  * Measured: from the moment at which the writer has the whole frame to that at which a client has
  * it in hand, readable until it lets go of it; what the writer's call takes; the processor time a
  * client needs for a frame; and how many frames clients have not seen. Last comes what happens to
- * the others when one client stops for good in the middle of reading a frame. */
+ * the others when one client stops for good in the middle of reading a frame.
+ *
+ * A machine that does other things makes the writer late, and clients too. The writer does not make
+ * up for it: frames in a burst, as no camera sends them, would overtake each other before anybody
+ * could run. It goes on a period later, and how often that happened is part of the result. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -150,14 +154,26 @@ static pid_t start_client(const struct ring_subject *subject, struct ring_board 
 
 /* ---- the writer ---- */
 
+/* Returns when the frame was due, or when its time came if that was so much later. */
+static int64_t wait_until(struct ring_board *board, int64_t due_ns, int64_t patience_ns)
+{
+    const bool slept = now_ns() < due_ns; /* else it was the subject's call that took so long */
+    const struct timespec due = {due_ns / NS_PER_S, due_ns % NS_PER_S};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+    const int64_t came_ns = now_ns();
+    if (came_ns - due_ns <= patience_ns)
+        return due_ns;
+    board->late += slept;
+    return came_ns;
+}
+
 static void write_frames(const struct ring_subject *subject, struct ring_board *board, unsigned fps)
 {
     static uint8_t picture[RING_FRAME_BYTES];
+    const int64_t period_ns = NS_PER_S / fps;
     int64_t due_ns = now_ns();
     for (unsigned n = 1; n <= board->frames; n++) {
-        due_ns += NS_PER_S / fps;
-        const struct timespec due = {due_ns / NS_PER_S, due_ns % NS_PER_S};
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+        due_ns = wait_until(board, due_ns + period_ns, period_ns / 2);
         uint8_t *frame = subject->begin();
         memcpy(frame, picture, RING_FRAME_BYTES);
         const struct stamp stamp = {now_ns(), n};
@@ -309,6 +325,8 @@ static void print_run(const struct options *options, const struct ring_subject *
                (unsigned long long)s->wanted);
     if (board->written < board->frames)
         printf("; the writer was held up: %u of %u frames", board->written, board->frames);
+    if (board->late > 0)
+        printf("; the machine was late for %u frames", board->late);
     printf("\n");
     fflush(stdout);
     if (options->json == NULL)
@@ -318,10 +336,10 @@ static void print_run(const struct options *options, const struct ring_subject *
         "{\"bench\": \"ring\", \"subject\": \"%s\", \"clients\": %u, \"stuck\": %d, "
         "\"frames\": %u, \"written\": %u, \"latency_p50_us\": %.0f, \"latency_p99_us\": %.0f, "
         "\"publish_p50_us\": %.1f, \"publish_p99_us\": %.1f, \"client_cpu_us_per_frame\": %.0f, "
-        "\"lost\": %llu, \"wanted\": %llu}\n",
+        "\"lost\": %llu, \"wanted\": %llu, \"late\": %u}\n",
         subject->name, board->clients, board->stuck_client >= 0, board->frames, board->written,
         s->p50_us, s->p99_us, s->publish_p50_us, s->publish_p99_us, s->cpu_us,
-        (unsigned long long)s->lost, (unsigned long long)s->wanted);
+        (unsigned long long)s->lost, (unsigned long long)s->wanted, board->late);
 }
 
 static void measure(const struct options *options, const struct ring_subject *subject,

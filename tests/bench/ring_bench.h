@@ -26,6 +26,7 @@ struct ring_board {
     bool serving; /* start has returned */
     bool stop;    /* no more frames will come */
     unsigned ready, written;
+    unsigned late; /* frames the writer came to by half a period or more too late */
     int64_t publish_ns[RING_MAX_FRAMES];
     struct {
         unsigned last;  /* number of the newest frame seen, from 1 */

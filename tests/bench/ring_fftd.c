@@ -1,4 +1,5 @@
-/* fftd's ring, its server and libfftd as they are. The frame is written where clients read it. */
+/* fftd's ring, its server and libfftd as they are. The frame is written where clients read it, who
+ * want every frame: what one that had to wait for a processor has not seen yet lies in the ring. */
 #include <string.h>
 
 #include "bench/ring_bench.h"
@@ -52,7 +53,7 @@ static void client(struct ring_board *board, unsigned index)
     bench_require(fftd_open(&camera, board->place) == 0, "cannot attach to fftd's ring");
     bench_ready(board);
     while (!bench_is_over(board, index)) {
-        if (fftd_wait(camera, 200) != 1 || fftd_frame(camera, &frame) < 0)
+        if (fftd_wait(camera, 200) != 1 || fftd_next(camera, &frame) < 0)
             continue;
         /* The worst it can do: keep the slot for ever. */
         if (gets_stuck)

@@ -18,10 +18,10 @@
  *     ROWS_FIRST     [k / V_LINES][j][b][k % V_LINES], for they have neighbouring pairs first
  *   twiddle: stage.cl.
  *
- * Work-items: a group (one dimension, U_GROUP or V_GROUP items) shares `work` in local memory and
- * carries U_LINES groups of LANES lines, or V_LINES groups of LANES pairs of lines, group g those
- * from g U_LINES or g V_LINES on. Neighbouring items take neighbouring lines, which lie in `work`
- * side by side. Launched by dispatch.c (list_fused_dispatches). */
+ * Work-items: a group (U_GROUP or V_GROUP items) shares `work` in local memory and carries U_LINES
+ * groups of LANES lines, or V_LINES groups of LANES pairs of lines, group g those from g U_LINES or
+ * g V_LINES on. Neighbouring items take neighbouring lines, which lie in `work` side by side. A
+ * second dimension counts images (batch.cl). Launched by dispatch.c (list_fused_dispatches). */
 
 #if U_GROUP > 1 || V_GROUP > 1
 #define SYNC barrier(CLK_LOCAL_MEM_FENCE);
@@ -174,6 +174,8 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
         global const int *restrict map_x, global const int *restrict map_y,
         global const float2 *restrict twiddle, local u_work_t *work)
 {
+    image += MY_IMAGE;
+    spectrum += MY_SPECTRUM;
     U_EACH_STAGE(U_PRIVATE, NOTHING_BETWEEN)
     U_EACH_STAGE(FORWARD, U_NEXT)
 }
@@ -204,6 +206,9 @@ kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 inverse(global const stored *restrict spectrum, global const uchar *restrict image,
         global uchar *restrict result, global const float2 *restrict twiddle, local u_work_t *work)
 {
+    spectrum += MY_SPECTRUM;
+    image += MY_IMAGE;
+    result += MY_IMAGE;
     U_EACH_STAGE(U_PRIVATE, NOTHING_BETWEEN)
     U_EACH_STAGE_BACK(INVERSE, U_NEXT)
 }
@@ -418,6 +423,7 @@ middle(global stored *restrict spectrum, global const uint4 *restrict pairs,
        global const stored *restrict response, global const float2 *restrict twiddle,
        local v_work_t *work)
 {
+    spectrum += MY_SPECTRUM;
     V_EACH_STAGE(V_PRIVATE, NOTHING_BETWEEN)
     LOAD_LINES
     V_OUTER_STAGES(V_FORWARD, V_NEXT)

@@ -4,8 +4,8 @@
  * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of IMAGE_STEP bytes, rows IMAGE_STRIDE bytes apart, red
  * at column RED_X, row RED_Y of every 2 x 2, blue opposite, green elsewhere. The result has four
  * bytes a pixel, rows RESULT_STRIDE bytes apart. MOSAIC_SCALE takes a sample to 0 .. 255.
- * MOSAIC_COLOUR: 0 .. 2, that colour alone is filtered and stored; 3, luma, and its change goes
- * into all three colours.
+ * MOSAIC_COLOUR: 0 .. 2, that colour alone is filtered and stored, and the next images of the batch
+ * are the next ones; 3, luma, and its change goes into all three colours.
  *
  * A row holds green and one other colour, `own`: red or blue; of the third, the rows above and
  * below have all there is. At `own`'s places the third is at the corners and green at the edges; at
@@ -13,6 +13,8 @@
  * those of the other side: a mosaic mirrored so keeps its colours in step. */
 
 #if SAMPLE_BAYER
+
+#define MY_COLOUR (MOSAIC_COLOUR + MY_NUMBER)
 
 static inline float mosaic_at(global const uchar *image, int x, int y)
 {
@@ -49,10 +51,7 @@ static inline float mosaic_luma(float3 c)
 static inline float mosaic_load(global const uchar *image, int x, int y)
 {
     const float3 c = mosaic_colours(image, x, y);
-    return MOSAIC_COLOUR == 0   ? c.x
-           : MOSAIC_COLOUR == 1 ? c.y
-           : MOSAIC_COLOUR == 2 ? c.z
-                                : mosaic_luma(c);
+    return MY_COLOUR == 0 ? c.x : MY_COLOUR == 1 ? c.y : MY_COLOUR == 2 ? c.z : mosaic_luma(c);
 }
 
 #define TO_WORD(r, g, b)                                                                           \
@@ -67,10 +66,10 @@ static inline void mosaic_store(global uchar *result, global const uchar *image,
     const uint3 bytes = convert_uint3(convert_uchar3_sat_rte(c + (value - mosaic_luma(c))));
     *(global uint *)at = TO_WORD(bytes.x, bytes.y, bytes.z);
 #else
-    at[MOSAIC_COLOUR == 0   ? R_OFFSET
-       : MOSAIC_COLOUR == 1 ? G_OFFSET
-                            : B_OFFSET] = convert_uchar_sat_rte(value);
-    if (MOSAIC_COLOUR == 0)
+    at[MY_COLOUR == 0   ? R_OFFSET
+       : MY_COLOUR == 1 ? G_OFFSET
+                        : B_OFFSET] = convert_uchar_sat_rte(value);
+    if (MY_COLOUR == 0)
         at[X_OFFSET] = 0xff;
 #endif
 }
@@ -132,10 +131,10 @@ static inline real mosaic_group_luma(struct mosaic_group c)
 static inline real mosaic_group_load(global const uchar *image, int x, int y)
 {
     const struct mosaic_group c = mosaic_group_colours(image, x, y);
-    return MOSAIC_COLOUR == 0   ? c.r
-           : MOSAIC_COLOUR == 1 ? c.g
-           : MOSAIC_COLOUR == 2 ? c.b
-                                : mosaic_group_luma(c);
+    return MY_COLOUR == 0   ? c.r
+           : MY_COLOUR == 1 ? c.g
+           : MY_COLOUR == 2 ? c.b
+                            : mosaic_group_luma(c);
 }
 
 #if MOSAIC_COLOUR == 3

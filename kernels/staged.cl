@@ -16,9 +16,10 @@
  * Columns come first: U is y, V is x. Data: spectrum, pairs: pack.cl, with two spare rows;
  * response[k][j][b]: H for pair k at leg j of butterfly b of the last stage along x.
  *
- * Work-items, one dimension, rounded up, of a pass of r legs (R1, or R1 R2): columns_*: item t has
- * block t / V_HALF of column t % V_HALF; rows_*: block t % (V_LENGTH / r) of pair
- * t / (V_LENGTH / r). Each item reads and writes the same elements and no other. LANES is 1.
+ * Work-items, rounded up, of a pass of r legs (R1, or R1 R2): columns_*: item t has block t / V_HALF
+ * of column t % V_HALF; rows_*: block t % (V_LENGTH / r) of pair t / (V_LENGTH / r). A second
+ * dimension counts images (batch.cl). Each item reads and writes the same elements and no other.
+ * LANES is 1.
  * Launched by dispatch.c (list_staged_dispatches). */
 
 #if LANES != 1 || ROWS_FIRST
@@ -27,10 +28,13 @@
 
 /* Of n items a column or row. */
 #define COLUMN_ITEM(n)                                                                             \
+    image += MY_IMAGE;                                                                             \
+    spectrum += MY_SPECTRUM;                                                                       \
     const uint t = (uint)get_global_id(0), column = t % V_HALF, item = t / V_HALF;                 \
     if (item >= (n))                                                                               \
         return;
 #define ROW_ITEM(n)                                                                                \
+    spectrum += MY_SPECTRUM;                                                                       \
     const uint t = (uint)get_global_id(0), item = t % (n), pair = t / (n);                         \
     if (pair >= PAIRS)                                                                             \
         return;                                                                                    \
@@ -111,12 +115,14 @@
 #define COLUMNS_INVERSE_ONE(i)                                                                     \
     COLUMNS_INVERSE(i)                                                                             \
     {                                                                                              \
+        result += MY_IMAGE;                                                                        \
         COLUMN_ITEM(U_LENGTH / U_R##i)                                                             \
         COLUMN_INVERSE(i, item)                                                                    \
     }
 #define COLUMNS_INVERSE_TWO(i, n)                                                                  \
     COLUMNS_INVERSE(i)                                                                             \
     {                                                                                              \
+        result += MY_IMAGE;                                                                        \
         COLUMN_ITEM(ITEMS(U, i, n))                                                                \
         EACH_SECOND(U, i, n, COLUMN_INVERSE)                                                       \
         EACH_FIRST(U, i, n, COLUMN_INVERSE)                                                        \

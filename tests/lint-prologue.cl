@@ -7,6 +7,8 @@
 #define V_LINES                1
 #define SKEW                   1
 #define SPECTRUM_PITCH         6
+#define BATCH                  3
+#define SPECTRUM_SIZE          120
 #define COMBINE_TWIDDLES       1
 #define U_HELD                 WITH_HELD
 #define V_HELD                 WITH_HELD
@@ -53,6 +55,7 @@
 #define IMAGE_STRIDE           48
 #define IMAGE_OFFSET           0
 #define IMAGE_STEP             1
+#define IMAGE_APART            480
 #define SAMPLE_MAX             255
 #define KEEP_OTHERS            0
 #define R_OFFSET               0

@@ -1,5 +1,6 @@
-/* What of a frame is filtered: luma, or every colour, each as an image of its own with its own
- * transform and its own response. */
+/* What of a frame is filtered: luma, or every colour. Colours alike (of the same shape, at even
+ * distances) go through the same transform in the same dispatches, under the same response: a
+ * dispatch costs its time however little there is to do, and three small ones do not fill a GPU. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ static struct transform_image component_image(const struct engine *engine, unsig
 {
     const struct fftd_format *format = &engine->source;
     return (struct transform_image){
+        .count = 1,
         .width = (format->width + sub_x - 1) / sub_x,
         .height = (format->height + sub_y - 1) / sub_y,
         .stride = format->plane[plane].stride,
@@ -36,13 +38,15 @@ static struct transform_image luma_image(const struct engine *engine)
     return image;
 }
 
-/* Of a mosaic: one colour (0 .. 2), or luma (3). */
-static struct transform_image mosaic_image(const struct engine *engine, unsigned colour)
+/* Of a mosaic: so many colours from one on (0 .. 2), or luma (3). */
+static struct transform_image mosaic_image(const struct engine *engine, unsigned colour,
+                                           unsigned count)
 {
     const struct format_info *info = engine->info;
     const struct format_info *result = format_by_fourcc(engine->format.fourcc);
     struct transform_image image = component_image(engine, 0, 0, info->step, 1, 1);
     image.kind = SAMPLE_BAYER;
+    image.count = count;
     image.keep_others = colour == 3;
     memcpy(image.rgb, result->rgb, sizeof image.rgb);
     image.mosaic.red_x = info->red_x;
@@ -53,49 +57,84 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     return image;
 }
 
-/* The images to filter, with the luma pixels a sample of each stands for; returns how many. */
-static unsigned list_components(const struct engine *engine,
-                                struct transform_image image[MAX_COMPONENTS],
-                                unsigned sub[MAX_COMPONENTS][2])
+/* What is filtered: images alike together, each with the luma pixels a sample stands for. */
+struct component_list {
+    struct transform_image image[MAX_COMPONENTS];
+    unsigned sub[MAX_COMPONENTS][2];
+    unsigned count;
+};
+
+/* Whether images differ in nothing but their place. */
+static bool is_alike(const struct transform_image *a, const struct transform_image *b)
+{
+    return a->width == b->width && a->height == b->height && a->stride == b->stride &&
+           a->step == b->step && a->kind == b->kind && a->bits == b->bits && !a->keep_others &&
+           !b->keep_others;
+}
+
+/* Joins the images before it if it is like them and lies as far behind as they do. */
+static void list_image(struct component_list *list, const struct transform_image *image,
+                       unsigned sub_x, unsigned sub_y)
+{
+    struct transform_image *last = list->count > 0 ? &list->image[list->count - 1] : NULL;
+    if (last != NULL && is_alike(last, image) && image->offset > last->offset &&
+        (last->count == 1 || image->offset - last->offset == last->count * last->apart)) {
+        last->apart = (image->offset - last->offset) / last->count++;
+        return;
+    }
+    list->image[list->count] = *image;
+    list->sub[list->count][0] = sub_x;
+    list->sub[list->count++][1] = sub_y;
+}
+
+/* Red, green and blue, in the order in which they lie in a pixel. */
+static void list_colours(struct component_list *list, const struct engine *engine)
 {
     const struct format_info *info = engine->info;
-    unsigned count = 0;
-    const bool mosaic = info->kind == SAMPLE_BAYER;
-    if (engine->options.planes == ENGINE_ALL && (mosaic || info->kind == SAMPLE_RGB8)) {
-        for (; count < 3; count++) {
-            image[count] = mosaic ? mosaic_image(engine, count)
-                                  : component_image(engine, 0, info->rgb[count], info->step, 1, 1);
-            sub[count][0] = sub[count][1] = 1;
-        }
-        return count;
+    const unsigned first = info->rgb[0] < info->rgb[2] ? info->rgb[0] : info->rgb[2];
+    for (unsigned i = 0; i < 3; i++) {
+        const struct transform_image image =
+            component_image(engine, 0, first + i, info->step, 1, 1);
+        list_image(list, &image, 1, 1);
     }
-    image[count] = mosaic ? mosaic_image(engine, 3) : luma_image(engine);
-    sub[count][0] = sub[count][1] = 1;
-    count++;
-    if (engine->options.planes == ENGINE_LUMA)
-        return count;
+}
 
+static void list_chroma(struct component_list *list, const struct engine *engine)
+{
+    const struct format_info *info = engine->info;
     if (info->plane_count == 1 && info->kind == SAMPLE_U8 && info->step == 2) {
         /* YUYV and UYVY: two luma samples share one of each chroma. */
-        image[0].keep_others = false;
-        for (; count < 3; count++) {
-            const unsigned offset = (info->offset ^ 1u) + 2 * (count - 1);
-            image[count] = component_image(engine, 0, offset, 4, 2, 1);
-            sub[count][0] = 2;
-            sub[count][1] = 1;
+        list->image[0].keep_others = false;
+        for (unsigned i = 0; i < 2; i++) {
+            const struct transform_image image =
+                component_image(engine, 0, (info->offset ^ 1u) + 2 * i, 4, 2, 1);
+            list_image(list, &image, 2, 1);
         }
-        return count;
     }
     for (unsigned plane = 1; plane < info->plane_count; plane++) {
         const struct format_plane *p = &info->plane[plane];
-        for (unsigned i = 0; i < p->bytes_per_pixel && count < MAX_COMPONENTS; i++, count++) {
-            image[count] =
+        for (unsigned i = 0; i < p->bytes_per_pixel; i++) {
+            const struct transform_image image =
                 component_image(engine, plane, i, p->bytes_per_pixel, p->sub_x, p->sub_y);
-            sub[count][0] = p->sub_x;
-            sub[count][1] = p->sub_y;
+            list_image(list, &image, p->sub_x, p->sub_y);
         }
     }
-    return count;
+}
+
+static void list_components(struct component_list *list, const struct engine *engine)
+{
+    const bool mosaic = engine->info->kind == SAMPLE_BAYER;
+    const bool all = engine->options.planes == ENGINE_ALL;
+    list->count = 0;
+    if (all && engine->info->kind == SAMPLE_RGB8) {
+        list_colours(list, engine);
+        return;
+    }
+    const struct transform_image image =
+        !mosaic ? luma_image(engine) : mosaic_image(engine, all ? 0 : 3, all ? 3 : 1);
+    list_image(list, &image, 1, 1);
+    if (all)
+        list_chroma(list, engine);
 }
 
 /* Samples to add to an axis: twice the support, since each half of the pad serves one edge; but
@@ -151,17 +190,17 @@ static int make_component(struct engine *engine, const struct transform_image *i
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            struct error *why)
 {
-    struct transform_image image[MAX_COMPONENTS];
-    unsigned sub[MAX_COMPONENTS][2];
-    const unsigned count = list_components(engine, image, sub);
+    struct component_list list;
     double pad_px = HUGE_VAL;
-    for (unsigned i = 0; i < count; i++) {
-        const int r = make_component(engine, &image[i], sub[i], support_px, cache_dir, why);
+    list_components(&list, engine);
+    for (unsigned i = 0; i < list.count; i++) {
+        const int r =
+            make_component(engine, &list.image[i], list.sub[i], support_px, cache_dir, why);
         if (r < 0)
             return r;
         const struct plan *plan = transform_plan(engine->component[i].transform);
-        pad_px = fmin(pad_px, (double)(plan->x.length - plan->width) * sub[i][0]);
-        pad_px = fmin(pad_px, (double)(plan->y.length - plan->height) * sub[i][1]);
+        pad_px = fmin(pad_px, (double)(plan->x.length - plan->width) * list.sub[i][0]);
+        pad_px = fmin(pad_px, (double)(plan->y.length - plan->height) * list.sub[i][1]);
     }
     /* Where the cap on the margin bit, more support would not give more padding. */
     engine->support_px = fmax(pad_px / 2, support_px);
@@ -201,8 +240,13 @@ void engine_release_components(struct engine *engine)
 
 const struct plan *engine_plan(const struct engine *engine, unsigned index)
 {
-    return index < engine->component_count ? transform_plan(engine->component[index].transform)
-                                           : NULL;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const struct component *c = &engine->component[i];
+        if (index < c->subject.image.count)
+            return transform_plan(c->transform);
+        index -= c->subject.image.count;
+    }
+    return NULL;
 }
 
 /* Samples one component's response into a buffer of the device. */

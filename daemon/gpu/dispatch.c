@@ -6,10 +6,10 @@
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
 
-static const char *const fused_files[] = {"complex.cl", "butterfly.cl", "mosaic.cl", "pixel.cl",
-                                          "pack.cl",    "stage.cl",     "fused.cl"};
-static const char *const staged_files[] = {"complex.cl", "butterfly.cl", "mosaic.cl", "pixel.cl",
-                                           "pack.cl",    "stage.cl",     "staged.cl"};
+static const char *const fused_files[] = {"complex.cl", "butterfly.cl", "batch.cl", "mosaic.cl",
+                                          "pixel.cl",   "pack.cl",      "stage.cl", "fused.cl"};
+static const char *const staged_files[] = {"complex.cl", "butterfly.cl", "batch.cl", "mosaic.cl",
+                                           "pixel.cl",   "pack.cl",      "stage.cl", "staged.cl"};
 #define FILE_COUNT (sizeof fused_files / sizeof fused_files[0])
 
 /* The arguments of a kernel, in its order. */

@@ -64,7 +64,7 @@ void engine_destroy(struct engine *engine);
 /* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
 const char *engine_description(const struct engine *engine);
 
-/* The plan of filtered component `index` (0: luma, or the first colour), NULL past the last. */
+/* The plan of filtered image `index` (0: luma, or the first colour), NULL past the last. */
 const struct plan *engine_plan(const struct engine *engine, unsigned index);
 
 /* Whether it runs with settings that were measured on this device. */

@@ -12,7 +12,7 @@
 
 #define MAX_COMPONENTS 3
 
-/* One filtered component: luma or a colour. */
+/* What goes through the same dispatches: luma, or colours alike. */
 struct component {
     struct tuner_subject subject;
     struct transform *transform;

@@ -7,7 +7,7 @@
 
 struct transform_frame {
     const struct transform *transform;
-    cl_mem spectrum;
+    cl_mem spectra;
     cl_kernel kernel[MAX_DISPATCHES];
     struct transform_buffers bound; /* retained: another buffer can not come to the same address */
 };
@@ -24,7 +24,7 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
     case ARGUMENT_RESPONSE:
         return &frame->bound.response;
     case ARGUMENT_SPECTRUM:
-        return &frame->spectrum;
+        return &frame->spectra;
     case ARGUMENT_TABLE:
         return &argument->table;
     case ARGUMENT_LOCAL:
@@ -88,8 +88,10 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
     frame->transform = transform;
 
     cl_int code;
-    frame->spectrum = clCreateBuffer(transform->device->context, CL_MEM_READ_WRITE,
-                                     transform_spectrum_bytes(transform), NULL, &code);
+    const size_t spectra_bytes = transform->image.count * transform_spectrum_size(transform) *
+                                 transform_stored_bytes(transform);
+    frame->spectra =
+        clCreateBuffer(transform->device->context, CL_MEM_READ_WRITE, spectra_bytes, NULL, &code);
     int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
     if (r == 0)
         r = make_kernels(frame, why);
@@ -114,7 +116,7 @@ void transform_frame_destroy(struct transform_frame *frame)
     for (unsigned i = 0; i < MAX_DISPATCHES; i++)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
-    const cl_mem buffers[] = {frame->spectrum, frame->bound.image, frame->bound.result,
+    const cl_mem buffers[] = {frame->spectra, frame->bound.image, frame->bound.result,
                               frame->bound.response};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
@@ -135,8 +137,11 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
     for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++) {
         const struct dispatch *dispatch = &transform->dispatch[i];
         cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;
-        const cl_int code = clEnqueueNDRangeKernel(
-            queue, frame->kernel[i], 1, NULL, &dispatch->global, &dispatch->local, 0, NULL, event);
+        const size_t global[] = {dispatch->global, transform->image.count};
+        const size_t local[] = {dispatch->local, 1};
+        const cl_int code =
+            clEnqueueNDRangeKernel(queue, frame->kernel[i], transform->image.count > 1 ? 2 : 1,
+                                   NULL, global, local, 0, NULL, event);
         if (code != CL_SUCCESS)
             r = opencl_fail(why, code, "clEnqueueNDRangeKernel");
     }

@@ -75,9 +75,9 @@ static void print_image(char *text, const struct transform_image *image,
     text_append(text, PROLOGUE_BYTES,
                 "#define %s 1\n#define IMAGE_WIDTH %u\n#define IMAGE_HEIGHT %u\n"
                 "#define IMAGE_STRIDE %u\n#define IMAGE_OFFSET %u\n#define IMAGE_STEP %u\n"
-                "#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n",
+                "#define IMAGE_APART %u\n#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n",
                 kinds[image->kind], image->width, image->height, image->stride, image->offset,
-                image->step, (1u << image->bits) - 1, image->keep_others);
+                image->step, image->apart, (1u << image->bits) - 1, image->keep_others);
     if (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER)
         text_append(text, PROLOGUE_BYTES,
                     "#define R_OFFSET %u\n#define G_OFFSET %u\n#define B_OFFSET %u\n"
@@ -111,9 +111,10 @@ char *transform_prologue(const struct transform *transform, const struct transfo
     text_append(text, PROLOGUE_BYTES,
                 "#line 1 \"prologue\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
                 "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
-                "#define %s 1\n",
+                "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n",
                 tuning->lanes, tuning->half, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
-                transform_pitch(transform), twiddle_names[tuning->twiddles]);
+                transform_pitch(transform), transform->image.count,
+                transform_spectrum_size(transform), twiddle_names[tuning->twiddles]);
     /* Half: the largest sum along the first axis, at 1/8 of the largest number for filters that
      * amplify. */
     const struct plan_axis *u = plan_first(&transform->plan), *v = plan_second(&transform->plan);

@@ -1,5 +1,4 @@
-/* The search for an engine's settings: one tuner after another, for every kind of component once.
- */
+/* The search for an engine's settings: one tuner after another, one for every component. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,22 +13,6 @@ struct engine_search {
     unsigned count, now;
 };
 
-/* Components that differ in nothing but their place take the same settings. */
-static bool is_alike(const struct transform_image *a, const struct transform_image *b)
-{
-    return a->width == b->width && a->height == b->height && a->step == b->step &&
-           a->kind == b->kind && a->keep_others == b->keep_others;
-}
-
-static bool is_new(const struct engine *engine, unsigned component)
-{
-    for (unsigned i = 0; i < component; i++)
-        if (is_alike(&engine->component[i].subject.image,
-                     &engine->component[component].subject.image))
-            return false;
-    return true;
-}
-
 int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
                          const char *cache_dir, struct error *why)
 {
@@ -40,16 +23,13 @@ int engine_search_create(struct engine_search **ret, const struct engine *engine
     if (search == NULL)
         return error_set(why, ENOMEM, "no memory for a search");
     snprintf(search->cache_dir, sizeof search->cache_dir, "%s", cache_dir);
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        if (!is_new(engine, i))
-            continue;
-        const int r = tuner_create(&search->tuner[search->count], &engine->component[i].subject,
-                                   exhaustive, why);
+    for (unsigned i = 0; i < engine->component_count; i++, search->count++) {
+        const int r =
+            tuner_create(&search->tuner[i], &engine->component[i].subject, exhaustive, why);
         if (r < 0) {
             engine_search_destroy(search);
             return r;
         }
-        search->count++;
     }
     *ret = search;
     return 0;

@@ -33,7 +33,7 @@ static size_t row_local(const struct plan *plan, const struct transform_tuning *
     return skewed(&plan->x, tuning->skew) * tuning->rows * work_bytes(tuning, tuning->rows_held);
 }
 
-static size_t stored_bytes(const struct transform *transform)
+size_t transform_stored_bytes(const struct transform *transform)
 {
     return transform->tuning.half ? 2 : 4;
 }
@@ -68,18 +68,17 @@ uint32_t transform_pitch(const struct transform *transform)
     const bool panels = transform->plan.order == PLAN_ROWS_FIRST;
     const uint32_t groups = panels ? half * transform->tuning.columns : half / lanes;
     const uint32_t pitch = (groups + step - 1) / step * step;
-    return pitch + (pitch * lanes * 2 * stored_bytes(transform) % 4096 == 0 ? step : 0);
+    return pitch + (pitch * lanes * 2 * transform_stored_bytes(transform) % 4096 == 0 ? step : 0);
 }
 
 /* With the spare rows of the staged technique. */
-size_t transform_spectrum_bytes(const struct transform *transform)
+size_t transform_spectrum_size(const struct transform *transform)
 {
     const uint32_t length = plan_first(&transform->plan)->length;
     const uint32_t columns = transform->tuning.columns;
     const bool panels = transform->plan.order == PLAN_ROWS_FIRST;
     const size_t rows = panels ? (length + columns - 1) / columns : length + 2;
-    return rows * transform_pitch(transform) * transform->tuning.lanes * 2 *
-           stored_bytes(transform);
+    return rows * transform_pitch(transform) * transform->tuning.lanes * 2;
 }
 
 /* Two stages go in one dispatch from the last one backwards: the radices there are the smallest,
@@ -249,11 +248,27 @@ static int make_buffers(struct transform *transform, const struct transform_bord
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
+static int check_image(const struct transform_image *image, struct error *why)
+{
+    if (image->count == 0)
+        return error_set(why, EINVAL, "no image to transform, expected 1 or more");
+    /* They would overwrite each other's results with what was there before. */
+    if (image->count > 1 && image->keep_others &&
+        image->apart < (uint64_t)image->stride * image->height)
+        return error_set(why, EINVAL,
+                         "images %u bytes apart share pixels: none can keep what the others make",
+                         image->apart);
+    return 0;
+}
+
 int transform_create(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, const char *cache_dir,
                      struct error *warning, struct error *why)
 {
+    int r = check_image(image, why);
+    if (r < 0)
+        return r;
     struct transform *transform = calloc(1, sizeof *transform);
     if (transform == NULL)
         return error_set(why, ENOMEM, "no memory for a transform");
@@ -267,7 +282,7 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
     if (transform->tuning.lanes > 1 || tuning->technique == TRANSFORM_STAGED)
         transform->tuning.order = PLAN_COLUMNS_FIRST;
 
-    int r = fit_local_memory(&transform->tuning, &transform->plan, device, image, border, why);
+    r = fit_local_memory(&transform->tuning, &transform->plan, device, image, border, why);
     if (transform->tuning.column_group > device->max_group)
         transform->tuning.column_group = (unsigned)device->max_group;
     if (transform->tuning.row_group > device->max_group)
@@ -322,13 +337,14 @@ double transform_traffic(const struct transform *transform)
     const double samples = (double)image->width * image->height;
     const double plane =
         samples * (image->keep_others || mosaic ? image->step : sample_bytes[image->kind]);
-    const double result = !mosaic ? plane : samples * (image->keep_others ? 4 : 1);
-    const double spectrum = (double)transform->plan.x.length * transform->plan.y.length *
-                            (double)stored_bytes(transform);
-    /* Image in; the spectrum out of every dispatch but the last and into the next; the response;
-     * what is kept; the result. */
-    return plane + 2 * (transform->dispatch_count - 1) * spectrum +
-           (double)transform_response_bytes(transform) + (image->keep_others ? plane : 0) + result;
+    const double in = mosaic ? plane : image->count * plane;
+    const double out = image->count * (mosaic ? samples * (image->keep_others ? 4 : 1) : plane);
+    const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
+                           (double)transform_stored_bytes(transform) * image->count;
+    /* Images in; the spectra out of every dispatch but the last and into the next; the response;
+     * what is kept; the results. */
+    return in + 2 * (transform->dispatch_count - 1) * spectra +
+           (double)transform_response_bytes(transform) + (image->keep_others ? in : 0) + out;
 }
 
 /* ---- response ------------------------------------------------------------------------------ */
@@ -346,7 +362,7 @@ static struct response_layout response_layout(const struct transform *transform)
 size_t transform_response_bytes(const struct transform *transform)
 {
     const struct response_layout layout = response_layout(transform);
-    return response_count(&layout) * stored_bytes(transform);
+    return response_count(&layout) * transform_stored_bytes(transform);
 }
 
 /* IEEE 754 binary16, round to nearest even; H is small and finite. */

@@ -1,5 +1,5 @@
-/* The transform of one component of the image (luma, or one colour): plan, kernels and tables, as a
- * few dispatches in a queue. */
+/* The transform of one component of the image (luma, or one colour), or of several alike in the
+ * same dispatches: plan, kernels and tables, as a few dispatches in a queue. */
 #ifndef FFTD_GPU_TRANSFORM_H
 #define FFTD_GPU_TRANSFORM_H
 
@@ -13,18 +13,21 @@
 /* Where the component's samples lie in a frame: in the one that comes in as in the one that goes
  * out, but for SAMPLE_BAYER, whose result is RGB, four bytes a pixel. */
 struct transform_image {
+    unsigned count;         /* images alike, which share a response: at least 1 */
+    uint32_t apart;         /* from one's first sample to the next one's, bytes; SAMPLE_BAYER: 0 */
     uint32_t width, height; /* samples */
     uint32_t stride;        /* bytes a row */
-    uint32_t offset;        /* of the first sample, bytes */
+    uint32_t offset;        /* of the first one's first sample, bytes */
     uint32_t step;          /* from one sample to the next, bytes */
     enum sample_kind kind;
     uint8_t bits;
     uint8_t rgb[3];   /* SAMPLE_RGB8, SAMPLE_BAYER's result: offsets within a pixel */
-    bool keep_others; /* the store copies what lies between the samples */
+    bool keep_others; /* the store copies what lies between the samples: no other image of these */
     struct {
-        uint8_t red_x, red_y;   /* where red is in a cell of 2 x 2 */
-        uint8_t bits;           /* of a sample; what is filtered has image.bits */
-        uint8_t colour;         /* filtered and stored alone: 0 .. 2; 3: luma, and stored are all */
+        uint8_t red_x, red_y; /* where red is in a cell of 2 x 2 */
+        uint8_t bits;         /* of a sample; what is filtered has image.bits */
+        uint8_t colour; /* filtered and stored alone: 0 .. 2, the next images have the next ones;
+                           3: luma, and stored are all */
         uint32_t result_stride; /* bytes a row */
     } mosaic;                   /* SAMPLE_BAYER */
 };
@@ -62,8 +65,9 @@ struct transform;
 /* Settings that suit the device; `half` and a technique are the caller's. */
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
-/* Plans and builds. -ERANGE: the technique can not carry this size on this device. `warning` as
- * in program.h. The device must outlive the result. */
+/* Plans and builds. -EINVAL: images of a count or at a distance that can not be; -ERANGE: the
+ * technique can not carry this size on this device. `warning` as in program.h. The device must
+ * outlive the result. */
 int transform_create(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, const char *cache_dir,
@@ -74,7 +78,7 @@ const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
 unsigned transform_dispatches(const struct transform *transform);
 
-/* Bytes of main memory one frame's dispatches read and write, counted from the buffers they touch
+/* Bytes of main memory a frame's dispatches read and write, counted from the buffers they touch
  * (a byte read twice by one dispatch counts once). */
 double transform_traffic(const struct transform *transform);
 
@@ -85,7 +89,7 @@ int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,
                             struct error *why);
 
-/* What a frame under way needs of its own: a spectrum, and kernels that keep their arguments.
+/* What a frame under way needs of its own: spectra, and kernels that keep their arguments.
  * Frames may be enqueued in different queues, each by one thread at a time. The transform must
  * outlive it. */
 struct transform_frame;

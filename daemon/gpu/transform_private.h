@@ -29,7 +29,7 @@ struct argument {
 
 struct dispatch {
     char kernel[32];
-    size_t global, local;
+    size_t global, local; /* of an image; a second dimension counts images */
     bool along_rows;
     unsigned argument_count;
     struct argument argument[MAX_ARGUMENTS];
@@ -84,6 +84,10 @@ char *transform_prologue(const struct transform *transform, const struct transfo
 int transform_build(struct transform *transform, const struct transform_border *border,
                     const char *cache_dir, struct error *warning, struct error *why);
 
-size_t transform_spectrum_bytes(const struct transform *transform);
+/* Numbers, as they are stored, from one image's spectrum to the next one's. */
+size_t transform_spectrum_size(const struct transform *transform);
+
+/* Of one number. */
+size_t transform_stored_bytes(const struct transform *transform);
 
 #endif

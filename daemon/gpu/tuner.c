@@ -296,7 +296,8 @@ static void begin_with(struct transform_tuning *ret, const struct tuner_subject 
 static int make_frame(cl_mem *ret, const struct tuner *tuner, uint32_t stride, struct error *why)
 {
     const struct transform_image *image = &tuner->subject.image;
-    const size_t size = image->offset + (size_t)stride * image->height;
+    const size_t size =
+        image->offset + (size_t)image->apart * (image->count - 1) + (size_t)stride * image->height;
     const cl_uchar grey = 128;
     cl_int code;
     *ret = clCreateBuffer(tuner->subject.device->context, CL_MEM_READ_WRITE, size, NULL, &code);
@@ -407,10 +408,10 @@ static uint64_t subject_key(const struct tuner_subject *subject)
     const uint64_t sources = program_sources_hash();
     char text[256];
     snprintf(text, sizeof text,
-             "%ux%u stride %u step %u kind %d bits %u keep %d colour %u half %d any %d %d",
-             image->width, image->height, image->stride, image->step, (int)image->kind, image->bits,
-             image->keep_others, image->mosaic.colour / 3u, subject->half, subject->any_technique,
-             (int)subject->technique);
+             "%u of %ux%u stride %u step %u kind %d bits %u keep %d colour %u half %d any %d %d",
+             image->count, image->width, image->height, image->stride, image->step,
+             (int)image->kind, image->bits, image->keep_others, image->mosaic.colour / 3u,
+             subject->half, subject->any_technique, (int)subject->technique);
     uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
     key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
     return cache_hash(key, text, strlen(text));

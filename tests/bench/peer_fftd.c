@@ -127,7 +127,8 @@ static int choose_tuning(struct transform_tuning *ret, unsigned variant, const s
 static int run_open(void **ret, const struct subject *subject, const struct scene *scene,
                     struct cost *cost, struct error *why)
 {
-    const struct transform_image image = {.width = scene->width,
+    const struct transform_image image = {.count = 1,
+                                          .width = scene->width,
                                           .height = scene->height,
                                           .stride = scene->width,
                                           .step = 1,

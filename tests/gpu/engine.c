@@ -313,14 +313,40 @@ static void test_formats_all_planes(void **state)
         if (cases[i].luma.sample_bytes != 3)
             check_format(&cases[i], 60, 48, 1, &options,
                          i % 2 ? "gaussian-blur:sigma=2" : "notch:at=0.24/0.1,width=0.08");
+    options.technique = ENGINE_STAGED;
+    check_format(&cases[6], 60, 48, 64, &options, "gaussian-blur:sigma=2");
+}
+
+/* Colours alike go through the same dispatches: three for luma and three for both of chroma, or
+ * three for red, green and blue. */
+static void test_dispatches_of_all_planes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *source, *says;
+    } expected[] = {
+        {"GREY", NULL, " 3 dispatches"},   {"NV12", NULL, " 6 dispatches"},
+        {"YUV420", NULL, " 6 dispatches"}, {"YVU420", NULL, " 6 dispatches"},
+        {"UYVY", NULL, " 6 dispatches"},   {"BGR24", NULL, " 3 dispatches"},
+        {"XRGB32", NULL, " 3 dispatches"}, {"XBGR32", "SGRBG10", " 3 dispatches"},
+    };
+    struct engine_options options = defaults;
+    options.planes = ENGINE_ALL;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const struct fftd_format format = layout(expected[i].format, 60, 48, 64);
+        const char *source = expected[i].source;
+        options.source = source != NULL ? format_by_name(source)->fourcc : 0;
+        struct engine *engine = make_engine(&format, &options, 0);
+        if (strstr(engine_description(engine), expected[i].says) == NULL)
+            fail_msg("%s: %s", expected[i].format, engine_description(engine));
+        engine_destroy(engine);
+    }
 }
 
 /* All colours filtered: each is an image of its own. */
-static void test_rgb_all_planes(void **state)
+static void check_colours(const struct format_case *c)
 {
-    (void)state;
-    const struct format_case *c = &cases[11];
-    const struct fftd_format format = layout("RGB24", 60, 48, 1);
+    const struct fftd_format format = layout(c->name, 60, 48, 1);
     const struct filter_chain chain = parse("gaussian-blur:sigma=2");
     struct engine_options options = defaults;
     options.planes = ENGINE_ALL;
@@ -331,13 +357,21 @@ static void test_rgb_all_planes(void **state)
     submit(engine, &format, in, out, NULL);
     collect(engine);
     for (unsigned i = 0; i < 3; i++) {
-        const struct component_view colour = {0, i, 3, 1, 1, 1, 8, {0}};
-        check_component(&colour, &format, engine, i, &chain, PLAN_MIRROR, in, out, seen, "RGB24");
+        const struct component_view colour = {0, c->luma.rgb[i], c->luma.step, 1, 1, 1, 8, {0}};
+        check_component(&colour, &format, engine, i, &chain, PLAN_MIRROR, in, out, seen, c->name);
     }
     free(in);
     free(out);
     free(seen);
     engine_destroy(engine);
+}
+
+static void test_rgb_all_planes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        if (cases[i].luma.sample_bytes == 3)
+            check_colours(&cases[i]);
 }
 
 /* ---- mosaics -------------------------------------------------------------------------------- */
@@ -810,6 +844,7 @@ int main(void)
         cmocka_unit_test(test_formats_luma),
         cmocka_unit_test(test_formats_all_planes),
         cmocka_unit_test(test_rgb_all_planes),
+        cmocka_unit_test(test_dispatches_of_all_planes),
         cmocka_unit_test(test_mosaics),
         cmocka_unit_test(test_mosaic_colours_apart),
         cmocka_unit_test(test_mosaics_become_one_format),

@@ -63,7 +63,8 @@ static cl_mem make_buffer(size_t size, const void *data)
 static struct plan filter(unsigned kind, const struct shape *shape, const char *text, float *images,
                           unsigned count)
 {
-    const struct transform_image image = {.width = shape->width,
+    const struct transform_image image = {.count = 1,
+                                          .width = shape->width,
                                           .height = shape->height,
                                           .stride = shape->width * 4,
                                           .step = 4,

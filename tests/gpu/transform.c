@@ -1,5 +1,6 @@
 /* The transform alone, on floats: its error against double precision, for all the shapes a plan
  * can take. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,13 @@ struct shape {
     uint32_t width, height, margin;
     enum plan_border border;
     const char *chain;
+    unsigned more; /* images of this shape besides the first, in the same dispatches */
 };
+
+static size_t pixel_count(const struct shape *shape)
+{
+    return (size_t)shape->width * shape->height;
+}
 
 struct fixture {
     struct gpu_device *device;
@@ -46,7 +53,9 @@ static cl_mem buffer_of(struct fixture *f, size_t size, const void *data)
 static struct transform *make(struct fixture *f, const struct transform_tuning *tuning,
                               const struct shape *shape)
 {
-    const struct transform_image image = {.width = shape->width,
+    const struct transform_image image = {.count = shape->more + 1,
+                                          .apart = (uint32_t)pixel_count(shape) * 4,
+                                          .width = shape->width,
                                           .height = shape->height,
                                           .stride = shape->width * 4,
                                           .step = 4,
@@ -61,11 +70,11 @@ static struct transform *make(struct fixture *f, const struct transform_tuning *
     return t;
 }
 
-/* Runs one transform over `in`; returns its result and the padded size. */
+/* Runs one transform over the images in `in`; returns their results and the padded size. */
 static void run(struct fixture *f, const struct transform_tuning *tuning, const struct shape *shape,
                 const struct filter_chain *chain, const float *in, float *out, struct plan *ret)
 {
-    const size_t count = (size_t)shape->width * shape->height;
+    const size_t count = pixel_count(shape) * (shape->more + 1);
     struct transform *t = make(f, tuning, shape);
     struct error why = {""};
     cl_event first = NULL, last = NULL;
@@ -95,9 +104,9 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     transform_destroy(t);
 }
 
-static double *random_image(const struct shape *shape, float **ret_float)
+static double *random_images(const struct shape *shape, float **ret_float)
 {
-    const size_t count = (size_t)shape->width * shape->height;
+    const size_t count = pixel_count(shape) * (shape->more + 1);
     uint64_t state = count;
     double *image = malloc(count * sizeof *image);
     *ret_float = malloc(count * sizeof **ret_float);
@@ -110,12 +119,12 @@ static double *random_image(const struct shape *shape, float **ret_float)
 static double measure(struct fixture *f, const struct transform_tuning *tuning,
                       const struct shape *shape, double *ret_rms)
 {
-    const size_t count = (size_t)shape->width * shape->height;
+    const size_t count = pixel_count(shape) * (shape->more + 1);
     struct filter_chain chain;
     struct error why;
     struct plan plan;
     float *in_float;
-    double *in = random_image(shape, &in_float);
+    double *in = random_images(shape, &in_float);
     float *out_float = malloc(count * sizeof *out_float);
     double *out = malloc(count * sizeof *out);
     double *expected = malloc(count * sizeof *expected);
@@ -131,7 +140,8 @@ static double measure(struct fixture *f, const struct transform_tuning *tuning,
                                         .sub_x = 1,
                                         .sub_y = 1,
                                         .chain = &chain};
-    reference_filter(&reference, in, expected);
+    for (size_t first = 0; first < count; first += pixel_count(shape))
+        reference_filter(&reference, in + first, expected + first);
     *ret_rms = 0;
     for (size_t i = 0; i < count; i++) {
         out[i] = out_float[i];
@@ -185,7 +195,7 @@ static void check_sizes(struct fixture *f, enum plan_order order)
                                         {1280, 720}, {1366, 768}, {1920, 1080}};
     const struct transform_tuning tuning = fused(f, order);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[1]};
+        const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[1], 0};
         if (device_takes(shape.width, shape.height))
             check(f, &tuning, &shape);
     }
@@ -208,7 +218,7 @@ static void test_filters_and_borders(void **state)
         const struct transform_tuning tuning = fused(f, (enum plan_order)order);
         for (int border = PLAN_MIRROR; border <= PLAN_WRAP; border++)
             for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
-                const struct shape shape = {60, 48, 20, (enum plan_border)border, chains[i]};
+                const struct shape shape = {60, 48, 20, (enum plan_border)border, chains[i], 0};
                 check(f, &tuning, &shape);
             }
     }
@@ -233,8 +243,11 @@ static void test_radices(void **state)
             tuning.lanes = kinds[kind].lanes;
             tuning.max_radix = cases[i].max_radix;
             const struct shape shape = {rows_first ? cases[i].size : 2 * cases[i].size,
-                                        rows_first ? 2 * cases[i].size : cases[i].size, 0,
-                                        PLAN_MIRROR, chains[1]};
+                                        rows_first ? 2 * cases[i].size : cases[i].size,
+                                        0,
+                                        PLAN_MIRROR,
+                                        chains[1],
+                                        0};
             if (device_takes(shape.width, shape.height))
                 check(f, &tuning, &shape);
         }
@@ -272,9 +285,9 @@ static void test_groups(void **state)
         tuning.columns_held = cases[i].columns_held;
         tuning.rows_held = cases[i].rows_held;
         tuning.twiddles = cases[i].twiddles;
-        const struct shape shape = {60, 48, 7, PLAN_REPLICATE, chains[7]};
-        const struct shape one_stage = {16, 16, 0, PLAN_REPLICATE, chains[7]};
-        const struct shape odd = {45, 30, 0, PLAN_MIRROR, chains[6]};
+        const struct shape shape = {60, 48, 7, PLAN_REPLICATE, chains[7], 0};
+        const struct shape one_stage = {16, 16, 0, PLAN_REPLICATE, chains[7], 0};
+        const struct shape odd = {45, 30, 0, PLAN_MIRROR, chains[6], 0};
         check(f, &tuning, &shape);
         if (cases[i].lanes <= 4)
             check(f, &tuning, &one_stage);
@@ -294,8 +307,8 @@ static void check_staged(struct fixture *f, unsigned stages_per_dispatch)
     for (unsigned max_radix = 4; max_radix <= 16; max_radix *= 2) {
         tuning.max_radix = max_radix;
         for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-            const struct shape shape = {sizes[i][0], sizes[i][1], sizes[i][2], PLAN_MIRROR,
-                                        chains[7]};
+            const struct shape shape = {sizes[i][0], sizes[i][1], sizes[i][2],
+                                        PLAN_MIRROR, chains[7],   0};
             if (device_takes(shape.width, shape.height) && (max_radix == 8 || i == 1))
                 check(f, &tuning, &shape);
         }
@@ -312,6 +325,53 @@ static void test_staged_in_pairs(void **state)
     check_staged(*state, 2);
 }
 
+/* Several images in the same dispatches, under every technique and kind of lanes. */
+static void test_images_alike(void **state)
+{
+    struct fixture *f = *state;
+    struct transform_tuning tunings[] = {fused(f, PLAN_COLUMNS_FIRST), fused(f, PLAN_COLUMNS_FIRST),
+                                         fused(f, PLAN_ROWS_FIRST), fused(f, PLAN_ROWS_FIRST),
+                                         fused(f, PLAN_COLUMNS_FIRST)};
+    tunings[1].lanes = 4;
+    tunings[1].column_group = tunings[1].row_group = 1;
+    tunings[3].columns = 3;
+    tunings[3].columns_held = tunings[3].rows_held = true;
+    tunings[4].technique = TRANSFORM_STAGED;
+    for (size_t i = 0; i < sizeof tunings / sizeof tunings[0]; i++) {
+        const struct shape three = {60, 48, 7, PLAN_MIRROR, chains[7], 2};
+        const struct shape two = {45, 30, 0, PLAN_REPLICATE, chains[6], 1};
+        check(f, &tunings[i], &three);
+        check(f, &tunings[i], &two);
+        const struct shape one = {60, 48, 7, PLAN_MIRROR, chains[7], 0};
+        struct transform *together = make(f, &tunings[i], &three);
+        struct transform *alone = make(f, &tunings[i], &one);
+        assert_int_equal(transform_dispatches(together), transform_dispatches(alone));
+        transform_destroy(together);
+        transform_destroy(alone);
+    }
+}
+
+static void test_images_that_can_not_be(void **state)
+{
+    struct fixture *f = *state;
+    const struct transform_tuning tuning = fused(f, PLAN_COLUMNS_FIRST);
+    const struct transform_border border = {.mode = PLAN_MIRROR};
+    struct transform_image image = {
+        .width = 60, .height = 48, .stride = 120, .step = 2, .kind = SAMPLE_U8, .bits = 8};
+    struct transform *t = NULL;
+    struct error why = {""}, warning;
+    assert_int_equal(
+        transform_create(&t, f->device, &image, &border, &tuning, NULL, &warning, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "no image"));
+    image.count = 2;
+    image.apart = 1;
+    image.keep_others = true;
+    assert_int_equal(
+        transform_create(&t, f->device, &image, &border, &tuning, NULL, &warning, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "share pixels"));
+    assert_null(t);
+}
+
 /* However long the axes: no more than 8, up to 4096. */
 static void test_staged_dispatches(void **state)
 {
@@ -321,7 +381,7 @@ static void test_staged_dispatches(void **state)
     struct transform_tuning tuning = fused(f, PLAN_COLUMNS_FIRST);
     tuning.technique = TRANSFORM_STAGED;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[0]};
+        const struct shape shape = {sizes[i][0], sizes[i][1], 0, PLAN_MIRROR, chains[0], 0};
         if (!device_takes(shape.width, shape.height))
             continue;
         struct transform *t = make(f, &tuning, &shape);
@@ -337,7 +397,7 @@ static void test_half(void **state)
     for (size_t n = 0; n < 2 * count; n++) {
         const size_t i = n % count;
         struct transform_tuning tuning = fused(f, n < count ? PLAN_COLUMNS_FIRST : PLAN_ROWS_FIRST);
-        const struct shape shape = {120, 96, 16, PLAN_MIRROR, chains[i]};
+        const struct shape shape = {120, 96, 16, PLAN_MIRROR, chains[i], 0};
         tuning.half = true;
         double rms;
         measure(f, &tuning, &shape, &rms);
@@ -377,6 +437,8 @@ int main(void)
                                        cmocka_unit_test(test_sizes_rows_first),
                                        cmocka_unit_test(test_staged),
                                        cmocka_unit_test(test_staged_in_pairs),
+                                       cmocka_unit_test(test_images_alike),
+                                       cmocka_unit_test(test_images_that_can_not_be),
                                        cmocka_unit_test(test_staged_dispatches),
                                        cmocka_unit_test(test_half)};
     return cmocka_run_group_tests(tests, setup, teardown);

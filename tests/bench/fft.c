@@ -1,11 +1,12 @@
 /* fftd's transform beside its peers.
  *
- *     build/tests/bench/fft [--seconds S] [--only TEXT] [--json FILE] [WIDTHxHEIGHT]...
+ *     build/tests/bench/fft [--seconds S] [--only TEXT] [--json FILE] [--pile-up] [WIDTHxHEIGHT]...
  *
  * S: how long to measure at each size, besides what setting up takes. TEXT: only subjects with that
- * in their name, and the first, which ratios are to. FILE is written anew. The device is
- * FFTD_DEVICE's; BENCH_CACHE, a directory, keeps fftd's built kernels and
- * what its tuner found. */
+ * in their name, and the first, which ratios are to. FILE is written anew. Frames are handed to the
+ * device one by one, whoever makes them: on OpenCL by a clFlush after each; --pile-up leaves that
+ * to the end, and tells what it costs. The device is FFTD_DEVICE's; BENCH_CACHE, a directory, keeps
+ * fftd's built kernels and what its tuner found. */
 #include "fft.h"
 
 #include <errno.h>
@@ -40,6 +41,7 @@ struct size {
 struct options {
     double seconds;
     const char *only, *json;
+    bool pile_up;
     struct size sizes[MAX_SIZES];
     unsigned size_count;
 };
@@ -74,6 +76,10 @@ static int parse(struct options *ret, int argc, char **argv)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (argv[i][0] != '-' && parse_size(ret, argv[i]))
             continue;
+        if (strcmp(argv[i], "--pile-up") == 0) {
+            ret->pile_up = true;
+            continue;
+        }
         double number;
         if (strcmp(argv[i], "--seconds") == 0 && value != NULL &&
             text_to_number(&number, value) == 0 && number > 0) {
@@ -84,8 +90,8 @@ static int parse(struct options *ret, int argc, char **argv)
             ret->json = value;
         } else {
             fprintf(stderr,
-                    "fft: %s %s: expected --seconds S, --only TEXT, --json FILE or WIDTHxHEIGHT, "
-                    "from %dx%d to %dx%d\n",
+                    "fft: %s %s: expected --seconds S, --only TEXT, --json FILE, --pile-up or "
+                    "WIDTHxHEIGHT, from %dx%d to %dx%d\n",
                     argv[i], value != NULL ? value : "", MIN_LENGTH, MIN_LENGTH, PLAN_MAX_LENGTH,
                     PLAN_MAX_LENGTH);
             return -EINVAL;
@@ -210,7 +216,10 @@ static int bench(const struct options *options, const struct gpu_device *device,
         printf("%s%s %s", p > 0 ? "; " : "", peers[p]->name, version);
     }
     printf("\nratio: time to the first row's; B/pixel, disp: main memory moved and kernels "
-           "dispatched for a frame; size: of the transform\n");
+           "dispatched for a frame; size: of the transform\n%s\n",
+           options->pile_up ? "frames pile up: nothing is flushed until the last is enqueued"
+                            : "every frame is submitted by itself: clFlush, or the launch of its "
+                              "graph; pairs two by two");
     for (unsigned i = 0; i < options->size_count && r == 0; i++) {
         struct scene scene = {.device = device,
                               .queue = queue,
@@ -248,6 +257,8 @@ int main(int argc, char **argv)
         r = error_set(&why, errno, "%s: %s", options.json, strerror(errno));
         goto out;
     }
+    if (options.pile_up)
+        fft_let_frames_pile_up();
     r = bench(&options, device, queue, json, &why);
 out:
     if (r < 0)

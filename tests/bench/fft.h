@@ -2,9 +2,10 @@
  * (peer_*.c) know of each other.
  *
  * A subject filters one frame, over and over: forward transform, product with a real response,
- * inverse transform. fftd does its whole job, from an 8-bit frame to an 8-bit frame, border
- * included; the others get floats, and give floats, and wrap around. All data stays on the device.
- * Threads: one. */
+ * inverse transform; "pairs" do two frames in the same dispatches, and all figures are still of
+ * one. fftd does its whole job, from an 8-bit frame to an 8-bit frame, border included; the others
+ * get floats, and give floats, and wrap around. All data stays on the device. A camera's frames
+ * come one by one, so each is handed to the device as soon as it is enqueued. Threads: one. */
 #ifndef FFTD_TESTS_BENCH_FFT_H
 #define FFTD_TESTS_BENCH_FFT_H
 
@@ -29,8 +30,9 @@ struct scene {
 /* What was found out about a subject while it was set up or run. */
 struct cost {
     uint32_t padded_x, padded_y; /* the transform's own size: where its result wraps around */
+    unsigned frames;             /* that one enqueue does */
     double bytes_per_pixel;      /* main memory, read and written; NAN: not known */
-    unsigned dispatches;         /* 0: to be counted by the harness, at OpenCL */
+    unsigned dispatches;         /* of one enqueue; 0: to be counted by the harness, at OpenCL */
     /* How often the response is read, in bytes a coefficient, by a subject whose traffic follows
      * from its dispatches (fft_pass_traffic); 0: it does not. */
     unsigned response_bytes;
@@ -51,10 +53,10 @@ struct peer {
     const struct subject *subjects;
     unsigned subject_count;
     /* -ENOTSUP: it does not do this size. Fills in what it knows of *cost, which is 0 but for the
-     * padded size, which is the frame's. */
+     * padded size, which is the frame's, and frames, which is 1. */
     int (*open)(void **ret, const struct subject *subject, const struct scene *scene,
                 struct cost *cost, struct error *why);
-    int (*enqueue)(void *state, struct error *why); /* one frame */
+    int (*enqueue)(void *state, struct error *why); /* one frame, or a pair, and submits it */
     int (*finish)(void *state, struct error *why);  /* waits for all that were enqueued */
     int (*read)(void *state, float *result,
                 struct error *why); /* the last frame's width x height */
@@ -74,6 +76,11 @@ int fft_program(cl_program *ret, const struct scene *scene, const char *file, co
                 struct error *why);
 int fft_kernel(cl_kernel *ret, cl_program program, const char *name, const cl_mem *buffers,
                unsigned count, struct error *why);
+
+/* Hands what is in the queue to the device: the last that every enqueue does, unless frames are to
+ * pile up until somebody waits for them. */
+int fft_submit(cl_command_queue queue, struct error *why);
+void fft_let_frames_pile_up(void);
 
 int fft_finish(const struct scene *scene, struct error *why);
 
@@ -112,12 +119,12 @@ struct row {
     void *run;
     struct cost cost;
     double error;      /* against the oracle: largest, in units of a pixel, or relative L2 */
-    double fastest_ms; /* of a frame on its own so far: what to expect */
+    double fastest_ms; /* of an enqueue on its own so far: what to expect */
     double spent_ms;   /* on all of its turns */
     unsigned in_flight;
     double samples_ms[MODE_COUNT][ROW_MAX_SAMPLES];
     unsigned sample_count[MODE_COUNT];
-    double ms[MODE_COUNT]; /* medians */
+    double ms[MODE_COUNT]; /* medians, of a frame */
 };
 
 #define IN_FLIGHT_FRAMES 64

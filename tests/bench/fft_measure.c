@@ -88,7 +88,7 @@ static void set_state(struct row *row, int r)
 
 void fft_row_open(struct row *row, const struct scene *scene)
 {
-    row->cost = (struct cost){.padded_x = scene->width, .padded_y = scene->height};
+    row->cost = (struct cost){.padded_x = scene->width, .padded_y = scene->height, .frames = 1};
     int r = row->peer->open(&row->run, row->subject, scene, &row->cost, &row->why);
     if (r == 0)
         r = validate(row, scene, &row->why);
@@ -123,7 +123,7 @@ static int time_frames(struct row *row, enum row_mode mode, unsigned count)
     const double begun = now_ms();
     const int r = run_frames(row, count, &row->why);
     const double ms = (now_ms() - begun) / count;
-    add_sample(row, mode, ms);
+    add_sample(row, mode, ms / row->cost.frames);
     if (mode == ONE_AT_A_TIME && ms < row->fastest_ms)
         row->fastest_ms = ms;
     return r;

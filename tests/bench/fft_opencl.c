@@ -116,6 +116,19 @@ int fft_kernel(cl_kernel *ret, cl_program program, const char *name, const cl_me
     return 0;
 }
 
+static bool frames_pile_up;
+
+void fft_let_frames_pile_up(void)
+{
+    frames_pile_up = true;
+}
+
+int fft_submit(cl_command_queue queue, struct error *why)
+{
+    const cl_int code = frames_pile_up ? CL_SUCCESS : clFlush(queue);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clFlush");
+}
+
 int fft_finish(const struct scene *scene, struct error *why)
 {
     const cl_int code = clFinish(scene->queue);

@@ -14,6 +14,12 @@ static double ratio(const struct row *rows, const struct row *row, int mode)
     return rows[0].state == ROW_OK ? row->ms[mode] / rows[0].ms[mode] : NAN;
 }
 
+/* Of a frame: a pair's are shared. */
+static double dispatches(const struct row *row)
+{
+    return row->cost.dispatches > 0 ? (double)row->cost.dispatches / row->cost.frames : NAN;
+}
+
 /* A number in so many columns, a dash where there is none. */
 static void print_number(int columns, int decimals, double number)
 {
@@ -26,7 +32,7 @@ static void print_number(int columns, int decimals, double number)
 static void print_row(const struct row *rows, const struct row *row)
 {
     char error[32];
-    printf("%-28s", row->subject->name);
+    printf("%-30s", row->subject->name);
     if (row->state != ROW_OK) {
         printf(" %s: %s\n", states[row->state], row->why.text);
         return;
@@ -36,7 +42,7 @@ static void print_row(const struct row *rows, const struct row *row)
         print_number(7, 2, ratio(rows, row, mode));
     }
     print_number(9, 1, row->cost.bytes_per_pixel);
-    print_number(6, 0, row->cost.dispatches > 0 ? row->cost.dispatches : NAN);
+    print_number(6, row->cost.frames > 1, dispatches(row));
     snprintf(error, sizeof error, row->subject->eight_bits ? "%.3f LSB" : "%.1e", row->error);
     printf("%12s  %ux%u\n", error, row->cost.padded_x, row->cost.padded_y);
 }
@@ -44,7 +50,7 @@ static void print_row(const struct row *rows, const struct row *row)
 void fft_report_text(const struct report_head *head, const struct scene *scene,
                      const struct row *rows, unsigned count)
 {
-    printf("\n%ux%u, load %.1f\n%-28s%10s%7s%12s%7s%9s%6s%12s  %s\n", scene->width, scene->height,
+    printf("\n%ux%u, load %.1f\n%-30s%10s%7s%12s%7s%9s%6s%12s  %s\n", scene->width, scene->height,
            head->load, "", "one, ms", "ratio", "flight, ms", "ratio", "B/pixel", "disp", "error",
            "size");
     for (unsigned i = 0; i < count; i++)
@@ -91,12 +97,11 @@ static void print_json_row(FILE *file, const struct report_head *head, const str
     print_json_text(file, "peer", rows[0].subject->name);
     print_json_number(file, "ratio", ok ? ratio(rows, row, mode) : NAN);
     print_json_number(file, "bytes_per_pixel", ok ? row->cost.bytes_per_pixel : NAN);
-    print_json_number(file, "dispatches",
-                      ok && row->cost.dispatches > 0 ? row->cost.dispatches : NAN);
+    print_json_number(file, "dispatches", ok ? dispatches(row) : NAN);
     print_json_number(file, "error", ok || row->state == ROW_WRONG ? row->error : NAN);
     print_json_text(file, "error_unit", row->subject->eight_bits ? "LSB" : "relative L2");
     if (mode == IN_FLIGHT)
-        print_json_number(file, "frames_in_flight", ok ? row->in_flight : NAN);
+        print_json_number(file, "frames_in_flight", ok ? row->in_flight * row->cost.frames : NAN);
     print_json_number(file, "samples", row->sample_count[mode]);
     fprintf(file, "}\n");
 }

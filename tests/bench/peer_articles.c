@@ -331,7 +331,7 @@ static int run_enqueue(void *state, struct error *why)
         if (code != CL_SUCCESS)
             return opencl_fail(why, code, "clEnqueueNDRangeKernel");
     }
-    return 0;
+    return fft_submit(run->scene->queue, why);
 }
 
 static int run_finish(void *state, struct error *why)

@@ -137,7 +137,7 @@ static int run_enqueue(void *state, struct error *why)
         r = fft_product_enqueue(&run->product, why);
     if (r == 0)
         r = transform(run, run->inverse, CLFFT_BACKWARD, &run->spectrum, &run->result, why);
-    return r;
+    return r < 0 ? r : fft_submit(run->scene->queue, why);
 }
 
 static int run_finish(void *state, struct error *why)

@@ -1,12 +1,14 @@
 /* The subject: fftd's transform, from an 8-bit frame on the device to an 8-bit frame on the device.
  * Frames take turns on a few queues with a spectrum each, as the engine's do. "tuned": with what
  * the tuner's quick search finds; the others have the settings a device begins with. "bare" leaves
- * out the margin, as its peers do. */
+ * out the margin, as its peers do. "pairs" has two frames one behind the other in a buffer, as of
+ * two cameras, in the same dispatches. */
 #include "fft.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/filter.h"
 #include "gpu/engine.h"
@@ -15,11 +17,13 @@
 
 #define MARGIN 16
 
-enum variant { FUSED = 0, STAGED = 1, HALF = 2, BARE = 4, TUNED = 8 };
+enum variant { FUSED = 0, STAGED = 1, HALF = 2, BARE = 4, TUNED = 8, PAIRS = 16 };
 
 struct run {
     const struct scene *scene;
     struct transform *transform;
+    size_t frame_bytes;
+    unsigned frames; /* one behind the other */
     cl_mem image, response;
     struct {
         cl_command_queue queue;
@@ -68,10 +72,21 @@ static int make_response(struct run *run, struct error *why)
     return r;
 }
 
+static int make_image(struct run *run, struct error *why)
+{
+    int r = fft_buffer(&run->image, run->scene, run->frames * run->frame_bytes, NULL, why);
+    for (unsigned i = 0; i < run->frames && r == 0; i++) {
+        const cl_int code =
+            clEnqueueWriteBuffer(run->scene->queue, run->image, CL_TRUE, i * run->frame_bytes,
+                                 run->frame_bytes, run->scene->pixels, 0, NULL, NULL);
+        r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+    }
+    return r;
+}
+
 static int make_slots(struct run *run, struct error *why)
 {
     const struct scene *scene = run->scene;
-    const size_t frame_bytes = (size_t)scene->width * scene->height;
     int r = 0;
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT && r == 0; i++) {
         cl_int code;
@@ -81,7 +96,7 @@ static int make_slots(struct run *run, struct error *why)
             return opencl_fail(why, code, "clCreateCommandQueue");
         r = transform_frame_create(&run->slot[i].frame, run->transform, why);
         if (r == 0)
-            r = fft_buffer(&run->slot[i].result, scene, frame_bytes, NULL, why);
+            r = fft_buffer(&run->slot[i].result, scene, run->frames * run->frame_bytes, NULL, why);
     }
     return r;
 }
@@ -127,7 +142,10 @@ static int choose_tuning(struct transform_tuning *ret, unsigned variant, const s
 static int run_open(void **ret, const struct subject *subject, const struct scene *scene,
                     struct cost *cost, struct error *why)
 {
-    const struct transform_image image = {.count = 1,
+    const size_t frame_bytes = (size_t)scene->width * scene->height;
+    const unsigned frames = subject->variant & PAIRS ? 2 : 1;
+    const struct transform_image image = {.count = frames,
+                                          .apart = (uint32_t)frame_bytes,
                                           .width = scene->width,
                                           .height = scene->height,
                                           .stride = scene->width,
@@ -137,19 +155,20 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
     const uint32_t margin = subject->variant & BARE ? 0 : MARGIN;
     const struct transform_border border = {
         .mode = PLAN_MIRROR, .margin_x = margin, .margin_y = margin};
-    const size_t frame_bytes = (size_t)scene->width * scene->height;
     struct transform_tuning tuning;
     struct error warning;
     struct run *run = calloc(1, sizeof *run);
     if (run == NULL)
         return error_set(why, ENOMEM, "no memory");
     run->scene = scene;
+    run->frame_bytes = frame_bytes;
+    run->frames = frames;
     int r = choose_tuning(&tuning, subject->variant, scene, &image, why);
     if (r == 0)
         r = transform_create(&run->transform, scene->device, &image, &border, &tuning,
                              getenv("BENCH_CACHE"), &warning, why);
     if (r == 0)
-        r = fft_buffer(&run->image, scene, frame_bytes, scene->pixels, why);
+        r = make_image(run, why);
     if (r == 0)
         r = make_slots(run, why);
     if (r == 0)
@@ -161,7 +180,8 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
     const struct plan *plan = transform_plan(run->transform);
     cost->padded_x = plan->x.length;
     cost->padded_y = plan->y.length;
-    cost->bytes_per_pixel = transform_traffic(run->transform) / (double)frame_bytes;
+    cost->bytes_per_pixel = transform_traffic(run->transform) / (double)(frames * frame_bytes);
+    cost->frames = frames;
     *ret = run;
     return 0;
 }
@@ -176,8 +196,7 @@ static int run_enqueue(void *state, struct error *why)
     run->next = (slot + 1) % ENGINE_MAX_IN_FLIGHT;
     const int r = transform_frame_enqueue(run->slot[slot].frame, run->slot[slot].queue, &buffers,
                                           NULL, NULL, why);
-    const cl_int code = clFlush(run->slot[slot].queue);
-    return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFlush");
+    return r < 0 ? r : fft_submit(run->slot[slot].queue, why);
 }
 
 static int run_finish(void *state, struct error *why)
@@ -194,16 +213,19 @@ static int run_finish(void *state, struct error *why)
 static int run_read(void *state, float *result, struct error *why)
 {
     const struct run *run = state;
-    const size_t count = (size_t)run->scene->width * run->scene->height;
-    uint8_t *pixels = malloc(count);
+    const size_t count = run->frame_bytes;
+    uint8_t *pixels = malloc(run->frames * count);
     if (pixels == NULL)
         return error_set(why, ENOMEM, "no memory for a frame");
     const cl_int code = clEnqueueReadBuffer(run->slot[run->last].queue, run->slot[run->last].result,
-                                            CL_TRUE, 0, count, pixels, 0, NULL, NULL);
-    for (size_t i = 0; code == CL_SUCCESS && i < count; i++)
+                                            CL_TRUE, 0, run->frames * count, pixels, 0, NULL, NULL);
+    int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
+    for (size_t i = 0; r == 0 && i < count; i++)
         result[i] = pixels[i];
+    if (r == 0 && memcmp(pixels, pixels + (run->frames - 1) * count, count) != 0)
+        r = error_set(why, EDOM, "two frames alike have two results");
     free(pixels);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
+    return r;
 }
 
 #define SUBJECT(text, bits)                                                                        \
@@ -220,6 +242,7 @@ static const struct subject subjects[] = {
     SUBJECT("fftd tuned half, bare", TUNED | HALF | BARE),
     SUBJECT("fftd fused float, bare", FUSED | BARE),
     SUBJECT("fftd staged float, bare", STAGED | BARE),
+    SUBJECT("fftd tuned float, bare, pairs", TUNED | BARE | PAIRS),
 };
 
 const struct peer peer_fftd = {

@@ -1,6 +1,7 @@
 /* VkFFT on OpenCL, real to complex, in two ways: with the product as a kernel of its own between
  * forward and inverse, and with VkFFT's convolution, which does forward, product and inverse of the
- * last axis in one dispatch. */
+ * last axis in one dispatch; that one for two frames in one buffer, too, which VkFFT calls
+ * coordinates and gives a kernel each (its batches go with no convolution). */
 #define VKFFT_BACKEND 3 /* OpenCL */
 
 #include "fft.h"
@@ -12,12 +13,13 @@
 
 #include <vkFFT.h>
 
-enum variant { SEPARATE, CONVOLUTION };
+enum variant { SEPARATE, CONVOLUTION, PAIRS };
 
 struct run {
     const struct scene *scene;
     enum variant variant;
-    /* SEPARATE: both ways; CONVOLUTION: all at once. */
+    unsigned frames; /* one behind the other, images and spectra */
+    /* SEPARATE: both ways; the others: all at once. */
     VkFFTApplication app;
     cl_mem image, result, spectrum, kernel;
     uint64_t image_bytes, spectrum_bytes;
@@ -62,6 +64,7 @@ static VkFFTConfiguration configuration(struct run *run)
         .device = (cl_device_id *)&run->scene->device->id,
         .context = (cl_context *)&run->scene->device->context,
         .performR2C = 1,
+        .coordinateFeatures = run->frames,
         .isInputFormatted = 1,
         .inputBuffer = &run->image,
         .inputBufferSize = &run->image_bytes,
@@ -98,7 +101,6 @@ static int transform_kernel(struct run *run, cl_mem impulse, struct error *why)
     VkFFTApplication app = {0};
     VkFFTConfiguration c = configuration(run);
     c.kernelConvolution = 1;
-    c.coordinateFeatures = 1;
     c.inputBuffer = &impulse;
     c.buffer = &run->kernel;
     const VkFFTResult code = initializeVkFFT(&app, c);
@@ -119,12 +121,12 @@ static int make_kernel(struct run *run, struct error *why)
     const size_t count = (size_t)(scene->width / 2 + 1) * scene->height;
     VkFFTApplication app = {0};
     VkFFTConfiguration c = configuration(run);
-    float *values = calloc(2 * count, sizeof *values);
+    float *values = calloc(2 * count * run->frames, sizeof *values);
     cl_mem impulse = NULL;
     if (values == NULL)
         return error_set(why, ENOMEM, "no memory for the response");
-    for (size_t i = 0; i < count; i++)
-        values[2 * i] = scene->response[i] / (float)scene->width;
+    for (size_t i = 0; i < count * run->frames; i++)
+        values[2 * i] = scene->response[i % count] / (float)scene->width;
     cl_int code = clEnqueueWriteBuffer(scene->queue, run->spectrum, CL_TRUE, 0, run->spectrum_bytes,
                                        values, 0, NULL, NULL);
     int r = code == CL_SUCCESS ? fft_buffer(&impulse, scene, run->image_bytes, NULL, why)
@@ -153,11 +155,23 @@ static int open_convolution(struct run *run, struct error *why)
         return r;
     VkFFTConfiguration c = configuration(run);
     c.performConvolution = 1;
-    c.coordinateFeatures = 1;
     c.kernel = &run->kernel;
     c.kernelSize = &run->spectrum_bytes;
     const VkFFTResult code = initializeVkFFT(&run->app, c);
     return code == VKFFT_SUCCESS ? 0 : vkfft_fail(why, code, "initializeVkFFT");
+}
+
+static int make_image(struct run *run, struct error *why)
+{
+    const size_t frame_bytes = run->image_bytes / run->frames;
+    int r = fft_buffer(&run->image, run->scene, run->image_bytes, NULL, why);
+    for (unsigned i = 0; i < run->frames && r == 0; i++) {
+        const cl_int code =
+            clEnqueueWriteBuffer(run->scene->queue, run->image, CL_TRUE, i * frame_bytes,
+                                 frame_bytes, run->scene->samples, 0, NULL, NULL);
+        r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+    }
+    return r;
 }
 
 static int run_open(void **ret, const struct subject *subject, const struct scene *scene,
@@ -168,9 +182,11 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
         return error_set(why, ENOMEM, "no memory");
     run->scene = scene;
     run->variant = (enum variant)subject->variant;
-    run->image_bytes = (uint64_t)scene->width * scene->height * sizeof(float);
-    run->spectrum_bytes = (uint64_t)(scene->width / 2 + 1) * scene->height * 2 * sizeof(float);
-    int r = fft_buffer(&run->image, scene, run->image_bytes, scene->samples, why);
+    run->frames = run->variant == PAIRS ? 2 : 1;
+    run->image_bytes = (uint64_t)run->frames * scene->width * scene->height * sizeof(float);
+    run->spectrum_bytes =
+        (uint64_t)run->frames * (scene->width / 2 + 1) * scene->height * 2 * sizeof(float);
+    int r = make_image(run, why);
     if (r == 0)
         r = fft_buffer(&run->result, scene, run->image_bytes, NULL, why);
     if (r == 0)
@@ -182,6 +198,7 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
         return r;
     }
     cost->response_bytes = run->variant == SEPARATE ? 4 : 8;
+    cost->frames = run->frames;
     *ret = run;
     return 0;
 }
@@ -195,7 +212,7 @@ static int run_enqueue(void *state, struct error *why)
         if (r == 0)
             r = append(run, &run->app, 1, &run->result, &run->spectrum, why);
     }
-    return r;
+    return r < 0 ? r : fft_submit(run->scene->queue, why);
 }
 
 static int run_finish(void *state, struct error *why)
@@ -204,22 +221,26 @@ static int run_finish(void *state, struct error *why)
     return fft_finish(run->scene, why);
 }
 
-/* The convolution leaves its result where the spectrum was, in rows of that pitch. */
+/* The convolution leaves its result where the spectrum was, in rows of that pitch. Of a pair, the
+ * second frame. */
 static int run_read(void *state, float *result, struct error *why)
 {
     const struct run *run = state;
-    const size_t origin[3] = {0}, row_bytes = run->scene->width * sizeof *result;
+    const size_t origin[3] = {0}, last = run->frames - 1;
+    const size_t from[3] = {last * run->spectrum_bytes / run->frames, 0, 0};
+    const size_t row_bytes = run->scene->width * sizeof *result;
     const size_t region[3] = {row_bytes, run->scene->height, 1};
     const bool separate = run->variant == SEPARATE;
     const size_t pitch = separate ? row_bytes : (run->scene->width / 2 + 1) * 2 * sizeof *result;
     const cl_int code = clEnqueueReadBufferRect(
-        run->scene->queue, separate ? run->result : run->spectrum, CL_TRUE, origin, origin, region,
+        run->scene->queue, separate ? run->result : run->spectrum, CL_TRUE, from, origin, region,
         pitch, 0, row_bytes, 0, result, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBufferRect");
 }
 
 static const struct subject subjects[] = {
     {.name = "VkFFT R2C, convolution", .variant = CONVOLUTION, .error_limit = 1e-5},
+    {.name = "VkFFT R2C, convolution, pairs", .variant = PAIRS, .error_limit = 1e-5},
     {.name = "VkFFT R2C, separate product", .variant = SEPARATE, .error_limit = 1e-5},
 };
 

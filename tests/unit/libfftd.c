@@ -571,7 +571,10 @@ static int open_below(const char *dir, unsigned limit)
     int status;
     pid_t child = fork();
     if (child == 0) {
-        const struct rlimit few = {limit, limit};
+        struct rlimit few;
+        if (getrlimit(RLIMIT_NOFILE, &few) < 0)
+            _exit(1);
+        few.rlim_cur = limit;
         _exit(setrlimit(RLIMIT_NOFILE, &few) < 0 ? 1 : -fftd_open(&camera, dir));
     }
     assert_int_equal(waitpid(child, &status, 0), child);

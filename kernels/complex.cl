@@ -21,6 +21,17 @@ typedef struct {
     real re, im;
 } cplx;
 
+#if LANES > 1
+/* Clamped to 0 .. top and rounded to nearest even. Floats from 2^23 on are whole, so adding that
+ * much rounds, and leaves the integer in the lowest bits; convert_uchar_sat_rte of a vector is
+ * dozens of instructions a number on PoCL. */
+static inline PASTE(uint, LANES) real_round(real value, float top)
+{
+    const float whole = 8388608.0f;
+    return PASTE(as_uint, LANES)(clamp(value, 0.0f, top) + whole) - as_uint(whole);
+}
+#endif
+
 #if HALF_STORAGE
 typedef half stored;
 #else

@@ -78,9 +78,7 @@ static inline void mosaic_store(global uchar *result, global const uchar *image,
 
 /* The same for LANES pixels from x on, a multiple of LANES, whose neighbours are in the image. */
 
-#define MOSAIC_REAL  PASTE(convert_float, LANES)
-#define MOSAIC_UINT  PASTE(convert_uint, LANES)
-#define MOSAIC_BYTES PASTE(PASTE(convert_uchar, LANES), _sat_rte)
+#define MOSAIC_REAL PASTE(convert_float, LANES)
 
 constant int odd_lanes[16] = {0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1};
 
@@ -144,8 +142,8 @@ static inline void mosaic_group_store(global uchar *result, global const uchar *
     const struct mosaic_group c = mosaic_group_colours(image, x, y);
     const real change = value - mosaic_group_luma(c);
     PASTE(vstore, LANES)
-    (TO_WORD(MOSAIC_UINT(MOSAIC_BYTES(c.r + change)), MOSAIC_UINT(MOSAIC_BYTES(c.g + change)),
-             MOSAIC_UINT(MOSAIC_BYTES(c.b + change))),
+    (TO_WORD(real_round(c.r + change, 255), real_round(c.g + change, 255),
+             real_round(c.b + change, 255)),
      0, (global uint *)(result + (size_t)y * RESULT_STRIDE) + x);
 }
 #endif

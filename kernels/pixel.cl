@@ -108,10 +108,11 @@ static inline void samples_store(global uchar *result, global const uchar *image
 
 #else
 
-#define VLOAD    PASTE(vload, LANES)
-#define VSTORE   PASTE(vstore, LANES)
-#define TO_REAL  PASTE(convert_float, LANES)
-#define TO_BYTES PASTE(PASTE(convert_uchar, LANES), _sat_rte)
+#define VLOAD            PASTE(vload, LANES)
+#define VSTORE           PASTE(vstore, LANES)
+#define TO_REAL          PASTE(convert_float, LANES)
+#define TO_BYTES(value)  PASTE(convert_uchar, LANES)(real_round(value, 255))
+#define TO_SHORTS(value) PASTE(convert_ushort, LANES)(real_round(value, SAMPLE_MAX))
 
 /* LANES samples from padded column column + dx on. */
 static inline real samples_load(global const uchar *image, global const int *map_x, uint column,
@@ -161,8 +162,7 @@ static inline void samples_store(global uchar *result, global const uchar *image
     }
 #elif SAMPLE_U16
     if (inside || x + LANES <= IMAGE_WIDTH) {
-        VSTORE(PASTE(PASTE(convert_ushort, LANES), _rte)(clamp(value, 0.0f, (float)SAMPLE_MAX)), 0,
-               (global ushort *)(result + row + IMAGE_OFFSET) + x);
+        VSTORE(TO_SHORTS(value), 0, (global ushort *)(result + row + IMAGE_OFFSET) + x);
         return;
     }
 #elif SAMPLE_U8 && KEEP_OTHERS

@@ -111,7 +111,7 @@ struct capture_ops {
  * offers), a damaged file. The caller owns the result. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
-/* Starts streaming. */
+/* Starts streaming. -EIO: somebody has set another format since it was opened. */
 int capture_start(struct capture *capture, struct error *why);
 
 /* Stops streaming; frames still out are void. Harmless when not started. */

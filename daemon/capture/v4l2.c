@@ -34,6 +34,7 @@ struct video_source {
     struct capture capture;
     struct video_device device;
     struct video_layout layout;
+    struct v4l2_format native; /* before libv4l2 converts it */
     unsigned wanted_buffers;
     unsigned buffer_count;
     struct video_memory memory[CAPTURE_MAX_BUFFERS][FFTD_MAX_PLANES];
@@ -114,6 +115,19 @@ static int request_buffers(const struct video_source *source, unsigned *count, s
     return r;
 }
 
+/* Without buffers anybody can set another format, with them nobody. */
+static int check_format(const struct video_source *source, struct error *why)
+{
+    struct v4l2_format now;
+    int r = video_native_format(&source->device, &now, why);
+    if (r < 0)
+        return r;
+    if (video_format_same(&now, &source->native))
+        return 0;
+    return error_set(why, EIO, "somebody has set another format, of %ux%u",
+                     video_format_width(&now), video_format_height(&now));
+}
+
 static void v4l2_stop(struct capture *capture)
 {
     struct video_source *source = source_of(capture);
@@ -148,6 +162,7 @@ static int v4l2_start(struct capture *capture, struct error *why)
                       CAPTURE_MIN_BUFFERS);
         goto fail;
     }
+    r = check_format(source, why);
     for (unsigned i = 0; r == 0 && i < source->buffer_count; i++)
         r = map_buffer(source, i, why);
     for (unsigned i = 0; r == 0 && i < source->buffer_count; i++)
@@ -365,6 +380,8 @@ int capture_open_v4l2(struct capture **ret, const char *path, const struct captu
         r = video_choose(&source->device, request, &chosen, why);
     if (r == 0)
         r = video_agree(&source->device, &chosen, request->rate, &source->layout, why);
+    if (r == 0)
+        r = video_native_format(&source->device, &source->native, why);
     if (r < 0) {
         error_prefix(why, -r, "%s (%s)", path, source->device.card);
         v4l2_close_source(&source->capture);

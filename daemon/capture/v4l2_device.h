@@ -73,6 +73,14 @@ double video_max_rate(const struct video_device *device, uint32_t pixelformat, u
 /* Writes the sizes of a format, each with its highest rate: "640x480@30, 1280x720@10". */
 void video_sizes(const struct video_device *device, uint32_t pixelformat, char *text, size_t size);
 
+/* The format the driver itself is set to, which libv4l2 converts from; asked of libv4l2, it would
+ * be the one that was last set through it. */
+int video_native_format(const struct video_device *device, struct v4l2_format *ret,
+                        struct error *why);
+
+/* Whether both mean the same bytes in the same places: pixels, size and lengths of rows. */
+bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b);
+
 /* What a format of the device says, whichever kind of format it is. */
 uint32_t video_format_pixelformat(const struct v4l2_format *format);
 uint32_t video_format_width(const struct v4l2_format *format);

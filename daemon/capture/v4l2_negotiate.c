@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 #include "capture/pace.h"
 #include "core/text.h"
@@ -242,12 +241,11 @@ static void agree_on_rate(const struct video_device *device, double rate,
 }
 
 /* libv4l2 passes JPEG's luma and chroma on as they are, in full range, and the driver's colour
- * description is of no use: the range is then ours to say. Which format the driver was set to for
- * a conversion only the driver itself tells. */
+ * description is of no use: the range is then ours to say. */
 static void correct_range(const struct video_device *device, struct fftd_format *format)
 {
-    struct v4l2_format native = {.type = device->type};
-    if (!device->converted || ioctl(device->fd, VIDIOC_G_FMT, &native) < 0)
+    struct v4l2_format native;
+    if (!device->converted || video_native_format(device, &native, NULL) < 0)
         return;
     uint32_t pixelformat = video_format_pixelformat(&native);
     if (pixelformat == V4L2_PIX_FMT_MJPEG || pixelformat == V4L2_PIX_FMT_JPEG)

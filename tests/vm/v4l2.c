@@ -378,6 +378,29 @@ static void stop_and_start_stream_again(void **state)
     close_opened();
 }
 
+static void another_format_set_meanwhile_is_noticed(void **state)
+{
+    (void)state;
+    /* Another size, another order of the same bytes, longer rows. */
+    static const char *const others[] = {"width=320,height=180", "pixelformat=NV21",
+                                         "bytesperline=1024"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        char command[160];
+        struct error why = {""};
+        struct capture *capture = open_as("NV12", 30, 0);
+        start(capture);
+        assert_streams(capture);
+        capture_stop(capture);
+        snprintf(command, sizeof command, "v4l2-ctl -d %s --set-fmt-video=%s", node, others[i]);
+        assert_int_equal(shell(command), 0);
+        int r = capture_start(capture, &why);
+        if (r != -EIO || strstr(why.text, "somebody has set another format") == NULL)
+            fail_msg("%s: %d \"%s\"", others[i], r, why.text);
+        print_message("refused: %s\n", why.text);
+        close_opened();
+    }
+}
+
 /* Frames that nobody took are given back but for the newest; none that is lent is touched. */
 static void the_newest_frame_wins(void **state)
 {
@@ -580,6 +603,7 @@ int main(void)
         VIVID_TEST(the_rate_is_kept),
         VIVID_TEST(a_camera_in_use_is_busy),
         VIVID_TEST(stop_and_start_stream_again),
+        VIVID_TEST(another_format_set_meanwhile_is_noticed),
         VIVID_TEST(the_newest_frame_wins),
         VIVID_TEST(damaged_frames_are_dropped_and_counted),
         VIVID_TEST(a_stall_ends_where_it_began),

@@ -62,7 +62,7 @@ struct camera_status {
     char filter_problem[256]; /* why that change could not be carried out; empty if it was, or is
                                  under way */
     uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
-    uint64_t stalls, reopens;
+    uint64_t stalls, restarts, reopens;
     uint64_t engine_failures; /* times an engine lost, refused or kept a frame, or did not build */
     uint64_t newest_sequence;
     uint32_t generation;

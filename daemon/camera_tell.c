@@ -73,6 +73,7 @@ static void update_counters(struct camera *camera)
     status->dropped_stale = counts.stale;
     status->source_lost = counts.lost;
     status->stalls = counts.stalls;
+    status->restarts = counts.restarts;
     status->reopens = counts.reopens;
 }
 

@@ -323,11 +323,11 @@ static int append_counters(sd_bus_message *reply, const struct reading *reading)
 {
     const struct camera_status *camera = &reading->camera;
     return sd_bus_message_append(
-        reply, "a{st}", 11, "published", camera->published, "dropped_error", camera->dropped_error,
+        reply, "a{st}", 12, "published", camera->published, "dropped_error", camera->dropped_error,
         "dropped_stale", camera->dropped_stale, "dropped_engine", camera->dropped_engine,
-        "source_lost", camera->source_lost, "stalls", camera->stalls, "reopens", camera->reopens,
-        "engine_failures", camera->engine_failures, "clients_attached", reading->server.attached,
-        "clients_refused", reading->server.refused, "held_slots",
+        "source_lost", camera->source_lost, "stalls", camera->stalls, "restarts", camera->restarts,
+        "reopens", camera->reopens, "engine_failures", camera->engine_failures, "clients_attached",
+        reading->server.attached, "clients_refused", reading->server.refused, "held_slots",
         (uint64_t)reading->server.held_slots);
 }
 

@@ -129,6 +129,7 @@ static void restart(struct source *source)
     struct error why = {{0}};
 
     source->attempts++;
+    source->past.restarts++;
     source->discontinuity = true;
     capture_stop(source->capture);
     int r = capture_start(source->capture, &why);

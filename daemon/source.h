@@ -24,11 +24,12 @@
 enum source_phase { SOURCE_CLOSED, SOURCE_OPENED, SOURCE_STREAMING };
 
 struct source_counts {
-    uint64_t error;   /* frames the driver flagged as damaged */
-    uint64_t stale;   /* frames passed over because a newer one was there */
-    uint64_t lost;    /* gaps in the source's own count that neither explains */
-    uint64_t stalls;  /* times it delivered nothing for stall_timeout */
-    uint64_t reopens; /* times it was opened again */
+    uint64_t error;    /* frames the driver flagged as damaged */
+    uint64_t stale;    /* frames passed over because a newer one was there */
+    uint64_t lost;     /* gaps in the source's own count that neither explains */
+    uint64_t stalls;   /* times it delivered nothing for stall_timeout */
+    uint64_t restarts; /* times streaming was ended and begun again to mend it */
+    uint64_t reopens;  /* times it was opened again */
 };
 
 struct source {
@@ -47,7 +48,7 @@ struct source {
     unsigned attempts;         /* to mend it, since the last frame */
     int watch_fd;              /* inotify, while closed; or -1 */
     bool discontinuity;        /* the next frame does not follow the last one */
-    struct source_counts past; /* of captures closed by now, and lost, stalls, reopens */
+    struct source_counts past; /* of captures closed by now, and lost, stalls ... */
     uint64_t sequence_base;    /* added to the source's count, since that may begin anew */
     uint64_t next_sequence;
     uint64_t skipped; /* error + stale at the last frame */

@@ -34,6 +34,7 @@ static const struct {
     {"source_lost", "fftd_source_frames_lost", NULL,
      "Frames the source lost before fftd got them."},
     {"stalls", "fftd_source_stalls", NULL, "Times the source delivered nothing for too long."},
+    {"restarts", "fftd_source_restarts", NULL, "Times streaming was begun again to mend it."},
     {"reopens", "fftd_source_reopens", NULL, "Times the source was opened again."},
     {"engine_failures", "fftd_engine_failures", NULL,
      "Times an engine lost, refused or kept a frame, or could not be built."},

@@ -191,6 +191,7 @@ static void test_stall_restarts_then_reopens(void **state)
     struct source_counts counts;
     source_get_counts(&source, &counts);
     assert_int_equal(counts.stalls, 2);
+    assert_int_equal(counts.restarts, 1);
     assert_int_equal(counts.reopens, 1);
     assert_int_equal(counts.lost, 0);
 }
@@ -207,6 +208,7 @@ static void test_no_stall_while_frames_come(void **state)
     struct source_counts counts;
     source_get_counts(&source, &counts);
     assert_int_equal(counts.stalls, 0);
+    assert_int_equal(counts.restarts, 0);
 }
 
 static void test_slow_camera_is_not_stalled(void **state)

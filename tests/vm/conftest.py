@@ -1,15 +1,20 @@
 """What tests in the test machine share: vivid, and the daemon as a service of the real systemd."""
 
 import json
+import os
 import pathlib
+import re
 import subprocess
 import time
 
 import pytest
 import vivid
+from commands import PATIENCE, run
+from dbus_peer import MEMBER, SIGNAL, Peer
 
-# A kernel's first build takes seconds; nothing that works waits for this.
-PATIENCE = 120
+# The frames of most tests: what an emulated processor takes for one is mostly arithmetic.
+SIZE = "320x180"
+CLAIMS = pathlib.Path(os.environ["CLAIMS"])
 figures = []  # what tests measured, a line each
 
 
@@ -18,11 +23,16 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(line)
 
 
-def run(*command, check=True):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          timeout=PATIENCE)
-    assert not check or done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
-    return done
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item):
+    """Several machines run these tests side by side: each takes what no other has taken."""
+    try:
+        (CLAIMS / item.nodeid.replace("/", "_")).mkdir()
+    except FileExistsError:
+        return True
+    # To the host, in case this is the last it hears of it.
+    pathlib.Path("/dev/console").write_text(f"{item.nodeid}\n")
+    return None
 
 
 class Service:
@@ -32,11 +42,14 @@ class Service:
         self.name = name
         self.unit = f"fftd@{name}.service"
         self.config = pathlib.Path(f"/etc/fftd/{name}.conf")
+        self.runtime_dir = f"/run/fftd/{name}"
+        self.clients = []
 
-    def configure(self, source, filter="none", camera="", engine="", output=""):
+    def configure(self, source, filter="none", camera="", engine="", output="", size=SIZE,
+                  fps=30.0):
         """One margin for all filters, and no tuning: what kernels take to compile is minutes."""
-        self.config.write_text(f'camera = {{ source = "{source}"; size = "640x360"; fps = 30.0; '
-                               f'{camera} }};\nfilter = "{filter}";\n'
+        self.config.write_text(f'camera = {{ source = "{source}"; size = "{size}"; '
+                               f'fps = {fps:.1f}; {camera} }};\nfilter = "{filter}";\n'
                                f'engine = {{ margin = 24; tune = "off"; {engine} }};\n'
                                f'output = {{ checksum = true; {output} }};\n')
 
@@ -72,6 +85,15 @@ class Service:
     def wait_for_state(self, *states):
         return self.wait_for(lambda: self.status()["State"] in states, f"state {states}")
 
+    def wait_for_frames(self, count=5):
+        """Until so many more frames are published; more than were under way."""
+        before = self.status()["Counters"]["published"]
+        self.wait_for(lambda: self.status()["Counters"]["published"] > before + count, "frames")
+
+    def frame(self):
+        """The next published frame's bytes, without padding."""
+        return run("fftd-ctl", "--name", self.name, "frames", "--raw", "-n", "1", text=False).stdout
+
     def set_filter(self, chain):
         self.ctl("filter", "set", chain)
 
@@ -82,16 +104,52 @@ class Service:
             return status["PublishedSerial"] == status["Serial"]
         self.wait_for(published, "frames of the newest filter")
 
-    def watch(self, frames, seconds=PATIENCE):
+    def watch(self, frames=10**9, seconds=10 * PATIENCE):
         """Starts a client that checks consecutive frames (tests/tools/watch.c)."""
-        return subprocess.Popen(["./watch", self.name, str(frames), str(seconds)],
-                                stdout=subprocess.PIPE, text=True)
+        client = subprocess.Popen(["./watch", self.name, str(frames), str(seconds)],
+                                  stdout=subprocess.PIPE, text=True)
+        self.clients.append(client)
+        return client
+
+    def end(self):
+        for client in self.clients:
+            client.kill()
+        self.systemctl("stop", check=False)
+        run("systemctl", "stop", *(f"fftd-{kind}@{self.name}.socket"
+                                   for kind in ("frames", "watch", "control")), check=False)
+        run("systemctl", "reset-failed", self.unit, check=False)
 
 
 def watched(client):
     """What a client of Service.watch found."""
-    output, _ = client.communicate(timeout=2 * PATIENCE)
+    try:
+        output, _ = client.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"a client still waits for frames after {PATIENCE} s") from None
     return json.loads(output)
+
+
+class States:
+    """Hears what a service says of its state, on D-Bus."""
+
+    def __init__(self, service):
+        self.peer = Peer(service, "control-watch")
+        self.peer.call("GetStats")  # so that it is known to listen
+        self.state = service.status()["State"]
+
+    def wait_for(self, *states):
+        """The changes of state that are told, up to the last one of these, are just these."""
+        heard = []
+        deadline = time.monotonic() + PATIENCE
+        while heard[-1:] != [states[-1]]:
+            assert time.monotonic() < deadline, f"waited in vain for {states}, heard {heard}"
+            message = self.peer.receive()
+            if (message.type, message.fields.get(MEMBER)) == (SIGNAL, "PropertiesChanged"):
+                told = re.search(rb"State\0\x01s\0+.\0\0\0([a-z]+)\0", message.data)
+                if told and told[1].decode() != self.state:
+                    self.state = told[1].decode()
+                    heard.append(self.state)
+        assert heard == list(states)
 
 
 @pytest.fixture(params=["single", "multi"])
@@ -105,7 +163,4 @@ def camera(request):
 def service():
     made = Service("cam")
     yield made
-    made.systemctl("stop", check=False)
-    run("systemctl", "stop", *(f"fftd-{kind}@{made.name}.socket"
-                               for kind in ("frames", "watch", "control")), check=False)
-    run("systemctl", "reset-failed", made.unit, check=False)
+    made.end()

@@ -8,14 +8,17 @@ import signal
 import struct
 import time
 
-from conftest import figures, watched
+from conftest import SIZE, figures, watched
 
 FILTER = "lowpass:shape=gaussian,cutoff=0.1"
 
 
 def wait_until_stopped(pid):
-    while pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "T":
+    for _ in range(5000):
+        if pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T":
+            return
         time.sleep(0.001)
+    raise AssertionError("the daemon does not stop for SIGSTOP")
 
 
 def ring_of(pid):
@@ -38,7 +41,7 @@ def slots_being_written(path):
 
 def kill_mid_write(pid):
     """Ends the daemon at a moment at which a slot is open; returns how many are."""
-    while True:
+    for _ in range(2000):
         os.kill(pid, signal.SIGSTOP)
         wait_until_stopped(pid)
         written = slots_being_written(ring_of(pid))
@@ -47,12 +50,12 @@ def kill_mid_write(pid):
             return written
         os.kill(pid, signal.SIGCONT)
         time.sleep(0.003)
+    raise AssertionError("no slot was ever open")
 
 
-def configure(service, camera, size="640x360"):
+def configure(service, camera, size=SIZE):
     # Many slots: what a client needs that wants every frame on a machine that is busy restarting.
-    service.configure(f"v4l2:{camera.device}", filter=FILTER, output="slots = 24;")
-    service.config.write_text(service.config.read_text().replace("640x360", size))
+    service.configure(f"v4l2:{camera.device}", filter=FILTER, output="slots = 24;", size=size)
 
 
 def start(service):
@@ -102,20 +105,20 @@ def test_restarted(camera, service):
 
 
 def test_restarted_with_another_size(camera, service):
-    configure(service, camera, size="320x180")
+    configure(service, camera, size="640x360")
     start(service)  # compiles what that size needs, which is not what is measured here
     service.systemctl("stop")
     configure(service, camera)
     start(service)
     client = service.watch(150)
     time.sleep(2)
-    configure(service, camera, size="320x180")
+    configure(service, camera, size="640x360")
     service.systemctl("restart")
     service.wait_for_state("online")
     found = watched(client)
     check_whole(found, 150, "restarted with another size")
     assert found["epochs"] == [1, 2]
-    assert (found["widths"], found["heights"]) == ([640, 320], [360, 180])
+    assert (found["widths"], found["heights"]) == ([320, 640], [180, 360])
     assert found["longest_gap_ms"] < 5000
 
 

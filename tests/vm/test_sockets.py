@@ -10,7 +10,8 @@ import subprocess
 
 import pytest
 import vivid
-from conftest import PATIENCE, Service, run
+from commands import PATIENCE, run
+from conftest import Service
 
 SOCKETS = {"frames": "fftd", "control-watch": "fftd", "control": "fftd-admin"}
 NOBODY = 65534

@@ -6,7 +6,8 @@ import pathlib
 import time
 
 import pytest
-from conftest import PATIENCE, run, watched
+from commands import run
+from conftest import watched
 
 WATCHDOG_S = 6
 FAULTS = pathlib.Path("/run/fftd-faults")  # tests/faults/opencl.c

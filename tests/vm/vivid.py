@@ -3,14 +3,18 @@
 import fcntl
 import glob
 import pathlib
+import re
 import struct
-import subprocess
 import time
+
+from commands import run
 
 # <linux/videodev2.h>: VIDIOC_S_PARM, VIDIOC_S_CTRL and the two kinds of capture queue.
 VIDIOC_S_PARM = 3 << 30 | 204 << 16 | ord("V") << 8 | 22
 VIDIOC_S_CTRL = 3 << 30 | 8 << 16 | ord("V") << 8 | 28
 BUFFER_TYPE = {"single": 1, "multi": 9}
+# Kinds of inputs, as vivid's parameter input_types has them.
+WEBCAM, TV, HDMI = 0, 1, 3
 
 # vivid's controls, which make the faults (drivers/media/test-drivers/vivid/vivid-ctrls.c).
 WRAP_SEQUENCE = 0x00f0f026
@@ -23,39 +27,47 @@ QBUF_ERROR = 0x00f0f044
 STREAMON_ERROR = 0x00f0f045
 FATAL_ERROR = 0x00f0f046
 
-DRIVER = pathlib.Path("/sys/bus/platform/drivers/vivid")
+DRIVER = "/sys/bus/platform/drivers/vivid"
 
 
 class Vivid:
-    """One webcam input, single-planar or multi-planar, on one video node."""
+    """One input, by default a webcam's, single-planar or multi-planar, on one video node; or
+    several such."""
 
-    def __init__(self, planes="single"):
+    def __init__(self, planes="single", count=1, input_type=WEBCAM):
         self.planes = planes
-        self.device = None
+        self.count = count
+        self.input_type = input_type
+        self.devices = []
+
+    @property
+    def device(self):
+        return self.devices[0]
 
     def __enter__(self):
-        subprocess.run(["modprobe", "vivid", "n_devs=1", "node_types=0x1", "num_inputs=1",
-                        "input_types=0", f"multiplanar={2 if self.planes == 'multi' else 1}"],
-                       check=True)
-        subprocess.run(["udevadm", "settle"], check=True)
+        def each(value):
+            return ",".join([str(value)] * self.count)
+        run("modprobe", "vivid", f"n_devs={self.count}", f"node_types={each(1)}",
+            f"num_inputs={each(1)}", f"input_types={each(self.input_type)}",
+            f"multiplanar={each(2 if self.planes == 'multi' else 1)}")
+        run("udevadm", "settle")
         nodes = [path for path in glob.glob("/sys/class/video4linux/video*")
                  if "vivid" in (pathlib.Path(path) / "name").read_text()]
-        assert len(nodes) == 1, f"expected one vivid node: {nodes}"
-        self.device = "/dev/" + pathlib.Path(nodes[0]).name
+        assert len(nodes) == self.count, f"expected {self.count} nodes of vivid's: {nodes}"
+        self.devices = ["/dev/" + pathlib.Path(path).name for path in sorted(nodes)]
         return self
 
     def __exit__(self, *_):
         # Whoever had the node open may take a moment to let go.
         for _ in range(50):
-            if subprocess.run(["modprobe", "-r", "vivid"], capture_output=True).returncode == 0:
+            done = run("modprobe", "-r", "vivid", check=False)
+            if done.returncode == 0:
                 return
             time.sleep(0.1)
-        raise RuntimeError("vivid is still in use")
+        raise RuntimeError(f"vivid is still in use: {done.stderr}")
 
     def v4l2_ctl(self, *arguments):
-        done = subprocess.run(["v4l2-ctl", "-d", self.device, *arguments], check=True,
-                              capture_output=True, text=True)
-        return done.stdout
+        return run("v4l2-ctl", "-d", self.device, *arguments).stdout
 
     def set_control(self, control, value):
         with open(self.device, "rb", buffering=0) as node:
@@ -74,14 +86,25 @@ class Vivid:
         self.v4l2_ctl("--stream-mmap", f"--stream-count={frames}", "--stream-to=/dev/null")
         return frames / (time.monotonic() - start)
 
+    def menu(self, name):
+        """The entries of a menu control: text -> number."""
+        text = self.v4l2_ctl("--list-ctrls-menus")
+        entries = re.search(rf"^ *{name} .*\n((?:\s+\d+: .*\n)*)", text, re.MULTILINE)[1]
+        return {entry: int(number) for number, entry in re.findall(r"(\d+): (.*)", entries)}
+
+    def set_signal(self, timings):
+        """What comes in through the cable: an entry of the menu dv_timings, or None: nothing."""
+        self.v4l2_ctl("--set-ctrl", "dv_timings_signal_mode=1" if timings is None else
+                      f"dv_timings_signal_mode=4,dv_timings={self.menu('dv_timings')[timings]}")
+
     def stall(self, stalled):
         """Stops the frames, and lets them come again, without any error."""
         self.set_control(DROPPED_PERCENTAGE, 100 if stalled else 0)
 
     def unplug(self):
-        (DRIVER / "unbind").write_text("vivid.0")
+        run("sh", "-c", f"echo vivid.0 >{DRIVER}/unbind")
 
     def plug_in(self):
         """It comes back as the same node if nobody holds the old one any more."""
-        (DRIVER / "bind").write_text("vivid.0")
-        subprocess.run(["udevadm", "settle"], check=True)
+        run("sh", "-c", f"echo vivid.0 >{DRIVER}/bind")
+        run("udevadm", "settle")

@@ -3,6 +3,8 @@
 #   make vm            builds it in build/vm (about a minute; only when its recipe changed)
 #   make test-vm       installs the program in it and runs tests/vm/*.c and tests/vm/test_*.py there
 #                      VM_TESTS="reload or frames": only some, chosen as by pytest -k
+#                      VM_PROGRAMS=v4l2: only that one of tests/vm/*.c
+#                      VM_PROGRAMS=formats VM_FORMATS=all: every pixel format on both kinds of device
 #                      VM_TESTS="mixed and single" FAULT_SECONDS=300: the camera's faults at random
 
 VM := build/vm

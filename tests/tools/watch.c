@@ -3,9 +3,9 @@
  *
  * Prints one line of JSON: how many frames came, how many were missed in between, torn (overwritten
  * while they were read) or corrupt (their checksum does not fit), how many the source itself lost,
- * which filters made them, which lives of the daemon (epochs) and of which sizes, in order, and the
- * longest time without a frame. The exit code is 0 if all frames came, whatever was wrong with
- * them: judging is the caller's. */
+ * which filters made them, which lives of the daemon (epochs) and of which sizes, in order, which
+ * states the ring was seen in, and the longest time without a frame. The exit code is 0 if all
+ * frames came, whatever was wrong with them: judging is the caller's. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ struct values {
 struct tally {
     uint64_t frames, missed, torn, corrupt, unchecked, source_lost, backwards;
     uint64_t last_source, last_sequence;
-    struct values serials, epochs, widths, heights;
+    struct values serials, epochs, widths, heights, states;
     int64_t first_ns, last_ns, worst_latency_ns;
     int64_t seen_ns, longest_gap_ns; /* by this program's clock, not the frames' */
 };
@@ -116,6 +116,7 @@ static void print(const struct tally *tally)
     print_values("epochs", &tally->epochs);
     print_values("widths", &tally->widths);
     print_values("heights", &tally->heights);
+    print_values("states", &tally->states);
     printf("}\n");
 }
 
@@ -147,12 +148,13 @@ int main(int argc, char **argv)
     while (tally.frames < wanted && now_ns() < deadline_ns && !told_to_end) {
         /* The newest one first: the oldest in the ring is about to be overwritten. */
         struct fftd_frame frame;
+        count_value(&tally.states, (uint64_t)fftd_state(camera));
         r = tally.frames == 0 ? fftd_frame(camera, &frame) : fftd_next(camera, &frame);
         if (r == 0) {
             count_gap(&tally);
             count_frame(&tally, camera, &frame);
         } else {
-            fftd_wait(camera, 1000);
+            fftd_wait(camera, 100); /* which says nothing of a change of state alone */
         }
     }
     fftd_close(camera);

@@ -2,11 +2,15 @@
 another one, the signal at its input by itself. And what is told of it."""
 
 import contextlib
+import re
+import time
 
 import pytest
 import vivid
 from commands import run
 from conftest import States, watched
+
+LIVE, OFFLINE = 1, 2  # enum fftd_state in fftd/ring.h
 
 
 @pytest.fixture(autouse=True)
@@ -140,14 +144,24 @@ def test_the_signal_changes_by_itself(service, planes):
 
 
 def test_a_lost_camera_is_told(camera, service):
-    """Whoever listens hears of each change of state, once."""
+    """Each change of state, once: on D-Bus and in the journal; and whether frames come, in the
+    ring."""
     configure(service, camera.device, "320x180", fps=30.0)
     service.systemctl("start")
     wait_for_format(service, "NV12", "320x180")
     states = States(service)
-    camera.unplug()
-    states.wait_for("lost")
-    camera.plug_in()
-    states.wait_for("online")
-    camera.set_control(vivid.FATAL_ERROR, 1)
-    states.wait_for("stalled", "online")
+    logged = len(service.journal)
+    with reading(service) as found:
+        service.wait_for(lambda: service.status()["Clients"] == 1, "the client")
+        camera.unplug()
+        states.wait_for("lost")
+        time.sleep(0.5)  # more than the client waits before it looks at the state again
+        camera.plug_in()
+        states.wait_for("online")
+        camera.set_control(vivid.FATAL_ERROR, 1)
+        states.wait_for("stalled", "online")
+        service.wait_for_frames()
+    check_whole(service, found, [320])
+    assert found["states"][:3] == [LIVE, OFFLINE, LIVE]
+    assert re.findall("^(lost|stalled|online|starting anew): ", service.journal[logged:],
+                      re.MULTILINE) == ["lost", "online", "stalled", "online"]

@@ -83,6 +83,14 @@ def disconnect(camera, _service):
     return {"reopens": 1}
 
 
+def wrapping(camera, _service):
+    """The next stream's numbers and times wrap a few seconds after it began."""
+    camera.set_control(vivid.WRAP_SEQUENCE, 1)
+    camera.set_control(vivid.WRAP_TIMESTAMP, 1)
+    camera.set_control(vivid.FATAL_ERROR, 1)
+    return {"restarts": 1}
+
+
 def unplug(camera, service):
     camera.unplug()
     service.wait_for_state("lost")
@@ -92,7 +100,7 @@ def unplug(camera, service):
 
 
 FAULTS = [flagged_buffers, dropped_buffers, short_stall, stall, fatal_error, failing_reqbufs,
-          failing_qbuf, failing_streamon, disconnect, unplug]
+          failing_qbuf, failing_streamon, wrapping, disconnect, unplug]
 
 
 # ---- what must be true of all of them ----

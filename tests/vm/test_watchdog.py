@@ -6,6 +6,7 @@ import pathlib
 import time
 
 import pytest
+import vivid
 from commands import run
 from conftest import watched
 
@@ -59,8 +60,8 @@ def restarts(service):
     return int(service.show("NRestarts"))
 
 
-def start(service, **configuration):
-    service.configure("pattern:moire", **configuration)
+def start(service, source="pattern:moire", **configuration):
+    service.configure(source, **configuration)
     service.systemctl("start")
     service.wait_for_state("online")
 
@@ -107,19 +108,37 @@ def test_a_gpu_that_hangs_once(short_watchdog):
     assert short_watchdog.status()["State"] == "online"
 
 
-@pytest.mark.parametrize("what", ["camera", "gpu"])
-def test_what_is_absent_or_fails_is_waited_for(short_watchdog, what):
-    if what == "camera":
-        short_watchdog.configure("v4l2:/dev/video99")
-        short_watchdog.systemctl("start")
-        state = "lost"
-    else:
-        start(short_watchdog)
-        FAULTS.write_text("enqueue -2\n")
-        state = "failed"
-    short_watchdog.wait_for_state(state)
-    pid = short_watchdog.pid
+def check_waited_for(service, state):
+    service.wait_for_state(state)
+    pid = service.pid
     time.sleep(3 * WATCHDOG_S)  # for a watchdog that would bite
-    assert short_watchdog.status()["State"] == state
-    assert (short_watchdog.pid, restarts(short_watchdog)) == (pid, 0)
-    assert short_watchdog.show("ActiveState") == "active"
+    assert service.status()["State"] == state
+    assert (service.pid, restarts(service)) == (pid, 0)
+    assert service.show("ActiveState") == "active"
+
+
+def test_a_camera_that_was_never_there_is_waited_for(short_watchdog):
+    short_watchdog.configure("v4l2:/dev/video99")
+    short_watchdog.systemctl("start")
+    check_waited_for(short_watchdog, "lost")
+
+
+def test_a_camera_that_went_is_waited_for(short_watchdog):
+    with vivid.Vivid() as camera:
+        start(short_watchdog, f"v4l2:{camera.device}")
+        client = short_watchdog.watch()
+        camera.unplug()
+        check_waited_for(short_watchdog, "lost")
+        camera.plug_in()
+        short_watchdog.wait_for_state("online")
+        short_watchdog.wait_for_frames()
+        client.terminate()
+        found = watched(client)
+        assert found["epochs"] == [1] and found["missed"] == found["torn"] == found["corrupt"] == 0
+        short_watchdog.systemctl("stop")
+
+
+def test_a_gpu_that_fails_is_waited_for(short_watchdog):
+    start(short_watchdog)
+    FAULTS.write_text("enqueue -2\n")
+    check_waited_for(short_watchdog, "failed")

@@ -23,6 +23,11 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.write_line(line)
 
 
+def tell_host(line):
+    """tests/vm/test shows it at once; the console's log keeps it, should it be the last one."""
+    pathlib.Path("/dev/console").write_text(f"tests: {line}\n")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_protocol(item):
     """Several machines run these tests side by side: each takes what no other has taken."""
@@ -30,9 +35,15 @@ def pytest_runtest_protocol(item):
         (CLAIMS / item.nodeid.replace("/", "_")).mkdir()
     except FileExistsError:
         return True
-    # To the host, in case this is the last it hears of it.
-    pathlib.Path("/dev/console").write_text(f"{item.nodeid}\n")
+    tell_host(item.nodeid)
     return None
+
+
+def pytest_runtest_logreport(report):
+    if report.when == "call" or not report.passed:
+        tell_host(f"{report.outcome} after {report.duration:.0f} s: {report.nodeid}")
+    for line in report.longreprtext.splitlines():
+        tell_host(f"    {line}")
 
 
 class Service:

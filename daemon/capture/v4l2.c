@@ -6,7 +6,9 @@
  *
  * A camera that fails is told apart by what may help: -EIO, streaming has to begin anew; -ENODEV,
  * the device has gone. A buffer that could not be given back is a failure of the first kind, told
- * at the next dequeue, since the queue would run dry of buffers one by one. */
+ * at the next dequeue, since the queue would run dry of buffers one by one. That, and another
+ * signal at the input, is told even if frames wait: where the engine is the slower one they always
+ * do. */
 #include "capture/capture.h"
 
 #include <errno.h>
@@ -267,15 +269,24 @@ static bool signal_changed(const struct video_source *source)
     return changed;
 }
 
+/* What ends the stream, whether or not frames wait. */
+static int check_stream(const struct video_source *source, struct error *why)
+{
+    struct pollfd poll_fd = {.fd = source->device.fd, .events = POLLPRI};
+    if (source->broken == ENODEV)
+        return error_set(why, ENODEV, "the device has gone");
+    if (source->broken != 0)
+        return error_set(why, EIO, "VIDIOC_QBUF: %s", strerror(source->broken));
+    if (poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & POLLPRI) != 0 && signal_changed(source))
+        return error_set(why, ESTALE, "the signal at its input has changed");
+    return 0;
+}
+
 /* Drivers tell of an ended stream by poll alone: there is no frame, nor will there be one. */
 static int no_frame(const struct video_source *source, struct error *why)
 {
-    struct pollfd poll_fd = {.fd = source->device.fd, .events = POLLIN | POLLPRI};
-    if (poll(&poll_fd, 1, 0) <= 0)
-        return error_set(why, EAGAIN, "no frame waits");
-    if ((poll_fd.revents & POLLPRI) != 0 && signal_changed(source))
-        return error_set(why, ESTALE, "the signal at its input has changed");
-    if ((poll_fd.revents & (POLLERR | POLLHUP)) != 0)
+    struct pollfd poll_fd = {.fd = source->device.fd, .events = POLLIN};
+    if (poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLERR | POLLHUP)) != 0)
         return error_set(why, EIO, "the driver has ended the stream");
     return error_set(why, EAGAIN, "no frame waits");
 }
@@ -285,9 +296,11 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
     struct video_source *source = source_of(capture);
     struct capture_frame newest;
     bool have = false;
-    int r = 0;
     if (!source->streaming)
         return error_set(why, EAGAIN, "not started");
+    int r = check_stream(source, why);
+    if (r < 0)
+        return r;
     /* No more rounds than there are buffers: a driver faster than this loop must not hold it. */
     for (unsigned i = 0; i < source->buffer_count; i++) {
         struct video_exchange exchange;
@@ -315,13 +328,7 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
         *ret = newest;
         return 0;
     }
-    if (r < 0 && r != -EAGAIN)
-        return r;
-    if (source->broken == ENODEV)
-        return error_set(why, ENODEV, "the device has gone");
-    if (source->broken != 0)
-        return error_set(why, EIO, "VIDIOC_QBUF: %s", strerror(source->broken));
-    return no_frame(source, why);
+    return r < 0 && r != -EAGAIN ? r : no_frame(source, why);
 }
 
 /* ---- controls ---- */

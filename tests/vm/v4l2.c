@@ -516,14 +516,17 @@ static void failing_calls_fail_the_start_alone(void **state)
     close_opened();
 }
 
-/* A buffer that the driver does not take back is not lost silently. */
-static void a_failed_return_asks_for_a_restart(void **state)
+/* A buffer that the driver does not take back is not lost silently; not even if, with more than two
+ * of them, frames wait. */
+static void a_failed_return_asks_for_a_restart_with(unsigned buffers)
 {
-    (void)state;
-    struct capture *capture = open_as("NV12", 30, 2);
+    struct capture *capture = open_as("NV12", 30, buffers);
     struct error why = {""};
     start(capture);
     struct capture_frame a = next_frame(capture), b = next_frame(capture);
+    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+    if (buffers > 2)
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
     set_control(QBUF_ERROR, 1);
     capture_release(capture, &a);
     struct capture_frame frame;
@@ -534,6 +537,13 @@ static void a_failed_return_asks_for_a_restart(void **state)
     start(capture);
     assert_streams(capture);
     close_opened();
+}
+
+static void a_failed_return_asks_for_a_restart(void **state)
+{
+    (void)state;
+    a_failed_return_asks_for_a_restart_with(2);
+    a_failed_return_asks_for_a_restart_with(4);
 }
 
 static void a_disconnected_camera_has_gone(void **state)

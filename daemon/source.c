@@ -20,6 +20,9 @@
  * noticed no later than this. An attempt that fails costs well under a millisecond. */
 #define LONGEST_PAUSE_NS (1 * NS_PER_S)
 
+/* How long udev may take to hand a node that has appeared to its group. */
+#define HANDOVER_NS      (1 * NS_PER_S)
+
 /* A camera slower than the timeout is not stalled. */
 static int64_t stall_ns(const struct source *source)
 {
@@ -31,9 +34,20 @@ static int64_t stall_ns(const struct source *source)
     return three_frames_ns > source->stall_timeout_ns ? three_frames_ns : source->stall_timeout_ns;
 }
 
+void source_get_counts(const struct source *source, struct source_counts *ret)
+{
+    *ret = source->past;
+    if (source->capture != NULL) {
+        ret->error += source->capture->dropped_error;
+        ret->stale += source->capture->dropped_stale;
+    }
+}
+
 static uint64_t skipped_now(const struct source *source)
 {
-    return source->capture->dropped_error + source->capture->dropped_stale;
+    struct source_counts counts;
+    source_get_counts(source, &counts);
+    return counts.error + counts.stale;
 }
 
 /* The part of a v4l2: URI that names a file, or NULL. */
@@ -217,7 +231,6 @@ int source_open(struct source *source, struct error *why)
     unwatch(source);
     source->phase = SOURCE_OPENED;
     source->discontinuity = true;
-    source->skipped = 0;
     apply_controls(source);
     return 0;
 }
@@ -297,7 +310,9 @@ static void reopen(struct source *source)
 {
     struct error why = {{0}};
     int r = source_open(source, &why);
-    if (r < 0)
+    if (r == -EACCES && source->state == CAMERA_LOST && clock_now_ns() < source->handover_ns)
+        retry_later(source);
+    else if (r < 0)
         source_lose(source, r, &why);
     else
         source->past.reopens++;
@@ -308,7 +323,10 @@ void source_step(struct source *source, bool readable)
     bool due = clock_now_ns() >= source->deadline_ns;
 
     if (source->phase == SOURCE_CLOSED) {
-        if (due || (readable && watch_fired(source)))
+        const bool appeared = readable && watch_fired(source);
+        if (appeared)
+            source->handover_ns = clock_now_ns() + HANDOVER_NS;
+        if (due || appeared)
             reopen(source);
     } else if (source->phase == SOURCE_STREAMING && due) {
         struct error why;
@@ -322,17 +340,15 @@ void source_step(struct source *source, bool readable)
  * never goes back. */
 static void account(struct source *source, struct capture_frame *frame, bool *ret_discontinuity)
 {
+    const uint64_t skipped = skipped_now(source) - source->skipped;
     uint64_t sequence = source->sequence_base + frame->sequence;
-    if (sequence < source->next_sequence) { /* it began to count anew */
-        source->sequence_base += source->next_sequence - sequence;
-        sequence = source->next_sequence;
+    /* Of a source that was away, or counts anew, nobody knows more than what was passed over. */
+    if (source->discontinuity || sequence < source->next_sequence) {
+        sequence = source->next_sequence + skipped;
+        source->sequence_base = sequence - frame->sequence;
     }
-    uint64_t skipped = skipped_now(source) - source->skipped;
-    uint64_t missing = sequence - source->next_sequence;
-
-    if (source->discontinuity)
-        missing = 0; /* of a source that was away nobody knows */
-    else if (missing > skipped)
+    const uint64_t missing = sequence - source->next_sequence;
+    if (missing > skipped)
         source->past.lost += missing - skipped;
     *ret_discontinuity = source->discontinuity || missing > 0;
     source->discontinuity = false;
@@ -380,13 +396,4 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
 void source_release(struct source *source, const struct capture_frame *frame)
 {
     capture_release(source->capture, frame);
-}
-
-void source_get_counts(const struct source *source, struct source_counts *ret)
-{
-    *ret = source->past;
-    if (source->capture != NULL) {
-        ret->error += source->capture->dropped_error;
-        ret->stale += source->capture->dropped_stale;
-    }
 }

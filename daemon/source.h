@@ -47,11 +47,12 @@ struct source {
     int64_t deadline_ns;       /* closed: of the next attempt; streaming: of the next frame */
     unsigned attempts;         /* to mend it, since the last frame */
     int watch_fd;              /* inotify, while closed; or -1 */
+    int64_t handover_ns;       /* until then a node that has appeared may not be ours yet */
     bool discontinuity;        /* the next frame does not follow the last one */
     struct source_counts past; /* of captures closed by now, and lost, stalls ... */
     uint64_t sequence_base;    /* added to the source's count, since that may begin anew */
     uint64_t next_sequence;
-    uint64_t skipped; /* error + stale at the last frame */
+    uint64_t skipped; /* error + stale at the last frame, of all captures */
 };
 
 void source_init(struct source *ret, const struct config *config);

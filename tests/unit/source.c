@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -305,16 +306,40 @@ static void test_camera_plugged_in_is_opened_at_once(void **state)
     assert_nothing_comes(-ENODEV);
     source.deadline_ns = INT64_MAX; /* only the directory can wake it */
 
-    fake_capture.open_result = 0;
+    fake_capture.open_result = -EACCES;
     int fd = open(path, O_CREAT | O_RDWR, 0600);
     assert_true(fd >= 0);
-    close(fd);
     struct pollfd watched = {.fd = source_fd(&source), .events = POLLIN};
     assert_int_equal(poll(&watched, 1, 10000), 1);
     source_step(&source, true);
+    assert_int_equal(source.state, CAMERA_LOST);
+    source.deadline_ns = INT64_MAX;
+
+    fake_capture.open_result = 0;
+    assert_int_equal(fchmod(fd, 0660), 0); /* as udev does a moment later */
+    assert_int_equal(poll(&watched, 1, 10000), 1);
+    source_step(&source, true);
     assert_int_equal(source.phase, SOURCE_OPENED);
+    close(fd);
     unlink(path);
     rmdir(directory);
+}
+
+/* It is root's until udev hands it over: no refusal that anybody needs to hear of. */
+static void test_camera_plugged_in_may_be_refused_at_first(void **state)
+{
+    (void)state;
+    start();
+    take(NULL);
+    fake_capture.open_result = -ENODEV;
+    assert_nothing_comes(-ENODEV);
+    fake_capture.open_result = -EACCES;
+    source.handover_ns = clock_now_ns() + 60 * NS_PER_S; /* it has just appeared */
+    try_again();
+    assert_int_equal(source.state, CAMERA_LOST);
+    source.handover_ns = clock_now_ns();
+    try_again();
+    assert_int_equal(source.state, CAMERA_REFUSED);
 }
 
 static void test_refusal_is_told_and_tried_again(void **state)
@@ -367,6 +392,36 @@ static void test_gaps_are_explained_or_lost(void **state)
     assert_int_equal(counts.error, 1);
 }
 
+/* What clients find missing is what is counted, wherever it went missing. */
+static void test_gaps_around_a_discontinuity_are_explained(void **state)
+{
+    (void)state;
+    struct source_counts counts;
+    start();
+    uint64_t expected = take(NULL).sequence;
+
+    fake_capture.source.dropped_stale = 1;
+    assert_nothing_comes(-EIO); /* a restart */
+    fake_capture.source.dropped_stale = 3;
+    fake_capture.sequence = 2;
+    expected += 4;
+    assert_int_equal(take(NULL).sequence, expected);
+
+    fake_capture.source.dropped_error = 1;
+    assert_nothing_comes(-ENODEV); /* another capture */
+    try_again();
+    source_start(&source);
+    fake_capture.source.dropped_error = 1;
+    fake_capture.sequence = 1000;
+    expected += 3;
+    assert_int_equal(take(NULL).sequence, expected);
+
+    source_get_counts(&source, &counts);
+    assert_int_equal(counts.stale, 3);
+    assert_int_equal(counts.error, 2);
+    assert_int_equal(counts.lost, 0);
+}
+
 static void test_pause_and_start(void **state)
 {
     (void)state;
@@ -407,9 +462,11 @@ int main(void)
         TEST(test_restart_that_fails_reopens),
         TEST(test_lost_camera_backs_off),
         TEST(test_camera_plugged_in_is_opened_at_once),
+        TEST(test_camera_plugged_in_may_be_refused_at_first),
         TEST(test_refusal_is_told_and_tried_again),
         TEST(test_end_of_file_finishes),
         TEST(test_gaps_are_explained_or_lost),
+        TEST(test_gaps_around_a_discontinuity_are_explained),
         TEST(test_pause_and_start),
     };
     return cmocka_run_group_tests_name("source", tests, NULL, NULL);

@@ -28,15 +28,25 @@ def tell_host(line):
     pathlib.Path("/dev/console").write_text(f"tests: {line}\n")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item):
-    """Several machines run these tests side by side: each takes what no other has taken."""
+def claim(item):
     try:
         (CLAIMS / item.nodeid.replace("/", "_")).mkdir()
     except FileExistsError:
-        return True
-    tell_host(item.nodeid)
-    return None
+        return False
+    return True
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session):
+    """Several machines run these tests side by side: each takes what no other has taken. Which one
+    follows is not known before, so nothing that tests share outlives one of them."""
+    if session.testsfailed:
+        return None  # to be collected, even: for pytest to tell
+    for item in session.items:
+        if claim(item):
+            tell_host(item.nodeid)
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+    return True
 
 
 def pytest_runtest_logreport(report):

@@ -47,6 +47,7 @@ class Vivid:
     def __enter__(self):
         def each(value):
             return ",".join([str(value)] * self.count)
+        run("modprobe", "-r", "vivid", check=False)  # a failed test may have left it
         run("modprobe", "vivid", f"n_devs={self.count}", f"node_types={each(1)}",
             f"num_inputs={each(1)}", f"input_types={each(self.input_type)}",
             f"multiplanar={each(2 if self.planes == 'multi' else 1)}")

@@ -115,6 +115,22 @@ static int refuse_signal(int result, struct error *why)
     return error_set(why, ENOLINK, "no signal at its input: %s", reason);
 }
 
+/* Setting timings may itself be told as a change: vivid's colours follow them. What was told until
+ * now is of no interest if what comes in is still what was set. */
+static int forget_changes(const struct video_device *device, const struct v4l2_dv_timings *set,
+                          struct error *why)
+{
+    struct v4l2_event event = {.pending = 1};
+    struct v4l2_dv_timings now = {.type = 0};
+    while (event.pending > 0 && video_ioctl(device, VIDIOC_DQEVENT, &event) == 0)
+        continue;
+    int r = video_ioctl(device, VIDIOC_QUERY_DV_TIMINGS, &now);
+    if (r == 0 && (now.bt.width != set->bt.width || now.bt.height != set->bt.height ||
+                   now.bt.interlaced != set->bt.interlaced))
+        r = -ENOLCK;
+    return r < 0 ? refuse_signal(r, why) : 0;
+}
+
 int video_take_signal(const struct video_device *device, struct error *why)
 {
     struct v4l2_event_subscription changes = {.type = V4L2_EVENT_SOURCE_CHANGE};
@@ -131,7 +147,9 @@ int video_take_signal(const struct video_device *device, struct error *why)
     r = video_ioctl(device, VIDIOC_S_DV_TIMINGS, &timings);
     if (r == -EBUSY)
         return error_set(why, EBUSY, "another program is streaming from it");
-    return r < 0 ? error_set(why, -r, "VIDIOC_S_DV_TIMINGS: %s", strerror(-r)) : 0;
+    if (r < 0)
+        return error_set(why, -r, "VIDIOC_S_DV_TIMINGS: %s", strerror(-r));
+    return forget_changes(device, &timings, why);
 }
 
 /* ---- refusals ---- */

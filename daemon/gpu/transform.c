@@ -103,6 +103,8 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
     if (device->type & CL_DEVICE_TYPE_CPU) {
         /* A work-group is a loop on one core: one item that computes in vector registers. */
         ret->lanes = device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
+        /* A butterfly of 16 is all 32 registers of AVX-512, those of its twiddles not counted. */
+        ret->max_radix = 8;
         ret->column_group = ret->row_group = 1;
         ret->columns = ret->rows = 1;
     } else {

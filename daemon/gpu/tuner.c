@@ -75,6 +75,18 @@ static void vary_lanes(const struct tuner *tuner, struct values *ret)
     }
 }
 
+/* Other radices make other sizes cheap. */
+static void vary_radix(const struct tuner *tuner, struct values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    tuning.length_x = tuning.length_y = 0;
+    for (unsigned radix = 8; radix <= 16; radix++)
+        if (tuner->exhaustive || radix == 8 || radix == 10 || radix == 16) {
+            tuning.max_radix = radix;
+            add(ret, &tuning);
+        }
+}
+
 static void vary_order(const struct tuner *tuner, struct values *ret)
 {
     struct transform_tuning tuning = tuner->best;
@@ -152,20 +164,11 @@ static void vary_twiddles(const struct tuner *tuner, struct values *ret)
     }
 }
 
-static void vary_radix(const struct tuner *tuner, struct values *ret)
-{
-    struct transform_tuning tuning = tuner->best;
-    for (unsigned radix = 8; radix <= 16; radix += tuner->exhaustive ? 1 : 8) {
-        tuning.max_radix = radix;
-        add(ret, &tuning);
-    }
-}
-
 static void vary_skew(const struct tuner *tuner, struct values *ret)
 {
     struct transform_tuning tuning = tuner->best;
     tuning.skew = !tuning.skew;
-    if (tuning.technique == TRANSFORM_FUSED && tuning.lanes == 1)
+    if (tuning.technique == TRANSFORM_FUSED)
         add(ret, &tuning);
 }
 
@@ -188,8 +191,8 @@ static void vary_technique(const struct tuner *tuner, struct values *ret)
 typedef void vary_fn(const struct tuner *tuner, struct values *ret);
 
 static vary_fn *const settings[] = {
-    vary_lanes,    vary_order, vary_size, vary_columns,   vary_rows,
-    vary_twiddles, vary_radix, vary_skew, vary_technique,
+    vary_lanes, vary_radix,    vary_order, vary_size,      vary_columns,
+    vary_rows,  vary_twiddles, vary_skew,  vary_technique,
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 

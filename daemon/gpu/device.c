@@ -153,6 +153,18 @@ static bool has_extension(cl_device_id id, const char *name)
     return false;
 }
 
+/* The loader knows no functions of extensions: the driver does. Each kind of memory it takes is an
+ * extension of its own. */
+static import_memory_fn *find_import(const struct gpu_device *device)
+{
+    if (!has_extension(device->id, "cl_arm_import_memory_dma_buf"))
+        return NULL;
+    void *found = clGetExtensionFunctionAddressForPlatform(device->platform, "clImportMemoryARM");
+    import_memory_fn *import;
+    memcpy(&import, &found, sizeof import); /* ISO C has no cast from an object's to a function's */
+    return import;
+}
+
 static void probe(struct gpu_device *device, const struct candidate *chosen)
 {
     char driver[128] = "";
@@ -174,7 +186,7 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
     device->builds_for_required_group = strcmp(chosen->platform_name, "NVIDIA CUDA") == 0;
     /* A CPU shares its memory whatever the driver says. */
     device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;
-    device->imports_dmabuf = has_extension(device->id, "cl_arm_import_memory_dma_buf");
+    device->import_memory = find_import(device);
     snprintf(device->name, sizeof device->name, "%s (%s, %s)", chosen->name, chosen->platform_name,
              chosen->version);
     snprintf(device->identity, sizeof device->identity, "%s|%s|%s|%s", chosen->name,
@@ -229,10 +241,10 @@ const char *gpu_device_name(const struct gpu_device *device)
 const char *gpu_device_memory(const struct gpu_device *device)
 {
     if (device->unified_memory)
-        return device->imports_dmabuf ? "shared with the host, could import dma-bufs"
-                                      : "shared with the host, imports no dma-bufs";
-    return device->imports_dmabuf ? "its own, could import dma-bufs"
-                                  : "its own, imports no dma-bufs";
+        return device->import_memory != NULL ? "shared with the host, imports dma-bufs"
+                                             : "shared with the host, imports no dma-bufs";
+    return device->import_memory != NULL ? "its own, imports dma-bufs"
+                                         : "its own, imports no dma-bufs";
 }
 
 static const char *type_name(cl_device_type type)

@@ -20,8 +20,8 @@ const char *gpu_device_name(const struct gpu_device *device);
 
 bool gpu_device_is_cpu(const struct gpu_device *device);
 
-/* Whose memory it works in, and whether it could take frames from a driver's: "shared with the
- * host, could import dma-bufs"; valid forever. */
+/* Whose memory it works in, and whether it takes frames from a driver's: "shared with the host,
+ * imports no dma-bufs"; valid forever. */
 const char *gpu_device_memory(const struct gpu_device *device);
 
 /* Prints every device, one line each, with its index, to a FILE *; json: one array of objects.

@@ -255,11 +255,16 @@ unsigned engine_in_flight(const struct engine *engine)
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-/* Puts the filtered planes where kernels read them. Nothing in the slot's queue is ahead of it. */
-static int upload_frame(struct slot *slot, const struct engine_job *job, struct error *why)
+/* Puts the filtered planes where kernels read them, *ret. Nothing in the slot's queue is ahead of
+ * it. */
+static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem *ret,
+                        struct error *why)
 {
     struct engine *engine = slot->engine;
     cl_int code;
+    if (job->memory != NULL)
+        return engine_memory_lend(job->memory, job->frame, slot->queue, ret, why);
+    *ret = slot->in;
     if (!engine->device->unified_memory) {
         take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
         code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
@@ -275,12 +280,11 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, struct 
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
 
-static int run_kernels(struct slot *slot, struct error *why)
+static int run_kernels(struct slot *slot, cl_mem image, struct error *why)
 {
     const struct engine *engine = slot->engine;
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const struct transform_buffers buffers = {slot->in, slot->out,
-                                                  engine->component[i].response};
+        const struct transform_buffers buffers = {image, slot->out, engine->component[i].response};
         const bool is_last = i + 1 == engine->component_count;
         const int r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers,
                                               i == 0 ? &slot->first : NULL,
@@ -342,6 +346,13 @@ static void unmap_result(struct slot *slot)
     slot->mapped_out = NULL;
 }
 
+/* Nothing of a frame that is somebody else's stays with the engine once it has ended. */
+static void drop_image(struct slot *slot)
+{
+    for (unsigned i = 0; slot->job.memory != NULL && i < slot->engine->component_count; i++)
+        transform_frame_drop_image(slot->frame[i]);
+}
+
 void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
 {
     for (unsigned i = 0; i < engine->component_count; i++) {
@@ -365,11 +376,14 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
 
     const int64_t begun_ns = clock_now_ns();
     take_planes(&engine->format, job, job->out, engine->filtered_planes, engine->info->plane_count);
-    int r = upload_frame(slot, job, why);
+    cl_mem image;
+    int r = upload_frame(slot, job, &image, why);
     slot->result.submitted_ns = clock_now_ns();
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
-        r = run_kernels(slot, why);
+        r = run_kernels(slot, image, why);
+    if (r == 0 && job->memory != NULL)
+        r = engine_memory_return(job->memory, job->frame, slot->queue, why);
     if (r == 0)
         r = fetch_result(slot, why);
     if (r == 0) {
@@ -381,6 +395,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (r < 0) {
         clFinish(slot->queue);
         unmap_result(slot);
+        drop_image(slot);
         release_events(slot);
         return r;
     }
@@ -435,6 +450,7 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         slot->result.download_ns = clock_now_ns() - begun_ns;
     }
     unmap_result(slot);
+    drop_image(slot);
     release_events(slot);
     *ret = slot->result;
     engine->oldest = (engine->oldest + 1) % engine->options.in_flight;

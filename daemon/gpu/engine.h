@@ -24,6 +24,7 @@
 #include "core/error.h"
 #include "core/filter.h"
 #include "core/format.h"
+#include "core/frame_memory.h"
 #include "core/plan.h"
 #include "gpu/device.h"
 
@@ -87,11 +88,22 @@ void engine_response_free(struct engine_response *response);
  * engine takes the response over. */
 void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial);
 
+/* Memory of the engine's device for frames that come in. It serves every engine that it suits, and
+ * may outlive them and the device. By the thread that submits. */
+int engine_memory_create(struct frame_memory **ret, const struct engine *engine, struct error *why);
+void engine_memory_destroy(struct frame_memory *memory); /* NULL is allowed */
+
+/* Whether the engine reads frames from there: on the same device, laid out in the same way. */
+bool engine_memory_suits(const struct frame_memory *memory, const struct engine *engine);
+
 /* A frame to filter and where the result goes. Planes point into memory of the caller; strides in
  * bytes. `out` has the engine's format's own strides. */
 struct engine_job {
     const uint8_t *in[FFTD_MAX_PLANES];
     uint32_t in_stride[FFTD_MAX_PLANES];
+    struct frame_memory
+        *memory;    /* where the filtered planes are, too: nothing is copied; or NULL */
+    unsigned frame; /* which one there */
     uint8_t *out; /* first byte of the frame, laid out as the format says; yours until collected */
     void *tag;    /* comes back with the result */
 };
@@ -104,7 +116,8 @@ struct engine_done {
     int64_t upload_ns, kernel_ns, download_ns;
 };
 
-/* Starts a frame. The input has been taken when this returns: it may be given back to the camera.
+/* Starts a frame. The input has been taken when this returns, and may be given back to the camera;
+ * in `memory` it is the device's until the frame is collected, and for nobody else to touch.
  * -EBUSY: in_flight frames are under way; -EIO: the device refused, the text says what. */
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why);
 

@@ -1,5 +1,5 @@
 /* What the files behind engine.h share: engine.c (frames in flight), component.c (what is filtered,
- * and by which transform and response). */
+ * and by which transform and response), memory.c (frames that are where kernels read them). */
 #ifndef FFTD_GPU_ENGINE_PRIVATE_H
 #define FFTD_GPU_ENGINE_PRIVATE_H
 
@@ -28,7 +28,7 @@ struct slot {
     struct engine *engine;
     cl_command_queue queue;
     struct transform_frame *frame[MAX_COMPONENTS];
-    cl_mem in, out;           /* what kernels read and write */
+    cl_mem in, out;           /* what kernels read, but for frames in frame_memory, and write */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
     void *host_in_at, *host_out_at;
     void *mapped_out; /* unified: while the result is there to be read */
@@ -70,6 +70,13 @@ struct engine_response {
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            struct error *why);
 void engine_release_components(struct engine *engine);
+
+/* Gives a frame to the commands that follow in the queue, *ret is what they read, and, behind them,
+ * back to its source. */
+int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
+                       cl_mem *ret, struct error *why);
+int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
+                         struct error *why);
 
 /* Fills engine->description. */
 void engine_describe(struct engine *engine);

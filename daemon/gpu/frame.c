@@ -124,6 +124,13 @@ void transform_frame_destroy(struct transform_frame *frame)
     free(frame);
 }
 
+void transform_frame_drop_image(struct transform_frame *frame)
+{
+    if (frame->bound.image != NULL)
+        clReleaseMemObject(frame->bound.image); /* a kernel's argument does not keep it alive */
+    frame->bound.image = NULL;
+}
+
 int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why)

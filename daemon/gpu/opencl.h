@@ -3,10 +3,15 @@
 #define FFTD_GPU_OPENCL_H
 
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 #include <stdbool.h>
 
 #include "core/error.h"
 #include "gpu/device.h"
+
+typedef cl_mem import_memory_fn(cl_context context, cl_mem_flags flags,
+                                const cl_import_properties_arm *properties, void *memory,
+                                size_t size, cl_int *ret_code);
 
 struct gpu_device {
     cl_platform_id platform;
@@ -15,8 +20,8 @@ struct gpu_device {
     char name[256];
     char identity[512]; /* device, driver and platform versions: what a cached binary depends on */
     cl_device_type type;
-    bool unified_memory; /* host and device share memory: map, do not copy */
-    bool imports_dmabuf; /* cl_arm_import_memory takes dma-bufs */
+    bool unified_memory;             /* host and device share memory: map, do not copy */
+    import_memory_fn *import_memory; /* takes dma-bufs; NULL: the device does not */
     cl_ulong local_bytes;
     size_t max_group;
     bool builds_for_required_group; /* dispatch.c: kernel_group_limit */

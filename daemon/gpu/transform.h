@@ -97,7 +97,8 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
                            struct error *why);
 void transform_frame_destroy(struct transform_frame *frame);
 
-/* What a frame is given from outside; kept alive until the next enqueue with others. */
+/* What a frame is given from outside; kept alive until the next enqueue with others, the image also
+ * until it is dropped. */
 struct transform_buffers {
     cl_mem image;
     cl_mem result;
@@ -110,5 +111,8 @@ struct transform_buffers {
 int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why);
+
+/* Lets go of the image that was enqueued last, whose frame has ended. */
+void transform_frame_drop_image(struct transform_frame *frame);
 
 #endif

@@ -1,0 +1,71 @@
+#include "core/frame_memory.h"
+
+#include <errno.h>
+
+const char *frame_way_name(enum frame_way way)
+{
+    switch (way) {
+    case FRAME_COPIED:
+        return "mmap";
+    case FRAME_SHARED:
+        return "userptr";
+    case FRAME_IMPORTED:
+        return "dmabuf";
+    }
+    return "unknown";
+}
+
+const char *frame_way_words(enum frame_way way)
+{
+    switch (way) {
+    case FRAME_COPIED:
+        return "copied";
+    case FRAME_SHARED:
+        return "shared with the source (USERPTR)";
+    case FRAME_IMPORTED:
+        return "imported as dma-bufs";
+    }
+    return "unknown";
+}
+
+int frame_memory_check(const struct frame_memory *memory, enum frame_way way, const size_t offset[],
+                       const uint32_t stride[], struct error *why)
+{
+    if (way == FRAME_SHARED && !memory->can_share)
+        return error_set(why, EOPNOTSUPP, "the device does not work in the host's memory");
+    if (way == FRAME_IMPORTED && !memory->can_import)
+        return error_set(why, EOPNOTSUPP, "the device imports no dma-bufs");
+    for (unsigned p = 0; p < memory->plane_count; p++) {
+        const struct fftd_plane *plane = &memory->layout.plane[p];
+        if (stride[p] != plane->stride)
+            return error_set(why, EOPNOTSUPP,
+                             "rows of plane %u are %u bytes apart, the device reads them %u apart",
+                             p, stride[p], plane->stride);
+        if (offset[p] != plane->offset)
+            return error_set(why, EOPNOTSUPP,
+                             "plane %u begins at byte %zu, the device reads it from byte %u on", p,
+                             offset[p], plane->offset);
+    }
+    return 0;
+}
+
+int frame_memory_share(struct frame_memory *memory, unsigned index, size_t bytes, struct error *why)
+{
+    return memory->ops->share(memory, index, bytes, why);
+}
+
+int frame_memory_import(struct frame_memory *memory, unsigned index, int fd, size_t bytes,
+                        struct error *why)
+{
+    return memory->ops->import(memory, index, fd, bytes, why);
+}
+
+uint8_t *frame_memory_address(const struct frame_memory *memory, unsigned index)
+{
+    return memory->ops->address(memory, index);
+}
+
+void frame_memory_clear(struct frame_memory *memory)
+{
+    memory->ops->clear(memory);
+}

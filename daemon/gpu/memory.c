@@ -1,0 +1,244 @@
+/* Frames that a source writes where kernels read them (core/frame_memory.h).
+ *
+ * Shared: memory that the device allocates and the host has mapped while the source may write it.
+ * A driver that writes by DMA must find nothing else in its pages, nor in its cache lines; so a
+ * frame begins on a page of its own. Where the device's memory does not, a sub-buffer does.
+ *
+ * Imported: a dma-buf as a buffer that nothing but kernels can use.
+ *
+ * Nothing here waits for frames: what the device still works on, OpenCL keeps alive. So a source
+ * can let go of memory that is with a device that hangs. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "gpu/engine_private.h"
+
+struct engine_frame {
+    cl_mem whole;  /* shared: what `buffer` is a part of, if it is not all */
+    cl_mem buffer; /* what kernels read; NULL: there is no such frame */
+    size_t bytes;
+    bool shared;
+    uint8_t *at;     /* shared: where it is mapped, or will be once `mapped` has happened; NULL: it
+                        is the device's */
+    cl_event mapped; /* NULL: it is */
+};
+
+struct engine_memory {
+    struct frame_memory base;
+    cl_context context; /* its own reference: the device may be closed before */
+    cl_command_queue queue;
+    import_memory_fn *import;
+    struct engine_frame frame[FRAME_MEMORY_MAX];
+};
+
+static struct engine_memory *memory_of(struct frame_memory *memory)
+{
+    return (struct engine_memory *)memory;
+}
+
+/* ---- shared -------------------------------------------------------------------------------- */
+
+/* Not all sources write every byte of every frame: what they leave stays as it was. Planes that are
+ * not filtered, and snapshots, are read there. */
+#define MAP_FLAGS (CL_MAP_READ | CL_MAP_WRITE)
+
+static void *map(struct engine_memory *memory, cl_mem buffer, size_t bytes, struct error *why)
+{
+    cl_int code;
+    void *at = clEnqueueMapBuffer(memory->queue, buffer, CL_TRUE, MAP_FLAGS, 0, bytes, 0, NULL,
+                                  NULL, &code);
+    if (code != CL_SUCCESS)
+        opencl_fail(why, code, "clEnqueueMapBuffer");
+    return code == CL_SUCCESS ? at : NULL;
+}
+
+static size_t misalignment(const void *at)
+{
+    return (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Makes `buffer`, frame->bytes of device memory from a page's beginning on. */
+static int allocate(struct engine_memory *memory, struct engine_frame *frame, struct error *why)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    cl_int code;
+    frame->buffer = clCreateBuffer(memory->context, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR,
+                                   frame->bytes + page, NULL, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clCreateBuffer");
+    void *at = map(memory, frame->buffer, frame->bytes + page, why);
+    if (at == NULL)
+        return -ENOMEM;
+    clEnqueueUnmapMemObject(memory->queue, frame->buffer, at, 0, NULL, NULL);
+    if (misalignment(at) == 0)
+        return 0;
+
+    const cl_buffer_region region = {page - misalignment(at), frame->bytes};
+    frame->whole = frame->buffer;
+    frame->buffer =
+        clCreateSubBuffer(frame->whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateSubBuffer");
+}
+
+static void release(struct engine_memory *memory, struct engine_frame *frame)
+{
+    if (frame->at != NULL)
+        clEnqueueUnmapMemObject(memory->queue, frame->buffer, frame->at, frame->mapped != NULL,
+                                frame->mapped != NULL ? &frame->mapped : NULL, NULL);
+    if (frame->mapped != NULL)
+        clReleaseEvent(frame->mapped);
+    if (frame->buffer != NULL)
+        clReleaseMemObject(frame->buffer);
+    if (frame->whole != NULL)
+        clReleaseMemObject(frame->whole);
+    *frame = (struct engine_frame){0};
+}
+
+static int share(struct frame_memory *base, unsigned index, size_t bytes, struct error *why)
+{
+    struct engine_memory *memory = memory_of(base);
+    struct engine_frame *frame = &memory->frame[index];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t least = base->layout.frame_bytes;
+    frame->shared = true;
+    frame->bytes = ((bytes > least ? bytes : least) + page - 1) / page * page;
+    int r = allocate(memory, frame, why);
+    if (r == 0) {
+        frame->at = map(memory, frame->buffer, frame->bytes, why);
+        if (frame->at == NULL)
+            r = -ENOMEM;
+        else if (misalignment(frame->at) != 0)
+            r = error_set(why, EINVAL, "the device maps a frame at %p, not on a page",
+                          (void *)frame->at);
+    }
+    if (r == 0)
+        return 0;
+    release(memory, frame);
+    return -EOPNOTSUPP;
+}
+
+static uint8_t *address(const struct frame_memory *base, unsigned index)
+{
+    return ((const struct engine_memory *)base)->frame[index].at;
+}
+
+/* ---- imported ------------------------------------------------------------------------------ */
+
+static int import(struct frame_memory *base, unsigned index, int fd, size_t bytes,
+                  struct error *why)
+{
+    static const cl_import_properties_arm properties[] = {CL_IMPORT_TYPE_ARM,
+                                                          CL_IMPORT_TYPE_DMA_BUF_ARM, 0};
+    struct engine_memory *memory = memory_of(base);
+    struct engine_frame *frame = &memory->frame[index];
+    const struct fftd_plane *last = &base->layout.plane[base->plane_count - 1];
+    const size_t least = last->offset + (size_t)last->stride * last->rows;
+    cl_int code;
+    if (bytes < least)
+        return error_set(why, EOPNOTSUPP, "a dma-buf of %zu bytes, the device reads %zu", bytes,
+                         least);
+    cl_mem buffer =
+        memory->import(memory->context, CL_MEM_READ_ONLY, properties, &fd, bytes, &code);
+    if (code != CL_SUCCESS) {
+        opencl_fail(why, code, "clImportMemoryARM");
+        return -EOPNOTSUPP;
+    }
+    *frame = (struct engine_frame){.buffer = buffer, .bytes = bytes};
+    return 0;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static void clear(struct frame_memory *base)
+{
+    struct engine_memory *memory = memory_of(base);
+    for (unsigned i = 0; i < FRAME_MEMORY_MAX; i++)
+        release(memory, &memory->frame[i]);
+    clFlush(memory->queue);
+}
+
+static const struct frame_memory_ops ops = {
+    .share = share, .import = import, .address = address, .clear = clear};
+
+int engine_memory_create(struct frame_memory **ret, const struct engine *engine, struct error *why)
+{
+    const struct gpu_device *device = engine->device;
+    struct engine_memory *memory = calloc(1, sizeof *memory);
+    cl_int code;
+    if (memory == NULL)
+        return error_set(why, ENOMEM, "no memory for the account of a device's memory");
+    memory->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    if (code != CL_SUCCESS) {
+        free(memory);
+        return opencl_fail(why, code, "clCreateCommandQueue");
+    }
+    memory->base = (struct frame_memory){
+        .ops = &ops,
+        .layout = engine->source,
+        .plane_count = engine->filtered_planes,
+        .can_share = device->unified_memory,
+        .can_import = device->import_memory != NULL,
+        .held = engine->options.in_flight,
+    };
+    memory->context = device->context;
+    memory->import = device->import_memory;
+    clRetainContext(memory->context);
+    *ret = &memory->base;
+    return 0;
+}
+
+void engine_memory_destroy(struct frame_memory *memory)
+{
+    if (memory == NULL)
+        return;
+    struct engine_memory *own = memory_of(memory);
+    clear(memory);
+    clReleaseCommandQueue(own->queue);
+    clReleaseContext(own->context);
+    free(own);
+}
+
+bool engine_memory_suits(const struct frame_memory *memory, const struct engine *engine)
+{
+    const struct engine_memory *own = (const struct engine_memory *)memory;
+    if (own->context != engine->device->context || memory->plane_count != engine->filtered_planes)
+        return false;
+    for (unsigned p = 0; p < memory->plane_count; p++) {
+        const struct fftd_plane *a = &memory->layout.plane[p], *b = &engine->source.plane[p];
+        if (a->offset != b->offset || a->stride != b->stride || a->rows != b->rows)
+            return false;
+    }
+    return true;
+}
+
+/* ---- a frame's way through a queue --------------------------------------------------------- */
+
+int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
+                       cl_mem *ret, struct error *why)
+{
+    struct engine_frame *frame = &memory_of(memory)->frame[index];
+    if (frame->shared) {
+        const cl_int code = clEnqueueUnmapMemObject(queue, frame->buffer, frame->at, 0, NULL, NULL);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clEnqueueUnmapMemObject");
+        if (frame->mapped != NULL)
+            clReleaseEvent(frame->mapped);
+        frame->mapped = NULL;
+        frame->at = NULL;
+    }
+    *ret = frame->buffer;
+    return 0;
+}
+
+int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
+                         struct error *why)
+{
+    struct engine_frame *frame = &memory_of(memory)->frame[index];
+    cl_int code;
+    if (!frame->shared)
+        return 0;
+    frame->at = clEnqueueMapBuffer(queue, frame->buffer, CL_FALSE, MAP_FLAGS, 0, frame->bytes, 0,
+                                   NULL, &frame->mapped, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+}

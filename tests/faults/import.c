@@ -1,0 +1,212 @@
+/* A library for LD_PRELOAD that lends any OpenCL device cl_arm_import_memory's dma-bufs, so that
+ * the way of a frame through them can be gone without a device that has it. What is imported is
+ * mapped and made a buffer with CL_MEM_USE_HOST_PTR: kernels then read what the camera's driver
+ * wrote. As the extension says, such a buffer can be used by kernels alone.
+ *
+ * $FFTD_IMPORTS names a file that tells how many buffers were imported and how many of them are
+ * gone: "12 8". While there is a file of that name with ".refuse" behind it, none is imported.
+ */
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define EXTENSIONS  " cl_arm_import_memory cl_arm_import_memory_dma_buf"
+#define MAX_IMPORTS 256
+
+struct import {
+    cl_mem buffer; /* NULL: this place is free */
+    void *at;
+    size_t bytes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct import imports[MAX_IMPORTS];
+static unsigned imported, released;
+
+static void *real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+/* With the lock held. Written beside and renamed, so that it is read whole. */
+static void write_account(void)
+{
+    char part[4096];
+    const char *path = getenv("FFTD_IMPORTS");
+    if (path == NULL)
+        return;
+    snprintf(part, sizeof part, "%s.part", path);
+    FILE *file = fopen(part, "we");
+    if (file == NULL)
+        return;
+    fprintf(file, "%u %u\n", imported, released);
+    fclose(file);
+    rename(part, path);
+}
+
+static bool is_refusing(void)
+{
+    char name[4096];
+    const char *path = getenv("FFTD_IMPORTS");
+    snprintf(name, sizeof name, "%s.refuse", path != NULL ? path : "");
+    return path != NULL && access(name, F_OK) == 0;
+}
+
+/* NULL: a buffer of another kind. */
+static struct import *find(cl_mem buffer)
+{
+    for (unsigned i = 0; i < MAX_IMPORTS; i++)
+        if (imports[i].buffer == buffer)
+            return &imports[i];
+    return NULL;
+}
+
+static bool is_imported(cl_mem buffer)
+{
+    pthread_mutex_lock(&lock);
+    bool found = find(buffer) != NULL;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void CL_CALLBACK forget(cl_mem buffer, void *unused)
+{
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    struct import *import = find(buffer);
+    munmap(import->at, import->bytes);
+    import->buffer = NULL;
+    released++;
+    write_account();
+    pthread_mutex_unlock(&lock);
+}
+
+static cl_mem import_dma_buf(cl_context context, cl_mem_flags flags,
+                             const cl_import_properties_arm *properties, void *memory, size_t size,
+                             cl_int *errcode_ret)
+{
+    *errcode_ret = CL_INVALID_VALUE;
+    if (properties == NULL || properties[0] != CL_IMPORT_TYPE_ARM ||
+        properties[1] != CL_IMPORT_TYPE_DMA_BUF_ARM || properties[2] != 0)
+        return NULL;
+    *errcode_ret = CL_INVALID_OPERATION;
+    if (is_refusing())
+        return NULL;
+    void *at = mmap(NULL, size, PROT_READ, MAP_SHARED, *(const int *)memory, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    cl_mem buffer = clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, at, errcode_ret);
+    if (buffer == NULL) {
+        munmap(at, size);
+        return NULL;
+    }
+    pthread_mutex_lock(&lock);
+    struct import *import = find(NULL);
+    if (import == NULL)
+        abort(); /* a leak, surely */
+    *import = (struct import){buffer, at, size};
+    imported++;
+    write_account();
+    pthread_mutex_unlock(&lock);
+    clSetMemObjectDestructorCallback(buffer, forget, NULL);
+    return buffer;
+}
+
+void *clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name)
+{
+    __typeof__(&clGetExtensionFunctionAddressForPlatform) get =
+        real("clGetExtensionFunctionAddressForPlatform");
+    if (strcmp(name, "clImportMemoryARM") != 0)
+        return get(platform, name);
+    __typeof__(&import_dma_buf) import = import_dma_buf;
+    void *found;
+    memcpy(&found, &import, sizeof found); /* ISO C has no cast from a function's to an object's */
+    return found;
+}
+
+cl_int clGetDeviceInfo(cl_device_id device, cl_device_info name, size_t size, void *value,
+                       size_t *size_ret)
+{
+    __typeof__(&clGetDeviceInfo) get = real("clGetDeviceInfo");
+    size_t bytes = 0;
+    if (name != CL_DEVICE_EXTENSIONS)
+        return get(device, name, size, value, size_ret);
+    cl_int code = get(device, name, 0, NULL, &bytes);
+    if (code != CL_SUCCESS)
+        return code;
+    if (size_ret != NULL)
+        *size_ret = bytes + strlen(EXTENSIONS);
+    if (value == NULL)
+        return CL_SUCCESS;
+    if (size < bytes + strlen(EXTENSIONS))
+        return CL_INVALID_VALUE;
+    code = get(device, name, size, value, NULL);
+    strcat(value, EXTENSIONS);
+    return code;
+}
+
+/* ---- what can not be done with an imported buffer ---- */
+
+void *clEnqueueMapBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_map,
+                         cl_map_flags map_flags, size_t offset, size_t size,
+                         cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
+                         cl_event *event, cl_int *errcode_ret)
+{
+    __typeof__(&clEnqueueMapBuffer) map = real("clEnqueueMapBuffer");
+    if (!is_imported(buffer))
+        return map(command_queue, buffer, blocking_map, map_flags, offset, size,
+                   num_events_in_wait_list, event_wait_list, event, errcode_ret);
+    *errcode_ret = CL_INVALID_OPERATION;
+    return NULL;
+}
+
+cl_int clEnqueueReadBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read,
+                           size_t offset, size_t size, void *ptr, cl_uint num_events_in_wait_list,
+                           const cl_event *event_wait_list, cl_event *event)
+{
+    __typeof__(&clEnqueueReadBuffer) read_buffer = real("clEnqueueReadBuffer");
+    return is_imported(buffer) ? CL_INVALID_OPERATION
+                               : read_buffer(command_queue, buffer, blocking_read, offset, size,
+                                             ptr, num_events_in_wait_list, event_wait_list, event);
+}
+
+cl_int clEnqueueWriteBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_write,
+                            size_t offset, size_t size, const void *ptr,
+                            cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
+                            cl_event *event)
+{
+    __typeof__(&clEnqueueWriteBuffer) write_buffer = real("clEnqueueWriteBuffer");
+    return is_imported(buffer) ? CL_INVALID_OPERATION
+                               : write_buffer(command_queue, buffer, blocking_write, offset, size,
+                                              ptr, num_events_in_wait_list, event_wait_list, event);
+}
+
+cl_int clEnqueueCopyBuffer(cl_command_queue command_queue, cl_mem src_buffer, cl_mem dst_buffer,
+                           size_t src_offset, size_t dst_offset, size_t size,
+                           cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
+                           cl_event *event)
+{
+    __typeof__(&clEnqueueCopyBuffer) copy = real("clEnqueueCopyBuffer");
+    return is_imported(src_buffer) || is_imported(dst_buffer)
+               ? CL_INVALID_OPERATION
+               : copy(command_queue, src_buffer, dst_buffer, src_offset, dst_offset, size,
+                      num_events_in_wait_list, event_wait_list, event);
+}
+
+cl_mem clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
+                         cl_buffer_create_type buffer_create_type, const void *buffer_create_info,
+                         cl_int *errcode_ret)
+{
+    __typeof__(&clCreateSubBuffer) create = real("clCreateSubBuffer");
+    if (!is_imported(buffer))
+        return create(buffer, flags, buffer_create_type, buffer_create_info, errcode_ret);
+    *errcode_ret = CL_INVALID_OPERATION;
+    return NULL;
+}

@@ -1,0 +1,280 @@
+/* Frames that are where kernels read them: shared with their source, or imported as dma-bufs. What
+ * comes out is what comes out of a copy, in every format; what was lent is given back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/device.h"
+#include "support/reference.h"
+
+#include "gpu/engine.h"
+
+/* Here a memfd does for a dma-buf: it can be mapped just as well. */
+#include "faults/import.c" /* NOLINT: the library itself, not loaded but linked */
+
+#define WIDTH  64
+#define HEIGHT 48
+#define FRAMES 3 /* of memory; more rounds than these use each more than once */
+#define ROUNDS 8
+
+static struct gpu_device *device;
+
+static struct engine *make_engine(const char *format_name, enum engine_planes planes,
+                                  struct fftd_format *ret_format)
+{
+    const struct format_info *info = format_by_name(format_name);
+    const struct engine_options options = {.border = PLAN_MIRROR,
+                                           .margin = 8,
+                                           .planes = planes,
+                                           .in_flight = 2,
+                                           .source = info->fourcc,
+                                           .tune = ENGINE_TUNE_OFF};
+    struct engine *engine = NULL;
+    struct engine_response *response = NULL;
+    struct filter_chain chain;
+    struct error why;
+    if (format_layout(ret_format, format_published(info->fourcc), WIDTH, HEIGHT, 64, &why) < 0 ||
+        engine_create(&engine, device, ret_format, &options, 4, NULL, &why) < 0 ||
+        filter_chain_parse(&chain, "gaussian-blur:sigma=1", &why) < 0 ||
+        engine_design(engine, &chain, &response, &why) < 0)
+        fail_msg("%s: %s", format_name, why.text);
+    engine_apply(engine, response, 1);
+    return engine;
+}
+
+static struct frame_memory *make_memory(const struct engine *engine)
+{
+    struct frame_memory *memory;
+    struct error why;
+    if (engine_memory_create(&memory, engine, &why) < 0)
+        fail_msg("%s", why.text);
+    return memory;
+}
+
+static void fill(uint8_t *frame, size_t bytes, uint64_t seed)
+{
+    for (size_t i = 0; i < bytes; i++)
+        frame[i] = (uint8_t)(60 + 130 * reference_noise(&seed));
+}
+
+static struct engine_job job_of(const struct fftd_format *layout, const uint8_t *frame,
+                                uint8_t *out)
+{
+    struct engine_job job = {0};
+    job.out = out;
+    for (unsigned p = 0; p < layout->plane_count; p++) {
+        job.in[p] = frame + layout->plane[p].offset;
+        job.in_stride[p] = layout->plane[p].stride;
+    }
+    return job;
+}
+
+static void filter_frame(struct engine *engine, const struct engine_job *job)
+{
+    struct engine_done done;
+    struct error why;
+    if (engine_submit(engine, job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
+        fail_msg("%s", why.text);
+}
+
+/* A frame of memory, as its source has it. */
+struct place {
+    uint8_t *at;
+    int fd;
+};
+
+static void take_place(struct frame_memory *memory, enum frame_way way, unsigned index,
+                       size_t bytes, struct place *ret)
+{
+    struct error why = {{0}};
+    struct place place = {.fd = -1};
+    if (way == FRAME_SHARED) {
+        if (frame_memory_share(memory, index, bytes, &why) < 0)
+            fail_msg("%s", why.text);
+        place.at = frame_memory_address(memory, index);
+        assert_int_equal((uintptr_t)place.at % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+    } else {
+        place.fd = memfd_create("frame", MFD_CLOEXEC);
+        assert_int_equal(ftruncate(place.fd, (off_t)bytes), 0);
+        place.at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, place.fd, 0);
+        assert_ptr_not_equal(place.at, MAP_FAILED);
+        if (frame_memory_import(memory, index, place.fd, bytes, &why) < 0)
+            fail_msg("%s", why.text);
+        close(place.fd);
+    }
+    *ret = place;
+}
+
+/* Elsewhere a frame has to move in any case. */
+static void need_shared_memory(void)
+{
+    struct fftd_format format;
+    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    struct frame_memory *memory = make_memory(engine);
+    const bool shares = memory->can_share;
+    engine_memory_destroy(memory);
+    engine_destroy(engine);
+    if (!shares) {
+        print_message("skipped: the device does not work in the host's memory\n");
+        skip();
+    }
+}
+
+static void check_format(const char *name, enum engine_planes planes, enum frame_way way)
+{
+    struct fftd_format format;
+    struct engine *engine = make_engine(name, planes, &format);
+    struct frame_memory *memory = make_memory(engine);
+    const struct fftd_format *layout = &memory->layout;
+    const size_t bytes = layout->frame_bytes;
+    uint8_t *expected = calloc(2, format.frame_bytes), *out = expected + format.frame_bytes;
+    struct place place[FRAMES];
+    for (unsigned i = 0; i < FRAMES; i++)
+        take_place(memory, way, i, bytes, &place[i]);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const unsigned index = round % FRAMES;
+        uint8_t *frame =
+            way == FRAME_SHARED ? frame_memory_address(memory, index) : place[index].at;
+        fill(frame, bytes, round + 1);
+        struct engine_job job = job_of(layout, frame, expected);
+        filter_frame(engine, &job);
+        job = job_of(layout, frame, out);
+        job.memory = memory;
+        job.frame = index;
+        for (unsigned p = 0; p < memory->plane_count; p++)
+            job.in[p] = NULL; /* which the processor does not read, nor copy */
+        filter_frame(engine, &job);
+        if (memcmp(expected, out, format.frame_bytes) != 0)
+            fail_msg("%s, %s: another result in round %u", name, frame_way_name(way), round);
+    }
+    for (unsigned i = 0; i < FRAMES && way == FRAME_IMPORTED; i++)
+        munmap(place[i].at, bytes);
+    engine_memory_destroy(memory);
+    engine_destroy(engine);
+    free(expected);
+}
+
+static const char *const names[] = {"GREY", "YUYV", "NV12", "RGB24", "SRGGB10"};
+
+static void shared_frames_are_filtered_where_they_are(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_format(names[i], ENGINE_LUMA, FRAME_SHARED);
+    check_format("NV12", ENGINE_ALL, FRAME_SHARED);
+}
+
+static void imported_frames_are_filtered_where_they_are(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_format(names[i], ENGINE_LUMA, FRAME_IMPORTED);
+    check_format("NV12", ENGINE_ALL, FRAME_IMPORTED);
+    assert_int_equal(imported, 6 * FRAMES);
+    assert_int_equal(released, imported);
+}
+
+/* A camera that goes while its frames are under way takes nothing from under the device. */
+static void memory_may_go_before_its_frames_are_done(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    struct fftd_format format;
+    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    uint8_t *out = malloc(2 * format.frame_bytes), *expected = out + format.frame_bytes;
+    const unsigned before = imported - released;
+    struct engine_done done;
+    struct error why;
+    for (int way = FRAME_SHARED; way <= FRAME_IMPORTED; way++) {
+        struct frame_memory *memory = make_memory(engine);
+        struct place place;
+        take_place(memory, way, 0, memory->layout.frame_bytes, &place);
+        fill(place.at, memory->layout.frame_bytes, 7);
+        struct engine_job job = job_of(&memory->layout, place.at, expected);
+        filter_frame(engine, &job);
+        job = job_of(&memory->layout, place.at, out);
+        job.memory = memory;
+        assert_int_equal(engine_submit(engine, &job, &why), 0);
+        engine_memory_destroy(memory);
+        if (way == FRAME_IMPORTED)
+            munmap(place.at, format.frame_bytes);
+        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+        assert_memory_equal(out, expected, format.frame_bytes);
+    }
+    engine_destroy(engine);
+    assert_int_equal(imported - released, before);
+    free(out);
+}
+
+static void memory_serves_engines_that_read_alike(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    struct engine *grey = make_engine("GREY", ENGINE_LUMA, &format);
+    struct engine *luma = make_engine("NV12", ENGINE_LUMA, &format);
+    struct engine *all = make_engine("NV12", ENGINE_ALL, &format);
+    struct engine *wide = make_engine("YUYV", ENGINE_LUMA, &format);
+    struct frame_memory *memory = make_memory(luma);
+    assert_true(engine_memory_suits(memory, luma));
+    assert_true(engine_memory_suits(memory, grey)); /* whose plane lies as NV12's first does */
+    assert_false(engine_memory_suits(memory, all));
+    assert_false(engine_memory_suits(memory, wide));
+    engine_destroy(luma); /* it may outlive what it was made for */
+    struct place place;
+    if (memory->can_share)
+        take_place(memory, FRAME_SHARED, 0, 1, &place);
+    engine_memory_destroy(memory);
+    engine_destroy(grey);
+    engine_destroy(all);
+    engine_destroy(wide);
+}
+
+static void what_the_device_does_not_take_is_refused(void **state)
+{
+    (void)state;
+    struct fftd_format format;
+    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    struct frame_memory *memory = make_memory(engine);
+    struct error why;
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(frame_memory_import(memory, 0, null, format.frame_bytes, &why), -EOPNOTSUPP);
+    assert_string_equal(why.text, "clImportMemoryARM: OpenCL error -59");
+    assert_int_equal(frame_memory_import(memory, 0, null, 1000, &why), -EOPNOTSUPP);
+    assert_non_null(strstr(why.text, "a dma-buf of 1000 bytes, the device reads 3072"));
+    close(null);
+    engine_memory_destroy(memory);
+    engine_destroy(engine);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    device = device_open();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    gpu_device_close(device);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared_frames_are_filtered_where_they_are),
+        cmocka_unit_test(imported_frames_are_filtered_where_they_are),
+        cmocka_unit_test(memory_may_go_before_its_frames_are_done),
+        cmocka_unit_test(memory_serves_engines_that_read_alike),
+        cmocka_unit_test(what_the_device_does_not_take_is_refused),
+    };
+    return cmocka_run_group_tests_name("memory", tests, setup, teardown);
+}

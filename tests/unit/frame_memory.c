@@ -1,0 +1,61 @@
+/* Which frames a device can read where they are (core/frame_memory.h). */
+#include "support/cmocka.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/format.h"
+#include "core/frame_memory.h"
+
+/* NV12 in rows of 192 bytes, luma filtered. */
+static struct frame_memory make_memory(unsigned plane_count)
+{
+    struct frame_memory memory = {
+        .plane_count = plane_count, .can_share = true, .can_import = true};
+    assert_int_equal(
+        format_layout(&memory.layout, FFTD_FOURCC('N', 'V', '1', '2'), 160, 120, 64, NULL), 0);
+    return memory;
+}
+
+static void check(const struct frame_memory *memory, enum frame_way way, size_t offset,
+                  uint32_t stride, const char *expected)
+{
+    const size_t offsets[] = {0, offset};
+    const uint32_t strides[] = {192, stride};
+    struct error why = {""};
+    int r = frame_memory_check(memory, way, offsets, strides, &why);
+    assert_int_equal(r, *expected == '\0' ? 0 : -EOPNOTSUPP);
+    assert_string_equal(why.text, expected);
+}
+
+static void test_frames_must_lie_as_the_device_reads_them(void **state)
+{
+    (void)state;
+    const struct frame_memory luma = make_memory(1), all = make_memory(2);
+    check(&luma, FRAME_SHARED, 12345, 1, ""); /* it does not read chroma */
+    check(&all, FRAME_SHARED, 192 * 120, 192, "");
+    check(&all, FRAME_IMPORTED, 192 * 120, 160,
+          "rows of plane 1 are 160 bytes apart, the device reads them 192 apart");
+    check(&all, FRAME_IMPORTED, 192 * 128, 192,
+          "plane 1 begins at byte 24576, the device reads it from byte 23040 on");
+}
+
+static void test_devices_differ(void **state)
+{
+    (void)state;
+    struct frame_memory memory = make_memory(1);
+    memory.can_share = false;
+    check(&memory, FRAME_IMPORTED, 0, 0, "");
+    check(&memory, FRAME_SHARED, 0, 0, "the device does not work in the host's memory");
+    memory.can_import = false;
+    check(&memory, FRAME_IMPORTED, 0, 0, "the device imports no dma-bufs");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_frames_must_lie_as_the_device_reads_them),
+        cmocka_unit_test(test_devices_differ),
+    };
+    return cmocka_run_group_tests_name("frame_memory", tests, NULL, NULL);
+}

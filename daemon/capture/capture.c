@@ -59,7 +59,13 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
 
 int capture_start(struct capture *capture, struct error *why)
 {
-    return capture->ops->start(capture, why);
+    return capture->ops->start(capture, FRAME_COPIED, NULL, why);
+}
+
+int capture_start_in(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+                     struct error *why)
+{
+    return capture->ops->start(capture, way, way != FRAME_COPIED ? memory : NULL, why);
 }
 
 void capture_stop(struct capture *capture)
@@ -146,11 +152,8 @@ void capture_describe(struct capture *capture, const char *format, ...)
 void capture_fill_frame(struct capture_frame *ret, const struct fftd_format *format,
                         const uint8_t *pixels)
 {
-    struct capture_frame frame = {0};
-    for (unsigned p = 0; p < FFTD_MAX_PLANES; p++) {
-        frame.dmabuf[p] = -1;
-        if (p >= format->plane_count)
-            continue;
+    struct capture_frame frame = {.memory = -1};
+    for (unsigned p = 0; p < format->plane_count; p++) {
         frame.plane[p] = pixels + format->plane[p].offset;
         frame.stride[p] = format->plane[p].stride;
     }

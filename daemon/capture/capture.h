@@ -17,6 +17,7 @@
 
 #include "core/error.h"
 #include "core/format.h"
+#include "core/frame_memory.h"
 #include "core/settings.h"
 
 /* What is asked for; 0 or NULL: the source's choice. */
@@ -38,12 +39,14 @@ struct capture_frame {
     int64_t captured_ns; /* CLOCK_MONOTONIC; the driver's timestamp if it is on that clock, else
                             dequeued_ns */
     int64_t dequeued_ns;
-    unsigned index;              /* private to the source */
-    int dmabuf[FFTD_MAX_PLANES]; /* exported dma-buf of each plane, or -1 */
+    unsigned index; /* private to the source */
+    int memory;     /* its number in the frame memory it came in; -1: it is only where the planes
+                       are, and must be copied */
+    unsigned run;   /* private to the source's owner */
 };
 
 #define CAPTURE_MIN_BUFFERS 2
-#define CAPTURE_MAX_BUFFERS 32
+#define CAPTURE_MAX_BUFFERS FRAME_MEMORY_MAX
 #define CAPTURE_MIN_RATE    0.01
 #define CAPTURE_MAX_RATE    1000.0
 
@@ -94,7 +97,8 @@ struct capture_controls {
 };
 
 struct capture_ops {
-    int (*start)(struct capture *capture, struct error *why);
+    int (*start)(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+                 struct error *why);
     void (*stop)(struct capture *capture);
     int (*fd)(const struct capture *capture);
     int (*dequeue)(struct capture *capture, struct capture_frame *ret, struct error *why);
@@ -111,10 +115,18 @@ struct capture_ops {
  * offers), a damaged file. The caller owns the result. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
-/* Starts streaming. -EIO: somebody has set another format since it was opened. */
+/* Starts streaming, in memory of the source's own. -EIO: somebody has set another format since it
+ * was opened. */
 int capture_start(struct capture *capture, struct error *why);
 
-/* Stops streaming; frames still out are void. Harmless when not started. */
+/* The same in memory of whoever reads the frames, with as many buffers more as are held there;
+ * FRAME_COPIED: in the source's own. After a failure another way may do. -EOPNOTSUPP: frames of
+ * this source do not come in this one. */
+int capture_start_in(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+                     struct error *why);
+
+/* Stops streaming, and lets go of the memory; frames still out are void. Harmless when not started.
+ */
 void capture_stop(struct capture *capture);
 
 /* A descriptor to poll for POLLIN and POLLPRI (POLLERR and POLLHUP mean: call capture_dequeue to

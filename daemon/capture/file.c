@@ -53,9 +53,15 @@ static void rewind_file(struct file *file)
     file->next = 0;
 }
 
-static int file_start(struct capture *capture, struct error *why)
+static int file_start(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+                      struct error *why)
 {
     struct file *file = file_of(capture);
+    (void)memory;
+    /* Whoever lends memory may have to take it back, and a file that is started anew begins anew.
+     */
+    if (way != FRAME_COPIED)
+        return error_set(why, EOPNOTSUPP, "a file is read into memory of its own");
     rewind_file(file);
     file->sequence = 0;
     return pace_start(&file->pace, why);

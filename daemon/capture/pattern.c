@@ -4,7 +4,8 @@
  * part of a scene is drawn once, at open. Still scenes lend that one frame again and again. Where
  * an object moves, every buffer keeps the frame it last held: the background goes back where the
  * object was, and the object, drawn once too, is copied to where it is now: two small copies. Only
- * noise is new in every frame, eight samples a hash.
+ * noise is new in every frame, eight samples a hash. In memory that a device shares, each buffer
+ * has a frame of its own, laid out as the device wants it.
  *
  * Like a camera it does not wait: a tick that nobody takes in time, or that finds every buffer
  * lent, is a frame lost, seen as a gap in the sequence. */
@@ -25,7 +26,7 @@
 #define DEFAULT_FOURCC FFTD_FOURCC('N', 'V', '1', '2')
 
 struct pattern_buffer {
-    uint8_t *frame; /* NULL: lends pattern.still */
+    uint8_t *frame; /* its own; NULL: in the device's memory, or none: it lends pattern.still */
     struct pattern_rectangle object;
     bool lent;
 };
@@ -38,6 +39,10 @@ struct pattern {
     uint8_t *still;
     struct fftd_format object_format;
     uint8_t *object;
+    unsigned wanted_buffers;
+    /* From start to stop. */
+    struct frame_memory *memory; /* frames are there; or NULL */
+    struct fftd_format layout;   /* of frames */
     unsigned buffer_count;
     struct pattern_buffer buffer[CAPTURE_MAX_BUFFERS];
 };
@@ -47,17 +52,89 @@ static struct pattern *pattern_of(struct capture *capture)
     return (struct pattern *)capture;
 }
 
-static int pattern_start(struct capture *capture, struct error *why)
-{
-    return pace_start(&pattern_of(capture)->pace, why);
-}
-
 static void pattern_stop(struct capture *capture)
 {
     struct pattern *pattern = pattern_of(capture);
     pace_stop(&pattern->pace);
-    for (unsigned i = 0; i < pattern->buffer_count; i++)
-        pattern->buffer[i].lent = false;
+    for (unsigned i = 0; i < pattern->buffer_count; i++) {
+        free(pattern->buffer[i].frame);
+        pattern->buffer[i] = (struct pattern_buffer){.lent = false};
+    }
+    pattern->buffer_count = 0;
+    if (pattern->memory != NULL)
+        frame_memory_clear(pattern->memory);
+    pattern->memory = NULL;
+}
+
+/* Where the frame of a buffer is. */
+static uint8_t *frame_at(const struct pattern *pattern, unsigned index)
+{
+    const struct pattern_buffer *buffer = &pattern->buffer[index];
+    if (pattern->memory != NULL)
+        return frame_memory_address(pattern->memory, index);
+    return buffer->frame != NULL ? buffer->frame : pattern->still;
+}
+
+/* Gives a buffer a frame, with what does not move in it. */
+static int make_frame(struct pattern *pattern, unsigned index, struct error *why)
+{
+    const struct fftd_format *format = &pattern->capture.format;
+    struct pattern_buffer *buffer = &pattern->buffer[index];
+    if (pattern->memory != NULL) {
+        int r = frame_memory_share(pattern->memory, index, pattern->layout.frame_bytes, why);
+        if (r < 0)
+            return r;
+    } else if (pattern->scene->motion != PATTERN_STILL) {
+        buffer->frame = malloc(pattern->layout.frame_bytes);
+        if (buffer->frame == NULL)
+            return error_set(why, ENOMEM, "no memory for a frame of %u bytes",
+                             pattern->layout.frame_bytes);
+    }
+    uint8_t *frame = frame_at(pattern, index);
+    const struct pattern_rectangle all = {0, 0, format->width, format->height};
+    if (pattern->still != NULL && frame != pattern->still)
+        pattern_copy(frame, &pattern->layout, all, pattern->still, format, 0, 0);
+    return 0;
+}
+
+/* The device decides how frames lie in its memory; but they must be these. */
+static int check_memory(const struct pattern *pattern, enum frame_way way,
+                        const struct frame_memory *memory, struct error *why)
+{
+    const struct fftd_format *format = &pattern->capture.format, *layout = &memory->layout;
+    size_t offset[FFTD_MAX_PLANES];
+    uint32_t stride[FFTD_MAX_PLANES];
+    if (way == FRAME_IMPORTED)
+        return error_set(why, EOPNOTSUPP, "a test scene has no dma-bufs");
+    if (layout->fourcc != format->fourcc || layout->width != format->width ||
+        layout->height != format->height)
+        return error_set(why, EOPNOTSUPP, "the device reads other frames");
+    for (unsigned p = 0; p < layout->plane_count; p++) {
+        offset[p] = layout->plane[p].offset;
+        stride[p] = layout->plane[p].stride;
+    }
+    return frame_memory_check(memory, way, offset, stride, why);
+}
+
+static int pattern_start(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+                         struct error *why)
+{
+    struct pattern *pattern = pattern_of(capture);
+    int r = way != FRAME_COPIED ? check_memory(pattern, way, memory, why) : 0;
+    if (r < 0)
+        return r;
+    pattern_stop(capture);
+    pattern->memory = memory;
+    pattern->layout = memory != NULL ? memory->layout : capture->format;
+    unsigned count = pattern->wanted_buffers + (memory != NULL ? memory->held : 0);
+    count = count < CAPTURE_MAX_BUFFERS ? count : CAPTURE_MAX_BUFFERS;
+    for (; r == 0 && pattern->buffer_count < count; pattern->buffer_count++)
+        r = make_frame(pattern, pattern->buffer_count, why);
+    if (r == 0)
+        r = pace_start(&pattern->pace, why);
+    if (r < 0)
+        pattern_stop(capture);
+    return r;
 }
 
 static int pattern_fd(const struct capture *capture)
@@ -65,24 +142,25 @@ static int pattern_fd(const struct capture *capture)
     return ((const struct pattern *)capture)->pace.fd;
 }
 
-static const uint8_t *paint(struct pattern *pattern, struct pattern_buffer *buffer, uint64_t index)
+/* Makes a buffer's frame that of this number. */
+static const uint8_t *paint(struct pattern *pattern, unsigned index, uint64_t number)
 {
-    const struct fftd_format *format = &pattern->capture.format;
+    const struct fftd_format *format = &pattern->capture.format, *layout = &pattern->layout;
+    struct pattern_rectangle *object = &pattern->buffer[index].object;
+    uint8_t *frame = frame_at(pattern, index);
     switch (pattern->scene->motion) {
     case PATTERN_STILL:
-        return pattern->still;
+        break;
     case PATTERN_NOISE:
-        pattern_draw_noise(format, index, pattern->seed, buffer->frame);
+        pattern_draw_noise(layout, number, pattern->seed, frame);
         break;
     case PATTERN_OBJECT:
-        pattern_copy(buffer->frame, format, buffer->object, pattern->still, format,
-                     buffer->object.x, buffer->object.y);
-        buffer->object = pattern_object_at(format, index);
-        pattern_copy(buffer->frame, format, buffer->object, pattern->object,
-                     &pattern->object_format, 0, 0);
+        pattern_copy(frame, layout, *object, pattern->still, format, object->x, object->y);
+        *object = pattern_object_at(format, number);
+        pattern_copy(frame, layout, *object, pattern->object, &pattern->object_format, 0, 0);
         break;
     }
-    return buffer->frame;
+    return frame;
 }
 
 static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
@@ -97,9 +175,10 @@ static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, s
         return error_set(why, EAGAIN, "all %u buffers are lent: a frame is lost", index);
 
     uint64_t sequence = pattern->pace.ticks - 1;
-    const uint8_t *pixels = paint(pattern, &pattern->buffer[index], sequence);
+    const uint8_t *pixels = paint(pattern, index, sequence);
     pattern->buffer[index].lent = true;
-    capture_fill_frame(ret, &capture->format, pixels);
+    capture_fill_frame(ret, &pattern->layout, pixels);
+    ret->memory = pattern->memory != NULL ? (int)index : -1;
     ret->sequence = sequence;
     ret->captured_ns = pace_due_ns(&pattern->pace);
     ret->dequeued_ns = clock_now_ns();
@@ -115,9 +194,8 @@ static void pattern_release(struct capture *capture, const struct capture_frame 
 static void pattern_close(struct capture *capture)
 {
     struct pattern *pattern = pattern_of(capture);
+    pattern_stop(capture);
     pace_finish(&pattern->pace);
-    for (unsigned i = 0; i < CAPTURE_MAX_BUFFERS; i++)
-        free(pattern->buffer[i].frame);
     free(pattern->object);
     free(pattern->still);
     free(pattern);
@@ -150,29 +228,17 @@ static int choose_format(struct fftd_format *ret, const struct capture_request *
 static int draw_ahead(struct pattern *pattern, struct error *why)
 {
     const struct fftd_format *format = &pattern->capture.format;
-    bool own_frames = pattern->scene->motion != PATTERN_STILL;
-    for (unsigned i = 0; own_frames && i < pattern->buffer_count; i++) {
-        pattern->buffer[i].frame = malloc(format->frame_bytes);
-        if (pattern->buffer[i].frame == NULL)
-            goto no_memory;
-    }
     if (pattern->scene->motion == PATTERN_NOISE)
         return 0;
     pattern->still = malloc(format->frame_bytes);
     if (pattern->still == NULL)
-        goto no_memory;
+        return error_set(why, ENOMEM, "no memory for a frame of %u bytes", format->frame_bytes);
     int r = pattern_draw_still(pattern->scene, format, pattern->seed, pattern->still, why);
     if (r < 0 || pattern->scene->motion == PATTERN_STILL)
         return r;
-    for (unsigned i = 0; i < pattern->buffer_count; i++)
-        memcpy(pattern->buffer[i].frame, pattern->still, format->frame_bytes);
     if (pattern_object_at(format, 0).width == 0)
         return 0;
     return pattern_draw_object(format, &pattern->object_format, &pattern->object, why);
-
-no_memory:
-    return error_set(why, ENOMEM, "no memory for %u frames of %u bytes", pattern->buffer_count,
-                     format->frame_bytes);
 }
 
 int capture_open_pattern(struct capture **ret, const char *path,
@@ -194,7 +260,7 @@ int capture_open_pattern(struct capture **ret, const char *path,
     pattern->capture.format = format;
     pattern->scene = scene;
     pattern->seed = request->seed;
-    pattern->buffer_count = request->buffers;
+    pattern->wanted_buffers = request->buffers;
     pattern->pace.fd = -1;
     r = pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
     if (r < 0)

@@ -9,7 +9,7 @@ void capture_describe(struct capture *capture, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Points a frame's planes into one piece of memory of that layout. Sequence and times are 0, the
- * frame is not a dma-buf. */
+ * memory is the source's own. */
 void capture_fill_frame(struct capture_frame *ret, const struct fftd_format *format,
                         const uint8_t *pixels);
 

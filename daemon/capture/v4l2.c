@@ -1,7 +1,7 @@
-/* v4l2:/dev/videoN - a camera, streamed through buffers that the driver fills and we map.
+/* v4l2:/dev/videoN - a camera, streamed through buffers that the driver fills (v4l2_buffers.c).
  *
  * Nothing the driver says is believed where memory depends on it: a frame is lent only if all its
- * planes lie within the mapping and within the bytes that the driver says it wrote. What was
+ * planes lie within its buffer and within the bytes that the driver says it wrote. What was
  * damaged or too short goes back and is counted.
  *
  * A camera that fails is told apart by what may help: -EIO, streaming has to begin anew; -ENODEV,
@@ -18,6 +18,7 @@
 
 #include "capture/pace.h"
 #include "capture/source.h"
+#include "capture/v4l2_buffers.h"
 #include "capture/v4l2_control.h"
 #include "capture/v4l2_device.h"
 #include "capture/v4l2_layout.h"
@@ -27,28 +28,16 @@
 /* How old a driver's timestamp may be before it is taken to be on another clock after all. */
 #define OLDEST_TIMESTAMP_NS (10 * NS_PER_S)
 
-struct video_memory {
-    const uint8_t *start; /* NULL: not mapped */
-    size_t bytes;
-};
-
 struct video_source {
     struct capture capture;
     struct video_device device;
     struct video_layout layout;
     struct v4l2_format native; /* before libv4l2 converts it */
     unsigned wanted_buffers;
-    unsigned buffer_count;
-    struct video_memory memory[CAPTURE_MAX_BUFFERS][FFTD_MAX_PLANES];
+    struct video_buffers buffers;
     bool streaming;
     int broken; /* errno of a buffer that could not be given back, or 0 */
     struct video_count count;
-};
-
-/* A buffer to be passed to the driver, with room for its planes. */
-struct video_exchange {
-    struct v4l2_buffer buffer;
-    struct v4l2_plane plane[VIDEO_MAX_PLANES];
 };
 
 static struct video_source *source_of(struct capture *capture)
@@ -56,65 +45,12 @@ static struct video_source *source_of(struct capture *capture)
     return (struct video_source *)capture;
 }
 
-static void prepare(const struct video_source *source, struct video_exchange *exchange,
-                    unsigned index)
-{
-    memset(exchange, 0, sizeof *exchange);
-    exchange->buffer.index = index;
-    exchange->buffer.type = source->device.type;
-    exchange->buffer.memory = V4L2_MEMORY_MMAP;
-    if (source->device.multi) {
-        exchange->buffer.m.planes = exchange->plane;
-        exchange->buffer.length = source->layout.memory_count;
-    }
-}
-
-static int call(const struct video_source *source, unsigned long request, const char *name,
-                void *argument, struct error *why)
-{
-    int r = video_ioctl(&source->device, request, argument);
-    return r < 0 ? error_set(why, -r, "%s: %s", name, strerror(-r)) : 0;
-}
-
 /* ---- starting and stopping ---- */
 
-static int map_buffer(struct video_source *source, unsigned index, struct error *why)
+static void close_device(struct video_source *source)
 {
-    struct video_exchange exchange;
-    prepare(source, &exchange, index);
-    int r = call(source, VIDIOC_QUERYBUF, "VIDIOC_QUERYBUF", &exchange.buffer, why);
-    if (r < 0)
-        return r;
-    for (unsigned m = 0; m < source->layout.memory_count; m++) {
-        size_t bytes = source->device.multi ? exchange.plane[m].length : exchange.buffer.length;
-        uint32_t offset =
-            source->device.multi ? exchange.plane[m].m.mem_offset : exchange.buffer.m.offset;
-        if (bytes < source->layout.memory_bytes[m])
-            return error_set(why, EIO, "the driver's buffers hold %zu bytes, a frame has %zu",
-                             bytes, source->layout.memory_bytes[m]);
-        const uint8_t *start = video_map(&source->device, bytes, offset);
-        if (start == NULL)
-            return error_set(why, errno, "mmap of %zu bytes: %s", bytes, strerror(errno));
-        source->memory[index][m] = (struct video_memory){start, bytes};
-    }
-    return 0;
-}
-
-static int queue_buffer(const struct video_source *source, unsigned index, struct error *why)
-{
-    struct video_exchange exchange;
-    prepare(source, &exchange, index);
-    return call(source, VIDIOC_QBUF, "VIDIOC_QBUF", &exchange.buffer, why);
-}
-
-static int request_buffers(const struct video_source *source, unsigned *count, struct error *why)
-{
-    struct v4l2_requestbuffers request = {
-        .count = *count, .type = source->device.type, .memory = V4L2_MEMORY_MMAP};
-    int r = call(source, VIDIOC_REQBUFS, "VIDIOC_REQBUFS", &request, why);
-    if (r == 0)
-        *count = request.count;
-    return r;
+    video_close(&source->device);
+    source->buffers.device.fd = -1;
 }
 
 /* Without buffers anybody can set another format, with them nobody. */
@@ -130,57 +66,65 @@ static int check_format(const struct video_source *source, struct error *why)
                      video_format_width(&now), video_format_height(&now));
 }
 
+/* Whether frames come as the driver makes them, whoever is spoken to. */
+static bool is_native(const struct video_source *source)
+{
+    struct v4l2_format format = {.type = source->device.type};
+    return video_ioctl(&source->device, VIDIOC_G_FMT, &format) == 0 &&
+           video_format_same(&format, &source->native);
+}
+
 static void v4l2_stop(struct capture *capture)
 {
     struct video_source *source = source_of(capture);
     int type = (int)source->device.type;
-    /* Failures do not matter: the device may have gone, and closing it ends everything. */
-    if (source->streaming)
-        video_ioctl(&source->device, VIDIOC_STREAMOFF, &type);
+    /* A driver that can not be told, since its device has gone, may go on writing until it is
+     * closed. */
+    if (source->streaming && video_ioctl(&source->buffers.device, VIDIOC_STREAMOFF, &type) < 0 &&
+        source->buffers.way == FRAME_SHARED)
+        close_device(source);
     source->streaming = false;
-    for (unsigned i = 0; i < source->buffer_count; i++)
-        for (unsigned m = 0; m < FFTD_MAX_PLANES; m++) {
-            struct video_memory *memory = &source->memory[i][m];
-            if (memory->start != NULL)
-                video_unmap(&source->device, memory->start, memory->bytes);
-            *memory = (struct video_memory){NULL, 0};
-        }
-    if (source->buffer_count > 0)
-        request_buffers(source, &(unsigned){0}, NULL);
-    source->buffer_count = 0;
+    video_buffers_free(&source->buffers);
 }
 
-static int v4l2_start(struct capture *capture, struct error *why)
+static int begin_streaming(struct video_source *source, struct error *why)
+{
+    int type = (int)source->device.type;
+    if (source->buffers.count < CAPTURE_MIN_BUFFERS)
+        return error_set(why, ENOMEM, "the driver gave %u buffers: %d are needed",
+                         source->buffers.count, CAPTURE_MIN_BUFFERS);
+    int r = video_ioctl(&source->buffers.device, VIDIOC_STREAMON, &type);
+    return r < 0 ? error_set(why, -r, "VIDIOC_STREAMON: %s", strerror(-r)) : 0;
+}
+
+static int v4l2_start(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+                      struct error *why)
 {
     struct video_source *source = source_of(capture);
-    int type = (int)source->device.type;
-    unsigned count = source->wanted_buffers;
-    int r = request_buffers(source, &count, why);
-    if (r < 0)
-        return r;
-    source->buffer_count = count < CAPTURE_MAX_BUFFERS ? count : CAPTURE_MAX_BUFFERS;
-    if (count < CAPTURE_MIN_BUFFERS) {
-        r = error_set(why, ENOMEM, "the driver gave %u buffers: %d are needed", count,
-                      CAPTURE_MIN_BUFFERS);
-        goto fail;
-    }
-    r = check_format(source, why);
-    for (unsigned i = 0; r == 0 && i < source->buffer_count; i++)
-        r = map_buffer(source, i, why);
-    for (unsigned i = 0; r == 0 && i < source->buffer_count; i++)
-        r = queue_buffer(source, i, why);
+    unsigned count = source->wanted_buffers + (memory != NULL ? memory->held : 0);
+    if (source->device.fd < 0)
+        return error_set(why, ENODEV, "the device has gone");
+    if (way != FRAME_COPIED && !is_native(source))
+        return error_set(why, EOPNOTSUPP, "libv4l2 makes these frames from others");
+    source->buffers.device = source->device;
+    source->buffers.device.converted &= way == FRAME_COPIED; /* it knows no other way */
+    int r = video_buffers_request(&source->buffers,
+                                  count < CAPTURE_MAX_BUFFERS ? count : CAPTURE_MAX_BUFFERS, way,
+                                  memory, why);
     if (r == 0)
-        r = call(source, VIDIOC_STREAMON, "VIDIOC_STREAMON", &type, why);
-    if (r < 0)
-        goto fail;
+        r = check_format(source, why);
+    if (r == 0)
+        r = video_buffers_make(&source->buffers, why);
+    if (r == 0)
+        r = begin_streaming(source, why);
+    if (r < 0) {
+        video_buffers_free(&source->buffers);
+        return r;
+    }
     source->streaming = true;
     source->broken = 0;
     source->count = (struct video_count){.begun = false};
     return 0;
-
-fail:
-    v4l2_stop(capture);
-    return r;
 }
 
 /* ---- frames ---- */
@@ -192,7 +136,7 @@ static int v4l2_fd(const struct capture *capture)
 
 static void give_back(struct video_source *source, unsigned index)
 {
-    int r = queue_buffer(source, index, NULL);
+    int r = video_buffers_queue(&source->buffers, index, NULL);
     if (r < 0 && source->broken == 0)
         source->broken = -r;
 }
@@ -218,45 +162,30 @@ static bool take_frame(const struct video_source *source, const struct video_exc
 {
     const struct video_layout *layout = &source->layout;
     const struct v4l2_buffer *buffer = &exchange->buffer;
-    size_t data_offset[FFTD_MAX_PLANES] = {0};
+    const uint8_t *start[FFTD_MAX_PLANES] = {NULL};
+    struct capture_frame frame = {.index = buffer->index, .memory = -1};
+    bool is_moved = false; /* data begins elsewhere than planes are said to */
     if ((buffer->flags & V4L2_BUF_FLAG_ERROR) != 0)
         return false;
     for (unsigned m = 0; m < layout->memory_count; m++) {
+        struct video_mapping at = video_buffers_at(&source->buffers, buffer->index, m);
         size_t used = source->device.multi ? exchange->plane[m].bytesused : buffer->bytesused;
-        data_offset[m] = source->device.multi ? exchange->plane[m].data_offset : 0;
-        if (used > source->memory[buffer->index][m].bytes)
-            used = source->memory[buffer->index][m].bytes;
-        if (data_offset[m] > used || used - data_offset[m] < layout->memory_bytes[m])
+        size_t offset = source->device.multi ? exchange->plane[m].data_offset : 0;
+        if (used > at.bytes)
+            used = at.bytes;
+        if (offset > used || used - offset < layout->memory_bytes[m])
             return false;
+        start[m] = at.start + offset;
+        is_moved |= offset != 0;
     }
-    struct capture_frame frame = {.index = buffer->index};
-    for (unsigned p = 0; p < FFTD_MAX_PLANES; p++) {
-        frame.dmabuf[p] = -1;
-        if (p >= layout->format.plane_count)
-            continue;
-        unsigned m = layout->memory[p];
-        frame.plane[p] =
-            source->memory[buffer->index][m].start + data_offset[m] + layout->offset[p];
+    for (unsigned p = 0; p < layout->format.plane_count; p++) {
+        frame.plane[p] = start[layout->memory[p]] + layout->offset[p];
         frame.stride[p] = layout->stride[p];
     }
+    if (source->buffers.way != FRAME_COPIED && !is_moved)
+        frame.memory = (int)buffer->index;
     *ret = frame;
     return true;
-}
-
-/* The next buffer that the driver has filled, whatever is in it. */
-static int dequeue_buffer(struct video_source *source, struct video_exchange *exchange,
-                          struct error *why)
-{
-    prepare(source, exchange, 0);
-    int r = video_ioctl(&source->device, VIDIOC_DQBUF, &exchange->buffer);
-    if (r == 0 && exchange->buffer.index >= source->buffer_count)
-        return error_set(why, EIO, "the driver returned buffer %u of %u", exchange->buffer.index,
-                         source->buffer_count);
-    if (r == 0 || r == -EAGAIN)
-        return r;
-    if (r == -ENODEV)
-        return error_set(why, ENODEV, "the device has gone");
-    return error_set(why, EIO, "VIDIOC_DQBUF: %s", strerror(-r));
 }
 
 /* Whether one of the events that wait tells of another signal at the input. */
@@ -302,9 +231,9 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
     if (r < 0)
         return r;
     /* No more rounds than there are buffers: a driver faster than this loop must not hold it. */
-    for (unsigned i = 0; i < source->buffer_count; i++) {
+    for (unsigned i = 0; i < source->buffers.count; i++) {
         struct video_exchange exchange;
-        r = dequeue_buffer(source, &exchange, why);
+        r = video_buffers_dequeue(&source->buffers, &exchange, why);
         if (r < 0)
             break;
         struct capture_frame frame;
@@ -351,7 +280,7 @@ static void v4l2_close_source(struct capture *capture)
 {
     struct video_source *source = source_of(capture);
     v4l2_stop(capture);
-    video_close(&source->device);
+    close_device(source);
     free(source);
 }
 
@@ -373,7 +302,7 @@ int capture_open_v4l2(struct capture **ret, const char *path, const struct captu
     if (source == NULL)
         return error_set(why, ENOMEM, "v4l2:%s: no memory", path);
     source->capture.ops = &v4l2_ops;
-    source->device.fd = -1;
+    source->device.fd = source->buffers.device.fd = -1;
     source->wanted_buffers = request->buffers;
 
     struct v4l2_format chosen;
@@ -395,6 +324,7 @@ int capture_open_v4l2(struct capture **ret, const char *path, const struct captu
         return r;
     }
     source->capture.format = source->layout.format;
+    source->buffers.layout = &source->layout;
     capture_describe(&source->capture, "%s (%s)", source->device.card, source->device.bus);
     *ret = &source->capture;
     return 0;

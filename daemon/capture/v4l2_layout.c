@@ -156,6 +156,13 @@ static int lay_apart(struct video_layout *layout, const struct v4l2_pix_format_m
     return 0;
 }
 
+/* Drivers that do not say what they want get what a frame takes. */
+static void set_buffer_bytes(struct video_layout *layout, unsigned memory, uint32_t sizeimage)
+{
+    layout->buffer_bytes[memory] =
+        sizeimage > layout->memory_bytes[memory] ? sizeimage : layout->memory_bytes[memory];
+}
+
 static int check_field(uint32_t field, struct error *why)
 {
     if (field == V4L2_FIELD_SEQ_TB || field == V4L2_FIELD_SEQ_BT)
@@ -173,10 +180,12 @@ static int layout_single(struct video_layout *layout, const struct v4l2_pix_form
         r = check_field(pix->field, why);
     if (r == 0)
         r = lay_one_after_another(layout, pix->bytesperline, why);
-    if (r == 0)
-        video_colour(&layout->format, pix->colorspace, pix->ycbcr_enc, pix->quantization,
-                     pix->xfer_func);
-    return r;
+    if (r < 0)
+        return r;
+    set_buffer_bytes(layout, 0, pix->sizeimage);
+    video_colour(&layout->format, pix->colorspace, pix->ycbcr_enc, pix->quantization,
+                 pix->xfer_func);
+    return 0;
 }
 
 static int layout_multi(struct video_layout *layout, const struct v4l2_pix_format_mplane *pix,
@@ -189,10 +198,13 @@ static int layout_multi(struct video_layout *layout, const struct v4l2_pix_forma
         r = pix->pixelformat == info->v4l2_multi
                 ? lay_apart(layout, pix, why)
                 : lay_one_after_another(layout, pix->plane_fmt[0].bytesperline, why);
-    if (r == 0)
-        video_colour(&layout->format, pix->colorspace, pix->ycbcr_enc, pix->quantization,
-                     pix->xfer_func);
-    return r;
+    if (r < 0)
+        return r;
+    for (unsigned m = 0; m < layout->memory_count; m++)
+        set_buffer_bytes(layout, m, pix->plane_fmt[m].sizeimage);
+    video_colour(&layout->format, pix->colorspace, pix->ycbcr_enc, pix->quantization,
+                 pix->xfer_func);
+    return 0;
 }
 
 int video_layout(struct video_layout *ret, const struct v4l2_format *format, struct error *why)

@@ -18,8 +18,8 @@ struct video_layout {
     uint8_t memory[FFTD_MAX_PLANES];
     size_t offset[FFTD_MAX_PLANES];
     unsigned memory_count;
-    /* A frame takes so many bytes of each memory plane. */
-    size_t memory_bytes[FFTD_MAX_PLANES];
+    /* A frame takes so many bytes of each memory plane; the driver wants buffers of so many. */
+    size_t memory_bytes[FFTD_MAX_PLANES], buffer_bytes[FFTD_MAX_PLANES];
 };
 
 /* Reads a format that the driver returned. -EINVAL: it is not one of ours, or contradicts itself.

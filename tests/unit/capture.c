@@ -133,7 +133,7 @@ static void pattern_delivers_what_pattern_draw_draws(void **state)
                              0);
             for (unsigned p = 0; p < format->plane_count; p++) {
                 assert_int_equal(frame.stride[p], format->plane[p].stride);
-                assert_int_equal(frame.dmabuf[p], -1);
+                assert_int_equal(frame.memory, -1);
                 assert_memory_equal(frame.plane[p], expected + format->plane[p].offset,
                                     format->plane[p].stride * format->plane[p].rows);
             }
@@ -141,6 +141,73 @@ static void pattern_delivers_what_pattern_draw_draws(void **state)
             last_ns = frame.captured_ns;
             capture_release(capture, &frame);
         }
+        free(expected);
+        capture_close(capture);
+    }
+}
+
+/* ---- frames in a device's memory ---- */
+
+static uint8_t *shared[FRAME_MEMORY_MAX];
+
+static int share(struct frame_memory *memory, unsigned index, size_t bytes, struct error *why)
+{
+    (void)why;
+    assert_true(bytes >= memory->layout.frame_bytes);
+    shared[index] = calloc(1, bytes);
+    assert_non_null(shared[index]);
+    return 0;
+}
+
+static uint8_t *address(const struct frame_memory *memory, unsigned index)
+{
+    (void)memory;
+    return shared[index];
+}
+
+static void clear(struct frame_memory *memory)
+{
+    (void)memory;
+    for (unsigned i = 0; i < FRAME_MEMORY_MAX; i++) {
+        free(shared[i]);
+        shared[i] = NULL;
+    }
+}
+
+/* Test scenes are drawn there, laid out as the device has it; all of it is let go of on stopping.
+ */
+static void pattern_draws_into_memory_that_is_shared(void **state)
+{
+    (void)state;
+    static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
+    static const char *const uris[] = {"pattern:zoneplate", "pattern:noise", "pattern:scene"};
+    for (unsigned i = 0; i < sizeof uris / sizeof uris[0]; i++) {
+        struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 2};
+        struct capture *capture = open_source(&(struct capture_request){
+            .uri = uris[i], .width = 66, .height = 50, .rate = 500, .seed = 3, .buffers = 2});
+        struct error why;
+        assert_int_equal(format_layout(&memory.layout, capture->format.fourcc, 66, 50, 64, NULL),
+                         0);
+        uint8_t *expected = calloc(1, memory.layout.frame_bytes);
+        assert_int_equal(capture_start_in(capture, FRAME_IMPORTED, &memory, &why), -EOPNOTSUPP);
+        assert_int_equal(capture_start_in(capture, FRAME_SHARED, &memory, &why), 0);
+        unsigned count = 0;
+        while (count < FRAME_MEMORY_MAX && shared[count] != NULL)
+            count++;
+        assert_int_equal(count, 2 + memory.held);
+        for (unsigned n = 0; n < 6; n++) {
+            struct capture_frame frame = next_frame(capture);
+            assert_int_equal(
+                pattern_draw(uris[i] + 8, &memory.layout, frame.sequence, 3, expected, NULL), 0);
+            assert_in_range(frame.memory, 0, count - 1);
+            assert_ptr_equal(frame.plane[0], shared[frame.memory]);
+            assert_memory_equal(shared[frame.memory], expected, memory.layout.frame_bytes);
+            capture_release(capture, &frame);
+        }
+        capture_stop(capture);
+        assert_null(shared[0]);
+        memory.layout.height = 52;
+        assert_int_equal(capture_start_in(capture, FRAME_SHARED, &memory, &why), -EOPNOTSUPP);
         free(expected);
         capture_close(capture);
     }
@@ -219,6 +286,7 @@ int main(void)
         cmocka_unit_test(rates_become_the_fractions_meant),
         cmocka_unit_test(defaults_are_those_documented),
         cmocka_unit_test(pattern_delivers_what_pattern_draw_draws),
+        cmocka_unit_test(pattern_draws_into_memory_that_is_shared),
         cmocka_unit_test(ticks_keep_their_distance),
         cmocka_unit_test(late_takers_see_gaps),
         cmocka_unit_test(a_restart_begins_anew),

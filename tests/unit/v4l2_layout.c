@@ -58,7 +58,11 @@ static void one_buffer_holds_planes_in_a_row(void **state)
     assert_int_equal(nv12.stride[1], 704);
     assert_int_equal(nv12.offset[1], 704 * 360);
     assert_int_equal(nv12.memory_bytes[0], 704 * 360 + 704 * 179 + 640);
-    assert_int_equal(nv12.format.plane[0].stride, 640); /* nominal */
+    assert_int_equal(nv12.format.plane[0].stride, 640);           /* nominal */
+    assert_int_equal(nv12.buffer_bytes[0], nv12.memory_bytes[0]); /* the driver does not say */
+    struct v4l2_format large = single(V4L2_PIX_FMT_NV12, 640, 360, 704);
+    large.fmt.pix.sizeimage = 500000;
+    assert_int_equal(layout_of(large).buffer_bytes[0], 500000);
 
     struct video_layout yv12 = layout_of(single(V4L2_PIX_FMT_YVU420, 640, 360, 704));
     assert_int_equal(yv12.stride[1], 352);

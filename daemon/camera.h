@@ -53,6 +53,7 @@ struct camera_status {
     enum camera_state state;
     char state_reason[256]; /* why it is not online; empty if it is */
     char source[256];       /* what capture says of itself */
+    char input[256];        /* how its frames come to the engine; empty: not known yet */
     char engine[256];       /* what the engine says of itself */
     char device[256];
     const char *device_memory; /* gpu_device_memory */

@@ -23,6 +23,8 @@
 struct flight {
     struct ring_write write;
     struct ring_meta meta;
+    struct capture_frame frame; /* the source's, as long as */
+    bool holds_frame;           /* says that the engine reads it where it is */
     struct snapshot *snapshots; /* which want this frame */
 };
 
@@ -55,7 +57,8 @@ struct camera {
     /* The thread's own. */
     struct source source;
     struct engine *engine;
-    uint32_t engine_source; /* what it takes, and makes */
+    struct frame_memory *memory; /* the engine's, lent to the source; NULL: there is none */
+    uint32_t engine_source;      /* what it takes, and makes */
     struct fftd_format engine_format;
     uint32_t captured;           /* fourcc of the source's frames */
     struct fftd_format format;   /* of the ring's frames; as long as there is a ring */
@@ -73,6 +76,7 @@ struct camera {
     enum camera_state told_state; /* what tell_state made public last */
     struct error told_reason;
     struct error told_problem; /* source.control_problem, as it was logged last */
+    char told_input[256];      /* how frames come, likewise */
     int64_t rate_since_ns;     /* the frame rate is counted from then on */
     unsigned rate_frames;
 };
@@ -82,6 +86,10 @@ void camera_post_events(struct camera *camera, unsigned events);
 
 /* Takes the layout of the opened source: a ring for it, and if need be an engine. */
 int camera_adopt_format(struct camera *camera, struct error *why);
+
+/* Lends the source memory of the engine there is, or none if there is none; starts a source anew
+ * that streams into memory of an engine that has gone. */
+void camera_renew_memory(struct camera *camera);
 
 /* Decides whether the source is to stream (camera->resting). To be called when the thread was woken
  * and when camera->rest_ns has come. */
@@ -94,6 +102,7 @@ void camera_copy_text(char *to, size_t size, const char *from);
 void camera_show_progress(struct camera *camera); /* to the ring and the watchdog */
 void camera_tell_state(struct camera *camera);    /* if it is another one than told last */
 void camera_tell_control_problem(struct camera *camera);
+void camera_tell_input(struct camera *camera);
 void camera_record(struct camera *camera, struct flight *flight, const struct engine_done *done,
                    int64_t published_ns); /* a published frame */
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -110,6 +111,28 @@ void camera_tell_control_problem(struct camera *camera)
     camera->told_problem = *problem;
     if (problem->text[0] != '\0')
         log_warning("camera.controls: %s", problem->text);
+}
+
+/* Makes public how frames come to the engine, and logs it, if it is in another way. While there is
+ * no engine, they do not. */
+void camera_tell_input(struct camera *camera)
+{
+    const struct source *source = &camera->source;
+    const char *problem = source->way == FRAME_COPIED ? source->way_problem.text : "";
+    char input[sizeof camera->told_input];
+
+    if (source->phase != SOURCE_STREAMING || camera->engine == NULL)
+        return;
+    snprintf(input, sizeof input, "%s%s%.200s%s", frame_way_words(source->way),
+             *problem != '\0' ? " (" : "", problem, *problem != '\0' ? ")" : "");
+    if (strcmp(input, camera->told_input) == 0)
+        return;
+    camera_copy_text(camera->told_input, sizeof camera->told_input, input);
+    log_info("input: %s", input);
+    pthread_mutex_lock(&camera->lock);
+    camera_copy_text(camera->status.input, sizeof camera->status.input, input);
+    camera_post_events(camera, CAMERA_EVENT_STATE);
+    pthread_mutex_unlock(&camera->lock);
 }
 
 /* Publishes the state wherever it shows, if it is another one. */

@@ -4,8 +4,10 @@
  *
  * The thread sleeps in one ppoll on the source, the engine and the wake-up descriptor. While the
  * engine has all the frames it takes, the source is not looked at: frames wait in the driver, and
- * the next dequeue passes over all but the newest. Every time-out is a deadline computed from what
- * is known anyway, so that a timer never wakes the thread while frames flow. */
+ * the next dequeue passes over all but the newest. A frame that the engine reads where the source
+ * wrote it goes back to the source once it is finished, any other at once. Every time-out is a
+ * deadline computed from what is known anyway, so that a timer never wakes the thread while frames
+ * flow. */
 #include "camera_private.h"
 
 #include <errno.h>
@@ -39,6 +41,13 @@ static int64_t heartbeat_due_ns(const struct camera *camera)
 
 /* ---- frames ---- */
 
+static void let_frame_go(struct camera *camera, struct flight *flight)
+{
+    if (flight->holds_frame)
+        source_release(&camera->source, &flight->frame);
+    flight->holds_frame = false;
+}
+
 static void publish(struct camera *camera, struct flight *flight, const struct engine_done *done)
 {
     flight->meta.filter_serial = done->filter_serial;
@@ -47,6 +56,7 @@ static void publish(struct camera *camera, struct flight *flight, const struct e
     int64_t published_ns = ring_publish(camera->ring, &flight->write, &flight->meta);
     /* The slot stays as it is until this thread begins to write it again. */
     snapshot_take_after(flight->snapshots, flight->write.data, ring_newest(camera->ring));
+    let_frame_go(camera, flight);
     camera_record(camera, flight, done, published_ns);
     camera->engine_failure.text[0] = '\0';
     camera->engine_failures = 0;
@@ -62,6 +72,7 @@ static struct flight *pop_flight(struct camera *camera)
 
 static void drop_flight(struct camera *camera, struct flight *flight)
 {
+    let_frame_go(camera, flight);
     ring_cancel(camera->ring, &flight->write);
     snapshot_fail(flight->snapshots, -EIO);
     pthread_mutex_lock(&camera->lock);
@@ -86,11 +97,13 @@ static void retry_engine_later(struct camera *camera, const struct error *why)
 /* The device refused a frame, lost one or keeps one: nothing it has can be relied on any more. */
 static void engine_failed(struct camera *camera, const struct error *why)
 {
-    engine_abandon(camera->engine);
+    struct engine *engine = camera->engine;
+    engine_abandon(engine);
+    camera->engine = NULL;
+    camera_renew_memory(camera); /* before frames in it go back */
     while (camera->flights > 0)
         drop_flight(camera, pop_flight(camera));
-    designer_give_back(camera->designer, camera->engine, true);
-    camera->engine = NULL;
+    designer_give_back(camera->designer, engine, true);
     retry_engine_later(camera, why);
 }
 
@@ -183,7 +196,9 @@ static void submit(struct camera *camera, const struct capture_frame *frame, boo
         &camera->flight[(camera->first_flight + camera->flights) % ENGINE_MAX_IN_FLIGHT];
     struct error why = {{0}};
 
-    *flight = (struct flight){.meta = {.source_sequence = frame->sequence,
+    *flight = (struct flight){.frame = *frame,
+                              .holds_frame = true,
+                              .meta = {.source_sequence = frame->sequence,
                                        .captured_ns = frame->captured_ns,
                                        .dequeued_ns = frame->dequeued_ns,
                                        .flags = discontinuity ? FFTD_FLAG_DISCONTINUITY : 0}};
@@ -191,15 +206,18 @@ static void submit(struct camera *camera, const struct capture_frame *frame, boo
     struct engine_job job = {.out = flight->write.data, .tag = flight};
     memcpy(job.in, frame->plane, sizeof job.in);
     memcpy(job.in_stride, frame->stride, sizeof job.in_stride);
-    int r = engine_submit(camera->engine, &job, &why);
-    flight->snapshots = take_snapshots(camera, frame);
-    if (r < 0) {
-        drop_flight(camera, flight);
-        engine_failed(camera, &why);
-        return;
+    if (frame->memory >= 0) {
+        job.memory = camera->memory;
+        job.frame = (unsigned)frame->memory;
     }
+    flight->snapshots = take_snapshots(camera, frame); /* while it is ours to read */
+    int r = engine_submit(camera->engine, &job, &why);
     if (camera->flights++ == 0)
         camera->engine_moved_ns = clock_now_ns();
+    if (r < 0)
+        engine_failed(camera, &why);
+    else if (job.memory == NULL)
+        let_frame_go(camera, flight);
 }
 
 static void take_frame(struct camera *camera)
@@ -211,12 +229,12 @@ static void take_frame(struct camera *camera)
         return;
     if (camera->engine != NULL) {
         submit(camera, &frame, discontinuity);
-    } else {
-        pthread_mutex_lock(&camera->lock);
-        camera->status.dropped_engine++;
-        pthread_mutex_unlock(&camera->lock);
+        return;
     }
     source_release(&camera->source, &frame);
+    pthread_mutex_lock(&camera->lock);
+    camera->status.dropped_engine++;
+    pthread_mutex_unlock(&camera->lock);
 }
 
 /* ---- formats, rings and engines ---- */
@@ -309,8 +327,10 @@ static void start_when_ready(struct camera *camera)
     int r = camera_adopt_format(camera, &why);
     if (r < 0)
         source_lose(&camera->source, r, &why);
-    else if (!camera->resting && camera->engine != NULL && engine_fits(camera))
-        source_start(&camera->source);
+    if (r < 0 || camera->resting || camera->engine == NULL || !engine_fits(camera))
+        return;
+    camera_renew_memory(camera);
+    source_start(&camera->source);
 }
 
 static void swap_engine(struct camera *camera, const struct design *design)
@@ -321,6 +341,7 @@ static void swap_engine(struct camera *camera, const struct design *design)
     camera->engine = design->engine;
     camera->engine_source = design->source;
     camera->engine_format = design->format;
+    camera_renew_memory(camera);
     camera->engine_wanted = false;
     camera->engine_retry_ns = INT64_MAX;
     if (engine_warning(camera->engine) != NULL)
@@ -464,13 +485,15 @@ void *camera_thread(void *argument)
         start_when_ready(camera);
         camera_tell_state(camera);
         camera_tell_control_problem(camera);
+        camera_tell_input(camera);
         wait_for_work(camera, &work);
         do_work(camera, &work);
     }
     finish_flights(camera);
+    source_finish(&camera->source);
+    engine_memory_destroy(camera->memory);
     if (camera->engine != NULL)
         designer_give_back(camera->designer, camera->engine, false);
-    source_finish(&camera->source);
 
     pthread_mutex_lock(&camera->lock);
     camera->ended = true;

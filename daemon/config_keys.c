@@ -24,6 +24,11 @@ static bool is_not_empty(const char *text)
     return *text != '\0';
 }
 
+static const char *const memory_names[] = {[CONFIG_MEMORY_AUTO] = "auto",
+                                           [CONFIG_MEMORY_DMABUF] = "dmabuf",
+                                           [CONFIG_MEMORY_USERPTR] = "userptr",
+                                           [CONFIG_MEMORY_MMAP] = "mmap",
+                                           NULL};
 static const char *const idle_names[] = {
     [CONFIG_IDLE_RUN] = "run", [CONFIG_IDLE_PAUSE] = "pause", NULL};
 static const char *const precision_names[] = {
@@ -107,6 +112,15 @@ static const struct config_key keys[] = {
         .min = 2,
         .max = 32,
         .word = "auto",
+    },
+    {
+        .name = "camera.memory",
+        .initial = "auto",
+        .summary = "how frames come to the OpenCL device",
+        .type = CONFIG_CHOICE,
+        FIELD(memory),
+        .live = true,
+        .choices = memory_names,
     },
     {
         .name = "camera.loop",

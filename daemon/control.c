@@ -304,8 +304,8 @@ static void fail_snapshots(struct control *control, const struct camera_status *
 
 void control_announce(struct control *control, unsigned camera_events)
 {
-    static const char *const state[] = {"State",  "StateReason", "SourceDescription",
-                                        "Engine", "Device",      NULL};
+    static const char *const state[] = {
+        "State", "StateReason", "SourceDescription", "Input", "Engine", "Device", NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription",
                                        "Source", NULL};
     static const char *const filter[] = {"PublishedSerial", "FilterProblem", NULL};

@@ -259,6 +259,11 @@ static int append_device_memory(sd_bus_message *reply, const struct reading *rea
     return append_text(reply, reading->camera.device_memory);
 }
 
+static int append_input(sd_bus_message *reply, const struct reading *reading)
+{
+    return append_text(reply, reading->camera.input);
+}
+
 static int append_engine(sd_bus_message *reply, const struct reading *reading)
 {
     return append_text(reply, reading->camera.engine);
@@ -363,6 +368,7 @@ static const struct field fields[] = {
     {"SourceDescription", "s", append_source_description, false},
     {"Device", "s", append_device, false},
     {"DeviceMemory", "s", append_device_memory, false},
+    {"Input", "s", append_input, false},
     {"Engine", "s", append_engine, false},
     {"Format", "a{sv}", append_format, false},
     {"Generation", "u", append_generation, false},

@@ -138,6 +138,57 @@ void source_lose(struct source *source, int err, const struct error *why)
     retry_later(source);
 }
 
+static bool allows(const struct source *source, enum frame_way way)
+{
+    switch (source->allowed) {
+    case CONFIG_MEMORY_AUTO:
+        return true;
+    case CONFIG_MEMORY_DMABUF:
+        return way == FRAME_IMPORTED;
+    case CONFIG_MEMORY_USERPTR:
+        return way == FRAME_SHARED;
+    case CONFIG_MEMORY_MMAP:
+        break;
+    }
+    return false;
+}
+
+/* Tries one way; *problem gathers why it was not taken. */
+static int try_way(struct source *source, enum frame_way way, struct error *problem)
+{
+    struct error why;
+    int r = capture_start_in(source->capture, way, source->memory, &why);
+    if (r < 0)
+        text_append(problem->text, sizeof problem->text, "%s%s: %s",
+                    problem->text[0] != '\0' ? "; " : "", frame_way_name(way), why.text);
+    else
+        source->way = way;
+    return r;
+}
+
+/* Starts it in the best way in which it starts. Drivers have many words for a refusal: whatever is
+ * wrong with the last way is wrong with the camera. Once a way is known, a failure is one. */
+static int start_capture(struct source *source, struct error *why)
+{
+    struct error *problem = &source->way_problem;
+    int r = -EOPNOTSUPP;
+    source->runs++;
+    if (source->way_settled)
+        return capture_start_in(source->capture, source->way, source->memory, why);
+    problem->text[0] = '\0';
+    for (int way = FRAME_WAYS - 1; source->memory != NULL && way > FRAME_COPIED; way--)
+        if (r < 0 && r != -ENODEV && allows(source, way))
+            r = try_way(source, way, problem);
+    if (r == -ENODEV)
+        return error_set(why, ENODEV, "%s", problem->text);
+    if (r < 0) {
+        r = capture_start(source->capture, why);
+        source->way = FRAME_COPIED;
+    }
+    source->way_settled = r == 0 && source->memory != NULL;
+    return r;
+}
+
 static void restart(struct source *source)
 {
     struct error why = {{0}};
@@ -146,7 +197,7 @@ static void restart(struct source *source)
     source->past.restarts++;
     source->discontinuity = true;
     capture_stop(source->capture);
-    int r = capture_start(source->capture, &why);
+    int r = start_capture(source, &why);
     if (r < 0)
         source_lose(source, r, &why);
     else
@@ -167,6 +218,7 @@ static void mend(struct source *source, const struct error *why)
 static void take_request(struct source *source, const struct config *config)
 {
     memcpy(source->uri, config->source, sizeof source->uri);
+    source->allowed = config->memory;
     source->request = (struct capture_request){.uri = source->uri,
                                                .width = config->width,
                                                .height = config->height,
@@ -231,6 +283,7 @@ int source_open(struct source *source, struct error *why)
     unwatch(source);
     source->phase = SOURCE_OPENED;
     source->discontinuity = true;
+    source->way_settled = false;
     apply_controls(source);
     return 0;
 }
@@ -238,6 +291,7 @@ int source_open(struct source *source, struct error *why)
 int source_change(struct source *source, const struct config *config, struct error *why)
 {
     const struct capture_request old = source->request;
+    const enum config_memory old_allowed = source->allowed;
     char old_uri[sizeof source->uri];
     memcpy(old_uri, source->uri, sizeof old_uri);
 
@@ -253,6 +307,7 @@ int source_change(struct source *source, const struct config *config, struct err
     }
     memcpy(source->uri, old_uri, sizeof source->uri);
     source->request = old;
+    source->allowed = old_allowed;
     struct error again;
     int reopened = was_closed ? 0 : source_open(source, &again); /* else its deadline stands */
     if (reopened < 0)
@@ -260,10 +315,17 @@ int source_change(struct source *source, const struct config *config, struct err
     return r;
 }
 
+void source_lend(struct source *source, struct frame_memory *memory)
+{
+    if (source->phase != SOURCE_STREAMING)
+        source->way_settled = false;
+    source->memory = memory;
+}
+
 void source_start(struct source *source)
 {
     struct error why = {{0}};
-    int r = capture_start(source->capture, &why);
+    int r = start_capture(source, &why);
     if (r < 0) {
         source_lose(source, r, &why);
         return;
@@ -276,14 +338,20 @@ void source_start(struct source *source)
     source->deadline_ns = clock_now_ns() + stall_ns(source);
 }
 
+void source_stop(struct source *source)
+{
+    if (source->phase != SOURCE_STREAMING)
+        return;
+    capture_stop(source->capture);
+    source->phase = SOURCE_OPENED;
+    source->discontinuity = true;
+}
+
 void source_pause(struct source *source)
 {
     if (source->phase == SOURCE_CLOSED)
         return;
-    if (source->phase == SOURCE_STREAMING)
-        capture_stop(source->capture);
-    source->phase = SOURCE_OPENED;
-    source->discontinuity = true;
+    source_stop(source);
     source->state = CAMERA_PAUSED;
     error_set(&source->reason, 0, "nobody reads its frames");
 }
@@ -364,6 +432,7 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
 
     switch (r) {
     case 0:
+        ret->run = source->runs;
         source->state = CAMERA_ONLINE;
         source->reason.text[0] = '\0';
         source->attempts = 0;
@@ -395,5 +464,6 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
 
 void source_release(struct source *source, const struct capture_frame *frame)
 {
-    capture_release(source->capture, frame);
+    if (source->phase == SOURCE_STREAMING && frame->run == source->runs)
+        capture_release(source->capture, frame);
 }

@@ -20,6 +20,7 @@
 #include "capture/capture.h"
 #include "config.h"
 #include "core/error.h"
+#include "core/frame_memory.h"
 
 enum source_phase { SOURCE_CLOSED, SOURCE_OPENED, SOURCE_STREAMING };
 
@@ -39,8 +40,15 @@ struct source {
     struct capture *capture;      /* NULL while closed */
     struct settings controls;     /* the camera's own: set whenever it is opened */
     struct error control_problem; /* which of them it did not take; empty if it took all */
+    enum frame_way way;           /* in which its frames come, since it was started last */
+    struct error way_problem;     /* why not in a better one; empty if there is none */
+    bool way_settled;             /* a way was found for the memory there is: until it is opened
+                                     again, no other one is tried */
 
     /* Private. */
+    enum config_memory allowed;
+    struct frame_memory *memory; /* or NULL: there is none */
+    unsigned runs;               /* times it was started */
     struct capture_request request;
     char uri[CONFIG_TEXT]; /* request.uri */
     int64_t stall_timeout_ns;
@@ -69,10 +77,18 @@ int source_change(struct source *source, const struct config *config, struct err
 /* Takes a failure to open as the loss of the source: goes on trying. */
 void source_lose(struct source *source, int err, const struct error *why);
 
+/* Memory for its frames, from its next start on, which tries the ways that the configuration
+ * allows, the best one first; NULL: none. It stays the caller's, who takes it back in the same
+ * manner. While the source streams, only if its frames are copied. */
+void source_lend(struct source *source, struct frame_memory *memory);
+
 /* Begins streaming once opened. What goes wrong is dealt with like a failure later on. */
 void source_start(struct source *source);
 
-/* Stops streaming, for source_start to begin again; the state is PAUSED. A source that is closed
+/* Stops streaming, for source_start to begin again; frames still out are void. */
+void source_stop(struct source *source);
+
+/* The same because nobody wants its frames; the state is PAUSED. A source that is closed
  * goes on being opened. */
 void source_pause(struct source *source);
 
@@ -88,6 +104,8 @@ void source_step(struct source *source, bool readable);
 /* The newest frame, or -EAGAIN: there is none, whatever the reason. discontinuity: frames are
  * missing before it. */
 int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_discontinuity);
+
+/* Gives a frame back; nothing happens to one that is void by now. */
 void source_release(struct source *source, const struct capture_frame *frame);
 
 /* Sets controls of the camera now, and whenever it is opened again. Errors as capture_set_controls;

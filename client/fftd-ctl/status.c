@@ -57,6 +57,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_line("source", *bus_text(p, "SourceDescription") != '\0'
                              ? bus_text(p, "SourceDescription")
                              : bus_text(p, "Source"));
+    print_line("input", bus_text(p, "Input"));
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
     print_line("memory", bus_text(p, "DeviceMemory"));

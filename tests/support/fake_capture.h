@@ -27,9 +27,13 @@ static struct {
     uint32_t fourcc, width, height;
     const char *lacks;   /* a control it does not have */
     const char *refused; /* a URI that does not open */
+    enum frame_way best; /* no frames come in a better way than this one */
+    int way_result;      /* what starting in a better way returns; 0: -EOPNOTSUPP */
     /* What was done to it. */
     struct settings controls;
     unsigned opened, started, stopped, closed, out;
+    enum frame_way way; /* in which it was started last */
+    struct frame_memory *memory;
 
     int fd;
     struct capture source;
@@ -102,17 +106,31 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
     return r;
 }
 
-int capture_start(struct capture *capture, struct error *why)
+int capture_start_in(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+                     struct error *why)
 {
     (void)capture;
     pthread_mutex_lock(&fake_capture.lock);
     int r = fake_capture.start_result;
-    if (r < 0)
+    if (way > fake_capture.best)
+        r = error_set(why, fake_capture.way_result < 0 ? -fake_capture.way_result : EOPNOTSUPP,
+                      "not in this way");
+    else if (r == 0 && way == FRAME_SHARED && memory != NULL)
+        r = frame_memory_share(memory, 0, FAKE_CAPTURE_BYTES, why);
+    else if (r < 0)
         error_set(why, -r, "it does not start");
-    else
+    if (r == 0) {
         fake_capture.started++;
+        fake_capture.way = way;
+        fake_capture.memory = memory;
+    }
     pthread_mutex_unlock(&fake_capture.lock);
     return r;
+}
+
+int capture_start(struct capture *capture, struct error *why)
+{
+    return capture_start_in(capture, FRAME_COPIED, NULL, why);
 }
 
 void capture_stop(struct capture *capture)
@@ -120,6 +138,10 @@ void capture_stop(struct capture *capture)
     (void)capture;
     pthread_mutex_lock(&fake_capture.lock);
     fake_capture.stopped++;
+    fake_capture.out = 0; /* they are void */
+    if (fake_capture.way != FRAME_COPIED)
+        frame_memory_clear(fake_capture.memory);
+    fake_capture.way = FRAME_COPIED;
     pthread_mutex_unlock(&fake_capture.lock);
 }
 
@@ -146,6 +168,7 @@ int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct e
         fake_capture.out++;
         int64_t now_ns = clock_now_ns();
         *ret = (struct capture_frame){
+            .memory = fake_capture.way != FRAME_COPIED ? 0 : -1,
             .plane = {fake_capture.pixels},
             .stride = {capture->format.plane[0].stride},
             .sequence = fake_capture.sequence++,
@@ -165,7 +188,8 @@ void capture_release(struct capture *capture, const struct capture_frame *frame)
 {
     (void)capture, (void)frame;
     pthread_mutex_lock(&fake_capture.lock);
-    fake_capture.out--;
+    if (fake_capture.out-- == 0)
+        abort(); /* it had not lent any */
     pthread_mutex_unlock(&fake_capture.lock);
 }
 

@@ -21,6 +21,7 @@ struct engine_response {
 
 struct engine {
     int fd;
+    struct gpu_device *device;
     bool abandoned;
     struct fftd_format format;
     double support_px;
@@ -39,6 +40,8 @@ static struct {
     /* What was done to them. */
     unsigned devices_opened, engines_created, designs, submitted;
     unsigned devices, engines, responses; /* alive */
+    unsigned memories, lent;              /* likewise; frames that sources have memory for */
+    unsigned submitted_there;             /* frames that were where the engine reads them */
     unsigned waiting_at_gate;
     unsigned search_steps;
     int search_result;
@@ -137,7 +140,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   struct error *why)
 {
-    (void)device, (void)cache_dir;
+    (void)cache_dir;
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine_pass_gate();
     int r = fake_engine.create_result;
@@ -146,6 +149,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     } else {
         struct engine *engine = calloc(1, sizeof *engine);
         engine->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        engine->device = device;
         engine->format = *format;
         engine->support_px = support_px;
         engine->capacity = options->in_flight;
@@ -184,6 +188,64 @@ bool engine_is_tuned(const struct engine *engine)
 {
     (void)engine;
     return fake_engine.tuned;
+}
+
+/* Memory for frames that suits every engine on its device. */
+struct fake_memory {
+    struct frame_memory base;
+    const struct gpu_device *device;
+    unsigned lent;
+};
+
+static int fake_memory_share(struct frame_memory *memory, unsigned index, size_t bytes,
+                             struct error *why)
+{
+    (void)index, (void)bytes, (void)why;
+    pthread_mutex_lock(&fake_engine.lock);
+    ((struct fake_memory *)memory)->lent++;
+    fake_engine.lent++;
+    pthread_mutex_unlock(&fake_engine.lock);
+    return 0;
+}
+
+static void fake_memory_clear(struct frame_memory *memory)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.lent -= ((struct fake_memory *)memory)->lent;
+    ((struct fake_memory *)memory)->lent = 0;
+    pthread_mutex_unlock(&fake_engine.lock);
+}
+
+int engine_memory_create(struct frame_memory **ret, const struct engine *engine, struct error *why)
+{
+    static const struct frame_memory_ops ops = {.share = fake_memory_share,
+                                                .clear = fake_memory_clear};
+    struct fake_memory *memory = calloc(1, sizeof *memory);
+    (void)why;
+    memory->base.ops = &ops;
+    memory->device = engine->device;
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.memories++;
+    pthread_mutex_unlock(&fake_engine.lock);
+    *ret = &memory->base;
+    return 0;
+}
+
+void engine_memory_destroy(struct frame_memory *memory)
+{
+    if (memory == NULL)
+        return;
+    if (((struct fake_memory *)memory)->lent != 0)
+        abort(); /* the source writes there yet */
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.memories--;
+    pthread_mutex_unlock(&fake_engine.lock);
+    free(memory);
+}
+
+bool engine_memory_suits(const struct frame_memory *memory, const struct engine *engine)
+{
+    return ((const struct fake_memory *)memory)->device == engine->device;
 }
 
 /* A search of fake_engine.search_steps steps. */
@@ -280,6 +342,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     bool hold = fake_engine.hold;
     fake_engine.held_fd = engine->fd;
     fake_engine.submitted++;
+    fake_engine.submitted_there += job->memory != NULL;
     pthread_mutex_unlock(&fake_engine.lock);
     if (r < 0)
         return error_set(why, -r, "the device takes nothing");

@@ -447,6 +447,141 @@ static void test_pause_and_start(void **state)
     assert_int_equal(source.phase, SOURCE_OPENED);
 }
 
+/* ---- ways of a frame ---- */
+
+static unsigned shared; /* frames there is memory for */
+
+static int share(struct frame_memory *memory, unsigned index, size_t bytes, struct error *why)
+{
+    (void)memory, (void)index, (void)bytes, (void)why;
+    shared++;
+    return 0;
+}
+
+static void clear(struct frame_memory *memory)
+{
+    (void)memory;
+    shared = 0;
+}
+
+static const struct frame_memory_ops memory_ops = {.share = share, .clear = clear};
+static struct frame_memory memory = {.ops = &memory_ops};
+
+static void start_with_memory(enum config_memory wanted, enum frame_way best)
+{
+    struct error why;
+    config.memory = wanted;
+    source_init(&source, &config);
+    fake_capture.best = best;
+    assert_int_equal(source_open(&source, &why), 0);
+    source_lend(&source, &memory);
+    source_start(&source);
+    assert_int_equal(source.phase, SOURCE_STREAMING);
+}
+
+static void assert_way(enum frame_way way, const char *problem)
+{
+    assert_int_equal(source.way, way);
+    assert_int_equal(fake_capture.way, way);
+    assert_string_equal(source.way_problem.text, problem);
+    assert_true(source.way_settled);
+}
+
+static void test_the_best_way_is_taken(void **state)
+{
+    (void)state;
+    static const struct {
+        enum config_memory wanted;
+        enum frame_way best, way;
+        const char *problem;
+    } cases[] = {
+        {CONFIG_MEMORY_AUTO, FRAME_IMPORTED, FRAME_IMPORTED, ""},
+        {CONFIG_MEMORY_AUTO, FRAME_SHARED, FRAME_SHARED, "dmabuf: not in this way"},
+        {CONFIG_MEMORY_AUTO, FRAME_COPIED, FRAME_COPIED,
+         "dmabuf: not in this way; userptr: not in this way"},
+        {CONFIG_MEMORY_DMABUF, FRAME_IMPORTED, FRAME_IMPORTED, ""},
+        {CONFIG_MEMORY_DMABUF, FRAME_SHARED, FRAME_COPIED, "dmabuf: not in this way"},
+        {CONFIG_MEMORY_USERPTR, FRAME_IMPORTED, FRAME_SHARED, ""},
+        {CONFIG_MEMORY_USERPTR, FRAME_COPIED, FRAME_COPIED, "userptr: not in this way"},
+        {CONFIG_MEMORY_MMAP, FRAME_IMPORTED, FRAME_COPIED, ""},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        start_with_memory(cases[i].wanted, cases[i].best);
+        assert_way(cases[i].way, cases[i].problem);
+        assert_int_equal(shared, cases[i].way == FRAME_SHARED);
+        source_finish(&source);
+        assert_int_equal(shared, 0);
+    }
+}
+
+/* Once a way is known, its failure is the camera's, until that is opened again. */
+static void test_a_way_is_kept_until_reopening(void **state)
+{
+    (void)state;
+    start_with_memory(CONFIG_MEMORY_AUTO, FRAME_SHARED);
+    take(NULL);
+    fake_capture.best = FRAME_COPIED;
+    fake_capture.way_result = -EINVAL;
+    assert_nothing_comes(-EIO);
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(source.state, CAMERA_REFUSED);
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    source_start(&source);
+    assert_way(FRAME_COPIED, "dmabuf: not in this way; userptr: not in this way");
+    fake_capture.best = FRAME_IMPORTED;
+    source_pause(&source);
+    source_start(&source);
+    assert_way(FRAME_COPIED, "dmabuf: not in this way; userptr: not in this way");
+}
+
+static void test_a_device_that_goes_meanwhile_is_no_refusal(void **state)
+{
+    (void)state;
+    struct error why;
+    source_lend(&source, &memory);
+    assert_int_equal(source_open(&source, &why), 0);
+    fake_capture.way_result = -ENODEV;
+    source_start(&source);
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(source.state, CAMERA_LOST);
+    assert_int_equal(fake_capture.started, 0);
+}
+
+static void test_other_memory_is_tried_anew(void **state)
+{
+    (void)state;
+    start_with_memory(CONFIG_MEMORY_AUTO, FRAME_SHARED);
+    source_stop(&source);
+    assert_int_equal(shared, 0);
+    source_lend(&source, NULL);
+    source_start(&source);
+    assert_int_equal(source.way, FRAME_COPIED);
+    assert_false(source.way_settled);
+    source_stop(&source);
+    source_lend(&source, &memory);
+    source_start(&source);
+    assert_way(FRAME_SHARED, "dmabuf: not in this way");
+}
+
+/* A frame that was taken before a restart is none of those that the driver has lent since. */
+static void test_void_frames_are_not_given_back(void **state)
+{
+    (void)state;
+    start();
+    struct capture_frame before = take(NULL);
+    assert_nothing_comes(-EIO);
+    assert_int_equal(fake_capture.started, 2);
+    struct capture_frame after = take(NULL);
+    source_release(&source, &before);
+    assert_int_equal(fake_capture.out, 1);
+    source_release(&source, &after);
+    assert_int_equal(fake_capture.out, 0);
+    source_release(&source, &before);
+    source_finish(&source);
+    source_release(&source, &after);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -468,6 +603,11 @@ int main(void)
         TEST(test_gaps_are_explained_or_lost),
         TEST(test_gaps_around_a_discontinuity_are_explained),
         TEST(test_pause_and_start),
+        TEST(test_the_best_way_is_taken),
+        TEST(test_a_way_is_kept_until_reopening),
+        TEST(test_a_device_that_goes_meanwhile_is_no_refusal),
+        TEST(test_other_memory_is_tried_anew),
+        TEST(test_void_frames_are_not_given_back),
     };
     return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

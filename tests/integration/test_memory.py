@@ -1,0 +1,95 @@
+"""How frames come to the device, as the daemon shows it (camera.memory)."""
+
+import pytest
+
+from client import Reader
+
+
+def needs_shared_memory(daemon):
+    if "shared with the host" not in daemon.ctl_json("status")["DeviceMemory"]:
+        pytest.skip("the device does not work in the host's memory")
+
+
+def wait_for_input(daemon, expected):
+    daemon.wait_until(lambda: daemon.ctl_json("status")["Input"] == expected, expected)
+
+
+def test_a_scene_is_drawn_where_it_is_filtered(start, tmp_path):
+    """And looks the same as one that is copied, in a size whose rows the device pads."""
+    pictures = []
+    for memory, way in (("mmap", "copied"), ("auto", "shared with the source (USERPTR)")):
+        daemon = start("--set", f"camera.memory={memory}", "--filter", "lowpass:cutoff=0.1",
+                       size="328x240", source="pattern:zoneplate")
+        with Reader(daemon) as reader:
+            pictures.append(reader.next().digest)
+            if memory == "auto":
+                needs_shared_memory(daemon)
+            wait_for_input(daemon, way)
+            assert f"input: {way}" in daemon.log
+            daemon.ctl("snapshot", "before", "-o", tmp_path / "before.png")
+            pictures.append((tmp_path / "before.png").read_bytes())
+        assert "input" in daemon.ctl("status").stdout
+        assert daemon.stop() == 0
+    assert pictures[:2] == pictures[2:]
+
+
+def test_the_copy_is_saved(start):
+    """By the account of each frame's time: that of the copy, and of the calls in its place."""
+    upload_ns = {}
+    for memory in ("mmap", "userptr"):
+        daemon = start("--set", f"camera.memory={memory}", "--set", "camera.format=GREY",
+                       size="1920x1080", source="pattern:zoneplate", fps="30")
+        daemon.wait_until(lambda: daemon.ctl_json("stats")["Latency"]["upload"]["count"] >= 60,
+                          "60 frames")
+        needs_shared_memory(daemon)
+        upload_ns[memory] = daemon.ctl_json("stats")["Latency"]["upload"]["p50_ns"]
+        assert daemon.stop() == 0
+    print(f"upload, ns: {upload_ns}")
+    assert upload_ns["userptr"] < upload_ns["mmap"] / 2
+
+
+def test_a_way_that_does_not_work_is_told(start):
+    daemon = start("--set", "camera.memory=dmabuf")
+    with Reader(daemon) as reader:
+        reader.next()
+        wait_for_input(daemon, "copied (dmabuf: a test scene has no dma-bufs)")
+    assert daemon.stop() == 0
+
+
+def test_memory_changes_with_the_configuration(start, tmp_path):
+    config = tmp_path / "fftd.conf"
+
+    def write(memory):
+        config.write_text(f'camera = {{ source = "pattern:moire"; memory = "{memory}"; }};\n')
+
+    write("mmap")
+    daemon = start("--config", config, source=None, size=None, fps=None)
+    with Reader(daemon) as reader:
+        reader.next()
+        needs_shared_memory(daemon)
+        wait_for_input(daemon, "copied")
+        write("userptr")
+        daemon.ctl("reload")
+        wait_for_input(daemon, "shared with the source (USERPTR)")
+        reader.next()
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("fault", ["enqueue -5 0 1", "finish -5 0 1"])
+def test_memory_goes_and_comes_with_the_device(start_faulty, faults, fault):
+    daemon = start_faulty("--filter", "lowpass:cutoff=0.1")
+    with Reader(daemon) as reader:
+        picture = reader.next().digest
+        needs_shared_memory(daemon)
+        descriptors = len(daemon.descriptors())
+        for failures in range(1, 4):
+            faults.begin(fault)
+            daemon.wait_until(lambda count=failures: daemon.ctl_json("stats")["Counters"]
+                              ["engine_failures"] >= count, "a failure")
+            faults.end()
+            daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "online", "online")
+            assert reader.next().digest == picture
+        wait_for_input(daemon, "shared with the source (USERPTR)")
+        daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "no more descriptors")
+    assert daemon.log.count("input: ") == 1
+    assert daemon.stop() == 0

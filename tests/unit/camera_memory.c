@@ -1,0 +1,238 @@
+/* In which memory frames come to the camera's thread, with a camera and an engine that fail as they
+ * are told to. The fake engine ends the program if memory goes that a source still writes. */
+#include "support/cmocka.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "camera.h"
+#include "core/clock.h"
+#include "support/fake_capture.h"
+#include "support/fake_engine.h"
+
+#define PATIENCE_NS (20 * NS_PER_S)
+
+static struct config config;
+static struct camera *camera;
+static struct camera_status status;
+
+static int setup(void **state)
+{
+    (void)state;
+    fake_capture_reset();
+    fake_engine_reset();
+    fake_capture.best = FRAME_SHARED;
+    config = (struct config){
+        .source = "fake:camera",
+        .stall_timeout_s = 60,
+        .device = "fake",
+        .engine = {.margin = -1, .in_flight = 2},
+        .frame_timeout_s = 60,
+        .build_timeout_s = 60,
+        .slots = 6,
+    };
+    memset(&status, 0, sizeof status);
+    return 0;
+}
+
+static void start(void)
+{
+    struct error why;
+    assert_int_equal(camera_start(&camera, &config, NULL, false, &why), 0);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    assert_int_equal(camera_stop(camera), 0);
+    assert_int_equal(fake_engine.memories, 0);
+    assert_int_equal(fake_engine.lent, 0);
+    assert_int_equal(fake_engine.engines, 0);
+    assert_int_equal(fake_engine.devices, 0);
+    assert_int_equal(fake_capture.out, 0);
+    return 0;
+}
+
+static void look(void)
+{
+    struct pollfd fd = {.fd = camera_fd(camera), .events = POLLIN};
+    if (poll(&fd, 1, 1) > 0)
+        camera_take_events(camera);
+    camera_get_status(camera, &status);
+}
+
+#define WAIT_FOR(condition)                                                                        \
+    do {                                                                                           \
+        int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;                                        \
+        for (look(); !(condition); look())                                                         \
+            assert_true(clock_now_ns() < deadline_ns);                                             \
+    } while (0)
+
+static void publish(void)
+{
+    uint64_t published = status.published;
+    fake_capture_offer();
+    WAIT_FOR(status.published == published + 1);
+}
+
+static void set_filter(const char *text)
+{
+    struct filter_chain chain;
+    uint64_t serial;
+    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, &serial, NULL), 0);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+}
+
+static void test_frames_are_read_where_they_are(void **state)
+{
+    (void)state;
+    start();
+    publish();
+    publish();
+    assert_int_equal(fake_engine_get(&fake_engine.submitted_there),
+                     fake_engine_get(&fake_engine.submitted) - 1); /* the designer's own */
+    assert_string_equal(status.input, "shared with the source (USERPTR)");
+    assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
+}
+
+static void test_a_source_that_refuses_is_copied_from(void **state)
+{
+    (void)state;
+    fake_capture.best = FRAME_COPIED;
+    start();
+    publish();
+    assert_int_equal(fake_engine_get(&fake_engine.submitted_there), 0);
+    assert_string_equal(status.input, "copied (dmabuf: not in this way; userptr: not in this way)");
+}
+
+/* What is copied goes back at once; what is read where it is, once that has been. */
+static void test_a_frame_is_kept_until_it_was_read(void **state)
+{
+    (void)state;
+    start();
+    publish();
+    FAKE_ENGINE_SET(hold, true);
+    unsigned before = fake_engine_get(&fake_engine.submitted);
+    for (unsigned i = 1; i <= config.engine.in_flight; i++) {
+        fake_capture_offer();
+        WAIT_FOR(fake_engine_get(&fake_engine.submitted) == before + i);
+    }
+    assert_int_equal(fake_capture_get(&fake_capture.out), config.engine.in_flight);
+    fake_engine_let_go();
+    WAIT_FOR(status.published == 1 + config.engine.in_flight);
+    WAIT_FOR(fake_capture_get(&fake_capture.out) == 0);
+}
+
+/* Another engine on the same device is nothing that the source would notice. */
+static void test_another_engine_takes_over(void **state)
+{
+    (void)state;
+    start();
+    publish();
+    set_filter("gaussian-blur:sigma=10");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    assert_int_equal(fake_capture_get(&fake_capture.started), 1);
+    assert_int_equal(fake_engine_get(&fake_engine.memories), 1);
+}
+
+/* The memory is the failed device's: it goes before that does, and comes with the next one. */
+static void fail_and_recover(void)
+{
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_FAILED));
+    WAIT_FOR(fake_engine_get(&fake_engine.memories) == 0);
+    uint64_t dropped = status.dropped_engine;
+    WAIT_FOR((fake_capture_offer(), status.dropped_engine > dropped)); /* it goes on */
+    FAKE_ENGINE_SET(submit_result, 0);
+    FAKE_ENGINE_SET(collect_result, 0);
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    unsigned there = fake_engine_get(&fake_engine.submitted_there);
+    WAIT_FOR((fake_capture_offer(), fake_engine_get(&fake_engine.submitted_there) > there));
+    assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
+    assert_int_equal(fake_capture_get(&fake_capture.started), 3);
+    assert_int_equal(fake_capture_get(&fake_capture.opened), 1);
+}
+
+static void test_memory_goes_with_a_device_that_loses_a_frame(void **state)
+{
+    (void)state;
+    start();
+    publish();
+    FAKE_ENGINE_SET(collect_result, -EIO);
+    fail_and_recover();
+}
+
+static void test_memory_goes_with_a_device_that_takes_no_frame(void **state)
+{
+    (void)state;
+    start();
+    publish();
+    FAKE_ENGINE_SET(submit_result, -EIO);
+    fail_and_recover();
+}
+
+static void test_memory_goes_with_a_device_that_keeps_a_frame(void **state)
+{
+    (void)state;
+    config.frame_timeout_s = 0.02;
+    start();
+    publish();
+    FAKE_ENGINE_SET(hold, true);
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    WAIT_FOR(fake_engine_get(&fake_engine.memories) == 0);
+    fake_engine_let_go();
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
+    set_filter("notch:at=0.1/0.1,width=0.4");
+    WAIT_FOR(fake_engine_get(&fake_engine.devices) == 1);
+}
+
+/* One that refused all memory is not disturbed: a file would begin anew. */
+static void test_a_copied_source_goes_on_while_the_device_fails(void **state)
+{
+    (void)state;
+    fake_capture.best = FRAME_COPIED;
+    start();
+    publish();
+    FAKE_ENGINE_SET(collect_result, -EIO);
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_FAILED));
+    FAKE_ENGINE_SET(collect_result, 0);
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    assert_int_equal(fake_capture_get(&fake_capture.started), 1);
+}
+
+static void test_a_camera_may_go_with_frames_under_way(void **state)
+{
+    (void)state;
+    start();
+    publish();
+    FAKE_ENGINE_SET(hold, true);
+    unsigned before = fake_engine_get(&fake_engine.submitted);
+    fake_capture_offer();
+    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == before + 1);
+    fake_capture_fail(-ENODEV, 0);
+    WAIT_FOR(fake_capture_get(&fake_capture.started) == 2);
+    fake_engine_let_go();
+    WAIT_FOR(status.published == 2); /* it was captured, after all */
+    publish();
+    assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_frames_are_read_where_they_are),
+        TEST(test_a_source_that_refuses_is_copied_from),
+        TEST(test_a_frame_is_kept_until_it_was_read),
+        TEST(test_another_engine_takes_over),
+        TEST(test_memory_goes_with_a_device_that_loses_a_frame),
+        TEST(test_memory_goes_with_a_device_that_takes_no_frame),
+        TEST(test_memory_goes_with_a_device_that_keeps_a_frame),
+        TEST(test_a_copied_source_goes_on_while_the_device_fails),
+        TEST(test_a_camera_may_go_with_frames_under_way),
+    };
+    return cmocka_run_group_tests_name("camera_memory", tests, NULL, NULL);
+}

@@ -73,7 +73,8 @@ def measure(options, size):
         daemon = subprocess.Popen([
             f"{options.build}/fftd", "--quiet", "--runtime-dir", directory, "--source",
             options.source, "--size", size, "--fps", str(options.fps), "--filter", options.filter,
-            "--set", f"engine.device={options.device}", "--set", f"output.slots={SLOTS}"])
+            "--set", f"engine.device={options.device}", "--set", f"output.slots={SLOTS}",
+            *(word for key in options.set for word in ("--set", key))])
         try:
             with open_camera(directory, daemon) as camera:
                 read_frames(camera, WARM_UP_S)
@@ -96,15 +97,16 @@ def stages_of(columns):
 
 def report(size, columns, missed, status):
     frames = len(columns["read_ns"])
-    print(f"\n{size}, {status['Engine']}, on {status['Device']}: {frames} frames, {missed} missed")
+    print(f"\n{size}, {status['Engine']}, on {status['Device']}, {status['Input']}: "
+          f"{frames} frames, {missed} missed")
     print(f"{'ms':22} {'p50':>8} {'p90':>8} {'p99':>8} {'max':>8}")
     rows = []
     for name, values in stages_of(columns).items():
         ms = [float(numpy.percentile(values, p)) / 1e6 for p in (50, 90, 99, 100)]
         print(f"{name:22} " + " ".join(f"{each:8.3f}" for each in ms))
         rows.append({"bench": "latency", "size": size, "device": status["Device"],
-                     "subject": name, "ms": ms[0], "p90_ms": ms[1], "p99_ms": ms[2],
-                     "max_ms": ms[3], "frames": frames, "missed": int(missed),
+                     "input": status["Input"], "subject": name, "ms": ms[0], "p90_ms": ms[1],
+                     "p99_ms": ms[2], "max_ms": ms[3], "frames": frames, "missed": int(missed),
                      "machine": platform.node(), "load": os.getloadavg()[0]})
     return rows
 
@@ -117,6 +119,8 @@ def main():
     parser.add_argument("--filter", default="lowpass:shape=gaussian,cutoff=0.1")
     parser.add_argument("--fps", type=float, default=60)
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                        help="of the daemon's configuration")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("sizes", nargs="*", default=["640x360", "1280x720"])
     options = parser.parse_args()

@@ -181,6 +181,13 @@ def camera(request):
 
 
 @pytest.fixture
+def single():
+    """vivid, single-planar."""
+    with vivid.Vivid("single") as loaded:
+        yield loaded
+
+
+@pytest.fixture
 def service():
     made = Service("cam")
     yield made

@@ -145,12 +145,6 @@ def start(service, camera):
     return service.pid
 
 
-@pytest.fixture
-def single():
-    with vivid.Vivid("single") as loaded:
-        yield loaded
-
-
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_fault(single, service, fault):
     pid = start(service, single)

@@ -32,10 +32,11 @@ DRIVER = "/sys/bus/platform/drivers/vivid"
 
 class Vivid:
     """One input, by default a webcam's, single-planar or multi-planar, on one video node; or
-    several such."""
+    several such; with further options of the module."""
 
-    def __init__(self, planes="single", count=1, input_type=WEBCAM):
+    def __init__(self, planes="single", *options, count=1, input_type=WEBCAM):
         self.planes = planes
+        self.options = options
         self.count = count
         self.input_type = input_type
         self.devices = []
@@ -50,7 +51,7 @@ class Vivid:
         run("modprobe", "-r", "vivid", check=False)  # a failed test may have left it
         run("modprobe", "vivid", f"n_devs={self.count}", f"node_types={each(1)}",
             f"num_inputs={each(1)}", f"input_types={each(self.input_type)}",
-            f"multiplanar={each(2 if self.planes == 'multi' else 1)}")
+            f"multiplanar={each(2 if self.planes == 'multi' else 1)}", *self.options)
         run("udevadm", "settle")
         nodes = [path for path in glob.glob("/sys/class/video4linux/video*")
                  if "vivid" in (pathlib.Path(path) / "name").read_text()]

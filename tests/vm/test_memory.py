@@ -1,0 +1,146 @@
+"""The ways of a frame to the device: copied, in memory that driver and device share (USERPTR), and
+as dma-bufs (tests/faults/import.c lends PoCL what imports them)."""
+
+import pathlib
+import shutil
+
+import pytest
+import vivid
+from commands import run
+from conftest import watched
+
+# Between two of these the camera's picture is the same, for its caption is left out.
+FILTER = "gaussian-blur:sigma=2"
+COPIED = "copied"
+SHARED = "shared with the source (USERPTR)"
+IMPORTED = "imported as dma-bufs"
+
+LIBRARY = pathlib.Path("/usr/lib/faulty_import.so")
+ACCOUNT = pathlib.Path("/var/cache/fftd/imports")  # which the daemon may write
+REFUSE = ACCOUNT.with_suffix(".refuse")
+ROUNDS = 3
+
+
+@pytest.fixture
+def importing(service):
+    """Makes the service's device one that imports dma-bufs."""
+    drop_in = pathlib.Path(f"/run/systemd/system/{service.unit}.d/import.conf")
+    shutil.copy("faulty_import.so", LIBRARY)
+    drop_in.parent.mkdir(parents=True)
+    drop_in.write_text(f"[Service]\nEnvironment=LD_PRELOAD={LIBRARY} FFTD_IMPORTS={ACCOUNT}\n")
+    run("systemctl", "daemon-reload")
+    yield
+    service.systemctl("stop")
+    REFUSE.unlink(missing_ok=True)
+    shutil.rmtree(drop_in.parent)
+    run("systemctl", "daemon-reload")
+
+
+def account():
+    """Buffers imported, and how many of them are gone."""
+    return tuple(int(word) for word in ACCOUNT.read_text().split())
+
+
+def start(service, camera, memory, planes="luma", format="auto"):
+    service.configure(f"v4l2:{camera.device}", filter=FILTER, engine=f'planes = "{planes}";',
+                      camera=f'stall_timeout = 1.0; memory = "{memory}"; format = "{format}";')
+    service.systemctl("stop")  # not a restart, after which the frames before it were still there
+    service.systemctl("start")
+    service.wait_for_state("online")
+    return service.status()["Input"]
+
+
+def check_frames(service, frames=30):
+    """Consecutive ones: none torn, none lost by the camera for want of buffers."""
+    found = watched(service.watch(frames))
+    assert found["frames"] == frames
+    assert found["missed"] == found["torn"] == found["corrupt"] == found["unchecked"] == 0
+    assert found["source_lost"] == 0
+    return found
+
+
+def pictures(service, tmp_path):
+    """A frame before and after the filter."""
+    service.ctl("snapshot", "before", "after", "-o", tmp_path)
+    return [(tmp_path / f"{name}.png").read_bytes() for name in ("before", "after")]
+
+
+def descriptors(service):
+    return len(list(pathlib.Path(f"/proc/{service.pid}/fd").iterdir()))
+
+
+# Which formats kernels read in this way tests/gpu/memory.c knows; here it is about buffers.
+@pytest.mark.parametrize("camera, format, planes", [
+    ("single", "YUYV", "luma"), ("single", "NV12", "all"),
+    ("multi", "NV12", "luma"), ("multi", "NV12", "all")], indirect=["camera"])
+def test_every_way_shows_the_same(camera, service, importing, tmp_path, format, planes):
+    # NV12 comes in two buffers there, while a device that reads both planes wants them in one.
+    apart = camera.planes == "multi" and planes == "all"
+    camera.v4l2_ctl("--set-ctrl=osd_text_mode=2")
+    expected = None
+    for memory, way in (("mmap", COPIED), ("userptr", SHARED), ("dmabuf", IMPORTED)):
+        shown = start(service, camera, memory, planes, format)
+        if apart and memory != "mmap":
+            assert shown.startswith(f"{COPIED} ({memory}: plane 1 ")
+        else:
+            assert shown == way
+        check_frames(service)
+        seen = pictures(service, tmp_path)
+        expected = expected or seen
+        assert seen == expected
+        assert seen[0] != seen[1]
+    service.systemctl("stop")
+    assert ACCOUNT.exists() != apart
+    if not apart:
+        imported, released = account()
+        assert imported == released > 0
+        ACCOUNT.unlink()
+
+
+def test_the_best_way_is_chosen(single, service, importing):
+    assert start(service, single, "auto") == IMPORTED
+    REFUSE.touch()
+    assert start(service, single, "auto") == SHARED
+    assert start(service, single, "dmabuf") == (
+        f"{COPIED} (dmabuf: clImportMemoryARM: OpenCL error -59)")
+    check_frames(service)
+    REFUSE.unlink()
+    assert start(service, single, "auto") == IMPORTED
+    assert "input: imported as dma-bufs" in service.journal
+
+
+def test_a_driver_that_refuses_foreign_memory(service):
+    with vivid.Vivid("single", "allocators=1") as camera:
+        shown = start(service, camera, "auto")
+        assert shown == (f"{COPIED} (dmabuf: the device imports no dma-bufs; "
+                         "userptr: VIDIOC_REQBUFS: Invalid argument)")
+        assert f"input: {shown}" in service.journal
+        check_frames(service)
+        service.systemctl("stop")
+
+
+@pytest.mark.parametrize("memory, way", [("userptr", SHARED), ("dmabuf", IMPORTED)])
+def test_nothing_is_left_behind(single, service, importing, memory, way):
+    """A camera that is unplugged mid-stream, again and again; and one that stops and goes on."""
+    assert start(service, single, memory) == way
+    pid, open_before = service.pid, None
+    for _ in range(ROUNDS):
+        check_frames(service, 10)
+        # The first round may open what stays: of the event loop, of OpenCL.
+        open_before = open_before or descriptors(service)
+        single.unplug()
+        service.wait_for_state("lost")
+        if way == IMPORTED:
+            service.wait_for(lambda: account()[0] == account()[1], "the release of all imports")
+        single.plug_in()
+        service.wait_for_state("online")
+        assert service.status()["Input"] == way
+        single.set_control(vivid.FATAL_ERROR, 1)
+        service.wait_for_frames()
+    assert descriptors(service) <= open_before
+    assert service.pid == pid
+    # What is asked for anew at run time is negotiated anew.
+    service.configure(f"v4l2:{single.device}", filter=FILTER, camera='memory = "mmap";')
+    service.systemctl("reload")
+    service.wait_for(lambda: service.status()["Input"] == COPIED, "the other way")
+    assert descriptors(service) <= open_before

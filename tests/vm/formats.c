@@ -103,16 +103,16 @@ static int let_go(void **state)
 
 struct picture {
     struct fftd_format format; /* packed */
-    uint8_t *bytes;
+    uint8_t bytes[4 * WIDTH * HEIGHT];
 };
 
 static struct picture pack(uint32_t fourcc, const uint8_t *const *plane, const uint32_t *stride)
 {
-    struct picture picture;
+    struct picture picture = {.bytes = {0}};
     struct error why;
     if (format_layout(&picture.format, fourcc, WIDTH, HEIGHT, 1, &why) < 0)
         fail_msg("%s", why.text);
-    picture.bytes = malloc(picture.format.frame_bytes);
+    assert_true(picture.format.frame_bytes <= sizeof picture.bytes);
     for (unsigned p = 0; p < picture.format.plane_count; p++) {
         const struct fftd_plane *to = &picture.format.plane[p];
         for (uint32_t y = 0; y < to->rows; y++)
@@ -195,10 +195,22 @@ static struct picture read_frame(uint64_t serial)
             assert_true(is_whole);
             return picture;
         }
-        free(picture.bytes);
     }
     fail_msg("the client got no frame in %d s", FRAME_PATIENCE_S);
-    return (struct picture){.bytes = NULL};
+    return (struct picture){.bytes = {0}};
+}
+
+/* From the engine's description of itself: "... 320x180 in 336x192, ...". */
+static void read_padded(const char *engine, uint32_t ret_padded[2])
+{
+    const char *in = strstr(engine, " in ");
+    char *times = NULL, *end = NULL;
+    if (in != NULL)
+        ret_padded[0] = (uint32_t)strtoul(in + strlen(" in "), &times, 10);
+    if (times != NULL && *times == 'x')
+        ret_padded[1] = (uint32_t)strtoul(times + 1, &end, 10);
+    if (end == NULL || end == times + 1)
+        fail_msg("no padded size in \"%s\"", engine);
 }
 
 /* A frame as a client gets it, and the padded size it was filtered at. */
@@ -206,9 +218,7 @@ static struct picture published(const struct format_info *info, uint32_t ret_pad
 {
     start_camera(info);
     const struct camera_status status = wait_for_frames();
-    const char *in = strstr(status.engine, " in ");
-    if (in == NULL || sscanf(in, " in %ux%u", &ret_padded[0], &ret_padded[1]) != 2)
-        fail_msg("no padded size in \"%s\"", status.engine);
+    read_padded(status.engine, ret_padded);
     frames_set_ring(&frames, camera_ring(camera));
     assert_int_equal(fftd_open(&client, frames.dir), 0);
     return read_frame(status.filter_serial);
@@ -346,15 +356,12 @@ static void arrives_filtered(void **state)
     close_capture();
     struct picture out = published(info, padded);
     assert_int_equal(out.format.fourcc, format_published(info->fourcc));
-    uint8_t *seen = calloc(1, out.format.frame_bytes);
+    uint8_t seen[sizeof out.bytes] = {0};
     const double worst = compare_filtered(info, &in, &out, padded, seen);
     compare_rest(&in, &out, seen);
     const struct format_info *result = format_by_fourcc(out.format.fourcc);
     print_message("%s -> %s: largest difference %.3f of %u\n", info->name, result->name, worst,
                   (1u << result->bits) - 1);
-    free(seen);
-    free(in.bytes);
-    free(out.bytes);
 }
 
 /* What stands for the rest: luma in a plane of its own, alone, with one and with two planes of

@@ -51,8 +51,8 @@ def kill_mid_write(pid):
             os.kill(pid, signal.SIGKILL)
             return written
         os.kill(pid, signal.SIGCONT)
-        # Never the same time: a frame takes less than some, and the machine's clock is so even that
-        # a camera and a pause of one length stay in step.
+        # Never the same time: the machine's clock is so even that a pause of one length could stay
+        # in step with the camera.
         time.sleep(dice.uniform(0, 0.005))
     raise AssertionError("no slot was ever open")
 

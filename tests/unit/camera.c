@@ -3,48 +3,19 @@
 #include "support/cmocka.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "camera.h"
 #include "core/format.h"
 #include "log.h"
 #include "ring/private.h"
-#include "support/fake_capture.h"
-#include "support/fake_engine.h"
-
-#define PATIENCE_NS (20 * NS_PER_S)
-
-static struct config config;
-static struct camera *camera;
-static struct camera_status status;
-static unsigned events;
+#include "support/faked_camera.h"
 
 static int setup(void **state)
 {
     (void)state;
-    fake_capture_reset();
-    fake_engine_reset();
-    config = (struct config){
-        .source = "fake:camera",
-        .stall_timeout_s = 60,
-        .device = "fake",
-        .engine = {.margin = -1, .in_flight = 2},
-        .frame_timeout_s = 60,
-        .build_timeout_s = 60,
-        .slots = 6,
-    };
-    camera = NULL;
-    memset(&status, 0, sizeof status);
-    events = 0;
+    faked_camera_reset();
     return 0;
-}
-
-static void start(void)
-{
-    struct error why;
-    assert_int_equal(camera_start(&camera, &config, NULL, false, &why), 0);
 }
 
 /* Nothing may be left, whatever the test did. */
@@ -59,22 +30,6 @@ static int teardown(void **state)
     assert_int_equal(fake_capture.opened, fake_capture.closed);
     return 0;
 }
-
-/* One round of a main loop. */
-static void look(void)
-{
-    struct pollfd fd = {.fd = camera_fd(camera), .events = POLLIN};
-    if (poll(&fd, 1, 1) > 0)
-        events |= camera_take_events(camera);
-    camera_get_status(camera, &status);
-}
-
-#define WAIT_FOR(condition)                                                                        \
-    do {                                                                                           \
-        int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;                                        \
-        for (look(); !(condition); look())                                                         \
-            assert_true(clock_now_ns() < deadline_ns);                                             \
-    } while (0)
 
 static void publish(unsigned count)
 {

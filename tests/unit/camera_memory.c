@@ -3,43 +3,15 @@
 #include "support/cmocka.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <string.h>
 
-#include "camera.h"
-#include "core/clock.h"
-#include "support/fake_capture.h"
-#include "support/fake_engine.h"
-
-#define PATIENCE_NS (20 * NS_PER_S)
-
-static struct config config;
-static struct camera *camera;
-static struct camera_status status;
+#include "support/faked_camera.h"
 
 static int setup(void **state)
 {
     (void)state;
-    fake_capture_reset();
-    fake_engine_reset();
+    faked_camera_reset();
     fake_capture.best = FRAME_SHARED;
-    config = (struct config){
-        .source = "fake:camera",
-        .stall_timeout_s = 60,
-        .device = "fake",
-        .engine = {.margin = -1, .in_flight = 2},
-        .frame_timeout_s = 60,
-        .build_timeout_s = 60,
-        .slots = 6,
-    };
-    memset(&status, 0, sizeof status);
     return 0;
-}
-
-static void start(void)
-{
-    struct error why;
-    assert_int_equal(camera_start(&camera, &config, NULL, false, &why), 0);
 }
 
 static int teardown(void **state)
@@ -53,21 +25,6 @@ static int teardown(void **state)
     assert_int_equal(fake_capture.out, 0);
     return 0;
 }
-
-static void look(void)
-{
-    struct pollfd fd = {.fd = camera_fd(camera), .events = POLLIN};
-    if (poll(&fd, 1, 1) > 0)
-        camera_take_events(camera);
-    camera_get_status(camera, &status);
-}
-
-#define WAIT_FOR(condition)                                                                        \
-    do {                                                                                           \
-        int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;                                        \
-        for (look(); !(condition); look())                                                         \
-            assert_true(clock_now_ns() < deadline_ns);                                             \
-    } while (0)
 
 static void publish(void)
 {

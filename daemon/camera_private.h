@@ -76,7 +76,7 @@ struct camera {
     enum camera_state told_state; /* what tell_state made public last */
     struct error told_reason;
     struct error told_problem; /* source.control_problem, as it was logged last */
-    char told_input[256];      /* how frames come, likewise */
+    unsigned told_run;         /* source.runs when it was looked at how frames come */
     int64_t rate_since_ns;     /* the frame rate is counted from then on */
     unsigned rate_frames;
 };

@@ -119,15 +119,16 @@ void camera_tell_input(struct camera *camera)
 {
     const struct source *source = &camera->source;
     const char *problem = source->way == FRAME_COPIED ? source->way_problem.text : "";
-    char input[sizeof camera->told_input];
+    char input[sizeof camera->status.input];
 
-    if (source->phase != SOURCE_STREAMING || camera->engine == NULL)
+    if (source->phase != SOURCE_STREAMING || camera->engine == NULL ||
+        source->runs == camera->told_run)
         return;
+    camera->told_run = source->runs;
     snprintf(input, sizeof input, "%s%s%.200s%s", frame_way_words(source->way),
              *problem != '\0' ? " (" : "", problem, *problem != '\0' ? ")" : "");
-    if (strcmp(input, camera->told_input) == 0)
+    if (strcmp(input, camera->status.input) == 0) /* which nobody else writes */
         return;
-    camera_copy_text(camera->told_input, sizeof camera->told_input, input);
     log_info("input: %s", input);
     pthread_mutex_lock(&camera->lock);
     camera_copy_text(camera->status.input, sizeof camera->status.input, input);

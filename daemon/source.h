@@ -42,13 +42,13 @@ struct source {
     struct error control_problem; /* which of them it did not take; empty if it took all */
     enum frame_way way;           /* in which its frames come, since it was started last */
     struct error way_problem;     /* why not in a better one; empty if there is none */
-    bool way_settled;             /* a way was found for the memory there is: until it is opened
-                                     again, no other one is tried */
+    unsigned runs;    /* times it was started: way and way_problem are of the last one */
+    bool way_settled; /* a way was found for the memory there is: until it is opened
+                         again, no other one is tried */
 
     /* Private. */
     enum config_memory allowed;
     struct frame_memory *memory; /* or NULL: there is none */
-    unsigned runs;               /* times it was started */
     struct capture_request request;
     char uri[CONFIG_TEXT]; /* request.uri */
     int64_t stall_timeout_ns;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/cmocka.h"
@@ -110,6 +111,23 @@ static void take_place(struct frame_memory *memory, enum frame_way way, unsigned
     *ret = place;
 }
 
+/* A driver may let go of a buffer a moment after its last command is known to be done: rusticl does
+ * so in a thread of its own. */
+static void assert_released(unsigned want)
+{
+    static const struct timespec moment = {.tv_nsec = 1000000};
+    unsigned now = 0;
+    for (int tries = 0; tries < 10000; tries++) {
+        pthread_mutex_lock(&lock);
+        now = released;
+        pthread_mutex_unlock(&lock);
+        if (now == want)
+            return;
+        nanosleep(&moment, NULL);
+    }
+    fail_msg("%u of %u buffers were released within 10 s", now, want);
+}
+
 /* Elsewhere a frame has to move in any case. */
 static void need_shared_memory(void)
 {
@@ -178,7 +196,7 @@ static void imported_frames_are_filtered_where_they_are(void **state)
         check_format(names[i], ENGINE_LUMA, FRAME_IMPORTED);
     check_format("NV12", ENGINE_ALL, FRAME_IMPORTED);
     assert_int_equal(imported, 6 * FRAMES);
-    assert_int_equal(released, imported);
+    assert_released(imported);
 }
 
 /* A camera that goes while its frames are under way takes nothing from under the device. */
@@ -189,7 +207,6 @@ static void memory_may_go_before_its_frames_are_done(void **state)
     struct fftd_format format;
     struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
     uint8_t *out = malloc(2 * format.frame_bytes), *expected = out + format.frame_bytes;
-    const unsigned before = imported - released;
     struct engine_done done;
     struct error why;
     for (int way = FRAME_SHARED; way <= FRAME_IMPORTED; way++) {
@@ -209,7 +226,7 @@ static void memory_may_go_before_its_frames_are_done(void **state)
         assert_memory_equal(out, expected, format.frame_bytes);
     }
     engine_destroy(engine);
-    assert_int_equal(imported - released, before);
+    assert_released(imported);
     free(out);
 }
 

@@ -32,15 +32,16 @@ static int memfd_open(void)
     return fd;
 }
 
-static int memfd_reopen_readonly(int fd)
+/* What clients are handed, and where the daemon itself writes. */
+static int open_both_ways(struct ring_memory *memory, struct error *why)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-static int memory_map(struct ring_memory *memory, struct error *why)
-{
+    snprintf(path, sizeof path, "/proc/self/fd/%d", memory->fd);
+    memory->client_fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (memory->client_fd < 0)
+        return error_set(why, errno,
+                         "ring: cannot reopen the memfd for reading (is /proc mounted?): %s",
+                         strerror(errno));
     void *base =
         mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory->fd, 0);
     if (base == MAP_FAILED)
@@ -89,15 +90,7 @@ int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
         r = error_set(why, errno, "ring: cannot seal the memfd: %s", strerror(errno));
         goto fail;
     }
-    memory.client_fd = memfd_reopen_readonly(memory.fd);
-    if (memory.client_fd < 0) {
-        r = error_set(why, errno,
-                      "ring: cannot reopen the memfd for reading (is /proc mounted?): "
-                      "%s",
-                      strerror(errno));
-        goto fail;
-    }
-    r = memory_map(&memory, why);
+    r = open_both_ways(&memory, why);
     if (r < 0)
         goto fail;
     *ret = memory;
@@ -121,12 +114,7 @@ int ring_memory_adopt(struct ring_memory *ret, int fd, struct error *why)
         goto fail;
     }
     memory.bytes = (size_t)st.st_size;
-    memory.client_fd = memfd_reopen_readonly(fd);
-    if (memory.client_fd < 0) {
-        r = error_set(why, errno, "ring: cannot reopen the memfd for reading: %s", strerror(errno));
-        goto fail;
-    }
-    r = memory_map(&memory, why);
+    r = open_both_ways(&memory, why);
     if (r < 0)
         goto fail;
     *ret = memory;

@@ -72,7 +72,7 @@ test-integration: all
 	    $(call run-suite,integration,400) --pytest tests/integration
 
 test-valgrind: all $(call test-programs,unit)
-	@$(call run-suite,valgrind,600) --wrap tests/valgrind $(BUILD)/fftd $(call test-programs,unit)
+	@$(call run-suite,valgrind,600) --jobs $$(nproc) --wrap tests/valgrind $(BUILD)/fftd $(call test-programs,unit)
 
 # ---- lint ----
 .PHONY: lint test-lint test-lint-quick

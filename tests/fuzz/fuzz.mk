@@ -16,4 +16,4 @@ $(call test-programs,fuzz): $(BUILD)/%: $(BUILD)/obj/%.o $(PARTS) $(BUILD)/libff
 	$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 
 test-fuzz-run: $(call test-programs,fuzz)
-	@tests/run fuzz --timeout $$(($(FUZZ_SECONDS) + 60)) --wrap tests/fuzz/run $^
+	@tests/run fuzz --timeout $$(($(FUZZ_SECONDS) + 60)) --jobs $$(nproc) --wrap tests/fuzz/run $^

@@ -65,11 +65,12 @@ test-oclgrind: $(call test-programs,gpu)
 	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny \
 	    $(call gpu-suite,oclgrind,900) --wrap tests/oclgrind $^
 
-# Python can not load a sanitized library: it reads frames through a plain one.
+# Python can not load a sanitized library: it reads frames through a plain one. These tests mostly
+# wait, for frames and for time to pass: two go beside each other even on one processor.
 test-integration: all
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
-	    $(call run-suite,integration,400) --pytest tests/integration
+	    $(call run-suite,integration,400) --jobs 2 --pytest tests/integration
 
 test-valgrind: all $(call test-programs,unit)
 	@$(call run-suite,valgrind,600) --jobs $$(nproc) --wrap tests/valgrind $(BUILD)/fftd $(call test-programs,unit)

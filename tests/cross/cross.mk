@@ -24,7 +24,7 @@ CROSS_LOADER = $(SYSROOT)/lib/ld-linux-armhf.so.3 \
 
 # The unit tests need nothing but a C library; V4L2 and OpenCL do not work in qemu-user.
 test-cross-run: $(call test-programs,unit)
-	@tests/run cross --timeout 180 --wrap "qemu-arm-static $(CROSS_LOADER)" $^
+	@tests/run cross --timeout 180 --jobs $$(nproc) --wrap "qemu-arm-static $(CROSS_LOADER)" $^
 
 # ---- two widths at one ring ----
 

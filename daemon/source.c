@@ -85,9 +85,12 @@ static void unwatch(struct source *source)
     source->watch_fd = -1;
 }
 
-/* Reads what the watch has; true if it concerns the device. */
+/* Reads what the watch has; true if it concerns the device. There may be none: what was readable
+ * may have been a capture that is closed by now. */
 static bool watch_fired(struct source *source)
 {
+    if (source->watch_fd < 0)
+        return false;
     union {
         struct inotify_event event;
         char bytes[4096];

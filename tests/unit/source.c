@@ -342,6 +342,21 @@ static void test_camera_plugged_in_may_be_refused_at_first(void **state)
     assert_int_equal(source.state, CAMERA_REFUSED);
 }
 
+/* Its thread may have seen a frame come and closed it for another reason since. */
+static void test_a_frame_of_a_closed_source_is_nobody_plugging_in(void **state)
+{
+    (void)state;
+    snprintf(config.source, sizeof config.source, "pattern:bars"); /* has no directory to watch */
+    source_init(&source, &config);
+    start();
+    fake_capture.open_result = -ENODEV;
+    assert_nothing_comes(-ENODEV);
+    source.deadline_ns = INT64_MAX;
+    source_step(&source, true);
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(source.deadline_ns, INT64_MAX); /* no attempt was made */
+}
+
 static void test_refusal_is_told_and_tried_again(void **state)
 {
     (void)state;
@@ -598,6 +613,7 @@ int main(void)
         TEST(test_lost_camera_backs_off),
         TEST(test_camera_plugged_in_is_opened_at_once),
         TEST(test_camera_plugged_in_may_be_refused_at_first),
+        TEST(test_a_frame_of_a_closed_source_is_nobody_plugging_in),
         TEST(test_refusal_is_told_and_tried_again),
         TEST(test_end_of_file_finishes),
         TEST(test_gaps_are_explained_or_lost),

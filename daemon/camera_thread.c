@@ -450,8 +450,15 @@ static void do_due(struct camera *camera)
         camera_show_progress(camera);
 }
 
+/* What may take long comes last: the source's silence means nothing any more once it is over. */
 static void do_work(struct camera *camera, const struct work *work)
 {
+    if (work->engine)
+        collect(camera);
+    if (camera->source.phase == SOURCE_STREAMING && work->source)
+        take_frame(camera);
+    else if (work->source_polled)
+        source_step(&camera->source, work->source);
     if (work->wake) {
         eventfd_t count;
         eventfd_read(camera->wake_fd, &count);
@@ -459,12 +466,6 @@ static void do_work(struct camera *camera, const struct work *work)
         camera_do_errands(camera);
         camera_consider_rest(camera, clock_now_ns());
     }
-    if (work->engine)
-        collect(camera);
-    if (camera->source.phase == SOURCE_STREAMING && work->source)
-        take_frame(camera);
-    else if (work->source_polled)
-        source_step(&camera->source, work->source);
     if (camera->flights == 0 && enough_frames(camera)) {
         source_finish(&camera->source);
         camera->source.state = CAMERA_FINISHED;

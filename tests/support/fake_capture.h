@@ -20,6 +20,7 @@
 
 static struct {
     pthread_mutex_t lock;
+    pthread_mutex_t gate; /* while the test has it, the camera does not tell of its controls */
     /* What it does next. */
     int open_result, start_result, dequeue_result;
     unsigned offered; /* frames that wait to be dequeued */
@@ -31,14 +32,14 @@ static struct {
     int way_result;      /* what starting in a better way returns; 0: -EOPNOTSUPP */
     /* What was done to it. */
     struct settings controls;
-    unsigned opened, started, stopped, closed, out;
+    unsigned opened, started, stopped, closed, listed, out;
     enum frame_way way; /* in which it was started last */
     struct frame_memory *memory;
 
     int fd;
     struct capture source;
     uint8_t pixels[FAKE_CAPTURE_BYTES];
-} fake_capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
+} fake_capture = {.lock = PTHREAD_MUTEX_INITIALIZER, .gate = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 static void fake_capture_reset(void)
 {
@@ -46,6 +47,7 @@ static void fake_capture_reset(void)
         close(fake_capture.fd);
     memset(&fake_capture, 0, sizeof fake_capture);
     pthread_mutex_init(&fake_capture.lock, NULL);
+    pthread_mutex_init(&fake_capture.gate, NULL);
     fake_capture.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     fake_capture.fourcc = FFTD_FOURCC('R', '8', ' ', ' ');
     fake_capture.width = 32;
@@ -197,6 +199,11 @@ int capture_list_controls(struct capture *capture, struct capture_controls **ret
 {
     (void)capture, (void)why;
     struct capture_controls *controls = calloc(1, sizeof *controls + sizeof controls->control[0]);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.listed++;
+    pthread_mutex_unlock(&fake_capture.lock);
+    pthread_mutex_lock(&fake_capture.gate);
+    pthread_mutex_unlock(&fake_capture.gate);
     controls->count = 1;
     snprintf(controls->control[0].name, sizeof controls->control[0].name, "gain");
     *ret = controls;

@@ -621,6 +621,25 @@ static void test_controls_of_a_camera_that_is_away(void **state)
     assert_true(told.result == -ECANCELED || told.result == -ENODEV);
 }
 
+/* A frame came while its thread was at something else: that is no silence of the camera's. */
+static void test_what_takes_long_is_no_stall(void **state)
+{
+    (void)state;
+    memset(&told, 0, sizeof told);
+    config.stall_timeout_s = 1;
+    start();
+    publish(1);
+    pthread_mutex_lock(&fake_capture.gate);
+    assert_int_equal(camera_list_controls(camera, tell, NULL), 0);
+    WAIT_FOR(fake_capture_get(&fake_capture.listed) == 1);
+    fake_capture_offer();
+    poll(NULL, 0, 1100);
+    pthread_mutex_unlock(&fake_capture.gate);
+    WAIT_FOR(status.published == 2);
+    assert_int_equal(status.stalls, 0);
+    assert_int_equal(fake_capture_get(&fake_capture.started), 1);
+}
+
 static void test_stop_does_not_wait_for_a_compiler(void **state)
 {
     (void)state;
@@ -847,6 +866,7 @@ int main(void)
         TEST(test_snapshot_of_a_camera_that_goes),
         TEST(test_controls_are_set_again),
         TEST(test_controls_of_a_camera_that_is_away),
+        TEST(test_what_takes_long_is_no_stall),
         TEST(test_stop_does_not_wait_for_a_compiler),
         TEST(test_frames_go_on_in_an_inherited_ring),
         TEST(test_another_format_ends_an_inherited_ring),

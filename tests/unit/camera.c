@@ -22,7 +22,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    assert_int_equal(camera_stop(camera), 0);
+    stop();
     assert_int_equal(fake_engine.engines, 0);
     assert_int_equal(fake_engine.responses, 0);
     assert_int_equal(fake_engine.devices, 0);
@@ -525,8 +525,7 @@ static void test_snapshot_of_a_camera_that_goes(void **state)
     publish(1);
     WAIT_FOR(status.state == CAMERA_ONLINE);
     assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
-    assert_int_equal(camera_stop(camera), 0);
-    camera = NULL;
+    stop();
     assert_int_equal(answer.calls, 2);
     assert_int_equal(answer.result, -ECANCELED);
 }
@@ -615,8 +614,7 @@ static void test_controls_of_a_camera_that_is_away(void **state)
     assert_controls("none");
     /* Who still waits at the end is answered. */
     assert_int_equal(camera_list_controls(camera, tell, NULL), 0);
-    assert_int_equal(camera_stop(camera), 0);
-    camera = NULL;
+    stop();
     assert_int_equal(told.calls, 2);
     assert_true(told.result == -ECANCELED || told.result == -ENODEV);
 }
@@ -664,8 +662,7 @@ static int live_and_leave(unsigned slots)
     struct ring *ring = camera_ring(camera);
     int fd = dup(ring->memory.fd);
     ring->kept = true;
-    assert_int_equal(camera_stop(camera), 0);
-    camera = NULL;
+    stop();
     config.slots = 6;
     return fd;
 }

@@ -17,7 +17,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
-    assert_int_equal(camera_stop(camera), 0);
+    stop();
     assert_int_equal(fake_engine.memories, 0);
     assert_int_equal(fake_engine.lent, 0);
     assert_int_equal(fake_engine.engines, 0);

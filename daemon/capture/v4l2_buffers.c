@@ -173,11 +173,8 @@ int video_buffers_make(struct video_buffers *buffers, struct error *why)
     return r;
 }
 
-void video_buffers_free(struct video_buffers *buffers)
+static void unmap_buffers(struct video_buffers *buffers)
 {
-    /* Whoever has borrowed goes first: drivers do not free what is in use. */
-    if (buffers->memory != NULL)
-        frame_memory_clear(buffers->memory);
     for (unsigned i = 0; i < buffers->count; i++)
         for (unsigned m = 0; m < FFTD_MAX_PLANES; m++) {
             struct video_mapping *mapping = &buffers->mapping[i][m];
@@ -185,9 +182,26 @@ void video_buffers_free(struct video_buffers *buffers)
                 video_unmap(&buffers->device, mapping->start, mapping->bytes);
             *mapping = (struct video_mapping){NULL, 0};
         }
+}
+
+/* Fails where the device has gone, and with it they have. */
+static void return_buffers(struct video_buffers *buffers)
+{
     if (buffers->count > 0)
-        request_buffers(buffers, &(unsigned){0}, NULL); /* fails where the device has gone */
+        request_buffers(buffers, &(unsigned){0}, NULL);
     buffers->count = 0;
+}
+
+void video_buffers_free(struct video_buffers *buffers)
+{
+    /* Whoever has borrowed goes first: of shared frames the driver, of others the device and this
+     * process, for drivers do not free what is in use. */
+    if (buffers->way == FRAME_SHARED)
+        return_buffers(buffers);
+    if (buffers->memory != NULL)
+        frame_memory_clear(buffers->memory);
+    unmap_buffers(buffers);
+    return_buffers(buffers);
     buffers->memory = NULL;
 }
 

@@ -90,9 +90,6 @@ static void v4l2_stop(struct capture *capture)
 static int begin_streaming(struct video_source *source, struct error *why)
 {
     int type = (int)source->device.type;
-    if (source->buffers.count < CAPTURE_MIN_BUFFERS)
-        return error_set(why, ENOMEM, "the driver gave %u buffers: %d are needed",
-                         source->buffers.count, CAPTURE_MIN_BUFFERS);
     int r = video_ioctl(&source->buffers.device, VIDIOC_STREAMON, &type);
     return r < 0 ? error_set(why, -r, "VIDIOC_STREAMON: %s", strerror(-r)) : 0;
 }

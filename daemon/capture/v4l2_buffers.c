@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/capture.h"
+
 static int call(const struct video_buffers *buffers, unsigned long request, const char *name,
                 void *argument, struct error *why)
 {
@@ -152,6 +154,8 @@ static int make_buffer(struct video_buffers *buffers, unsigned index, struct err
 int video_buffers_request(struct video_buffers *buffers, unsigned count, enum frame_way way,
                           struct frame_memory *memory, struct error *why)
 {
+    /* While the device keeps its frames, the driver must have as many as when they are copied. */
+    const unsigned least = CAPTURE_MIN_BUFFERS + (memory != NULL ? memory->held : 0);
     buffers->way = way;
     buffers->memory = memory;
     int r = memory != NULL ? check_memory(buffers, why) : 0;
@@ -160,6 +164,9 @@ int video_buffers_request(struct video_buffers *buffers, unsigned count, enum fr
     if (r < 0)
         return r;
     buffers->count = count < FRAME_MEMORY_MAX ? count : FRAME_MEMORY_MAX;
+    if (buffers->count < least)
+        return error_set(why, ENOMEM, "the driver gave %u buffers: %u are needed", buffers->count,
+                         least);
     return 0;
 }
 

@@ -30,7 +30,8 @@ struct video_exchange {
 
 /* Asks the driver for so many buffers, of which it may make more or fewer, for frames that come in
  * this way; from then on nobody can set another format. There must be none before; after a failure,
- * here or in video_buffers_make, video_buffers_free is to follow. */
+ * here or in video_buffers_make, video_buffers_free is to follow. -ENOMEM: they are too few for it
+ * to go on while the device keeps as many frames as it may. */
 int video_buffers_request(struct video_buffers *buffers, unsigned count, enum frame_way way,
                           struct frame_memory *memory, struct error *why);
 

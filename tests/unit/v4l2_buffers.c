@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -219,6 +220,31 @@ static void test_borrowers_go_first(void **state)
     }
 }
 
+/* With no more buffers than the device may keep, a driver would have none to go on with. */
+static void test_too_few_buffers_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        enum frame_way way;
+        unsigned least;
+    } cases[] = {{FRAME_COPIED, 2}, {FRAME_SHARED, 2 + HELD}, {FRAME_IMPORTED, 2 + HELD}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct error why;
+        char expected[64];
+        world.grants = cases[i].least;
+        assert_int_equal(make(cases[i].way, &why), 0);
+        assert_int_equal(buffers.count, cases[i].least);
+        video_buffers_free(&buffers);
+        world.grants--;
+        assert_int_equal(make(cases[i].way, &why), -ENOMEM);
+        snprintf(expected, sizeof expected, "the driver gave %u buffers: %u are needed",
+                 cases[i].least - 1, cases[i].least);
+        assert_string_equal(why.text, expected);
+        video_buffers_free(&buffers);
+        assert_nothing_is_left();
+    }
+}
+
 static void test_buffers_shorter_than_a_frame_are_refused(void **state)
 {
     (void)state;
@@ -302,6 +328,7 @@ int main(void)
 #define TEST(function) cmocka_unit_test_setup(function, setup)
     const struct CMUnitTest tests[] = {
         TEST(test_borrowers_go_first),
+        TEST(test_too_few_buffers_are_refused),
         TEST(test_buffers_shorter_than_a_frame_are_refused),
         TEST(test_no_failure_leaves_anything),
         TEST(test_what_can_not_be_dequeued),

@@ -16,19 +16,11 @@
 
 #include "core/error.h"
 #include "core/filter.h"
+#include "core/frame_memory.h"
 #include "core/settings.h"
 #include "gpu/engine.h"
 
 #define CONFIG_TEXT 256
-
-/* In which memory frames come: the names of frame_memory.h's ways, or the best one that there is.
- */
-enum config_memory {
-    CONFIG_MEMORY_AUTO,
-    CONFIG_MEMORY_DMABUF,
-    CONFIG_MEMORY_USERPTR,
-    CONFIG_MEMORY_MMAP
-};
 
 /* What the camera does while nobody reads its frames. */
 enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
@@ -40,7 +32,7 @@ struct config {
     double rate;
     uint32_t fourcc;
     unsigned buffers;
-    enum config_memory memory;
+    enum frame_way memory;
     bool loop;
     uint32_t seed;
     double stall_timeout_s;

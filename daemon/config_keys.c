@@ -24,11 +24,6 @@ static bool is_not_empty(const char *text)
     return *text != '\0';
 }
 
-static const char *const memory_names[] = {[CONFIG_MEMORY_AUTO] = "auto",
-                                           [CONFIG_MEMORY_DMABUF] = "dmabuf",
-                                           [CONFIG_MEMORY_USERPTR] = "userptr",
-                                           [CONFIG_MEMORY_MMAP] = "mmap",
-                                           NULL};
 static const char *const idle_names[] = {
     [CONFIG_IDLE_RUN] = "run", [CONFIG_IDLE_PAUSE] = "pause", NULL};
 static const char *const precision_names[] = {
@@ -120,7 +115,7 @@ static const struct config_key keys[] = {
         .type = CONFIG_CHOICE,
         FIELD(memory),
         .live = true,
-        .choices = memory_names,
+        .choices = frame_way_names,
     },
     {
         .name = "camera.loop",

@@ -143,17 +143,7 @@ void source_lose(struct source *source, int err, const struct error *why)
 
 static bool allows(const struct source *source, enum frame_way way)
 {
-    switch (source->allowed) {
-    case CONFIG_MEMORY_AUTO:
-        return true;
-    case CONFIG_MEMORY_DMABUF:
-        return way == FRAME_IMPORTED;
-    case CONFIG_MEMORY_USERPTR:
-        return way == FRAME_SHARED;
-    case CONFIG_MEMORY_MMAP:
-        break;
-    }
-    return false;
+    return source->allowed == FRAME_ANY || source->allowed == way;
 }
 
 /* Tries one way; *problem gathers why it was not taken. */
@@ -163,7 +153,7 @@ static int try_way(struct source *source, enum frame_way way, struct error *prob
     int r = capture_start_in(source->capture, way, source->memory, &why);
     if (r < 0)
         text_append(problem->text, sizeof problem->text, "%s%s: %s",
-                    problem->text[0] != '\0' ? "; " : "", frame_way_name(way), why.text);
+                    problem->text[0] != '\0' ? "; " : "", frame_way_names[way], why.text);
     else
         source->way = way;
     return r;
@@ -179,7 +169,7 @@ static int start_capture(struct source *source, struct error *why)
     if (source->way_settled)
         return capture_start_in(source->capture, source->way, source->memory, why);
     problem->text[0] = '\0';
-    for (int way = FRAME_WAYS - 1; source->memory != NULL && way > FRAME_COPIED; way--)
+    for (enum frame_way way = FRAME_IMPORTED; source->memory != NULL && way > FRAME_COPIED; way--)
         if (r < 0 && r != -ENODEV && allows(source, way))
             r = try_way(source, way, problem);
     if (r == -ENODEV)
@@ -294,7 +284,7 @@ int source_open(struct source *source, struct error *why)
 int source_change(struct source *source, const struct config *config, struct error *why)
 {
     const struct capture_request old = source->request;
-    const enum config_memory old_allowed = source->allowed;
+    const enum frame_way old_allowed = source->allowed;
     char old_uri[sizeof source->uri];
     memcpy(old_uri, source->uri, sizeof old_uri);
 

@@ -47,7 +47,7 @@ struct source {
                          again, no other one is tried */
 
     /* Private. */
-    enum config_memory allowed;
+    enum frame_way allowed;      /* by the configuration, besides copying */
     struct frame_memory *memory; /* or NULL: there is none */
     struct capture_request request;
     char uri[CONFIG_TEXT]; /* request.uri */

@@ -2,18 +2,11 @@
 
 #include <errno.h>
 
-const char *frame_way_name(enum frame_way way)
-{
-    switch (way) {
-    case FRAME_COPIED:
-        return "mmap";
-    case FRAME_SHARED:
-        return "userptr";
-    case FRAME_IMPORTED:
-        return "dmabuf";
-    }
-    return "unknown";
-}
+const char *const frame_way_names[] = {[FRAME_COPIED] = "mmap",
+                                       [FRAME_SHARED] = "userptr",
+                                       [FRAME_IMPORTED] = "dmabuf",
+                                       [FRAME_ANY] = "auto",
+                                       NULL};
 
 const char *frame_way_words(enum frame_way way)
 {
@@ -24,6 +17,8 @@ const char *frame_way_words(enum frame_way way)
         return "shared with the source (USERPTR)";
     case FRAME_IMPORTED:
         return "imported as dma-bufs";
+    case FRAME_ANY:
+        break;
     }
     return "unknown";
 }

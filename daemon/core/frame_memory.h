@@ -24,9 +24,8 @@
 #include "core/error.h"
 #include "fftd/ring.h"
 
-/* The ways of a frame to a device, the best one last. */
-enum frame_way { FRAME_COPIED, FRAME_SHARED, FRAME_IMPORTED };
-#define FRAME_WAYS       3
+/* The ways of a frame to a device, the best one last; and, to ask for, whichever is the best. */
+enum frame_way { FRAME_COPIED, FRAME_SHARED, FRAME_IMPORTED, FRAME_ANY };
 
 #define FRAME_MEMORY_MAX 32 /* frames */
 
@@ -48,9 +47,10 @@ struct frame_memory {
     unsigned held;              /* frames that the device keeps at once */
 };
 
-/* What configuration and messages call a way: "mmap", "userptr", "dmabuf", and in words: "shared
- * with the source (USERPTR)". */
-const char *frame_way_name(enum frame_way way);
+/* What configuration and messages call a way: "mmap", "userptr", "dmabuf", "auto"; NULL. */
+extern const char *const frame_way_names[];
+
+/* In words: "shared with the source (USERPTR)". */
 const char *frame_way_words(enum frame_way way);
 
 /* Whether frames can come in this way whose planes begin offset[] bytes after the memory does, with

@@ -168,7 +168,7 @@ static void check_format(const char *name, enum engine_planes planes, enum frame
             job.in[p] = NULL; /* which the processor does not read, nor copy */
         filter_frame(engine, &job);
         if (memcmp(expected, out, format.frame_bytes) != 0)
-            fail_msg("%s, %s: another result in round %u", name, frame_way_name(way), round);
+            fail_msg("%s, %s: another result in round %u", name, frame_way_names[way], round);
     }
     for (unsigned i = 0; i < FRAMES && way == FRAME_IMPORTED; i++)
         munmap(place[i].at, bytes);

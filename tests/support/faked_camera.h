@@ -26,6 +26,7 @@ static void faked_camera_reset(void)
     fake_engine_reset();
     config = (struct config){
         .source = "fake:camera",
+        .memory = FRAME_ANY,
         .stall_timeout_s = 60,
         .device = "fake",
         .engine = {.margin = -1, .in_flight = 2},

@@ -20,7 +20,8 @@ static int setup(void **state)
 {
     (void)state;
     fake_capture_reset();
-    config = (struct config){.source = "v4l2:/dev/fake", .stall_timeout_s = 60};
+    config =
+        (struct config){.source = "v4l2:/dev/fake", .memory = FRAME_ANY, .stall_timeout_s = 60};
     source_init(&source, &config);
     return 0;
 }
@@ -482,7 +483,7 @@ static void clear(struct frame_memory *memory)
 static const struct frame_memory_ops memory_ops = {.share = share, .clear = clear};
 static struct frame_memory memory = {.ops = &memory_ops};
 
-static void start_with_memory(enum config_memory wanted, enum frame_way best)
+static void start_with_memory(enum frame_way wanted, enum frame_way best)
 {
     struct error why;
     config.memory = wanted;
@@ -506,19 +507,18 @@ static void test_the_best_way_is_taken(void **state)
 {
     (void)state;
     static const struct {
-        enum config_memory wanted;
-        enum frame_way best, way;
+        enum frame_way wanted, best, way;
         const char *problem;
     } cases[] = {
-        {CONFIG_MEMORY_AUTO, FRAME_IMPORTED, FRAME_IMPORTED, ""},
-        {CONFIG_MEMORY_AUTO, FRAME_SHARED, FRAME_SHARED, "dmabuf: not in this way"},
-        {CONFIG_MEMORY_AUTO, FRAME_COPIED, FRAME_COPIED,
+        {FRAME_ANY, FRAME_IMPORTED, FRAME_IMPORTED, ""},
+        {FRAME_ANY, FRAME_SHARED, FRAME_SHARED, "dmabuf: not in this way"},
+        {FRAME_ANY, FRAME_COPIED, FRAME_COPIED,
          "dmabuf: not in this way; userptr: not in this way"},
-        {CONFIG_MEMORY_DMABUF, FRAME_IMPORTED, FRAME_IMPORTED, ""},
-        {CONFIG_MEMORY_DMABUF, FRAME_SHARED, FRAME_COPIED, "dmabuf: not in this way"},
-        {CONFIG_MEMORY_USERPTR, FRAME_IMPORTED, FRAME_SHARED, ""},
-        {CONFIG_MEMORY_USERPTR, FRAME_COPIED, FRAME_COPIED, "userptr: not in this way"},
-        {CONFIG_MEMORY_MMAP, FRAME_IMPORTED, FRAME_COPIED, ""},
+        {FRAME_IMPORTED, FRAME_IMPORTED, FRAME_IMPORTED, ""},
+        {FRAME_IMPORTED, FRAME_SHARED, FRAME_COPIED, "dmabuf: not in this way"},
+        {FRAME_SHARED, FRAME_IMPORTED, FRAME_SHARED, ""},
+        {FRAME_SHARED, FRAME_COPIED, FRAME_COPIED, "userptr: not in this way"},
+        {FRAME_COPIED, FRAME_IMPORTED, FRAME_COPIED, ""},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         start_with_memory(cases[i].wanted, cases[i].best);
@@ -533,7 +533,7 @@ static void test_the_best_way_is_taken(void **state)
 static void test_a_way_is_kept_until_reopening(void **state)
 {
     (void)state;
-    start_with_memory(CONFIG_MEMORY_AUTO, FRAME_SHARED);
+    start_with_memory(FRAME_ANY, FRAME_SHARED);
     take(NULL);
     fake_capture.best = FRAME_COPIED;
     fake_capture.way_result = -EINVAL;
@@ -566,7 +566,7 @@ static void test_a_device_that_goes_meanwhile_is_no_refusal(void **state)
 static void test_other_memory_is_tried_anew(void **state)
 {
     (void)state;
-    start_with_memory(CONFIG_MEMORY_AUTO, FRAME_SHARED);
+    start_with_memory(FRAME_ANY, FRAME_SHARED);
     source_stop(&source);
     assert_int_equal(shared, 0);
     source_lend(&source, NULL);

@@ -126,8 +126,7 @@ static int pattern_start(struct capture *capture, enum frame_way way, struct fra
     pattern_stop(capture);
     pattern->memory = memory;
     pattern->layout = memory != NULL ? memory->layout : capture->format;
-    unsigned count = pattern->wanted_buffers + (memory != NULL ? memory->held : 0);
-    count = count < CAPTURE_MAX_BUFFERS ? count : CAPTURE_MAX_BUFFERS;
+    const unsigned count = frame_memory_count(memory, pattern->wanted_buffers);
     for (; r == 0 && pattern->buffer_count < count; pattern->buffer_count++)
         r = make_frame(pattern, pattern->buffer_count, why);
     if (r == 0)

@@ -98,16 +98,14 @@ static int v4l2_start(struct capture *capture, enum frame_way way, struct frame_
                       struct error *why)
 {
     struct video_source *source = source_of(capture);
-    unsigned count = source->wanted_buffers + (memory != NULL ? memory->held : 0);
     if (source->device.fd < 0)
         return error_set(why, ENODEV, "the device has gone");
     if (way != FRAME_COPIED && !is_native(source))
         return error_set(why, EOPNOTSUPP, "libv4l2 makes these frames from others");
     source->buffers.device = source->device;
     source->buffers.device.converted &= way == FRAME_COPIED; /* it knows no other way */
-    int r = video_buffers_request(&source->buffers,
-                                  count < CAPTURE_MAX_BUFFERS ? count : CAPTURE_MAX_BUFFERS, way,
-                                  memory, why);
+    int r = video_buffers_request(
+        &source->buffers, frame_memory_count(memory, source->wanted_buffers), way, memory, why);
     if (r == 0)
         r = check_format(source, why);
     if (r == 0)

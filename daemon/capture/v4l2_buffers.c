@@ -155,7 +155,7 @@ int video_buffers_request(struct video_buffers *buffers, unsigned count, enum fr
                           struct frame_memory *memory, struct error *why)
 {
     /* While the device keeps its frames, the driver must have as many as when they are copied. */
-    const unsigned least = CAPTURE_MIN_BUFFERS + (memory != NULL ? memory->held : 0);
+    const unsigned least = frame_memory_count(memory, CAPTURE_MIN_BUFFERS);
     buffers->way = way;
     buffers->memory = memory;
     int r = memory != NULL ? check_memory(buffers, why) : 0;

@@ -44,6 +44,12 @@ int frame_memory_check(const struct frame_memory *memory, enum frame_way way, co
     return 0;
 }
 
+unsigned frame_memory_count(const struct frame_memory *memory, unsigned wanted)
+{
+    const unsigned count = wanted + (memory != NULL ? memory->held : 0);
+    return count < FRAME_MEMORY_MAX ? count : FRAME_MEMORY_MAX;
+}
+
 int frame_memory_share(struct frame_memory *memory, unsigned index, size_t bytes, struct error *why)
 {
     return memory->ops->share(memory, index, bytes, why);

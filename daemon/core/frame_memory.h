@@ -58,6 +58,10 @@ const char *frame_way_words(enum frame_way way);
 int frame_memory_check(const struct frame_memory *memory, enum frame_way way, const size_t offset[],
                        const uint32_t stride[], struct error *why);
 
+/* How many frames a source makes that wants so many for itself: as many more as the device keeps,
+ * but no more than FRAME_MEMORY_MAX. memory may be NULL: it keeps none. */
+unsigned frame_memory_count(const struct frame_memory *memory, unsigned wanted);
+
 /* Makes memory for a frame: so many bytes at frame_memory_address, beginning on a page.
  * -EOPNOTSUPP: the device does not. */
 int frame_memory_share(struct frame_memory *memory, unsigned index, size_t bytes,

@@ -51,11 +51,21 @@ static void test_devices_differ(void **state)
     check(&memory, FRAME_IMPORTED, 0, 0, "the device imports no dma-bufs");
 }
 
+static void test_what_the_device_keeps_comes_on_top(void **state)
+{
+    (void)state;
+    const struct frame_memory memory = {.held = 3};
+    assert_int_equal(frame_memory_count(NULL, 4), 4);
+    assert_int_equal(frame_memory_count(&memory, 4), 7);
+    assert_int_equal(frame_memory_count(&memory, FRAME_MEMORY_MAX - 2), FRAME_MEMORY_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_frames_must_lie_as_the_device_reads_them),
         cmocka_unit_test(test_devices_differ),
+        cmocka_unit_test(test_what_the_device_keeps_comes_on_top),
     };
     return cmocka_run_group_tests_name("frame_memory", tests, NULL, NULL);
 }

@@ -314,16 +314,14 @@ static void CL_CALLBACK on_done(cl_event event, cl_int status, void *context)
 {
     struct slot *slot = context;
     struct engine *engine = slot->engine;
-    const uint64_t one = 1;
     (void)event;
     pthread_mutex_lock(&engine->mutex);
     slot->finished_ns = clock_now_ns();
     slot->status = status;
     slot->complete = true;
     pthread_cond_signal(&engine->finished);
-    /* Inside the lock: once it is free the engine may be destroyed. */
-    if (write(engine->event_fd, &one, sizeof one) < 0)
-        slot->status = status; /* the counter can not overflow with so few frames */
+    eventfd_write(engine->event_fd, 1);
+    /* Not before: once it is free, the engine may be destroyed. */
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -420,7 +418,7 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     if (engine->in_flight == 0)
         return error_set(why, EAGAIN, "no frame is under way");
     struct slot *slot = &engine->slot[engine->oldest];
-    uint64_t count;
+    eventfd_t count;
 
     /* Some drivers work only while somebody waits in them. */
     if (wait)
@@ -432,7 +430,7 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     pthread_mutex_unlock(&engine->mutex);
     if (!complete)
         return error_set(why, EAGAIN, "no frame is finished");
-    if (read(engine->event_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+    if (eventfd_read(engine->event_fd, &count) < 0 && errno != EAGAIN)
         return error_set(why, errno, "eventfd: %s", strerror(errno));
 
     int r = 0;

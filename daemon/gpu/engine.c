@@ -135,7 +135,7 @@ static int set_identity(struct engine *engine, struct error *why)
 static int build(struct engine *engine, double support_px, const char *cache_dir, struct error *why)
 {
     int r = 0;
-    engine->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC | EFD_SEMAPHORE);
+    engine->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (engine->event_fd < 0)
         return error_set(why, errno, "eventfd: %s", strerror(errno));
     r = engine_make_components(engine, support_px, cache_dir, why);
@@ -413,6 +413,13 @@ static int64_t kernel_time(const struct slot *slot)
     return (int64_t)(end - start);
 }
 
+/* Whether the frame behind the oldest is finished; with the mutex held. */
+static bool is_next_complete(const struct engine *engine)
+{
+    return engine->in_flight > 1 &&
+           engine->slot[(engine->oldest + 1) % engine->options.in_flight].complete;
+}
+
 int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why)
 {
     if (engine->in_flight == 0)
@@ -427,11 +434,11 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     while (wait && !slot->complete)
         pthread_cond_wait(&engine->finished, &engine->mutex);
     const bool complete = slot->complete;
+    if (!complete || !is_next_complete(engine))
+        eventfd_read(engine->event_fd, &count);
     pthread_mutex_unlock(&engine->mutex);
     if (!complete)
         return error_set(why, EAGAIN, "no frame is finished");
-    if (eventfd_read(engine->event_fd, &count) < 0 && errno != EAGAIN)
-        return error_set(why, errno, "eventfd: %s", strerror(errno));
 
     int r = 0;
     if (slot->job.out == NULL) {

@@ -121,8 +121,8 @@ struct engine_done {
  * -EBUSY: in_flight frames are under way; -EIO: the device refused, the text says what. */
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why);
 
-/* An eventfd that becomes readable when a submitted frame is finished. Valid as long as the
- * engine. */
+/* An eventfd that is readable while the oldest frame under way is finished; and once when another
+ * is finished before it. Valid as long as the engine. */
 int engine_fd(const struct engine *engine);
 
 /* The oldest frame under way, if it is finished; `wait`: waits for it. -EAGAIN: none finished;

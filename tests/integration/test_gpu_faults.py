@@ -1,5 +1,7 @@
 """A device that loses frames, refuses them, does not build or hangs (tests/faults/opencl.c)."""
 
+import os
+import pathlib
 import time
 
 import pytest
@@ -19,6 +21,16 @@ def state_of(daemon):
 
 def wait_for_state(daemon, state):
     daemon.wait_until(lambda: state_of(daemon) == state, f"the state {state}")
+
+
+def camera_cpu_s(daemon):
+    """What the camera's thread, and those that it has begun, have taken of a processor."""
+    ticks = 0
+    for task in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir():
+        name, fields = (task / "stat").read_text().split("(", 1)[1].rsplit(") ", 1)
+        if name == "camera":
+            ticks += sum(map(int, fields.split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def counters(daemon):
@@ -83,13 +95,16 @@ def test_lost_device_is_opened_again(start_faulty, faults, fault, reason):
 
 
 def test_device_that_keeps_a_frame(start_faulty, faults):
-    """One kernel hangs; the device opened anew works, and the frame that was kept never shows."""
+    """One kernel hangs, though not that of the frame behind it; the device opened anew works, and
+    the frame that was kept never shows."""
     daemon = start_faulty("--set", "engine.frame_timeout=1", "--filter", "lowpass:cutoff=0.1")
     with Reader(daemon) as reader:
         picture = reader.next().digest
         descriptors = len(daemon.descriptors())
+        used_s = camera_cpu_s(daemon)
         faults.begin("hang 0 0 1")
         wait_for_state(daemon, "failed")
+        assert camera_cpu_s(daemon) - used_s < 0.2  # of a second: it sleeps
         assert "kept a frame for 1.0 s" in daemon.ctl_json("status")["StateReason"]
         wait_for_state(daemon, "online")
         before = reader.next()

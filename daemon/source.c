@@ -443,10 +443,11 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
         mend(source, &why);
         break;
     case -ESTALE:
-        close_capture(source);
+        retry_later(source);
         source->state = CAMERA_STARTING;
         source->reason = why;
-        source->deadline_ns = clock_now_ns();
+        if (source->attempts == 1) /* else it changes faster than frames come */
+            source->deadline_ns = clock_now_ns();
         break;
     default:
         source_lose(source, r, &why);

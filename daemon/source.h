@@ -4,7 +4,8 @@
  *
  * No frame for stall_timeout: streaming is restarted, then the device reopened. The device gone or
  * unwilling: it is opened again after a pause that doubles from 0.1 s to 1 s, and at once when
- * something happens in its directory. A frame ends every trouble. The owner learns of it by
+ * something happens in its directory. Another signal at its input: at once, but no more than once
+ * before there is a frame. A frame ends every trouble. The owner learns of it by
  * looking at `state` and `reason`; nothing here logs.
  *
  * Between opened and streaming the owner looks at capture->format, which may be another than

@@ -81,6 +81,20 @@ static void assert_nothing_comes(int result)
     fake_capture.dequeue_result = 0;
 }
 
+/* The next attempt is due so long after something that was done since begin_ns. */
+static void assert_pause(int64_t pause_ns, int64_t begin_ns)
+{
+    int64_t deadline_ns = source_deadline_ns(&source);
+    assert_true(deadline_ns >= begin_ns + pause_ns);
+    assert_true(deadline_ns <= clock_now_ns() + pause_ns);
+}
+
+static void try_again(void)
+{
+    source.deadline_ns = 0; /* pretend that the pause is over */
+    source_step(&source, false);
+}
+
 static void test_frames_make_it_online(void **state)
 {
     (void)state;
@@ -125,6 +139,25 @@ static void test_another_signal_is_opened_at_once(void **state)
     take(NULL);
     source_get_counts(&source, &counts);
     assert_int_equal(counts.stalls, 0);
+}
+
+/* One that changes before a frame comes, again and again, shall not keep a processor busy. */
+static void test_a_signal_that_does_not_hold_still_is_waited_for(void **state)
+{
+    (void)state;
+    start();
+    for (int64_t expected_ms = 0; expected_ms <= 400;
+         expected_ms = expected_ms == 0 ? 200 : 2 * expected_ms) {
+        int64_t begin_ns = clock_now_ns();
+        assert_nothing_comes(-ESTALE);
+        assert_int_equal(source.state, CAMERA_STARTING);
+        assert_pause(expected_ms * NS_PER_MS, begin_ns);
+        try_again();
+        source_start(&source);
+    }
+    take(NULL);
+    assert_nothing_comes(-ESTALE);
+    assert_true(source_deadline_ns(&source) <= clock_now_ns());
 }
 
 static void test_a_change_is_taken_over_or_taken_back(void **state)
@@ -247,20 +280,6 @@ static void test_restart_that_fails_reopens(void **state)
     assert_int_equal(source.state, CAMERA_LOST);
     assert_string_equal(source.reason.text, "it does not start");
     assert_int_equal(source.phase, SOURCE_CLOSED);
-}
-
-/* The next attempt is due so long after something that was done since begin_ns. */
-static void assert_pause(int64_t pause_ns, int64_t begin_ns)
-{
-    int64_t deadline_ns = source_deadline_ns(&source);
-    assert_true(deadline_ns >= begin_ns + pause_ns);
-    assert_true(deadline_ns <= clock_now_ns() + pause_ns);
-}
-
-static void try_again(void)
-{
-    source.deadline_ns = 0; /* pretend that the pause is over */
-    source_step(&source, false);
 }
 
 static void test_lost_camera_backs_off(void **state)
@@ -604,6 +623,7 @@ int main(void)
         TEST(test_frames_make_it_online),
         TEST(test_first_opening_fails),
         TEST(test_another_signal_is_opened_at_once),
+        TEST(test_a_signal_that_does_not_hold_still_is_waited_for),
         TEST(test_a_change_is_taken_over_or_taken_back),
         TEST(test_stall_restarts_then_reopens),
         TEST(test_no_stall_while_frames_come),

@@ -427,8 +427,7 @@ static void wait_for_work(struct camera *camera, struct work *ret)
 
     int64_t left_ns = until_ns - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
-    int count =
-        ppoll(fds, sizeof fds / sizeof fds[0], until_ns < INT64_MAX ? &timeout : NULL, NULL);
+    int count = ppoll(fds, sizeof fds / sizeof fds[0], &timeout, NULL);
     *ret = (struct work){
         .wake = count > 0 && fds[0].revents != 0,
         .engine = count > 0 && fds[1].revents != 0,

@@ -53,15 +53,20 @@ static void *map(struct engine_memory *memory, cl_mem buffer, size_t bytes, stru
     return code == CL_SUCCESS ? at : NULL;
 }
 
+static size_t page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static size_t misalignment(const void *at)
 {
-    return (uintptr_t)at % (size_t)sysconf(_SC_PAGESIZE);
+    return (uintptr_t)at % page_bytes();
 }
 
 /* Makes `buffer`, frame->bytes of device memory from a page's beginning on. */
 static int allocate(struct engine_memory *memory, struct engine_frame *frame, struct error *why)
 {
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t page = page_bytes();
     cl_int code;
     frame->buffer = clCreateBuffer(memory->context, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR,
                                    frame->bytes + page, NULL, &code);
@@ -99,8 +104,7 @@ static int share(struct frame_memory *base, unsigned index, size_t bytes, struct
 {
     struct engine_memory *memory = memory_of(base);
     struct engine_frame *frame = &memory->frame[index];
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    const size_t least = base->layout.frame_bytes;
+    const size_t page = page_bytes(), least = base->layout.frame_bytes;
     frame->shared = true;
     frame->bytes = ((bytes > least ? bytes : least) + page - 1) / page * page;
     int r = allocate(memory, frame, why);

@@ -18,8 +18,6 @@
 #include "gpu/engine.h"
 #include "gpu/opencl.h"
 
-static struct gpu_device *device;
-
 static const struct engine_options defaults = {.border = PLAN_MIRROR,
                                                .border_value = 0.5,
                                                .margin = -1,
@@ -823,20 +821,6 @@ static void test_cache_survives_corruption(void **state)
     assert_int_equal(rmdir(dir), 0);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    device = device_open();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gpu_device_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -859,5 +843,5 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_cache_survives_corruption),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, device_setup, device_teardown);
 }

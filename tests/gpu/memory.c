@@ -10,20 +10,20 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+
+/* Here a memfd does for a dma-buf: it can be mapped just as well. (Its parameters have the names
+ * that OpenCL gives them; `device` would hide the one in device.h.) */
+#include "faults/import.c" /* NOLINT: the library itself, not loaded but linked */
+
 #include "support/device.h"
 #include "support/reference.h"
 
 #include "gpu/engine.h"
 
-/* Here a memfd does for a dma-buf: it can be mapped just as well. */
-#include "faults/import.c" /* NOLINT: the library itself, not loaded but linked */
-
 #define WIDTH  64
 #define HEIGHT 48
 #define FRAMES 3 /* of memory; more rounds than these use each more than once */
 #define ROUNDS 8
-
-static struct gpu_device *device;
 
 static struct engine *make_engine(const char *format_name, enum engine_planes planes,
                                   struct fftd_format *ret_format)
@@ -270,20 +270,6 @@ static void what_the_device_does_not_take_is_refused(void **state)
     engine_destroy(engine);
 }
 
-static int setup(void **state)
-{
-    (void)state;
-    device = device_open();
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    gpu_device_close(device);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,5 +279,5 @@ int main(void)
         cmocka_unit_test(memory_serves_engines_that_read_alike),
         cmocka_unit_test(what_the_device_does_not_take_is_refused),
     };
-    return cmocka_run_group_tests_name("memory", tests, setup, teardown);
+    return cmocka_run_group_tests_name("memory", tests, device_setup, device_teardown);
 }

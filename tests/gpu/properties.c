@@ -21,7 +21,6 @@
 #define KINDS       3
 #define RANDOM_SIZE 6
 
-static struct gpu_device *device;
 static cl_command_queue queue;
 
 /* Settings as a device begins with; one dispatch or two a radix; a GPU's, with numbers held. */
@@ -279,18 +278,15 @@ static void test_sizes_at_random(void **state)
 static int setup(void **state)
 {
     cl_int code;
-    (void)state;
-    device = device_open();
+    device_setup(state);
     queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     return code == CL_SUCCESS ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     clReleaseCommandQueue(queue);
-    gpu_device_close(device);
-    return 0;
+    return device_teardown(state);
 }
 
 int main(void)

@@ -413,9 +413,8 @@ static int setup(void **state)
 {
     static struct fixture f;
     cl_int code;
-    f.device = device_open();
-    if (f.device == NULL)
-        return -1;
+    device_setup(state);
+    f.device = device;
     f.queue = clCreateCommandQueue(f.device->context, f.device->id, 0, &code);
     *state = &f;
     return code == CL_SUCCESS ? 0 : -1;
@@ -425,8 +424,7 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
     clReleaseCommandQueue(f->queue);
-    gpu_device_close(f->device);
-    return 0;
+    return device_teardown(state);
 }
 
 int main(void)

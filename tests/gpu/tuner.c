@@ -15,7 +15,6 @@
 
 #define STEPS 5 /* each builds kernels */
 
-static struct gpu_device *device;
 static char dir[] = "/tmp/fftd-test-XXXXXX";
 
 static const struct engine_options options = {.tune = ENGINE_TUNE_AUTO, .in_flight = 1};
@@ -143,15 +142,13 @@ static void test_search_without_a_place_is_refused(void **state)
 
 static int setup(void **state)
 {
-    (void)state;
-    device = device_open();
+    device_setup(state);
     return mkdtemp(dir) != NULL ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
-    gpu_device_close(device);
+    device_teardown(state);
     remove_files("clbin");
     remove_files("tuning");
     return rmdir(dir);

@@ -4,16 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct gpu_device *device_open(void)
+struct gpu_device *device;
+
+int device_setup(void **state)
 {
     const char *selector = getenv("FFTD_DEVICE");
-    struct gpu_device *device;
     struct error why;
+    (void)state;
     if (gpu_device_open(&device, selector != NULL ? selector : "auto", &why) < 0) {
         printf("1..0 # SKIP %s\n", why.text);
         exit(77);
     }
-    return device;
+    return 0;
+}
+
+int device_teardown(void **state)
+{
+    (void)state;
+    gpu_device_close(device);
+    return 0;
 }
 
 bool device_takes(uint32_t width, uint32_t height)

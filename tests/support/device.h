@@ -8,8 +8,12 @@
 
 #include "gpu/device.h"
 
-/* Ends the program as skipped (exit code 77) where there is no device. */
-struct gpu_device *device_open(void);
+extern struct gpu_device *device;
+
+/* Before and after a group of tests. Where there is no device the program ends, as skipped (exit
+ * code 77). */
+int device_setup(void **state);
+int device_teardown(void **state);
 
 /* Whether this device is to be tested with frames of that size. */
 bool device_takes(uint32_t width, uint32_t height);

@@ -74,7 +74,8 @@ int pattern_draw_object(const struct fftd_format *format, struct fftd_format *re
                         uint8_t **ret, struct error *why);
 
 /* Fills the rectangle `where` of the frame `to` with what lies at (from_x, from_y) of the frame
- * `from`. Both have the same fourcc. */
+ * `from`, both at even places, and of odd sizes only at the frames' edges. Both have the same
+ * fourcc. */
 void pattern_copy(uint8_t *to, const struct fftd_format *to_format, struct pattern_rectangle where,
                   const uint8_t *from, const struct fftd_format *from_format, uint32_t from_x,
                   uint32_t from_y);

@@ -267,10 +267,13 @@ void pattern_copy(uint8_t *to, const struct fftd_format *to_format, struct patte
         const struct format_plane *plane = &info->plane[p];
         const struct fftd_plane *to_plane = &to_format->plane[p];
         const struct fftd_plane *from_plane = &from_format->plane[p];
-        size_t bytes = (size_t)where.width / plane->sub_x * plane->bytes_per_pixel;
+        /* Pixels at odd edges have chroma too. */
+        uint32_t columns = (where.width + plane->sub_x - 1) / plane->sub_x;
+        uint32_t rows = (where.height + plane->sub_y - 1) / plane->sub_y;
+        size_t bytes = (size_t)columns * plane->bytes_per_pixel;
         size_t to_x = (size_t)where.x / plane->sub_x * plane->bytes_per_pixel;
         size_t skip_x = (size_t)from_x / plane->sub_x * plane->bytes_per_pixel;
-        for (uint32_t row = 0; row < where.height / plane->sub_y; row++)
+        for (uint32_t row = 0; row < rows; row++)
             memcpy(to + to_plane->offset + to_x +
                        (size_t)(where.y / plane->sub_y + row) * to_plane->stride,
                    from + from_plane->offset + skip_x +

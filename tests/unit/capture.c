@@ -114,14 +114,18 @@ static void defaults_are_those_documented(void **state)
     capture_close(NULL);
 }
 
-/* What the source delivers is what pattern_draw draws, whatever its buffers held before. */
-static void pattern_delivers_what_pattern_draw_draws(void **state)
+static const char *const uris[] = {"pattern:zoneplate", "pattern:noise", "pattern:scene"};
+#define URI_COUNT (sizeof uris / sizeof uris[0])
+
+static void deliver_what_pattern_draw_draws(uint32_t width, uint32_t height)
 {
-    (void)state;
-    static const char *const uris[] = {"pattern:zoneplate", "pattern:noise", "pattern:scene"};
-    for (unsigned i = 0; i < sizeof uris / sizeof uris[0]; i++) {
-        struct capture *capture = open_source(&(struct capture_request){
-            .uri = uris[i], .width = 162, .height = 98, .rate = 500, .seed = 3, .buffers = 3});
+    for (unsigned i = 0; i < URI_COUNT; i++) {
+        struct capture *capture = open_source(&(struct capture_request){.uri = uris[i],
+                                                                        .width = width,
+                                                                        .height = height,
+                                                                        .rate = 500,
+                                                                        .seed = 3,
+                                                                        .buffers = 3});
         const struct fftd_format *format = &capture->format;
         uint8_t *expected = malloc(format->frame_bytes);
         assert_non_null(expected);
@@ -144,6 +148,14 @@ static void pattern_delivers_what_pattern_draw_draws(void **state)
         free(expected);
         capture_close(capture);
     }
+}
+
+/* Whatever its buffers held before; of odd sizes, too, the last column and row of chroma. */
+static void pattern_delivers_what_pattern_draw_draws(void **state)
+{
+    (void)state;
+    deliver_what_pattern_draw_draws(162, 98);
+    deliver_what_pattern_draw_draws(161, 97);
 }
 
 /* ---- frames in a device's memory ---- */
@@ -174,20 +186,20 @@ static void clear(struct frame_memory *memory)
     }
 }
 
-/* Test scenes are drawn there, laid out as the device has it; all of it is let go of on stopping.
- */
-static void pattern_draws_into_memory_that_is_shared(void **state)
+static void draw_into_memory_that_is_shared(uint32_t width, uint32_t height)
 {
-    (void)state;
     static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
-    static const char *const uris[] = {"pattern:zoneplate", "pattern:noise", "pattern:scene"};
-    for (unsigned i = 0; i < sizeof uris / sizeof uris[0]; i++) {
+    for (unsigned i = 0; i < URI_COUNT; i++) {
         struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 2};
-        struct capture *capture = open_source(&(struct capture_request){
-            .uri = uris[i], .width = 66, .height = 50, .rate = 500, .seed = 3, .buffers = 2});
+        struct capture *capture = open_source(&(struct capture_request){.uri = uris[i],
+                                                                        .width = width,
+                                                                        .height = height,
+                                                                        .rate = 500,
+                                                                        .seed = 3,
+                                                                        .buffers = 2});
         struct error why;
-        assert_int_equal(format_layout(&memory.layout, capture->format.fourcc, 66, 50, 64, NULL),
-                         0);
+        assert_int_equal(
+            format_layout(&memory.layout, capture->format.fourcc, width, height, 64, NULL), 0);
         uint8_t *expected = calloc(1, memory.layout.frame_bytes);
         assert_int_equal(capture_start_in(capture, FRAME_IMPORTED, &memory, &why), -EOPNOTSUPP);
         assert_int_equal(capture_start_in(capture, FRAME_SHARED, &memory, &why), 0);
@@ -206,11 +218,20 @@ static void pattern_draws_into_memory_that_is_shared(void **state)
         }
         capture_stop(capture);
         assert_null(shared[0]);
-        memory.layout.height = 52;
+        memory.layout.height += 2;
         assert_int_equal(capture_start_in(capture, FRAME_SHARED, &memory, &why), -EOPNOTSUPP);
         free(expected);
         capture_close(capture);
     }
+}
+
+/* Test scenes are drawn there, laid out as the device has it; all of it is let go of on stopping.
+ */
+static void pattern_draws_into_memory_that_is_shared(void **state)
+{
+    (void)state;
+    draw_into_memory_that_is_shared(66, 50);
+    draw_into_memory_that_is_shared(65, 49);
 }
 
 /* Frame n is due n periods after frame 0, and nobody who keeps up loses one. */

@@ -49,7 +49,7 @@ TRIES = {
     "read a home": lambda: open_file("/home/somebody/secret"),
     "read root's home": lambda: os.listdir("/root/."),
     "read another's temporary file": lambda: open_file("/tmp/another"),
-    "open the disk": lambda: open_file("/dev/vda"),
+    "open the disk": lambda: open_file("/dev/pmem0"),
     "open the memory": lambda: open_file("/dev/mem"),
     "open the kernel's log": lambda: open_file("/dev/kmsg"),
     "open the terminal": lambda: open_file("/dev/tty0"),

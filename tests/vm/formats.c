@@ -351,7 +351,7 @@ static void compare_rest(const struct picture *in, const struct picture *out, co
 static void arrives_filtered(void **state)
 {
     const struct format_info *info = *state;
-    uint32_t padded[2];
+    uint32_t padded[2] = {0};
     struct picture in = captured(info);
     close_capture();
     struct picture out = published(info, padded);

@@ -1,5 +1,6 @@
 """What tests in the test machine share: vivid, and the daemon as a service of the real systemd."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -28,30 +29,56 @@ def tell_host(line):
     pathlib.Path("/dev/console").write_text(f"tests: {line}\n")
 
 
-def claim(item):
+def at_work():
+    """Seconds for which the processor was not idle. They are what a test costs where it is
+    emulated: idle time is skipped there."""
+    user, nice, system, _, _, irq, softirq = (
+        int(word) for word in pathlib.Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def claim(name):
     try:
-        (CLAIMS / item.nodeid.replace("/", "_")).mkdir()
+        (CLAIMS / name.replace("/", "_")).mkdir()
     except FileExistsError:
         return False
     return True
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "together: one machine runs all of the file's tests, which "
+                                       "share a daemon, or what it has compiled")
+
+
+def piece(item):
+    """The name of what is claimed as one."""
+    return item.location[0] if item.get_closest_marker("together") else item.nodeid
+
+
+def run_piece(items):
+    for item, following in zip(items, items[1:] + [None]):
+        tell_host(item.nodeid)
+        begin, worked = time.monotonic(), at_work()
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        tell_host(f"{time.monotonic() - begin:.1f} s, {at_work() - worked:.1f} s of them at work: "
+                  f"{item.nodeid}")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session):
     """Several machines run these tests side by side: each takes what no other has taken. Which one
-    follows is not known before, so nothing that tests share outlives one of them."""
+    follows is not known before, so nothing that tests share outlives what is taken as one."""
     if session.testsfailed:
         return None  # to be collected, even: for pytest to tell
-    for item in session.items:
-        if claim(item):
-            tell_host(item.nodeid)
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+    for name, items in itertools.groupby(session.items, piece):
+        if claim(name):
+            run_piece(list(items))
     return True
 
 
 def pytest_runtest_logreport(report):
-    if report.when == "call" or not report.passed:
-        tell_host(f"{report.outcome} after {report.duration:.0f} s: {report.nodeid}")
+    if not report.passed:
+        tell_host(f"{report.outcome}: {report.nodeid}")
     for line in report.longreprtext.splitlines():
         tell_host(f"    {line}")
 
@@ -65,6 +92,7 @@ class Service:
         self.config = pathlib.Path(f"/etc/fftd/{name}.conf")
         self.runtime_dir = f"/run/fftd/{name}"
         self.clients = []
+        self.begin = time.time()
 
     def configure(self, source, filter="none", camera="", engine="", output="", size=SIZE,
                   fps=30.0):
@@ -84,7 +112,9 @@ class Service:
 
     @property
     def journal(self):
-        return run("journalctl", "--no-pager", "-o", "cat", f"--unit={self.unit}").stdout
+        """What was told of it in this test."""
+        return run("journalctl", "--no-pager", "-o", "cat", f"--unit={self.unit}",
+                   f"--since=@{self.begin:.6f}").stdout
 
     @property
     def pid(self):

@@ -10,6 +10,8 @@ import vivid
 from commands import run
 from conftest import States, watched
 
+pytestmark = pytest.mark.together
+
 LIVE, OFFLINE = 1, 2  # enum fftd_state in fftd/ring.h
 
 

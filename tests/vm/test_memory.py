@@ -9,6 +9,8 @@ import vivid
 from commands import run
 from conftest import watched
 
+pytestmark = pytest.mark.together
+
 # Between two of these the camera's picture is the same, for its caption is left out.
 FILTER = "gaussian-blur:sigma=2"
 COPIED = "copied"

@@ -9,7 +9,9 @@ import time
 
 import pytest
 import vivid
-from conftest import figures, watched
+from conftest import Service, figures, watched
+
+pytestmark = pytest.mark.together
 
 RECOVERY_S = 2  # from a fault's end to frames
 SHORT_STALL_S = 0.5  # no stall yet for the daemon: frames are lost, that is all
@@ -109,6 +111,7 @@ FAULTS = [flagged_buffers, dropped_buffers, short_stall, stall, fatal_error, fai
 def watching(service):
     """A client that reads every frame; yields what it found, once the block has ended."""
     found = {}
+    service.wait_for(lambda: service.status()["Clients"] == 0, "the client before it to go")
     client = service.watch()
     service.wait_for(lambda: service.status()["Clients"] == 1, "the client")
     yield found
@@ -137,68 +140,73 @@ def check(service, pid, before, found, expected):
     assert service.pid == pid and service.show("NRestarts") == "0"
 
 
-def start(service, camera):
-    service.configure(f"v4l2:{camera.device}", filter="gaussian-blur:sigma=2",
-                      camera="stall_timeout = 1.0;")
-    service.systemctl("start")
+@pytest.fixture(scope="module", params=["single", "multi"])
+def camera(request):
+    """vivid, single-planar and multi-planar, for as long as a daemon streams from it."""
+    with vivid.Vivid(request.param) as loaded:
+        yield loaded
+
+
+@pytest.fixture(scope="module")
+def service(camera):
+    """One daemon for all the faults: that it outlives them is what they are to show."""
+    made = Service("cam")
+    try:
+        made.configure(f"v4l2:{camera.device}", filter="gaussian-blur:sigma=2",
+                       camera="stall_timeout = 1.0;")
+        made.systemctl("start")
+        made.wait_for_state("online")
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture
+def pid(service):
+    """The daemon's, before the test; it is well then, whatever a test before has found."""
     service.wait_for_state("online")
+    service.wait_for_frames()
     return service.pid
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_fault(single, service, fault):
-    pid = start(service, single)
+def test_fault(camera, service, pid, fault):
     before = counters(service)
     with watching(service) as found:
-        expected = fault(single, service)
+        expected = fault(camera, service)
         seconds = recover(service)
-    figures.append(f"{fault.__name__}: frames again after {seconds:.2f} s, "
+    figures.append(f"{fault.__name__}, {camera.planes}-planar: frames again after {seconds:.2f} s, "
                    f"{found['source_lost']} of {found['frames'] + found['source_lost']} lost")
     check(service, pid, before, found, expected)
     assert seconds < RECOVERY_S
 
 
-def test_lost_frames_are_counted(single, service):
+def test_lost_frames_are_counted(camera, service, pid):
     """A camera that leaves frames out says so by their numbers alone."""
-    start(service, single)
     before = counters(service)["source_lost"]
-    short_stall(single, service)
+    short_stall(camera, service)
     recover(service)
     assert counters(service)["source_lost"] - before == pytest.approx(30 * SHORT_STALL_S, abs=3)
+    assert service.pid == pid
 
 
-def test_numbers_and_times_that_wrap(camera, service):
-    camera.set_control(vivid.WRAP_SEQUENCE, 1)
-    camera.set_control(vivid.WRAP_TIMESTAMP, 1)
-    pid = start(service, camera)
-    before = counters(service)
-    client = service.watch(200)  # vivid begins 128 frames before the wrap
-    found = watched(client)
-    assert found["frames"] == 200
-    check(service, pid, before, found, {})
-    assert found["source_lost"] == 0
-    assert found["seconds"] == pytest.approx(199 / 30, rel=0.1)
-    assert found["worst_latency_ms"] < 1000
-
-
-def test_a_long_stall(single, service):
+def test_a_long_stall(camera, service, pid):
     """However long the camera has delivered nothing, it is noticed at once when it does again."""
-    pid = start(service, single)
-    told = service.journal.count("stalled: ")
-    single.stall(True)
+    told, stalls = service.journal.count("stalled: "), counters(service)["stalls"]
+    camera.stall(True)
     service.wait_for_state("stalled")
     time.sleep(LONG_STALL_S)
-    single.stall(False)
+    camera.stall(False)
     seconds = recover(service)
-    figures.append(f"a stall of {LONG_STALL_S} s: frames again after {seconds:.2f} s")
+    figures.append(f"a stall of {LONG_STALL_S} s, {camera.planes}-planar: "
+                   f"frames again after {seconds:.2f} s")
     assert seconds < RECOVERY_S
-    assert counters(service)["stalls"] >= 2
+    assert counters(service)["stalls"] - stalls >= 2
     assert service.journal.count("stalled: ") == told + 1
     assert service.pid == pid and service.show("NRestarts") == "0"
 
 
-def test_mixed_faults(camera, service):
-    pid = start(service, camera)
+def test_mixed_faults(camera, service, pid):
     dice = random.Random(SEED)
     before, total, times, count = counters(service), {}, [], 0
     end = time.monotonic() + MIX_SECONDS
@@ -214,3 +222,19 @@ def test_mixed_faults(camera, service):
                    f"frames again after at most {max(times):.2f} s, {total} counted")
     check(service, pid, before, found, total)
     assert max(times) < RECOVERY_S
+
+
+def test_numbers_and_times_that_wrap(camera, service):
+    """From the daemon's very first frame on."""
+    camera.set_control(vivid.WRAP_SEQUENCE, 1)
+    camera.set_control(vivid.WRAP_TIMESTAMP, 1)
+    service.systemctl("restart")
+    service.wait_for_state("online")
+    pid, before = service.pid, counters(service)
+    client = service.watch(200)  # vivid begins 128 frames before the wrap
+    found = watched(client)
+    assert found["frames"] == 200
+    check(service, pid, before, found, {})
+    assert found["source_lost"] == 0
+    assert found["seconds"] == pytest.approx(199 / 30, rel=0.1)
+    assert found["worst_latency_ms"] < 1000

@@ -27,11 +27,11 @@
 #define V_LANES (V_HALF / LANES) /* groups of LANES lines along U */
 #define PAIRS   (U_LENGTH / 2 + 1)
 
-/* Where group `at` across V is at place q along U. */
+/* Where group `at` across V is at place q along U; 32 bits hold it for the longest axes. */
 #if ROWS_FIRST
 #define SPECTRUM(q, at) ((q) / V_LINES * (SPECTRUM_PITCH - V_LINES) + (at)*V_LINES + (q))
 #else
-#define SPECTRUM(q, at) ((size_t)(q) * SPECTRUM_PITCH + (at))
+#define SPECTRUM(q, at) ((q)*SPECTRUM_PITCH + (at))
 #endif
 
 /* Where a sample is: (x + dx, y + dy) of the padded image, dx and dy being constants of a leg, so

@@ -38,27 +38,34 @@
     const uint t = (uint)get_global_id(0), item = t % (n), pair = t / (n);                         \
     if (pair >= PAIRS)                                                                             \
         return;                                                                                    \
-    const uint4 at = pairs[pair];
+    const uint4 at = pairs[pair];                                                                  \
+    /* Element n is at a_row + n, or, from V_HALF on, b_row + n. */                                \
+    const uint a_row = SPECTRUM(at.x, 0), b_row = SPECTRUM(at.z, 0) - V_HALF;
 
-/* Butterfly number b of axis A's stage i. Opens a bracket that its user closes. */
-#define BUTTERFLY(A, i, number)                                                                    \
+/* Butterfly `place` of a block of axis A's stage i. Opens a bracket that its user closes. */
+#define BUTTERFLY(A, i, block, place)                                                              \
     {                                                                                              \
         const bool outermost = (i) == 0;                                                           \
         const uint R = A##_R##i, M = A##_M##i, T = A##_T##i;                                       \
-        const uint b = (number), p = b % M, e = FIRST_ELEMENT(R, M, b);                            \
+        const uint p = (place), e = (block) * (R * M) + p, b = (block)*M + p;                      \
         cplx x[A##_R##i];
 
-/* Of an item with stages i and n: butterfly k of the first, butterfly j of the second. */
+/* Where an item is, in a pass whose last stage has span M: in which block, and where in that. The
+ * first stage's only block is the line. */
+#define BLOCK(i, M)    ((i) == 0 ? 0 : item / (M))
+#define IN_BLOCK(i, M) ((i) == 0 ? item : item % (M))
+
+/* An item's butterfly in a pass of one stage; all of its first stage and all of its second in a
+ * pass of two, i and n. The loops do not begin at a constant, so that compilers keep them loops:
+ * butterflies side by side would have more addresses under way than there are registers. */
+#define ONLY(A, i, STAGE) STAGE(i, BLOCK(i, A##_M##i), IN_BLOCK(i, A##_M##i))
 #define ITEMS(A, i, n)    (A##_LENGTH / (A##_R##i * A##_R##n))
-#define FIRST(A, i, n, k) (item / A##_M##n * A##_M##i + (k)*A##_M##n + item % A##_M##n)
-#define SECOND(A, i, n, j)                                                                         \
-    ((item / A##_M##n * A##_R##i + (j)) * A##_M##n + item % A##_M##n)
 #define EACH_FIRST(A, i, n, STAGE)                                                                 \
-    for (uint k = 0; k < A##_R##n; k++)                                                            \
-        STAGE(i, FIRST(A, i, n, k))
+    for (uint k = item; k < item + A##_R##n; k++)                                                  \
+        STAGE(i, BLOCK(i, A##_M##n), IN_BLOCK(i, A##_M##n) + (k - item) * A##_M##n)
 #define EACH_SECOND(A, i, n, STAGE)                                                                \
-    for (uint j = 0; j < A##_R##i; j++)                                                            \
-        STAGE(n, SECOND(A, i, n, j))
+    for (uint k = item; k < item + A##_R##i; k++)                                                  \
+        STAGE(n, BLOCK(i, A##_M##n) * A##_R##i + (k - item), IN_BLOCK(i, A##_M##n))
 
 #define TURN(j) TWIDDLE(x[j], R, j, M, T, p)
 
@@ -77,13 +84,13 @@
     else                                                                                           \
         SPECTRUM_PUT(j)
 
-#define COLUMN_FORWARD(i, number)                                                                  \
-    BUTTERFLY(U, i, number)                                                                        \
+#define COLUMN_FORWARD(i, block, place)                                                            \
+    BUTTERFLY(U, i, block, place)                                                                  \
     EACH(U_R##i)(COLUMN_GET) DFT(U_R##i)(x);                                                       \
     EACH(U_R##i)(TURN) EACH(U_R##i)(SPECTRUM_PUT)                                                  \
     }
-#define COLUMN_INVERSE(i, number)                                                                  \
-    BUTTERFLY(U, i, number)                                                                        \
+#define COLUMN_INVERSE(i, block, place)                                                            \
+    BUTTERFLY(U, i, block, place)                                                                  \
     EACH(U_R##i)(SPECTRUM_GET) EACH(U_R##i)(TURN) DFT(U_R##i)(x);                                  \
     EACH(U_R##i)(COLUMN_PUT)                                                                       \
     }
@@ -103,7 +110,7 @@
     COLUMNS_FORWARD(i)                                                                             \
     {                                                                                              \
         COLUMN_ITEM(U_LENGTH / U_R##i)                                                             \
-        COLUMN_FORWARD(i, item)                                                                    \
+        ONLY(U, i, COLUMN_FORWARD)                                                                 \
     }
 #define COLUMNS_FORWARD_TWO(i, n)                                                                  \
     COLUMNS_FORWARD(i)                                                                             \
@@ -117,7 +124,7 @@
     {                                                                                              \
         result += MY_IMAGE;                                                                        \
         COLUMN_ITEM(U_LENGTH / U_R##i)                                                             \
-        COLUMN_INVERSE(i, item)                                                                    \
+        ONLY(U, i, COLUMN_INVERSE)                                                                 \
     }
 #define COLUMNS_INVERSE_TWO(i, n)                                                                  \
     COLUMNS_INVERSE(i)                                                                             \
@@ -130,10 +137,11 @@
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* Element n of a row: A is where ky was, B where -ky was. */
-#define V_ELEMENT(n) ((n) < V_HALF ? SPECTRUM(at.x, n) : SPECTRUM(at.z, (n)-V_HALF))
-#define V_GET(j)     x[j] = c_load(spectrum, V_ELEMENT(e + (j)*M));
-#define V_PUT(j)     c_store(x[j], spectrum, V_ELEMENT(e + (j)*M));
+/* Leg j of a butterfly along a row, whose first half, A, is where ky was, and whose second, B,
+ * where -ky was. The first stage has half of its legs in each; any other butterfly is in one. */
+#define V_ELEMENT(j) (((outermost ? 2 * (j) < V_R0 : e < V_HALF) ? a_row : b_row) + e + (j)*M)
+#define V_GET(j)     x[j] = c_load(spectrum, V_ELEMENT(j));
+#define V_PUT(j)     c_store(x[j], spectrum, V_ELEMENT(j));
 
 #define PAIR_GET(j)                                                                                \
     {                                                                                              \
@@ -151,26 +159,26 @@
     }
 #define PRODUCT(j)                                                                                 \
     {                                                                                              \
-        const real h = response_load(response, (size_t)pair * V_LENGTH + (j) * (V_LENGTH / R) + b); \
+        const real h = response_load(response, pair * V_LENGTH + (j) * (V_LENGTH / R) + b);        \
         x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * PRODUCT_SCALE : h));                        \
     }
 
 #define PAIRS_GET EACH_HALF(V_R0)(PAIR_GET)
 #define PAIRS_PUT EACH_HALF(V_R0)(PAIR_PUT)
 
-#define ROW_FORWARD(i, number)                                                                     \
-    BUTTERFLY(V, i, number)                                                                        \
+#define ROW_FORWARD(i, block, place)                                                               \
+    BUTTERFLY(V, i, block, place)                                                                  \
     V_FROM_##i DFT(V_R##i)(x);                                                                     \
     EACH(V_R##i)(TURN) EACH(V_R##i)(V_PUT)                                                         \
     }
-#define ROW_MIDDLE(i, number)                                                                      \
-    BUTTERFLY(V, i, number)                                                                        \
+#define ROW_MIDDLE(i, block, place)                                                                \
+    BUTTERFLY(V, i, block, place)                                                                  \
     V_FROM_##i DFT(V_R##i)(x);                                                                     \
     EACH(V_R##i)(PRODUCT) DFT(V_R##i)(x);                                                          \
     V_TO_##i                                                                                       \
     }
-#define ROW_INVERSE(i, number)                                                                     \
-    BUTTERFLY(V, i, number)                                                                        \
+#define ROW_INVERSE(i, block, place)                                                               \
+    BUTTERFLY(V, i, block, place)                                                                  \
     EACH(V_R##i)(V_GET) EACH(V_R##i)(TURN) DFT(V_R##i)(x);                                         \
     V_TO_##i                                                                                       \
     }
@@ -184,7 +192,7 @@
     ROW_PASS(rows_forward_##i)                                                                     \
     {                                                                                              \
         ROW_ITEM(V_LENGTH / V_R##i)                                                                \
-        ROW_FORWARD(i, item)                                                                       \
+        ONLY(V, i, ROW_FORWARD)                                                                    \
     }
 #define ROWS_FORWARD_TWO(i, n)                                                                     \
     ROW_PASS(rows_forward_##i)                                                                     \
@@ -197,7 +205,7 @@
     ROW_PASS(rows_middle)                                                                          \
     {                                                                                              \
         ROW_ITEM(V_LENGTH / V_R##i)                                                                \
-        ROW_MIDDLE(i, item)                                                                        \
+        ONLY(V, i, ROW_MIDDLE)                                                                     \
     }
 #define ROWS_MIDDLE_TWO(i, n)                                                                      \
     ROW_PASS(rows_middle)                                                                          \
@@ -211,7 +219,7 @@
     ROW_PASS(rows_inverse_##i)                                                                     \
     {                                                                                              \
         ROW_ITEM(V_LENGTH / V_R##i)                                                                \
-        ROW_INVERSE(i, item)                                                                       \
+        ONLY(V, i, ROW_INVERSE)                                                                    \
     }
 #define ROWS_INVERSE_TWO(i, n)                                                                     \
     ROW_PASS(rows_inverse_##i)                                                                     \

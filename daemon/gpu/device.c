@@ -183,6 +183,7 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
                     &device->max_group, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof device->vector_width,
                     &device->vector_width, NULL);
+    device->midgard = strncmp(chosen->name, "Mali-T", 6) == 0;
     device->builds_for_required_group = strcmp(chosen->platform_name, "NVIDIA CUDA") == 0;
     /* A CPU shares its memory whatever the driver says. */
     device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;

@@ -25,6 +25,7 @@ struct gpu_device {
     cl_ulong local_bytes;
     size_t max_group;
     bool builds_for_required_group; /* dispatch.c: kernel_group_limit */
+    bool midgard;                   /* the fewer registers a kernel takes, the more items run */
     cl_uint vector_width;           /* native floats in a register; 1 on scalar devices */
 };
 

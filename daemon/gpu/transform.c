@@ -113,6 +113,11 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
         ret->order = PLAN_ROWS_FIRST;
         ret->column_group = 192;
         ret->row_group = 256;
+        if (device->midgard) {
+            /* Counted (make mali-counts): no kernel spills, and of those 64 items fit a core. */
+            ret->max_radix = 8;
+            ret->column_group = ret->row_group = 64;
+        }
         ret->columns = 4;
         ret->rows = 1;
         ret->skew = true;

@@ -20,6 +20,7 @@
 #define MAX_ROUNDS  4
 #define MAX_SIZES   6
 #define MAX_GROUPS  4
+#define LEAST_RADIX 4 /* worth trying where registers are scarce: fewest legs, most items */
 #define MAX_FRAMES  20
 #define MEASURE_NS  (150 * NS_PER_MS)
 #define WORTH_WHILE 0.98 /* of the time so far: less could be chance */
@@ -78,10 +79,11 @@ static void vary_lanes(const struct tuner *tuner, struct values *ret)
 /* Other radices make other sizes cheap. */
 static void vary_radix(const struct tuner *tuner, struct values *ret)
 {
+    const unsigned least = tuner->subject.device->midgard ? LEAST_RADIX : 8;
     struct transform_tuning tuning = tuner->best;
     tuning.length_x = tuning.length_y = 0;
-    for (unsigned radix = 8; radix <= 16; radix++)
-        if (tuner->exhaustive || radix == 8 || radix == 10 || radix == 16) {
+    for (unsigned radix = least; radix <= 16; radix++)
+        if (tuner->exhaustive || radix == least || radix == 8 || radix == 10 || radix == 16) {
             tuning.max_radix = radix;
             add(ret, &tuning);
         }
@@ -172,13 +174,8 @@ static void vary_skew(const struct tuner *tuner, struct values *ret)
         add(ret, &tuning);
 }
 
-static void vary_technique(const struct tuner *tuner, struct values *ret)
+static void add_staged(struct values *ret, struct transform_tuning tuning)
 {
-    struct transform_tuning tuning = tuner->best;
-    /* On a CPU, local memory is as near as any. */
-    if (!tuner->subject.any_technique ||
-        (gpu_device_is_cpu(tuner->subject.device) && !tuner->exhaustive))
-        return;
     tuning.technique = TRANSFORM_STAGED;
     for (unsigned stages = 1; stages <= 2; stages++)
         for (unsigned group = 64; group <= 256; group *= 2) {
@@ -186,6 +183,21 @@ static void vary_technique(const struct tuner *tuner, struct values *ret)
             tuning.column_group = tuning.row_group = group;
             add(ret, &tuning);
         }
+}
+
+static void vary_technique(const struct tuner *tuner, struct values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    /* On a CPU, local memory is as near as any. */
+    if (!tuner->subject.any_technique ||
+        (gpu_device_is_cpu(tuner->subject.device) && !tuner->exhaustive))
+        return;
+    add_staged(ret, tuning);
+    if (tuner->subject.device->midgard && tuning.max_radix > LEAST_RADIX) {
+        tuning.max_radix = LEAST_RADIX;
+        tuning.length_x = tuning.length_y = 0;
+        add_staged(ret, tuning);
+    }
 }
 
 typedef void vary_fn(const struct tuner *tuner, struct values *ret);

@@ -140,6 +140,41 @@ static void test_search_without_a_place_is_refused(void **state)
     engine_destroy(engine);
 }
 
+static unsigned settings_to_try(const struct gpu_device *on)
+{
+    struct engine *engine = make_engine();
+    struct tuner_subject subject = engine->component[0].subject;
+    struct tuner_progress progress;
+    struct tuner *tuner;
+    struct error why;
+    subject.device = on;
+    subject.any_technique = true;
+    if (tuner_create(&tuner, &subject, false, &why) < 0)
+        fail_msg("%s", why.text);
+    tuner_get_progress(tuner, &progress);
+    tuner_destroy(tuner);
+    engine_destroy(engine);
+    return progress.total;
+}
+
+/* A radix at which kernels do not spill, groups that fit them; fewer registers still are tried. */
+static void test_midgard_has_few_registers(void **state)
+{
+    (void)state;
+    struct gpu_device gpu = *device;
+    struct transform_tuning tuning;
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    gpu.midgard = false;
+    const unsigned usual = settings_to_try(&gpu);
+    gpu.midgard = true;
+    transform_default_tuning(&tuning, &gpu);
+    assert_int_equal(tuning.max_radix, 8);
+    assert_int_equal(tuning.column_group, 64);
+    assert_int_equal(tuning.row_group, 64);
+    /* Radix 4: fused once; staged in passes of one stage and of two, in three sizes of groups. */
+    assert_int_equal(settings_to_try(&gpu), usual + 1 + 2 * 3);
+}
+
 static int setup(void **state)
 {
     device_setup(state);
@@ -160,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_what_is_found_is_kept),
         cmocka_unit_test(test_nonsense_is_not_used),
         cmocka_unit_test(test_search_without_a_place_is_refused),
+        cmocka_unit_test(test_midgard_has_few_registers),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

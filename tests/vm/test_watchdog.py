@@ -49,7 +49,9 @@ def ptrace(request, task):
 
 @contextlib.contextmanager
 def stopped(task):
-    """One thread of another process stands still; the others go on."""
+    """One thread of another process stands still; the others go on. (Held in the kernel instead, by
+    vivid's lock, it could not be killed, and systemd starts nothing beside it: after 20 s it gave
+    the service up.)"""
     ptrace(PTRACE_SEIZE, task)
     ptrace(PTRACE_INTERRUPT, task)
     yield

@@ -43,6 +43,47 @@ struct tuner {
     bool improved; /* in this round */
 };
 
+/* ---- settings as numbers ------------------------------------------------------------------- */
+
+/* What a file holds, in this order, and the range of what is sane there: the file is another
+ * program's as far as we know. */
+#define FOR_EACH_FIELD(FIELD)                                                                      \
+    FIELD(technique, TRANSFORM_FUSED, TRANSFORM_STAGED)                                            \
+    FIELD(half, false, true)                                                                       \
+    FIELD(lanes, 1, 16)                                                                            \
+    FIELD(max_radix, 4, 16)                                                                        \
+    FIELD(column_group, 1, 4096)                                                                   \
+    FIELD(columns, 1, 64)                                                                          \
+    FIELD(row_group, 1, 4096)                                                                      \
+    FIELD(rows, 1, 64)                                                                             \
+    FIELD(skew, false, true)                                                                       \
+    FIELD(columns_held, false, true)                                                               \
+    FIELD(rows_held, false, true)                                                                  \
+    FIELD(twiddles, TWIDDLES_READ, TWIDDLES_COMPUTED)                                              \
+    FIELD(length_x, 0, PLAN_MAX_LENGTH)                                                            \
+    FIELD(length_y, 0, PLAN_MAX_LENGTH)                                                            \
+    FIELD(stages_per_dispatch, 1, 2)                                                               \
+    FIELD(order, PLAN_COLUMNS_FIRST, PLAN_ROWS_FIRST)
+
+#define COUNT(member, smallest, largest) +1
+enum { FIELD_COUNT = FOR_EACH_FIELD(COUNT) };
+#undef COUNT
+
+static void to_fields(const struct transform_tuning *tuning, uint32_t ret[FIELD_COUNT])
+{
+#define PUT(member, smallest, largest) *ret++ = (uint32_t)tuning->member;
+    FOR_EACH_FIELD(PUT)
+#undef PUT
+}
+
+static bool are_same(const struct transform_tuning *a, const struct transform_tuning *b)
+{
+    uint32_t of_a[FIELD_COUNT], of_b[FIELD_COUNT];
+    to_fields(a, of_a);
+    to_fields(b, of_b);
+    return memcmp(of_a, of_b, sizeof of_a) == 0;
+}
+
 /* ---- what is tried ------------------------------------------------------------------------- */
 
 static void add(struct values *values, const struct transform_tuning *tuning)
@@ -76,14 +117,15 @@ static void vary_lanes(const struct tuner *tuner, struct values *ret)
     }
 }
 
-/* Other radices make other sizes cheap. */
+/* Other radices make other sizes cheap; this one's have been looked at. */
 static void vary_radix(const struct tuner *tuner, struct values *ret)
 {
     const unsigned least = tuner->subject.device->midgard ? LEAST_RADIX : 8;
     struct transform_tuning tuning = tuner->best;
     tuning.length_x = tuning.length_y = 0;
     for (unsigned radix = least; radix <= 16; radix++)
-        if (tuner->exhaustive || radix == least || radix == 8 || radix == 10 || radix == 16) {
+        if (radix != tuner->best.max_radix &&
+            (tuner->exhaustive || radix == least || radix == 8 || radix == 10 || radix == 16)) {
             tuning.max_radix = radix;
             add(ret, &tuning);
         }
@@ -208,6 +250,30 @@ static vary_fn *const settings[] = {
 };
 #define SETTING_COUNT (sizeof settings / sizeof settings[0])
 
+/* What there is to try of a setting, but for the best so far, which has been measured. */
+static void list_values(const struct tuner *tuner, unsigned setting, struct values *ret)
+{
+    ret->count = 0;
+    settings[setting](tuner, ret);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < ret->count; i++)
+        if (!are_same(&ret->tuning[i], &tuner->best))
+            ret->tuning[kept++] = ret->tuning[i];
+    ret->count = kept;
+}
+
+/* How many there are to try in this round, if nothing better is found. */
+static unsigned count_left(const struct tuner *tuner)
+{
+    struct values values;
+    unsigned left = tuner->values.count - tuner->next;
+    for (unsigned i = tuner->setting; i < SETTING_COUNT; i++) {
+        list_values(tuner, i, &values);
+        left += values.count;
+    }
+    return left;
+}
+
 /* Goes on to the next setting of which there is a value to try; false: there is none. */
 static bool next_setting(struct tuner *tuner)
 {
@@ -218,10 +284,8 @@ static bool next_setting(struct tuner *tuner)
             tuner->setting = 0;
             tuner->improved = false;
         }
-        tuner->values.count = tuner->next = 0;
-        settings[tuner->setting++](tuner, &tuner->values);
-        if (tuner->round > 0)
-            tuner->total += tuner->values.count;
+        list_values(tuner, tuner->setting++, &tuner->values);
+        tuner->next = 0;
     }
     return true;
 }
@@ -345,13 +409,7 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
         return r;
     }
     begin_with(&tuner->best, subject);
-    tuner->total = 1;
-    for (size_t i = 0; i < SETTING_COUNT; i++) {
-        tuner->values.count = 0;
-        settings[i](tuner, &tuner->values);
-        tuner->total += tuner->values.count;
-    }
-    tuner->values.count = 0;
+    tuner->total = 1 + count_left(tuner);
     *ret = tuner;
     return 0;
 }
@@ -398,16 +456,17 @@ int tuner_step(struct tuner *tuner, struct error *why)
         tuner->best_ms = ms;
         tuner->improved = true;
     }
-    return next_setting(tuner) ? 1 : 0;
+    const bool is_more = next_setting(tuner);
+    tuner->total = tuner->tried + count_left(tuner);
+    return is_more ? 1 : 0;
 }
 
 void tuner_get_progress(const struct tuner *tuner, struct tuner_progress *ret)
 {
-    *ret =
-        (struct tuner_progress){.tried = tuner->tried,
-                                .total = tuner->tried > tuner->total ? tuner->tried : tuner->total,
-                                .default_ms = tuner->default_ms,
-                                .best_ms = tuner->best_ms};
+    *ret = (struct tuner_progress){.tried = tuner->tried,
+                                   .total = tuner->total,
+                                   .default_ms = tuner->default_ms,
+                                   .best_ms = tuner->best_ms};
 }
 
 void tuner_get_best(const struct tuner *tuner, struct transform_tuning *ret)
@@ -430,37 +489,6 @@ static uint64_t subject_key(const struct tuner_subject *subject)
     uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
     key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
     return cache_hash(key, text, strlen(text));
-}
-
-/* What a file holds, in this order, and the range of what is sane there: the file is another
- * program's as far as we know. */
-#define FOR_EACH_FIELD(FIELD)                                                                      \
-    FIELD(technique, TRANSFORM_FUSED, TRANSFORM_STAGED)                                            \
-    FIELD(half, false, true)                                                                       \
-    FIELD(lanes, 1, 16)                                                                            \
-    FIELD(max_radix, 4, 16)                                                                        \
-    FIELD(column_group, 1, 4096)                                                                   \
-    FIELD(columns, 1, 64)                                                                          \
-    FIELD(row_group, 1, 4096)                                                                      \
-    FIELD(rows, 1, 64)                                                                             \
-    FIELD(skew, false, true)                                                                       \
-    FIELD(columns_held, false, true)                                                               \
-    FIELD(rows_held, false, true)                                                                  \
-    FIELD(twiddles, TWIDDLES_READ, TWIDDLES_COMPUTED)                                              \
-    FIELD(length_x, 0, PLAN_MAX_LENGTH)                                                            \
-    FIELD(length_y, 0, PLAN_MAX_LENGTH)                                                            \
-    FIELD(stages_per_dispatch, 1, 2)                                                               \
-    FIELD(order, PLAN_COLUMNS_FIRST, PLAN_ROWS_FIRST)
-
-#define COUNT(member, smallest, largest) +1
-enum { FIELD_COUNT = FOR_EACH_FIELD(COUNT) };
-#undef COUNT
-
-static void to_fields(const struct transform_tuning *tuning, uint32_t ret[FIELD_COUNT])
-{
-#define PUT(member, smallest, largest) *ret++ = (uint32_t)tuning->member;
-    FOR_EACH_FIELD(PUT)
-#undef PUT
 }
 
 static bool from_fields(const uint32_t fields[FIELD_COUNT], struct transform_tuning *ret)

@@ -82,16 +82,19 @@ static int peer_speaks(sd_bus_message *message, void *userdata, sd_bus_error *er
     return 1;
 }
 
-static int read_rest(sd_event_source *source, void *userdata)
+/* One message a turn of the loop: to a peer that keeps sending there is no end, and frames, their
+ * clients and the watchdog must not wait for it. */
+static int read_rest(sd_event_source *source, uint64_t now_us, void *userdata)
 {
     struct peer *peer = userdata;
-    (void)source;
+    (void)now_us;
     /* The peer may go meanwhile, and its reference to the bus with it. */
     sd_bus *bus = sd_bus_ref(peer->bus);
-    while (sd_bus_process(bus, NULL) > 0)
-        ;
+    int r = 0;
+    if (sd_bus_process(bus, NULL) > 0 && sd_bus_is_open(bus) > 0)
+        r = sd_event_source_set_enabled(source, SD_EVENT_ONESHOT); /* its time has come already */
     sd_bus_unref(bus);
-    return 0;
+    return r;
 }
 
 /* The handshake is over. What the peer sent in one packet with the end of it (libdbus sends its
@@ -101,7 +104,9 @@ static int peer_ready(sd_bus_message *message, void *userdata, sd_bus_error *err
     struct peer *peer = userdata;
     (void)message, (void)error;
     peer->deadline = sd_event_source_disable_unref(peer->deadline);
-    return sd_event_add_defer(peer->control->event, &peer->rest, read_rest, peer);
+    int r = sd_event_add_time(peer->control->event, &peer->rest, CLOCK_MONOTONIC, 0, 0, read_rest,
+                              peer);
+    return r < 0 ? r : sd_event_source_set_priority(peer->rest, PRIORITY);
 }
 
 static int handshake_late(sd_event_source *source, uint64_t now_us, void *userdata)

@@ -8,6 +8,7 @@ from conftest import PATIENCE
 
 PATH, INTERFACE, MEMBER, ERROR_NAME, REPLY_SERIAL, SIGNATURE = 1, 2, 3, 4, 5, 8
 CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
+NO_REPLY = 1
 CAMERA = "org.fftd.Camera1"
 
 
@@ -27,7 +28,7 @@ def body(values):
     return data, "".join("u" if isinstance(value, int) else "s" for value in values)
 
 
-def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1):
+def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1, flags=0):
     """One method call, as it goes over the wire."""
     data, signature = body(values)
     fields = b""
@@ -37,7 +38,7 @@ def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1):
     if signature:
         fields = pad(fields, 8) + bytes([SIGNATURE, 1]) + b"g\0"
         fields += bytes([len(signature)]) + signature.encode() + b"\0"
-    head = struct.pack("<cBBBIII", b"l", CALL, 0, 1, len(data), serial, len(fields))
+    head = struct.pack("<cBBBIII", b"l", CALL, flags, 1, len(data), serial, len(fields))
     return pad(head + fields, 8) + data
 
 

@@ -1,12 +1,15 @@
 """The control socket: the object, and what peers of bad manners can not do to the daemon."""
 
+import contextlib
 import os
+import socket
 import struct
+import threading
 
 import pytest
 
 from conftest import SANITIZED
-from dbus_peer import CALL, CAMERA, RETURN, SIGNAL, MEMBER, Peer, call
+from dbus_peer import CALL, CAMERA, MEMBER, NO_REPLY, RETURN, SIGNAL, Peer, call
 
 PROPERTIES = "org.freedesktop.DBus.Properties"
 
@@ -237,6 +240,30 @@ def test_a_peer_that_never_reads_is_dropped(daemon):
     daemon.wait_for_log("does not read")
     if not SANITIZED:  # which keeps what was freed
         assert daemon.memory_bytes() < memory + 64 * 1024 * 1024
+    still_serves(daemon)
+
+
+def test_a_peer_that_never_stops_talking_delays_no_frames(daemon):
+    """From the moment of its handshake, and without asking for answers."""
+    flood = b"".join(call("GetStats", serial=1 + i, flags=NO_REPLY) for i in range(1000))
+
+    def talk(peer):
+        with contextlib.suppress(OSError):
+            while True:
+                peer.send(flood)
+
+    with Peer(daemon, handshake=False) as peer:
+        peer.send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
+        peer.line()
+        peer.send(b"BEGIN\r\n" + flood)
+        talker = threading.Thread(target=talk, args=[peer])
+        talker.start()
+        try:
+            for _ in range(3):  # clients that come meanwhile
+                daemon.ctl("frames", "-n", "2", "-o", "/dev/null")
+        finally:
+            peer.socket.shutdown(socket.SHUT_RDWR)
+            talker.join()
     still_serves(daemon)
 
 

@@ -83,7 +83,7 @@ static int read_format(sd_bus_message *reply, struct fftd_format *ret)
         if (r >= 0)
             r = sd_bus_message_exit_container(reply);
     }
-    return r;
+    return r < 0 ? r : sd_bus_message_exit_container(reply);
 }
 
 static int map_frame(int fd, void **ret_memory, size_t *ret_size)
@@ -191,6 +191,14 @@ static const struct kind *find_kind(const char *name)
 
 /* ---- files ---- */
 
+/* What cannot be a picture any more; a device or a pipe is its owner's. */
+static void remove_file(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        unlink(path);
+}
+
 static int write_picture(const struct ctl *ctl, const struct kind *kind, const struct shot *shot,
                          const char *path)
 {
@@ -210,11 +218,10 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
     r = picture_write_png(&picture, file);
     if (!to_stdout && fclose(file) != 0 && r == 0)
         r = -errno;
-    if (r < 0) {
-        code = ctl_fail(ctl, EX_IOERR, "%s: %s", path, strerror(-r));
-        if (!to_stdout)
-            unlink(path);
-    }
+    if (r < 0 && !(to_stdout && r == -EPIPE)) /* ctl_finish knows of readers that have left */
+        code = ctl_fail(ctl, EX_IOERR, "%s: %s", to_stdout ? "stdout" : path, strerror(-r));
+    if (r < 0 && !to_stdout)
+        remove_file(path);
 out:
     picture_free(&picture);
     return code;

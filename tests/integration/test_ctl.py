@@ -336,7 +336,9 @@ def test_settings_no_source_can_take_are_told_once(start):
 # ---- pictures ----
 
 def test_snapshot_writes_four_pictures_of_one_frame(daemon, tmp_path):
+    earlier = daemon.ctl_json("stats")["Sequence"]
     shown = daemon.ctl_json("snapshot", "-o", tmp_path / "pictures")
+    assert shown["Sequence"] >= earlier > 0
     names = ["before.png", "after.png", "spectrum.png", "side-by-side.png"]
     assert shown["Pictures"] == [str(tmp_path / "pictures" / name) for name in names]
     before, after, spectrum, both = (Png((tmp_path / "pictures" / name).read_bytes())
@@ -385,6 +387,26 @@ def test_snapshot_of_one_picture_goes_where_it_is_told(daemon, tmp_path):
     daemon.ctl("snapshot", "after", "-o", tmp_path / "a.png")
     assert Png((tmp_path / "a.png").read_bytes()).width == 160
     assert_refused(daemon.ctl("snapshot", "after", "-o", "/none/a.png", check=False), 73, "/none")
+
+
+def test_snapshot_to_a_reader_that_leaves(daemon):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run([CTL, "--runtime-dir", daemon.runtime_dir, "snapshot", "after", "-o",
+                               "-"], stdout=writing, stderr=subprocess.PIPE, check=False,
+                              timeout=PATIENCE)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_snapshot_removes_nothing_but_its_own_file(daemon, tmp_path):
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    assert_refused(daemon.ctl("snapshot", "after", "-o", full, check=False), 74, str(full))
+    assert full.is_symlink()
 
 
 def test_spectrum_shows_frequencies_where_they_are(start, tmp_path):

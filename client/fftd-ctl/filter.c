@@ -78,7 +78,8 @@ static int filter_add(const struct ctl *ctl)
         char *end;
         errno = 0;
         position = strtoul(ctl->argv[2], &end, 10);
-        if (errno != 0 || *end != '\0' || position == 0 || position > UINT32_MAX)
+        if (errno != 0 || *end != '\0' || ctl->argv[2][0] == '-' || position == 0 ||
+            position > UINT32_MAX)
             return ctl_fail(ctl, EX_USAGE,
                             "filter add: position %s: expected a stage's number, from 1",
                             ctl->argv[2]);

@@ -49,8 +49,11 @@ static int run_check(const char *path, char *text, size_t size)
 {
     char option[PATH_MAX + 16];
     int ends[2], status = -1;
-    if ((size_t)snprintf(option, sizeof option, "--config=%s", path) >= sizeof option ||
-        pipe(ends) < 0)
+    if ((size_t)snprintf(option, sizeof option, "--config=%s", path) >= sizeof option) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    if (pipe(ends) < 0)
         return -1;
     pid_t child = fork();
     if (child == 0) {

@@ -135,6 +135,8 @@ def test_manual_knows_every_key(fftd):
     (["filter", "wobble"], ["wobble", "show"]),
     (["filter", "set"], ["CHAIN"]),
     (["filter", "add", "lowpass", "x"], ["x"]),
+    (["filter", "add", "--", "lowpass", "-18446744073709551615"], ["-18446744073709551615"]),
+    (["--json=x", "list"], ["--json=x", "no value"]),
     (["set", "lowpass.cutoff"], ["lowpass.cutoff", "value"]),
     (["set", "cutoff", "1"], ["cutoff", "STAGE.PARAMETER"]),
     (["set", "gain.dc", "-1"], ["-1", "NAME=VALUE"]),
@@ -520,6 +522,7 @@ def test_check(tmp_path):
     assert json.loads(run("--json", "check", good).stdout) == {"file": str(good), "valid": True}
     assert_refused(run("check", bad), 78, f"{bad}:2", "souce")
     assert_refused(run("check", tmp_path / "none.conf"), 78, "none.conf")
+    assert_refused(run("check", "x" * 5000), 71, "File name too long")
 
 
 def test_devices():

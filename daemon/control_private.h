@@ -39,6 +39,7 @@ struct peer {
     bool read_only;
     uid_t uid; /* of the process that connected */
     struct snapshot *waiting;
+    unsigned unread_snapshots; /* answered since it was last seen to have read everything */
     struct camera_call *asking;
 };
 

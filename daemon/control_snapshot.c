@@ -4,15 +4,20 @@
  * earlier. One snapshot a peer at a time.
  *
  * The frames go out as two sealed memfds: nothing of the size of a frame passes through a socket,
- * and neither side can change what the other sees. */
+ * and neither side can change what the other sees. Until a peer has read an answer, its frames are
+ * our memory, and its descriptors count against us: there may be few such answers. */
 #include "control_private.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#define MAX_UNREAD_SNAPSHOTS 4 /* more than one, because signals may lie unread as well */
 
 struct snapshot {
     struct peer *peer;    /* NULL: nobody waits any more */
@@ -95,13 +100,23 @@ static void done(void *context, int result, const struct fftd_format *format, co
     struct snapshot *snapshot = context;
     int r = result;
 
-    if (snapshot->call != NULL && r >= 0)
+    if (snapshot->call != NULL && r >= 0) {
+        snapshot->peer->unread_snapshots++;
         r = answer(snapshot->call, format, before, after, sequence);
+    }
     if (snapshot->call != NULL && r < 0)
         sd_bus_reply_method_errorf(snapshot->call, CONTROL_ERROR_FAILED,
                                    "no snapshot could be made: %s", strerror(-r));
     cut_off(snapshot);
     free(snapshot);
+}
+
+static bool has_read_everything(const struct peer *peer)
+{
+    uint64_t queued = 0;
+    int unread = 0;
+    return sd_bus_get_n_queued_write(peer->bus, &queued) >= 0 && queued == 0 &&
+           ioctl(sd_bus_get_fd(peer->bus), SIOCOUTQ, &unread) == 0 && unread == 0;
 }
 
 int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -122,6 +137,13 @@ int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (peer->waiting != NULL)
         return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
                                 "one snapshot at a time: this client already waits for one");
+    if (has_read_everything(peer))
+        peer->unread_snapshots = 0;
+    if (peer->unread_snapshots >= MAX_UNREAD_SNAPSHOTS)
+        return sd_bus_error_setf(error, CONTROL_ERROR_BUSY,
+                                 "%u snapshots are answered already: this client has to read them "
+                                 "first",
+                                 peer->unread_snapshots);
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (snapshot == NULL)
         return -ENOMEM;

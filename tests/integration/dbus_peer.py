@@ -1,8 +1,11 @@
 """Just enough D-Bus to speak to the control socket byte by byte: little-endian, texts and u32."""
 
+import array
+import fcntl
 import os
 import socket
 import struct
+import termios
 
 from conftest import PATIENCE
 
@@ -134,10 +137,19 @@ class Peer:
         """The answer; signals that come before it are passed over."""
         self.serial += 1
         self.send(call(member, *values, serial=self.serial, **where))
+        return self.reply(self.serial)
+
+    def reply(self, serial):
         while True:
             message = self.receive()
-            if message.fields.get(REPLY_SERIAL) == self.serial:
+            if message.fields.get(REPLY_SERIAL) == serial:
                 return message
+
+    def waiting(self):
+        """How many bytes have come and were not received yet."""
+        count = array.array("i", [0])
+        fcntl.ioctl(self.socket, termios.FIONREAD, count)
+        return count[0]
 
     def is_closed(self):
         """Waits for the end of the connection."""

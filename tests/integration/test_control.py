@@ -148,6 +148,20 @@ def test_a_snapshot_is_one_at_a_time_and_may_be_left(daemon):
     daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "descriptors to go")
 
 
+def test_snapshots_that_nobody_reads_are_few(daemon):
+    """Each is memory and descriptors of the daemon's."""
+    with Peer(daemon) as peer:
+        for serial in range(1, 13):
+            before = peer.waiting()
+            peer.send(call("Snapshot", serial=serial))
+            daemon.wait_until(lambda: peer.waiting() > before, "an answer")
+        answers = [peer.reply(serial).error for serial in range(1, 13)]
+        assert answers == 4 * [None] + 8 * ["org.fftd.Error.Busy"]
+        for serial in range(13, 20):
+            peer.send(call("Snapshot", serial=serial))
+            assert peer.reply(serial).type == RETURN, "who reads may go on"
+
+
 def test_a_snapshot_of_a_finished_source_is_refused(start, runtime_dir):
     daemon = start("--wait", source="v4l2:/dev/video-none", size=None, fps=None)
     daemon.wait_for_socket()

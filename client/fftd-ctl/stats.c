@@ -105,11 +105,25 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     return code == 0 ? ctl_finish(ctl) : code;
 }
 
-static void sleep_s(double seconds)
+static uint64_t now_us(void)
 {
-    struct timespec left = {.tv_sec = (time_t)seconds,
-                            .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
-    nanosleep(&left, NULL);
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+/* Takes in what is signalled meanwhile: the daemon drops peers that do not read. A connection that
+ * has ended ends the pause; the next call tells of it. */
+static void pause_s(sd_bus *bus, double seconds)
+{
+    const uint64_t end_us = now_us() + (uint64_t)(seconds * 1e6);
+    uint64_t time_us;
+    int r = 0;
+    while (r >= 0 && (time_us = now_us()) < end_us) {
+        r = sd_bus_process(bus, NULL);
+        if (r == 0)
+            r = sd_bus_wait(bus, end_us - time_us);
+    }
 }
 
 /* 0, or an exit code: what can not go together. */
@@ -143,7 +157,7 @@ int command_stats(const struct ctl *ctl)
             break;
         if (!screen && !ctl->json && !ctl->openmetrics)
             putchar('\n');
-        sleep_s(ctl->watch_s);
+        pause_s(bus, ctl->watch_s);
     }
     sd_bus_unref(bus);
     return code;

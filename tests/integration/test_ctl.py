@@ -11,6 +11,7 @@ import zlib
 import pytest
 
 from conftest import BUILD, PATIENCE
+from dbus_peer import Peer
 
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -238,6 +239,23 @@ def test_stats_again_and_again(daemon):
     lines = daemon.ctl("--json", "stats", "--watch=0.05", "-n", "3").stdout.splitlines()
     sequences = [json.loads(line)["Sequence"] for line in lines]
     assert len(sequences) == 3 and sequences == sorted(sequences) and sequences[0] < sequences[2]
+
+
+def test_stats_stay_while_much_is_signalled(daemon):
+    """What does not fit into a socket of any size, between two looks."""
+    def sockets():
+        return sum("socket:" in str(descriptor) for descriptor in daemon.descriptors())
+
+    command = [CTL, "--json", "--runtime-dir", daemon.runtime_dir, "stats", "--watch=600"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as watching, \
+            Peer(daemon) as peer:
+        assert json.loads(watching.stdout.readline())
+        before = sockets()
+        for value in range(20000):
+            peer.call("SetFilter", f"gain:ac={value % 10 / 10}")
+        connected = sockets()
+        watching.terminate()
+    assert connected == before
 
 
 # ---- changing ----

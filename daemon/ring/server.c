@@ -13,9 +13,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -37,6 +40,7 @@ struct client {
     struct ring_listener wake; /* fd -1: never attached */
     uint64_t id;               /* names it in the store */
     bool kept;                 /* is in the store */
+    bool leaving;              /* dropped, but has replies to fetch */
     uint64_t held;             /* bit s: slot s of the server's ring is held */
 };
 
@@ -70,12 +74,13 @@ static void keep_client(struct client *client)
     store->keep(store->context, name, client->fd);
 }
 
-static void forget_client(const struct client *client)
+static void forget_client(struct client *client)
 {
     const struct ring_store *store = &client->server->store;
     char name[32];
     if (store->forget == NULL || !client->kept)
         return;
+    client->kept = false;
     snprintf(name, sizeof name, RING_STORE_CLIENT "%llu", (unsigned long long)client->id);
     store->forget(store->context, name);
 }
@@ -141,11 +146,32 @@ static void client_destroy(struct client *client)
     free(client);
 }
 
-/* Ends the connection for good; destroying alone leaves what is in the store to a successor. */
+/* A packet takes hundreds of bytes; of the last one's the kernel takes one off only after it has
+ * said that there is room. */
+static bool has_fetched_everything(const struct client *client)
+{
+    int unread = 0;
+    return ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread <= 1;
+}
+
+/* Has the connection watched until the client has fetched everything or closed its end. */
+static int client_leave(struct client *client)
+{
+    stop_waking(client);
+    release_all(client);
+    client->leaving = true;
+    shutdown(client->fd, SHUT_RD);
+    return sd_event_source_set_io_events(client->source, EPOLLOUT | EPOLLET);
+}
+
+/* Ends the connection for good; destroying alone leaves what is in the store to a successor.
+ * Descriptors in flight outlive our end of a connection: whoever came, asked and was dropped again
+ * and again could have any number of them. So it keeps its place until they have gone. */
 static void client_drop(struct client *client)
 {
     forget_client(client);
-    client_destroy(client);
+    if (has_fetched_everything(client) || client_leave(client) < 0)
+        client_destroy(client);
 }
 
 /* ---- requests: each returns 0, or -errno with the reason for the reply ---- */
@@ -328,8 +354,12 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
     struct client *client = context;
     struct fftd_message request;
     (void)source;
-    (void)revents;
 
+    if (client->leaving) {
+        if ((revents & EPOLLHUP) != 0 || has_fetched_everything(client))
+            client_destroy(client);
+        return 0;
+    }
     /* MSG_TRUNC: the packet's own length comes back, also when it is more than was asked for. */
     ssize_t bytes = recv(fd, &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR))

@@ -332,9 +332,36 @@ static void a_client_that_does_not_read_is_dropped(void **state)
     while (sent < 1000 && send(fd, &message, sizeof message, MSG_NOSIGNAL) == sizeof message)
         sent++;
     assert_true(sent < 1000);
-    assert_true(frames_settle(&f->frames, 0, 0));
     assert_true(frames_stats(&f->frames).attached < 20);
     close(fd);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+/* The same by coming again and again: what was not fetched stays in flight after the connection's
+ * end. */
+static void who_does_not_fetch_keeps_a_place(void **state)
+{
+    struct fixture *f = *state;
+    const struct fftd_message attach = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+    struct fftd_message reply;
+    int fd[5 * MAX_CLIENTS], received[2];
+    for (unsigned i = 0; i < 5 * MAX_CLIENTS; i++) {
+        fd[i] = connect_to(&f->frames);
+        send(fd[i], &attach, sizeof attach, MSG_NOSIGNAL);
+        while (send(fd[i], "garbage", 7, MSG_NOSIGNAL) == 7)
+            continue; /* until it is dropped */
+    }
+    assert_int_equal(frames_stats(&f->frames).attached, MAX_CLIENTS);
+    assert_int_equal(frames_stats(&f->frames).clients, MAX_CLIENTS);
+
+    while (receive(fd[0], &reply, received) > 0) {
+        close(received[0]);
+        close(received[1]);
+    }
+    assert_true(frames_settle(&f->frames, MAX_CLIENTS - 1, 0));
+    for (unsigned i = 0; i < 5 * MAX_CLIENTS; i++)
+        close(fd[i]);
+    assert_true(frames_settle(&f->frames, 0, 0));
 }
 
 static void a_stuck_client_costs_nobody_anything(void **state)
@@ -486,6 +513,7 @@ int main(void)
         socket_test(descriptors_sent_to_it_are_not_kept),
         socket_test(a_crowd_is_refused_until_somebody_leaves),
         socket_test(a_client_that_does_not_read_is_dropped),
+        socket_test(who_does_not_fetch_keeps_a_place),
         socket_test(a_stuck_client_costs_nobody_anything),
         socket_test(the_killed_release_what_they_held),
         socket_test(coming_and_going_leaves_nothing_behind),

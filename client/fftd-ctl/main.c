@@ -334,7 +334,8 @@ static int parse_options(struct ctl *ctl, struct request *request, int argc, cha
             snprintf(text, sizeof text, "%.100s: expected a value after it", argv[optind - 1]);
             return usage_error(ctl, "", text);
         default:
-            if (optopt >= OPTION_NAME) /* getopt's word for a value that is one too many */
+            if (optopt >= OPTION_NAME ||
+                optopt == 'h') /* getopt's word for a value that is one too many */
                 snprintf(text, sizeof text, "%.100s: this option takes no value", argv[optind - 1]);
             else if (optopt != 0)
                 snprintf(text, sizeof text,

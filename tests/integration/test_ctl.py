@@ -138,6 +138,7 @@ def test_manual_knows_every_key(fftd):
     (["filter", "add", "lowpass", "x"], ["x"]),
     (["filter", "add", "--", "lowpass", "-18446744073709551615"], ["-18446744073709551615"]),
     (["--json=x", "list"], ["--json=x", "no value"]),
+    (["--help=x"], ["--help=x", "no value"]),
     (["set", "lowpass.cutoff"], ["lowpass.cutoff", "value"]),
     (["set", "cutoff", "1"], ["cutoff", "STAGE.PARAMETER"]),
     (["set", "gain.dc", "-1"], ["-1", "NAME=VALUE"]),

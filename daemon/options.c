@@ -23,6 +23,8 @@ static const struct {
 };
 #define KEY_OPTIONS (sizeof key_options / sizeof key_options[0])
 
+static const char letters[] = ":c:vqh";
+
 /* The rest. Values are getopt's; those of key_options are their index from FIRST_KEY_OPTION on. */
 enum { OPTION_CHECK = 1, OPTION_LIST, OPTION_JSON, OPTION_WAIT, OPTION_VERSION, FIRST_KEY_OPTION };
 
@@ -137,6 +139,9 @@ static int refuse(int option, char *argv[], struct error *why)
 {
     const char *given = optind > 0 ? argv[optind - 1] : "";
 
+    /* A letter may stand among others in a word that getopt has not left yet. */
+    if (option == '?' && optopt > ' ' && strchr(letters, optopt) == NULL)
+        return error_set(why, EINVAL, "-%c: no such option; see --help", optopt);
     if (option == ':')
         return error_set(why, EINVAL, "%s: expected a value after it; see --help", given);
     return error_set(why, EINVAL, "%s: no such option, or one that takes no value; see --help",
@@ -155,7 +160,7 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
     list_options(list);
     optind = 0;
     opterr = 0;
-    while ((option = getopt_long(argc, argv, ":c:vqh", list, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, letters, list, NULL)) != -1) {
         if (option == '?' || option == ':') {
             r = refuse(option, argv, why);
             goto fail;

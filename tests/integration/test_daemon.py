@@ -28,6 +28,8 @@ def assert_refused(done, code, *texts):
     (["--nonsense"], ["--nonsense", "--help"]),
     (["--config"], ["--config", "expected a value"]),
     (["stray"], ["stray", "expected only options"]),
+    (["-xv"], ["-x", "no such option"]),
+    (["--verbose=3"], ["--verbose=3", "no value"]),
     (["--json"], ["--json", "--list-devices"]),
     (["--size", "640"], ["--size", "640", "WIDTHxHEIGHT"]),
     (["--size", "8x8"], ["--size", "8x8", "16"]),

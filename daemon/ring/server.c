@@ -499,14 +499,22 @@ void ring_server_set_store(struct ring_server *server, const struct ring_store *
     server->store = *store;
 }
 
+/* 0: no client of ours had that name in the store. */
+static uint64_t id_of(const char *name)
+{
+    const size_t prefix = strlen(RING_STORE_CLIENT);
+    const char *number = name + prefix;
+    if (strncmp(name, RING_STORE_CLIENT, prefix) != 0 ||
+        number[strspn(number, "0123456789")] != '\0')
+        return 0;
+    const uint64_t id = strtoull(number, NULL, 10);
+    return id < UINT64_MAX ? id : 0; /* which no number could follow, or too large for one */
+}
+
 int ring_server_adopt(struct ring_server *server, int fd, const char *name, struct error *why)
 {
-    const char *number = name + strlen(RING_STORE_CLIENT);
-    char *end = NULL;
-    uint64_t id = 0;
-    if (strncmp(name, RING_STORE_CLIENT, strlen(RING_STORE_CLIENT)) == 0)
-        id = strtoull(number, &end, 10);
-    if (id == 0 || *end != '\0') {
+    const uint64_t id = id_of(name);
+    if (id == 0) {
         close(fd);
         return error_set(why, EINVAL, "frames socket: '%s' is not a client's name", name);
     }

@@ -455,6 +455,52 @@ static void only_rings_are_taken_over(void **state)
     ring_destroy(ring);
 }
 
+struct adoption {
+    const char *name;
+    int result;
+};
+
+static void adopt(struct frames *frames, void *context)
+{
+    struct adoption *adoption = context;
+    struct error why;
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        abort();
+    adoption->result = ring_server_adopt(frames->server, ends[0], adoption->name, &why);
+    close(ends[1]);
+}
+
+/* What lies in the store may have been put there by anybody's successor. */
+static void only_clients_are_taken_over(void **state)
+{
+    struct adoption adoptions[] = {
+        {"client-1", 0},
+        {"client-18446744073709551614", 0},
+        {"client-18446744073709551615", -EINVAL}, /* no number follows it */
+        {"client-99999999999999999999", -EINVAL},
+        {"client-0", -EINVAL},
+        {"client-", -EINVAL},
+        {"client--5", -EINVAL},
+        {"client-+5", -EINVAL},
+        {"client- 5", -EINVAL},
+        {"client-5x", -EINVAL},
+        {"ring", -EINVAL},
+        {"", -EINVAL},
+    };
+    struct frames frames;
+    (void)state;
+    frames_start(&frames, NULL, 4);
+    for (size_t i = 0; i < sizeof adoptions / sizeof adoptions[0]; i++) {
+        const int expected = adoptions[i].result;
+        frames_call(&frames, adopt, &adoptions[i]);
+        if (adoptions[i].result != expected)
+            fail_msg("'%s': %d, not %d", adoptions[i].name, adoptions[i].result, expected);
+    }
+    frames_stop(&frames);
+    frames_remove(&frames);
+}
+
 static void numbers_go_on_when_none_was_published(void **state)
 {
     struct ring *ring = frames_ring(GREY, 64, 16, 8, 3, 500), *taken;
@@ -518,6 +564,7 @@ int main(void)
         survival_test(a_restart_can_change_the_format),
         survival_test(who_leaves_is_forgotten),
         cmocka_unit_test(only_rings_are_taken_over),
+        cmocka_unit_test(only_clients_are_taken_over),
         cmocka_unit_test(numbers_go_on_when_none_was_published),
         cmocka_unit_test(a_whole_frame_is_not_lost),
         cmocka_unit_test(who_sleeps_on_the_futex_is_woken),

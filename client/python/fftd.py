@@ -21,6 +21,7 @@ import collections
 import contextlib
 import ctypes
 import ctypes.util
+import math
 import os
 import threading
 import weakref
@@ -268,7 +269,7 @@ class Camera:
         """Waits for a frame newer than the last one taken, for so many seconds (None: for ever);
         whether there is one. Comes back early, with False, after a signal."""
         forever = timeout is None or timeout > _LONGEST_WAIT
-        milliseconds = -1 if forever else max(0, int(timeout * 1000))
+        milliseconds = -1 if forever else max(0, math.ceil(timeout * 1000))
         return _check(_library.fftd_wait(self._pointer, milliseconds)) == 1
 
     def _take(self, function):

@@ -5,6 +5,7 @@ import pathlib
 import select
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -162,6 +163,15 @@ def test_select_and_state(open_camera, fftd_module):
         while camera.wait(0.05):
             camera.frame()
     assert camera.state == fftd_module.OFFLINE
+
+
+def test_a_short_wait_waits(open_camera):
+    """Rounded down to whole milliseconds, it would be a loop that never sleeps."""
+    _, camera = open_camera()
+    assert camera.wait(PATIENCE)
+    camera.frame()
+    begin = time.monotonic()
+    assert camera.wait(0.0004) or time.monotonic() - begin >= 0.0004
 
 
 def test_no_such_camera(fftd_module):

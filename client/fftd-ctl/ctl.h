@@ -56,6 +56,9 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
 /* Fails with what to do about a daemon that does not answer in this directory. */
 int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno);
 
+/* Of CLOCK_MONOTONIC: for how long something takes, whoever sets the clock meanwhile. */
+uint64_t ctl_now_us(void);
+
 /* Flushes stdout; a full disk or a closed pipe must not pass for success. */
 int ctl_finish(const struct ctl *ctl);
 

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <fftd/fftd.h>
@@ -15,8 +14,8 @@
 #include "json.h"
 #include "y4m.h"
 
-#define WAIT_MS   500
-#define GIVE_UP_S 10 /* without a daemon */
+#define WAIT_MS    500
+#define GIVE_UP_US 10000000 /* without a daemon */
 
 struct output {
     FILE *file;
@@ -109,7 +108,7 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
                        const char *dir)
 {
     struct fftd_frame frame;
-    time_t gone_since = 0;
+    uint64_t gone_since_us = 0;
     int code = 0;
 
     /* From now on: what lies in the ring already is the past. */
@@ -118,15 +117,15 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
     while (code == 0 && !is_done(ctl, output)) {
         int r = fftd_wait(camera, WAIT_MS);
         if (r == -EPIPE) {
-            time_t now = time(NULL);
-            gone_since = gone_since == 0 ? now : gone_since;
-            if (now - gone_since >= GIVE_UP_S)
+            const uint64_t now_us = ctl_now_us();
+            gone_since_us = gone_since_us == 0 ? now_us : gone_since_us;
+            if (now_us - gone_since_us >= GIVE_UP_US)
                 return ctl_fail(ctl, EX_UNAVAILABLE, "the daemon in %s has gone", dir);
             continue;
         }
         if (r < 0)
             return ctl_no_daemon(ctl, dir, r);
-        gone_since = 0;
+        gone_since_us = 0;
         while (code == 0 && !is_done(ctl, output) && fftd_next(camera, &frame) == 0)
             code = write_frame(ctl, output, camera, &frame);
     }

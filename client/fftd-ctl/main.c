@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <fftd/fftd.h>
 
@@ -180,6 +181,13 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                     "one by `systemctl start fftd@%s` or `fftd --name %s --source pattern:moire`, "
                     "or see `fftd-ctl list` for those that run",
                     ctl->name, dir, ctl->name, ctl->name);
+}
+
+uint64_t ctl_now_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
 int ctl_finish(const struct ctl *ctl)

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bus.h"
@@ -105,21 +104,14 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     return code == 0 ? ctl_finish(ctl) : code;
 }
 
-static uint64_t now_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
 /* Takes in what is signalled meanwhile: the daemon drops peers that do not read. A connection that
  * has ended ends the pause; the next call tells of it. */
 static void pause_s(sd_bus *bus, double seconds)
 {
-    const uint64_t end_us = now_us() + (uint64_t)(seconds * 1e6);
+    const uint64_t end_us = ctl_now_us() + (uint64_t)(seconds * 1e6);
     uint64_t time_us;
     int r = 0;
-    while (r >= 0 && (time_us = now_us()) < end_us) {
+    while (r >= 0 && (time_us = ctl_now_us()) < end_us) {
         r = sd_bus_process(bus, NULL);
         if (r == 0)
             r = sd_bus_wait(bus, end_us - time_us);

@@ -197,6 +197,7 @@ static int tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
     struct peer *peer = userdata;
     struct camera *camera = peer->control->hooks.camera;
     struct error why;
+    char quoted[TEXT_QUOTE_BYTES];
     const char *depth;
 
     int r = control_refuse_watcher(peer, error);
@@ -205,7 +206,7 @@ static int tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
     const bool exhaustive = strcmp(depth, "exhaustive") == 0;
     if (!exhaustive && strcmp(depth, "quick") != 0)
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
-                                 "%s: expected quick or exhaustive", depth);
+                                 "%s: expected quick or exhaustive", text_quote(quoted, depth));
     r = camera_tune(camera, exhaustive, &why);
     if (r < 0)
         return control_fail(error, CONTROL_ERROR_BUSY, why.text);

@@ -210,6 +210,9 @@ def test_unknown_methods_and_wrong_types_are_named(daemon):
         assert peer.call("SetFilter", 3).error == "org.freedesktop.DBus.Error.InvalidArgs"
         assert get(peer, "Nothing").error == "org.freedesktop.DBus.Error.UnknownProperty"
         assert peer.call("SetFilter", "x" * 100000).error == "org.fftd.Error.InvalidFilter"
+        answer = peer.call("Tune", "x" * 100000)
+        assert answer.error == "org.freedesktop.DBus.Error.InvalidArgs"
+        assert len(answer.message) < 200
 
 
 def test_connections_are_bounded_and_watchers_shut_nobody_out(daemon):

@@ -154,7 +154,8 @@ static bool has_fetched_everything(const struct client *client)
     return ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread <= 1;
 }
 
-/* Has the connection watched until the client has fetched everything or closed its end. */
+/* Has the connection watched until everything is fetched, or thrown away as the client's end is
+ * closed. A hang-up alone says little: what has come can be fetched after shutdown. */
 static int client_leave(struct client *client)
 {
     stop_waking(client);
@@ -354,9 +355,10 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
     struct client *client = context;
     struct fftd_message request;
     (void)source;
+    (void)revents;
 
     if (client->leaving) {
-        if ((revents & EPOLLHUP) != 0 || has_fetched_everything(client))
+        if (has_fetched_everything(client))
             client_destroy(client);
         return 0;
     }

@@ -10,9 +10,11 @@
 #include "control_private.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,9 +30,18 @@
 
 /* ---- one connection ---- */
 
+/* In the one direction only: what the peer has not read yet it may. */
 void control_hang_up(struct peer *peer)
 {
-    shutdown(sd_bus_get_fd(peer->bus), SHUT_RDWR);
+    shutdown(sd_bus_get_fd(peer->bus), SHUT_RD);
+}
+
+/* A packet takes hundreds of bytes; of the last one's the kernel takes one off only after it has
+ * said that there is room. */
+bool control_is_unread(int socket_fd)
+{
+    int unread = 0;
+    return ioctl(socket_fd, SIOCOUTQ, &unread) == 0 && unread > 1;
 }
 
 static void peer_destroy(struct peer *peer)
@@ -46,7 +57,36 @@ static void peer_destroy(struct peer *peer)
         sd_bus_close(peer->bus); /* without flushing: that would wait for the peer */
         sd_bus_unref(peer->bus);
     }
+    if (peer->socket_fd >= 0)
+        close(peer->socket_fd);
     free(peer);
+}
+
+static int left_reads(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+    sd_event_source **left = userdata;
+    (void)revents; /* a hang-up says little: what has come can be read after shutdown */
+    if (!control_is_unread(fd))
+        *left = sd_event_source_disable_unref(source);
+    return 0;
+}
+
+/* A snapshot that is not read is memory of ours, and descriptors that count against us, after the
+ * connection's end too. Whoever came, asked and went again and again could have any number of them;
+ * so a place is not free until its snapshots have been read or thrown away. Out of memory, it is.
+ */
+static void keep_place(struct listener *listener, unsigned place, struct peer *peer)
+{
+    sd_event_source **left = &listener->left[place];
+    if (peer->unread_snapshots == 0 || !control_is_unread(peer->socket_fd))
+        return;
+    shutdown(peer->socket_fd, SHUT_RD);
+    if (sd_event_add_io(listener->control->event, left, peer->socket_fd, EPOLLOUT | EPOLLET,
+                        left_reads, left) < 0)
+        return;
+    sd_event_source_set_io_fd_own(*left, true);
+    sd_event_source_set_priority(*left, PRIORITY);
+    peer->socket_fd = -1;
 }
 
 static int peer_gone(sd_bus_message *message, void *userdata, sd_bus_error *error)
@@ -54,10 +94,14 @@ static int peer_gone(sd_bus_message *message, void *userdata, sd_bus_error *erro
     struct peer *peer = userdata;
     (void)message, (void)error;
 
-    for (unsigned l = 0; l < peer->control->listener_count; l++)
+    for (unsigned l = 0; l < peer->control->listener_count; l++) {
+        struct listener *listener = &peer->control->listener[l];
         for (unsigned p = 0; p < CONTROL_MAX_PEERS; p++)
-            if (peer->control->listener[l].peer[p] == peer)
-                peer->control->listener[l].peer[p] = NULL;
+            if (listener->peer[p] == peer) {
+                listener->peer[p] = NULL;
+                keep_place(listener, p, peer);
+            }
+    }
     peer_destroy(peer);
     return 0;
 }
@@ -164,7 +208,8 @@ static void complain(struct listener *listener, const char *text)
 static void welcome(struct listener *listener, int fd)
 {
     unsigned place = 0;
-    while (place < CONTROL_MAX_PEERS && listener->peer[place] != NULL)
+    while (place < CONTROL_MAX_PEERS &&
+           (listener->peer[place] != NULL || listener->left[place] != NULL))
         place++;
     struct peer *peer = place < CONTROL_MAX_PEERS ? calloc(1, sizeof *peer) : NULL;
     if (peer == NULL) {
@@ -175,8 +220,10 @@ static void welcome(struct listener *listener, int fd)
     struct ucred who = {.uid = (uid_t)-1};
     socklen_t size = sizeof who;
     getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
-    *peer = (struct peer){
-        .control = listener->control, .read_only = listener->read_only, .uid = who.uid};
+    *peer = (struct peer){.control = listener->control,
+                          .socket_fd = -1,
+                          .read_only = listener->read_only,
+                          .uid = who.uid};
     int r = open_bus(peer, fd);
     if (r < 0) {
         if (r != -ECONNRESET && r != -EPIPE && r != -ENOTCONN) /* it only looked who is there */
@@ -267,6 +314,7 @@ void control_destroy(struct control *control)
         sd_event_source_disable_unref(listener->source);
         sd_event_source_disable_unref(listener->retry);
         for (unsigned p = 0; p < CONTROL_MAX_PEERS; p++) {
+            sd_event_source_disable_unref(listener->left[p]);
             if (listener->peer[p] == NULL)
                 continue;
             control_snapshot_fail(listener->peer[p], CONTROL_ERROR_NOT_ONLINE, "fftd is stopping");

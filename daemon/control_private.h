@@ -34,6 +34,8 @@ struct camera_call; /* a caller that waits for the camera */
 struct peer {
     struct control *control;
     sd_bus *bus;
+    int socket_fd; /* its socket, from its first snapshot on, since sd-bus tells of an end only
+                      after closing its own; -1 */
     sd_event_source *rest;     /* reads what came along with the end of the handshake */
     sd_event_source *deadline; /* of the handshake */
     bool read_only;
@@ -51,6 +53,7 @@ struct listener {
     bool read_only;
     bool complained; /* about connections that had to be refused */
     struct peer *peer[CONTROL_MAX_PEERS];
+    sd_event_source *left[CONTROL_MAX_PEERS]; /* with snapshots unread: its place is not free yet */
 };
 
 struct control {
@@ -68,6 +71,9 @@ void control_emit(struct control *control, const char *const *names);
 
 /* Ends a connection; the peer itself goes when the bus says so. */
 void control_hang_up(struct peer *peer);
+
+/* Whether something that was sent over a socket has not been read yet. */
+bool control_is_unread(int socket_fd);
 
 /* D-Bus closes the connection on text that is not UTF-8, and a message cut to size, or a device's
  * name, need not be. Returns its first argument. */

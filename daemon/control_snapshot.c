@@ -10,10 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -114,9 +112,8 @@ static void done(void *context, int result, const struct fftd_format *format, co
 static bool has_read_everything(const struct peer *peer)
 {
     uint64_t queued = 0;
-    int unread = 0;
     return sd_bus_get_n_queued_write(peer->bus, &queued) >= 0 && queued == 0 &&
-           ioctl(sd_bus_get_fd(peer->bus), SIOCOUTQ, &unread) == 0 && unread == 0;
+           !control_is_unread(peer->socket_fd);
 }
 
 int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -137,6 +134,10 @@ int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (peer->waiting != NULL)
         return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
                                 "one snapshot at a time: this client already waits for one");
+    if (peer->socket_fd < 0)
+        peer->socket_fd = fcntl(sd_bus_get_fd(peer->bus), F_DUPFD_CLOEXEC, 0);
+    if (peer->socket_fd < 0)
+        return -errno;
     if (has_read_everything(peer))
         peer->unread_snapshots = 0;
     if (peer->unread_snapshots >= MAX_UNREAD_SNAPSHOTS)

@@ -162,6 +162,29 @@ def test_snapshots_that_nobody_reads_are_few(daemon):
             assert peer.reply(serial).type == RETURN, "who reads may go on"
 
 
+def ask_and_leave(daemon):
+    """A connection whose snapshot is not read, and that is ended except for the peer's own end."""
+    peer = Peer(daemon)
+    peer.send(call("Snapshot", serial=1))
+    daemon.wait_until(lambda: peer.waiting() > 0, "an answer")
+    peer.socket.shutdown(socket.SHUT_RDWR)
+    return peer
+
+
+def test_unread_snapshots_keep_a_place(daemon):
+    """Who comes, asks and goes again and again has no more of them than who stays."""
+    left = [ask_and_leave(daemon) for _ in range(16)]
+    try:
+        assert not answers(daemon, "control")
+        assert left[0].reply(1).error is None
+        daemon.wait_until(lambda: answers(daemon, "control"), "the place of one that has read")
+        left.pop().socket.close()
+        daemon.wait_until(lambda: answers(daemon, "control"), "the place of one that is closed")
+    finally:
+        for peer in left:
+            peer.socket.close()
+
+
 def test_a_snapshot_of_a_finished_source_is_refused(start, runtime_dir):
     daemon = start("--wait", source="v4l2:/dev/video-none", size=None, fps=None)
     daemon.wait_for_socket()

@@ -183,6 +183,13 @@ static void list_place(struct listing *listing, const char *place)
         free(entries);
 }
 
+/* Anybody can make directories in /tmp: only one that is ours is believed. */
+static bool is_ours(const char *dir)
+{
+    struct stat st;
+    return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
 int command_list(const struct ctl *ctl)
 {
     struct listing listing = {.ctl = ctl, .json.file = stdout};
@@ -200,7 +207,8 @@ int command_list(const struct ctl *ctl)
         snprintf(place, sizeof place, "%s/fftd", user_dir) < PATH_MAX)
         list_place(&listing, place);
     snprintf(place, sizeof place, "/tmp/fftd-%u", (unsigned)geteuid());
-    list_place(&listing, place);
+    if (is_ours(place))
+        list_place(&listing, place);
 out:
     if (ctl->json)
         json_close(&listing.json, ']');

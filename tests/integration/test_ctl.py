@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import re
+import shutil
+import socket
 import struct
 import subprocess
 import zlib
@@ -209,6 +211,27 @@ def test_list(daemon, tmp_path):
     assert (shown["State"], shown["Format"]["width"], shown["Clients"]) == ("online", 160, 0)
     done = run("--json", "--runtime-dir", tmp_path, "list")
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
+
+
+def test_list_believes_nobody_else(runtime_dir):
+    """Anybody could have made this user's directory in /tmp."""
+    if os.geteuid() != 0:
+        pytest.skip("only root runs programs as somebody else")
+    user = 61234
+    program = runtime_dir.parent / "fftd-ctl"
+    runtime_dir.parent.chmod(0o755)
+    shutil.copy(CTL, program)
+    place = pathlib.Path(f"/tmp/fftd-{user}")
+    (place / "trap").mkdir(parents=True)
+    try:
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(place / "trap" / "control"))
+        shown = [subprocess.run([program, "list"], user=user, capture_output=True, text=True,
+                                env={}, cwd="/", timeout=PATIENCE, check=True).stdout
+                 for owner in (0, user) if os.chown(place, owner, -1) is None]
+    finally:
+        shutil.rmtree(place)
+    assert "trap" not in shown[0] and "trap" in shown[1]
 
 
 def test_status(daemon):

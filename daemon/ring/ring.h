@@ -127,7 +127,7 @@ void ring_server_set_store(struct ring_server *server, const struct ring_store *
 int ring_server_adopt(struct ring_server *server, int fd, const char *name, struct error *why);
 
 struct ring_server_stats {
-    unsigned clients;  /* those too that were dropped and have not fetched all that they were sent */
+    unsigned clients;  /* those too that were dropped and have not fetched all they were sent */
     uint64_t attached; /* since start */
     uint64_t refused;  /* garbage, wrong ABI, too many */
     unsigned held_slots;

@@ -440,6 +440,20 @@ static int measure_default(struct tuner *tuner, struct error *why)
     return r;
 }
 
+/* Whether so many milliseconds are better than the best so far, which is measured once more: other
+ * work on the machine may have come and gone since. */
+static bool is_better(struct tuner *tuner, double ms)
+{
+    struct transform_tuning fitted;
+    struct error why;
+    double again_ms;
+    if (ms >= tuner->best_ms * WORTH_WHILE)
+        return false;
+    if (measure(tuner, &tuner->best, &fitted, &again_ms, &why) == 0 && again_ms < tuner->best_ms)
+        tuner->best_ms = again_ms;
+    return ms < tuner->best_ms * WORTH_WHILE;
+}
+
 int tuner_step(struct tuner *tuner, struct error *why)
 {
     struct transform_tuning fitted;
@@ -450,7 +464,7 @@ int tuner_step(struct tuner *tuner, struct error *why)
         if (r < 0)
             return r;
     } else if (measure(tuner, &tuner->values.tuning[tuner->next++], &fitted, &ms, &refusal) == 0 &&
-               ms < tuner->best_ms * WORTH_WHILE) {
+               is_better(tuner, ms)) {
         /* What the device refuses is passed over. */
         tuner->best = fitted;
         tuner->best_ms = ms;

@@ -446,7 +446,7 @@ static bool is_better(struct tuner *tuner, double ms)
 {
     struct transform_tuning fitted;
     struct error why;
-    double again_ms;
+    double again_ms = HUGE_VAL;
     if (ms >= tuner->best_ms * WORTH_WHILE)
         return false;
     if (measure(tuner, &tuner->best, &fitted, &again_ms, &why) == 0 && again_ms < tuner->best_ms)

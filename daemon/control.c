@@ -10,17 +10,16 @@
 #include "control_private.h"
 
 #include <errno.h>
-#include <linux/sockios.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <systemd/sd-event.h>
 #include <systemd/sd-id128.h>
 
+#include "core/socket.h"
 #include "log.h"
 
 #define PRIORITY        (SD_EVENT_PRIORITY_NORMAL + 10)
@@ -34,14 +33,6 @@
 void control_hang_up(struct peer *peer)
 {
     shutdown(sd_bus_get_fd(peer->bus), SHUT_RD);
-}
-
-/* A packet takes hundreds of bytes; of the last one's the kernel takes one off only after it has
- * said that there is room. */
-bool control_is_unread(int socket_fd)
-{
-    int unread = 0;
-    return ioctl(socket_fd, SIOCOUTQ, &unread) == 0 && unread > 1;
 }
 
 static void peer_destroy(struct peer *peer)
@@ -66,7 +57,7 @@ static int left_reads(sd_event_source *source, int fd, uint32_t revents, void *u
 {
     sd_event_source **left = userdata;
     (void)revents; /* a hang-up says little: what has come can be read after shutdown */
-    if (!control_is_unread(fd))
+    if (!socket_is_unread(fd))
         *left = sd_event_source_disable_unref(source);
     return 0;
 }
@@ -78,7 +69,7 @@ static int left_reads(sd_event_source *source, int fd, uint32_t revents, void *u
 static void keep_place(struct listener *listener, unsigned place, struct peer *peer)
 {
     sd_event_source **left = &listener->left[place];
-    if (peer->unread_snapshots == 0 || !control_is_unread(peer->socket_fd))
+    if (peer->unread_snapshots == 0 || !socket_is_unread(peer->socket_fd))
         return;
     shutdown(peer->socket_fd, SHUT_RD);
     if (sd_event_add_io(listener->control->event, left, peer->socket_fd, EPOLLOUT | EPOLLET,

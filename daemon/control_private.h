@@ -72,9 +72,6 @@ void control_emit(struct control *control, const char *const *names);
 /* Ends a connection; the peer itself goes when the bus says so. */
 void control_hang_up(struct peer *peer);
 
-/* Whether something that was sent over a socket has not been read yet. */
-bool control_is_unread(int socket_fd);
-
 /* D-Bus closes the connection on text that is not UTF-8, and a message cut to size, or a device's
  * name, need not be. Returns its first argument. */
 #define CONTROL_TEXT_BYTES 4096

@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/socket.h"
+
 #define MAX_UNREAD_SNAPSHOTS 4 /* more than one, because signals may lie unread as well */
 
 struct snapshot {
@@ -113,7 +115,7 @@ static bool has_read_everything(const struct peer *peer)
 {
     uint64_t queued = 0;
     return sd_bus_get_n_queued_write(peer->bus, &queued) >= 0 && queued == 0 &&
-           !control_is_unread(peer->socket_fd);
+           !socket_is_unread(peer->socket_fd);
 }
 
 int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)

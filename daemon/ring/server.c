@@ -13,16 +13,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/sockios.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "core/socket.h"
 #include "ring/slot.h"
 
 #define SECOND_US           1000000u
@@ -146,14 +145,6 @@ static void client_destroy(struct client *client)
     free(client);
 }
 
-/* A packet takes hundreds of bytes; of the last one's the kernel takes one off only after it has
- * said that there is room. */
-static bool has_fetched_everything(const struct client *client)
-{
-    int unread = 0;
-    return ioctl(client->fd, SIOCOUTQ, &unread) < 0 || unread <= 1;
-}
-
 /* Has the connection watched until everything is fetched, or thrown away as the client's end is
  * closed. A hang-up alone says little: what has come can be fetched after shutdown. */
 static int client_leave(struct client *client)
@@ -171,7 +162,7 @@ static int client_leave(struct client *client)
 static void client_drop(struct client *client)
 {
     forget_client(client);
-    if (has_fetched_everything(client) || client_leave(client) < 0)
+    if (!socket_is_unread(client->fd) || client_leave(client) < 0)
         client_destroy(client);
 }
 
@@ -358,7 +349,7 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
     (void)revents;
 
     if (client->leaving) {
-        if (has_fetched_everything(client))
+        if (!socket_is_unread(client->fd))
             client_destroy(client);
         return 0;
     }

@@ -56,6 +56,9 @@ int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
 /* Fails with what to do about a daemon that does not answer in this directory. */
 int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno);
 
+/* Reads a whole number from 1 on that is the whole text; false: it is none. */
+bool ctl_parse_count(const char *text, uint64_t *ret);
+
 /* Of CLOCK_MONOTONIC: for how long something takes, whoever sets the clock meanwhile. */
 uint64_t ctl_now_us(void);
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,17 +72,10 @@ static int filter_preset(const struct ctl *ctl)
 
 static int filter_add(const struct ctl *ctl)
 {
-    unsigned long position = 0;
-    if (ctl->argc > 2) {
-        char *end;
-        errno = 0;
-        position = strtoul(ctl->argv[2], &end, 10);
-        if (errno != 0 || *end != '\0' || ctl->argv[2][0] == '-' || position == 0 ||
-            position > UINT32_MAX)
-            return ctl_fail(ctl, EX_USAGE,
-                            "filter add: position %s: expected a stage's number, from 1",
-                            ctl->argv[2]);
-    }
+    uint64_t position = 0;
+    if (ctl->argc > 2 && (!ctl_parse_count(ctl->argv[2], &position) || position > UINT32_MAX))
+        return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a stage's number, from 1",
+                        ctl->argv[2]);
     return change(ctl, "AddStage", "su", ctl->argv[1], (uint32_t)position);
 }
 

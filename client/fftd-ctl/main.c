@@ -183,6 +183,17 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                     ctl->name, dir, ctl->name, ctl->name);
 }
 
+bool ctl_parse_count(const char *text, uint64_t *ret)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value == 0)
+        return false;
+    *ret = value;
+    return true;
+}
+
 uint64_t ctl_now_us(void)
 {
     struct timespec ts;
@@ -239,17 +250,6 @@ static int usage_error(const struct ctl *ctl, const char *command, const char *t
 {
     return ctl_fail(ctl, EX_USAGE, "%s; see fftd-ctl %s%s--help", text, command,
                     *command != '\0' ? " " : "");
-}
-
-static bool parse_count(const char *text, uint64_t *ret)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value == 0)
-        return false;
-    *ret = value;
-    return true;
 }
 
 static bool parse_seconds(const char *text, double *ret)
@@ -331,7 +331,7 @@ static int parse_options(struct ctl *ctl, struct request *request, int argc, cha
             break;
         case 'n':
             request->given |= TAKES_COUNT;
-            if (!parse_count(optarg, &ctl->count))
+            if (!ctl_parse_count(optarg, &ctl->count))
                 return usage_error(ctl, "", "--count: expected a number of at least 1");
             break;
         case 'o':

@@ -39,7 +39,7 @@ struct tuner {
     double default_ms, best_ms;
     struct values values; /* of the setting that is being varied */
     unsigned setting, next, round;
-    unsigned tried, total;
+    unsigned tried;
     bool improved; /* in this round */
 };
 
@@ -409,7 +409,6 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
         return r;
     }
     begin_with(&tuner->best, subject);
-    tuner->total = 1 + count_left(tuner);
     *ret = tuner;
     return 0;
 }
@@ -470,15 +469,14 @@ int tuner_step(struct tuner *tuner, struct error *why)
         tuner->best_ms = ms;
         tuner->improved = true;
     }
-    const bool is_more = next_setting(tuner);
-    tuner->total = tuner->tried + count_left(tuner);
-    return is_more ? 1 : 0;
+    return next_setting(tuner) ? 1 : 0;
 }
 
 void tuner_get_progress(const struct tuner *tuner, struct tuner_progress *ret)
 {
+    const unsigned begun = tuner->tried > 0 ? tuner->tried : 1; /* what it begins with, at least */
     *ret = (struct tuner_progress){.tried = tuner->tried,
-                                   .total = tuner->total,
+                                   .total = begun + count_left(tuner),
                                    .default_ms = tuner->default_ms,
                                    .best_ms = tuner->best_ms};
 }

@@ -117,15 +117,17 @@ static void defaults_are_those_documented(void **state)
 static const char *const uris[] = {"pattern:zoneplate", "pattern:noise", "pattern:scene"};
 #define URI_COUNT (sizeof uris / sizeof uris[0])
 
+static struct capture *open_scene(const char *uri, uint32_t width, uint32_t height,
+                                  unsigned buffers)
+{
+    return open_source(&(struct capture_request){
+        .uri = uri, .width = width, .height = height, .rate = 500, .seed = 3, .buffers = buffers});
+}
+
 static void deliver_what_pattern_draw_draws(uint32_t width, uint32_t height)
 {
     for (unsigned i = 0; i < URI_COUNT; i++) {
-        struct capture *capture = open_source(&(struct capture_request){.uri = uris[i],
-                                                                        .width = width,
-                                                                        .height = height,
-                                                                        .rate = 500,
-                                                                        .seed = 3,
-                                                                        .buffers = 3});
+        struct capture *capture = open_scene(uris[i], width, height, 3);
         const struct fftd_format *format = &capture->format;
         uint8_t *expected = malloc(format->frame_bytes);
         assert_non_null(expected);
@@ -191,12 +193,7 @@ static void draw_into_memory_that_is_shared(uint32_t width, uint32_t height)
     static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
     for (unsigned i = 0; i < URI_COUNT; i++) {
         struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 2};
-        struct capture *capture = open_source(&(struct capture_request){.uri = uris[i],
-                                                                        .width = width,
-                                                                        .height = height,
-                                                                        .rate = 500,
-                                                                        .seed = 3,
-                                                                        .buffers = 2});
+        struct capture *capture = open_scene(uris[i], width, height, 2);
         struct error why;
         assert_int_equal(
             format_layout(&memory.layout, capture->format.fourcc, width, height, 64, NULL), 0);

@@ -1,13 +1,12 @@
-# fftd - `make demo` shows what it does, `make test` is what must hold before a commit lands.
+# fftd: `make demo` shows what it does, `make test` must pass before a commit lands, and `make help`
+# lists every target. Its texts are the `## ` comments behind the targets' names in .PHONY, here and
+# in the *.mk files; a target whose name begins with _ is a step of another one.
 #
-#   make            build/fftd, build/fftd-ctl, build/libfftd.{a,so}
-#   make gpu        only the engine and what needs nothing but a C compiler and OpenCL
-#   make deps       install the Debian packages the build and the tests need
-#   make install    DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc, SYSTEMD_VERSION=253 where it runs
-#   make SAN=address,undefined | SAN=thread    a sanitized build, in a build directory of its own
+#   make SAN=address,undefined    a sanitized build in build/san-address-undefined; also SAN=thread
+#   make CC=clang BUILD=build/clang    any other compiler, in a build directory of its own
 #
-# Every .c file of a folder belongs to that folder's program or library, every .c file in
-# tests/unit and tests/gpu is one test program: nothing is listed here by hand.
+# Every .c file of a folder belongs to that folder's program or library, and every .c file in
+# tests/unit and tests/gpu is one test program. No list of files is kept by hand.
 
 SAN ?=
 comma := ,
@@ -28,17 +27,15 @@ LDFLAGS += -pthread $(if $(SAN),-fsanitize=$(SAN))
 pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
 pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 
-CORE    := $(wildcard daemon/core/*.c)
-GPU     := $(wildcard daemon/gpu/*.c)
-CAPTURE := $(wildcard daemon/capture/*.c)
-RING    := $(wildcard daemon/ring/*.c)
-DAEMON  := $(filter-out daemon/main.c,$(wildcard daemon/*.c))
+# The daemon's folders, those above others first.
+ROOMS   := control camera config service capture ring gpu core
 LIBFFTD := $(wildcard client/libfftd/*.c)
 CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-.PHONY: all
+##@ Build
+.PHONY: all ## builds the daemon, fftd-ctl and libfftd in build/; the default
 all: $(BUILD)/fftd $(BUILD)/fftd-ctl $(BUILD)/libfftd.a $(BUILD)/libfftd.so.0
 
 # ---- the parts, each a static archive so that tests and benches link exactly what they test ----
@@ -49,11 +46,7 @@ $(BUILD)/generated/kernels.inc: $(KERNELS) kernels/embed.sh
 	sh kernels/embed.sh $(KERNELS) > $@.tmp && mv $@.tmp $@
 $(call objects,daemon/gpu/program.c): $(BUILD)/generated/kernels.inc
 
-$(BUILD)/libcore.a: $(call objects,$(CORE))
-$(BUILD)/libgpu.a: $(call objects,$(GPU))
-$(BUILD)/libcapture.a: $(call objects,$(CAPTURE))
-$(BUILD)/libring.a: $(call objects,$(RING))
-$(BUILD)/libdaemon.a: $(call objects,$(DAEMON))
+$(foreach room,$(ROOMS),$(eval $(BUILD)/lib$(room).a: $(call objects,$(wildcard daemon/$(room)/*.c))))
 $(BUILD)/libfftd.a: $(call objects,$(LIBFFTD))
 $(BUILD)/libctl.a: $(call objects,$(CTL))
 $(BUILD)/%.a:
@@ -63,9 +56,9 @@ $(BUILD)/%.a:
 OPENCL_LIBS ?= $(or $(call pkg-libs,OpenCL),-lOpenCL)
 DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2) $(OPENCL_LIBS) -lm
 CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
-PARTS = $(BUILD)/libdaemon.a $(BUILD)/libcapture.a $(BUILD)/libring.a $(BUILD)/libgpu.a $(BUILD)/libcore.a
+PARTS = $(ROOMS:%=$(BUILD)/lib%.a)
 
-$(BUILD)/fftd: $(call objects,daemon/main.c) $(PARTS)
+$(BUILD)/fftd: $(call objects,daemon/main.c daemon/options.c) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
 $(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(BUILD)/libfftd.a
@@ -75,7 +68,7 @@ $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libfftd.so.0 \
 	    -Wl,--version-script=client/libfftd/libfftd.map -o $@ $(filter %.o,$^)
 
-.PHONY: gpu
+.PHONY: gpu ## builds only the FFT engine, which needs only a C compiler and OpenCL
 gpu: $(BUILD)/libgpu.a $(BUILD)/libcore.a
 
 $(BUILD)/obj/%.o: %.c
@@ -83,6 +76,10 @@ $(BUILD)/obj/%.o: %.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+
+.PHONY: deps ## installs the Debian packages for the build and for make test
+deps:
+	@tests/tools/deps.sh build run test style gst
 
 # ---- install ----
 PREFIX ?= /usr/local
@@ -94,7 +91,7 @@ SYSTEMD_VERSION ?= $(shell $(PKG_CONFIG) --modversion libsystemd 2>/dev/null)
 has-notify-reload = $(shell expr '$(SYSTEMD_VERSION)' : '\([0-9]*\)' '>=' 253)
 install-into = $(if $(wildcard $(2)),install -D -m 644 -t $(DESTDIR)$(1) $(wildcard $(2)))
 
-.PHONY: install
+.PHONY: install ## installs everything; DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc, SYSTEMD_VERSION=
 install: all
 	install -D -t $(DESTDIR)$(BINDIR) $(BUILD)/fftd $(BUILD)/fftd-ctl
 	$(call install-into,$(LIBDIR),$(BUILD)/libfftd.a)
@@ -124,9 +121,20 @@ endif
 	test -e $(DESTDIR)$(SYSCONFDIR)/fftd/default.conf || \
 	    install -m 644 config/fftd.conf $(DESTDIR)$(SYSCONFDIR)/fftd/default.conf
 
-# ---- tests, lint, demo, bench: each in the folder it belongs to ----
--include $(wildcard client/*/*.mk tests/*.mk tests/*/*.mk)
-
-.PHONY: clean
+.PHONY: clean ## removes build/
 clean:
 	rm -rf build
+
+# ---- tests, lint, demo, bench: each in its own folder ----
+-include $(wildcard client/*/*.mk) tests/suites.mk $(wildcard tests/*/*.mk)
+
+.PHONY: help ## prints this list
+help:
+	@awk 'FNR == 1 { section = "Other" } \
+	    /^##@ / { section = substr($$0, 5) } \
+	    /^\.PHONY: [^_].* ## / { \
+	        if (!(section in lines)) order[++count] = section; \
+	        name = $$2; sub(/^[^#]*## /, ""); \
+	        lines[section] = lines[section] sprintf("  %-18s %s\n", name, $$0) } \
+	    END { for (i = 1; i <= count; i++) printf "%s:\n%s\n", order[i], lines[order[i]] }' \
+	    $(filter %Makefile %.mk,$(MAKEFILE_LIST))

@@ -10,29 +10,33 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
-#include "camera.h"
+#include "camera/camera.h"
 #include "capture/capture.h"
-#include "config.h"
-#include "control.h"
+#include "config/config.h"
+#include "control/control.h"
 #include "gpu/device.h"
-#include "log.h"
+#include "service/listener.h"
+#include "service/log.h"
 #include "options.h"
-#include "reload.h"
+#include "control/reload.h"
 #include "ring/ring.h"
-#include "runtime.h"
-#include "service.h"
+#include "service/runtime.h"
+#include "service/service.h"
 
 struct daemon {
     const struct options *options;
-    struct config config;
+    struct config config; /* of the start, and what was reloaded since */
+    struct reload reload;
     struct sd_event *event;
     struct runtime *runtime;
     struct camera *camera;
     struct ring_server *server;
+    struct listener *frames_listener;
     struct control *control;
+    struct listener *control_listener;
+    struct listener *watch_listener;
     struct service *service;
     bool wait; /* for what is not there at the start, instead of giving up */
-    bool ready;
 };
 
 static int exit_code(int error)
@@ -68,18 +72,17 @@ static void describe(const struct camera_status *status, char *text, size_t size
                  status->state_reason[0] != '\0' ? status->state_reason : status->source);
 }
 
-/* Ready means that readers get frames, or that it is known why they do not. */
-static void tell_service(struct daemon *daemon, const struct camera_status *status)
+/* The service is ready once readers get frames, or the reason why they do not is known. */
+static void report_to_service(struct daemon *daemon, const struct camera_status *status)
 {
     char text[600];
 
     describe(status, text, sizeof text);
-    if (!daemon->ready && (status->published > 0 || status->state != CAMERA_STARTING)) {
-        daemon->ready = true;
-        service_ready(text);
-    } else {
-        service_status(text);
-    }
+    if (!service_is_ready(daemon->service) &&
+        (status->published > 0 || status->state != CAMERA_STARTING))
+        service_ready(daemon->service, text);
+    else
+        service_status(daemon->service, text);
 }
 
 static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *userdata)
@@ -96,11 +99,12 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) == 0)
         return 0;
     camera_get_status(daemon->camera, &status);
-    if (status.state == CAMERA_FAILED && !daemon->ready && !daemon->wait)
+    reload_report(&daemon->reload, &status);
+    if (status.state == CAMERA_FAILED && !service_is_ready(daemon->service) && !daemon->wait)
         return sd_event_exit(daemon->event, EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)
         return sd_event_exit(daemon->event, EX_OK);
-    tell_service(daemon, &status);
+    report_to_service(daemon, &status);
     return 0;
 }
 
@@ -118,11 +122,15 @@ static int reload(void *context, struct error *why)
     int unused;
 
     if (daemon->options->config_path == NULL)
-        return error_set(why, EINVAL, "there is no configuration file to read again");
+        return error_set(why, EINVAL,
+                         "fftd was started without --config FILE, so there is no file to read");
     int r = options_configure(daemon->options, &config, &unused, why);
     if (r < 0)
         return r;
-    return reload_apply(daemon->camera, &daemon->config, &config, why);
+    r = reload_apply(&daemon->reload, daemon->camera, &daemon->config, &config, why);
+    if (r == 0)
+        control_announce_filter(daemon->control);
+    return r;
 }
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
@@ -133,12 +141,12 @@ static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *inf
     char text[600];
 
     (void)source, (void)info;
-    service_reloading();
+    service_reloading(daemon->service);
     if (reload(daemon, &why) < 0)
-        log_error("nothing was reloaded: %s", why.text);
+        log_error("the reload failed and changed nothing: %s", why.text);
     camera_get_status(daemon->camera, &status);
     describe(&status, text, sizeof text);
-    service_ready(text);
+    service_reloaded(daemon->service, text);
     return 0;
 }
 
@@ -153,7 +161,7 @@ static int on_stop(sd_event_source *source, const struct signalfd_siginfo *info,
 
 /* ---- start and stop ---- */
 
-/* Before there is any other thread: they inherit that these signals are the loop's. */
+/* To be called before any thread is started: threads inherit that these signals are blocked. */
 static int take_signals(struct daemon *daemon, struct error *why)
 {
     sigset_t signals;
@@ -177,10 +185,10 @@ static int take_signals(struct daemon *daemon, struct error *why)
 
 static void on_clients(void *context, bool has_clients)
 {
-    camera_set_attended(context, has_clients);
+    camera_set_has_readers(context, has_clients);
 }
 
-/* What cannot be taken over is replaced: clients notice by themselves. */
+/* A ring that cannot be taken over is replaced; clients attach to the new one by themselves. */
 static struct ring *inherit_ring(struct daemon *daemon)
 {
     char name[RUNTIME_NAME_BYTES];
@@ -190,9 +198,9 @@ static struct ring *inherit_ring(struct daemon *daemon)
 
     while (ring == NULL && (fd = runtime_take_kept(daemon->runtime, RING_STORE_NAME, name)) >= 0) {
         if (ring_adopt(&ring, fd, &why) < 0)
-            log_warning("%s; a new one takes its place", why.text);
+            log_warning("%s; a new ring replaces it", why.text);
         else
-            log_info("going on after frame %llu of the process before",
+            log_info("resuming after frame %llu of the previous process",
                      (unsigned long long)ring_newest(ring));
     }
     return ring;
@@ -224,13 +232,19 @@ static void forget(void *context, const char *name)
     service_forget(name);
 }
 
+static int on_frames_client(void *context, int fd, uid_t uid, struct error *why)
+{
+    struct daemon *daemon = context;
+    return ring_server_accept(daemon->server, fd, uid, why);
+}
+
 static int start_server(struct daemon *daemon, struct error *why)
 {
     const struct ring_store store = {.keep = keep, .forget = forget};
-    int fd = runtime_listen(daemon->runtime, "frames", SOCK_SEQPACKET, why);
-    if (fd < 0)
-        return fd;
-    int r = ring_server_create(&daemon->server, daemon->event, fd, daemon->config.max_clients, why);
+    const struct listener_options options = {
+        .name = "frames", .connected = on_frames_client, .context = daemon};
+    int r =
+        ring_server_create(&daemon->server, daemon->event, daemon->config.output.max_clients, why);
     if (r < 0)
         return r;
     ring_server_watch(daemon->server, on_clients, daemon->camera);
@@ -238,17 +252,33 @@ static int start_server(struct daemon *daemon, struct error *why)
         ring_server_set_store(daemon->server, &store);
     inherit_clients(daemon);
     ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
-    return 0;
+    int fd = runtime_listen(daemon->runtime, "frames", SOCK_SEQPACKET, why);
+    return fd < 0 ? fd
+                  : listener_create(&daemon->frames_listener, daemon->event, fd, &options, why);
 }
 
-static int listen_for_control(struct daemon *daemon, const char *name, bool read_only,
-                              struct error *why)
+static int on_full_control(void *context, int fd, uid_t uid, struct error *why)
 {
-    int fd = runtime_listen(daemon->runtime, name, SOCK_STREAM, why);
-    return fd < 0 ? fd : control_listen(daemon->control, fd, read_only, why);
+    struct daemon *daemon = context;
+    return control_accept(daemon->control, CONTROL_FULL, fd, uid, why);
 }
 
-/* Two sockets, because those who may watch and those who may change are different people. */
+static int on_read_only_control(void *context, int fd, uid_t uid, struct error *why)
+{
+    struct daemon *daemon = context;
+    return control_accept(daemon->control, CONTROL_READ_ONLY, fd, uid, why);
+}
+
+static int listen_for_control(struct daemon *daemon, struct listener **ret, const char *name,
+                              listener_connected_fn *connected, struct error *why)
+{
+    const struct listener_options options = {
+        .name = name, .priority = CONTROL_PRIORITY, .connected = connected, .context = daemon};
+    int fd = runtime_listen(daemon->runtime, name, SOCK_STREAM, why);
+    return fd < 0 ? fd : listener_create(ret, daemon->event, fd, &options, why);
+}
+
+/* There are two sockets because watching and changing are allowed to different groups. */
 static int start_control(struct daemon *daemon, struct error *why)
 {
     const struct control_hooks hooks = {
@@ -260,9 +290,10 @@ static int start_control(struct daemon *daemon, struct error *why)
     };
     int r = control_create(&daemon->control, daemon->event, &hooks, why);
     if (r == 0)
-        r = listen_for_control(daemon, "control", false, why);
+        r = listen_for_control(daemon, &daemon->control_listener, "control", on_full_control, why);
     if (r == 0)
-        r = listen_for_control(daemon, "control-watch", true, why);
+        r = listen_for_control(daemon, &daemon->watch_listener, "control-watch",
+                               on_read_only_control, why);
     return r;
 }
 
@@ -270,9 +301,9 @@ static int start(struct daemon *daemon, struct error *why)
 {
     daemon->wait = daemon->options->wait || service_is_managed();
     int r = take_signals(daemon, why);
-    /* First of all: a second daemon of this name must not get as far as the camera. */
+    /* The directory comes first: a second daemon of this name must not touch the camera. */
     if (r == 0)
-        r = runtime_create(&daemon->runtime, daemon->config.runtime_dir, why);
+        r = runtime_create(&daemon->runtime, daemon->config.output.runtime_dir, why);
     if (r == 0)
         r = camera_start(&daemon->camera, &daemon->config, inherit_ring(daemon), daemon->wait, why);
     if (r == 0)
@@ -287,14 +318,17 @@ static int start(struct daemon *daemon, struct error *why)
     return r < 0 ? error_set(why, -r, "cannot watch the camera: %s", strerror(-r)) : 0;
 }
 
-/* Undoes as much of start as was done. False: a thread is stuck in the OpenCL driver, and so would
- * be an orderly exit. */
+/* Undoes as much of start as was done. False: a thread is stuck in the OpenCL driver, where an
+ * orderly exit would hang too. */
 static bool stop(struct daemon *daemon)
 {
     service_stopping();
     service_destroy(daemon->service);
+    listener_destroy(daemon->watch_listener);
+    listener_destroy(daemon->control_listener);
     control_destroy(daemon->control);
     bool stopped = camera_halt(daemon->camera) == 0;
+    listener_destroy(daemon->frames_listener);
     ring_server_destroy(daemon->server);
     stopped = stopped && camera_stop(daemon->camera) == 0;
     runtime_destroy(daemon->runtime);
@@ -325,7 +359,7 @@ static int run(const struct options *options, const struct config *config)
     return code;
 }
 
-/* ---- what is printed and done with ---- */
+/* ---- commands that print and exit ---- */
 
 static int list_devices(bool json)
 {

@@ -7,7 +7,7 @@
 #include <sysexits.h>
 #include <syslog.h>
 
-/* Options that set a configuration key. What they take is the key's business. */
+/* Options that set a key of the configuration. The key checks their values. */
 static const struct {
     const char *option, *key;
 } key_options[] = {
@@ -25,7 +25,8 @@ static const struct {
 
 static const char letters[] = ":c:vqh";
 
-/* The rest. Values are getopt's; those of key_options are their index from FIRST_KEY_OPTION on. */
+/* What getopt returns for the other options. For one of key_options it returns FIRST_KEY_OPTION
+ * plus its index. */
 enum { OPTION_CHECK = 1, OPTION_LIST, OPTION_JSON, OPTION_WAIT, OPTION_VERSION, FIRST_KEY_OPTION };
 
 static const struct option plain_options[] = {
@@ -44,42 +45,59 @@ static const struct option plain_options[] = {
 static const char help[] =
     "Usage: fftd [OPTION]...\n"
     "\n"
-    "Filters a camera's frames by a 2D FFT on an OpenCL device and publishes them in shared\n"
-    "memory, for any number of local readers; fftd-ctl shows and changes what it does.\n"
+    "Filters the frames of one camera by a 2D FFT on an OpenCL device, and publishes\n"
+    "them in shared memory for any number of local programs. fftd stays in the\n"
+    "foreground. fftd-ctl shows what it does and changes the filter while it runs.\n"
     "\n"
-    "  -c, --config FILE     read this configuration; the options below override it\n"
-    "      --name NAME       what clients call this camera (default)\n"
-    "      --source URI      v4l2:/dev/video0, pattern:SCENE or file:CLIP.y4m\n"
-    "      --size WxH        frame size to ask for\n"
-    "      --fps N           frame rate to ask for\n"
-    "      --filter CHAIN    stages KIND:NAME=VALUE,... joined by |, or preset:NAME\n"
-    "      --device WHICH    OpenCL device: auto, gpu, cpu, an index or part of a name\n"
-    "      --set KEY=VALUE   set any other key of the configuration; may be repeated\n"
-    "      --runtime-dir DIR where the sockets `frames` and `control` lie\n"
-    "      --frames N        end after N published frames\n"
-    "      --wait            wait for a camera that is not there, instead of giving up (always\n"
-    "                        so when systemd started fftd as a Type=notify service)\n"
-    "  -v, --verbose         log more; -q, --quiet: only warnings and errors\n"
+    "Options override the configuration file:\n"
+    "  -c, --config FILE      read this configuration file; see fftd.conf(5)\n"
+    "      --name NAME        the name of this camera for clients (default)\n"
+    "      --source URI       v4l2:/dev/video0, pattern:SCENE or file:CLIP.y4m;\n"
+    "                         SCENE is bars, zoneplate, noise, moire or scene\n"
+    "      --size WxH         the frame size to ask the source for\n"
+    "      --fps N            the frame rate to ask the source for\n"
+    "      --filter CHAIN     FILTER:NAME=VALUE,... joined by |, or preset:NAME\n"
+    "      --device WHICH     the OpenCL device: auto, gpu, cpu, accelerator, an\n"
+    "                         index or part of a name\n"
+    "      --runtime-dir DIR  the directory of the sockets\n"
+    "      --set KEY=VALUE    set any key of the configuration; may be repeated\n"
+    "      --frames N         stop after N published frames\n"
+    "      --wait             wait for a camera that is absent instead of giving up;\n"
+    "                         a systemd service of Type=notify always waits\n"
+    "  -v, --verbose          log more\n"
+    "  -q, --quiet            log only warnings and errors\n"
     "\n"
-    "      --check           check options and file, print the resulting configuration\n"
-    "      --list-devices    print the cameras, what they offer, and the OpenCL devices\n"
-    "      --json            with --list-devices: print it as JSON\n"
-    "  -h, --help            print this\n"
-    "      --version         print the version\n"
+    "Options that print something and exit:\n"
+    "      --check            check the options and the file, and print every key of\n"
+    "                         the resulting configuration with its description\n"
+    "      --list-devices     list the cameras, their formats and the OpenCL devices\n"
+    "      --json             with --list-devices: print JSON\n"
+    "  -h, --help             print this help\n"
+    "      --version          print the version\n"
     "\n"
     "Examples:\n"
-    "  fftd --source pattern:moire --size 1280x720 --filter lowpass:shape=gaussian,cutoff=0.1\n"
-    "  fftd --name front --source v4l2:/dev/video0 --filter preset:sharpen\n"
-    "  fftd --config /etc/fftd/front.conf --check\n"
-    "  fftd-ctl filter set 'notch:at=0.25/0,width=0.01 | sharpen:amount=0.5'\n"
+    "  Show which cameras and OpenCL devices can be used:\n"
+    "    fftd --list-devices\n"
+    "  Filter a test scene, without a camera:\n"
+    "    fftd --source pattern:moire --filter preset:remove-moire\n"
+    "  Sharpen a camera's frames, under the name front:\n"
+    "    fftd --name front --source v4l2:/dev/video0 --filter sharpen:amount=0.5\n"
+    "  Check a configuration file, and show the value of every key:\n"
+    "    fftd --config /etc/fftd/front.conf --check\n"
+    "  Change the filter of a running daemon:\n"
+    "    fftd-ctl --name front filter set 'notch:at=0.25/0,width=0.01 | sharpen'\n"
     "\n"
-    "SIGTERM and SIGINT end it, SIGHUP reads the configuration file again.\n"
+    "Signals: SIGTERM and SIGINT stop fftd. SIGHUP makes it read its configuration\n"
+    "file again.\n"
     "\n"
     "Exit codes, as in sysexits(3):\n"
-    "   0  ended by a signal, at the end of the file, or after --frames\n"
-    "  64  wrong option           69  no such camera, or no OpenCL device\n"
-    "  70  engine does not work   71  out of memory or descriptors\n"
-    "  75  already running        77  not allowed\n"
+    "   0  stopped by a signal, at the end of the file, or after --frames\n"
+    "  64  wrong option\n"
+    "  69  no such camera, or no OpenCL device\n"
+    "  70  the OpenCL device does not filter\n"
+    "  71  out of memory or file descriptors\n"
+    "  75  another fftd of this name runs already\n"
+    "  77  permission denied\n"
     "  78  wrong configuration, or a format that the camera refuses\n";
 
 void options_print_help(FILE *file)
@@ -139,13 +157,13 @@ static int refuse(int option, char *argv[], struct error *why)
 {
     const char *given = optind > 0 ? argv[optind - 1] : "";
 
-    /* A letter may stand among others in a word that getopt has not left yet. */
+    /* In a word of several letters, optind does not yet point past the word. */
     if (option == '?' && optopt > ' ' && strchr(letters, optopt) == NULL)
-        return error_set(why, EINVAL, "-%c: no such option; see --help", optopt);
+        return error_set(why, EINVAL, "-%c: unknown option; see --help", optopt);
     if (option == ':')
-        return error_set(why, EINVAL, "%s: expected a value after it; see --help", given);
-    return error_set(why, EINVAL, "%s: no such option, or one that takes no value; see --help",
-                     given);
+        return error_set(why, EINVAL, "%s: expected a value; see --help", given);
+    return error_set(why, EINVAL,
+                     "%s: unknown option, or an option that takes no value; see --help", given);
 }
 
 int options_parse(struct options *ret, int argc, char *argv[], struct error *why)
@@ -156,7 +174,7 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
 
     options.override = calloc((size_t)argc, sizeof *options.override);
     if (options.override == NULL)
-        return error_set(why, ENOMEM, "no memory for the options");
+        return error_set(why, ENOMEM, "out of memory while reading the options");
     list_options(list);
     optind = 0;
     opterr = 0;
@@ -168,11 +186,12 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
         apply(&options, option, optarg);
     }
     if (optind < argc) {
-        r = error_set(why, EINVAL, "%s: expected only options; see --help", argv[optind]);
+        r = error_set(why, EINVAL, "%s: expected only options, which begin with a dash; see --help",
+                      argv[optind]);
         goto fail;
     }
     if (options.json && options.action != OPTIONS_LIST_DEVICES) {
-        r = error_set(why, EINVAL, "--json: goes with --list-devices only");
+        r = error_set(why, EINVAL, "--json requires --list-devices; see --help");
         goto fail;
     }
     *ret = options;
@@ -198,7 +217,7 @@ static int set_override(struct config *config, const struct options_override *ov
     if (override->key == NULL)
         return config_set(config, override->value, origin, why);
     if (asprintf(&assignment, "%s=%s", override->key, override->value) < 0)
-        return error_set(why, ENOMEM, "no memory for %s", origin);
+        return error_set(why, ENOMEM, "%s: out of memory", origin);
     int r = config_set(config, assignment, origin, why);
     free(assignment);
     return r;

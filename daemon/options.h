@@ -1,11 +1,13 @@
-/* The daemon's command line: what to do, and what overrides the configuration file. */
+/* The daemon's command line: what to do, and which keys of the configuration it overrides.
+ *
+ * Threads: the main thread only. */
 #ifndef FFTD_OPTIONS_H
 #define FFTD_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "config.h"
+#include "config/config.h"
 #include "core/error.h"
 
 enum options_action {
@@ -25,21 +27,22 @@ struct options_override {
 
 struct options {
     enum options_action action;
-    const char *config_path; /* NULL: none */
-    bool json;
-    bool wait; /* for a camera that is not there yet */
-    int max_priority;
+    const char *config_path; /* NULL: no file */
+    bool json;               /* OPTIONS_LIST_DEVICES only */
+    bool wait;               /* for a camera that is absent, instead of giving up */
+    int max_priority;        /* syslog's; less important messages are not logged */
     unsigned override_count;
     struct options_override *override; /* in the order of the command line */
 };
 
-/* Reads a command line; texts stay in argv. -EINVAL: the text says which option is wrong, as far as
- * that can be told without the configuration. options_finish frees what it made. */
+/* Reads a command line; the result points into argv. Values of keys are not checked before
+ * options_configure. -EINVAL: the text names the wrong option. -ENOMEM. After success
+ * options_finish frees what this allocated. */
 int options_parse(struct options *ret, int argc, char *argv[], struct error *why);
 void options_finish(struct options *options);
 
-/* The configuration these options ask for: defaults, the file, the overrides; may be called again
- * to read the file anew. exit_code: the sysexits code a failure means, EX_CONFIG or EX_USAGE. */
+/* Makes the configuration from the defaults, the file and the overrides, in this order. A reload
+ * calls it again. On failure *exit_code is EX_CONFIG or EX_USAGE, and *ret is unchanged. */
 int options_configure(const struct options *options, struct config *ret, int *exit_code,
                       struct error *why);
 

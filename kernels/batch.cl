@@ -1,18 +1,29 @@
-/* Images alike: BATCH of them go through the same dispatches, and the second dimension of a
- * dispatch, in which a group is one item wide, says which one is an item's own.
+/* Batches: BATCH images of the same shape share the dispatches. The second dimension of each
+ * dispatch counts the images, and a work-group is one item wide in that dimension.
  *
- * Data: in the frame that comes in as in the one that goes out, each begins IMAGE_APART bytes
- * behind the one before (the colours of a mosaic: 0, at the same place); each has a spectrum,
- * SPECTRUM_SIZE numbers behind the one before. The response and all tables are shared.
+ * Data: in the input frame and in the result, each image begins IMAGE_APART bytes after the
+ * previous one (0 for the colours of a mosaic, which share their samples). Each image has its own
+ * spectrum; spectra are SPECTRUM_SIZE numbers apart. All images share the response and the tables.
  *
- * Of one image alone nothing of this is left: its number is a constant. */
+ * For a single image the image number is the constant 0, so the compiler removes this arithmetic.
+ * Every kernel that transform_frame_enqueue (daemon/gpu/frame.c) launches uses these functions. */
 
+static inline uint image_number(void)
+{
 #if BATCH > 1
-#define MY_NUMBER ((uint)get_group_id(1))
+    return (uint)get_group_id(1);
 #else
-#define MY_NUMBER 0u
+    return 0;
 #endif
+}
 
-/* What a kernel adds to its arguments before anything else. */
-#define MY_IMAGE    (MY_NUMBER * IMAGE_APART)
-#define MY_SPECTRUM ((size_t)MY_NUMBER * SPECTRUM_SIZE)
+/* Offsets that a kernel adds to its pointers to images (in bytes) and to spectra (in numbers). */
+static inline uint image_offset(void)
+{
+    return image_number() * IMAGE_APART;
+}
+
+static inline size_t spectrum_offset(void)
+{
+    return (size_t)image_number() * SPECTRUM_SIZE;
+}

@@ -1,9 +1,10 @@
 /* Discrete Fourier transforms of 2 to 16 points, in registers and in natural order:
  *     X[k] = sum over n of x[n] exp(-2 pi i n k / R)
- * The odd ones pair x[n] with x[R - n], whose sum meets only cosines and whose difference only
- * sines; the composite ones without a common factor use Good's and Thomas's index map, which
- * needs no twiddles (R. E. Blahut, Fast Algorithms for Signal Processing, ch. 3). Every index is
- * a constant, so that x stays in registers. */
+ * Odd sizes pair x[n] with x[R - n]: their sum is multiplied only by cosines, and their difference
+ * only by sines. Sizes with two coprime factors use the Good-Thomas index map, which needs no
+ * twiddles (R. E. Blahut, Fast Algorithms for Signal Processing, ch. 3). Every index is a constant,
+ * so that x stays in registers. The kernels of both techniques call these functions for each stage.
+ */
 
 static inline void dft_2(cplx *x)
 {
@@ -244,6 +245,13 @@ static inline void dft_15(cplx *x)
     x[14] = c4;
 }
 
+static inline void exchange(cplx *a, cplx *b)
+{
+    const cplx t = *a;
+    *a = *b;
+    *b = t;
+}
+
 /* 4 x 4, with twiddles of a sixteenth of a turn */
 static inline void dft_16(cplx *x)
 {
@@ -267,16 +275,10 @@ static inline void dft_16(cplx *x)
     dft_4_of(&x[8], &x[9], &x[10], &x[11]);
     dft_4_of(&x[12], &x[13], &x[14], &x[15]);
     /* x[4 k1 + k2] holds frequency k1 + 4 k2 */
-    cplx t;
-#define EXCHANGE(a, b)                                                                             \
-    t = x[a];                                                                                      \
-    x[a] = x[b];                                                                                   \
-    x[b] = t;
-    EXCHANGE(1, 4)
-    EXCHANGE(2, 8)
-    EXCHANGE(3, 12)
-    EXCHANGE(6, 9)
-    EXCHANGE(7, 13)
-    EXCHANGE(11, 14)
-#undef EXCHANGE
+    exchange(&x[1], &x[4]);
+    exchange(&x[2], &x[8]);
+    exchange(&x[3], &x[12]);
+    exchange(&x[6], &x[9]);
+    exchange(&x[7], &x[13]);
+    exchange(&x[11], &x[14]);
 }

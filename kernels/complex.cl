@@ -1,12 +1,13 @@
-/* Complex numbers in lanes.
+/* Complex numbers in lanes, used by every kernel.
  *
- * A `cplx` holds LANES complex numbers, real parts and imaginary parts apart, which go through
- * the same arithmetic: on a CPU LANES is the width of its vector registers, on a scalar GPU it is
- * 1. Kernels never look inside: everything they do to complex numbers is a function here.
+ * A `cplx` holds LANES complex numbers, with real and imaginary parts in separate vectors, and
+ * applies the same arithmetic to all of them. On a CPU LANES is the width of its vector registers;
+ * on a GPU it is 1. Kernels use complex numbers almost only through the functions of this file.
  *
  * In global memory (`stored`, float or half) a cplx is LANES real parts followed by LANES
- * imaginary parts; index counts whole cplx. For LANES = 1 that is the usual interleaved order, read
- * and written as one word: vload2, which may not count on alignment, becomes two accesses. */
+ * imaginary parts; index counts whole cplx. For LANES = 1 that is the usual interleaved order. It
+ * is read and written as one word, because vload2 cannot rely on alignment and becomes two
+ * accesses. */
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b)  PASTE_(a, b)
@@ -22,9 +23,9 @@ typedef struct {
 } cplx;
 
 #if LANES > 1
-/* Clamped to 0 .. top and rounded to nearest even. Floats from 2^23 on are whole, so adding that
- * much rounds, and leaves the integer in the lowest bits; convert_uchar_sat_rte of a vector is
- * dozens of instructions a number on PoCL. */
+/* Clamps to 0 .. top and rounds to nearest even. Floats from 2^23 on are integers, so adding 2^23
+ * rounds and leaves the integer in the lowest bits. convert_uchar_sat_rte of a vector takes dozens
+ * of instructions per number on PoCL. */
 static inline PASTE(uint, LANES) real_round(real value, float top)
 {
     const float whole = 8388608.0f;
@@ -95,20 +96,20 @@ static inline cplx c_swap(cplx a)
     return c_make(a.im, a.re);
 }
 
-/* One factor for all lanes. */
+/* Multiplies all lanes by one complex factor. */
 static inline cplx c_twiddle(cplx a, float2 w)
 {
     return c_make(a.re * w.x - a.im * w.y, a.re * w.y + a.im * w.x);
 }
 
-/* A real factor a lane. */
+/* Multiplies each lane by its own real factor. */
 static inline cplx c_weigh(cplx a, real w)
 {
     return c_make(a.re * w, a.im * w);
 }
 
 #if LANES == 1 && HALF_STORAGE
-/* One complex number as one word in memory. */
+/* Convert between one complex number and one word of memory. */
 static inline float2 halves_to_floats(ushort2 word)
 {
     return vload_half2(0, (const half *)&word);
@@ -156,7 +157,7 @@ static inline void c_store(cplx z, global stored *to, size_t index)
 #endif
 }
 
-/* LANES values of the response; index counts such groups. */
+/* Loads LANES values of the response; `index` counts groups of LANES values. */
 static inline real response_load(global const stored *from, size_t index)
 {
 #if LANES == 1

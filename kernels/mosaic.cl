@@ -1,20 +1,26 @@
-/* A sensor's mosaic (SAMPLE_BAYER): colours in the load of the first pass, and once more in the
- * store of the last, which saves writing them in between.
+/* A sensor's mosaic (SAMPLE_BAYER): the load of the first dispatch interpolates the missing
+ * colours, and the store of the last one does so again, so that they are never written to memory in
+ * between.
  *
  * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of IMAGE_STEP bytes, rows IMAGE_STRIDE bytes apart, red
- * at column RED_X, row RED_Y of every 2 x 2, blue opposite, green elsewhere. The result has four
- * bytes a pixel, rows RESULT_STRIDE bytes apart. MOSAIC_SCALE takes a sample to 0 .. 255.
- * MOSAIC_COLOUR: 0 .. 2, that colour alone is filtered and stored, and the next images of the batch
- * are the next ones; 3, luma, and its change goes into all three colours.
+ * at column RED_X, row RED_Y of every 2 x 2 cell, blue diagonally opposite, green elsewhere. The
+ * result has four bytes per pixel, rows RESULT_STRIDE bytes apart. MOSAIC_SCALE scales a sample to
+ * 0 .. 255. MOSAIC_COLOUR 0 .. 2: each image of the batch filters and stores one colour, beginning
+ * with this one. MOSAIC_COLOUR 3: luma is filtered, and its change is added to all three colours.
+ * Work-items: as those of the kernels that load and store (fused.cl, staged.cl).
  *
- * A row holds green and one other colour, `own`: red or blue; of the third, the rows above and
- * below have all there is. At `own`'s places the third is at the corners and green at the edges; at
- * green's places `own` is at the sides and the third above and below. Missing neighbours are
- * those of the other side: a mosaic mirrored so keeps its colours in step. */
+ * Each row holds green and one other colour, `own`, which is red or blue. The third colour is only
+ * in the rows above and below. Around a sample of `own`, the third colour is at the corners and
+ * green at the edges. Around a green sample, `own` is to the left and right, and the third colour
+ * above and below. A neighbour outside the image is replaced by the one on the opposite side, which
+ * has the same colour. */
 
 #if SAMPLE_BAYER
 
-#define MY_COLOUR (MOSAIC_COLOUR + MY_NUMBER)
+static inline uint mosaic_colour(void)
+{
+    return MOSAIC_COLOUR + image_number();
+}
 
 static inline float mosaic_at(global const uchar *image, int x, int y)
 {
@@ -51,7 +57,10 @@ static inline float mosaic_luma(float3 c)
 static inline float mosaic_load(global const uchar *image, int x, int y)
 {
     const float3 c = mosaic_colours(image, x, y);
-    return MY_COLOUR == 0 ? c.x : MY_COLOUR == 1 ? c.y : MY_COLOUR == 2 ? c.z : mosaic_luma(c);
+    return mosaic_colour() == 0   ? c.x
+           : mosaic_colour() == 1 ? c.y
+           : mosaic_colour() == 2 ? c.z
+                                  : mosaic_luma(c);
 }
 
 #define TO_WORD(r, g, b)                                                                           \
@@ -66,17 +75,18 @@ static inline void mosaic_store(global uchar *result, global const uchar *image,
     const uint3 bytes = convert_uint3(convert_uchar3_sat_rte(c + (value - mosaic_luma(c))));
     *(global uint *)at = TO_WORD(bytes.x, bytes.y, bytes.z);
 #else
-    at[MY_COLOUR == 0   ? R_OFFSET
-       : MY_COLOUR == 1 ? G_OFFSET
-                        : B_OFFSET] = convert_uchar_sat_rte(value);
-    if (MY_COLOUR == 0)
+    at[mosaic_colour() == 0   ? R_OFFSET
+       : mosaic_colour() == 1 ? G_OFFSET
+                              : B_OFFSET] = convert_uchar_sat_rte(value);
+    if (mosaic_colour() == 0)
         at[X_OFFSET] = 0xff;
 #endif
 }
 
 #if LANES > 1
 
-/* The same for LANES pixels from x on, a multiple of LANES, whose neighbours are in the image. */
+/* The same for LANES pixels from x on, which is a multiple of LANES. Their neighbours must be in
+ * the image. */
 
 #define MOSAIC_REAL PASTE(convert_float, LANES)
 
@@ -129,10 +139,10 @@ static inline real mosaic_group_luma(struct mosaic_group c)
 static inline real mosaic_group_load(global const uchar *image, int x, int y)
 {
     const struct mosaic_group c = mosaic_group_colours(image, x, y);
-    return MY_COLOUR == 0   ? c.r
-           : MY_COLOUR == 1 ? c.g
-           : MY_COLOUR == 2 ? c.b
-                            : mosaic_group_luma(c);
+    return mosaic_colour() == 0   ? c.r
+           : mosaic_colour() == 1 ? c.g
+           : mosaic_colour() == 2 ? c.b
+                                  : mosaic_group_luma(c);
 }
 
 #if MOSAIC_COLOUR == 3

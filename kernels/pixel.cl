@@ -1,19 +1,20 @@
-/* Samples of the image: camera bytes to floats in the load of the first pass, floats to camera
- * bytes in the store of the last.
+/* Samples of the image: the load of the first dispatch converts camera bytes to floats, and the
+ * store of the last one converts floats to camera bytes.
  *
- * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of one component, rows IMAGE_STRIDE bytes apart. One
- * of SAMPLE_U8, SAMPLE_U16, SAMPLE_F32 (the first sample IMAGE_OFFSET bytes in, then every
- * IMAGE_STEP) or SAMPLE_RGB8 (luma of the bytes R_OFFSET, G_OFFSET and B_OFFSET of every
- * IMAGE_STEP), or SAMPLE_BAYER (mosaic.cl).
+ * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of one component, rows IMAGE_STRIDE bytes apart. One of
+ * these kinds is defined: SAMPLE_U8, SAMPLE_U16 or SAMPLE_F32 (the first sample at byte
+ * IMAGE_OFFSET, the next ones IMAGE_STEP bytes apart), SAMPLE_RGB8 (luma of the bytes R_OFFSET,
+ * G_OFFSET and B_OFFSET of each pixel of IMAGE_STEP bytes), or SAMPLE_BAYER (mosaic.cl).
+ * Work-items: as those of the kernels that load and store (fused.cl, staged.cl).
  *
- * Columns are given as x + dx, dx being a constant: several samples at constant distances then
- * share the arithmetic of one address.
+ * Columns are given as x + dx with a constant dx, so that samples at constant distances share one
+ * address computation.
  *
- * The border needs no arithmetic here: map[i] is the coordinate inside the image that padded
- * coordinate i repeats, or -1 for "outside" (BORDER_VALUE); the host computed it (plan.c).
+ * The host computes the border (daemon/core/plan.c): map[i] is the coordinate in the image that
+ * padded coordinate i repeats, or -1 for BORDER_VALUE.
  *
- * KEEP_OTHERS: the result's plane holds more than the samples that are filtered (YUYV: chroma;
- * RGB: three colours), and the store brings the rest along from the input. */
+ * KEEP_OTHERS: the plane also holds samples that are not filtered (YUYV: chroma; RGB: three
+ * colours), and the store copies or adjusts them from the input. */
 
 #if SAMPLE_RGB8
 static inline float luma(float r, float g, float b)
@@ -65,7 +66,7 @@ static inline void sample_store(global uchar *result, global const uchar *image,
         (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + (size_t)x * IMAGE_STEP + (size_t)dx * IMAGE_STEP;
 #if SAMPLE_U8
     result[at] = to_byte(value);
-#if KEEP_OTHERS /* two bytes a pixel: the other one */
+#if KEEP_OTHERS /* the other of two bytes per pixel */
     result[at ^ 1] = image[at ^ 1];
 #endif
 #elif SAMPLE_U16
@@ -89,7 +90,8 @@ static inline void sample_store(global uchar *result, global const uchar *image,
 
 #if LANES == 1
 
-/* The sample at padded column x + dx, known to be in the image or not; `row` is mapped already. */
+/* Loads the sample at padded column x + dx, which may be known to be in the image. `row` is already
+ * mapped. */
 static inline real samples_load(global const uchar *image, global const int *map_x, uint x, uint dx,
                                 bool inside, int row)
 {
@@ -114,7 +116,7 @@ static inline void samples_store(global uchar *result, global const uchar *image
 #define TO_BYTES(value)  PASTE(convert_uchar, LANES)(real_round(value, 255))
 #define TO_SHORTS(value) PASTE(convert_ushort, LANES)(real_round(value, SAMPLE_MAX))
 
-/* LANES samples from padded column column + dx on. */
+/* Loads LANES samples from padded column `column + dx` on. */
 static inline real samples_load(global const uchar *image, global const int *map_x, uint column,
                                 uint dx, bool inside, int row)
 {

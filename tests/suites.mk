@@ -1,20 +1,13 @@
-# The test suites. Each leaves its cases in $(RESULTS)/SUITE.json; tests/run counts them.
+# The suites of tests. Each leaves its cases in $(RESULTS)/SUITE.json, which tests/tools/run.py
+# writes and adds up. tests/README.md says what each of them proves.
 #
-#   make test                  what must hold before a commit lands: quick suites, a few minutes
-#   make test-unit             tests/unit: one program a .c file, no device needed
-#   make test-gpu DEVICE=...   tests/gpu on an OpenCL device, chosen as in daemon/gpu/device.h
-#   make test-rusticl          tests/gpu on Mesa's rusticl over llvmpipe, small sizes
-#   make test-oclgrind         tests/gpu on oclgrind: races, stray accesses; tiny sizes
-#   make test-integration      tests/integration: the real daemon and fftd-ctl, by pytest
-#   make test-valgrind         the unit tests and a start-run-stop of the daemon without a leak
-#   make lint                  formatting, the rules of the tree, warnings of all compilers, analysers
 #   make SAN=address,undefined test-unit test-gpu test-integration     also SAN=thread
 
 export RESULTS ?= build/results
 DEVICE ?= auto
 TAG = $(if $(SAN),-$(subst $(comma),-,$(SAN)))
 
-# ---- test programs: each is linked with every part there is, and takes what it calls ----
+# ---- test programs: each is linked with every part, of which it takes what it calls ----
 TEST_SUPPORT := $(wildcard tests/support/*.c)
 TEST_LIBS = -lcmocka $(call pkg-libs,fftw3) $(CTL_LIBS) $(DAEMON_LIBS)
 test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
@@ -27,11 +20,29 @@ $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUI
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 
 # Programs that tests run.
-$(call test-programs,tools): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libfftd.a
+KERNEL_WRITER := $(BUILD)/tests/tools/kernels
+$(filter-out $(KERNEL_WRITER),$(call test-programs,tools)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libfftd.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
-# ---- what sanitized and valgrinded programs may say, with the reasons in the files ----
+# Writes the kernels' source for lint.
+$(KERNEL_WRITER): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libgpu.a $(BUILD)/libcore.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
+
+##@ Build
+.PHONY: test-programs ## builds the programs of tests/unit and tests/gpu, and everything else that make test needs
+test-programs: all $(foreach folder,unit gpu tools,$(call test-programs,$(folder)))
+
+# ---- a locale with a decimal comma, for the tests that must not depend on the locale ----
+# Without the sources of locales there is none, and those tests are skipped.
+LOCALES := build/locale
+$(LOCALES)/de_DE.UTF-8:
+	@mkdir -p $(@D)
+	@localedef -i de_DE -f UTF-8 $@ || rm -rf $@
+use-locales = $(shell ls -d $(abspath $(LOCALES))/*/.. 2>/dev/null)
+
+# ---- what sanitizers and valgrind must not report; the files give the reasons ----
 SUPPRESSIONS := $(abspath tests/suppressions)
 export ASAN_OPTIONS ?= detect_stack_use_after_return=1:detect_leaks=1
 export LSAN_OPTIONS ?= suppressions=$(SUPPRESSIONS)/lsan.supp:print_suppressions=0
@@ -39,65 +50,75 @@ export UBSAN_OPTIONS ?= print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS ?= suppressions=$(SUPPRESSIONS)/tsan.supp:halt_on_error=0:second_deadlock_stack=1:history_size=4
 
 ifneq ($(SAN),)
-# Only PoCL: the loader unloads drivers it does not need, and a leak in code that is gone can not
-# be told from one of ours.
+# Only PoCL. The loader unloads the drivers that it does not need, and a leak in unloaded code
+# cannot be told from one of ours.
 export OCL_ICD_VENDORS ?= /etc/OpenCL/vendors/pocl.icd
 endif
 
 # ---- the suites ----
 SLOWER := $(if $(SAN),5,1)
+run-suite = tests/tools/run.py $(1)$(TAG) --timeout $(shell expr $(2) \* $(SLOWER))
 # GPU tests spend most of their time in the driver's compiler, which uses one processor.
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
-run-suite = tests/run $(1)$(TAG) --timeout $(shell expr $(2) \* $(SLOWER))
 
-.PHONY: test-unit test-gpu test-rusticl test-oclgrind test-integration test-valgrind
-test-unit: $(call test-programs,unit)
-	@$(call run-suite,unit,60) $^
+##@ Tests, each described in tests/README.md
+.PHONY: test ## installs packages and runs the next four suites; they must pass before a commit lands
+.PHONY: test-unit ## tests each part by itself; needs no OpenCL device
+.PHONY: test-gpu ## compares the engine on the OpenCL device DEVICE with a double-precision reference
+.PHONY: test-integration ## tests the real daemon, fftd-ctl and the clients with pytest
+.PHONY: lint-quick ## checks format, rules of the tree, headers, scripts and kernels
+.PHONY: lint ## runs lint-quick, all warnings of gcc and clang, clang-tidy and cppcheck
+.PHONY: test-rusticl ## runs test-gpu on Mesa's rusticl and llvmpipe, with small frames
+.PHONY: test-oclgrind ## runs test-gpu on oclgrind, which reports data races and out-of-bounds accesses
+.PHONY: test-valgrind ## checks the unit tests and one run of the daemon for leaks
+
+test-unit: $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
+	@LOCPATH=$(use-locales) $(call run-suite,unit,60) $(call test-programs,unit)
 
 test-gpu: $(call test-programs,gpu)
 	@FFTD_DEVICE=$(DEVICE) $(call gpu-suite,gpu,600) $^
 
 test-rusticl: $(call test-programs,gpu)
-	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small \
+	@tests/tools/deps.sh devices
+	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small FFTD_TEST_LAYOUTS=all \
 	    $(call gpu-suite,rusticl,900) $^
 
 test-oclgrind: $(call test-programs,gpu)
-	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny \
-	    $(call gpu-suite,oclgrind,900) --wrap tests/oclgrind $^
+	@tests/tools/deps.sh devices
+	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny FFTD_TEST_LAYOUTS=all \
+	    $(call gpu-suite,oclgrind,900) --wrap tests/tools/oclgrind.sh $^
 
-# Python can not load a sanitized library: it reads frames through a plain one. These tests mostly
-# wait, for frames and for time to pass: two go beside each other even on one processor.
+# Python cannot load a sanitized library, so it reads frames through a plain one. These tests mostly
+# wait for frames and for time to pass, so that two can run at once even on one processor.
 test-integration: all
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
 	    $(call run-suite,integration,400) --jobs 2 --pytest tests/integration
 
-test-valgrind: all $(call test-programs,unit)
-	@$(call run-suite,valgrind,600) --jobs $$(nproc) --wrap tests/valgrind $(BUILD)/fftd $(call test-programs,unit)
+test-valgrind: all $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
+	@tests/tools/deps.sh valgrind
+	@LOCPATH=$(use-locales) $(call run-suite,valgrind,600) --jobs $$(nproc) \
+	    --wrap tests/tools/valgrind.sh $(BUILD)/fftd $(call test-programs,unit)
 
-# ---- lint ----
-.PHONY: lint test-lint test-lint-quick
+.PHONY: _lint
 lint:
-	@tests/deps build test style lint bench
-	@$(MAKE) -s test-lint
+	@tests/tools/deps.sh build test style lint bench
+	@$(MAKE) -s _lint
 
-# In the environment, where the quotes of CPPFLAGS stay what they are.
-test-lint test-lint-quick: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES))
-test-lint test-lint-quick: $(BUILD)/generated/kernels.inc
-	@$(call run-suite,$(@:test-%=%),900) \
-	    --wrap "tests/lint" $(if $(findstring quick,$@),quick,full)
+# The environment passes LINT_FLAGS on, which keeps the quotes of CPPFLAGS.
+_lint lint-quick: export KERNEL_WRITER := $(KERNEL_WRITER)
+_lint lint-quick: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES))
+_lint lint-quick: $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
+_lint:
+	@$(call run-suite,lint,900) --wrap tests/tools/lint.py full
+lint-quick:
+	@$(call run-suite,lint-quick,900) --wrap tests/tools/lint.py quick
 
-# ---- what must hold before a commit lands ----
-QUICK_SUITES := unit gpu integration lint-quick
-
-.PHONY: deps test-programs test
-deps:
-	@tests/deps build run test style
-
-test-programs: all $(foreach folder,unit gpu tools,$(call test-programs,$(folder)))
+# ---- what must pass before a commit lands ----
+QUICK := test-unit test-gpu test-integration lint-quick
 
 test: deps
 	@rm -f $(RESULTS)/*.json
 	@$(MAKE) -j$$(nproc) test-programs
-	@for suite in $(QUICK_SUITES); do $(MAKE) -s test-$$suite || true; done
-	@tests/run --sum $(QUICK_SUITES)
+	@for target in $(QUICK); do $(MAKE) -s $$target || true; done
+	@tests/tools/run.py --sum $(QUICK:test-%=%)

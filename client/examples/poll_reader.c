@@ -1,4 +1,4 @@
-/* Watches several cameras at once in one poll() loop, as a program with an event loop would.
+/* Reads several cameras in one poll() loop, as a program with an event loop would.
  *
  *     cc poll_reader.c $(pkg-config --cflags --libs libfftd) && ./a.out front rear */
 #include <fftd/fftd.h>
@@ -13,12 +13,12 @@
 static void take_frames(struct fftd *camera, const char *name)
 {
     struct fftd_frame frame;
-    /* A timeout of 0: only takes in what happened, and settles what made the descriptor fire. */
+    /* A timeout of 0 handles the event that made the descriptor readable, and never blocks. */
     if (fftd_wait(camera, 0) != 1)
         return;
     while (fftd_next(camera, &frame) == 0)
-        printf("%s: frame %" PRIu64 " with filter %" PRIu64 ", captured %.1f ms before it came\n",
-               name, frame.sequence, frame.filter_serial,
+        printf("%s: frame %" PRIu64 " with filter %" PRIu64 ", %.1f ms after capture\n", name,
+               frame.sequence, frame.filter_serial,
                (double)(frame.published_ns - frame.captured_ns) / 1e6);
 }
 
@@ -36,7 +36,7 @@ int main(int argc, char **argv)
         }
         watched[count] = (struct pollfd){.fd = fftd_fd(camera[count]), .events = POLLIN};
     }
-    /* A camera whose daemon goes away is waited for: the library attaches anew by itself. */
+    /* The library attaches again by itself when a daemon is restarted. */
     while (count == argc - 1 && count > 0 && poll(watched, (nfds_t)count, -1) >= 0)
         for (int i = 0; i < count; i++)
             if (watched[i].revents != 0)

@@ -1,4 +1,4 @@
-/* Prints a line for every frame of a camera.
+/* Prints a line for each frame of a camera.
  *
  *     cc reader.c $(pkg-config --cflags --libs libfftd) && ./a.out [NAME | RUNTIME-DIRECTORY] */
 #include <fftd/fftd.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Stands for whatever one does with a picture. */
+/* A placeholder for real work on the image. */
 static unsigned mean_of_first_plane(const struct fftd_frame *frame)
 {
     const struct fftd_plane *plane = &frame->format->plane[0];
@@ -32,11 +32,11 @@ int main(int argc, char **argv)
             continue;
         unsigned mean = mean_of_first_plane(&frame);
         if (!fftd_frame_valid(camera, &frame))
-            continue; /* overwritten while we were adding up: the mean is of two frames */
+            continue; /* overwritten during the sum, which then covers two frames */
         printf("frame %" PRIu64 ": %ux%u, mean %u, %" PRIu64 " missed\n", frame.sequence,
                frame.format->width, frame.format->height, mean, frame.missed);
     }
-    fprintf(stderr, "reader: the camera has gone: %s\n", strerror(-r));
+    fprintf(stderr, "reader: lost the camera: %s\n", strerror(-r));
     fftd_close(camera);
     return 1;
 }

@@ -11,7 +11,7 @@
 
 /* ---- connecting ---- */
 
-/* By a socket of our own, because sd-bus would not say why it could not connect. */
+/* sd-bus does not report why it could not connect, so the socket is connected here. */
 static int connect_socket(const char *dir, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -108,9 +108,10 @@ int bus_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus
     int r = sd_bus_call(bus, message, 0, &error, ret);
     if (r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE)
         code = ctl_fail(ctl, EX_TEMPFAIL,
-                        "the daemon closed the connection: it stops, or serves as many as it may");
+                        "the daemon closed the connection: it is stopping, or its limit of "
+                        "connections is reached");
     else if (r == -ETIMEDOUT || sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY))
-        code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon does not answer");
+        code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon did not answer in time");
     else if (r < 0)
         code = ctl_fail(ctl, exit_code_of(&error), "%s",
                         error.message != NULL ? error.message : strerror(-r));
@@ -125,9 +126,10 @@ int bus_callv(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const ch
     int r = sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_INTERFACE, method);
     if (r >= 0 && types != NULL)
         r = sd_bus_message_appendv(message, types, args);
-    int code = r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "%s: not UTF-8 text", method)
-               : r < 0      ? ctl_fail(ctl, EX_SOFTWARE, "%s: %s", method, strerror(-r))
-                            : bus_send(ctl, bus, message, ret);
+    int code = r == -EINVAL
+                   ? ctl_fail(ctl, EX_DATAERR, "%s: an argument is not valid UTF-8", method)
+               : r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s: %s", method, strerror(-r))
+                       : bus_send(ctl, bus, message, ret);
     sd_bus_message_unref(message);
     return code;
 }
@@ -142,13 +144,27 @@ int bus_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const cha
     return code;
 }
 
+static int make_get_all(sd_bus *bus, sd_bus_message **ret)
+{
+    int r = sd_bus_message_new_method_call(bus, ret, NULL, BUS_PATH,
+                                           "org.freedesktop.DBus.Properties", "GetAll");
+    return r < 0 ? r : sd_bus_message_append(*ret, "s", BUS_INTERFACE);
+}
+
+int bus_try_get_all(sd_bus *bus, sd_bus_message **ret)
+{
+    sd_bus_message *message = NULL;
+    int r = make_get_all(bus, &message);
+    if (r >= 0)
+        r = sd_bus_call(bus, message, 0, NULL, ret);
+    sd_bus_message_unref(message);
+    return r < 0 ? r : 0;
+}
+
 int bus_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 {
     sd_bus_message *message = NULL;
-    int r = sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH,
-                                           "org.freedesktop.DBus.Properties", "GetAll");
-    if (r >= 0)
-        r = sd_bus_message_append(message, "s", BUS_INTERFACE);
+    int r = make_get_all(bus, &message);
     int code =
         r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s", strerror(-r)) : bus_send(ctl, bus, message, ret);
     sd_bus_message_unref(message);
@@ -274,7 +290,7 @@ static int basic_to_json(sd_bus_message *message, char type, struct json *json, 
         json_text(json, key, value.s);
         return 0;
     default:
-        return -EOPNOTSUPP; /* descriptors */
+        return -EOPNOTSUPP; /* a descriptor has no JSON form */
     }
 }
 

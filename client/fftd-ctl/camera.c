@@ -1,12 +1,13 @@
-/* camera controls and camera set: the camera's own controls. */
+/* Implements `camera`, which shows and sets the camera's own controls. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "bus.h"
+#include "commands.h"
 
-#define MAX_ENTRIES 256 /* of a menu, as far as they are shown */
+#define MAX_ENTRIES 256 /* of a menu; further ones are not shown */
 
 struct entry {
     int64_t value;
@@ -74,7 +75,7 @@ static int read_field(sd_bus_message *list, const char *key, struct control *con
     return sd_bus_message_skip(list, "v");
 }
 
-/* The next control of the list; 0: there are no more. */
+/* Reads the next control of the list. Returns 1, 0 at the end, or -errno. */
 static int read_control(sd_bus_message *list, struct control *control)
 {
     const char *key;
@@ -126,7 +127,7 @@ static void print_range(const struct control *control)
         printf("bits of 0x%" PRIx64 "; default 0x%" PRIx64, (uint64_t)control->maximum,
                (uint64_t)control->initial);
     } else if (is(control, "button")) {
-        printf("true presses it");
+        printf("true, which presses it");
     } else if (is(control, "text")) {
         printf("%" PRId64 " .. %" PRId64 " bytes", control->minimum, control->maximum);
     } else {
@@ -136,9 +137,9 @@ static void print_range(const struct control *control)
         printf("; default %" PRId64, control->initial);
     }
     if (control->read_only)
-        printf("; can only be read");
+        printf("; read-only");
     if (control->inactive)
-        printf("; without effect now, another control decides");
+        printf("; inactive because of another control");
     printf("\n");
 }
 
@@ -157,7 +158,7 @@ static int print_controls(const struct ctl *ctl, sd_bus_message *list)
         print_range(&control);
     }
     if (r < 0)
-        return ctl_fail(ctl, EX_PROTOCOL, "ListControls: an answer of another form");
+        return ctl_fail(ctl, EX_PROTOCOL, "ListControls: unexpected reply format");
     if (!any)
         puts("the camera has no controls");
     return ctl_finish(ctl);
@@ -183,7 +184,7 @@ static int camera_controls(const struct ctl *ctl)
 
 /* ---- setting ---- */
 
-/* Appends the operands as an a{ss}; -EDOM: one is not NAME=VALUE, *ret_wrong. */
+/* Appends the operands as an a{ss}. -EDOM: the operand *ret_wrong is not NAME=VALUE. */
 static int append_settings(const struct ctl *ctl, sd_bus_message *message, const char **ret_wrong)
 {
     int r = sd_bus_message_open_container(message, 'a', "{ss}");
@@ -217,13 +218,13 @@ static int camera_set(const struct ctl *ctl)
                         "camera set %.60s: expected NAME=VALUE, such as brightness=128", wrong);
     else if (r < 0)
         code = ctl_fail(ctl, r == -EINVAL ? EX_DATAERR : EX_SOFTWARE, "camera set: %s",
-                        r == -EINVAL ? "not UTF-8 text" : strerror(-r));
+                        r == -EINVAL ? "a value is not valid UTF-8" : strerror(-r));
     else
         code = bus_send(ctl, bus, message, &reply);
     sd_bus_message_unref(reply);
     sd_bus_message_unref(message);
     sd_bus_unref(bus);
-    return code;
+    return code == 0 ? ctl_finish_silently(ctl) : code;
 }
 
 int command_camera(const struct ctl *ctl)
@@ -232,8 +233,8 @@ int command_camera(const struct ctl *ctl)
     if (!is_set && strcmp(ctl->argv[0], "controls") != 0)
         return ctl_fail(ctl, EX_USAGE, "camera %.60s: expected controls or set", ctl->argv[0]);
     if (is_set && ctl->argc < 2)
-        return ctl_fail(ctl, EX_USAGE, "expected: fftd-ctl camera set NAME=VALUE...");
+        return ctl_fail(ctl, EX_USAGE, "camera set: expected NAME=VALUE...");
     if (!is_set && ctl->argc > 1)
-        return ctl_fail(ctl, EX_USAGE, "expected: fftd-ctl camera controls");
+        return ctl_fail(ctl, EX_USAGE, "camera controls: expected no operand");
     return is_set ? camera_set(ctl) : camera_controls(ctl);
 }

@@ -1,12 +1,10 @@
-/* stats --openmetrics: what GetStats says as metrics, one camera a text, told apart by the label
- * `name`. A counter that this program does not know is exported under its own name, so that a newer
- * daemon loses nothing. */
+/* The label `name` keeps the cameras apart. A counter that this program does not know is exported
+ * under its own name, so that no counter of a newer daemon is lost. */
 #include "export.h"
 
 #include <string.h>
 
 #include "bus.h"
-#include "openmetrics.h"
 
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
@@ -18,7 +16,7 @@ struct counter {
     bool exported;
 };
 
-/* Counters of one family stand together. */
+/* Counters of one family are adjacent. */
 static const struct {
     const char *counter;
     const char *family;
@@ -27,20 +25,21 @@ static const struct {
 } known[] = {
     {"published", "fftd_frames_published", NULL, "Filtered frames handed to clients."},
     {"dropped_error", "fftd_frames_dropped", "error",
-     "Captured frames that were not published: flagged as bad by the driver, superseded by a newer "
-     "one, or lost by the engine."},
+     "Captured frames that were not published, because the driver marked them bad, a newer one "
+     "replaced them, or the engine lost them."},
     {"dropped_stale", "fftd_frames_dropped", "stale", NULL},
     {"dropped_engine", "fftd_frames_dropped", "engine", NULL},
     {"source_lost", "fftd_source_frames_lost", NULL,
-     "Frames the source lost before fftd got them."},
-    {"stalls", "fftd_source_stalls", NULL, "Times the source delivered nothing for too long."},
-    {"restarts", "fftd_source_restarts", NULL, "Times streaming was begun again to mend it."},
+     "Frames the source lost before fftd received them."},
+    {"stalls", "fftd_source_stalls", NULL,
+     "Times the source delivered no frame for camera.stall_timeout."},
+    {"restarts", "fftd_source_restarts", NULL, "Times streaming was restarted to recover."},
     {"reopens", "fftd_source_reopens", NULL, "Times the source was opened again."},
     {"engine_failures", "fftd_engine_failures", NULL,
-     "Times an engine lost, refused or kept a frame, or could not be built."},
-    {"clients_attached", "fftd_clients_attached", NULL, "Clients that were given the ring."},
+     "Times an engine lost, refused or did not return a frame, or could not be built."},
+    {"clients_attached", "fftd_clients_attached", NULL, "Clients that attached to the ring."},
     {"clients_refused", "fftd_clients_refused", NULL,
-     "Clients refused: too many, another protocol, garbage."},
+     "Clients refused because of a limit, another protocol version or an invalid message."},
 };
 
 static const char *const states[] = {"starting", "online",  "stalled", "paused",
@@ -48,7 +47,7 @@ static const char *const states[] = {"starting", "online",  "stalled", "paused",
 #define STATE_COUNT (sizeof states / sizeof states[0])
 
 struct exporter {
-    FILE *file;
+    struct metrics metrics;
     sd_bus_message *stats;
     char name[256];
 };
@@ -57,23 +56,23 @@ static void gauge(const struct exporter *out, const char *name, const char *unit
                   double value)
 {
     const struct metric_label labels[] = {{"name", out->name}, {NULL, NULL}};
-    openmetrics_family(out->file, name, "gauge", unit, help);
-    openmetrics_gauge(out->file, name, labels, value);
+    metrics_family(&out->metrics, name, METRIC_GAUGE, unit, help);
+    metrics_gauge(&out->metrics, name, labels, value);
 }
 
 static void write_state(const struct exporter *out)
 {
     const char *state = bus_text(out->stats, "State");
     bool is_known = false;
-    openmetrics_family(out->file, "fftd_state", "gauge", NULL,
-                       "1 for the state the camera is in, 0 for the others.");
+    metrics_family(&out->metrics, "fftd_state", METRIC_GAUGE, NULL,
+                   "1 for the camera's current state, 0 for all other states.");
     for (unsigned i = 0; i <= STATE_COUNT; i++) {
         if (i == STATE_COUNT && is_known)
             break;
         const char *each = i < STATE_COUNT ? states[i] : state;
         const struct metric_label labels[] = {{"name", out->name}, {"state", each}, {NULL, NULL}};
         bool is_it = strcmp(each, state) == 0;
-        openmetrics_gauge(out->file, "fftd_state", labels, is_it);
+        metrics_gauge(&out->metrics, "fftd_state", labels, is_it);
         is_known |= is_it;
     }
 }
@@ -95,7 +94,7 @@ static unsigned read_counters(const struct exporter *out, struct counter counter
     return count;
 }
 
-/* NULL: the daemon has none of that name. */
+/* Marks a counter as exported and returns it. NULL: the daemon has none of that name. */
 static struct counter *take_counter(struct counter *counters, unsigned count, const char *name)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -117,10 +116,10 @@ static void write_known(const struct exporter *out, struct counter *counters, un
             {NULL, NULL}};
         const struct counter *counter = take_counter(counters, count, known[i].counter);
         if (strcmp(family, known[i].family) != 0)
-            openmetrics_family(out->file, known[i].family, "counter", NULL, known[i].help);
+            metrics_family(&out->metrics, known[i].family, METRIC_COUNTER, NULL, known[i].help);
         family = known[i].family;
         if (counter != NULL)
-            openmetrics_counter(out->file, family, labels, counter->value);
+            metrics_counter(&out->metrics, family, labels, counter->value);
     }
 }
 
@@ -133,9 +132,9 @@ static void write_unknown(const struct exporter *out, const struct counter *coun
         snprintf(family, sizeof family, "fftd_%.*s", MAX_NAME_BYTES - 1, counters[i].name);
         if (counters[i].exported)
             continue;
-        openmetrics_family(out->file, family, "counter", NULL,
-                           "A counter of the daemon; see fftd(8).");
-        openmetrics_counter(out->file, family, labels, counters[i].value);
+        metrics_family(&out->metrics, family, METRIC_COUNTER, NULL,
+                       "A counter of the daemon; see fftd(8).");
+        metrics_counter(&out->metrics, family, labels, counters[i].value);
     }
 }
 
@@ -151,7 +150,7 @@ static void write_counters(const struct exporter *out)
     write_unknown(out, counters, count);
 }
 
-/* The message stands inside a stage's (count, sum, buckets). */
+/* Reads count, sum and buckets of one stage, whose container is entered. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
     const struct metric_label labels[] = {{"name", out->name}, {"stage", stage}, {NULL, NULL}};
@@ -165,15 +164,15 @@ static void write_stage(const struct exporter *out, const char *stage)
                                &below_count[histogram.buckets]) > 0)
         histogram.buckets++;
     sd_bus_message_exit_container(out->stats);
-    openmetrics_histogram(out->file, "fftd_latency_seconds", labels, &histogram);
+    metrics_histogram(&out->metrics, "fftd_latency_seconds", labels, &histogram);
 }
 
 static void write_latency(const struct exporter *out)
 {
     const char *stage;
-    openmetrics_family(out->file, "fftd_latency_seconds", "histogram", "seconds",
-                       "Time that each stage of a frame's way takes; total is from capture to "
-                       "publication.");
+    metrics_family(&out->metrics, "fftd_latency_seconds", METRIC_HISTOGRAM, "seconds",
+                   "Duration of each step of a frame's processing; total is from capture to "
+                   "publication.");
     if (!bus_find(out->stats, "LatencyHistograms", "a{s(tta(tt))}") ||
         sd_bus_message_enter_container(out->stats, 'a', "{s(tta(tt))}") <= 0)
         return;
@@ -187,18 +186,18 @@ static void write_latency(const struct exporter *out)
     }
 }
 
-void export_stats(sd_bus_message *stats, FILE *file)
+void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
 {
-    struct exporter out = {.file = file, .stats = stats};
+    struct exporter out = {.metrics = {file, format}, .stats = stats};
     snprintf(out.name, sizeof out.name, "%s", bus_text(stats, "Name"));
     write_state(&out);
     gauge(&out, "fftd_clients", NULL, "Clients connected to the frames socket.",
           bus_u32(stats, "Clients"));
-    gauge(&out, "fftd_frame_rate_hertz", "hertz", "Frames published a second, just now.",
+    gauge(&out, "fftd_frame_rate_hertz", "hertz", "Frames published per second at present.",
           bus_double(stats, "Rate"));
     gauge(&out, "fftd_filter_serial", NULL, "Number of the filter that made the newest frame.",
           (double)bus_u64(stats, "PublishedSerial"));
     write_counters(&out);
     write_latency(&out);
-    openmetrics_end(file);
+    metrics_end(&out.metrics);
 }

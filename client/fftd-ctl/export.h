@@ -1,4 +1,4 @@
-/* What GetStats answered, as OpenMetrics text. */
+/* Writes the reply to GetStats as metrics. */
 #ifndef FFTD_CTL_EXPORT_H
 #define FFTD_CTL_EXPORT_H
 
@@ -6,6 +6,9 @@
 
 #include <systemd/sd-bus.h>
 
-void export_stats(sd_bus_message *stats, FILE *file);
+#include "metrics.h"
+
+/* Write errors are left in ferror(file). */
+void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file);
 
 #endif

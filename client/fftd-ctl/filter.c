@@ -1,5 +1,4 @@
-/* filter, set, reload: what changes. The daemon knows what filters there are and checks everything;
- * here is only what a command line adds to that. */
+/* Implements `filter`, `set` and `reload`. The daemon knows the filters and checks every value. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,12 +8,13 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "commands.h"
 
 #define CHAIN_BYTES 8192
 
 /* ---- changing ---- */
 
-/* Calls a changing method, and says the serial that it answers with. */
+/* Calls a method that changes the filter, and prints the serial of the new one. */
 static int change(const struct ctl *ctl, const char *method, const char *types, ...)
 {
     sd_bus *bus = NULL;
@@ -56,7 +56,7 @@ static int filter_set(const struct ctl *ctl)
             snprintf(chain + used, sizeof chain - used, "%s%s", i > 1 ? " | " : "", ctl->argv[i]);
         used += (size_t)n;
         if (used >= sizeof chain)
-            return ctl_fail(ctl, EX_DATAERR, "the chain is too long: at most %d bytes",
+            return ctl_fail(ctl, EX_DATAERR, "filter set: the chain is longer than %d bytes",
                             CHAIN_BYTES - 1);
     }
     return change(ctl, "SetFilter", "s", chain);
@@ -66,7 +66,8 @@ static int filter_preset(const struct ctl *ctl)
 {
     char chain[300];
     if ((size_t)snprintf(chain, sizeof chain, "preset:%s", ctl->argv[1]) >= sizeof chain)
-        return ctl_fail(ctl, EX_DATAERR, "the preset's name is too long");
+        return ctl_fail(ctl, EX_DATAERR, "filter preset: the name is longer than %zu bytes",
+                        sizeof chain - sizeof "preset:");
     return change(ctl, "SetFilter", "s", chain);
 }
 
@@ -74,7 +75,7 @@ static int filter_add(const struct ctl *ctl)
 {
     uint64_t position = 0;
     if (ctl->argc > 2 && (!ctl_parse_count(ctl->argv[2], &position) || position > UINT32_MAX))
-        return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a stage's number, from 1",
+        return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a number of at least 1",
                         ctl->argv[2]);
     return change(ctl, "AddStage", "su", ctl->argv[1], (uint32_t)position);
 }
@@ -86,11 +87,11 @@ static int filter_remove(const struct ctl *ctl)
 
 /* ---- showing ---- */
 
-/* One stage a line, numbered; the chain's text form separates them by " | ". */
+/* Prints one numbered stage a line. The chain separates them by " | ". */
 static void print_stages(const char *chain)
 {
     if (strcmp(chain, "none") == 0 || *chain == '\0') {
-        puts("none: frames pass unchanged");
+        puts("none: frames are not filtered");
         return;
     }
     for (unsigned number = 1; *chain != '\0'; number++) {
@@ -133,7 +134,7 @@ out:
     return code;
 }
 
-/* A text of libconfig's syntax. */
+/* Writes a string in libconfig's syntax. */
 static void write_quoted(FILE *file, const char *text)
 {
     putc('"', file);
@@ -152,11 +153,13 @@ static void write_quoted(FILE *file, const char *text)
 static int write_preset(const struct ctl *ctl, const char *path, const char *summary,
                         const char *chain)
 {
-    /* Never over a file that is there: a preset is somebody's work. */
+    /* An existing file is never overwritten, because it may be the only copy of a preset. */
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     if (file == NULL)
-        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", path, strerror(errno));
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path,
+                        errno == EEXIST ? "the file exists and is not overwritten"
+                                        : strerror(errno));
     fputs("summary = ", file);
     write_quoted(file, summary);
     fputs(";\nfilter = ", file);
@@ -166,7 +169,7 @@ static int write_preset(const struct ctl *ctl, const char *path, const char *sum
     if (fclose(file) != 0 || failed) {
         int error = errno;
         unlink(path);
-        return ctl_fail(ctl, EX_IOERR, "%s: %s", path, strerror(error));
+        return ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", path, strerror(error));
     }
     return EX_OK;
 }
@@ -183,12 +186,12 @@ static int filter_save(const struct ctl *ctl)
                             bus_text(properties, "Filter"));
     sd_bus_message_unref(properties);
     sd_bus_unref(bus);
-    return code;
+    return code == 0 ? ctl_finish_silently(ctl) : code;
 }
 
-/* ---- what there is ---- */
+/* ---- kinds ---- */
 
-/* The values of one a{sv} that describes a filter kind or a parameter. */
+/* The values of an a{sv} that describes a parameter. */
 struct about {
     const char *name, *summary, *unit, *expected, *initial;
     int required;
@@ -230,7 +233,7 @@ static void print_parameter(const struct about *about)
     if (about->required)
         fputs(", required", stdout);
     else
-        printf(", else %s", about->initial);
+        printf(", default %s", about->initial);
     printf("\n             %s\n", about->summary);
 }
 
@@ -278,9 +281,10 @@ static int print_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char 
             r = sd_bus_message_exit_container(kinds);
     }
     if (r < 0)
-        return ctl_fail(ctl, EX_PROTOCOL, "ListFilters: an answer of another form");
+        return ctl_fail(ctl, EX_PROTOCOL, "ListFilters: unexpected reply format");
     if (!found)
-        return ctl_fail(ctl, EX_DATAERR, "no such filter: %s; see fftd-ctl filter kinds", only);
+        return ctl_fail(ctl, EX_DATAERR, "no such filter: %s; `fftd-ctl filter kinds` lists them",
+                        only);
     return ctl_finish(ctl);
 }
 
@@ -308,7 +312,7 @@ int command_filter(const struct ctl *ctl)
 {
     static const struct {
         const char *name, *operands;
-        int min, max; /* operands, the action included; max -1: any number */
+        int min, max; /* number of operands with the action; max -1: any number */
         int (*run)(const struct ctl *ctl);
     } actions[] = {
         {"show", "", 1, 1, filter_show},
@@ -339,7 +343,7 @@ int command_set(const struct ctl *ctl)
     char key[200];
     const char *value = ctl->argc > 1 ? ctl->argv[1] : strchr(ctl->argv[0], '=');
     if (value == NULL)
-        return ctl_fail(ctl, EX_USAGE, "set %s: expected a value after it", ctl->argv[0]);
+        return ctl_fail(ctl, EX_USAGE, "set %s: expected a value", ctl->argv[0]);
     if (ctl->argc == 1)
         value++;
     size_t length = ctl->argc > 1 ? strlen(ctl->argv[0]) : strcspn(ctl->argv[0], "=");
@@ -348,7 +352,7 @@ int command_set(const struct ctl *ctl)
     if (param == NULL)
         return ctl_fail(ctl, EX_USAGE,
                         "set %.60s: expected STAGE.PARAMETER, such as lowpass.cutoff or 2.width; "
-                        "see fftd-ctl filter show",
+                        "`fftd-ctl filter show` lists the stages",
                         ctl->argv[0]);
     *param++ = '\0';
 
@@ -364,5 +368,5 @@ int command_reload(const struct ctl *ctl)
         code = bus_call(ctl, bus, &reply, "Reload", NULL);
     sd_bus_message_unref(reply);
     sd_bus_unref(bus);
-    return code;
+    return code == 0 ? ctl_finish_silently(ctl) : code;
 }

@@ -1,5 +1,5 @@
-/* frames: every frame from the ring to a file or a pipe. A frame is copied out of the ring and then
- * asked whether it still was whole: writing it takes as long as the reader of the pipe likes. */
+/* Implements `frames`, which writes every frame to a file or a pipe. Each frame is copied before it
+ * is checked and written, because the reader of the pipe can block the writing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -10,18 +10,18 @@
 
 #include <fftd/fftd.h>
 
-#include "ctl.h"
+#include "commands.h"
 #include "json.h"
 #include "y4m.h"
 
 #define WAIT_MS    500
-#define GIVE_UP_US 10000000 /* without a daemon */
+#define GIVE_UP_US 10000000 /* how long to wait for a daemon that has ended */
 
 struct output {
     FILE *file;
     struct fftd_format format; /* of the first frame; fourcc 0 before it */
     uint8_t *copy, *row;
-    struct pixels pixels; /* in the copy */
+    struct pixels pixels; /* of the copy */
     uint64_t written, missed;
 };
 
@@ -35,29 +35,31 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-    /* Without SA_RESTART: waiting ends at once. */
+    /* Without SA_RESTART, so that a signal ends fftd_wait. */
     const struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* Memory and header for frames of this format. */
+/* Allocates the copy and writes the header, for frames of this format. */
 static int begin(const struct ctl *ctl, struct output *output, const struct fftd_format *format)
 {
-    const struct pixels_layout *layout = pixels_layout(format->fourcc);
+    const struct fftd_pixel_format *layout = fftd_pixel_format(format->fourcc);
     if (layout == NULL)
-        return ctl_fail(ctl, EX_PROTOCOL, "frames: a pixel format unknown to this fftd-ctl");
+        return ctl_fail(ctl, EX_PROTOCOL,
+                        "frames: this fftd-ctl does not know the camera's pixel format");
     if (!ctl->raw && layout->y4m == NULL)
-        return ctl_fail(ctl, EX_DATAERR,
-                        "Y4M has no word for %s: use --raw, or set another format for the camera",
-                        layout->name);
+        return ctl_fail(
+            ctl, EX_DATAERR,
+            "Y4M does not have the pixel format %s; use --raw, or another camera.format",
+            layout->name);
     output->copy = malloc(format->frame_bytes);
     output->row = malloc(y4m_row_bytes(layout, format));
     if (output->copy == NULL || output->row == NULL)
         return ctl_fail(ctl, EX_OSERR, "out of memory");
     output->format = *format;
     if (pixels_from_memory(&output->pixels, &output->format, output->copy, format->frame_bytes) < 0)
-        return ctl_fail(ctl, EX_PROTOCOL, "frames: a format that contradicts itself");
+        return ctl_fail(ctl, EX_PROTOCOL, "frames: the daemon describes an impossible format");
     if (!ctl->raw)
         y4m_write_header(output->file, layout, format);
     return 0;
@@ -81,10 +83,10 @@ static int write_frame(const struct ctl *ctl, struct output *output, const struc
         if (code != 0)
             return code;
     } else if (memcmp(&output->format, frame->format, sizeof output->format) != 0) {
-        return ctl_fail(ctl, EX_TEMPFAIL, "the camera's format changed: this stream ends here");
+        return ctl_fail(ctl, EX_TEMPFAIL, "the camera's format has changed; the stream ends here");
     }
     copy_frame(output, frame);
-    if (output->written > 0) /* what was before us we did not miss */
+    if (output->written > 0) /* frames before the first one were not missed */
         output->missed += frame->missed;
     if (!fftd_frame_valid(camera, frame)) {
         output->missed++;
@@ -94,7 +96,7 @@ static int write_frame(const struct ctl *ctl, struct output *output, const struc
         raw_write_frame(output->file, &output->pixels);
     else
         y4m_write_frame(output->file, &output->pixels, output->row);
-    fflush(output->file); /* a live stream is not kept waiting */
+    fflush(output->file); /* so that the reader gets each frame at once */
     output->written++;
     return 0;
 }
@@ -111,7 +113,7 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
     uint64_t gone_since_us = 0;
     int code = 0;
 
-    /* From now on: what lies in the ring already is the past. */
+    /* Skips the frames that are in the ring already. */
     if (fftd_wait(camera, 0) > 0)
         fftd_frame(camera, &frame);
     while (code == 0 && !is_done(ctl, output)) {
@@ -120,7 +122,9 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
             const uint64_t now_us = ctl_now_us();
             gone_since_us = gone_since_us == 0 ? now_us : gone_since_us;
             if (now_us - gone_since_us >= GIVE_UP_US)
-                return ctl_fail(ctl, EX_UNAVAILABLE, "the daemon in %s has gone", dir);
+                return ctl_fail(ctl, EX_UNAVAILABLE,
+                                "the daemon in %s has ended and did not come back within %d s", dir,
+                                GIVE_UP_US / 1000000);
             continue;
         }
         if (r < 0)
@@ -132,7 +136,7 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
     return code;
 }
 
-/* On stderr, since stdout may be the stream. */
+/* Prints to stderr, because stdout may be the stream. */
 static void report(const struct ctl *ctl, const struct output *output)
 {
     if (!ctl->json) {
@@ -176,12 +180,13 @@ int command_frames(const struct ctl *ctl)
         return code;
     bool to_file = ctl->output != NULL && strcmp(ctl->output, "-") != 0;
     if (!to_file && isatty(STDOUT_FILENO))
-        return ctl_fail(ctl, EX_USAGE, "frames are no text for a terminal: use a pipe or --output");
+        return ctl_fail(ctl, EX_USAGE,
+                        "refusing to write binary frames to a terminal; use -o FILE or a pipe");
     int r = fftd_open(&camera, dir);
     if (r < 0)
         return ctl_no_daemon(ctl, dir, r);
     if (to_file && (output.file = fopen(ctl->output, "wbe")) == NULL) {
-        code = ctl_fail(ctl, EX_CANTCREAT, "%s: %s", ctl->output, strerror(errno));
+        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(errno));
         fftd_close(camera);
         return code;
     }

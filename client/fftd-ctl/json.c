@@ -43,7 +43,7 @@ void json_open(struct json *json, const char *key, char bracket)
     begin(json, key);
     putc(bracket, json->file);
     if (++json->depth == JSON_MAX_DEPTH)
-        abort(); /* D-Bus nests no deeper, our own values far less */
+        abort(); /* D-Bus allows no deeper nesting */
     json->filled[json->depth] = false;
 }
 
@@ -79,7 +79,7 @@ void json_number(struct json *json, const char *key, double value)
 {
     begin(json, key);
     char text[32] = "null";
-    /* 15 digits always survive decimal -> double -> decimal, 17 the other way round. */
+    /* 15 digits always survive decimal -> double -> decimal; 17 always suffice for the double. */
     for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)

@@ -1,4 +1,4 @@
-/* Writes JSON (RFC 8259), one value after the other, as the caller walks its data. */
+/* Writes JSON (RFC 8259), value by value. */
 #ifndef FFTD_CTL_JSON_H
 #define FFTD_CTL_JSON_H
 
@@ -8,12 +8,12 @@
 
 #define JSON_MAX_DEPTH 32
 
-/* Begin with {.file = FILE}. key is NULL inside an array and at the top. A newline follows the
- * outermost value. */
+/* Starts as {.file = FILE}. `key` is NULL in arrays and for the outermost value, which a newline
+ * follows. */
 struct json {
     FILE *file;
     unsigned depth;
-    bool filled[JSON_MAX_DEPTH]; /* something stands there already: a comma comes first */
+    bool filled[JSON_MAX_DEPTH]; /* the next value needs a comma */
 };
 
 /* bracket is '{' or '[', '}' or ']'. */

@@ -1,249 +1,181 @@
-/* fftd-ctl: options, help, and the choice of the command. Options may stand before or after the
- * command, and mean the same for every command that takes them. */
-#include "ctl.h"
-
-#include <errno.h>
+/* Parses the options, prints help and runs the command. Options may come before or after the
+ * command, and mean the same for each command that takes them. */
+#include <ctype.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include <fftd/fftd.h>
+#include "commands.h"
 
-#include "json.h"
+/* Options that not every command takes. */
+enum {
+    TAKES_WATCH = 1,
+    TAKES_COUNT = 2,
+    TAKES_OUTPUT = 4,
+    TAKES_RAW = 8,
+    TAKES_OPENMETRICS = 16,
+    TAKES_PROMETHEUS = 32,
+};
+
+struct command {
+    const char *name;
+    const char *operands; /* as usage shows them: "CHAIN..." */
+    const char *summary;  /* begins with a verb */
+    const char *help;     /* printed by --help after usage and summary */
+    unsigned takes;
+    int min_operands, max_operands;    /* max -1: any number */
+    int (*run)(const struct ctl *ctl); /* returns an exit code */
+};
 
 static const struct command commands[] = {
-    {"list", "", "the instances that run on this machine",
-     "Looks for sockets in /run/fftd, $XDG_RUNTIME_DIR/fftd and the private directory under /tmp.\n"
-     "Where the sockets are a systemd socket unit's, asking starts the daemon.\n",
+    {"list", "", "show the daemons on this machine",
+     "Looks for sockets in /run/fftd, in $XDG_RUNTIME_DIR/fftd and in the user's\n"
+     "private directory under /tmp. Contacting a daemon that has systemd socket\n"
+     "units starts it.\n",
      0, 0, 0, command_list},
-    {"status", "", "what the daemon does and how it is",
-     "Camera, engine, filter, frames, latency on one page.\n\n"
+    {"status", "", "show the camera, engine, filter and frame rate",
+     "Examples:\n"
      "  fftd-ctl --name front status\n"
      "  fftd-ctl status --json | jq .State\n",
      0, 0, 0, command_status},
-    {"stats", "", "counters and latency percentiles",
-     "Latency is split into the stages of a frame's way; total is from capture to publication.\n\n"
-     "      --watch[=SECONDS]  again and again (every second)\n"
-     "  -n, --count N          with --watch: N times\n"
-     "      --openmetrics      as OpenMetrics text, with histograms, for Prometheus\n"
-     "  -o, --output FILE      with --openmetrics: into a file, which is replaced as a whole\n\n"
+    {"stats", "", "show counters and latency percentiles",
+     "Latency is measured for each step of a frame's processing. `total` is the\n"
+     "time from capture to publication.\n\n"
+     "      --watch[=SECONDS]  repeat at this interval (default: 1)\n"
+     "  -n, --count N          with --watch: stop after N times\n"
+     "      --openmetrics      print OpenMetrics, for programs that serve scrapers\n"
+     "      --prometheus       print Prometheus's text format, for the textfile\n"
+     "                         collector of node_exporter\n"
+     "  -o, --output FILE      write the metrics to FILE, replaced in one step\n\n"
+     "Examples:\n"
      "  fftd-ctl stats --watch=0.5\n"
      "  fftd-ctl stats --json | jq .Latency.total.p99_ns\n"
-     "  fftd-ctl stats --openmetrics --watch=15 -o "
-     "/var/lib/prometheus/node-exporter/fftd.prom\n",
-     TAKES_WATCH | TAKES_COUNT | TAKES_OPENMETRICS | TAKES_OUTPUT, 0, 0, command_stats},
+     "  fftd-ctl stats --prometheus --watch=15 \\\n"
+     "    -o /var/lib/prometheus/node-exporter/fftd.prom\n",
+     TAKES_WATCH | TAKES_COUNT | TAKES_OPENMETRICS | TAKES_PROMETHEUS | TAKES_OUTPUT, 0, 0,
+     command_stats},
     {"filter", "ACTION ...", "show or change the filter chain",
-     "  filter show              the stages by number (--raw: as one line that set takes)\n"
-     "  filter set CHAIN...      another chain; several operands are joined by |\n"
-     "  filter add STAGE [N]     one stage more, at the end or as number N\n"
-     "  filter remove STAGE      by number, or by kind where that is clear\n"
-     "  filter preset NAME       a ready-made chain\n"
-     "  filter save FILE [TEXT]  writes the chain as a preset, TEXT being its summary\n"
-     "  filter kinds [KIND]      what filters there are, with their parameters\n\n"
-     "A stage is KIND:PARAMETER=VALUE,...; frequencies are in cycles per pixel, 0 .. 0.5. A "
-     "change\n"
-     "is made whole or not at all, and prints the number of the filter that frames then carry.\n\n"
+     "  filter show              list the stages (--raw: one line, as set takes it)\n"
+     "  filter set CHAIN...      replace the chain; several operands are joined by |\n"
+     "  filter add STAGE [N]     add a stage at the end, or as number N\n"
+     "  filter remove STAGE      remove a stage, by its number or an unambiguous kind\n"
+     "  filter preset NAME       replace the chain by a preset\n"
+     "  filter save FILE [TEXT]  save the chain as a preset with the summary TEXT\n"
+     "  filter kinds [KIND]      list the kinds of filters and their parameters\n\n"
+     "A stage is KIND:PARAMETER=VALUE,... Frequencies are in cycles per pixel, from\n"
+     "0 to 0.5. A change takes effect as a whole or not at all. The command prints\n"
+     "the serial of the new filter; each frame that the filter makes carries it.\n\n"
+     "Examples:\n"
      "  fftd-ctl filter set lowpass:cutoff=0.1\n"
      "  fftd-ctl filter set 'notch:at=0.25/0,width=0.01 | sharpen:amount=0.5'\n"
      "  fftd-ctl filter add notch:at=0.125/0,width=0.02 1\n"
      "  fftd-ctl filter remove notch\n"
      "  fftd-ctl filter set none\n",
      TAKES_RAW, 1, -1, command_filter},
-    {"set", "STAGE.PARAMETER VALUE", "change one parameter of the running filter",
-     "STAGE is a stage's number (from 1) or its kind. STAGE.PARAMETER=VALUE does the same, and\n"
-     "takes negative values. Keys of the configuration are changed in its file and taken over by\n"
-     "`fftd-ctl reload`, those that only a start can change excepted.\n\n"
+    {"set", "STAGE.PARAMETER VALUE", "change one parameter of the filter",
+     "STAGE is the number of a stage, from 1, or its kind. The form\n"
+     "STAGE.PARAMETER=VALUE also takes negative values. To change a key of the\n"
+     "configuration, edit its file and run `fftd-ctl reload`.\n\n"
+     "Examples:\n"
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
      0, 1, 2, command_set},
     {"camera", "ACTION ...", "show or set the camera's own controls",
-     "  camera controls          what there is, what it is set to, and what it takes\n"
-     "  camera set NAME=VALUE... sets controls, in this order, all or none\n\n"
-     "Values are whole numbers, true or false, or of a menu the number or the name of an entry. "
-     "What\n"
-     "is set lasts as long as the daemon runs, whatever becomes of the camera meanwhile; what is "
-     "to "
-     "be\n"
-     "set at every start belongs into the configuration, as camera.controls.\n\n"
+     "  camera controls           list the controls, their values and ranges\n"
+     "  camera set NAME=VALUE...  set controls in this order, all of them or none\n\n"
+     "A value is a whole number, true or false, or the number or name of a menu's\n"
+     "entry. The daemon sets it again whenever the camera is opened, until the\n"
+     "daemon ends. Values for every start belong in the configuration, as\n"
+     "camera.controls.\n\n"
+     "Examples:\n"
      "  fftd-ctl camera set auto_exposure=1 exposure_time_absolute=200\n"
      "  fftd-ctl camera set power_line_frequency='50 Hz'\n",
      0, 1, -1, command_camera},
     {"reload", "", "read the configuration file again",
-     "What a running daemon can change is changed, or nothing if the file has an error.\n", 0, 0, 0,
-     command_reload},
-    {"snapshot", "[before] [after] [spectrum] [side-by-side]", "pictures of one frame, as PNG",
-     "Without operands all four, from the same frame. spectrum is the logarithm of the magnitude\n"
-     "before and after, zero frequency in the middle, 0.5 cycles per pixel at the edges.\n\n"
-     "  -o, --output WHERE     a file for one picture (- is stdout), a directory for several;\n"
-     "                         default: PICTURE.png in the working directory\n\n"
+     "Applies every key that a running daemon can change. A file with an error\n"
+     "changes nothing.\n",
+     0, 0, 0, command_reload},
+    {"snapshot", "[before] [after] [spectrum] [side-by-side]",
+     "save PNG images of one frame and its spectrum",
+     "Without operands it saves all four images of the same frame. The spectrum is\n"
+     "the logarithm of the magnitude before and after the filter, with frequency\n"
+     "zero in the middle and 0.5 cycles per pixel at the edges.\n\n"
+     "  -o, --output PATH      a file for one image (- is stdout), or a directory\n"
+     "                         for several (default: the working directory)\n\n"
+     "Examples:\n"
      "  fftd-ctl snapshot after -o now.png\n"
-     "  fftd-ctl snapshot -o /tmp/pictures\n",
+     "  fftd-ctl snapshot -o /tmp/images\n",
      TAKES_OUTPUT, 0, 4, command_snapshot},
-    {"frames", "", "the filtered frames, as Y4M or raw",
-     "Every frame from now on; those missed because the reading was too slow are counted on\n"
-     "stderr. Formats that Y4M has no word for need --raw: rows without padding, plane by "
-     "plane.\n\n"
-     "  -n, --count N          N frames\n"
-     "  -o, --output FILE      to a file, not to stdout\n"
-     "      --raw              no Y4M headers, the camera's own pixel format\n\n"
+    {"frames", "", "write the filtered frames as Y4M or raw video",
+     "Writes every frame from now on. A reader that is too slow misses frames; their\n"
+     "number is printed on stderr at the end. Pixel formats that Y4M does not have\n"
+     "need --raw, which writes rows without padding, plane after plane.\n\n"
+     "  -n, --count N          stop after N frames\n"
+     "  -o, --output FILE      write to FILE instead of stdout\n"
+     "      --raw              write the camera's own pixel format without headers\n\n"
+     "Examples:\n"
      "  fftd-ctl frames | ffplay -\n"
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
      TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
     {"tune", "[quick | exhaustive | stop]", "search for the fastest settings on the device",
-     "Builds and measures the engine with one choice of settings after another, while frames go\n"
-     "on, more slowly: some thirty choices (quick), or some hundreds (exhaustive). What is found\n"
-     "is in force at once, and kept in the cache directory for this device, driver and frame\n"
-     "size. Ctrl-C ends the search, and so does stop.\n\n"
+     "Builds and measures the engine with about thirty settings (quick, the default)\n"
+     "or several hundred (exhaustive). Frames continue, more slowly. The best\n"
+     "settings take effect at once, and are cached for this device, driver and\n"
+     "frame size. Ctrl-C or `fftd-ctl tune stop` ends the search.\n\n"
+     "Examples:\n"
      "  fftd-ctl tune\n"
      "  fftd-ctl --name front tune exhaustive\n",
      0, 0, 1, command_tune},
-    {"check", "CONFIG", "check a configuration file", "  fftd-ctl check /etc/fftd/front.conf\n", 0,
-     1, 1, command_check},
-    {"devices", "", "the cameras and OpenCL devices of this machine",
+    {"check", "CONFIG", "check a configuration file",
+     "Runs `fftd --check`.\n\n"
+     "Examples:\n"
+     "  fftd-ctl check /etc/fftd/front.conf\n",
+     0, 1, 1, command_check},
+    {"devices", "", "show the cameras and OpenCL devices of this machine",
      "Runs `fftd --list-devices`.\n", 0, 0, 0, command_devices},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
-int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
-{
-    char text[4096];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (!ctl->json) {
-        fprintf(stderr, "fftd-ctl: %s\n", text);
-        return code;
-    }
-    struct json json = {.file = stderr};
-    json_open(&json, NULL, '{');
-    json_text(&json, "error", text);
-    json_integer(&json, "code", (uint64_t)code);
-    json_close(&json, '}');
-    return code;
-}
-
-int ctl_exit_code(int negative_errno)
-{
-    switch (-negative_errno) {
-    case EACCES:
-    case EPERM:
-        return EX_NOPERM;
-    case ENOENT:
-    case ECONNREFUSED:
-        return EX_UNAVAILABLE;
-    case EAGAIN:
-    case EUSERS:
-    case ETIMEDOUT:
-        return EX_TEMPFAIL;
-    case EPROTO:
-        return EX_PROTOCOL;
-    default:
-        return EX_OSERR;
-    }
-}
-
-int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
-{
-    if (strchr(ctl->name, '/') != NULL)
-        return ctl_fail(ctl, EX_USAGE, "--name %s: expected a name, or --runtime-dir", ctl->name);
-    int r = ctl->runtime_dir != NULL
-                ? snprintf(path, PATH_MAX, "%s", ctl->runtime_dir) >= PATH_MAX ? -ENAMETOOLONG : 0
-                : fftd_runtime_dir(ctl->name, path, PATH_MAX);
-    if (r == -EINVAL)
-        return ctl_fail(ctl, EX_USAGE, "--name %s: expected letters, digits, _ and -", ctl->name);
-    if (r < 0)
-        return ctl_fail(ctl, EX_USAGE, "the name of the runtime directory: %s", strerror(-r));
-    return 0;
-}
-
-int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
-{
-    if (negative_errno == -EACCES || negative_errno == -EPERM)
-        return ctl_fail(ctl, EX_NOPERM,
-                        "no permission to talk to the daemon in %s: its sockets are open to their "
-                        "owner and to the groups that `ls -l` shows there",
-                        dir);
-    if (negative_errno != -ENOENT && negative_errno != -ECONNREFUSED)
-        return ctl_fail(ctl, ctl_exit_code(negative_errno), "cannot talk to the daemon in %s: %s",
-                        dir, strerror(-negative_errno));
-    if (ctl->runtime_dir != NULL)
-        return ctl_fail(ctl, EX_UNAVAILABLE,
-                        "no fftd runs in %s; start one by `fftd --runtime-dir %s --source "
-                        "pattern:moire`, or see `fftd-ctl list` for those that run",
-                        dir, dir);
-    return ctl_fail(ctl, EX_UNAVAILABLE,
-                    "no fftd named %s runs (looked in %s, and where users' own ones lie); start "
-                    "one by `systemctl start fftd@%s` or `fftd --name %s --source pattern:moire`, "
-                    "or see `fftd-ctl list` for those that run",
-                    ctl->name, dir, ctl->name, ctl->name);
-}
-
-bool ctl_parse_count(const char *text, uint64_t *ret)
-{
-    char *end;
-    errno = 0;
-    unsigned long long value = strtoull(text, &end, 10);
-    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value == 0)
-        return false;
-    *ret = value;
-    return true;
-}
-
-uint64_t ctl_now_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
-}
-
-int ctl_finish(const struct ctl *ctl)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return EX_OK;
-    /* Who reads has seen enough: `fftd-ctl ... | head`. */
-    return errno == EPIPE ? EX_OK : ctl_fail(ctl, EX_IOERR, "stdout: %s", strerror(errno));
-}
-
 static void print_usage(FILE *file)
 {
     fputs("Usage: fftd-ctl [--name NAME | --runtime-dir DIR] [--json] COMMAND ...\n\n"
-          "Shows and changes what a running fftd does.\n\n",
+          "Controls a running fftd and reads its frames.\n\n"
+          "Commands:\n",
           file);
     for (unsigned i = 0; i < COMMAND_COUNT; i++)
         fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].summary);
     fputs("\n"
-          "      --name NAME        the daemon of that name (default: \"default\")\n"
-          "      --runtime-dir DIR  the daemon whose sockets lie in that directory\n"
-          "      --json             machine-readable output, errors on stderr too\n"
-          "  -h, --help             this page; after a command: about that command\n"
+          "Options, before or after the command:\n"
+          "      --name NAME        use the daemon with this name (default: \"default\")\n"
+          "      --runtime-dir DIR  use the daemon whose sockets are in DIR\n"
+          "      --json             print results and errors as JSON\n"
+          "  -h, --help             show this page, or the help of a command\n"
           "      --version          print the version\n\n"
+          "Exit codes, as in sysexits(3):\n"
+          "   0  success                     73  cannot create the output file\n"
+          "  64  wrong usage                 74  input or output error\n"
+          "  65  filter or control refused   75  temporary failure: try again\n"
+          "  66  cannot read the input file  76  the daemon speaks another protocol\n"
+          "  69  no such daemon              77  permission denied\n"
+          "  70  internal error              78  error in the configuration\n"
+          "  71  system error\n\n"
           "Examples:\n"
           "  fftd --source pattern:moire &\n"
           "  fftd-ctl status\n"
           "  fftd-ctl filter set lowpass:cutoff=0.1\n"
           "  fftd-ctl snapshot\n"
-          "  fftd-ctl frames | ffplay -\n\n"
-          "Exit codes, as in sysexits(3):\n"
-          "   0  done                      73  cannot create the output\n"
-          "  64  wrong usage               74  input or output failed\n"
-          "  65  filter or control refused 75  try again: camera offline, busy, no answer\n"
-          "  66  no such input file        76  the daemon speaks another protocol\n"
-          "  69  no such daemon            77  not allowed\n"
-          "  70  internal error            78  wrong configuration\n"
-          "  71  the system refused\n",
+          "  fftd-ctl frames | ffplay -\n",
           file);
 }
 
 static void print_command_help(const struct command *command)
 {
-    printf("Usage: fftd-ctl [--name NAME | --runtime-dir DIR] [--json] %s%s%s\n\n%s\n\n%s",
-           command->name, *command->operands != '\0' ? " " : "", command->operands,
-           command->summary, command->help);
+    printf("Usage: fftd-ctl [OPTION...] %s%s%s\n\n%c%s.\n\n%s", command->name,
+           *command->operands != '\0' ? " " : "", command->operands,
+           toupper((unsigned char)command->summary[0]), command->summary + 1, command->help);
 }
 
 static int usage_error(const struct ctl *ctl, const char *command, const char *text)
@@ -271,7 +203,8 @@ enum {
     OPTION_VERSION,
     OPTION_WATCH,
     OPTION_RAW,
-    OPTION_OPENMETRICS
+    OPTION_OPENMETRICS,
+    OPTION_PROMETHEUS,
 };
 
 static const struct option options[] = {
@@ -285,19 +218,33 @@ static const struct option options[] = {
     {"output", required_argument, NULL, 'o'},
     {"raw", no_argument, NULL, OPTION_RAW},
     {"openmetrics", no_argument, NULL, OPTION_OPENMETRICS},
+    {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {0},
 };
 
-/* What was asked for beside the options in struct ctl. */
+/* The options that are not in struct ctl. */
 struct request {
     bool help, version;
-    unsigned given; /* TAKES_... */
+    unsigned given;       /* TAKES_... */
+    char problem[200];    /* the first usage error; empty: none */
+    const char *help_for; /* the command whose help describes it */
 };
 
-/* 0, or the exit code of a usage error. */
-static int parse_options(struct ctl *ctl, struct request *request, int argc, char **argv)
+static __attribute__((format(printf, 3, 4))) void
+set_problem(struct request *request, const char *help_for, const char *format, ...)
 {
-    char text[200];
+    va_list args;
+    if (request->problem[0] != '\0')
+        return;
+    request->help_for = help_for;
+    va_start(args, format);
+    vsnprintf(request->problem, sizeof request->problem, format, args);
+    va_end(args);
+}
+
+/* Parses all options even after an error, since --json decides how the error is printed. */
+static void parse_options(struct ctl *ctl, struct request *request, int argc, char **argv)
+{
     int option;
     while ((option = getopt_long(argc, argv, ":hn:o:", options, NULL)) != -1) {
         switch (option) {
@@ -316,7 +263,7 @@ static int parse_options(struct ctl *ctl, struct request *request, int argc, cha
         case OPTION_WATCH:
             request->given |= TAKES_WATCH;
             if (!parse_seconds(optarg, &ctl->watch_s))
-                return usage_error(ctl, "stats", "--watch: expected 0.01 .. 86400 seconds");
+                set_problem(request, "stats", "--watch: expected 0.01 .. 86400 seconds");
             break;
         case OPTION_RAW:
             request->given |= TAKES_RAW;
@@ -326,36 +273,38 @@ static int parse_options(struct ctl *ctl, struct request *request, int argc, cha
             request->given |= TAKES_OPENMETRICS;
             ctl->openmetrics = true;
             break;
+        case OPTION_PROMETHEUS:
+            request->given |= TAKES_PROMETHEUS;
+            ctl->prometheus = true;
+            break;
         case 'h':
             request->help = true;
             break;
         case 'n':
             request->given |= TAKES_COUNT;
             if (!ctl_parse_count(optarg, &ctl->count))
-                return usage_error(ctl, "", "--count: expected a number of at least 1");
+                set_problem(request, "", "--count: expected a number of at least 1");
             break;
         case 'o':
             request->given |= TAKES_OUTPUT;
             ctl->output = optarg;
             break;
         case ':':
-            snprintf(text, sizeof text, "%.100s: expected a value after it", argv[optind - 1]);
-            return usage_error(ctl, "", text);
+            set_problem(request, "", "%.100s: expected a value after it", argv[optind - 1]);
+            break;
         default:
-            if (optopt >= OPTION_NAME ||
-                optopt == 'h') /* getopt's word for a value that is one too many */
-                snprintf(text, sizeof text, "%.100s: this option takes no value", argv[optind - 1]);
+            /* getopt_long sets optopt for an option that got a value it does not take */
+            if (optopt >= OPTION_NAME || optopt == 'h')
+                set_problem(request, "", "%.100s: this option takes no value", argv[optind - 1]);
             else if (optopt != 0)
-                snprintf(text, sizeof text,
-                         "no such option: -%c (a negative value? write NAME=VALUE)", optopt);
+                set_problem(request, "",
+                            "no such option: -%c (for a negative value, write NAME=VALUE)", optopt);
             else
-                snprintf(text, sizeof text, "no such option: %.100s", argv[optind - 1]);
-            return usage_error(ctl, "", text);
+                set_problem(request, "", "no such option: %.100s", argv[optind - 1]);
         }
     }
     ctl->argc = argc - optind;
     ctl->argv = argv + optind;
-    return 0;
 }
 
 static const struct command *find_command(const char *name)
@@ -376,6 +325,7 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
                  : extra & TAKES_COUNT       ? "--count"
                  : extra & TAKES_OUTPUT      ? "--output"
                  : extra & TAKES_OPENMETRICS ? "--openmetrics"
+                 : extra & TAKES_PROMETHEUS  ? "--prometheus"
                                              : "--raw");
         return usage_error(ctl, command->name, text);
     }
@@ -394,10 +344,10 @@ int main(int argc, char **argv)
     struct ctl ctl = {.name = "default"};
     struct request request = {0};
 
-    signal(SIGPIPE, SIG_IGN); /* ctl_finish deals with readers that have seen enough */
-    int code = parse_options(&ctl, &request, argc, argv);
-    if (code != 0)
-        return code;
+    signal(SIGPIPE, SIG_IGN); /* ctl_finish handles a reader that has closed the pipe */
+    parse_options(&ctl, &request, argc, argv);
+    if (request.problem[0] != '\0')
+        return usage_error(&ctl, request.help_for, request.problem);
     if (request.version) {
         puts("fftd-ctl " FFTD_VERSION);
         return ctl_finish(&ctl);

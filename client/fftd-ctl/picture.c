@@ -26,7 +26,7 @@ void picture_free(struct picture *picture)
 
 /* ---- colours ---- */
 
-/* R = y + rv v, G = y + gu u + gv v, B = y + bu u, with y, u, v scaled to 0 .. 255, -127 .. 128. */
+/* R = y + rv v, G = y + gu u + gv v, B = y + bu u, with y in 0 .. 255 and u, v in -127 .. 128. */
 struct matrix {
     double y_scale, y_offset, c_scale;
     double rv, gu, gv, bu;
@@ -35,7 +35,7 @@ struct matrix {
 /* From the weights of red and blue in luma (ITU-T H.273, table 4). */
 static struct matrix matrix_of(const struct fftd_format *format)
 {
-    double red = 0.299, blue = 0.114; /* BT.601: 5, 6 and what is not said */
+    double red = 0.299, blue = 0.114; /* BT.601: 5, 6 or unspecified */
     if (format->matrix == 1) {        /* BT.709 */
         red = 0.2126;
         blue = 0.0722;
@@ -75,14 +75,14 @@ static void yuv_pixel(const struct pixels *pixels, const struct matrix *m, uint3
 static void convert_pixel(const struct pixels *pixels, const struct matrix *matrix, uint32_t x,
                           uint32_t y, uint8_t rgb[3])
 {
-    switch (pixels->layout->family) {
-    case PIXELS_GREY:
+    switch ((enum fftd_pixel_family)pixels->layout->family) {
+    case FFTD_FAMILY_GREY:
         memset(rgb, (int)(pixels_sample(pixels, 0, x, y) >> (pixels->layout->bits - 8)) & 255, 3);
         return;
-    case PIXELS_YUV:
+    case FFTD_FAMILY_YUV:
         yuv_pixel(pixels, matrix, x, y, rgb);
         return;
-    case PIXELS_RGB:
+    case FFTD_FAMILY_RGB:
         for (unsigned c = 0; c < 3; c++)
             rgb[c] = (uint8_t)pixels_sample(pixels, c, x, y);
         return;

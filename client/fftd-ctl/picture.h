@@ -1,4 +1,4 @@
-/* Pictures for people: 8-bit RGB, and PNG files of them. */
+/* 8-bit RGB images, made from frames and written as PNG. */
 #ifndef FFTD_CTL_PICTURE_H
 #define FFTD_CTL_PICTURE_H
 
@@ -11,18 +11,18 @@ struct picture {
     uint8_t *rgb; /* 3 * width bytes a row, no padding */
 };
 
-/* Black. -ENOMEM. */
+/* Creates a black image. -ENOMEM. */
 int picture_create(struct picture *ret, uint32_t width, uint32_t height);
-void picture_free(struct picture *picture); /* all zero is allowed */
+void picture_free(struct picture *picture); /* {0} is allowed */
 
-/* As a screen should show the frame: YUV by the matrix and range its format names (BT.601 limited
- * where it names none), more than 8 bits by their upper 8. */
+/* Converts a frame for display. YUV follows the format's matrix and range; an unspecified matrix
+ * is BT.601. Of samples with more than 8 bits the upper 8 are shown. -ENOMEM. */
 int picture_from_pixels(struct picture *ret, const struct pixels *pixels);
 
-/* Two pictures beside each other, a gap between them. */
+/* Puts two images side by side, with a gap between them. -ENOMEM. */
 int picture_beside(struct picture *ret, const struct picture *left, const struct picture *right);
 
-/* -EIO, or what libpng says as -errno. */
+/* 0 or -errno; -EIO if libpng sets no errno. */
 int picture_write_png(const struct picture *picture, FILE *file);
 
 #endif

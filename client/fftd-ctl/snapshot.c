@@ -1,5 +1,5 @@
-/* snapshot: one frame before and after the filter, as pictures. The daemon gives both as sealed
- * memory, so they are one frame's for certain. */
+/* Implements `snapshot`, which saves one frame before and after the filter as images. The daemon
+ * sends both versions of the same frame in sealed memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "commands.h"
 #include "picture.h"
 #include "spectrum.h"
 
@@ -19,7 +20,7 @@ struct shot {
     size_t size[2];
 };
 
-/* ---- what the daemon sends ---- */
+/* ---- the daemon's reply ---- */
 
 static int read_planes(sd_bus_message *reply, struct fftd_format *format)
 {
@@ -106,7 +107,7 @@ static void shot_finish(struct shot *shot)
             munmap(shot->memory[i], shot->size[i]);
 }
 
-/* The descriptors belong to the reply, the mappings to *ret. */
+/* The descriptors remain the reply's; *ret owns the mappings. */
 static int shot_read(struct shot *ret, sd_bus_message *reply)
 {
     int before, after;
@@ -149,7 +150,8 @@ static int draw_side_by_side(struct picture *ret, const struct shot *shot)
     return r;
 }
 
-/* Before and after beside each other, on one scale: what is darker on the right was removed. */
+/* Draws both spectra on one scale, so that the right one is darker where the filter removed power.
+ */
 static int draw_spectrum(struct picture *ret, const struct shot *shot)
 {
     struct picture left = {0}, right = {0};
@@ -191,7 +193,7 @@ static const struct kind *find_kind(const char *name)
 
 /* ---- files ---- */
 
-/* What cannot be a picture any more; a device or a pipe is its owner's. */
+/* Removes an incomplete image, but never a device or a pipe. */
 static void remove_file(const char *path)
 {
     struct stat st;
@@ -206,19 +208,19 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
     bool to_stdout = strcmp(path, "-") == 0;
     int r = kind->draw(&picture, shot);
     if (r < 0)
-        return ctl_fail(ctl, EX_OSERR, "%s: %s", kind->name, strerror(-r));
+        return ctl_fail(ctl, EX_OSERR, "snapshot %s: %s", kind->name, strerror(-r));
 
     int code = EX_OK;
     FILE *file = to_stdout ? stdout : fopen(path, "wbe");
     if (file == NULL) {
-        code = ctl_fail(ctl, EX_CANTCREAT, "%s: %s", path, strerror(errno));
+        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(errno));
         goto out;
     }
     errno = 0;
     r = picture_write_png(&picture, file);
     if (!to_stdout && fclose(file) != 0 && r == 0)
         r = -errno;
-    if (r < 0 && !(to_stdout && r == -EPIPE)) /* ctl_finish knows of readers that have left */
+    if (r < 0 && !(to_stdout && r == -EPIPE)) /* ctl_finish handles a closed pipe */
         code = ctl_fail(ctl, EX_IOERR, "%s: %s", to_stdout ? "stdout" : path, strerror(-r));
     if (r < 0 && !to_stdout)
         remove_file(path);
@@ -227,7 +229,7 @@ out:
     return code;
 }
 
-/* Where a picture goes: --output is the file of a single picture, or the directory of several. */
+/* The path of an image: --output is the file for one image, or the directory for several. */
 static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, char path[PATH_MAX])
 {
     struct stat st;
@@ -251,7 +253,7 @@ static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64
     for (unsigned i = 0; i < count; i++)
         wanted[i] = ctl->argc > 0 ? find_kind(ctl->argv[i]) : &kinds[i];
     if (count > 1 && ctl->output != NULL && mkdir(ctl->output, 0777) < 0 && errno != EEXIST)
-        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", ctl->output, strerror(errno));
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(errno));
     bool to_stdout = ctl->output != NULL && strcmp(ctl->output, "-") == 0;
     bool report = ctl->json && !to_stdout;
     if (report) {
@@ -288,7 +290,7 @@ int command_snapshot(const struct ctl *ctl)
                             "snapshot %s: expected before, after, spectrum or side-by-side",
                             ctl->argv[i]);
     if (ctl->argc != 1 && ctl->output != NULL && strcmp(ctl->output, "-") == 0)
-        return ctl_fail(ctl, EX_USAGE, "snapshot: only one picture fits into stdout: name it");
+        return ctl_fail(ctl, EX_USAGE, "snapshot: only one image can go to stdout: name it");
 
     int code = bus_open(ctl, &bus);
     if (code == 0)
@@ -299,9 +301,10 @@ int command_snapshot(const struct ctl *ctl)
     if (r >= 0)
         r = sd_bus_message_read(reply, "t", &sequence);
     if (r == -EOPNOTSUPP)
-        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: a pixel format unknown to this fftd-ctl");
+        code = ctl_fail(ctl, EX_PROTOCOL,
+                        "snapshot: this fftd-ctl does not know the camera's pixel format");
     else if (r < 0)
-        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: cannot read the answer: %s", strerror(-r));
+        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: cannot read the reply: %s", strerror(-r));
     else
         code = write_pictures(ctl, &shot, sequence);
 

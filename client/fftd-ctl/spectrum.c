@@ -1,10 +1,9 @@
-/* The picture shows at most SPECTRUM_SIDE x SPECTRUM_SIDE pixels from the middle of the frame,
- * neither scaled nor stretched, so that cycles per pixel stay what they are. Their mean is taken
- * off, or it would outshine the rest; a Hann window takes off the edges, or the jump from one edge
- * to the opposite one would draw a cross; zeros fill up what a small frame leaves.
+/* The spectrum covers at most SPECTRUM_SIDE x SPECTRUM_SIDE pixels from the middle of the frame.
+ * They are not scaled, so that cycles per pixel keep their meaning. The mean is subtracted,
+ * because it would dominate the scale. A Hann window hides the jump between opposite edges, which
+ * would appear as a cross. A smaller frame is padded with zeros.
  *
- * The transform is the textbook's radix 2, for a picture a user asks for now and then. The filter
- * has an engine of its own. */
+ * The transform is the textbook radix 2, which is fast enough for one image. */
 #include "spectrum.h"
 
 #include <complex.h>
@@ -13,11 +12,11 @@
 #include <stdlib.h>
 
 #define N       SPECTRUM_SIDE
-#define FLOOR   1e-9 /* of the greatest power: black */
+#define FLOOR   1e-9 /* black, as a fraction of the greatest power */
 #define FFTD_PI 3.14159265358979323846
 
-/* In place: reordering by reversed bits, then log2(N) passes of butterflies. `at` steps over
- * memory, so that rows and columns go the same way. */
+/* Transforms in place: bit reversal, then log2(N) passes of butterflies. `step` is the distance of
+ * two elements, so that it works for rows and columns. */
 static void transform(double complex *data, size_t step)
 {
     for (size_t i = 0, j = 0; i < N; i++) {
@@ -51,7 +50,7 @@ static double hann(uint32_t i, uint32_t length)
 
 static void load(double complex *data, const struct pixels *pixels)
 {
-    unsigned component = pixels->layout->family == PIXELS_RGB ? 1 : 0;
+    unsigned component = pixels->layout->family == FFTD_FAMILY_RGB ? 1 : 0;
     uint32_t width = pixels->format->width < N ? pixels->format->width : N;
     uint32_t height = pixels->format->height < N ? pixels->format->height : N;
     uint32_t left = (pixels->format->width - width) / 2;

@@ -1,4 +1,4 @@
-/* What frequencies a frame is made of, as a picture. */
+/* Power spectrum of a frame, and its image. */
 #ifndef FFTD_CTL_SPECTRUM_H
 #define FFTD_CTL_SPECTRUM_H
 
@@ -6,13 +6,13 @@
 
 #define SPECTRUM_SIDE 512
 
-/* Power of the first component (luma, or the green of RGB, which is most of it) at SPECTRUM_SIDE x
- * SPECTRUM_SIDE frequencies, -0.5 .. 0.5 cycles per pixel, row by row, zero in the middle. The
- * caller frees *ret. -ENOMEM. */
+/* Computes the power of luma (of green for RGB) at SPECTRUM_SIDE x SPECTRUM_SIDE frequencies from
+ * -0.5 to 0.5 cycles per pixel, row by row, with zero in the middle. The caller frees *ret.
+ * -ENOMEM. */
 int spectrum_create(double **ret, const struct pixels *pixels);
 
-/* Powers as grey, logarithmic: white is the greatest of `reference`, black 1e-9 (90 dB) of it, so
- * that spectra drawn with the same reference can be compared. */
+/* Draws powers on a logarithmic grey scale. White is the maximum of `reference`, black is 90 dB
+ * below it, so spectra drawn with one reference can be compared. -ENOMEM. */
 int spectrum_draw(struct picture *ret, const double *power, const double *reference);
 
 #endif

@@ -1,4 +1,4 @@
-/* stats: what moves, once or again and again. */
+/* Implements `stats`. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "commands.h"
 #include "export.h"
 
 static void print_counters(sd_bus_message *stats)
 {
     const char *reason = bus_text(stats, "StateReason");
-    printf("%s%s%s, frame %" PRIu64 ", %.2f a second, filter %" PRIu64 ", %u clients\n",
+    printf("%s%s%s, frame %" PRIu64 ", %.2f per second, filter %" PRIu64 ", clients %u\n",
            bus_text(stats, "State"), *reason != '\0' ? ": " : "", reason,
            bus_u64(stats, "Sequence"), bus_double(stats, "Rate"), bus_u64(stats, "PublishedSerial"),
            bus_u32(stats, "Clients"));
@@ -61,19 +62,30 @@ static void print_latency(sd_bus_message *stats)
     }
 }
 
-/* By way of another file, so that who reads it finds a whole one at any moment. */
+static bool wants_metrics(const struct ctl *ctl)
+{
+    return ctl->openmetrics || ctl->prometheus;
+}
+
+static enum metrics_format metrics_format(const struct ctl *ctl)
+{
+    return ctl->openmetrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
+}
+
+/* Writes another file and renames it, so that a reader always finds a complete one. */
 static int replace_file(const struct ctl *ctl, sd_bus_message *stats)
 {
     char path[PATH_MAX];
     if (snprintf(path, sizeof path, "%s.new", ctl->output) >= (int)sizeof path)
-        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", ctl->output, strerror(ENAMETOOLONG));
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output,
+                        strerror(ENAMETOOLONG));
     FILE *file = fopen(path, "we");
     if (file == NULL)
-        return ctl_fail(ctl, EX_CANTCREAT, "%s: %s", path, strerror(errno));
-    export_stats(stats, file);
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(errno));
+    export_stats(stats, metrics_format(ctl), file);
     bool failed = ferror(file) != 0;
     if (fclose(file) != 0 || failed || rename(path, ctl->output) < 0) {
-        int code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output, strerror(errno));
+        int code = ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", ctl->output, strerror(errno));
         unlink(path);
         return code;
     }
@@ -84,7 +96,7 @@ static int print_metrics(const struct ctl *ctl, sd_bus_message *stats)
 {
     if (ctl->output != NULL && strcmp(ctl->output, "-") != 0)
         return replace_file(ctl, stats);
-    export_stats(stats, stdout);
+    export_stats(stats, metrics_format(ctl), stdout);
     return 0;
 }
 
@@ -92,7 +104,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *stats = NULL;
     int code = bus_call(ctl, bus, &stats, "GetStats", NULL);
-    if (code == 0 && ctl->openmetrics) {
+    if (code == 0 && wants_metrics(ctl)) {
         code = print_metrics(ctl, stats);
     } else if (code == 0 && ctl->json) {
         bus_to_json(stats, &(struct json){.file = stdout}, NULL);
@@ -104,8 +116,8 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     return code == 0 ? ctl_finish(ctl) : code;
 }
 
-/* Takes in what is signalled meanwhile: the daemon drops peers that do not read. A connection that
- * has ended ends the pause; the next call tells of it. */
+/* Reads signals during the pause, because the daemon disconnects peers that do not read. The end of
+ * the connection ends the pause, and the next call reports it. */
 static void pause_s(sd_bus *bus, double seconds)
 {
     const uint64_t end_us = ctl_now_us() + (uint64_t)(seconds * 1e6);
@@ -118,17 +130,18 @@ static void pause_s(sd_bus *bus, double seconds)
     }
 }
 
-/* 0, or an exit code: what can not go together. */
+/* Refuses options that exclude each other. 0 or an exit code. */
 static int check_options(const struct ctl *ctl)
 {
-    if (ctl->openmetrics && ctl->json)
-        return ctl_fail(ctl, EX_USAGE, "stats: expected either --openmetrics or --json");
-    if (!ctl->openmetrics && ctl->output != NULL)
-        return ctl_fail(ctl, EX_USAGE, "stats: --output is for --openmetrics");
-    if (ctl->openmetrics && ctl->watch_s > 0 && ctl->output == NULL)
+    if (ctl->openmetrics + ctl->prometheus + ctl->json > 1)
         return ctl_fail(ctl, EX_USAGE,
-                        "stats: --openmetrics --watch needs --output FILE, to replace again and "
-                        "again");
+                        "stats: expected only one of --openmetrics, --prometheus and --json");
+    if (!wants_metrics(ctl) && ctl->output != NULL)
+        return ctl_fail(ctl, EX_USAGE, "stats: --output needs --openmetrics or --prometheus");
+    if (wants_metrics(ctl) && ctl->watch_s > 0 && ctl->output == NULL)
+        return ctl_fail(
+            ctl, EX_USAGE,
+            "stats: metrics with --watch need --output FILE, which is replaced each time");
     return 0;
 }
 
@@ -147,7 +160,7 @@ int command_stats(const struct ctl *ctl)
         code = print_once(ctl, bus);
         if (ctl->watch_s == 0 || i == ctl->count || ferror(stdout))
             break;
-        if (!screen && !ctl->json && !ctl->openmetrics)
+        if (!screen && !ctl->json && !wants_metrics(ctl))
             putchar('\n');
         pause_s(bus, ctl->watch_s);
     }

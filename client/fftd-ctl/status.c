@@ -1,4 +1,4 @@
-/* list and status: what runs, and how it is. */
+/* Implements `list` and `status`. */
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "commands.h"
 
 /* ---- status ---- */
 
@@ -17,7 +18,7 @@ static bool enter_format(sd_bus_message *properties, const char *key)
     return bus_find(properties, "Format", "a{sv}") && bus_enter(properties, "sv", key);
 }
 
-/* "NV12 640x360"; "-" while it is not known. */
+/* Prints "NV12 640x360" into text, or "-" while the format is not known. */
 static void print_format(sd_bus_message *properties, char *text, size_t size)
 {
     uint32_t width = 0, height = 0;
@@ -64,15 +65,15 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_line("filter", bus_text(p, "Filter"));
     print_line("", bus_text(p, "FilterProblem"));
 
-    uint64_t wanted = bus_u64(p, "Serial"), published = bus_u64(p, "PublishedSerial");
+    uint64_t desired = bus_u64(p, "Serial"), published = bus_u64(p, "PublishedSerial");
     uint64_t dropped =
         bus_counter(p, "Counters", "dropped_error") + bus_counter(p, "Counters", "dropped_stale") +
         bus_counter(p, "Counters", "dropped_engine") + bus_counter(p, "Counters", "source_lost");
-    printf("%-9s %" PRIu64 " published, %.1f a second, %" PRIu64 " dropped, filter %" PRIu64,
+    printf("%-9s %" PRIu64 " published, %.1f per second, %" PRIu64 " dropped, filter %" PRIu64,
            "frames", bus_counter(p, "Counters", "published"), bus_double(p, "Rate"), dropped,
            published);
-    if (wanted != published)
-        printf(" (%" PRIu64 " to come)", wanted);
+    if (desired != published)
+        printf(" (%" PRIu64 " pending)", desired);
     printf("\n%-9s p50 %.1f ms, p99 %.1f ms, capture to publication\n", "latency",
            latency_ms(p, "p50_ns"), latency_ms(p, "p99_ns"));
     printf("%-9s %u\n", "clients", bus_u32(p, "Clients"));
@@ -112,15 +113,14 @@ struct listing {
     unsigned count;
 };
 
-/* What one runtime directory's daemon says of itself; NULL: there is none, or it is not for us. */
+/* The properties of the daemon in this runtime directory; NULL: it did not answer. */
 static sd_bus_message *ask(const char *dir, int *ret_error)
 {
-    const struct ctl quiet = {.json = false};
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
     int r = bus_connect_any(&bus, dir);
-    if (r == 0)
-        r = bus_get_all(&quiet, bus, &properties) == 0 ? 0 : -EIO;
+    if (r == 0 && bus_try_get_all(bus, &properties) < 0)
+        r = -EIO; /* the reason may be -ENOENT, which would mean that there is no daemon */
     sd_bus_unref(bus);
     *ret_error = r;
     return properties;
@@ -135,7 +135,7 @@ static void list_one(struct listing *listing, const char *dir, const char *name)
         return;
     const char *state = p != NULL                ? bus_text(p, "State")
                         : error == -ECONNREFUSED ? "dead"
-                        : error == -EACCES       ? "not for you"
+                        : error == -EACCES       ? "permission denied"
                                                  : "silent";
     if (p != NULL)
         print_format(p, format, sizeof format);
@@ -155,9 +155,9 @@ static void list_one(struct listing *listing, const char *dir, const char *name)
         json_close(json, '}');
     } else {
         if (listing->count == 0)
-            printf("%-16s %-11s %-16s %6s %7s  %s\n", "NAME", "STATE", "FORMAT", "RATE", "CLIENTS",
+            printf("%-16s %-17s %-16s %6s %7s  %s\n", "NAME", "STATE", "FORMAT", "RATE", "CLIENTS",
                    "SOCKETS");
-        printf("%-16s %-11s %-16s %6.1f %7u  %s\n", name, state, format,
+        printf("%-16s %-17s %-16s %6.1f %7u  %s\n", name, state, format,
                p != NULL ? bus_double(p, "Rate") : 0, p != NULL ? bus_u32(p, "Clients") : 0, dir);
     }
     listing->count++;
@@ -183,36 +183,43 @@ static void list_place(struct listing *listing, const char *place)
         free(entries);
 }
 
-/* Anybody can make directories in /tmp: only one that is ours is believed. */
+/* Any user can create directories in /tmp, so only one of the caller's own is listed. */
 static bool is_ours(const char *dir)
 {
     struct stat st;
     return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
 }
 
+static void list_all_places(struct listing *listing)
+{
+    char place[PATH_MAX];
+    const char *user_dir = getenv("XDG_RUNTIME_DIR");
+    list_place(listing, "/run/fftd");
+    if (user_dir != NULL && *user_dir == '/' &&
+        snprintf(place, sizeof place, "%s/fftd", user_dir) < PATH_MAX)
+        list_place(listing, place);
+    snprintf(place, sizeof place, "/tmp/fftd-%u", (unsigned)geteuid());
+    if (is_ours(place))
+        list_place(listing, place);
+}
+
 int command_list(const struct ctl *ctl)
 {
     struct listing listing = {.ctl = ctl, .json.file = stdout};
-    char place[PATH_MAX];
-    const char *user_dir = getenv("XDG_RUNTIME_DIR");
+    char dir[PATH_MAX];
+    int code = ctl_runtime_dir(ctl, dir);
+    if (code != 0)
+        return code;
 
     if (ctl->json)
         json_open(&listing.json, NULL, '[');
-    if (ctl->runtime_dir != NULL) {
-        list_one(&listing, ctl->runtime_dir, basename(ctl->runtime_dir));
-        goto out;
-    }
-    list_place(&listing, "/run/fftd");
-    if (user_dir != NULL && *user_dir == '/' &&
-        snprintf(place, sizeof place, "%s/fftd", user_dir) < PATH_MAX)
-        list_place(&listing, place);
-    snprintf(place, sizeof place, "/tmp/fftd-%u", (unsigned)geteuid());
-    if (is_ours(place))
-        list_place(&listing, place);
-out:
+    if (ctl->runtime_dir != NULL)
+        list_one(&listing, dir, basename(dir));
+    else
+        list_all_places(&listing);
     if (ctl->json)
         json_close(&listing.json, ']');
     else if (listing.count == 0)
-        puts("no fftd runs here; start one by `fftd --source pattern:moire`");
+        puts("no daemon is running; start one with `fftd --source pattern:moire`");
     return ctl_finish(ctl);
 }

@@ -1,6 +1,5 @@
-/* check and devices: only the daemon's program knows its configuration and its devices, so it is
- * run. It lies beside this one (as built), in the sbin beside our bin (as installed), or on PATH.
- */
+/* Implements `check` and `devices` by running fftd, which knows the configuration and the devices.
+ * fftd is in the directory of fftd-ctl (as built), in ../sbin (as installed), or on PATH. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ctl.h"
+#include "commands.h"
 #include "json.h"
 
-/* Replaces this process by fftd. Returns only if there is none. */
+/* Replaces this process by fftd. Returns only if fftd is not found. */
 static void exec_fftd(char *const *args)
 {
     static const char *const places[] = {"fftd", "../sbin/fftd"};
@@ -33,8 +32,9 @@ static void exec_fftd(char *const *args)
 
 static int no_fftd(const struct ctl *ctl)
 {
-    return ctl_fail(ctl, EX_UNAVAILABLE,
-                    "cannot run fftd: it is neither beside fftd-ctl nor on PATH");
+    return ctl_fail(
+        ctl, EX_UNAVAILABLE,
+        "cannot run fftd: it is not in the directory of fftd-ctl, in ../sbin or on PATH");
 }
 
 int command_devices(const struct ctl *ctl)
@@ -44,7 +44,7 @@ int command_devices(const struct ctl *ctl)
     return no_fftd(ctl);
 }
 
-/* Runs fftd --check, its messages into text; returns its wait status, or -1. */
+/* Runs fftd --check with its messages in text[]. Returns its wait status, or -1 and errno. */
 static int run_check(const char *path, char *text, size_t size)
 {
     char option[PATH_MAX + 16];
@@ -90,13 +90,16 @@ static const char *without_prefix(char *text)
 int command_check(const struct ctl *ctl)
 {
     char text[4096];
+    /* fftd calls this a configuration error (78), as it is one for a service. */
+    if (access(ctl->argv[0], R_OK) < 0)
+        return ctl_fail(ctl, EX_NOINPUT, "cannot read %.1000s: %s", ctl->argv[0], strerror(errno));
     int status = run_check(ctl->argv[0], text, sizeof text);
     if (status == -1)
         return ctl_fail(ctl, EX_OSERR, "cannot run fftd: %s", strerror(errno));
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return no_fftd(ctl);
     if (!WIFEXITED(status))
-        return ctl_fail(ctl, EX_SOFTWARE, "fftd --check ended by signal %d", WTERMSIG(status));
+        return ctl_fail(ctl, EX_SOFTWARE, "fftd --check was killed by signal %d", WTERMSIG(status));
     if (WEXITSTATUS(status) != 0)
         return ctl_fail(ctl, WEXITSTATUS(status), "%s", without_prefix(text));
     if (ctl->json) {

@@ -1,4 +1,4 @@
-/* tune: asks the daemon to search, and shows how it gets on. */
+/* Implements `tune`: starts the daemon's search and shows its progress. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bus.h"
+#include "commands.h"
 
 #define POLL_S 0.25
 
@@ -37,7 +38,7 @@ static void print_progress(sd_bus_message *tuning, bool screen)
     const unsigned tried = bus_u32(tuning, "Tried"), total = bus_u32(tuning, "Total");
     if (!screen || tried == 0)
         return;
-    fprintf(stderr, "\r%3u of %u settings tried, best %.3f ms a frame, at first %.3f  ", tried,
+    fprintf(stderr, "\r%3u of %u settings tried, best %.3f ms a frame, initially %.3f  ", tried,
             total, best_ms, bus_double(tuning, "DefaultMilliseconds"));
 }
 
@@ -47,29 +48,29 @@ static int print_result(const struct ctl *ctl, sd_bus_message *tuning)
     const double default_ms = bus_double(tuning, "DefaultMilliseconds");
     const double best_ms = bus_double(tuning, "BestMilliseconds");
     if (*problem != '\0')
-        return ctl_fail(ctl, EX_TEMPFAIL, "no settings were found: %s", problem);
+        return ctl_fail(ctl, EX_TEMPFAIL, "the search found no settings: %s", problem);
     if (ctl->json)
         bus_to_json(tuning, &(struct json){.file = stdout}, NULL);
     else if (best_ms < default_ms)
-        printf("%.3f ms a frame on the device instead of %.3f, %.0f %% less; kept for the next "
+        printf("%.3f ms a frame on the device instead of %.3f, %.0f %% less; saved for the next "
                "start\n",
                best_ms, default_ms, 100 * (1 - best_ms / default_ms));
     else
-        printf("%.3f ms a frame on the device: nothing better was found than what it began with\n",
+        printf("%.3f ms a frame on the device: the initial settings are the fastest found\n",
                best_ms);
     return ctl_finish(ctl);
 }
 
-/* Until the search has ended, which an interrupt brings about. */
+/* Waits until the search has ended; an interrupt stops it. */
 static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
 {
     const struct timespec pause = {.tv_nsec = (long)(POLL_S * 1e9)};
     const bool screen = !ctl->json && isatty(STDERR_FILENO);
-    bool told = false;
+    bool stopping = false;
     for (;;) {
         sd_bus_message *tuning = NULL;
-        if (interrupted && !told) {
-            told = true;
+        if (interrupted && !stopping) {
+            stopping = true;
             call(ctl, bus, "StopTuning");
         }
         int code = bus_call(ctl, bus, &tuning, "GetTuning", NULL);
@@ -98,6 +99,8 @@ int command_tune(const struct ctl *ctl)
     int code = bus_open(ctl, &bus);
     if (code == 0 && strcmp(depth, "stop") == 0) {
         code = call(ctl, bus, "StopTuning");
+        if (code == 0)
+            code = ctl_finish_silently(ctl);
     } else if (code == 0) {
         signal(SIGINT, on_interrupt);
         code = bus_call(ctl, bus, &reply, "Tune", "s", depth);

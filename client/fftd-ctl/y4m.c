@@ -2,17 +2,17 @@
 
 #include <stdbool.h>
 
-void y4m_write_header(FILE *file, const struct pixels_layout *layout,
+void y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
                       const struct fftd_format *format)
 {
-    /* 0:0 says that the rate is not known, but few readers take it. */
+    /* 0:0 would mean an unknown rate, but few readers accept it. */
     bool known = format->rate_num > 0 && format->rate_den > 0;
     fprintf(file, "YUV4MPEG2 W%u H%u F%u:%u Ip A1:1 C%s XCOLORRANGE=%s\n", format->width,
             format->height, known ? format->rate_num : 30, known ? format->rate_den : 1,
             layout->y4m, format->full_range ? "FULL" : "LIMITED");
 }
 
-size_t y4m_row_bytes(const struct pixels_layout *layout, const struct fftd_format *format)
+size_t y4m_row_bytes(const struct fftd_pixel_format *layout, const struct fftd_format *format)
 {
     return (size_t)format->width * (layout->bits > 8 ? 2 : 1);
 }
@@ -34,11 +34,11 @@ void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
     size_t sample_bytes = pixels->layout->bits > 8 ? 2 : 1;
     fputs("FRAME\n", file);
     for (unsigned c = 0; c < pixels_components(pixels); c++) {
-        const struct pixels_component *component = &pixels->layout->component[c];
+        const struct fftd_pixel_component *component = &pixels->layout->component[c];
         uint32_t width = pixels_width(pixels, c), height = pixels_height(pixels, c);
         for (uint32_t y = 0; y < height; y++) {
             const uint8_t *samples = row;
-            if (component->step == sample_bytes) /* they lie side by side already */
+            if (component->step == sample_bytes) /* already side by side */
                 samples = pixels->plane[component->plane] +
                           (size_t)y * pixels->stride[component->plane] + component->offset;
             else

@@ -1,5 +1,5 @@
-/* YUV4MPEG2, the uncompressed video that most tools read from a pipe; and frames without any
- * header. */
+/* Writes frames as YUV4MPEG2, the uncompressed video that most tools read from a pipe, or without
+ * any header. Errors are left in ferror(file) and errno. */
 #ifndef FFTD_CTL_Y4M_H
 #define FFTD_CTL_Y4M_H
 
@@ -7,17 +7,16 @@
 
 #include "pixels.h"
 
-/* Whether Y4M has a word for this format (pixels_layout()->y4m). Writes to a FILE; what went wrong
- * is in ferror() and errno. */
-void y4m_write_header(FILE *file, const struct pixels_layout *layout,
+/* Writes the stream header, for formats that have a Y4M colour space (layout->y4m is not NULL). */
+void y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
                       const struct fftd_format *format);
 
-/* The planes of the frame, in the order Y, U, V whatever the format's own is. row is memory for one
- * row: y4m_row_bytes() of the format. */
+/* Writes Y, U and V one after another, whatever their order in the format. row is memory of
+ * y4m_row_bytes() bytes. */
 void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row);
-size_t y4m_row_bytes(const struct pixels_layout *layout, const struct fftd_format *format);
+size_t y4m_row_bytes(const struct fftd_pixel_format *layout, const struct fftd_format *format);
 
-/* The frame's planes as they are, rows without padding. */
+/* Writes the frame's planes as they are, without the padding of rows. */
 void raw_write_frame(FILE *file, const struct pixels *pixels);
 
 #endif

@@ -2,19 +2,18 @@
  *
  *     gst-launch-1.0 fftdsrc camera=default ! videoconvert ! autovideosink
  *
- * Zero copy: a buffer is the ring's own memory, held until the last element has let go of it. When
- * the daemon lends no more slots (a long queue behind us), frames are copied instead, and it is
- * checked that they were not overwritten meanwhile. Rows lie in the ring as the daemon has put
- * them, which a video meta says; for elements that do not read it, and would take rows to begin
- * where GStreamer's own rules put them, frames are copied into that layout if it is another.
+ * Zero copy: a buffer is the ring's own memory, held until the last element has released it. When
+ * the daemon lends no more slots (a long queue downstream), the element copies frames instead, and
+ * checks that they were not overwritten meanwhile. A video meta describes where rows begin in the
+ * ring. Elements that do not read it expect GStreamer's default layout; for them, frames with
+ * another layout are copied.
  *
- * Time: frames carry the moment of their capture on CLOCK_MONOTONIC; the pipeline may run on any
- * clock. A buffer's timestamp is what the pipeline's clock showed at that moment: now, less the
- * frame's age.
+ * Time: frames have the time of their capture on CLOCK_MONOTONIC, but the pipeline may use any
+ * clock. A buffer's timestamp is the pipeline's time now, minus the frame's age.
  *
- * Threads: the streaming thread takes frames; buffers are freed by whoever drops them last. One
- * struct fftd is for one thread at a time, so the connection has a lock, which is never held while
- * waiting for a frame; and a count of references, because buffers may outlive the element. */
+ * Threads: the streaming thread takes frames; any thread may free buffers. Only one thread at a
+ * time may use a struct fftd, so the connection has a lock, which is never held while waiting for a
+ * frame. It counts its references, because buffers may outlive the element. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -73,33 +72,35 @@ static void give_frame_back(gpointer data)
 
 /* ---- formats ---- */
 
-static const struct {
-    guint32 fourcc; /* DRM */
-    GstVideoFormat format;
-} formats[] = {
-    {FFTD_FOURCC('R', '8', ' ', ' '), GST_VIDEO_FORMAT_GRAY8},
-    {FFTD_FOURCC('R', '1', '6', ' '), GST_VIDEO_FORMAT_GRAY16_LE},
-    {FFTD_FOURCC('Y', 'U', 'Y', 'V'), GST_VIDEO_FORMAT_YUY2},
-    {FFTD_FOURCC('U', 'Y', 'V', 'Y'), GST_VIDEO_FORMAT_UYVY},
-    {FFTD_FOURCC('N', 'V', '1', '2'), GST_VIDEO_FORMAT_NV12},
-    {FFTD_FOURCC('N', 'V', '2', '1'), GST_VIDEO_FORMAT_NV21},
-    {FFTD_FOURCC('N', 'V', '1', '6'), GST_VIDEO_FORMAT_NV16},
-    {FFTD_FOURCC('Y', 'U', '1', '2'), GST_VIDEO_FORMAT_I420},
-    {FFTD_FOURCC('Y', 'V', '1', '2'), GST_VIDEO_FORMAT_YV12},
-    {FFTD_FOURCC('B', 'G', '2', '4'), GST_VIDEO_FORMAT_RGB}, /* DRM names the number, not the */
-    {FFTD_FOURCC('R', 'G', '2', '4'), GST_VIDEO_FORMAT_BGR}, /* bytes: red is its lowest byte */
-    {FFTD_FOURCC('X', 'R', '2', '4'), GST_VIDEO_FORMAT_BGRx},
-};
+/* Unknown: GStreamer has no such format (R10 and R12 use the low bits of 16). */
+static GstVideoFormat format_of(const struct fftd_pixel_format *format)
+{
+    if (format == NULL || format->gstreamer == NULL)
+        return GST_VIDEO_FORMAT_UNKNOWN;
+    return gst_video_format_from_string(format->gstreamer);
+}
 
-/* What GStreamer can express as a fraction. */
+/* The caps of every format that both fftd and GStreamer have. */
+static GstCaps *make_template_caps(void)
+{
+    const struct fftd_pixel_format *each;
+    GstVideoFormat formats[64];
+    guint count = 0;
+    for (guint i = 0; (each = fftd_pixel_format_at(i)) != NULL; i++)
+        if (format_of(each) != GST_VIDEO_FORMAT_UNKNOWN && count < G_N_ELEMENTS(formats))
+            formats[count++] = format_of(each);
+    return gst_video_make_raw_caps(formats, count);
+}
+
+/* Whether the rate is known and GStreamer can express it as a fraction. */
 static gboolean has_rate(const struct fftd_format *format)
 {
     return format->rate_num > 0 && format->rate_num <= G_MAXINT && format->rate_den > 0 &&
            format->rate_den <= G_MAXINT;
 }
 
-/* Whether each plane has all that GStreamer will read of it. libfftd has made sure that planes lie
- * within the frame, but not that a format has the planes its name promises. */
+/* Whether each plane has all that GStreamer will read of it. libfftd has checked that planes are
+ * within the frame, but not that they match the format. */
 static gboolean has_planes_of(const struct fftd_format *format, const GstVideoInfo *info)
 {
     if (format->plane_count != GST_VIDEO_INFO_N_PLANES(info))
@@ -115,13 +116,10 @@ static gboolean has_planes_of(const struct fftd_format *format, const GstVideoIn
     return TRUE;
 }
 
-/* False: GStreamer has no name for it. (R10 and R12, for one: low bits of 16.) */
+/* False: GStreamer has no such format, or the frame lacks planes that the format has. */
 static gboolean describe_format(const struct fftd_format *format, GstVideoInfo *ret)
 {
-    GstVideoFormat found = GST_VIDEO_FORMAT_UNKNOWN;
-    for (gsize i = 0; i < G_N_ELEMENTS(formats); i++)
-        if (formats[i].fourcc == format->fourcc)
-            found = formats[i].format;
+    const GstVideoFormat found = format_of(fftd_pixel_format(format->fourcc));
     if (found == GST_VIDEO_FORMAT_UNKNOWN ||
         !gst_video_info_set_format(ret, found, format->width, format->height) ||
         !has_planes_of(format, ret))
@@ -155,10 +153,10 @@ typedef struct {
     GstPoll *poll;
     GstPollFD watched;
     gboolean negotiated;
-    struct fftd_format format; /* what the caps say */
-    GstVideoInfo info;         /* as frames lie in the ring */
-    GstVideoInfo usual;        /* as GStreamer would lay them out */
-    gboolean meta_understood;  /* by what is downstream */
+    struct fftd_format format; /* that of the current caps */
+    GstVideoInfo info;         /* the layout in the ring */
+    GstVideoInfo usual;        /* GStreamer's default layout */
+    gboolean meta_understood;  /* downstream elements read the video meta */
     GstClockTime latency;      /* under the object's lock */
 } FftdSrc;
 
@@ -173,7 +171,7 @@ enum { PROPERTY_CAMERA = 1 };
 GType fftd_src_get_type(void);
 G_DEFINE_TYPE(FftdSrc, fftd_src, GST_TYPE_PUSH_SRC) /* NOLINT(performance-no-int-to-ptr) */
 
-/* The property, or the element's own name if somebody gave it one ("fftdsrc name=front"). */
+/* The property; or the element's name, if it was set ("fftdsrc name=front"); or "default". */
 static gchar *choose_camera(FftdSrc *self)
 {
     gchar *name;
@@ -229,7 +227,7 @@ static gboolean fftd_src_unlock_stop(GstBaseSrc *base)
     return TRUE;
 }
 
-/* The caps come with the first frame: there may be no ring before. */
+/* Does nothing: the first frame sets the caps, since there may be no ring before it. */
 static gboolean fftd_src_negotiate(GstBaseSrc *base)
 {
     (void)base;
@@ -249,7 +247,7 @@ static gboolean adopt_format(FftdSrc *self, const struct fftd_format *format)
     }
     GstCaps *caps = gst_video_info_to_caps(&self->info);
     gst_video_info_from_caps(&self->usual, caps);
-    /* The second asks what is downstream for what it understands (decide_allocation). */
+    /* gst_base_src_negotiate leads to decide_allocation, which sets meta_understood. */
     self->negotiated = gst_base_src_set_caps(GST_BASE_SRC(self), caps) &&
                        gst_base_src_negotiate(GST_BASE_SRC(self));
     gst_caps_unref(caps);
@@ -273,7 +271,7 @@ static gboolean is_laid_out_as_usual(const FftdSrc *self)
     return TRUE;
 }
 
-/* The same frame in GStreamer's own layout. Takes the buffer over. */
+/* Copies the frame into GStreamer's default layout. Takes the buffer over. */
 static GstBuffer *lay_out_as_usual(FftdSrc *self, GstBuffer *buffer)
 {
     GstVideoFrame from, to;
@@ -291,7 +289,7 @@ static GstBuffer *lay_out_as_usual(FftdSrc *self, GstBuffer *buffer)
 
 /* ---- frames into buffers ---- */
 
-/* The lock is held. NULL: overwritten meanwhile. */
+/* Called with the lock. NULL: the frame was overwritten meanwhile. */
 static GstBuffer *copy_frame(FftdSrc *self, const struct fftd_frame *frame)
 {
     const guint8 *start = frame->plane[0] - frame->format->plane[0].offset;
@@ -303,7 +301,7 @@ static GstBuffer *copy_frame(FftdSrc *self, const struct fftd_frame *frame)
     return NULL;
 }
 
-/* The lock is held; the frame is. */
+/* Called with the lock, for a held frame. */
 static GstBuffer *lend_frame(FftdSrc *self, const struct fftd_frame *frame)
 {
     const gsize bytes = frame->format->frame_bytes;
@@ -332,8 +330,9 @@ static GstClockTime age_of(const struct fftd_frame *frame)
     return age > 0 ? (GstClockTime)age : 0;
 }
 
-/* A frame reaches us some time after its capture, and the next one a period later. Sinks have to
- * allow for the longest such time; they are told when it turns out to be longer than it was. */
+/* Sinks have to wait for the oldest frames. A frame that is older than the latency raises it, to
+ * the frame's age and one period more so that this is rare. The message makes sinks query it again.
+ */
 static void note_latency(FftdSrc *self, GstClockTime age, GstClockTime period)
 {
     gboolean grew;
@@ -346,7 +345,7 @@ static void note_latency(FftdSrc *self, GstClockTime age, GstClockTime period)
         gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-/* What the pipeline's clock showed, since it was started, when the frame was captured. */
+/* The pipeline's running time when the frame was captured. */
 static GstClockTime running_time_of(FftdSrc *self, GstClockTime age)
 {
     GstClock *clock = gst_element_get_clock(GST_ELEMENT(self));
@@ -375,8 +374,8 @@ static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_fra
         GST_BUFFER_FLAG_SET(buffer, GST_BUFFER_FLAG_DISCONT);
 }
 
-/* One attempt: takes the newest frame if there is one and makes a buffer of it. Returns 1, 0 if
- * there is none, or what fftd_wait has to complain of. */
+/* Makes a buffer of the newest frame, without waiting. Returns 1, 0 if there is no new frame, or
+ * the error of fftd_wait. */
 static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *ret_frame)
 {
     struct fftd *camera = self->connection->camera;
@@ -407,7 +406,7 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
                               ("The camera's daemon came back with another protocol."), (NULL));
             return GST_FLOW_ERROR;
         }
-        /* A daemon that has gone is waited for: the descriptor fires when it may be back. */
+        /* This also waits for a daemon to return: the descriptor is readable when one may have. */
         if (gst_poll_wait(self->poll, GST_CLOCK_TIME_NONE) < 0 && errno == EBUSY)
             return GST_FLOW_FLUSHING;
     }
@@ -479,11 +478,6 @@ static void fftd_src_init(FftdSrc *self)
     gst_base_src_set_format(GST_BASE_SRC(self), GST_FORMAT_TIME);
 }
 
-static GstStaticPadTemplate src_template = GST_STATIC_PAD_TEMPLATE(
-    "src", GST_PAD_SRC, GST_PAD_ALWAYS,
-    GST_STATIC_CAPS(GST_VIDEO_CAPS_MAKE("{ GRAY8, GRAY16_LE, YUY2, UYVY, NV12, NV21, NV16, I420, "
-                                        "YV12, RGB, BGR, BGRx }")));
-
 static void fftd_src_class_init(FftdSrcClass *class)
 {
     GObjectClass *object = G_OBJECT_CLASS(class);
@@ -499,7 +493,10 @@ static void fftd_src_class_init(FftdSrcClass *class)
                             NULL, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
     gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(class), "fftd camera", "Source/Video",
                                           "Frequency-filtered frames from an fftd daemon", "fftd");
-    gst_element_class_add_static_pad_template(GST_ELEMENT_CLASS(class), &src_template);
+    GstCaps *caps = make_template_caps();
+    gst_element_class_add_pad_template(
+        GST_ELEMENT_CLASS(class), gst_pad_template_new("src", GST_PAD_SRC, GST_PAD_ALWAYS, caps));
+    gst_caps_unref(caps);
     base->start = fftd_src_start;
     base->stop = fftd_src_stop;
     base->unlock = fftd_src_unlock;

@@ -1,4 +1,4 @@
-# make gst     build/gstreamer/libgstfftd.so, for which GStreamer's headers have to be there
+# The GStreamer element; its build needs GStreamer's headers.
 #
 #     GST_PLUGIN_PATH=build/gstreamer gst-launch-1.0 fftdsrc ! videoconvert ! autovideosink
 
@@ -11,5 +11,6 @@ $(BUILD)/gstreamer/libgstfftd.so: $(BUILD)/obj/client/gstreamer/fftdsrc.o $(BUIL
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--exclude-libs,ALL -o $@ $^ $(call pkg-libs,$(GST_PACKAGES))
 
-.PHONY: gst
+##@ Build
+.PHONY: gst ## builds the GStreamer element, build/gstreamer/libgstfftd.so
 gst: $(BUILD)/gstreamer/libgstfftd.so

@@ -1,5 +1,5 @@
-/* Where the sockets of a named camera lie. */
-#include "private.h"
+/* Finds the runtime directory of a named camera. */
+#include <fftd/fftd.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_MAX_BYTES 64 /* more does not fit into a socket address anyway */
+#define NAME_MAX_BYTES 64 /* a longer one would not fit into a socket address */
 
-/* A directory we may not look into counts: being refused there says more than looking elsewhere. */
+/* A directory that this process may not search counts as found: connecting then fails with -EACCES,
+ * which says more than trying the next directory. */
 static bool has_socket(const char *dir)
 {
     char path[512];
@@ -20,7 +21,7 @@ static bool has_socket(const char *dir)
     return lstat(path, &st) == 0 || errno == EACCES;
 }
 
-/* Anybody can make directories in /tmp: only one that is ours is believed. */
+/* Any user can create directories in /tmp, so only one of the caller's own is used. */
 static bool is_ours(const char *dir)
 {
     struct stat st;

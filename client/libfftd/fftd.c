@@ -1,10 +1,10 @@
-/* Opening, waiting, closing, and what can be asked of a camera at any time. */
-#include "private.h"
-
+/* Opens, waits for and closes a camera, and returns its format, state and epoch. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "link.h"
+#include "read.h"
 #include "slot.h"
 
 #define OPEN_TIMEOUT_MS 2000
@@ -19,7 +19,7 @@ static int find_socket(struct fftd *camera, const char *name)
     return 0;
 }
 
-/* Down with -EAGAIN is a daemon whose queue of connections is full just now. */
+/* Down with -EAGAIN: the daemon's queue of connections is full at the moment. */
 static bool is_undecided(const struct fftd *camera)
 {
     return camera->state == LINK_ASKED || (camera->state == LINK_DOWN && camera->error == -EAGAIN);
@@ -75,13 +75,13 @@ static void ask_if_retired(struct fftd *camera)
         link_ask(camera);
 }
 
-/* What only somebody else can put right, and what the caller therefore hears of at once. */
+/* Errors that waiting does not resolve; fftd_wait returns them at once. */
 static bool is_serious(int error)
 {
     return error == -EPROTO || error == -EBUSY;
 }
 
-/* What a wait that was in vain has to say. */
+/* The result of a wait that ended without a frame. */
 static int nothing_came(const struct fftd *camera)
 {
     if (camera->error == 0 || camera->error == -EAGAIN)
@@ -91,10 +91,13 @@ static int nothing_came(const struct fftd *camera)
 
 int fftd_wait(struct fftd *camera, int timeout_ms)
 {
-    /* With a timeout of 0 the caller may come from poll(), and what made the descriptor readable
-     * has to be taken in although there is a frame already. */
-    if (timeout_ms != 0 && read_has_news(camera))
+    /* With a timeout of 0 the caller may come from poll(), and the event that made the descriptor
+     * readable has to be handled even if there is a frame. */
+    if (timeout_ms != 0 && read_has_news(camera)) {
+        if (camera->request_count > 0)
+            link_update_holds(camera);
         return 1;
+    }
     int64_t deadline_ms = timeout_ms > 0 ? link_now_ms() + timeout_ms : 0;
     int left_ms = timeout_ms;
     for (;;) {

@@ -1,40 +1,17 @@
-/* Holding frames, and pinning the memory they lie in.
+/* Holding frames, and pinning the memory that they are in.
  *
- * A frame of the ring that is being written is held by the daemon on our behalf. A frame of a
- * ring that is written no more needs nobody's help but ours: its mapping stays until the last such
- * frame is released. */
-#include "private.h"
-
+ * The daemon keeps a held frame of the current ring. A ring that has been retired is no longer
+ * written, so there the mapping is all that has to be kept: it is closed with the last hold. */
 #include <errno.h>
 
+#include "link.h"
+#include "read.h"
 #include "slot.h"
 
-/* Whether the daemon still writes into this map's ring, as far as we know. */
+/* Whether the daemon still writes into this map's ring, as far as this process knows. */
 static bool is_written(const struct fftd *camera, const struct map *map)
 {
     return map == camera->current && !read_is_retired(camera);
-}
-
-static int ask_to_hold(struct fftd *camera, const struct map *map, uint64_t sequence)
-{
-    int r = link_call(camera, FFTD_REQUEST_HOLD, sequence);
-    /* The ring may have been replaced while we asked: then the frame stays by itself. */
-    return r == -ENOENT && !is_written(camera, map) ? 0 : r;
-}
-
-/* The slot's holds are void: its frame has been overwritten by a daemon that did not know. */
-static void lose_holds(struct map *map, unsigned slot)
-{
-    map->hold_total -= map->hold_count[slot];
-    map->hold_count[slot] = 0;
-}
-
-void hold_again(struct fftd *camera)
-{
-    struct map *map = camera->current;
-    for (unsigned i = 0; i < map->slot_count && camera->state == LINK_UP; i++)
-        if (map->hold_count[i] > 0 && ask_to_hold(camera, map, map->hold_sequence[i]) == -ENOENT)
-            lose_holds(map, i);
 }
 
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame)
@@ -43,9 +20,9 @@ int fftd_hold(struct fftd *camera, const struct fftd_frame *frame)
     if (map == NULL || !slot_intact(map_slot(map, frame->slot), frame->lock))
         return -ENOENT;
     if (map->hold_sequence[frame->slot] != frame->sequence)
-        lose_holds(map, frame->slot);
+        map_lose_holds(map, frame->slot);
     if (map->hold_count[frame->slot] == 0 && is_written(camera, map)) {
-        int r = ask_to_hold(camera, map, frame->sequence);
+        int r = link_hold(camera, frame->slot, frame->sequence);
         if (r < 0)
             return r;
     }
@@ -62,9 +39,9 @@ int fftd_release(struct fftd *camera, const struct fftd_frame *frame)
         map->hold_sequence[frame->slot] != frame->sequence)
         return -ENOENT;
     map->hold_total--;
-    /* If the daemon cannot be told, it has gone, and the hold with it. */
+    /* A daemon that cannot be reached has dropped the hold with the connection. */
     if (--map->hold_count[frame->slot] == 0 && is_written(camera, map))
-        link_call(camera, FFTD_REQUEST_RELEASE, frame->sequence);
+        link_update_holds(camera);
     if (map != camera->current)
         map_close_unused(map);
     return 0;

@@ -1,12 +1,17 @@
-/* The frames socket, as a state machine that never waits (link_call apart): fftd_wait promises
- * to come back on time, and with a timeout of 0 at once, also while the daemon is being restarted.
+/* The frames socket as a state machine. Only link_hold blocks, because fftd_wait has to return
+ * within its timeout, even while the daemon is restarted or does not reply.
  *
- * Everything that can happen is watched by one epoll descriptor, which is what fftd_fd returns:
- * a byte in the wake-up pipe (a frame or a change of state), the pipe's end (the daemon has died,
- * while the socket may live on in the service manager's keeping: ask there who comes next), an
- * answer on the socket or its end, and a timer that runs only while there is nothing to be
- * attached to. */
-#include "private.h"
+ * One epoll descriptor, the one that fftd_fd returns, watches for every event:
+ * - a byte in the wake-up pipe: a frame or a change of state;
+ * - the end of that pipe: the daemon has died. The service manager may have kept the connection
+ *   for the next daemon, so ATTACH is sent again on it;
+ * - a reply on the socket, or its end;
+ * - the timer, which is armed only while there is no ring.
+ *
+ * A map says which frames the client holds, and which ones the daemon was asked to hold. Where the
+ * two differ, a request is due. The map of a restarted daemon starts with none asked, so all holds
+ * are requested again. */
+#include "link.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +24,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slot.h"
+#include "message.h"
 
-#define CALL_TIMEOUT_MS 2000
+#define HOLD_TIMEOUT_MS 2000
 #define FIRST_RETRY_MS  5
 #define LAST_RETRY_MS   250
 
@@ -40,7 +45,8 @@ static int watch(struct fftd *camera, int fd)
     return epoll_ctl(camera->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* Stops watching by name: a copy of the descriptor in a forked child would keep it watched. */
+/* Removes the descriptor from epoll explicitly: closing it is not enough if a forked child has a
+ * copy. */
 static void forget(struct fftd *camera, int *fd)
 {
     if (*fd < 0)
@@ -71,79 +77,60 @@ static void drop(struct fftd *camera, int error)
     forget(camera, &camera->socket_fd);
     forget(camera, &camera->wake_fd);
     camera->continued = false;
+    camera->request_count = 0;
     retry_later(camera, LINK_DOWN, error);
 }
 
-/* ---- messages ---- */
+/* ---- holds ---- */
 
-static int send_request(struct fftd *camera, enum fftd_request kind, uint64_t value)
+static int send_request(struct fftd *camera, enum fftd_request kind, unsigned slot,
+                        uint64_t sequence)
 {
-    struct fftd_message request = {.magic = FFTD_FRAMES_MAGIC, .kind = kind, .value = value};
-    if (kind != FFTD_REQUEST_ATTACH)
-        request.generation = camera->current->generation;
-    ssize_t sent = send(camera->socket_fd, &request, sizeof request, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return sent < 0 ? -errno : 0;
+    int r = message_send(camera->socket_fd, kind, sequence, camera->current->generation);
+    if (r == 0)
+        camera->request[camera->request_count++] = (struct request){kind, slot, sequence};
+    return r;
 }
 
-/* Takes two descriptors out of a packet and closes whatever else there is. */
-static void take_fds(struct msghdr *packet, int fd[2])
+/* Brings the daemon's holds on one slot up to date. One request is left for ATTACH. */
+static int update_slot(struct fftd *camera, unsigned slot)
 {
-    unsigned count = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(packet); c != NULL; c = CMSG_NXTHDR(packet, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        size_t bytes = c->cmsg_len - CMSG_LEN(0);
-        for (size_t i = 0; i < bytes / sizeof(int); i++) {
-            int received;
-            memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof received);
-            if (count < 2)
-                fd[count++] = received;
-            else
-                close(received);
-        }
+    struct map *map = camera->current;
+    const uint64_t held = map_held(map, slot);
+    int r = 0;
+    while (r == 0 && map->asked_sequence[slot] != held &&
+           camera->request_count < MAX_REQUESTS - 1) {
+        const uint64_t asked = map->asked_sequence[slot];
+        const enum fftd_request kind = asked != 0 ? FFTD_REQUEST_RELEASE : FFTD_REQUEST_HOLD;
+        r = send_request(camera, kind, slot, asked != 0 ? asked : held);
+        map->asked_sequence[slot] = asked != 0 ? 0 : held;
     }
+    return r;
 }
 
-static void close_fds(const int fd[2])
+static void send_due_requests(struct fftd *camera)
 {
-    for (unsigned i = 0; i < 2; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+    int r = 0;
+    if (camera->state != LINK_UP || map_is_retired(camera->current))
+        return;
+    for (unsigned i = 0; r == 0 && i < camera->current->slot_count; i++)
+        r = update_slot(camera, i);
+    if (r < 0)
+        drop(camera, r);
 }
 
-/* -EAGAIN: nothing there; -EPIPE: the connection has ended; -EPROTO: what came is no answer;
- * -EMFILE: its descriptors could not be taken in. */
-static int receive_answer(struct fftd *camera, struct fftd_message *ret, int fd[2])
+static void take_hold_reply(struct fftd *camera, const struct request *request, int result)
 {
-    union {
-        struct cmsghdr header;
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
-    } control;
-    struct iovec iov = {.iov_base = ret, .iov_len = sizeof *ret};
-    struct msghdr packet = {
-        .msg_iov = &iov,
-        .msg_iovlen = 1,
-        .msg_control = &control,
-        .msg_controllen = sizeof control,
-    };
-    fd[0] = fd[1] = -1;
-    ssize_t bytes = recvmsg(camera->socket_fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    /* A server that refuses us before it has read our request resets the connection, but its
-     * answer is still there to be read after that. */
-    if (bytes < 0 && errno == ECONNRESET)
-        bytes = recvmsg(camera->socket_fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (bytes < 0)
-        return errno == EAGAIN || errno == EINTR ? -EAGAIN : -EPIPE;
-    if (bytes == 0)
-        return -EPIPE;
-    take_fds(&packet, fd);
-    if (bytes != sizeof *ret || (packet.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ||
-        ret->magic != FFTD_FRAMES_MAGIC || ret->result > 0 || ret->result < -4095) {
-        close_fds(fd);
-        /* The kernel leaves out descriptors for which this process has no numbers left. */
-        return (packet.msg_flags & MSG_CTRUNC) && fd[1] < 0 ? -EMFILE : -EPROTO;
-    }
-    return 0;
+    struct map *map = camera->current;
+    /* A retired ring is no longer written, so its frames stay intact without a hold. */
+    if (result == -ENOENT && map_is_retired(map))
+        result = 0;
+    camera->hold_result = result;
+    if (result != -ENOENT || map->asked_sequence[request->slot] != request->sequence)
+        return;
+    map->asked_sequence[request->slot] = 0;
+    if (map_held(map, request->slot) == request->sequence)
+        map_lose_holds(map, request->slot);
 }
 
 /* ---- attaching ---- */
@@ -157,7 +144,7 @@ static struct map *find_unused_map(struct fftd *camera)
 }
 
 /* Makes the ring behind the descriptor the current one. Another ring over another connection is
- * another life of the daemon, whose frames are numbered afresh. */
+ * from a restarted daemon, which numbers its frames from 1 again. */
 static int take_ring(struct fftd *camera, int ring_fd)
 {
     struct map *old = camera->current;
@@ -180,12 +167,12 @@ static int take_ring(struct fftd *camera, int ring_fd)
     return 0;
 }
 
-/* Takes the descriptors over. */
+/* Takes both descriptors over. */
 static void take_attachment(struct fftd *camera, int fd[2])
 {
     int r = fd[0] >= 0 && fd[1] >= 0 ? take_ring(camera, fd[0]) : -EPROTO;
     if (r < 0) {
-        close_fds(fd);
+        message_close_fds(fd);
         if (r == -EBUSY)
             retry_later(camera, LINK_WAITING, r);
         else
@@ -201,7 +188,7 @@ static void take_attachment(struct fftd *camera, int fd[2])
         return;
     }
     camera->continued = true;
-    if (slot_load(map_header(camera->current)->state) == FFTD_STATE_RETIRED) {
+    if (map_is_retired(camera->current)) {
         retry_later(camera, LINK_WAITING, -EAGAIN);
         return;
     }
@@ -209,42 +196,66 @@ static void take_attachment(struct fftd *camera, int fd[2])
     camera->error = 0;
     camera->retry_ms = FIRST_RETRY_MS;
     set_timer(camera, 0);
-    hold_again(camera);
+    memset(camera->current->asked_sequence, 0, sizeof camera->current->asked_sequence);
+    send_due_requests(camera);
 }
 
-static void take_answer(struct fftd *camera)
+/* ---- replies ---- */
+
+static void take_attach_reply(struct fftd *camera, int result, int fd[2])
 {
-    struct fftd_message answer;
-    int fd[2];
-    int r = receive_answer(camera, &answer, fd);
-    if (r == -EAGAIN)
-        return;
-    if (r == 0 && camera->state != LINK_ASKED) {
-        close_fds(fd);
-        r = -EPROTO; /* nothing was asked */
-    }
-    if (r < 0) {
-        drop(camera, r);
-        return;
-    }
-    if (answer.result == 0) {
+    if (result == 0) {
         take_attachment(camera, fd);
         return;
     }
-    close_fds(fd);
-    if (answer.result == -EAGAIN)
+    message_close_fds(fd);
+    if (result == -EAGAIN)
         retry_later(camera, LINK_WAITING, -EAGAIN);
     else
-        drop(camera, answer.result);
+        drop(camera, result);
 }
+
+/* Handles one reply. False: there is none, or the link went down. */
+static bool take_reply(struct fftd *camera)
+{
+    struct fftd_message reply;
+    int fd[2];
+    int r = message_receive(camera->socket_fd, &reply, fd);
+    if (r == -EAGAIN)
+        return false;
+    if (r == 0 && (camera->request_count == 0 || camera->request[0].kind != reply.kind)) {
+        message_close_fds(fd);
+        r = -EPROTO;
+    }
+    if (r < 0) {
+        drop(camera, r);
+        return false;
+    }
+    const struct request request = camera->request[0];
+    camera->request_count--;
+    memmove(&camera->request[0], &camera->request[1],
+            camera->request_count * sizeof camera->request[0]);
+    if (request.kind == FFTD_REQUEST_ATTACH) {
+        take_attach_reply(camera, reply.result, fd);
+        return true;
+    }
+    message_close_fds(fd);
+    if (request.kind == FFTD_REQUEST_HOLD)
+        take_hold_reply(camera, &request, reply.result);
+    send_due_requests(camera);
+    return true;
+}
+
+/* ---- asking ---- */
 
 void link_ask(struct fftd *camera)
 {
-    int r = send_request(camera, FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+    int r = message_send(camera->socket_fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI, 0);
     camera->state = LINK_ASKED;
-    /* Whoever was refused on connecting has the reason waiting to be read. */
+    camera->request[camera->request_count++] = (struct request){.kind = FFTD_REQUEST_ATTACH};
+    /* A daemon that refuses a connection replies without waiting for the request. */
     if (r == -EPIPE || r == -ECONNRESET)
-        take_answer(camera);
+        take_reply(camera);
     else if (r < 0)
         drop(camera, r);
 }
@@ -276,7 +287,7 @@ static void take_wake(struct fftd *camera)
     ssize_t got = read(camera->wake_fd, bytes, sizeof bytes);
     if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)))
         return;
-    /* The writer of this pipe has gone; somebody else may be listening at the socket. */
+    /* This daemon has died; another one may have taken the connection over. */
     forget(camera, &camera->wake_fd);
     camera->error = -EPIPE;
     if (camera->state == LINK_UP)
@@ -300,44 +311,71 @@ int link_step(struct fftd *camera, int timeout_ms)
     int count = epoll_wait(camera->epoll_fd, event, 3, timeout_ms);
     if (count < 0)
         return -errno;
-    /* Dealing with one event can close what another one is about; a number that by then means
-     * something else is harmless, since nothing below waits. */
+    /* Handling one event can close the descriptor of another, and its number can be reused. That
+     * is harmless, because no handler blocks. */
     for (int i = 0; i < count; i++) {
         int fd = event[i].data.fd;
         if (fd == camera->timer_fd)
             take_timer(camera);
         else if (fd == camera->socket_fd)
-            take_answer(camera);
+            take_reply(camera);
         else if (fd == camera->wake_fd)
             take_wake(camera);
     }
     return 0;
 }
 
-int link_call(struct fftd *camera, enum fftd_request kind, uint64_t sequence)
+/* ---- requests about held frames ---- */
+
+void link_update_holds(struct fftd *camera)
 {
-    struct fftd_message answer;
-    int fd[2];
+    while (camera->state == LINK_UP && camera->request_count > 0 && take_reply(camera))
+        continue;
+    send_due_requests(camera);
+}
+
+/* Waits until every request is answered. On failure the link is down. */
+static int await_replies(struct fftd *camera, int64_t deadline_ms)
+{
+    while (camera->state == LINK_UP && camera->request_count > 0) {
+        if (take_reply(camera) || camera->state != LINK_UP)
+            continue;
+        const int64_t left_ms = deadline_ms - link_now_ms();
+        struct pollfd wait = {.fd = camera->socket_fd, .events = POLLIN};
+        if (left_ms > 0)
+            poll(&wait, 1, (int)left_ms);
+        else
+            drop(camera, -ETIMEDOUT);
+    }
+    if (camera->state == LINK_UP)
+        return 0;
+    return camera->error == -ETIMEDOUT || camera->error == -EPROTO ? camera->error : -EPIPE;
+}
+
+int link_hold(struct fftd *camera, unsigned slot, uint64_t sequence)
+{
     if (camera->state != LINK_UP)
         return -EPIPE;
-    int64_t deadline_ms = link_now_ms() + CALL_TIMEOUT_MS;
-    int r = send_request(camera, kind, sequence);
-    while (r == 0 && (r = receive_answer(camera, &answer, fd)) == -EAGAIN) {
-        int64_t left_ms = deadline_ms - link_now_ms();
-        struct pollfd wait = {.fd = camera->socket_fd, .events = POLLIN};
-        r = left_ms <= 0 ? -ETIMEDOUT : 0;
-        if (r == 0)
-            poll(&wait, 1, (int)left_ms);
+    const int64_t deadline_ms = link_now_ms() + HOLD_TIMEOUT_MS;
+    /* Releases go first: the daemon may need them to have a slot to lend. */
+    send_due_requests(camera);
+    int r = await_replies(camera, deadline_ms);
+    if (r < 0)
+        return r;
+    r = send_request(camera, FFTD_REQUEST_HOLD, slot, sequence);
+    if (r < 0) {
+        drop(camera, r);
+        return -EPIPE;
     }
-    if (r == 0) {
-        close_fds(fd);
-        if (answer.kind == kind)
-            return answer.result;
-        r = -EPROTO;
-    }
-    drop(camera, r);
-    return r == -ETIMEDOUT || r == -EPROTO ? r : -EPIPE;
+    r = await_replies(camera, deadline_ms);
+    if (r == 0)
+        r = camera->hold_result;
+    if (r == 0)
+        camera->current->asked_sequence[slot] = sequence;
+    return r;
 }
+
+/* ---- beginning and end ---- */
 
 int link_init(struct fftd *camera)
 {

@@ -1,16 +1,16 @@
-/* Mapping a ring that a stranger handed over.
- *
- * Two things could make reading shared memory dangerous. Its size could change under the mapping
- * (SIGBUS): the seal against shrinking rules that out. And an offset in the header could lead
- * outside: so the header is copied first, then the copy is checked, in 64 bits, against the size
- * the kernel tells. */
-#include "private.h"
+/* The daemon that made the ring is not trusted. Reading its memory could fail in two ways:
+ * - The memory could shrink under the mapping (SIGBUS). The seal against shrinking prevents that.
+ * - An offset in the header could point outside. So the header is copied, and the copy is checked
+ *   in 64 bits against the size that the kernel reports. */
+#include "map.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+
+#include "slot.h"
 
 static bool plane_fits(const struct fftd_plane *plane, uint32_t frame_bytes)
 {
@@ -115,4 +115,20 @@ bool map_is(const struct map *map, int fd)
 {
     struct stat st;
     return fstat(fd, &st) == 0 && st.st_dev == map->device && st.st_ino == map->inode;
+}
+
+bool map_is_retired(const struct map *map)
+{
+    return slot_load(map_header(map)->state) == FFTD_STATE_RETIRED;
+}
+
+uint64_t map_held(const struct map *map, unsigned slot)
+{
+    return map->hold_count[slot] > 0 ? map->hold_sequence[slot] : 0;
+}
+
+void map_lose_holds(struct map *map, unsigned slot)
+{
+    map->hold_total -= map->hold_count[slot];
+    map->hold_count[slot] = 0;
 }

@@ -1,13 +1,13 @@
-/* Frames out of the ring. The order of loads is in slot.h; what is here is which slot to look at,
- * and never trusting what was found there. */
-#include "private.h"
+/* Reads frames from the ring: chooses the slot, and checks what it finds there. slot.h has the
+ * order of the loads. */
+#include "read.h"
 
 #include <errno.h>
 
 #include "slot.h"
 
-/* A slot can be overwritten while it is looked at, and so can the one looked at next; with a sane
- * daemon not even twice in a row, since that takes a frame's time each. */
+/* A slot can be overwritten while it is read, and so can the next one. With a correct daemon that
+ * does not happen twice in a row, because each takes the time of a frame. */
 #define MAX_TRIES 16
 
 struct map *read_find_map(struct fftd *camera, const struct fftd_frame *frame)
@@ -21,8 +21,7 @@ struct map *read_find_map(struct fftd *camera, const struct fftd_frame *frame)
 
 bool read_is_retired(const struct fftd *camera)
 {
-    return camera->current != NULL &&
-           slot_load(map_header(camera->current)->state) == FFTD_STATE_RETIRED;
+    return camera->current != NULL && map_is_retired(camera->current);
 }
 
 bool read_has_news(struct fftd *camera)
@@ -30,13 +29,13 @@ bool read_has_news(struct fftd *camera)
     if (camera->current == NULL)
         return false;
     uint64_t sequence = FFTD_NEWEST_SEQUENCE(ring_load_newest(map_header(camera->current)));
-    /* Numbers never go back within one life of the daemon: this is another. */
+    /* One run of the daemon never counts backwards: it has been restarted. */
     if (sequence < camera->last)
         camera->last = 0;
     return sequence > camera->last;
 }
 
-/* Fills the view of one slot; false if it does not, or not any more, hold that frame. */
+/* Describes one slot; false if it does not contain that frame, or no longer. */
 static bool view_slot(const struct map *map, unsigned index, uint64_t sequence,
                       struct fftd_frame *view)
 {
@@ -92,9 +91,9 @@ int fftd_frame(struct fftd *camera, struct fftd_frame *ret)
     return -EAGAIN;
 }
 
-/* The slot of the oldest announced frame after `last`; slot_count if there is none. A frame can be
- * whole a moment before it is announced; it has to wait for that, or the newest number would for
- * that moment seem to go back. */
+/* The slot of the oldest announced frame after `last`; slot_count if there is none. A slot is
+ * complete a moment before its frame is announced. Such a frame is not returned yet, because
+ * `last` would then be greater than the newest sequence, which means a restarted daemon. */
 static unsigned find_next(const struct map *map, uint64_t last, uint64_t *ret_sequence)
 {
     uint64_t newest = FFTD_NEWEST_SEQUENCE(ring_load_newest(map_header(map)));

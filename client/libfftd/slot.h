@@ -1,9 +1,9 @@
-/* The reader's side of the shared memory: every load that order matters to is made here. The
- * writer's half, and the list of what must be visible before what, is daemon/ring/slot.h.
+/* The reader's half of the shared memory: all loads whose order matters. daemon/ring/slot.h has
+ * the writer's half, and says which store must be visible before which load.
  *
- * A reader trusts the daemon to be careful, not to be sane: nothing loaded from the ring is used
- * as an offset or an index before it has been compared with the copy of the geometry that map.c
- * checked once. What these functions return may be stale or wrong, never dangerous. */
+ * The reader does not trust the ring's contents. No value from it is used as an offset or an index
+ * before it is compared with the geometry that map.c has checked. So a returned value may be stale
+ * or wrong, but using it is safe. */
 #ifndef LIBFFTD_SLOT_H
 #define LIBFFTD_SLOT_H
 
@@ -25,14 +25,14 @@ static inline void slot_fence_acquire(void)
 #pragma GCC diagnostic pop
 #endif
 
-/* Acquire: whoever sees this frame named sees its slot closed. */
+/* Acquire: a reader that sees this frame announced also sees its slot complete. */
 static inline uint64_t ring_load_newest(const struct fftd_ring_header *header)
 {
     return __atomic_load_n(&header->newest, __ATOMIC_ACQUIRE);
 }
 
-/* Begins looking at a slot; false while it is being written. Acquire: what is read after this is
- * at least as new as the frame the lock belongs to. */
+/* Begins to read a slot; false while it is being written. Acquire: later loads are at least as new
+ * as the frame that the lock belongs to. */
 static inline bool slot_enter(const struct fftd_slot *slot, uint32_t *ret_lock)
 {
     uint32_t lock = __atomic_load_n(&slot->lock, __ATOMIC_ACQUIRE);
@@ -42,9 +42,9 @@ static inline bool slot_enter(const struct fftd_slot *slot, uint32_t *ret_lock)
     return true;
 }
 
-/* Whether everything read since slot_enter belongs to one frame. The fence keeps those reads
- * before the second look at the lock: had one of them seen a newer byte, this load would see the
- * lock that was made odd before that byte was written. */
+/* Whether everything read since slot_enter belongs to one frame. The fence orders those loads
+ * before this one. The writer makes the lock odd before it writes a byte, so if one of those loads
+ * saw a newer byte, this one sees the newer lock. */
 static inline bool slot_intact(const struct fftd_slot *slot, uint32_t lock)
 {
     slot_fence_acquire();

@@ -3,18 +3,17 @@
     import fftd
 
     with fftd.Camera("default") as camera:
-        for frame in camera:                    # the newest one, as soon as it is there
+        for frame in camera:                    # the newest frame, as soon as it is published
             mean = frame.image.mean()
-            if frame.valid:                     # not overwritten while we were looking
+            if frame.valid:                     # not overwritten during the computation
                 print(frame.sequence, mean)
 
-An array shows the ring's own memory, read-only. The camera goes on writing there: either ask
-`frame.valid` after use, or `with frame.held():` keep the frame for as long as the block lasts, or
-`frame.copy()` it. An array may live as long as it likes; its memory stays mapped until the last
-one has gone, also after the camera was closed or has changed its format.
+An array shows the ring's own memory, read-only, while the camera continues to write there. There
+are three ways to use a frame safely: check `frame.valid` after use, keep it unchanged inside
+`with frame.held():`, or make a `frame.copy()`. The memory stays mapped until its last array is
+deleted, even after the camera was closed or has changed its format.
 
-A Camera is used by one thread at a time. Everything that can fail raises OSError, with libfftd's
-own error numbers.
+Only one thread at a time may use a Camera. Errors of libfftd raise OSError with its error numbers.
 """
 
 import collections
@@ -23,21 +22,56 @@ import ctypes
 import ctypes.util
 import math
 import os
-import threading
 import weakref
 
 import numpy
 
-__all__ = ["Camera", "Frame", "STARTING", "LIVE", "OFFLINE", "RETIRED"]
+__all__ = ["Camera", "Frame", "PixelFormat", "pixel_formats", "GREY", "YUV", "RGB",
+           "STARTING", "LIVE", "OFFLINE", "RETIRED"]
 
 STARTING, LIVE, OFFLINE, RETIRED = range(4)
+GREY, YUV, RGB = range(3)  # PixelFormat.family
 FLAG_CHECKSUM, FLAG_DISCONTINUITY = 1, 2
 _MAX_PLANES = 4
 _LONGEST_WAIT = (2**31 - 1) / 1000  # seconds; milliseconds are a C int
 
 
+class Component(ctypes.Structure):
+    """Where the samples of one component are: struct fftd_pixel_component of fftd/formats.h."""
+    _fields_ = [(name, ctypes.c_uint8) for name in ("plane", "offset", "step")]
+
+
+class PixelFormat(ctypes.Structure):
+    """What a fourcc means: struct fftd_pixel_format of fftd/formats.h, from libfftd's table."""
+    _fields_ = [
+        ("_name", ctypes.c_char_p), ("_gstreamer", ctypes.c_char_p), ("_y4m", ctypes.c_char_p),
+        ("fourcc", ctypes.c_uint32), ("v4l2", ctypes.c_uint32), ("v4l2_multi", ctypes.c_uint32),
+        ("family", ctypes.c_uint32), ("bits", ctypes.c_uint8), ("plane_count", ctypes.c_uint8),
+        ("sub_x", ctypes.c_uint8), ("sub_y", ctypes.c_uint8), ("_component", Component * 3)]
+
+    @property
+    def name(self):
+        """The name in fftd's configuration: "NV12", "GREY", "RGB24"."""
+        return self._name.decode()
+
+    @property
+    def gstreamer(self):
+        """GStreamer's name; None: it has none."""
+        return self._gstreamer.decode() if self._gstreamer else None
+
+    @property
+    def y4m(self):
+        """Y4M's colour space; None: it has none."""
+        return self._y4m.decode() if self._y4m else None
+
+    @property
+    def components(self):
+        """Where Y, or Y, U and V, or R, G and B are."""
+        return list(self._component)[:1 if self.family == GREY else 3]
+
+
 class Plane(ctypes.Structure):
-    """Where the rows of one plane lie within a frame, in bytes."""
+    """Where the rows of one plane are within a frame, in bytes."""
     _fields_ = [(name, ctypes.c_uint32) for name in ("offset", "stride", "row_bytes", "rows")]
 
 
@@ -55,6 +89,12 @@ class Format(ctypes.Structure):
         """The DRM fourcc as text: "NV12", "R8", "YUYV"."""
         return self.fourcc.to_bytes(4, "little").decode("latin-1").rstrip()
 
+    @property
+    def pixels(self):
+        """What the fourcc means, as a PixelFormat; None if libfftd does not know it."""
+        pointer = _library.fftd_pixel_format(self.fourcc)
+        return pointer.contents if pointer else None
+
 
 class _Frame(ctypes.Structure):
     _fields_ = [
@@ -69,7 +109,7 @@ class _Frame(ctypes.Structure):
 
 
 def _load():
-    """libfftd: the one $LIBFFTD names, or the installed one."""
+    """Loads libfftd: the file $LIBFFTD, or the installed library."""
     library = ctypes.CDLL(os.environ.get("LIBFFTD") or ctypes.util.find_library("fftd")
                           or "libfftd.so.0")
     camera, frame = ctypes.c_void_p, ctypes.POINTER(_Frame)
@@ -88,13 +128,23 @@ def _load():
             ("fd", [camera], ctypes.c_int),
             ("format", [camera], ctypes.POINTER(Format)),
             ("state", [camera], ctypes.c_int),
-            ("epoch", [camera], ctypes.c_uint32)):
+            ("epoch", [camera], ctypes.c_uint32),
+            ("pixel_format", [ctypes.c_uint32], ctypes.POINTER(PixelFormat)),
+            ("pixel_format_at", [ctypes.c_uint], ctypes.POINTER(PixelFormat))):
         function = getattr(library, "fftd_" + name)
         function.argtypes, function.restype = arguments, result
     return library
 
 
 _library = _load()
+
+
+def pixel_formats():
+    """Every format that a frame can have, as a list of PixelFormat."""
+    found = []
+    while pointer := _library.fftd_pixel_format_at(len(found)):
+        found.append(pointer.contents)
+    return found
 
 
 def _check(result):
@@ -104,52 +154,57 @@ def _check(result):
 
 
 class _Handle:
-    """A struct fftd that outlives the Camera as long as an array shows its memory.
+    """A struct fftd. It stays open after its Camera until the last array of its memory is deleted.
 
-    Arrays die in whatever thread drops them last, while libfftd wants one thread at a time: what
-    they give back waits in a queue until the camera's own thread comes by, or, once the camera
-    was closed and nobody can come by any more, until the last of them closes the handle."""
+    The garbage collector may delete an array in any thread and between any two bytecodes, but
+    libfftd allows one thread at a time. So give_back() takes no lock and uses only atomic
+    operations of deque and set. It queues the frame, which the camera's thread unpins later. Once
+    the camera is closed, the last array closes the handle."""
 
     def __init__(self, name):
         self.pointer = ctypes.c_void_p()
         _check(_library.fftd_open(ctypes.byref(self.pointer), name.encode()))
         self.given_back = collections.deque()
-        self.lock = threading.Lock()
-        self.pins = 0
+        self.pinned = set()
         self.closing = False
+        self.to_close = collections.deque([self.pointer])  # the thread that pops it closes it
 
     def pin(self, raw):
+        """Pins a frame's memory. Returns the pin, for give_back."""
         _check(_library.fftd_pin(self.pointer, raw))
-        with self.lock:
-            self.pins += 1
+        pin = object()
+        self.pinned.add(pin)
+        return pin
 
-    def give_back(self, raw):
+    def give_back(self, pin, raw):
         self.given_back.append(raw)
-        with self.lock:
-            self.pins -= 1
-            last = self.closing and self.pins == 0
-        if last:
-            _library.fftd_close(self.pointer)
+        self.pinned.discard(pin)
+        self.close_if_unused()
 
     def settle(self):
         while self.given_back:
             _library.fftd_unpin(self.pointer, self.given_back.popleft())
 
     def close(self):
-        with self.lock:
-            if self.closing:
-                return
-            self.closing = True
-            last = self.pins == 0
-        if last:
-            _library.fftd_close(self.pointer)
+        self.closing = True
+        self.close_if_unused()
+
+    def close_if_unused(self):
+        if not self.closing or self.pinned:
+            return
+        try:
+            pointer = self.to_close.pop()
+        except IndexError:
+            return
+        _library.fftd_close(pointer)
 
 
 class Frame:
-    """One frame as it lies in the ring."""
+    """One frame in the ring."""
 
-    def __init__(self, handle, raw):
-        self._handle = handle
+    def __init__(self, camera, raw):
+        self._camera = camera  # keeps it from being collected, and closed, during a call
+        self._handle = camera._handle  # pylint: disable=protected-access
         self._raw = raw
         self._memory = None
         self.format = Format.from_buffer_copy(raw.format.contents)
@@ -171,11 +226,11 @@ class Frame:
 
     @property
     def valid(self):
-        """Whether all that was read from the arrays so far belongs to this one frame."""
+        """Whether everything read from the arrays so far belongs to this one frame."""
         return self._call(_library.fftd_frame_valid)
 
     def hold(self):
-        """Keeps the frame from being overwritten, until release() as often as hold()."""
+        """Keeps the frame from being overwritten. Each hold() needs one release()."""
         _check(self._call(_library.fftd_hold))
 
     def release(self):
@@ -191,14 +246,14 @@ class Frame:
             self.release()
 
     def _map(self):
-        """The frame's bytes; arrays made of it keep it alive, and it keeps the memory mapped."""
+        """The frame's bytes. Arrays refer to them, and they keep the memory mapped."""
         if self._memory is None:
             if self._handle.closing:
                 raise ValueError("the camera is closed")
-            self._handle.pin(self._raw)
+            pin = self._handle.pin(self._raw)
             start = self._raw.plane[0] - self.format.plane[0].offset
             self._memory = (ctypes.c_uint8 * self.format.frame_bytes).from_address(start)
-            weakref.finalize(self._memory, self._handle.give_back, self._raw).atexit = False
+            weakref.finalize(self._memory, self._handle.give_back, pin, self._raw).atexit = False
         return self._memory
 
     def _array(self, shape, dtype, offset, strides):
@@ -215,16 +270,36 @@ class Frame:
 
     @property
     def image(self):
-        """The first plane, which is luma or all there is: (height, width) of 8 or 16 bits, or
+        """The first plane, which is luma or the whole picture: (height, width) of 8 or 16 bits, or
         (height, width, bytes a pixel) for formats such as RGB24 and YUYV."""
         plane, width = self.format.plane[0], self.format.width
         pixel_bytes = plane.row_bytes // width
-        if self.format.name in ("R10", "R12", "R16"):
-            return self._array((plane.rows, width), "<u2", plane.offset, (plane.stride, 2))
-        if pixel_bytes == 1:
-            return self._array((plane.rows, width), numpy.uint8, plane.offset, (plane.stride, 1))
+        if pixel_bytes == self._sample.itemsize:
+            return self._array((plane.rows, width), self._sample, plane.offset,
+                               (plane.stride, pixel_bytes))
         return self._array((plane.rows, width, pixel_bytes), numpy.uint8, plane.offset,
                            (plane.stride, pixel_bytes, 1))
+
+    @property
+    def components(self):
+        """Y, or Y, U and V, or R, G and B, as arrays (rows, columns) of 8 or 16 bits. U and V of
+        subsampled formats have fewer rows and columns than the frame has."""
+        pixels = self.format.pixels
+        if pixels is None:
+            raise ValueError(f"libfftd does not know the pixel format {self.format.name!r}")
+        arrays = []
+        for index, component in enumerate(pixels.components):
+            plane = self.format.plane[component.plane]
+            sub_x, sub_y = (pixels.sub_x, pixels.sub_y) if index > 0 else (1, 1)
+            shape = (-(-self.format.height // sub_y), -(-self.format.width // sub_x))
+            arrays.append(self._array(shape, self._sample, plane.offset + component.offset,
+                                      (plane.stride, component.step)))
+        return arrays
+
+    @property
+    def _sample(self):
+        pixels = self.format.pixels
+        return numpy.dtype("<u2" if pixels is not None and pixels.bits > 8 else numpy.uint8)
 
     def copy(self):
         """Copies of all planes, or None if the frame was overwritten meanwhile."""
@@ -233,13 +308,13 @@ class Frame:
 
     @property
     def computed_checksum(self):
-        """The sum of the pixels as they are now, to compare with `checksum`."""
+        """The checksum of the pixels as they are now, to compare with `checksum`."""
         self._map()
         return _library.fftd_frame_checksum(self._raw)
 
 
 class Camera:
-    """A connection to one camera: its name, or its runtime directory if that holds a '/'."""
+    """A connection to a camera, given by its name, or by its runtime directory (with a '/')."""
 
     def __init__(self, name="default"):
         self._handle = None
@@ -266,8 +341,8 @@ class Camera:
         return self._handle.pointer
 
     def wait(self, timeout=None):
-        """Waits for a frame newer than the last one taken, for so many seconds (None: for ever);
-        whether there is one. Comes back early, with False, after a signal."""
+        """Waits up to `timeout` seconds (None: for ever) for a frame newer than the last one taken.
+        Returns whether there is one; False after a signal."""
         forever = timeout is None or timeout > _LONGEST_WAIT
         milliseconds = -1 if forever else max(0, math.ceil(timeout * 1000))
         return _check(_library.fftd_wait(self._pointer, milliseconds)) == 1
@@ -276,19 +351,19 @@ class Camera:
         raw = _Frame()
         if function(self._pointer, raw) < 0:
             return None
-        return Frame(self._handle, raw)
+        return Frame(self, raw)
 
     def frame(self):
-        """The newest frame; None if that was taken already."""
+        """The newest frame, or None if it was taken already."""
         return self._take(_library.fftd_frame)
 
     def next(self):
-        """The frame after the last one taken, or the oldest there still is; None if none is."""
+        """The frame after the last one taken, or the oldest newer one in the ring, or None."""
         return self._take(_library.fftd_next)
 
     def frames(self, every=False):
-        """Frames as they come: the newest each time, or every one that can be had. Does not end;
-        a daemon that goes away is waited for."""
+        """Yields the newest frame each time, or with `every` each frame that is still in the ring.
+        Does not end: while there is no daemon, it waits for one."""
         take = self.next if every else self.frame
         while True:
             if (self.wait()) and (frame := take()) is not None:
@@ -298,7 +373,7 @@ class Camera:
         return self.frames()
 
     def fileno(self):
-        """For select() and the like: readable when there is something for wait(0) to do."""
+        """For select() and similar calls: when it is readable, call wait(0)."""
         return _library.fftd_fd(self._pointer)
 
     @property
@@ -314,5 +389,5 @@ class Camera:
 
     @property
     def epoch(self):
-        """Grows by one each time a restarted daemon takes over the ring."""
+        """Increases by one each time a restarted daemon takes over."""
         return _library.fftd_epoch(self._pointer)

@@ -2,11 +2,11 @@
  * and size the user gives.
  *
  * The whole file is checked at open, frame by frame, so that a damaged one is refused with the
- * place of the damage instead of ending in the middle. Frames are read, not mapped: a file that
+ * position of the damage instead of ending in the middle. Frames are read, not mapped: a file that
  * shrinks while it is replayed is then an error to report, not a SIGBUS.
  *
- * Unlike a camera a file loses nothing: a frame for which nobody was ready comes at the next tick,
- * and the rest later by as much. Whoever replays a recording wants all of it. */
+ * Unlike a camera a file loses nothing, because a replay should show the whole recording: a frame
+ * that finds no free buffer comes at the next tick, and the following frames are as much later. */
 #include "capture/capture.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ struct file {
     off_t bytes; /* size of the file when it was opened */
     bool y4m, loop;
     off_t first;  /* where the first frame begins, its header included */
-    off_t offset; /* where the next one does */
+    off_t offset; /* where the next frame begins */
     uint64_t frame_count;
     uint64_t next;     /* number of the next frame in the file */
     uint64_t sequence; /* frames delivered since the start */
@@ -53,15 +53,15 @@ static void rewind_file(struct file *file)
     file->next = 0;
 }
 
-static int file_start(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+static int file_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                       struct error *why)
 {
     struct file *file = file_of(capture);
     (void)memory;
-    /* Whoever lends memory may have to take it back, and a file that is started anew begins anew.
-     */
-    if (way != FRAME_COPIED)
-        return error_set(why, EOPNOTSUPP, "a file is read into memory of its own");
+    /* Lent memory may have to be given back, which restarts the source; a file would then begin
+     * again. */
+    if (mode != MEMORY_COPIED)
+        return error_set(why, EOPNOTSUPP, "files are only read into their own memory");
     rewind_file(file);
     file->sequence = 0;
     return pace_start(&file->pace, why);
@@ -104,7 +104,7 @@ static int find_pixels(const struct file *file, off_t offset, off_t *ret, struct
         *ret = offset;
         return 0;
     }
-    /* All but a few files have "FRAME\n" and no more. */
+    /* Nearly all files have "FRAME\n" and nothing else. */
     uint8_t header[Y4M_MAX_HEADER];
     for (size_t window = 64;; window = sizeof header) {
         size_t length;
@@ -120,7 +120,7 @@ static int find_pixels(const struct file *file, off_t offset, off_t *ret, struct
     }
 }
 
-/* Walks from frame to frame. All must be whole. */
+/* Checks that each frame is complete. */
 static int check_frames(struct file *file, struct error *why)
 {
     off_t frame_bytes = file->capture.format.frame_bytes;
@@ -133,18 +133,18 @@ static int check_frames(struct file *file, struct error *why)
                                 (unsigned long long)file->frame_count, (long long)offset);
         if (pixels + frame_bytes > file->bytes)
             return error_set(why, EINVAL,
-                             "frame %llu at byte %lld is cut short: %lld bytes of %lld are there",
+                             "frame %llu at byte %lld is truncated: %lld bytes of %lld",
                              (unsigned long long)file->frame_count, (long long)offset,
                              (long long)(file->bytes - pixels), (long long)frame_bytes);
         offset = pixels + frame_bytes;
         file->frame_count++;
     }
     if (file->frame_count == 0)
-        return error_set(why, EINVAL, "holds no frame");
+        return error_set(why, EINVAL, "contains no frame");
     return 0;
 }
 
-/* Reads the next frame into a buffer and moves on. */
+/* Reads the next frame into a buffer and advances. */
 static int read_frame(struct file *file, uint8_t *frame, struct error *why)
 {
     size_t frame_bytes = file->capture.format.frame_bytes;
@@ -158,7 +158,7 @@ static int read_frame(struct file *file, uint8_t *frame, struct error *why)
         return error_set(why, EIO, "frame %llu: read: %s", (unsigned long long)file->next,
                          strerror((int)-count));
     if ((size_t)count < frame_bytes)
-        return error_set(why, EIO, "the file has changed: frame %llu is cut short",
+        return error_set(why, EIO, "the file has changed: frame %llu is truncated",
                          (unsigned long long)file->next);
     file->offset = pixels + (off_t)frame_bytes;
     file->next++;
@@ -169,7 +169,7 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
 {
     struct file *file = file_of(capture);
     if (pace_take(&file->pace) == 0)
-        return error_set(why, EAGAIN, "no frame is due");
+        return error_set(why, EAGAIN, "no frame is due yet");
     if (file->next == file->frame_count && !file->loop)
         return error_set(why, ENODATA, "the file has ended after %llu frames",
                          (unsigned long long)file->frame_count);
@@ -223,7 +223,7 @@ static const struct capture_ops file_ops = {
 
 static int open_file(struct file *file, const char *path, struct error *why)
 {
-    /* Not blocking, or a FIFO would hold us up before we can see what it is. */
+    /* Non-blocking, because opening a FIFO would otherwise block before fstat can identify it. */
     file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file->fd < 0)
         return error_set(why, errno, "%s", strerror(errno));
@@ -236,18 +236,18 @@ static int open_file(struct file *file, const char *path, struct error *why)
     return 0;
 }
 
-/* A Y4M file says what it is: what is asked for may repeat that, but not differ. */
+/* A Y4M file has its own size and format: a request may repeat them, but not differ. */
 static int check_agreement(const struct fftd_format *format, const struct capture_request *request,
                            struct error *why)
 {
     const char *name = format_by_fourcc(format->fourcc)->name;
     if (request->width != 0 &&
         (request->width != format->width || request->height != format->height))
-        return error_set(why, EINVAL, "size %ux%u is asked for, but the file is %s %ux%u",
+        return error_set(why, EINVAL, "size %ux%u was requested, but the file is %s %ux%u",
                          request->width, request->height, name, format->width, format->height);
     const struct format_info *asked = format_by_fourcc(request->fourcc);
     if (request->fourcc != 0 && request->fourcc != format->fourcc)
-        return error_set(why, EINVAL, "format %s is asked for, but the file is %s %ux%u",
+        return error_set(why, EINVAL, "format %s was requested, but the file is %s %ux%u",
                          asked != NULL ? asked->name : "unknown", name, format->width,
                          format->height);
     return 0;
@@ -271,8 +271,8 @@ static int find_format(struct file *file, const struct capture_request *request,
         r = check_agreement(format, request, why);
     } else if (request->width == 0 || request->fourcc == 0) {
         r = error_set(why, EINVAL,
-                      "not a Y4M file, so taken for raw frames: their size and format must be "
-                      "given");
+                      "not a Y4M file: set camera.size and camera.format to read it as raw "
+                      "frames");
     } else {
         r = format_layout(format, request->fourcc, request->width, request->height, 1, why);
     }
@@ -289,7 +289,7 @@ static int allocate_buffers(struct file *file, unsigned count, struct error *why
     for (; file->buffer_count < count; file->buffer_count++) {
         uint8_t *frame = malloc(file->capture.format.frame_bytes);
         if (frame == NULL)
-            return error_set(why, ENOMEM, "no memory for %u frames of %u bytes", count,
+            return error_set(why, ENOMEM, "out of memory for %u frames of %u bytes", count,
                              file->capture.format.frame_bytes);
         file->buffer[file->buffer_count].frame = frame;
     }
@@ -301,7 +301,7 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
 {
     struct file *file = calloc(1, sizeof *file);
     if (file == NULL)
-        return error_set(why, ENOMEM, "file:%s: no memory", path);
+        return error_set(why, ENOMEM, "file:%s: out of memory", path);
     file->capture.ops = &file_ops;
     file->fd = -1;
     file->pace.fd = -1;

@@ -1,6 +1,5 @@
-/* The timer runs on absolute times, so that ticks stay where they belong however late they are
- * taken: the n-th is due n periods after the first, and frames carry that time, not the time
- * somebody came to look. */
+/* The timer uses absolute times, so that a tick that is taken late does not delay the next ones:
+ * tick n is due n periods after the first. Frames carry the time at which their tick was due. */
 #include "capture/pace.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 
 void pace_fraction(double rate, uint32_t *ret_num, uint32_t *ret_den)
 {
-    /* What cameras and broadcasters mean by 29.97 or 12.5, then thousandths. */
+    /* The fractions that cameras and broadcasters use for 29.97 or 12.5, then thousandths. */
     static const uint32_t denominators[] = {1, 2, 3, 4, 1001};
     for (unsigned i = 0; i < sizeof denominators / sizeof denominators[0]; i++) {
         uint32_t den = denominators[i];

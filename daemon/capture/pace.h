@@ -14,15 +14,15 @@ struct pace {
     uint64_t ticks; /* passed and taken since pace_start */
 };
 
-/* The fraction a rate stands for: 30 -> 30/1, 29.97 -> 30000/1001, 12.5 -> 25/2.
+/* The fraction of a rate: 30 -> 30/1, 29.97 -> 30000/1001, 12.5 -> 25/2.
  * rate is one that capture_open accepts, not 0. */
 void pace_fraction(double rate, uint32_t *ret_num, uint32_t *ret_den);
 
-/* A clock that stands still, for num/den ticks a second (both above 0). */
+/* Makes a stopped clock of num/den ticks a second (both above 0). */
 int pace_init(struct pace *ret, uint32_t num, uint32_t den, struct error *why);
 void pace_finish(struct pace *pace);
 
-/* The first tick comes at once, the others a period apart. */
+/* The first tick is due at once, each following one a period later. */
 int pace_start(struct pace *pace, struct error *why);
 void pace_stop(struct pace *pace);
 

@@ -1,14 +1,14 @@
-/* pattern:SCENE - a camera made of arithmetic.
+/* pattern:SCENE - a computed camera.
  *
- * It must not take the processor away from what it tests, so nothing is drawn twice. The still
+ * It must leave the processor to the code under test, so nothing is drawn twice. The still
  * part of a scene is drawn once, at open. Still scenes lend that one frame again and again. Where
- * an object moves, every buffer keeps the frame it last held: the background goes back where the
- * object was, and the object, drawn once too, is copied to where it is now: two small copies. Only
- * noise is new in every frame, eight samples a hash. In memory that a device shares, each buffer
- * has a frame of its own, laid out as the device wants it.
+ * an object moves, every buffer keeps the frame it last held: the background is restored where
+ * the object was, and the object, also drawn once, is copied to its new position: two small copies.
+ * Only noise is drawn for every frame, eight samples a hash. In memory that a device shares, each
+ * buffer has its own frame, in the layout that the device requires.
  *
- * Like a camera it does not wait: a tick that nobody takes in time, or that finds every buffer
- * lent, is a frame lost, seen as a gap in the sequence. */
+ * Like a camera it does not wait: a tick that is not taken in time, or that finds every buffer
+ * lent, is a lost frame, visible as a gap in the sequence. */
 #include "capture/capture.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define DEFAULT_FOURCC FFTD_FOURCC('N', 'V', '1', '2')
 
 struct pattern_buffer {
-    uint8_t *frame; /* its own; NULL: in the device's memory, or none: it lends pattern.still */
+    uint8_t *frame; /* its own; NULL: in the device's memory, or pattern.still is lent */
     struct pattern_rectangle object;
     bool lent;
 };
@@ -41,7 +41,7 @@ struct pattern {
     uint8_t *object;
     unsigned wanted_buffers;
     /* From start to stop. */
-    struct frame_memory *memory; /* frames are there; or NULL */
+    struct frame_memory *memory; /* where frames are stored; or NULL */
     struct fftd_format layout;   /* of frames */
     unsigned buffer_count;
     struct pattern_buffer buffer[CAPTURE_MAX_BUFFERS];
@@ -66,7 +66,6 @@ static void pattern_stop(struct capture *capture)
     pattern->memory = NULL;
 }
 
-/* Where the frame of a buffer is. */
 static uint8_t *frame_at(const struct pattern *pattern, unsigned index)
 {
     const struct pattern_buffer *buffer = &pattern->buffer[index];
@@ -75,7 +74,7 @@ static uint8_t *frame_at(const struct pattern *pattern, unsigned index)
     return buffer->frame != NULL ? buffer->frame : pattern->still;
 }
 
-/* Gives a buffer a frame, with what does not move in it. */
+/* Gives a buffer its frame and draws the still part of the scene. */
 static int make_frame(struct pattern *pattern, unsigned index, struct error *why)
 {
     const struct fftd_format *format = &pattern->capture.format;
@@ -87,7 +86,7 @@ static int make_frame(struct pattern *pattern, unsigned index, struct error *why
     } else if (pattern->scene->motion != PATTERN_STILL) {
         buffer->frame = malloc(pattern->layout.frame_bytes);
         if (buffer->frame == NULL)
-            return error_set(why, ENOMEM, "no memory for a frame of %u bytes",
+            return error_set(why, ENOMEM, "out of memory for a frame of %u bytes",
                              pattern->layout.frame_bytes);
     }
     uint8_t *frame = frame_at(pattern, index);
@@ -97,30 +96,30 @@ static int make_frame(struct pattern *pattern, unsigned index, struct error *why
     return 0;
 }
 
-/* The device decides how frames lie in its memory; but they must be these. */
-static int check_memory(const struct pattern *pattern, enum frame_way way,
+/* The device chooses the layout in its memory, but the format and size must be the source's. */
+static int check_memory(const struct pattern *pattern, enum memory_mode mode,
                         const struct frame_memory *memory, struct error *why)
 {
     const struct fftd_format *format = &pattern->capture.format, *layout = &memory->layout;
     size_t offset[FFTD_MAX_PLANES];
     uint32_t stride[FFTD_MAX_PLANES];
-    if (way == FRAME_IMPORTED)
-        return error_set(why, EOPNOTSUPP, "a test scene has no dma-bufs");
+    if (mode == MEMORY_IMPORTED)
+        return error_set(why, EOPNOTSUPP, "test scenes have no dma-bufs");
     if (layout->fourcc != format->fourcc || layout->width != format->width ||
         layout->height != format->height)
-        return error_set(why, EOPNOTSUPP, "the device reads other frames");
+        return error_set(why, EOPNOTSUPP, "the device expects another format or size");
     for (unsigned p = 0; p < layout->plane_count; p++) {
         offset[p] = layout->plane[p].offset;
         stride[p] = layout->plane[p].stride;
     }
-    return frame_memory_check(memory, way, offset, stride, why);
+    return frame_memory_check(memory, mode, offset, stride, why);
 }
 
-static int pattern_start(struct capture *capture, enum frame_way way, struct frame_memory *memory,
-                         struct error *why)
+static int pattern_start(struct capture *capture, enum memory_mode mode,
+                         struct frame_memory *memory, struct error *why)
 {
     struct pattern *pattern = pattern_of(capture);
-    int r = way != FRAME_COPIED ? check_memory(pattern, way, memory, why) : 0;
+    int r = mode != MEMORY_COPIED ? check_memory(pattern, mode, memory, why) : 0;
     if (r < 0)
         return r;
     pattern_stop(capture);
@@ -141,7 +140,7 @@ static int pattern_fd(const struct capture *capture)
     return ((const struct pattern *)capture)->pace.fd;
 }
 
-/* Makes a buffer's frame that of this number. */
+/* Draws the frame of this number into a buffer. */
 static const uint8_t *paint(struct pattern *pattern, unsigned index, uint64_t number)
 {
     const struct fftd_format *format = &pattern->capture.format, *layout = &pattern->layout;
@@ -166,12 +165,12 @@ static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, s
 {
     struct pattern *pattern = pattern_of(capture);
     if (pace_take(&pattern->pace) == 0)
-        return error_set(why, EAGAIN, "no frame is due");
+        return error_set(why, EAGAIN, "no frame is due yet");
     unsigned index = 0;
     while (index < pattern->buffer_count && pattern->buffer[index].lent)
         index++;
     if (index == pattern->buffer_count)
-        return error_set(why, EAGAIN, "all %u buffers are lent: a frame is lost", index);
+        return error_set(why, EAGAIN, "all %u buffers are lent: this frame is lost", index);
 
     uint64_t sequence = pattern->pace.ticks - 1;
     const uint8_t *pixels = paint(pattern, index, sequence);
@@ -223,7 +222,7 @@ static int choose_format(struct fftd_format *ret, const struct capture_request *
     return 0;
 }
 
-/* Draws everything that can be drawn before the first frame. */
+/* Draws the still part of the scene, and the object that moves over it. */
 static int draw_ahead(struct pattern *pattern, struct error *why)
 {
     const struct fftd_format *format = &pattern->capture.format;
@@ -231,7 +230,7 @@ static int draw_ahead(struct pattern *pattern, struct error *why)
         return 0;
     pattern->still = malloc(format->frame_bytes);
     if (pattern->still == NULL)
-        return error_set(why, ENOMEM, "no memory for a frame of %u bytes", format->frame_bytes);
+        return error_set(why, ENOMEM, "out of memory for a frame of %u bytes", format->frame_bytes);
     int r = pattern_draw_still(pattern->scene, format, pattern->seed, pattern->still, why);
     if (r < 0 || pattern->scene->motion == PATTERN_STILL)
         return r;
@@ -254,7 +253,7 @@ int capture_open_pattern(struct capture **ret, const char *path,
 
     struct pattern *pattern = calloc(1, sizeof *pattern);
     if (pattern == NULL)
-        return error_set(why, ENOMEM, "pattern:%s: no memory", path);
+        return error_set(why, ENOMEM, "pattern:%s: out of memory", path);
     pattern->capture.ops = &pattern_ops;
     pattern->capture.format = format;
     pattern->scene = scene;

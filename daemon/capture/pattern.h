@@ -1,9 +1,9 @@
-/* The test scenes behind pattern: and how one becomes bytes of any format. Pure.
+/* The test scenes of pattern:, and their conversion to any format. Pure.
  *
  * A scene is a picture in Y'CbCr: Y' from 0 to 1, Cb and Cr from -0.5 to 0.5 (BT.601 luma
  * weights). Its luma is the same in every format, up to number of bits and range; grey formats
- * show the luma alone. What moves is either noise, new in every frame, or an object over a still
- * background, so that a source never needs to draw a whole scene twice. */
+ * show the luma alone. A scene is still, or noise in every frame, or a moving object over a still
+ * background, so that a source never draws a whole scene twice. */
 #ifndef FFTD_CAPTURE_PATTERN_H
 #define FFTD_CAPTURE_PATTERN_H
 
@@ -41,14 +41,14 @@ struct pattern_canvas {
 struct pattern_scene {
     const char *name;
     enum pattern_motion motion;
-    /* Draws a row of what does not move; NULL where nothing stands still. */
+    /* Draws a row of the still part; NULL: the scene has none. */
     void (*draw)(const struct pattern_canvas *canvas, uint32_t row, struct pattern_line line);
 };
 
 /* -EINVAL: no such scene; the text lists them. */
 int pattern_find(const struct pattern_scene **ret, const char *name, struct error *why);
 
-/* What moves in PATTERN_OBJECT, filling its canvas. */
+/* The object that moves in PATTERN_OBJECT; it fills its canvas. */
 extern const struct pattern_scene pattern_object_scene;
 
 /* Draws the still part of a scene into a frame of that layout. -ENOMEM. */
@@ -68,19 +68,19 @@ struct pattern_rectangle {
  * for one. */
 struct pattern_rectangle pattern_object_at(const struct fftd_format *format, uint64_t index);
 
-/* Draws the object alone, not to be 0 x 0: *ret_format is its layout, *ret its bytes, which the
- * caller frees. */
+/* Draws the object alone; it must not be 0 x 0. *ret_format is its layout, *ret its bytes, which
+ * the caller frees. */
 int pattern_draw_object(const struct fftd_format *format, struct fftd_format *ret_format,
                         uint8_t **ret, struct error *why);
 
-/* Fills the rectangle `where` of the frame `to` with what lies at (from_x, from_y) of the frame
- * `from`, both at even places, and of odd sizes only at the frames' edges. Both have the same
+/* Copies pixels from (from_x, from_y) of the frame `from` to the rectangle `where` of the frame
+ * `to`. Both positions are even; sizes are odd only at the frames' edges. Both frames have the same
  * fourcc. */
 void pattern_copy(uint8_t *to, const struct fftd_format *to_format, struct pattern_rectangle where,
                   const uint8_t *from, const struct fftd_format *from_format, uint32_t from_x,
                   uint32_t from_y);
 
-/* Says what the numbers of a scene mean: sRGB, as Y'CbCr by BT.601 where it is not RGB. */
+/* Sets the colour description of a scene's frames: sRGB; Y'CbCr by BT.601 where it is not RGB. */
 void pattern_set_colour(struct fftd_format *format);
 
 #endif

@@ -1,7 +1,7 @@
 /* From Y'CbCr lines to the bytes of any format.
  *
- * One packer serves every format, because core/format.h says where samples lie: luma by offset
- * and step, chroma by where the format keeps it. Chroma is the mean of the pixels that share it. */
+ * One packer serves every format, because core/format.h has the position of each component's
+ * samples. A chroma sample is the mean of the pixels that share it. */
 #include "capture/pattern.h"
 
 #include <endian.h>
@@ -11,12 +11,6 @@
 #include <string.h>
 
 #include "capture/capture.h"
-
-/* Where one chroma component lies: its first sample `offset` bytes into a row of the plane, then
- * every `step` bytes. */
-struct component {
-    unsigned plane, offset, step;
-};
 
 /* Codes of a component: code = zero + scale * value, values as in pattern.h. */
 struct codes {
@@ -33,31 +27,6 @@ static unsigned quantise(float value, struct codes codes, unsigned max)
 {
     float code = codes.zero + codes.scale * value;
     return code <= 0.0f ? 0 : code >= (float)max ? max : (unsigned)lrintf(code);
-}
-
-/* Which components a format's chroma has; false: none, or RGB. */
-static bool find_chroma(const struct format_info *info, struct component *ret_cb,
-                        struct component *ret_cr)
-{
-    struct component cb, cr;
-    if (info->plane_count == 1 && info->align_x == 2) {
-        unsigned offset = info->offset == 0 ? 1 : 0;
-        cb = (struct component){0, offset, 4};
-        cr = (struct component){0, offset + 2, 4};
-    } else if (info->plane_count == 2) {
-        cb = (struct component){1, 0, 2};
-        cr = (struct component){1, 1, 2};
-    } else if (info->plane_count == 3) {
-        cb = (struct component){1, 0, 1};
-        cr = (struct component){2, 0, 1};
-    } else {
-        return false;
-    }
-    bool swapped = info->fourcc == FFTD_FOURCC('N', 'V', '2', '1') ||
-                   info->fourcc == FFTD_FOURCC('Y', 'V', '1', '2');
-    *ret_cb = swapped ? cr : cb;
-    *ret_cr = swapped ? cb : cr;
-    return true;
 }
 
 static void pack_luma(const struct format_info *info, const struct fftd_format *format,
@@ -96,7 +65,7 @@ static void pack_rgb(const struct format_info *info, const struct fftd_format *f
     }
 }
 
-/* What a sensor behind colour filters sees: one colour of each pixel. */
+/* The output of a sensor behind colour filters: one colour for each pixel. */
 static void pack_mosaic(const struct format_info *info, const struct fftd_format *format,
                         struct pattern_line line, uint32_t y, uint8_t *row)
 {
@@ -113,7 +82,7 @@ static void pack_mosaic(const struct format_info *info, const struct fftd_format
 }
 
 /* One row of one chroma component from the rows of pixels that share it. */
-static void pack_chroma(const struct fftd_format *format, struct component component,
+static void pack_chroma(const struct fftd_format *format, struct fftd_pixel_component component,
                         const float *const *rows, unsigned row_count, uint8_t *out)
 {
     struct codes codes = {128, format->full_range ? 255 : 224};
@@ -142,9 +111,9 @@ static void pack_rows(const struct format_info *info, const struct fftd_format *
         else
             pack_luma(info, format, line[i].y, row);
     }
-    struct component cb, cr;
-    if (!find_chroma(info, &cb, &cr))
+    if (info->family != FAMILY_YUV)
         return;
+    const struct fftd_pixel_component cb = info->component[1], cr = info->component[2];
     const float *cb_rows[2] = {line[0].cb, line[1].cb};
     const float *cr_rows[2] = {line[0].cr, line[1].cr};
     uint32_t row = info->plane[cb.plane].sub_y == 2 ? first / 2 : first;
@@ -159,7 +128,8 @@ int pattern_draw_still(const struct pattern_scene *scene, const struct fftd_form
     const struct pattern_canvas canvas = {format->width, format->height, seed};
     float *floats = calloc((size_t)format->width * 6, sizeof *floats);
     if (floats == NULL)
-        return error_set(why, ENOMEM, "no memory to draw a row of %u pixels", format->width);
+        return error_set(why, ENOMEM, "out of memory for drawing a row of %u pixels",
+                         format->width);
 
     struct pattern_line line[2] = {{0}};
     for (unsigned i = 0; i < 2; i++) {
@@ -188,7 +158,7 @@ static uint64_t mix64(uint64_t z)
     return z ^ z >> 31;
 }
 
-/* Eight samples for one hash: noise is the one scene that is drawn anew for every frame. */
+/* One hash makes eight samples, because noise is drawn for every frame. */
 static void noise_row(uint8_t *row, uint32_t bytes, uint64_t key, uint64_t mask)
 {
     for (uint32_t x = 0; x < bytes; x += 8) {
@@ -212,7 +182,7 @@ void pattern_draw_noise(const struct fftd_format *format, uint64_t index, uint32
         }
 }
 
-/* ---- what moves ---- */
+/* ---- the moving object ---- */
 
 /* Goes up and down between 0 and range in steps of 2; range is even. */
 static uint32_t bounce(uint64_t step, uint32_t range)
@@ -247,7 +217,7 @@ int pattern_draw_object(const struct fftd_format *format, struct fftd_format *re
     layout.full_range = format->full_range;
     uint8_t *frame = malloc(layout.frame_bytes);
     if (frame == NULL)
-        return error_set(why, ENOMEM, "no memory for the moving object");
+        return error_set(why, ENOMEM, "out of memory for the moving object");
     r = pattern_draw_still(&pattern_object_scene, &layout, 0, frame, why);
     if (r < 0) {
         free(frame);
@@ -290,7 +260,7 @@ void pattern_set_colour(struct fftd_format *format)
     /* Code points of H.273: BT.709's primaries, sRGB's transfer; the matrix of BT.601, or none. */
     format->primaries = 1;
     format->transfer = 13;
-    format->matrix = info->kind == SAMPLE_RGB8 || info->kind == SAMPLE_BAYER ? 0 : 6;
+    format->matrix = info->family == FAMILY_RGB || info->family == FAMILY_MOSAIC ? 0 : 6;
 }
 
 static int draw_object_over(const struct fftd_format *format, uint64_t index, uint8_t *frame,
@@ -317,7 +287,8 @@ int pattern_draw(const char *scene_name, const struct fftd_format *format, uint6
     if (r < 0)
         return r;
     if (format_by_fourcc(format->fourcc) == NULL)
-        return error_set(why, EINVAL, "pixel format 0x%08x can not be drawn", format->fourcc);
+        return error_set(why, EINVAL, "pixel format 0x%08x is not supported by test scenes",
+                         format->fourcc);
     switch (scene->motion) {
     case PATTERN_STILL:
         return pattern_draw_still(scene, format, seed, frame, why);

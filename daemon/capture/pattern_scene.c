@@ -1,11 +1,11 @@
-/* What the test scenes look like: each is one function from a pixel to a colour.
+/* The pictures of the test scenes: each is a function from a pixel to a colour.
  *
  *   bars       eight colour bars at 75%, and a grey ramp below
  *   zoneplate  frequency grows with the distance from the centre: at (dx, dy) pixels from it the
  *              luma wave has dx/L and dy/L cycles a pixel, L the longer side. So no frequency
  *              exceeds 0.5, and 0.5 is reached in the middles of the two edges that bound the
- *              longer side: what a filter does to every frequency is seen at once.
- *   noise      see pattern_draw.c; nothing in it stands still
+ *              longer side: the effect of a filter on every frequency is visible at once.
+ *   noise      see pattern_draw.c; it has no still part
  *   scene      a landscape with a house and a tree: gradients, straight edges, round edges and
  *              texture, in the luma range 0.2 .. 0.8, and an object that moves over it
  *   moire      the same without the object and with periodic noise: see pattern_moire */
@@ -24,8 +24,9 @@ struct colour {
     float y, cb, cr;
 };
 
-/* Amplitudes add up to less than 0.2, the room the landscape leaves. The first two are a printed
- * screen, turned by 32 degrees; the third is banding, as mains light makes it. */
+/* Amplitudes add up to less than 0.2, the distance of the landscape's luma from both ends of the
+ * range. The first two are a halftone screen, turned by 32 degrees; the third is banding, as under
+ * mains light. */
 const struct pattern_wave pattern_moire[PATTERN_MOIRE_WAVES] = {
     {0.21, 0.13, 0.08},
     {-0.13, 0.21, 0.06},
@@ -116,7 +117,7 @@ static float value_noise(float x, float y, uint32_t seed)
     return top * (1.0f - v) + bottom * v;
 }
 
-/* Octaves of it, each half as strong as the one before: texture like nature's; 0 .. 1. */
+/* A natural texture: octaves of noise, each half as strong as the previous one. 0 .. 1. */
 static float texture(float x, float y, unsigned octaves, uint32_t seed)
 {
     float sum = 0.0f, strength = 0.5f;
@@ -130,15 +131,15 @@ static float texture(float x, float y, unsigned octaves, uint32_t seed)
 }
 
 /* A point of the landscape. The unit of length is the shorter side of the picture, the origin its
- * centre: circles are round and the house stands upright at any size. */
+ * centre, so that the picture has the same proportions at any size. */
 struct point {
     float x, y;
     float px; /* pixels a unit */
     uint32_t seed;
 };
 
-/* How much of the pixel a shape covers whose border is `distance` units outside of the point:
- * edges are one pixel soft, as a lens would make them. */
+/* The part of the pixel that a shape covers whose border is `distance` units from the point.
+ * Edges are one pixel soft, as behind a lens. */
 static float cover(struct point p, float distance)
 {
     return clamp01(0.5f - distance * p.px);
@@ -239,7 +240,7 @@ static void draw_moire(const struct pattern_canvas *canvas, uint32_t row, struct
     }
 }
 
-/* ---- what moves ---- */
+/* ---- the moving object ---- */
 
 /* A framed card with a ramp of colours, unlike anything in the landscape. */
 static void draw_card(const struct pattern_canvas *canvas, uint32_t row, struct pattern_line line)

@@ -1,15 +1,25 @@
-/* What the sources share among themselves; nothing for those who use capture.h. */
+/* Functions that the sources share. Only daemon/capture includes this; other folders use capture.h.
+ */
 #ifndef FFTD_CAPTURE_SOURCE_H
 #define FFTD_CAPTURE_SOURCE_H
 
 #include "capture/capture.h"
 
-/* Writes capture->description: the text, then what the format is ("NV12 640x480 at 30 fps"). */
+/* The functions that open each kind of source, for capture_open. path is the URI after its scheme.
+ * Otherwise as capture_open. */
+int capture_open_v4l2(struct capture **ret, const char *path, const struct capture_request *request,
+                      struct error *why);
+int capture_open_pattern(struct capture **ret, const char *path,
+                         const struct capture_request *request, struct error *why);
+int capture_open_file(struct capture **ret, const char *path, const struct capture_request *request,
+                      struct error *why);
+
+/* Writes capture->description: the text, then the format ("NV12 640x480 at 30 fps"). */
 void capture_describe(struct capture *capture, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Points a frame's planes into one piece of memory of that layout. Sequence and times are 0, the
- * memory is the source's own. */
+/* Points a frame's planes into memory of that layout. Sequence and times are 0, and the frame is
+ * marked as one to be copied. */
 void capture_fill_frame(struct capture_frame *ret, const struct fftd_format *format,
                         const uint8_t *pixels);
 

@@ -1,14 +1,14 @@
 /* v4l2:/dev/videoN - a camera, streamed through buffers that the driver fills (v4l2_buffers.c).
  *
- * Nothing the driver says is believed where memory depends on it: a frame is lent only if all its
- * planes lie within its buffer and within the bytes that the driver says it wrote. What was
- * damaged or too short goes back and is counted.
+ * Sizes that the driver reports are checked before memory is read: a frame is lent only if all its
+ * planes are within its buffer and within the bytes that the driver reports as written. Damaged
+ * and short frames are returned to the driver and counted.
  *
- * A camera that fails is told apart by what may help: -EIO, streaming has to begin anew; -ENODEV,
- * the device has gone. A buffer that could not be given back is a failure of the first kind, told
- * at the next dequeue, since the queue would run dry of buffers one by one. That, and another
- * signal at the input, is told even if frames wait: where the engine is the slower one they always
- * do. */
+ * The error of a failed camera says what may help: -EIO, restart streaming; -ENODEV, the device was
+ * removed. A buffer that could not be queued again is a failure of the first kind, because the
+ * queue would lose one buffer after another. It is reported at the next dequeue. That failure and
+ * a changed input signal are reported even if frames are ready: with an engine slower than the
+ * camera, frames are always ready. */
 #include "capture/capture.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 #include "capture/v4l2_negotiate.h"
 #include "core/clock.h"
 
-/* How old a driver's timestamp may be before it is taken to be on another clock after all. */
+/* A driver's timestamp that is older than this is taken to be on another clock. */
 #define OLDEST_TIMESTAMP_NS (10 * NS_PER_S)
 
 struct video_source {
@@ -53,7 +53,7 @@ static void close_device(struct video_source *source)
     source->buffers.device.fd = -1;
 }
 
-/* Without buffers anybody can set another format, with them nobody. */
+/* Other programs can change the format only while no buffers are allocated. */
 static int check_format(const struct video_source *source, struct error *why)
 {
     struct v4l2_format now;
@@ -62,11 +62,11 @@ static int check_format(const struct video_source *source, struct error *why)
         return r;
     if (video_format_same(&now, &source->native))
         return 0;
-    return error_set(why, EIO, "somebody has set another format, of %ux%u",
+    return error_set(why, EIO, "another program has set another format, %ux%u",
                      video_format_width(&now), video_format_height(&now));
 }
 
-/* Whether frames come as the driver makes them, whoever is spoken to. */
+/* Whether frames have the driver's own format, without a conversion by libv4l2. */
 static bool is_native(const struct video_source *source)
 {
     struct v4l2_format format = {.type = source->device.type};
@@ -78,10 +78,10 @@ static void v4l2_stop(struct capture *capture)
 {
     struct video_source *source = source_of(capture);
     int type = (int)source->device.type;
-    /* A driver that can not be told, since its device has gone, may go on writing until it is
-     * closed. */
+    /* A driver that cannot be stopped, because its device was removed, may write until the device
+     * is closed. */
     if (source->streaming && video_ioctl(&source->buffers.device, VIDIOC_STREAMOFF, &type) < 0 &&
-        source->buffers.way == FRAME_SHARED)
+        source->buffers.memory_mode == MEMORY_SHARED)
         close_device(source);
     source->streaming = false;
     video_buffers_free(&source->buffers);
@@ -94,18 +94,18 @@ static int begin_streaming(struct video_source *source, struct error *why)
     return r < 0 ? error_set(why, -r, "VIDIOC_STREAMON: %s", strerror(-r)) : 0;
 }
 
-static int v4l2_start(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+static int v4l2_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                       struct error *why)
 {
     struct video_source *source = source_of(capture);
     if (source->device.fd < 0)
-        return error_set(why, ENODEV, "the device has gone");
-    if (way != FRAME_COPIED && !is_native(source))
-        return error_set(why, EOPNOTSUPP, "libv4l2 makes these frames from others");
+        return error_set(why, ENODEV, "the device was removed");
+    if (mode != MEMORY_COPIED && !is_native(source))
+        return error_set(why, EOPNOTSUPP, "libv4l2 converts these frames");
     source->buffers.device = source->device;
-    source->buffers.device.converted &= way == FRAME_COPIED; /* it knows no other way */
+    source->buffers.device.converted &= mode == MEMORY_COPIED; /* libv4l2 supports no other mode */
     int r = video_buffers_request(
-        &source->buffers, frame_memory_count(memory, source->wanted_buffers), way, memory, why);
+        &source->buffers, frame_memory_count(memory, source->wanted_buffers), mode, memory, why);
     if (r == 0)
         r = check_format(source, why);
     if (r == 0)
@@ -151,7 +151,7 @@ static int64_t timestamp_ns(const struct v4l2_buffer *buffer, int64_t now_ns)
     return ns > now_ns - OLDEST_TIMESTAMP_NS && ns <= now_ns ? ns : now_ns;
 }
 
-/* Points the frame into the buffer; false: it is damaged or not whole. */
+/* Points the frame into the buffer; false: it is damaged or incomplete. */
 static bool take_frame(const struct video_source *source, const struct video_exchange *exchange,
                        struct capture_frame *ret)
 {
@@ -159,7 +159,7 @@ static bool take_frame(const struct video_source *source, const struct video_exc
     const struct v4l2_buffer *buffer = &exchange->buffer;
     const uint8_t *start[FFTD_MAX_PLANES] = {NULL};
     struct capture_frame frame = {.index = buffer->index, .memory = -1};
-    bool is_moved = false; /* data begins elsewhere than planes are said to */
+    bool is_moved = false; /* data does not begin at the start of its memory plane */
     if ((buffer->flags & V4L2_BUF_FLAG_ERROR) != 0)
         return false;
     for (unsigned m = 0; m < layout->memory_count; m++) {
@@ -177,13 +177,13 @@ static bool take_frame(const struct video_source *source, const struct video_exc
         frame.plane[p] = start[layout->memory[p]] + layout->offset[p];
         frame.stride[p] = layout->stride[p];
     }
-    if (source->buffers.way != FRAME_COPIED && !is_moved)
+    if (source->buffers.memory_mode != MEMORY_COPIED && !is_moved)
         frame.memory = (int)buffer->index;
     *ret = frame;
     return true;
 }
 
-/* Whether one of the events that wait tells of another signal at the input. */
+/* Takes all pending events; returns whether one reports a changed signal at the input. */
 static bool signal_changed(const struct video_source *source)
 {
     struct v4l2_event event = {.pending = 1};
@@ -193,26 +193,26 @@ static bool signal_changed(const struct video_source *source)
     return changed;
 }
 
-/* What ends the stream, whether or not frames wait. */
+/* Checks for what ends the stream even if frames are ready. */
 static int check_stream(const struct video_source *source, struct error *why)
 {
     struct pollfd poll_fd = {.fd = source->device.fd, .events = POLLPRI};
     if (source->broken == ENODEV)
-        return error_set(why, ENODEV, "the device has gone");
+        return error_set(why, ENODEV, "the device was removed");
     if (source->broken != 0)
         return error_set(why, EIO, "VIDIOC_QBUF: %s", strerror(source->broken));
     if (poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & POLLPRI) != 0 && signal_changed(source))
-        return error_set(why, ESTALE, "the signal at its input has changed");
+        return error_set(why, ESTALE, "the signal at the input has changed");
     return 0;
 }
 
-/* Drivers tell of an ended stream by poll alone: there is no frame, nor will there be one. */
+/* Drivers report an ended stream only by poll: VIDIOC_DQBUF just finds no frame. */
 static int no_frame(const struct video_source *source, struct error *why)
 {
     struct pollfd poll_fd = {.fd = source->device.fd, .events = POLLIN};
     if (poll(&poll_fd, 1, 0) > 0 && (poll_fd.revents & (POLLERR | POLLHUP)) != 0)
-        return error_set(why, EIO, "the driver has ended the stream");
-    return error_set(why, EAGAIN, "no frame waits");
+        return error_set(why, EIO, "the driver has stopped streaming");
+    return error_set(why, EAGAIN, "no frame is ready");
 }
 
 static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
@@ -225,7 +225,7 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
     int r = check_stream(source, why);
     if (r < 0)
         return r;
-    /* No more rounds than there are buffers: a driver faster than this loop must not hold it. */
+    /* At most one round for each buffer, so that a driver faster than this loop cannot hold it. */
     for (unsigned i = 0; i < source->buffers.count; i++) {
         struct video_exchange exchange;
         r = video_buffers_dequeue(&source->buffers, &exchange, why);
@@ -295,7 +295,7 @@ int capture_open_v4l2(struct capture **ret, const char *path, const struct captu
 {
     struct video_source *source = calloc(1, sizeof *source);
     if (source == NULL)
-        return error_set(why, ENOMEM, "v4l2:%s: no memory", path);
+        return error_set(why, ENOMEM, "v4l2:%s: out of memory", path);
     source->capture.ops = &v4l2_ops;
     source->device.fd = source->buffers.device.fd = -1;
     source->wanted_buffers = request->buffers;

@@ -1,12 +1,12 @@
-/* Three kinds of buffers. The driver's own are mapped, and frames copied from there (MMAP); or
- * exported besides, for the device to read them where they are (MMAP, EXPBUF); or they are the
- * device's, and the driver writes there (USERPTR).
+/* There are three kinds of buffers. The driver's own are mapped, and frames are copied from there
+ * (MMAP). Or they are exported as well, and the device reads them in place (MMAP, EXPBUF). Or they
+ * are the device's memory, and the driver writes there (USERPTR).
  *
- * What a driver can, it is asked by doing it: many refuse foreign memory no earlier than when they
- * are given the first buffer of it.
+ * A driver's abilities are found by trying: many refuse the memory of others only when the first
+ * buffer of it is queued.
  *
- * The mapping stays where buffers are exported: planes that are not filtered, and snapshots, are
- * read by the processor. */
+ * Exported buffers stay mapped, because the processor reads snapshots and the planes that are not
+ * filtered. */
 #include "capture/v4l2_buffers.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static int call(const struct video_buffers *buffers, unsigned long request, cons
 
 static uint32_t kind(const struct video_buffers *buffers)
 {
-    return buffers->way == FRAME_SHARED ? V4L2_MEMORY_USERPTR : V4L2_MEMORY_MMAP;
+    return buffers->memory_mode == MEMORY_SHARED ? V4L2_MEMORY_USERPTR : V4L2_MEMORY_MMAP;
 }
 
 static int request_buffers(const struct video_buffers *buffers, unsigned *count, struct error *why)
@@ -65,7 +65,7 @@ static int map_buffer(struct video_buffers *buffers, unsigned index, struct erro
         size_t bytes = multi ? exchange.plane[m].length : exchange.buffer.length;
         uint32_t offset = multi ? exchange.plane[m].m.mem_offset : exchange.buffer.m.offset;
         if (bytes < buffers->layout->memory_bytes[m])
-            return error_set(why, EIO, "the driver's buffers hold %zu bytes, a frame has %zu",
+            return error_set(why, EIO, "the driver's buffers have %zu bytes, but a frame needs %zu",
                              bytes, buffers->layout->memory_bytes[m]);
         const uint8_t *start = video_map(&buffers->device, bytes, offset);
         if (start == NULL)
@@ -75,8 +75,7 @@ static int map_buffer(struct video_buffers *buffers, unsigned index, struct erro
     return 0;
 }
 
-/* What the device reads of a frame lies in its first memory plane: check_memory has seen to that.
- */
+/* The planes that the device reads are in the first memory plane: check_memory has checked that. */
 static int export_buffer(struct video_buffers *buffers, unsigned index, struct error *why)
 {
     struct v4l2_exportbuffer export = {
@@ -92,7 +91,7 @@ static int export_buffer(struct video_buffers *buffers, unsigned index, struct e
 
 /* ---- the device's memory ---- */
 
-/* Where a memory plane begins in the memory of a shared frame: on pages of its own. */
+/* Where a memory plane begins in the memory of a shared frame: at the start of a page. */
 static size_t shared_offset(const struct video_layout *layout, unsigned memory_plane)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -127,36 +126,37 @@ static void point_to_shared(const struct video_buffers *buffers, struct video_ex
 
 /* ---- all of them ---- */
 
-/* Whether the device can read frames where this kind of buffers has them. */
+/* Checks that the device can read frames from this kind of buffers. */
 static int check_memory(const struct video_buffers *buffers, struct error *why)
 {
     const struct video_layout *layout = buffers->layout;
     const struct frame_memory *memory = buffers->memory;
     size_t offset[FFTD_MAX_PLANES] = {0};
     for (unsigned p = 0; p < memory->plane_count; p++) {
-        if (buffers->way == FRAME_IMPORTED && layout->memory[p] != 0)
-            return error_set(why, EOPNOTSUPP, "plane %u lies in a buffer of its own", p);
+        if (buffers->memory_mode == MEMORY_IMPORTED && layout->memory[p] != 0)
+            return error_set(why, EOPNOTSUPP, "plane %u is in a separate buffer", p);
         offset[p] = layout->offset[p] + shared_offset(layout, layout->memory[p]);
     }
-    return frame_memory_check(memory, buffers->way, offset, layout->stride, why);
+    return frame_memory_check(memory, buffers->memory_mode, offset, layout->stride, why);
 }
 
 static int make_buffer(struct video_buffers *buffers, unsigned index, struct error *why)
 {
     const struct video_layout *layout = buffers->layout;
-    if (buffers->way == FRAME_SHARED)
+    if (buffers->memory_mode == MEMORY_SHARED)
         return frame_memory_share(buffers->memory, index,
                                   shared_offset(layout, layout->memory_count), why);
     int r = map_buffer(buffers, index, why);
-    return r == 0 && buffers->way == FRAME_IMPORTED ? export_buffer(buffers, index, why) : r;
+    return r == 0 && buffers->memory_mode == MEMORY_IMPORTED ? export_buffer(buffers, index, why)
+                                                             : r;
 }
 
-int video_buffers_request(struct video_buffers *buffers, unsigned count, enum frame_way way,
+int video_buffers_request(struct video_buffers *buffers, unsigned count, enum memory_mode mode,
                           struct frame_memory *memory, struct error *why)
 {
-    /* While the device keeps its frames, the driver must have as many as when they are copied. */
+    /* The driver needs CAPTURE_MIN_BUFFERS besides the frames that the device keeps. */
     const unsigned least = frame_memory_count(memory, CAPTURE_MIN_BUFFERS);
-    buffers->way = way;
+    buffers->memory_mode = mode;
     buffers->memory = memory;
     int r = memory != NULL ? check_memory(buffers, why) : 0;
     if (r == 0)
@@ -165,8 +165,8 @@ int video_buffers_request(struct video_buffers *buffers, unsigned count, enum fr
         return r;
     buffers->count = count < FRAME_MEMORY_MAX ? count : FRAME_MEMORY_MAX;
     if (buffers->count < least)
-        return error_set(why, ENOMEM, "the driver gave %u buffers: %u are needed", buffers->count,
-                         least);
+        return error_set(why, ENOMEM, "the driver allocated %u buffers, but %u are needed",
+                         buffers->count, least);
     return 0;
 }
 
@@ -191,7 +191,7 @@ static void unmap_buffers(struct video_buffers *buffers)
         }
 }
 
-/* Fails where the device has gone, and with it they have. */
+/* Fails if the device was removed, which has freed them already. */
 static void return_buffers(struct video_buffers *buffers)
 {
     if (buffers->count > 0)
@@ -201,9 +201,9 @@ static void return_buffers(struct video_buffers *buffers)
 
 void video_buffers_free(struct video_buffers *buffers)
 {
-    /* Whoever has borrowed goes first: of shared frames the driver, of others the device and this
-     * process, for drivers do not free what is in use. */
-    if (buffers->way == FRAME_SHARED)
+    /* The borrower releases first: the driver for shared frames; the device and this process for
+     * others, because drivers do not free memory in use. */
+    if (buffers->memory_mode == MEMORY_SHARED)
         return_buffers(buffers);
     if (buffers->memory != NULL)
         frame_memory_clear(buffers->memory);
@@ -216,7 +216,7 @@ int video_buffers_queue(struct video_buffers *buffers, unsigned index, struct er
 {
     struct video_exchange exchange;
     prepare(buffers, &exchange, index);
-    if (buffers->way == FRAME_SHARED)
+    if (buffers->memory_mode == MEMORY_SHARED)
         point_to_shared(buffers, &exchange);
     return call(buffers, VIDIOC_QBUF, "VIDIOC_QBUF", &exchange.buffer, why);
 }
@@ -232,14 +232,14 @@ int video_buffers_dequeue(struct video_buffers *buffers, struct video_exchange *
     if (r == 0 || r == -EAGAIN)
         return r;
     if (r == -ENODEV)
-        return error_set(why, ENODEV, "the device has gone");
+        return error_set(why, ENODEV, "the device was removed");
     return error_set(why, EIO, "VIDIOC_DQBUF: %s", strerror(-r));
 }
 
 struct video_mapping video_buffers_at(const struct video_buffers *buffers, unsigned index,
                                       unsigned memory_plane)
 {
-    if (buffers->way != FRAME_SHARED)
+    if (buffers->memory_mode != MEMORY_SHARED)
         return buffers->mapping[index][memory_plane];
     return (struct video_mapping){shared_at(buffers, index, memory_plane),
                                   buffers->layout->buffer_bytes[memory_plane]};

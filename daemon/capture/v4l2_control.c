@@ -1,7 +1,7 @@
-/* Controls are found by asking for the next one, over and over, and menus by asking for every
- * entry; what is found goes into one piece of memory, in two rounds: the first counts.
+/* Controls are enumerated one after another, and the entries of menus likewise. The result is one
+ * allocation, so there are two rounds: the first one counts.
  *
- * Arrays and compound types (a codec's, a calibration's) are passed over: nobody sets those by
+ * Arrays and compound types (a codec's, a calibration's) are skipped: users do not set those by
  * hand. */
 #include "capture/v4l2_control.h"
 
@@ -45,7 +45,7 @@ void video_control_name(char name[SETTINGS_NAME_BYTES], const char *label)
     name[length] = '\0';
 }
 
-/* ---- what there is ---- */
+/* ---- listing ---- */
 
 /* The kind of a control, or -1 for those that are not offered. */
 static int type_of(const struct v4l2_query_ext_ctrl *query)
@@ -83,7 +83,7 @@ static bool next_control(const struct video_device *device, struct v4l2_query_ex
     return true;
 }
 
-/* Fills entries (unless NULL) with the menu's, at most so many; returns how many. A menu may have
+/* Fills entries[] (unless it is NULL) with those of the menu; returns their number. A menu may have
  * gaps. */
 static unsigned list_entries(const struct video_device *device,
                              const struct v4l2_query_ext_ctrl *query,
@@ -164,7 +164,7 @@ static void describe(const struct v4l2_query_ext_ctrl *query, struct capture_con
     };
     snprintf(ret->label, sizeof ret->label, "%.31s", query->name);
     video_control_name(ret->name, ret->label);
-    if (ret->type == CAPTURE_BITMASK) { /* the kernel passes 32 bits as if they had a sign */
+    if (ret->type == CAPTURE_BITMASK) { /* the kernel sign-extends 32 bits */
         ret->maximum = (uint32_t)query->maximum;
         ret->initial = (uint32_t)query->default_value;
     }
@@ -183,7 +183,7 @@ int video_list_controls(const struct video_device *device, struct capture_contro
     const size_t fixed = sizeof *controls + count * sizeof controls->control[0];
     controls = malloc(fixed + entries * sizeof(struct capture_menu_entry));
     if (controls == NULL)
-        return error_set(why, ENOMEM, "no memory for %u controls", count);
+        return error_set(why, ENOMEM, "out of memory for %u controls", count);
 
     struct capture_menu_entry *entry = (void *)&controls->control[count];
     controls->count = 0;
@@ -201,7 +201,7 @@ int video_list_controls(const struct video_device *device, struct capture_contro
     return 0;
 }
 
-/* ---- what they take ---- */
+/* ---- values ---- */
 
 static void append_range(const struct capture_control *control, char *text, size_t size)
 {
@@ -300,7 +300,7 @@ int video_control_value(int64_t *ret, const struct capture_control *control, con
 {
     char quoted[TEXT_QUOTE_BYTES], range[400] = "";
     if (control->read_only)
-        return error_set(why, EINVAL, "%s = %s: it can only be read", control->name,
+        return error_set(why, EINVAL, "%s = %s: the control is read-only", control->name,
                          text_quote(quoted, text));
     if (read_as(ret, control, text) == 0)
         return 0;
@@ -316,14 +316,14 @@ struct change {
     struct v4l2_query_ext_ctrl query;
     int64_t value, before;
     const char *text;
-    bool has_before; /* can be taken back */
+    bool has_before; /* can be restored */
 };
 
 static int refuse_name(const struct video_device *device, const char *name, struct error *why)
 {
     struct v4l2_query_ext_ctrl query = {.id = 0};
     struct text_guess guess = TEXT_GUESS(name);
-    /* Guesses point at names; one that is better stays in `best`. */
+    /* text_guess keeps a pointer to the best name, so that name's buffer is not reused. */
     char known[2][SETTINGS_NAME_BYTES], hint[64] = "";
     unsigned next = 0, count = 0;
     while (next_control(device, &query)) {
@@ -377,7 +377,7 @@ static int put(const struct video_device *device, const struct change *change, i
 static int refuse_change(const struct video_device *device, const struct change *change, int result,
                          struct error *why)
 {
-    /* What was inactive may have become active by the changes before this one. */
+    /* An inactive control may have become active by the changes before this one. */
     struct v4l2_query_ext_ctrl now = {.id = change->query.id};
     const bool inactive = control_ioctl(device, VIDIOC_QUERY_EXT_CTRL, &now) == 0 &&
                           (now.flags & V4L2_CTRL_FLAG_INACTIVE) != 0;
@@ -385,11 +385,11 @@ static int refuse_change(const struct video_device *device, const struct change 
     const char *reason = strerror(-result);
     video_control_name(name, change->query.name);
     if (inactive)
-        reason = "another control, usually an automatic one, decides it now";
+        reason = "another control, usually an automatic one, overrides it";
     else if (result == -EBUSY)
-        reason = "not while frames are captured";
+        reason = "it cannot change while frames are captured";
     else if (result == -ENODEV)
-        reason = "the device has gone";
+        reason = "the device was removed";
     const bool lasting = result != -EBUSY && result != -ENODEV && result != -EIO;
     return error_set(why, lasting ? EINVAL : -result, "%s = %s: refused by the camera: %s", name,
                      change->text, reason);

@@ -1,5 +1,5 @@
-/* A V4L2 device's controls. The device is spoken to directly, past libv4l2, which would add
- * controls of its own that only its own conversions obey. */
+/* The controls of a V4L2 device. Calls bypass libv4l2, which would add controls that only affect
+ * its own conversions. */
 #ifndef FFTD_CAPTURE_V4L2_CONTROL_H
 #define FFTD_CAPTURE_V4L2_CONTROL_H
 
@@ -15,8 +15,8 @@ int video_set_controls(const struct video_device *device, const struct settings 
 /* "White Balance, Automatic" -> "white_balance_automatic", as v4l2-ctl does. Pure. */
 void video_control_name(char name[SETTINGS_NAME_BYTES], const char *label);
 
-/* What a value given as text is for a control: *ret, or, of CAPTURE_TEXT, the text itself. -EINVAL
- * names the control, the value and what it takes. Pure. */
+/* Reads a control's value from text into *ret; for CAPTURE_TEXT *ret is the text's length. The text
+ * of -EINVAL names the control, the value and the accepted values. Pure. */
 int video_control_value(int64_t *ret, const struct capture_control *control, const char *text,
                         struct error *why);
 

@@ -1,6 +1,6 @@
-/* libv4l2 must never see a multi-planar device: it passes it by, or, where its mplane plugin is
- * installed, pretends that it is single-planar. So the device is opened and asked what it is with
- * plain calls, and handed to libv4l2 only then. */
+/* libv4l2 must never see a multi-planar device: it ignores it or, if its mplane plugin is
+ * installed, presents it as single-planar. So the device is opened and queried with plain system
+ * calls, and only a single-planar one is then passed to libv4l2. */
 #include "capture/v4l2_device.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 #include "core/text.h"
 
-/* libv4l2 writes its own account of every failed call to stderr, where it would repeat with every
- * frame. The caller hears of failures through error codes and tells them once. */
+/* libv4l2 would log every failed call to stderr, once for every frame. The caller has the error
+ * codes and logs a failure once. */
 static void silence_libv4l2(void)
 {
     v4l2_log_file = fopen("/dev/null", "we");
@@ -62,9 +62,13 @@ static int open_node(const char *path, struct error *why)
                          "%s: permission denied: the user must be in the device's "
                          "group, usually video",
                          path);
+    case ENOENT:
+        return error_set(
+            why, ENOENT,
+            "camera %s does not exist; `fftd --list-devices` shows the cameras that do", path);
     case ENXIO:
     case ENODEV:
-        return error_set(why, ENODEV, "%s: the device has gone", path);
+        return error_set(why, ENODEV, "%s: the device was removed", path);
     default:
         return error_set(why, errno, "%s: %s", path, strerror(errno));
     }
@@ -78,7 +82,7 @@ static int identify(struct video_device *device, const char *path, struct error 
         return error_set(why, EINVAL, "%s: expected a video device such as /dev/video0", path);
     int r = video_ioctl(device, VIDIOC_QUERYCAP, &capability);
     if (r == -ENODEV)
-        return error_set(why, ENODEV, "%s: the device has gone", path);
+        return error_set(why, ENODEV, "%s: the device was removed", path);
     if (r < 0)
         return error_set(why, EINVAL, "%s: not a V4L2 device: %s", path, strerror(-r));
 
@@ -110,7 +114,7 @@ int video_open(struct video_device *ret, const char *path, struct error *why)
         close(fd);
         return r;
     }
-    /* Where libv4l2 does not want it, it is a device like any other. */
+    /* If libv4l2 refuses the device, it is used directly. */
     device.converted = !device.multi && v4l2_fd_open(fd, 0) == fd;
     *ret = device;
     return 0;
@@ -127,7 +131,7 @@ void video_close(struct video_device *device)
     device->fd = -1;
 }
 
-/* ---- what it offers ---- */
+/* ---- formats, sizes and rates ---- */
 
 unsigned video_offers(const struct video_device *device, struct video_offer *offers)
 {
@@ -171,7 +175,7 @@ bool video_next_size(const struct video_device *device, uint32_t pixelformat, un
         };
         return true;
     }
-    /* One entry says it all. */
+    /* A continuous or stepwise range is a single entry. */
     *ret = (struct video_size){
         size.stepwise.min_width,  size.stepwise.max_width,  size.stepwise.step_width,
         size.stepwise.min_height, size.stepwise.max_height, size.stepwise.step_height,
@@ -223,7 +227,7 @@ void video_sizes(const struct video_device *device, uint32_t pixelformat, char *
         if (rate > 0.0)
             text_append(text, size, "@%.4g", rate);
     }
-    if (strlen(text) == size - 1) /* show that there is more */
+    if (strlen(text) == size - 1) /* there are more */
         memcpy(text + size - 4, "...", 4);
 }
 

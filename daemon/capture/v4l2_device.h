@@ -1,8 +1,8 @@
-/* One V4L2 capture device: opening it, talking to it, what it offers.
+/* A V4L2 capture device: opening it, calling it, and listing its formats.
  *
- * The names begin with video_, because v4l2_ is the kernel's and libv4l2's. Single-planar devices
- * are spoken to through libv4l2, which adds formats that it converts to (from MJPEG and the odd
- * formats of old webcams); multi-planar ones directly, because libv4l2 does not know them. */
+ * Names begin with video_, because the kernel and libv4l2 use v4l2_. Single-planar devices are used
+ * through libv4l2, which adds formats by conversion (from MJPEG and the unusual formats of old
+ * webcams). Multi-planar ones are used directly, because libv4l2 does not support them. */
 #ifndef FFTD_CAPTURE_V4L2_DEVICE_H
 #define FFTD_CAPTURE_V4L2_DEVICE_H
 
@@ -18,13 +18,13 @@
 struct video_device {
     int fd;         /* -1: not open */
     bool multi;     /* multi-planar */
-    bool converted; /* spoken to through libv4l2 */
+    bool converted; /* used through libv4l2 */
     uint32_t type;  /* V4L2_BUF_TYPE_VIDEO_CAPTURE or its _MPLANE */
     char card[32], driver[16], bus[32];
 };
 
 /* Opens a capture device, not blocking. -ENOENT, -ENODEV, -EACCES, -EBUSY; -EINVAL: it is no V4L2
- * device, or can not stream captured video. */
+ * device, or cannot stream captured video. */
 int video_open(struct video_device *ret, const char *path, struct error *why);
 void video_close(struct video_device *device);
 
@@ -38,20 +38,20 @@ void video_unmap(const struct video_device *device, const uint8_t *start, size_t
 /* One pixel format of a device. */
 struct video_offer {
     uint32_t pixelformat;
-    const struct format_info *info; /* NULL: not one of ours */
+    const struct format_info *info; /* NULL: fftd does not support it */
     bool emulated;                  /* converted by libv4l2 */
     bool compressed;
 };
 #define VIDEO_MAX_OFFERS 128
 
-/* Fills offers[VIDEO_MAX_OFFERS] in the driver's order; returns how many. */
+/* Fills offers[VIDEO_MAX_OFFERS] in the driver's order; returns their number. */
 unsigned video_offers(const struct video_device *device, struct video_offer *offers);
 
-/* "NV12", or the four characters of a format that has no name here. */
+/* "NV12", or the four characters of a format that fftd does not support. */
 const char *video_format_name(const struct video_offer *offer, char text[8]);
 
 /* The sizes of a format, one after another; false: there are no more. Where minimum and maximum
- * differ, all sizes between them in the given steps are meant. */
+ * differ, all sizes between them in the given steps are offered. */
 struct video_size {
     uint32_t min_width, max_width, step_width;
     uint32_t min_height, max_height, step_height;
@@ -66,22 +66,22 @@ struct video_rate {
 bool video_next_rate(const struct video_device *device, uint32_t pixelformat, uint32_t width,
                      uint32_t height, unsigned index, struct video_rate *ret);
 
-/* The highest of them; 0 where the driver does not say. */
+/* The highest of them; 0 if the driver does not report any. */
 double video_max_rate(const struct video_device *device, uint32_t pixelformat, uint32_t width,
                       uint32_t height);
 
 /* Writes the sizes of a format, each with its highest rate: "640x480@30, 1280x720@10". */
 void video_sizes(const struct video_device *device, uint32_t pixelformat, char *text, size_t size);
 
-/* The format the driver itself is set to, which libv4l2 converts from; asked of libv4l2, it would
- * be the one that was last set through it. */
+/* The driver's own format, from which libv4l2 converts. (libv4l2 would return the format that was
+ * last set through it.) */
 int video_native_format(const struct video_device *device, struct v4l2_format *ret,
                         struct error *why);
 
-/* Whether both mean the same bytes in the same places: pixels, size and lengths of rows. */
+/* Whether both have the same memory layout: pixel format, size and row lengths. */
 bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b);
 
-/* What a format of the device says, whichever kind of format it is. */
+/* Fields of a single-planar or multi-planar format. */
 uint32_t video_format_pixelformat(const struct v4l2_format *format);
 uint32_t video_format_width(const struct v4l2_format *format);
 uint32_t video_format_height(const struct v4l2_format *format);

@@ -1,6 +1,6 @@
-/* Formats in one buffer put their planes one after another, and their chroma rows are as long as
- * the subsampling makes them of `bytesperline`: that is the whole rule of the V4L2 specification.
- * Formats with a buffer a plane say everything for each. */
+/* The rule of the V4L2 specification for formats in one buffer: planes follow one another, and the
+ * length of chroma rows is `bytesperline` divided by the subsampling. Formats with a buffer for
+ * each plane have separate values for each. */
 #include "capture/v4l2_layout.h"
 
 #include <errno.h>
@@ -77,8 +77,7 @@ void video_colour(struct fftd_format *format, uint32_t colorspace, uint32_t ycbc
                   uint32_t quantization, uint32_t xfer_func)
 {
     const struct format_info *info = format_by_fourcc(format->fourcc);
-    bool is_rgb = info->kind == SAMPLE_RGB8 || info->kind == SAMPLE_BAYER;
-    bool is_grey = !is_rgb && info->plane_count == 1 && info->align_x == 1;
+    bool is_rgb = info->family == FAMILY_RGB || info->family == FAMILY_MOSAIC;
     bool is_known = colorspace != V4L2_COLORSPACE_DEFAULT && colorspace != V4L2_COLORSPACE_RAW;
 
     if (xfer_func == V4L2_XFER_FUNC_DEFAULT && is_known)
@@ -90,7 +89,7 @@ void video_colour(struct fftd_format *format, uint32_t colorspace, uint32_t ycbc
     format->matrix = is_rgb ? 0 : matrix_of(ycbcr_enc, colorspace);
     if (quantization != V4L2_QUANTIZATION_DEFAULT)
         format->full_range = quantization == V4L2_QUANTIZATION_FULL_RANGE;
-    else if (is_known && !is_grey) /* a grey camera's codes are its sensor's, all of them used */
+    else if (is_known && info->family != FAMILY_GREY) /* a grey camera uses all of its codes */
         format->full_range = V4L2_MAP_QUANTIZATION_DEFAULT(is_rgb, colorspace, ycbcr_enc) ==
                              V4L2_QUANTIZATION_FULL_RANGE;
 }
@@ -101,13 +100,13 @@ static int check_stride(const struct video_layout *layout, unsigned plane, struc
 {
     if (layout->stride[plane] < layout->format.plane[plane].row_bytes)
         return error_set(why, EINVAL,
-                         "the driver's rows of plane %u are %u bytes long, %u pixels need %u",
+                         "the driver's rows of plane %u are %u bytes long, but %u pixels need %u",
                          plane, layout->stride[plane], layout->format.width,
                          layout->format.plane[plane].row_bytes);
     return 0;
 }
 
-/* From plane's first byte to past the last one of its last row. */
+/* Bytes from the first one of the plane to the end of its last row. */
 static size_t extent(const struct video_layout *layout, unsigned plane)
 {
     const struct fftd_plane *p = &layout->format.plane[plane];
@@ -156,7 +155,7 @@ static int lay_apart(struct video_layout *layout, const struct v4l2_pix_format_m
     return 0;
 }
 
-/* Drivers that do not say what they want get what a frame takes. */
+/* A driver may report no size, or less than a frame takes: then a buffer holds one frame. */
 static void set_buffer_bytes(struct video_layout *layout, unsigned memory, uint32_t sizeimage)
 {
     layout->buffer_bytes[memory] =
@@ -213,7 +212,7 @@ int video_layout(struct video_layout *ret, const struct v4l2_format *format, str
     uint32_t pixelformat = multi ? format->fmt.pix_mp.pixelformat : format->fmt.pix.pixelformat;
     const struct format_info *info = format_by_v4l2(pixelformat);
     if (info == NULL)
-        return error_set(why, EINVAL, "pixel format 0x%08x has no format here", pixelformat);
+        return error_set(why, EINVAL, "pixel format 0x%08x is not supported", pixelformat);
     struct video_layout layout = {.memory_count = 0};
     int r = multi ? layout_multi(&layout, &format->fmt.pix_mp, info, why)
                   : layout_single(&layout, &format->fmt.pix, info, why);

@@ -1,5 +1,5 @@
-/* What cameras there are, what each offers, and what fftd would choose: for people and, as JSON,
- * for programs. Looking changes nothing: formats are tried, never set. */
+/* Lists the cameras, the formats of each, and the format that fftd would choose: as text and as
+ * JSON. Listing changes nothing: formats are tried, never set. */
 #include "capture/capture.h"
 
 #include <dirent.h>
@@ -11,22 +11,15 @@
 #include "capture/pace.h"
 #include "capture/v4l2_device.h"
 #include "capture/v4l2_negotiate.h"
+#include "core/text.h"
 
 static void print_json_string(FILE *out, const char *text)
 {
-    fputc('"', out);
-    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            fprintf(out, "\\%c", *c);
-        else if (*c < 0x20 || *c > 0x7e)
-            fprintf(out, "\\u%04x", *c);
-        else
-            fputc(*c, out);
-    }
-    fputc('"', out);
+    char json[TEXT_JSON_BYTES(sizeof((struct error *)NULL)->text)];
+    fputs(text_to_json(json, sizeof json, text), out);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static void print_rates_json(FILE *out, const struct video_device *device, uint32_t pixelformat,
                              uint32_t width, uint32_t height)
@@ -64,9 +57,9 @@ static void print_offers_json(FILE *out, const struct video_device *device)
     }
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
-/* A line for each format that can be had, one for all that can not. */
+/* One line for each supported format, and one line for all others. */
 static void print_offers(FILE *out, const struct video_device *device)
 {
     struct video_offer offers[VIDEO_MAX_OFFERS];
@@ -82,7 +75,7 @@ static void print_offers(FILE *out, const struct video_device *device)
     for (unsigned i = 0; i < count; i++) {
         char name[8];
         if (offers[i].info == NULL)
-            fprintf(out, "%s%s", others++ == 0 ? "    not taken as they are: " : " ",
+            fprintf(out, "%s%s", others++ == 0 ? "    not supported: " : " ",
                     video_format_name(&offers[i], name));
     }
     if (others != 0)
@@ -91,14 +84,14 @@ static void print_offers(FILE *out, const struct video_device *device)
 
 /* ---- the choice ---- */
 
-/* What capture_open would agree on if nothing in particular were asked for, and why. */
+/* The result of capture_open with an empty request, and the reason. */
 struct choice {
     const struct format_info *info;
     uint32_t width, height;
-    double rate; /* the highest; 0: the driver does not say */
+    double rate; /* the highest; 0: the driver does not report it */
     bool emulated;
-    double faster_rate;               /* what another format reaches at this size; 0: none does */
-    const struct format_info *faster; /* and which fftd would choose then */
+    double faster_rate;               /* of another format at this size; 0: none is faster */
+    const struct format_info *faster; /* the format that fftd would choose for that rate */
 };
 
 static int try_choice(const struct video_device *device, const struct capture_request *request,
@@ -157,18 +150,18 @@ static void print_choice(FILE *out, const struct video_device *device)
 {
     struct choice choice;
     if (choose(device, &choice) < 0) {
-        fprintf(out, "    fftd could choose nothing: it knows none of these formats\n");
+        fprintf(out, "    fftd supports none of these formats\n");
         return;
     }
     fprintf(out, "    fftd would choose %s %ux%u", choice.info->name, choice.width, choice.height);
     if (choice.rate > 0.0)
         fprintf(out, ", up to %.4g fps", choice.rate);
     fprintf(out, "\n        %s: %s%s\n", choice.info->name, video_merit(choice.info),
-            choice.emulated ? "; libv4l2 makes it of what the camera sends" : "");
-    fprintf(out, "        %ux%u: what the camera is set to; camera.size asks for another\n",
+            choice.emulated ? "; libv4l2 converts it from the camera's format" : "");
+    fprintf(out, "        %ux%u: the camera's current size; camera.size sets another\n",
             choice.width, choice.height);
     if (choice.faster_rate > 0.0)
-        fprintf(out, "        camera.fps = %.4g would choose %s, which keeps up with it\n",
+        fprintf(out, "        camera.fps = %.4g would choose %s, which reaches that rate\n",
                 choice.faster_rate, choice.faster->name);
 }
 
@@ -233,7 +226,7 @@ static int is_video_node(const struct dirent *entry)
            strspn(digits, "0123456789") == strlen(digits);
 }
 
-/* Prints one node; false: it is no camera (an output, a codec, a camera's metadata). */
+/* Prints one node. False: it is not a camera (an output, a codec, a camera's metadata). */
 static bool print_node(FILE *out, const char *name, bool json, bool first)
 {
     char path[300];

@@ -1,7 +1,7 @@
-/* The choice, where the user leaves it open: the format that costs the least to move and filter
- * and keeps the colour, at the driver's current size. One that can not keep up with the rate that
- * is asked for (uncompressed formats of USB cameras at large sizes) gives way to one that can,
- * even if libv4l2 has to decode that one from MJPEG. */
+/* Where the user leaves the choice open, the cheapest format to move and filter that has colour is
+ * chosen, at the driver's current size. A format that is too slow for the requested rate (as
+ * uncompressed formats of USB cameras are at large sizes) is passed over for one that is not, even
+ * if libv4l2 has to decode that one from MJPEG. */
 #include "capture/v4l2_negotiate.h"
 
 #include <errno.h>
@@ -22,25 +22,24 @@ const char *video_merit(const struct format_info *info)
     switch (info->kind) {
     case SAMPLE_U8:
         if (info->step > 1)
-            return "every other byte is luma, so half of what is read is not filtered";
-        return info->plane_count > 1 ? "luma in a plane of its own, which is all that is read, and "
-                                       "colour beside it"
+            return "every other byte is luma, so half of the bytes read are not filtered";
+        return info->plane_count > 1 ? "luma has its own plane, and only that plane is read"
                                      : "luma alone, one byte a pixel";
     case SAMPLE_U16:
         return "luma alone, two bytes a pixel";
     case SAMPLE_RGB8:
-        return "colours, of which luma has to be computed";
+        return "RGB, from which luma has to be computed";
     case SAMPLE_BAYER:
-        return "a sensor's mosaic, of which colours are made on the way: published as XBGR32";
+        return "a sensor's mosaic, which is demosaiced on the GPU and published as XBGR32";
     case SAMPLE_F32:
         break;
     }
     return "";
 }
 
-/* Lower is better. What libv4l2 has to convert comes after everything the camera itself has. Of one
- * format with a buffer a plane and in a single buffer, multi-planar drivers were made for the
- * first; the second is what others have. */
+/* Lower is better. Formats that libv4l2 converts come after all of the camera's own. If a format is
+ * offered with a buffer for each plane and in a single buffer, the first is preferred on
+ * multi-planar devices and the second on others. */
 static unsigned rank(const struct video_device *device, const struct video_offer *offer)
 {
     unsigned position = 0;
@@ -54,7 +53,7 @@ static unsigned rank(const struct video_device *device, const struct video_offer
     return (offer->emulated ? 1000 : 0) + 2 * position + (apart != device->multi ? 1 : 0);
 }
 
-/* The offers that can serve the request at all, best first; returns how many. */
+/* The offers that match the request's format, best first; returns their number. */
 static unsigned candidates(const struct video_device *device, uint32_t fourcc,
                            struct video_offer *offers)
 {
@@ -107,16 +106,16 @@ static int refuse_signal(int result, struct error *why)
 {
     const char *reason = strerror(-result);
     if (result == -ENOLINK)
-        reason = "nothing is connected, or it sends nothing";
+        reason = "nothing is connected, or it sends no signal";
     else if (result == -ENOLCK)
-        reason = "it does not hold still";
+        reason = "the signal is not stable";
     else if (result == -ERANGE)
-        reason = "its timings are beyond what the device can capture";
+        reason = "the device cannot capture its timings";
     return error_set(why, ENOLINK, "no signal at its input: %s", reason);
 }
 
-/* Setting timings may itself be told as a change: vivid's colours follow them. What was told until
- * now is of no interest if what comes in is still what was set. */
+/* Setting timings may itself raise a change event, as vivid does. Events until now can be dropped
+ * if the signal still has the timings that were set. */
 static int forget_changes(const struct video_device *device, const struct v4l2_dv_timings *set,
                           struct error *why)
 {
@@ -137,10 +136,10 @@ int video_take_signal(const struct video_device *device, struct error *why)
     struct v4l2_dv_timings timings = {.type = 0};
     if (!has_timings(device))
         return 0;
-    /* First, so that no change is missed; a driver without events is seen to stall instead. */
+    /* First, so that no change is missed. Without events a change shows as a stalled camera. */
     video_ioctl(device, VIDIOC_SUBSCRIBE_EVENT, &changes);
     int r = video_ioctl(device, VIDIOC_QUERY_DV_TIMINGS, &timings);
-    if (r == -ENOTTY || r == -ENODATA) /* it can not look: what is set has to do */
+    if (r == -ENOTTY || r == -ENODATA) /* it cannot measure the signal: keep the current timings */
         return 0;
     if (r < 0)
         return refuse_signal(r, why);
@@ -154,7 +153,7 @@ int video_take_signal(const struct video_device *device, struct error *why)
 
 /* ---- refusals ---- */
 
-/* The device has the format, or one of ours where any will do, but not at that size. */
+/* The device has the requested format, or some supported one, but not at that size. */
 static int refuse_size(const struct video_device *device, const struct capture_request *request,
                        const struct v4l2_format *nearest, struct error *why)
 {
@@ -182,7 +181,7 @@ static int refuse_format(const struct video_device *device, const struct capture
     }
     const struct format_info *info = format_by_fourcc(request->fourcc);
     if (usable == 0)
-        return error_set(why, EINVAL, "offers no format that fftd knows, only%s",
+        return error_set(why, EINVAL, "offers no format that fftd supports, only%s",
                          others[0] != '\0' ? others : " none");
     return error_set(why, EINVAL, "does not offer %s: expected one of %s",
                      info != NULL ? info->name : "that format", ours);
@@ -219,7 +218,7 @@ int video_choose(const struct video_device *device, const struct capture_request
         }
         double rate = video_max_rate(device, offers[i].pixelformat, layout.format.width,
                                      layout.format.height);
-        /* Unknown rates are believed; 29.97 serves those who say 30. */
+        /* Unknown rates are accepted; 29.97 satisfies a request for 30. */
         if (request->rate == 0.0 || rate == 0.0 || rate >= 0.99 * request->rate) {
             *ret = format;
             return 0;
@@ -236,7 +235,7 @@ int video_choose(const struct video_device *device, const struct capture_request
     return 0;
 }
 
-/* The driver takes the nearest rate it can; not every driver has a say in it. */
+/* The driver sets the nearest rate it can; not every driver can set one. */
 static void agree_on_rate(const struct video_device *device, double rate,
                           struct fftd_format *format)
 {
@@ -258,8 +257,8 @@ static void agree_on_rate(const struct video_device *device, double rate,
     }
 }
 
-/* libv4l2 passes JPEG's luma and chroma on as they are, in full range, and the driver's colour
- * description is of no use: the range is then ours to say. */
+/* libv4l2 copies JPEG's luma and chroma unchanged, in full range. The driver's colour description
+ * does not apply to them. */
 static void correct_range(const struct video_device *device, struct fftd_format *format)
 {
     struct v4l2_format native;

@@ -6,22 +6,21 @@
 #include "capture/v4l2_device.h"
 #include "capture/v4l2_layout.h"
 
-/* Where the input is for a signal from outside (HDMI), sets the driver to the timings that it sees
- * there, and asks to be told when they change. -ENOLINK: there is no signal that it could capture.
- */
+/* If the input takes an external signal (HDMI), sets the driver to the timings of that signal and
+ * subscribes to their changes. -ENOLINK: there is no signal that the device can capture. */
 int video_take_signal(const struct video_device *device, struct error *why);
 
-/* Finds what suits the request best without changing anything: *ret is what to set. -EINVAL: the
- * device has nothing that does; the text lists what it has. */
+/* Finds the best format for the request without changing anything; *ret is the format to set.
+ * -EINVAL: the device has none; the text lists its formats. */
 int video_choose(const struct video_device *device, const struct capture_request *request,
                  struct v4l2_format *ret, struct error *why);
 
-/* Why a format stands where it does in the order of preference, in words: "luma in a plane of its
- * own". */
+/* The reason for a format's rank in the order of preference: "luma in a plane of its own". */
 const char *video_merit(const struct format_info *info);
 
-/* Sets it, and the rate (0: as it is), and reads back what that is now: the layout's format has
- * the rate too, 0/1 if the driver does not say. -EBUSY: somebody else streams. */
+/* Sets the chosen format and the rate (0: unchanged), and reads the result back: the layout's
+ * format has the rate too, 0/1 if the driver does not report it. -EBUSY: another program is
+ * streaming. */
 int video_agree(const struct video_device *device, const struct v4l2_format *chosen, double rate,
                 struct video_layout *ret, struct error *why);
 

@@ -1,7 +1,7 @@
-/* The colour spaces taken are those whose planes lie as one of our formats has them: 4:2:0 of any
- * siting is YUV420, mono is GREY (FFmpeg's mono10 .. mono16 are Y10 .. Y16). Planar 4:2:2, 4:4:4
- * and deep colour have no format of ours, and what they would have to become is for the user to
- * say, not for us to guess. */
+/* A colour space is read as the format that has the same planes: mono as GREY, 420jpeg as YUV420,
+ * FFmpeg's mono10 .. mono16 as Y10 .. Y16. The other sitings of 4:2:0 chroma have the same planes.
+ * Planar 4:2:2, 4:4:4 and deep colour match no format. They are refused, because converting them
+ * would be the user's choice. */
 #include "capture/y4m.h"
 
 #include <errno.h>
@@ -14,21 +14,18 @@
 #define MAGIC "YUV4MPEG2"
 #define FRAME "FRAME"
 
-static const struct {
-    const char *y4m, *name;
-} colour_spaces[] = {
-    {"420", "YUV420"}, {"420jpeg", "YUV420"}, {"420mpeg2", "YUV420"}, {"420paldv", "YUV420"},
-    {"mono", "GREY"},  {"mono10", "Y10"},     {"mono12", "Y12"},      {"mono16", "Y16"},
-};
+/* Other names of 420jpeg, which differ from it in where chroma is sited. */
+static const char *const sitings[] = {"420", "420mpeg2", "420paldv"};
+#define SITING_COUNT (sizeof sitings / sizeof sitings[0])
 
 struct header {
     uint32_t width, height;
     uint32_t rate_num, rate_den;
     const char *colour;
-    enum { RANGE_UNSAID, RANGE_LIMITED, RANGE_FULL } range;
+    enum { RANGE_UNKNOWN, RANGE_LIMITED, RANGE_FULL } range;
 };
 
-/* Digits up to `end`, at most nine of them: no overflow, nothing else between. */
+/* Reads the digits up to `end`, at most nine of them, so that nothing overflows. */
 static int parse_number(const char *text, const char *end, uint32_t *ret)
 {
     uint32_t number = 0;
@@ -63,7 +60,8 @@ static int parse_rate(const char *text, uint32_t *ret_num, uint32_t *ret_den)
     return 0;
 }
 
-/* One parameter, its letter first. Aspect ratio, comments and letters unknown do not matter. */
+/* Reads one parameter, which begins with its letter. The aspect ratio, comments and unknown letters
+ * are ignored. */
 static int parse_parameter(const char *word, struct header *header)
 {
     const char *value = word + 1;
@@ -91,27 +89,59 @@ static int parse_parameter(const char *word, struct header *header)
     }
 }
 
-static int format_of_header(const struct header *header, struct fftd_format *ret, struct error *why)
+/* Whether the format's planes are what Y4M writes: a plane for each component, in their order. */
+static bool has_y4m_planes(const struct format_info *info)
+{
+    if (info->y4m == NULL || info->plane_count != (info->family == FAMILY_YUV ? 3 : 1))
+        return false;
+    for (unsigned c = 0; c < info->plane_count; c++)
+        if (info->component[c].plane != c)
+            return false;
+    return true;
+}
+
+static const struct format_info *format_of_colour(const char *colour)
+{
+    unsigned count;
+    const struct format_info *table = format_table(&count);
+    for (unsigned i = 0; i < SITING_COUNT; i++)
+        if (strcmp(sitings[i], colour) == 0)
+            colour = "420jpeg";
+    for (unsigned i = 0; i < count; i++)
+        if (has_y4m_planes(&table[i]) && strcmp(table[i].y4m, colour) == 0)
+            return &table[i];
+    return NULL;
+}
+
+static int refuse_colour(const char *colour, struct error *why)
 {
     char known[256] = "", quoted[TEXT_QUOTE_BYTES];
-    for (unsigned i = 0; i < sizeof colour_spaces / sizeof colour_spaces[0]; i++) {
-        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", colour_spaces[i].y4m);
-        if (strcmp(colour_spaces[i].y4m, header->colour) != 0)
-            continue;
-        struct fftd_format format;
-        int r = format_layout(&format, format_by_name(colour_spaces[i].name)->fourcc, header->width,
-                              header->height, 1, why);
-        if (r < 0)
-            return r;
-        if (header->range != RANGE_UNSAID)
-            format.full_range = header->range == RANGE_FULL;
-        format.rate_num = header->rate_num;
-        format.rate_den = header->rate_den;
-        *ret = format;
-        return 0;
-    }
-    return error_set(why, EINVAL, "Y4M colour space %s has no format here: expected one of %s",
-                     text_quote(quoted, header->colour), known);
+    unsigned count;
+    const struct format_info *table = format_table(&count);
+    for (unsigned i = 0; i < SITING_COUNT; i++)
+        text_append(known, sizeof known, "%s, ", sitings[i]);
+    for (unsigned i = 0, shown = 0; i < count; i++)
+        if (has_y4m_planes(&table[i]))
+            text_append(known, sizeof known, "%s%s", shown++ == 0 ? "" : ", ", table[i].y4m);
+    return error_set(why, EINVAL, "Y4M colour space %s is not supported: expected one of %s",
+                     text_quote(quoted, colour), known);
+}
+
+static int format_of_header(const struct header *header, struct fftd_format *ret, struct error *why)
+{
+    const struct format_info *info = format_of_colour(header->colour);
+    if (info == NULL)
+        return refuse_colour(header->colour, why);
+    struct fftd_format format;
+    int r = format_layout(&format, info->fourcc, header->width, header->height, 1, why);
+    if (r < 0)
+        return r;
+    if (header->range != RANGE_UNKNOWN)
+        format.full_range = header->range == RANGE_FULL;
+    format.rate_num = header->rate_num;
+    format.rate_den = header->rate_den;
+    *ret = format;
+    return 0;
 }
 
 /* Copies the line at the start of bytes, without its newline, as text. */

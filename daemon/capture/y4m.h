@@ -1,4 +1,4 @@
-/* The headers of YUV4MPEG2 files (yuv4mpeg(5)): text in, layout out. Pure, and safe on any bytes.
+/* Parses the headers of YUV4MPEG2 files (yuv4mpeg(5)). Pure; safe for any input.
  *
  * A file is one line "YUV4MPEG2 W640 H480 F30:1 C420jpeg", then for each frame a line "FRAME",
  * parameters allowed, and the planes without gaps. */
@@ -17,9 +17,9 @@
 /* Whether a file that begins so claims to be Y4M. */
 bool y4m_is_y4m(const uint8_t *bytes, size_t count);
 
-/* Reads the file's header from its first `count` bytes. *ret_bytes is what it takes, newline
- * included. The rate is 0/1 where the file leaves it open. -EINVAL: damaged, or a format that none
- * of ours matches; the text says which are. */
+/* Reads the file's header from its first `count` bytes. *ret_bytes is the header's length, newline
+ * included. The rate is 0/1 if the file has none. -EINVAL: damaged, or a colour space that fftd
+ * does not support; the text lists those that it does. */
 int y4m_parse_header(const uint8_t *bytes, size_t count, struct fftd_format *ret, size_t *ret_bytes,
                      struct error *why);
 

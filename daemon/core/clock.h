@@ -16,6 +16,12 @@ static inline int64_t clock_now_ns(void)
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+/* The earlier of two times; INT64_MAX stands for never. */
+static inline int64_t clock_earlier_ns(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? a_ns : b_ns;
+}
+
 static inline struct timespec clock_timespec(int64_t ns)
 {
     return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};

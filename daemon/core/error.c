@@ -25,7 +25,8 @@ int error_prefix(struct error *why, int err, const char *format, ...)
         vsnprintf(context, sizeof context, format, args);
         va_end(args);
         memcpy(rest, why->text, sizeof rest);
-        /* The tail is what gets cut when both do not fit: the context says where to look. */
+        /* If both do not fit, the end of the text is cut, because the context says where to look.
+         */
         int used = snprintf(why->text, sizeof why->text, "%.*s: ", 200, context);
         snprintf(why->text + used, sizeof why->text - (size_t)used, "%.*s",
                  (int)(sizeof why->text - (size_t)used - 1), rest);

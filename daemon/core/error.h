@@ -1,7 +1,7 @@
 /* The reason something failed, in words a user can act on.
  *
- * Every function that can fail for a reason worth telling takes a `struct error *` and returns
- * 0 or -errno; on failure the text names the thing, the value and what would be right, without a
+ * Every function that can fail for a reason worth reporting takes a `struct error *` and returns
+ * 0 or -errno; on failure the text names the object, the value and what is expected, without a
  * trailing newline or full stop. Outputs named ret_... are untouched on failure. Library code
  * never logs: the owner of the operation does, once.
  *
@@ -18,7 +18,7 @@ struct error {
 int error_set(struct error *why, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text that is there already; returns -err. */
+/* Puts "context: " before the existing text; returns -err. */
 int error_prefix(struct error *why, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -1,8 +1,8 @@
-/* Chains of stages: text to values and back, and the product of the stages' responses. What the
- * stages are is in filter_kinds.c; nothing here knows any of them by name.
+/* Chains of stages: text to values and back, and the product of the stages' responses. This file
+ * knows no kind of filter by name: it only calls filter_kind.h, and nothing below calls it.
  *
- * Messages may travel over D-Bus, which wants UTF-8, and into terminals: what the user typed goes
- * through text_quote, everything else is the table's own ASCII. */
+ * Messages are sent over D-Bus, which requires UTF-8, and written to terminals. So text_quote is
+ * applied to the user's text; the rest is ASCII from the kinds. */
 #include "core/filter.h"
 
 #include <errno.h>
@@ -69,10 +69,10 @@ int filter_kind_find(const struct filter_kind **ret, const char *name, struct er
     char quoted[TEXT_QUOTE_BYTES], known[320] = "", hint[64] = "";
     struct text_guess guess = TEXT_GUESS(name);
     unsigned count;
-    const struct filter_kind *kinds = filter_kinds(&count);
+    const struct filter_kind *const *kinds = filter_kinds(&count);
     for (unsigned i = 0; i < count; i++) {
-        text_guess_try(&guess, kinds[i].name);
-        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kinds[i].name);
+        text_guess_try(&guess, kinds[i]->name);
+        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kinds[i]->name);
     }
     if (guess.best != NULL)
         snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
@@ -156,7 +156,7 @@ static int read_value(struct filter_value *ret, const struct filter_param *param
     return -EINVAL;
 }
 
-static const char *complaint(const struct filter_param *param, int r)
+static const char *fault(const struct filter_param *param, int r)
 {
     if (r == -ERANGE)
         return "is out of range";
@@ -185,8 +185,7 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
     if (r < 0) {
         char quoted[TEXT_QUOTE_BYTES], expected[EXPECTATION_BYTES];
         return error_set(why, EINVAL, "%s: %s = %s %s: expected %s", stage->kind->name, param,
-                         text_quote(quoted, text), complaint(about, r),
-                         expectation(about, expected));
+                         text_quote(quoted, text), fault(about, r), expectation(about, expected));
     }
     stage->value[index] = value;
     return 0;
@@ -225,7 +224,7 @@ static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, s
     return 0;
 }
 
-/* Writes into text as it goes. */
+/* Parses one stage; overwrites the separators in text. */
 static int parse_stage(struct filter_stage *ret, char *text, struct error *why)
 {
     char *params = text_cut_at(text, ':');
@@ -349,10 +348,31 @@ void filter_chain_print(const struct filter_chain *chain, char *text, size_t siz
     }
 }
 
+static bool equal_stages(const struct filter_stage *a, const struct filter_stage *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    for (unsigned i = 0; i < a->kind->param_count; i++)
+        if (a->value[i].number != b->value[i].number ||
+            (a->kind->param[i].type == FILTER_PAIR && a->value[i].second != b->value[i].second))
+            return false;
+    return true;
+}
+
+bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (unsigned i = 0; i < a->count; i++)
+        if (!equal_stages(&a->stage[i], &b->stage[i]))
+            return false;
+    return true;
+}
+
 /* ---- the response ---- */
 
-/* 0.5 and -0.5 are the same frequency. The mean of both sides is the response whose output is real:
- * the Hermitian part of H there. (Of the four corners two are the negatives of the others.) */
+/* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
+ * output real. (Two of the four corners are the negatives of the other two.) */
 static double stage_response(const struct filter_stage *stage, double fx, double fy)
 {
     double (*response)(const struct filter_stage *, double, double) = stage->kind->response;

@@ -1,7 +1,8 @@
 /* Pixel formats and memory layouts of frames. Pure.
  *
- * The layout descriptor itself is the ring's struct fftd_format: one description of a frame from
- * the camera to the client. This module knows what each fourcc means. */
+ * The table of formats is fftd/formats.h, which clients share; struct format_info is a row of it
+ * with what only the daemon needs. The layout of a frame is the ring's struct fftd_format, from
+ * the camera to the client. */
 #ifndef FFTD_CORE_FORMAT_H
 #define FFTD_CORE_FORMAT_H
 
@@ -10,19 +11,28 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "fftd/formats.h"
 #include "fftd/ring.h"
 
-/* How the samples that are filtered lie in a plane. */
+/* How the samples to be filtered are stored in a plane. */
 enum sample_kind {
     SAMPLE_U8,    /* one byte a sample, `step` bytes apart */
     SAMPLE_U16,   /* little-endian, low `bits` bits used, `step` bytes apart */
     SAMPLE_RGB8,  /* luma is computed from three bytes, `step` bytes a pixel */
-    SAMPLE_BAYER, /* a sensor's mosaic, a colour a pixel; `step` bytes a sample, low `bits` used */
-    SAMPLE_F32,   /* floats, neither rounded nor clamped: no camera's, for tests and benches */
+    SAMPLE_BAYER, /* a sensor's mosaic, one colour a pixel; `step` bytes a sample, low `bits` used
+                   */
+    SAMPLE_F32,   /* floats, neither rounded nor clamped: only for tests and benchmarks */
 };
 
-/* One plane as memory holds it. A plane of W x H luma pixels is ceil(W / sub_x) by
- * ceil(H / sub_y) pixels of bytes_per_pixel bytes (YUYV: 2, NV12's chroma plane: 2). */
+enum pixel_family {
+    FAMILY_GREY = FFTD_FAMILY_GREY,
+    FAMILY_YUV = FFTD_FAMILY_YUV,
+    FAMILY_RGB = FFTD_FAMILY_RGB,
+    FAMILY_MOSAIC, /* clients never see one */
+};
+
+/* The pixels of one plane: ceil(W / sub_x) by ceil(H / sub_y) of them for a frame of W x H, each of
+ * bytes_per_pixel bytes (YUYV: 2, NV12's chroma plane: 2). */
 struct format_plane {
     uint8_t sub_x, sub_y;
     uint8_t bytes_per_pixel;
@@ -30,13 +40,16 @@ struct format_plane {
 
 struct format_info {
     uint32_t fourcc;      /* DRM; V4L2's own for mosaics, which DRM has no codes for */
-    uint32_t published;   /* what clients get where that is another format (mosaics), or 0 */
-    const char *name;     /* what configuration and messages call it: "NV12", "GREY", "RGB24" */
+    uint32_t published;   /* the format that clients get instead (mosaics), or 0 */
+    const char *name;     /* in the configuration and in messages: "NV12", "GREY", "RGB24" */
+    const char *y4m;      /* Y4M's colour space with the same samples, or NULL */
     uint32_t v4l2_fourcc; /* the V4L2 pixel format with the same bytes, single buffer */
-    uint32_t v4l2_multi;  /* the V4L2 format with a buffer a plane (NM12), or 0 */
+    uint32_t v4l2_multi;  /* the V4L2 format with a buffer for each plane (NM12), or 0 */
+    enum pixel_family family;
     uint8_t plane_count;
     struct format_plane plane[FFTD_MAX_PLANES];
-    /* Where luma is: always plane 0. First sample `offset` bytes into a row, then every `step`.
+    struct fftd_pixel_component component[3]; /* Y, U, V or R, G, B; mosaics: unused */
+    /* Luma is always in plane 0: the first sample `offset` bytes into a row, then every `step`.
      * SAMPLE_RGB8: offsets of R, G and B within a pixel. */
     enum sample_kind kind;
     uint8_t bits; /* significant bits of a sample: 8, 10, 12, 16 */
@@ -47,14 +60,13 @@ struct format_info {
     uint8_t align_x, align_y; /* width and height must be multiples of these (chroma siting) */
 };
 
-/* GREY, Y10, Y12, Y16, YUYV, UYVY, NV12, NV21, NV16, YUV420, YVU420, RGB24, BGR24, XRGB32, XBGR32,
- * and the mosaics S{BGGR,GBRG,GRBG,RGGB}{8,10,12,16}. */
+/* The rows of FFTD_PIXEL_FORMATS, then those of FFTD_MOSAIC_FORMATS. */
 const struct format_info *format_table(unsigned *ret_count);
 const struct format_info *format_by_fourcc(uint32_t fourcc);
 const struct format_info *format_by_name(const char *name);     /* case-insensitive */
 const struct format_info *format_by_v4l2(uint32_t v4l2_fourcc); /* matches either V4L2 code */
 
-/* The format in which clients get what comes in this one. */
+/* The format in which clients get frames that are captured in this one. */
 uint32_t format_published(uint32_t fourcc);
 
 /* Writes the comma-separated names of all formats, for error messages. */

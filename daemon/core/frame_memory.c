@@ -2,43 +2,44 @@
 
 #include <errno.h>
 
-const char *const frame_way_names[] = {[FRAME_COPIED] = "mmap",
-                                       [FRAME_SHARED] = "userptr",
-                                       [FRAME_IMPORTED] = "dmabuf",
-                                       [FRAME_ANY] = "auto",
-                                       NULL};
+const char *const memory_mode_names[] = {[MEMORY_COPIED] = "mmap",
+                                         [MEMORY_SHARED] = "userptr",
+                                         [MEMORY_IMPORTED] = "dmabuf",
+                                         [MEMORY_AUTO] = "auto",
+                                         NULL};
 
-const char *frame_way_words(enum frame_way way)
+const char *memory_mode_description(enum memory_mode mode)
 {
-    switch (way) {
-    case FRAME_COPIED:
+    switch (mode) {
+    case MEMORY_COPIED:
         return "copied";
-    case FRAME_SHARED:
+    case MEMORY_SHARED:
         return "shared with the source (USERPTR)";
-    case FRAME_IMPORTED:
+    case MEMORY_IMPORTED:
         return "imported as dma-bufs";
-    case FRAME_ANY:
+    case MEMORY_AUTO:
         break;
     }
     return "unknown";
 }
 
-int frame_memory_check(const struct frame_memory *memory, enum frame_way way, const size_t offset[],
-                       const uint32_t stride[], struct error *why)
+int frame_memory_check(const struct frame_memory *memory, enum memory_mode mode,
+                       const size_t offset[], const uint32_t stride[], struct error *why)
 {
-    if (way == FRAME_SHARED && !memory->can_share)
-        return error_set(why, EOPNOTSUPP, "the device does not work in the host's memory");
-    if (way == FRAME_IMPORTED && !memory->can_import)
-        return error_set(why, EOPNOTSUPP, "the device imports no dma-bufs");
+    if (mode == MEMORY_SHARED && !memory->can_share)
+        return error_set(why, EOPNOTSUPP, "the device cannot read the host's memory");
+    if (mode == MEMORY_IMPORTED && !memory->can_import)
+        return error_set(why, EOPNOTSUPP, "the device cannot import dma-bufs");
     for (unsigned p = 0; p < memory->plane_count; p++) {
         const struct fftd_plane *plane = &memory->layout.plane[p];
         if (stride[p] != plane->stride)
-            return error_set(why, EOPNOTSUPP,
-                             "rows of plane %u are %u bytes apart, the device reads them %u apart",
-                             p, stride[p], plane->stride);
+            return error_set(
+                why, EOPNOTSUPP,
+                "rows of plane %u are %u bytes apart, but the device reads them %u apart", p,
+                stride[p], plane->stride);
         if (offset[p] != plane->offset)
             return error_set(why, EOPNOTSUPP,
-                             "plane %u begins at byte %zu, the device reads it from byte %u on", p,
+                             "plane %u begins at byte %zu, but the device reads it from byte %u", p,
                              offset[p], plane->offset);
     }
     return 0;

@@ -1,19 +1,18 @@
-/* Memory that a source writes frames into and a device reads them from, where they are.
+/* Memory that a source writes frames into and a device reads them from in place.
  *
  * Neither side knows the other: the device's side (daemon/gpu) implements this, the source's
- * (daemon/capture) uses it, and the camera, which owns it, brings the two together. Frames are
- * numbered, and one number means the same frame to both. It comes to be in one of two ways:
+ * (daemon/capture) uses it, and the camera, which owns it, brings the two together. Frames have
+ * an index, which both use. There are two modes:
  *
  *     shared      the device makes the memory, and the source's driver writes into it (USERPTR)
- *     imported    the source's driver makes the memory, and the device takes it as a dma-buf
+ *     imported    the source's driver makes the memory, and the device imports it as a dma-buf
  *
- * Neither may write while the other reads. Between frame_memory_share and the frame's submission,
- * and again once it has been collected, a shared frame is the source's; an imported one is always
- * the driver's, which gets it back only after it has been collected. A source lets go of all frames
- * (clear) whenever it stops, once nothing writes them any more; frames that the device still works
- * on then live on until it is done with them.
+ * Neither side may write while the other reads. A shared frame belongs to the source until it is
+ * submitted, and again once it has been collected. An imported frame always belongs to the driver,
+ * but its buffer is queued again only after the frame has been collected. A source that has stopped
+ * calls frame_memory_clear; frames that the device still reads remain until it has finished.
  *
- * Threads: one at a time, that which submits frames. */
+ * Threads: only the one that submits frames. */
 #ifndef FFTD_CORE_FRAME_MEMORY_H
 #define FFTD_CORE_FRAME_MEMORY_H
 
@@ -24,8 +23,8 @@
 #include "core/error.h"
 #include "fftd/ring.h"
 
-/* The ways of a frame to a device, the best one last; and, to ask for, whichever is the best. */
-enum frame_way { FRAME_COPIED, FRAME_SHARED, FRAME_IMPORTED, FRAME_ANY };
+/* How a device gets a frame, the best mode last. MEMORY_AUTO requests the best one that works. */
+enum memory_mode { MEMORY_COPIED, MEMORY_SHARED, MEMORY_IMPORTED, MEMORY_AUTO };
 
 #define FRAME_MEMORY_MAX 32 /* frames */
 
@@ -41,42 +40,43 @@ struct frame_memory_ops {
 
 struct frame_memory {
     const struct frame_memory_ops *ops;
-    struct fftd_format layout;  /* how frames must lie in it */
-    unsigned plane_count;       /* so many planes, that is; the device reads no others */
-    bool can_share, can_import; /* what the device is able to */
+    struct fftd_format layout;  /* the layout that the device requires */
+    unsigned plane_count;       /* planes that the device reads, from the first on */
+    bool can_share, can_import; /* modes that the device supports */
     unsigned held;              /* frames that the device keeps at once */
 };
 
-/* What configuration and messages call a way: "mmap", "userptr", "dmabuf", "auto"; NULL. */
-extern const char *const frame_way_names[];
+/* Names of the modes in the configuration and in messages: "mmap", "userptr", "dmabuf", "auto";
+ * NULL. */
+extern const char *const memory_mode_names[];
 
 /* In words: "shared with the source (USERPTR)". */
-const char *frame_way_words(enum frame_way way);
+const char *memory_mode_description(enum memory_mode mode);
 
-/* Whether frames can come in this way whose planes begin offset[] bytes after the memory does, with
- * rows stride[] bytes apart. -EOPNOTSUPP: no, for a reason that the text tells. */
-int frame_memory_check(const struct frame_memory *memory, enum frame_way way, const size_t offset[],
-                       const uint32_t stride[], struct error *why);
+/* Checks that the mode supports frames whose planes begin offset[] bytes after the memory does,
+ * with rows stride[] bytes apart. -EOPNOTSUPP: it does not; the text has the reason. */
+int frame_memory_check(const struct frame_memory *memory, enum memory_mode mode,
+                       const size_t offset[], const uint32_t stride[], struct error *why);
 
-/* How many frames a source makes that wants so many for itself: as many more as the device keeps,
- * but no more than FRAME_MEMORY_MAX. memory may be NULL: it keeps none. */
+/* The number of frames for a source that needs `wanted` for itself: those and the ones that the
+ * device holds, at most FRAME_MEMORY_MAX. memory may be NULL: the device holds none. */
 unsigned frame_memory_count(const struct frame_memory *memory, unsigned wanted);
 
-/* Makes memory for a frame: so many bytes at frame_memory_address, beginning on a page.
- * -EOPNOTSUPP: the device does not. */
+/* Makes memory for a frame: `bytes` bytes at frame_memory_address, at the start of a page.
+ * -EOPNOTSUPP: the device cannot. */
 int frame_memory_share(struct frame_memory *memory, unsigned index, size_t bytes,
                        struct error *why);
 
-/* Takes a dma-buf of so many bytes for a frame; the descriptor stays the caller's, who may close
- * it. -EOPNOTSUPP: the device does not take it. */
+/* Imports a dma-buf of `bytes` bytes as a frame; the caller keeps the descriptor and may close it.
+ * -EOPNOTSUPP: the device cannot import it. */
 int frame_memory_import(struct frame_memory *memory, unsigned index, int fd, size_t bytes,
                         struct error *why);
 
-/* Where a shared frame is while it is the source's: after the device has had it, maybe elsewhere.
- */
+/* The address of a shared frame while it is the source's. It may change each time that the device
+ * has used the frame. */
 uint8_t *frame_memory_address(const struct frame_memory *memory, unsigned index);
 
-/* Lets go of all frames. */
+/* Releases all frames. */
 void frame_memory_clear(struct frame_memory *memory);
 
 #endif

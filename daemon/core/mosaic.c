@@ -13,8 +13,8 @@ struct mosaic {
     int width, height;
 };
 
-/* The coordinate inside that one just outside shows: mirrored, the edge not repeated, which keeps
- * the colours in step. */
+/* Mirrors a coordinate just outside the image without repeating the edge, which keeps the pattern
+ * of colours. */
 static int mirror(int i, int length)
 {
     return i < 0 ? 1 : i >= length ? length - 2 : i;

@@ -1,6 +1,5 @@
-/* Colours from a sensor's mosaic, one frame at a time, in plain C: for what is looked at now and
- * then (snapshots). Frames on their way to clients are demosaiced on the device, by the same
- * definition (gpu/engine.h). Pure. */
+/* Demosaicing of single frames in plain C, for snapshots. Published frames are demosaiced on the
+ * device, by the same definition (gpu/engine.h). Pure. */
 #ifndef FFTD_CORE_MOSAIC_H
 #define FFTD_CORE_MOSAIC_H
 

@@ -7,8 +7,8 @@
 static const uint8_t radices[] = {16, 15, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
 #define RADIX_COUNT (sizeof radices / sizeof radices[0])
 
-/* Arithmetic operations of the butterflies in butterfly.cl per point, with the twiddles of a
- * following stage (6 an element), counted from the source. */
+/* Arithmetic operations per element of the butterflies in butterfly.cl, counted in their source.
+ * The 6 operations are the twiddle of the following stage. */
 static double radix_cost(uint8_t radix)
 {
     switch (radix) {
@@ -39,11 +39,11 @@ static double radix_cost(uint8_t radix)
     }
 }
 
-/* What reading and writing an element between two stages costs, in the same unit: local memory or
- * cache, near enough to a handful of operations. */
+/* The cost of writing and reading an element between two stages, in the same unit: local memory or
+ * cache costs about as much as a few operations. */
 #define STAGE_COST   8.
 
-/* What one element costs whatever the stages: main memory both ways and the conversions. */
+/* The cost of an element independent of the stages: main memory both ways and the conversions. */
 #define ELEMENT_COST 30.
 
 static double axis_cost(const struct plan_axis *axis)
@@ -61,8 +61,8 @@ struct factoring {
     bool first_even;
 };
 
-/* Tries every way to split `rest` into radices not larger than radices[from]: few enough (at most
- * some hundreds) to try them all, so there is no rule of thumb to be wrong. */
+/* Tries every product of radices not larger than radices[from] that is `rest`. There are at most
+ * some hundreds, so no heuristic is needed. */
 static void factor_rest(struct factoring *f, uint32_t rest, unsigned from)
 {
     if (rest == 1) {
@@ -117,8 +117,8 @@ static unsigned twos_in(uint8_t radix)
     return count;
 }
 
-/* Runs of pairs (plan_pairs) begin at multiples of the product of all radices but the first and the
- * last: whole sectors of memory, if there is a four among them. */
+/* Runs of pairs (plan_pairs) begin at multiples of the product of all radices except the first and
+ * the last. If that product is a multiple of four, they begin at whole sectors of memory. */
 static void align_runs(struct plan_axis *axis)
 {
     unsigned best = 1;
@@ -147,8 +147,8 @@ const struct plan_axis *plan_second(const struct plan *plan)
     return plan->order == PLAN_ROWS_FIRST ? &plan->y : &plan->x;
 }
 
-/* Along the first axis: half as many lines as the second is long, forward and back. Along the
- * second: pairs of them, in whole groups of lanes. */
+/* Along the first axis: half as many lines as the second axis is long, forward and back. Along the
+ * second axis: pairs of lines, in whole groups of lanes. */
 double plan_cost(const struct plan *plan, uint32_t lanes)
 {
     const struct plan_axis *first = plan_first(plan), *second = plan_second(plan);
@@ -158,13 +158,14 @@ double plan_cost(const struct plan *plan, uint32_t lanes)
            pairs * (2 * axis_cost(second) + ELEMENT_COST / 2);
 }
 
-/* Longest padding that can pay: there is a power of two or thrice one within a third. */
+/* The longest length worth trying. For every length there is a power of two, or three times one,
+ * that is at most a third longer. */
 static uint32_t search_end(uint32_t need)
 {
     return need + need / 2 + 32;
 }
 
-#define RANKED 4 /* lengths of an axis that are looked at together with those of the other */
+#define RANKED 4 /* lengths of an axis that are combined with those of the other */
 
 struct ranked_axis {
     struct plan_axis axis;
@@ -269,11 +270,11 @@ uint32_t plan_place(const struct plan_axis *axis, uint32_t position, bool legs_a
     return legs_apart ? position % radix * (axis->length / radix) + position / radix : position;
 }
 
-/* Butterfly b of the last stage is digits of its own, but for the last one, j. The negative of a
- * frequency whose low digits (the first ones of its position) are 0 has zeros there too; the first
- * digit d that is not becomes radix - d, and all after it become radix - 1 - d: butterflies
- * b = span .. above - 1, which have their first such digit in one place, go into each other
- * backwards, and so do legs. */
+/* A position has one digit for each stage: the last digit is the leg j of the last stage, the other
+ * digits are the butterfly b. Negating a frequency keeps its leading zeros, replaces the first
+ * other digit d by radix - d, and each later digit d by radix - 1 - d. So the butterflies b = span
+ * .. above - 1, whose first other digit is at the same stage, are mapped to each other in reverse
+ * order, and so are the legs. */
 void plan_pairs(const struct plan *plan, struct plan_pair *ret)
 {
     const struct plan_axis *axis = plan_first(plan);

@@ -12,9 +12,9 @@ size_t response_count(const struct response_layout *layout)
            plan_second(layout->plan)->length;
 }
 
-/* H, where on a line at half the sampling rate both its ends stand for one frequency: their mean.
- * The chain sees to that itself at 0.5 cycles per pixel, but a subsampled plane's line lies at a
- * lower frequency, where H may differ from one end to the other. */
+/* H. On the line at half the sampling rate, f and -f are the same frequency, and H is their mean.
+ * The chain does that itself at 0.5 cycles per pixel. The line of a subsampled plane is at a lower
+ * frequency, where H(f) and H(-f) may differ. */
 static double response_at(const struct filter_chain *chain, double fx, double fy, bool nyquist_x,
                           bool nyquist_y)
 {

@@ -11,8 +11,8 @@ static int check_name(const char *name, struct error *why)
     char quoted[TEXT_QUOTE_BYTES];
     if (*name == '\0' || name[strspn(name, allowed)] != '\0' || strlen(name) >= SETTINGS_NAME_BYTES)
         return error_set(why, EINVAL,
-                         "%s is no control's name: expected small letters, digits and _, at most "
-                         "%d of them",
+                         "%s is not the name of a control: expected at most %d lower-case "
+                         "letters, digits and _",
                          text_quote(quoted, name), SETTINGS_NAME_BYTES - 1);
     return 0;
 }
@@ -25,13 +25,13 @@ static int check_value(const char *name, const char *value, struct error *why)
         length++;
     if (length == 0 || value[length] != '\0' || length >= sizeof((struct setting *)NULL)->value)
         return error_set(why, EINVAL,
-                         "%s = %s: expected a number, true, false or the name of a menu's entry, "
-                         "without comma, =, \" and \\",
+                         "%s = %s: expected a number, true, false or the name of a menu entry "
+                         "without a comma, =, \" or \\",
                          name, text_quote(quoted, value));
     return 0;
 }
 
-static void take_out(struct settings *settings, const char *name)
+static void remove_name(struct settings *settings, const char *name)
 {
     for (unsigned i = 0; i < settings->count; i++) {
         if (strcmp(settings->item[i].name, name) != 0)
@@ -51,17 +51,28 @@ int settings_put(struct settings *settings, const char *name, const char *value,
         r = check_value(name, value, why);
     if (r < 0)
         return r;
-    /* Both may lie in what is taken out. */
+    /* name and value may point into the list, which is about to change. */
     strcpy(setting.name, name);
     strcpy(setting.value, value);
     struct settings result = *settings;
-    take_out(&result, setting.name);
+    remove_name(&result, setting.name);
     if (result.count == SETTINGS_MAX)
         return error_set(why, EINVAL, "%s = %s: expected at most %d controls", setting.name,
                          setting.value, SETTINGS_MAX);
     result.item[result.count++] = setting;
     *settings = result;
     return 0;
+}
+
+bool settings_equal(const struct settings *a, const struct settings *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (unsigned i = 0; i < a->count; i++)
+        if (strcmp(a->item[i].name, b->item[i].name) != 0 ||
+            strcmp(a->item[i].value, b->item[i].value) != 0)
+            return false;
+    return true;
 }
 
 int settings_merge(struct settings *settings, const struct settings *newer, struct error *why)

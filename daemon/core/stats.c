@@ -22,7 +22,7 @@ static unsigned bucket_of(uint64_t ns)
 {
     if (ns <= FIRST_EDGE_NS)
         return 0;
-    /* (ns - 1) / 1000 lies in [2^octave, 2^(octave + 1)): the bucket is within this octave. */
+    /* (ns - 1) / 1000 is in [2^octave, 2^(octave + 1)): the bucket is within this octave. */
     unsigned octave = 63 - (unsigned)__builtin_clzll((ns - 1) / FIRST_EDGE_NS);
     unsigned bucket = octave * HISTOGRAM_BUCKETS_AN_OCTAVE;
     while (bucket < HISTOGRAM_BUCKETS - 1 && histogram_edge(bucket) < ns)
@@ -46,7 +46,7 @@ uint64_t histogram_quantile(const struct histogram *histogram, double fraction)
         return 0;
     double wanted = ceil(fraction * (double)histogram->count);
     uint64_t seen = 0;
-    /* The last bucket has no upper edge: what lies in it is only known to be at most max_ns. */
+    /* The last bucket has no upper edge: its values are only known to be at most max_ns. */
     for (unsigned i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
         seen += histogram->bucket[i];
         if (seen > 0 && (double)seen >= wanted) {

@@ -1,7 +1,6 @@
-/* Counters and latency histograms. Pure; the clock is the caller's.
+/* Latency histograms. Pure.
  *
- * Written by one thread, read by any: readers take a snapshot, whose values are each whole but
- * may be one frame apart from each other. */
+ * Threads: plain data. The owner locks it, or copies it under a lock before reading. */
 #ifndef FFTD_CORE_STATS_H
 #define FFTD_CORE_STATS_H
 
@@ -24,8 +23,8 @@ void histogram_add(struct histogram *histogram, int64_t ns); /* negative counts 
  * than max_ns. */
 uint64_t histogram_quantile(const struct histogram *histogram, double fraction);
 
-/* For exporters: the upper edge of a bucket in ns, and how many values there were up to it. The
- * last bucket is open upwards: its count is the total, its edge means nothing. */
+/* For exporters: the upper edge of a bucket in ns, and the number of values up to that edge. The
+ * last bucket has no upper edge: its number is the total, and its edge means nothing. */
 uint64_t histogram_edge(unsigned bucket);
 uint64_t histogram_below(const struct histogram *histogram, unsigned bucket);
 

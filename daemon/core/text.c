@@ -1,6 +1,6 @@
-/* fftd itself never calls setlocale, but this code also runs inside tests and tools that may, and a
- * decimal comma in a filter chain would be read as the next parameter. Hence the C locale, taken
- * for the calling thread only. glibc and musl hand it out without allocating. */
+/* fftd never calls setlocale, but tests and tools that use this code may, and a decimal comma in a
+ * filter chain would begin the next parameter. So numbers are converted in the C locale, for the
+ * calling thread only. glibc and musl return that locale without allocating. */
 #include "core/text.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define SPACES      " \t\r\n"
-#define GUESS_BYTES 32 /* longer texts than this are no misspelt name */
+#define GUESS_BYTES 32 /* longer texts are not misspelt names */
 
 /* Sign, digits with at most one point, exponent. strtod alone would also take "nan", "inf",
  * "0x1p3" and leading spaces. */
@@ -100,6 +100,51 @@ char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text)
     out = stpcpy(out, cut ? "..." : "");
     strcpy(out, quote);
     return quoted;
+}
+
+/* Bytes of the UTF-8 character that the text begins with; 0: it is none (RFC 3629, section 4). */
+static unsigned utf8_length(const unsigned char *text)
+{
+    const unsigned length = text[0] < 0x80   ? 1
+                            : text[0] < 0xc2 ? 0
+                            : text[0] < 0xe0 ? 2
+                            : text[0] < 0xf0 ? 3
+                            : text[0] < 0xf5 ? 4
+                                             : 0;
+    /* The first continuation byte excludes overlong forms, surrogates and what is above U+10FFFF.
+     */
+    const unsigned char least = text[0] == 0xe0 ? 0xa0 : text[0] == 0xf0 ? 0x90 : 0x80;
+    const unsigned char most = text[0] == 0xed ? 0x9f : text[0] == 0xf4 ? 0x8f : 0xbf;
+    for (unsigned i = 1; i < length; i++)
+        if (text[i] < (i == 1 ? least : 0x80) || text[i] > (i == 1 ? most : 0xbf))
+            return 0;
+    return length;
+}
+
+char *text_to_json(char *json, size_t size, const char *text)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    size_t used = 0;
+    json[used++] = '"';
+    while (*at != '\0') {
+        char escaped[8];
+        const unsigned length = utf8_length(at);
+        if (length == 0)
+            strcpy(escaped, "\xef\xbf\xbd");
+        else if (*at < 0x20 || *at == 0x7f)
+            snprintf(escaped, sizeof escaped, "\\u%04x", *at);
+        else
+            snprintf(escaped, sizeof escaped, "%s%.*s", *at == '"' || *at == '\\' ? "\\" : "",
+                     (int)length, (const char *)at);
+        const size_t count = strlen(escaped);
+        if (used + count + sizeof "\"" > size)
+            break;
+        memcpy(json + used, escaped, count);
+        used += count;
+        at += length > 0 ? length : 1;
+    }
+    strcpy(json + used, "\"");
+    return json;
 }
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)

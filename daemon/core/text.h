@@ -1,5 +1,5 @@
-/* Small texts: numbers in and out of them whatever the locale, what a user typed as an error
- * message may show it, and the nearest of some names. Pure. */
+/* Text helpers: numbers to and from text in any locale, quoting for messages and for JSON, and the
+ * nearest of some names. Pure. */
 #ifndef FFTD_CORE_TEXT_H
 #define FFTD_CORE_TEXT_H
 
@@ -16,12 +16,19 @@ int text_to_number(double *ret, const char *text);
 /* The shortest decimal form that text_to_number reads back to the same (finite) number. */
 void text_from_number(double number, char *text, size_t size);
 
-/* What a user typed, as a message may show it: in quotes unless it is a plain word or number,
- * printable ASCII only (other bytes become '?'), cut with "..." where it is too long: safe in a
- * terminal, in a log and over D-Bus. Returns its first argument. */
+/* Makes text from the user safe for messages in a terminal, in a log and over D-Bus: in quotes
+ * unless it is a plain word or number, only printable ASCII (other bytes become '?'), and cut with
+ * "..." if it is too long. Returns its first argument. */
 char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text);
 
-/* Finds which of some names a misspelt one may have been meant for:
+/* A text as a JSON string, quotes included, for any bytes. Valid UTF-8 stays as it is; control
+ * characters, quotes and backslashes are escaped; each byte that is not UTF-8 becomes U+FFFD. What
+ * does not fit into size bytes is cut between two characters, so that the result is still a
+ * string; TEXT_JSON_BYTES is enough for a text of that length. Returns json. */
+#define TEXT_JSON_BYTES(length) (6 * (length) + 3)
+char *text_to_json(char *json, size_t size, const char *text);
+
+/* Finds the name that a misspelt one probably means:
  *     struct text_guess guess = TEXT_GUESS(typed);
  *     for each name: text_guess_try(&guess, name);
  *     if (guess.best != NULL) "did you mean ..." */

@@ -15,7 +15,7 @@
 struct cache_header {
     char magic[8];
     uint64_t key;
-    uint64_t size; /* of what follows */
+    uint64_t size; /* bytes after the header */
     uint64_t checksum;
 };
 
@@ -51,16 +51,16 @@ void *cache_read(const char *dir, const char *kind, uint64_t key, size_t *ret_si
     FILE *file = fopen(path, "rbe");
     if (file == NULL) {
         if (errno != ENOENT)
-            error_set(warning, errno, "can not read %s: %s", path, strerror(errno));
+            error_set(warning, errno, "cannot read the cache file %s: %s", path, strerror(errno));
         return NULL;
     }
     if (fread(&header, sizeof header, 1, file) != 1)
         goto fail;
-    fault = "it is not of this version of fftd";
+    fault = "another version of fftd wrote it";
     if (memcmp(header.magic, MAGIC, sizeof header.magic) != 0 || header.key != key ||
         header.size == 0 || header.size > MAX_SIZE)
         goto fail;
-    fault = "no memory";
+    fault = "out of memory";
     bytes = malloc(header.size);
     if (bytes == NULL)
         goto fail;
@@ -72,7 +72,7 @@ void *cache_read(const char *dir, const char *kind, uint64_t key, size_t *ret_si
     *ret_size = header.size;
     return bytes;
 fail:
-    error_set(warning, EINVAL, "%s is ignored and will be made anew: %s", path, fault);
+    error_set(warning, EINVAL, "%s is ignored and will be replaced: %s", path, fault);
     free(bytes);
     fclose(file);
     return NULL;
@@ -113,14 +113,14 @@ int cache_write(const char *dir, const char *kind, uint64_t key, const void *byt
     char path[PATH_BYTES], temporary[PATH_BYTES];
     int r = entry_path(path, dir, kind, key);
     if (r < 0)
-        return error_set(why, -r, "%s: %s", dir, strerror(-r));
+        return error_set(why, -r, "cannot save results in %s: %s", dir, strerror(-r));
     memcpy(header.magic, MAGIC, sizeof header.magic);
     header.checksum = cache_hash(CACHE_HASH_START, bytes, size);
     make_directories(dir);
     snprintf(temporary, sizeof temporary, "%s/new-XXXXXX", dir);
     const int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
-        return error_set(why, errno, "nothing can be kept in %s: %s", dir, strerror(errno));
+        return error_set(why, errno, "cannot save results in %s: %s", dir, strerror(errno));
     r = write_all(fd, &header, sizeof header);
     if (r == 0)
         r = write_all(fd, bytes, size);
@@ -131,5 +131,5 @@ int cache_write(const char *dir, const char *kind, uint64_t key, const void *byt
     if (r == 0)
         return 0;
     unlink(temporary);
-    return error_set(why, -r, "nothing can be kept in %s: %s", dir, strerror(-r));
+    return error_set(why, -r, "cannot save results in %s: %s", dir, strerror(-r));
 }

@@ -1,6 +1,6 @@
-/* What of a frame is filtered: luma, or every colour. Colours alike (of the same shape, at even
- * distances) go through the same transform in the same dispatches, under the same response: a
- * dispatch costs its time however little there is to do, and three small ones do not fill a GPU. */
+/* Chooses the components of a frame that are filtered: luma, or every colour. Components of the
+ * same shape at equal distances share one transform, one response and its dispatches. Each dispatch
+ * has a fixed cost, and three small ones do not fill a GPU. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "gpu/engine_private.h"
 
-/* Samples of one component: `sub_x`, `sub_y` luma pixels apart. */
+/* Describes one component, whose samples are `sub_x` and `sub_y` luma pixels apart. */
 static struct transform_image component_image(const struct engine *engine, unsigned plane,
                                               unsigned offset, unsigned step, unsigned sub_x,
                                               unsigned sub_y)
@@ -38,7 +38,7 @@ static struct transform_image luma_image(const struct engine *engine)
     return image;
 }
 
-/* Of a mosaic: so many colours from one on (0 .. 2), or luma (3). */
+/* Describes `count` colours of a mosaic, beginning with `colour`: 0 .. 2, or 3 for luma. */
 static struct transform_image mosaic_image(const struct engine *engine, unsigned colour,
                                            unsigned count)
 {
@@ -57,14 +57,15 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     return image;
 }
 
-/* What is filtered: images alike together, each with the luma pixels a sample stands for. */
+/* The images to filter. Similar images share an entry. `sub` holds the distance between two samples
+ * of the entry in luma pixels, in x and in y. */
 struct component_list {
     struct transform_image image[MAX_COMPONENTS];
     unsigned sub[MAX_COMPONENTS][2];
     unsigned count;
 };
 
-/* Whether images differ in nothing but their place. */
+/* Whether two images differ only in their offset. */
 static bool is_alike(const struct transform_image *a, const struct transform_image *b)
 {
     return a->width == b->width && a->height == b->height && a->stride == b->stride &&
@@ -72,7 +73,8 @@ static bool is_alike(const struct transform_image *a, const struct transform_ima
            !b->keep_others;
 }
 
-/* Joins the images before it if it is like them and lies as far behind as they do. */
+/* Adds an image to the last entry if it is similar and follows at the same distance; otherwise
+ * makes a new entry. */
 static void list_image(struct component_list *list, const struct transform_image *image,
                        unsigned sub_x, unsigned sub_y)
 {
@@ -87,7 +89,7 @@ static void list_image(struct component_list *list, const struct transform_image
     list->sub[list->count++][1] = sub_y;
 }
 
-/* Red, green and blue, in the order in which they lie in a pixel. */
+/* Lists red, green and blue in their order in memory. */
 static void list_colours(struct component_list *list, const struct engine *engine)
 {
     const struct format_info *info = engine->info;
@@ -103,7 +105,7 @@ static void list_chroma(struct component_list *list, const struct engine *engine
 {
     const struct format_info *info = engine->info;
     if (info->plane_count == 1 && info->kind == SAMPLE_U8 && info->step == 2) {
-        /* YUYV and UYVY: two luma samples share one of each chroma. */
+        /* In YUYV and UYVY two luma samples share one sample of each chroma component. */
         list->image[0].keep_others = false;
         for (unsigned i = 0; i < 2; i++) {
             const struct transform_image image =
@@ -137,8 +139,8 @@ static void list_components(struct component_list *list, const struct engine *en
         list_chroma(list, engine);
 }
 
-/* Samples to add to an axis: twice the support, since each half of the pad serves one edge; but
- * a filter wider than the image never doubles the work. */
+/* Returns the samples to add to an axis: twice the support, because each half of the pad serves one
+ * edge. It is at most half the length, so that a wide filter does not double the work. */
 static uint32_t margin(const struct engine *engine, double support_px, uint32_t length,
                        unsigned sub)
 {
@@ -174,12 +176,12 @@ static int make_component(struct engine *engine, const struct transform_image *i
     tuning.technique = subject->technique;
     if (engine->options.tune != ENGINE_TUNE_OFF)
         c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
-    int r = transform_create(&c->transform, engine->device, image, &subject->border, &tuning,
-                             cache_dir, &engine->warning, why);
+    int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
+                              cache_dir, &engine->warning, why);
     if (r == -ERANGE && subject->any_technique) {
         tuning.technique = TRANSFORM_STAGED;
-        r = transform_create(&c->transform, engine->device, image, &subject->border, &tuning,
-                             cache_dir, &engine->warning, why);
+        r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
+                              cache_dir, &engine->warning, why);
     }
     if (r < 0)
         return r;
@@ -187,8 +189,31 @@ static int make_component(struct engine *engine, const struct transform_image *i
     return 0;
 }
 
+/* Compiles the kernels that were not in the cache, and reports the progress. */
+static int build_components(struct engine *engine, const char *cache_dir,
+                            const struct engine_observer *observer, struct error *why)
+{
+    unsigned total = 0, done = 0;
+    for (unsigned i = 0; i < engine->component_count; i++)
+        total += transform_missing(engine->component[i].transform);
+    const bool report = total > 0 && observer != NULL && observer->on_build != NULL;
+    if (report)
+        observer->on_build(observer->context, 0, total);
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        struct transform *transform = engine->component[i].transform;
+        const unsigned missing = transform_missing(transform);
+        const int r = transform_build(transform, cache_dir, &engine->warning, why);
+        if (r < 0)
+            return r;
+        done += missing;
+        if (report && missing > 0)
+            observer->on_build(observer->context, done, total);
+    }
+    return 0;
+}
+
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
-                           struct error *why)
+                           const struct engine_observer *observer, struct error *why)
 {
     struct component_list list;
     double pad_px = HUGE_VAL;
@@ -202,9 +227,17 @@ int engine_make_components(struct engine *engine, double support_px, const char 
         pad_px = fmin(pad_px, (double)(plan->x.length - plan->width) * list.sub[i][0]);
         pad_px = fmin(pad_px, (double)(plan->y.length - plan->height) * list.sub[i][1]);
     }
-    /* Where the cap on the margin bit, more support would not give more padding. */
+    /* If margin() has limited the padding, more support would not give more of it. */
     engine->support_px = fmax(pad_px / 2, support_px);
-    return 0;
+    return build_components(engine, cache_dir, observer, why);
+}
+
+bool engine_is_tuned(const struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->component_count; i++)
+        if (!engine->component[i].tuned)
+            return false;
+    return true;
 }
 
 void engine_describe(struct engine *engine)
@@ -249,14 +282,14 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
     return NULL;
 }
 
-/* Samples one component's response into a buffer of the device. */
+/* Samples one component's response into a device buffer. */
 static int design_component(const struct engine *engine, const struct component *c,
                             const struct filter_chain *chain, cl_mem *ret, struct error *why)
 {
     const size_t size = transform_response_bytes(c->transform);
     void *values = malloc(size);
     if (values == NULL)
-        return error_set(why, ENOMEM, "no memory for a filter's response");
+        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     int r = transform_response_fill(c->transform, values, chain, c->sub_x, c->sub_y, why);
     if (r == 0) {
         cl_int code;
@@ -274,7 +307,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
 {
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
-        return error_set(why, ENOMEM, "no memory for a filter's response");
+        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     for (unsigned i = 0; i < engine->component_count; i++) {
         const int r =
             design_component(engine, &engine->component[i], chain, &response->buffer[i], why);

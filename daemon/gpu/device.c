@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "gpu/opencl.h"
+#include "gpu/device_private.h"
 
 #define MAX_DEVICES 32
 
@@ -62,8 +62,8 @@ int opencl_fail(struct error *why, cl_int code, const char *what)
     return error_set(why, memory ? ENOMEM : EIO, "%s: %s", what, opencl_error_name(code));
 }
 
-/* All devices of all platforms in the loader's order; platforms without devices (Mesa's Clover
- * often is one) are passed over. */
+/* Lists all devices of all platforms in the loader's order. Platforms without devices, such as
+ * Mesa's Clover in many cases, are skipped. */
 static unsigned find_devices(struct candidate *found, unsigned capacity)
 {
     cl_platform_id platforms[16];
@@ -137,11 +137,13 @@ static int refuse(const struct candidate *found, unsigned count, const char *sel
         text_append(list, sizeof list, "%s%u = %s (%s)", i > 0 ? ", " : "", i, found[i].name,
                     found[i].platform_name);
     char quoted[TEXT_QUOTE_BYTES];
-    return error_set(why, ENODEV, "no OpenCL device fits %s; there is %s",
+    return error_set(why, ENODEV,
+                     "no OpenCL device matches %s: expected auto, gpu, cpu, accelerator, or an "
+                     "index or part of a name of %s",
                      text_quote(quoted, selector), list);
 }
 
-/* Whether the device's list of extensions, words between spaces, has this one. */
+/* Whether the device's space-separated list of extensions contains this one. */
 static bool has_extension(cl_device_id id, const char *name)
 {
     char list[8192] = "";
@@ -153,15 +155,15 @@ static bool has_extension(cl_device_id id, const char *name)
     return false;
 }
 
-/* The loader knows no functions of extensions: the driver does. Each kind of memory it takes is an
- * extension of its own. */
+/* Asks the driver for the import function, because the loader exports no functions of extensions.
+ * Each kind of memory has its own extension. */
 static import_memory_fn *find_import(const struct gpu_device *device)
 {
     if (!has_extension(device->id, "cl_arm_import_memory_dma_buf"))
         return NULL;
     void *found = clGetExtensionFunctionAddressForPlatform(device->platform, "clImportMemoryARM");
     import_memory_fn *import;
-    memcpy(&import, &found, sizeof import); /* ISO C has no cast from an object's to a function's */
+    memcpy(&import, &found, sizeof import); /* ISO C does not convert object to function pointers */
     return import;
 }
 
@@ -185,7 +187,7 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
                     &device->vector_width, NULL);
     device->midgard = strncmp(chosen->name, "Mali-T", 6) == 0;
     device->builds_for_required_group = strcmp(chosen->platform_name, "NVIDIA CUDA") == 0;
-    /* A CPU shares its memory whatever the driver says. */
+    /* A CPU always shares memory with the host, even if its driver denies it. */
     device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;
     device->import_memory = find_import(device);
     snprintf(device->name, sizeof device->name, "%s (%s, %s)", chosen->name, chosen->platform_name,
@@ -204,7 +206,7 @@ int gpu_device_open(struct gpu_device **ret, const char *selector, struct error 
 
     struct gpu_device *device = calloc(1, sizeof *device);
     if (device == NULL)
-        return error_set(why, ENOMEM, "no memory for an OpenCL device");
+        return error_set(why, ENOMEM, "out of memory while opening the OpenCL device");
     probe(device, &found[chosen]);
 
     cl_int code;
@@ -257,6 +259,20 @@ static const char *type_name(cl_device_type type)
     return "accelerator";
 }
 
+static void print_json(FILE *out, unsigned index, const struct candidate *candidate)
+{
+    char name[TEXT_JSON_BYTES(sizeof candidate->name)];
+    char platform[TEXT_JSON_BYTES(sizeof candidate->platform_name)];
+    char version[TEXT_JSON_BYTES(sizeof candidate->version)];
+    fprintf(out,
+            "%s{\"index\": %u, \"type\": \"%s\", \"name\": %s, \"platform\": %s, "
+            "\"version\": %s}",
+            index > 0 ? ", " : "", index, type_name(candidate->type),
+            text_to_json(name, sizeof name, candidate->name),
+            text_to_json(platform, sizeof platform, candidate->platform_name),
+            text_to_json(version, sizeof version, candidate->version));
+}
+
 int gpu_device_list(void *stdio_file, bool json)
 {
     FILE *out = stdio_file;
@@ -267,11 +283,7 @@ int gpu_device_list(void *stdio_file, bool json)
     for (unsigned i = 0; i < count; i++) {
         const struct candidate *c = &found[i];
         if (json)
-            fprintf(out,
-                    "%s{\"index\": %u, \"type\": \"%s\", \"name\": \"%s\", "
-                    "\"platform\": \"%s\", \"version\": \"%s\"}",
-                    i > 0 ? ", " : "", i, type_name(c->type), c->name, c->platform_name,
-                    c->version);
+            print_json(out, i, c);
         else
             fprintf(out, "%u  %-11s  %s (%s, %s)\n", i, type_name(c->type), c->name,
                     c->platform_name, c->version);

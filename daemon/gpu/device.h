@@ -7,11 +7,12 @@
 
 #include "core/error.h"
 
-struct gpu_device; /* a device, its context and what was probed of it */
+struct gpu_device; /* a device, its context and its probed properties */
 
 /* selector: "auto" (the first GPU, then anything), "gpu", "cpu", "accelerator", a number (index in
- * gpu_list), or part of a device's or platform's name, case-insensitive. -ENODEV: none fits; the
- * text lists what there is. The caller owns the result and must outlive every engine on it. */
+ * gpu_list), or part of a device's or platform's name, case-insensitive. -ENODEV: no device
+ * matches; the text lists those present. The caller owns the result, which must outlive every
+ * engine on it. */
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why);
 void gpu_device_close(struct gpu_device *device);
 
@@ -20,8 +21,8 @@ const char *gpu_device_name(const struct gpu_device *device);
 
 bool gpu_device_is_cpu(const struct gpu_device *device);
 
-/* Whose memory it works in, and whether it takes frames from a driver's: "shared with the host,
- * imports no dma-bufs"; valid forever. */
+/* Describes the memory that the device uses and whether it imports dma-bufs, for example "shared
+ * with the host, imports no dma-bufs". The string is static. */
 const char *gpu_device_memory(const struct gpu_device *device);
 
 /* Prints every device, one line each, with its index, to a FILE *; json: one array of objects.

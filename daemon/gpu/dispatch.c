@@ -1,16 +1,11 @@
-/* Kernels as dispatches: which there are, their arguments, and how many items go in a group. */
+/* Lists the dispatches of a transform: their kernels, arguments and work-group sizes. It also gets
+ * the program that holds the kernels. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
-
-static const char *const fused_files[] = {"complex.cl", "butterfly.cl", "batch.cl", "mosaic.cl",
-                                          "pixel.cl",   "pack.cl",      "stage.cl", "fused.cl"};
-static const char *const staged_files[] = {"complex.cl", "butterfly.cl", "batch.cl", "mosaic.cl",
-                                           "pixel.cl",   "pack.cl",      "stage.cl", "staged.cl"};
-#define FILE_COUNT (sizeof fused_files / sizeof fused_files[0])
 
 /* The arguments of a kernel, in its order. */
 #define IMAGE                                                                                      \
@@ -56,8 +51,8 @@ static size_t divide_up(size_t a, size_t b)
 static void list_fused_dispatches(struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
-    const struct carriage u = transform_carriage(transform, plan_first(plan));
-    const struct carriage v = transform_carriage(transform, plan_second(plan));
+    const struct line_layout u = transform_line_layout(transform, plan_first(plan));
+    const struct line_layout v = transform_line_layout(transform, plan_second(plan));
     const size_t lanes = transform->tuning.lanes;
     const size_t lines = v.axis->length / 2, pairs = u.axis->length / 2 + 1;
     const struct argument u_twiddle = {.kind = ARGUMENT_TABLE, .table = u.twiddle};
@@ -142,9 +137,9 @@ static void list_staged_dispatches(struct transform *transform)
         add_staged_columns(transform, false, &y[i]);
 }
 
-/* The device's own limit says little: only the built kernel's counts, for it depends on the
- * registers it takes. NVIDIA's driver names 256 whatever it has built, but keeps the registers
- * within what the required size allows. */
+/* Gets the largest work-group that a built kernel accepts. This depends on its registers and may be
+ * below the device's limit. NVIDIA's driver always reports 256, but limits the registers so that
+ * the required size works. */
 static int kernel_group_limit(const struct transform *transform, const struct dispatch *dispatch,
                               size_t *ret, struct error *why)
 {
@@ -165,7 +160,8 @@ static int kernel_group_limit(const struct transform *transform, const struct di
     return 0;
 }
 
-/* 1: groups were shrunk, the program has to be built again. */
+/* Reduces groups to the limits of the built kernels. Returns 1 if the program must be built again.
+ */
 static int shrink_groups(struct transform *transform, struct error *why)
 {
     struct transform_tuning *tuning = &transform->tuning;
@@ -185,29 +181,44 @@ static int shrink_groups(struct transform *transform, struct error *why)
     return shrunk;
 }
 
-int transform_build(struct transform *transform, const struct transform_border *border,
-                    const char *cache_dir, struct error *warning, struct error *why)
+/* Lists the dispatches and gets a program whose kernels accept their groups. Without `compile`, the
+ * program is NULL if it is not in the cache. */
+static int make_program(struct transform *transform, bool compile, const char *cache_dir,
+                        struct error *warning, struct error *why)
 {
-    const bool fused = transform->tuning.technique == TRANSFORM_FUSED;
     int r;
     do {
         if (transform->program != NULL)
             clReleaseProgram(transform->program);
         transform->program = NULL;
-        char *prologue = transform_prologue(transform, border);
-        if (prologue == NULL)
-            return error_set(why, ENOMEM, "no memory for a kernel's prologue");
-        r = program_build(&transform->program, transform->device, prologue,
-                          fused ? fused_files : staged_files, FILE_COUNT, cache_dir, warning, why);
-        free(prologue);
-        if (r < 0)
-            return r;
         transform->dispatch_count = 0;
-        if (fused)
+        if (transform->tuning.technique == TRANSFORM_FUSED)
             list_fused_dispatches(transform);
         else
             list_staged_dispatches(transform);
+        char *source = transform_source(transform);
+        if (source == NULL)
+            return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
+        r = program_load(&transform->program, transform->device, source, cache_dir, warning);
+        if (r < 0 && compile)
+            r = program_build(&transform->program, transform->device, source, cache_dir, warning,
+                              why);
+        free(source);
+        if (r < 0)
+            return compile ? r : 0;
         r = shrink_groups(transform, why);
     } while (r > 0);
     return r;
+}
+
+int transform_load(struct transform *transform, const char *cache_dir, struct error *warning,
+                   struct error *why)
+{
+    return make_program(transform, false, cache_dir, warning, why);
+}
+
+int transform_compile(struct transform *transform, const char *cache_dir, struct error *warning,
+                      struct error *why)
+{
+    return make_program(transform, true, cache_dir, warning, why);
 }

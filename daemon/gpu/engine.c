@@ -1,7 +1,7 @@
-/* Frames in flight. Three things happen to a frame: its bytes go up, kernels run, bytes come
- * down. Each slot does that in a queue of its own, so they overlap with those of its neighbours;
- * what frames share (tables, responses) is only read. A response that is replaced lives on until
- * the frames that were given it are done: OpenCL keeps a buffer as long as commands use it. */
+/* Frames in flight. A frame is uploaded, filtered by kernels, and downloaded. Each slot has its own
+ * queue, so these steps overlap with those of other slots. Frames share only tables and responses,
+ * which kernels only read. A replaced response stays valid for the frames that use it, because
+ * OpenCL keeps a buffer while commands use it. */
 #include "gpu/engine_private.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static int make_buffer(cl_mem *ret, struct engine *engine, cl_mem_flags flags, s
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
 }
 
-/* Makes pinned memory and maps it for good. */
+/* Allocates pinned memory and maps it permanently. */
 static int pin(struct slot *slot, cl_mem *ret, size_t size, void **ret_at, cl_map_flags flags,
                struct error *why)
 {
@@ -45,7 +45,8 @@ static int pin(struct slot *slot, cl_mem *ret, size_t size, void **ret_at, cl_ma
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
 }
 
-/* Rows may be padded; what no kernel writes shall not show other memory to clients. */
+/* Clears the frame, because no kernel writes the padding of rows and clients must not see old
+ * memory there. */
 static int clear(struct slot *slot, cl_mem buffer, struct error *why)
 {
     const cl_uchar zero = 0;
@@ -109,7 +110,7 @@ static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t
         memcpy(to + i * to_stride, from + i * from_stride, row_bytes);
 }
 
-/* Takes planes first .. end - 1 of the input into a frame laid out as the format says. */
+/* Copies planes first .. end - 1 of the input into a frame with the layout of the format. */
 static void take_planes(const struct fftd_format *format, const struct engine_job *job,
                         uint8_t *frame, unsigned first, unsigned end)
 {
@@ -132,20 +133,21 @@ static int set_identity(struct engine *engine, struct error *why)
     return r;
 }
 
-static int build(struct engine *engine, double support_px, const char *cache_dir, struct error *why)
+static int build(struct engine *engine, double support_px, const char *cache_dir,
+                 const struct engine_observer *observer, struct error *why)
 {
     int r = 0;
     engine->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (engine->event_fd < 0)
-        return error_set(why, errno, "eventfd: %s", strerror(errno));
-    r = engine_make_components(engine, support_px, cache_dir, why);
+        return error_set(why, errno, "cannot create an eventfd: %s", strerror(errno));
+    r = engine_make_components(engine, support_px, cache_dir, observer, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
         r = make_slot(&engine->slot[i], engine, why);
     return r < 0 ? r : set_identity(engine, why);
 }
 
-/* Lays out the frames that come in: as those that go out, or, of another format, with rows that
- * begin on cache lines. */
+/* Chooses the layout of input frames: that of the output, or, for another pixel format, one whose
+ * rows begin at cache lines. */
 static int lay_out_source(struct fftd_format *ret, const struct fftd_format *format,
                           uint32_t source, struct error *why)
 {
@@ -154,18 +156,18 @@ static int lay_out_source(struct fftd_format *ret, const struct fftd_format *for
         return 0;
     }
     if (format_published(source) != format->fourcc)
-        return error_set(why, EINVAL, "the engine makes no 0x%08x of 0x%08x", format->fourcc,
-                         source);
+        return error_set(why, EINVAL, "the engine cannot convert pixel format 0x%08x to 0x%08x",
+                         source, format->fourcc);
     return format_layout(ret, source, format->width, format->height, SOURCE_ALIGN_BYTES, why);
 }
 
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
-                  struct error *why)
+                  const struct engine_observer *observer, struct error *why)
 {
     struct fftd_format source;
     if (format_by_fourcc(format->fourcc) == NULL)
-        return error_set(why, EINVAL, "the engine does not know the pixel format 0x%08x",
+        return error_set(why, EINVAL, "the engine does not support pixel format 0x%08x",
                          format->fourcc);
     if (format->width < 16 || format->height < 16 || format->width > FFTD_MAX_SIDE ||
         format->height > FFTD_MAX_SIDE)
@@ -180,7 +182,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
 
     struct engine *engine = calloc(1, sizeof *engine);
     if (engine == NULL)
-        return error_set(why, ENOMEM, "no memory for an engine");
+        return error_set(why, ENOMEM, "out of memory while creating the engine");
     engine->device = device;
     engine->options = *options;
     engine->format = *format;
@@ -193,7 +195,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     pthread_mutex_init(&engine->mutex, NULL);
     pthread_cond_init(&engine->finished, NULL);
 
-    r = build(engine, support_px, cache_dir, why);
+    r = build(engine, support_px, cache_dir, observer, why);
     if (r < 0) {
         engine_destroy(engine);
         return r;
@@ -230,14 +232,6 @@ const char *engine_warning(const struct engine *engine)
     return engine->warning.text[0] != '\0' ? engine->warning.text : NULL;
 }
 
-bool engine_is_tuned(const struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->component_count; i++)
-        if (!engine->component[i].tuned)
-            return false;
-    return true;
-}
-
 double engine_support(const struct engine *engine)
 {
     return engine->support_px;
@@ -255,8 +249,8 @@ unsigned engine_in_flight(const struct engine *engine)
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
-/* Puts the filtered planes where kernels read them, *ret. Nothing in the slot's queue is ahead of
- * it. */
+/* Uploads the planes to be filtered and returns the buffer that kernels read. The slot's queue must
+ * be empty, because the map blocks. */
 static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem *ret,
                         struct error *why)
 {
@@ -309,7 +303,7 @@ static int fetch_result(struct slot *slot, struct error *why)
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
 }
 
-/* In a thread of the driver's. */
+/* Runs in a thread of the driver. */
 static void CL_CALLBACK on_done(cl_event event, cl_int status, void *context)
 {
     struct slot *slot = context;
@@ -321,7 +315,7 @@ static void CL_CALLBACK on_done(cl_event event, cl_int status, void *context)
     slot->complete = true;
     pthread_cond_signal(&engine->finished);
     eventfd_write(engine->event_fd, 1);
-    /* Not before: once it is free, the engine may be destroyed. */
+    /* The unlock comes last, because the engine may be destroyed after it. */
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -344,7 +338,7 @@ static void unmap_result(struct slot *slot)
     slot->mapped_out = NULL;
 }
 
-/* Nothing of a frame that is somebody else's stays with the engine once it has ended. */
+/* Releases the references of a finished frame to memory that does not belong to the engine. */
 static void drop_image(struct slot *slot)
 {
     for (unsigned i = 0; slot->job.memory != NULL && i < slot->engine->component_count; i++)
@@ -362,10 +356,40 @@ void engine_apply(struct engine *engine, struct engine_response *response, uint6
     engine->serial = serial;
 }
 
+static int watch_done(struct slot *slot, struct error *why)
+{
+    /* The callback is set before the flush, because some drivers never call it for an event that is
+     * already complete. */
+    const cl_int code = clSetEventCallback(slot->done, CL_COMPLETE, on_done, slot);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetEventCallback");
+    clFlush(slot->queue);
+    slot->engine->in_flight++;
+    return 0;
+}
+
+/* Abandons a frame of which the device refused a part. The device may never finish the accepted
+ * part, so nothing here waits for it. The slot stays in use until a marker after that part
+ * completes. If the device refuses the marker too, the slot is released at once. */
+static void leave_refused(struct slot *slot)
+{
+    unmap_result(slot);
+    if (slot->done != NULL)
+        clReleaseEvent(slot->done);
+    slot->done = NULL;
+    slot->job.out = NULL;
+    if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS &&
+        watch_done(slot, NULL) == 0)
+        return;
+    drop_image(slot);
+    release_events(slot);
+}
+
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why)
 {
     if (engine->in_flight == engine->options.in_flight)
-        return error_set(why, EBUSY, "%u frames are under way already", engine->in_flight);
+        return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
+                         engine->in_flight);
     struct slot *slot =
         &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
     slot->job = *job;
@@ -384,22 +408,11 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         r = engine_memory_return(job->memory, job->frame, slot->queue, why);
     if (r == 0)
         r = fetch_result(slot, why);
-    if (r == 0) {
-        /* Before the flush: some drivers forget the callback of an event that is past. */
-        const cl_int code = clSetEventCallback(slot->done, CL_COMPLETE, on_done, slot);
-        if (code != CL_SUCCESS)
-            r = opencl_fail(why, code, "clSetEventCallback");
-    }
-    if (r < 0) {
-        clFinish(slot->queue);
-        unmap_result(slot);
-        drop_image(slot);
-        release_events(slot);
-        return r;
-    }
-    clFlush(slot->queue);
-    engine->in_flight++;
-    return 0;
+    if (r == 0)
+        r = watch_done(slot, why);
+    if (r < 0)
+        leave_refused(slot);
+    return r;
 }
 
 static int64_t kernel_time(const struct slot *slot)
@@ -413,7 +426,7 @@ static int64_t kernel_time(const struct slot *slot)
     return (int64_t)(end - start);
 }
 
-/* Whether the frame behind the oldest is finished; with the mutex held. */
+/* Whether the frame after the oldest is finished. The caller holds the mutex. */
 static bool is_next_complete(const struct engine *engine)
 {
     return engine->in_flight > 1 &&
@@ -423,11 +436,11 @@ static bool is_next_complete(const struct engine *engine)
 int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why)
 {
     if (engine->in_flight == 0)
-        return error_set(why, EAGAIN, "no frame is under way");
+        return error_set(why, EAGAIN, "no frame is in flight");
     struct slot *slot = &engine->slot[engine->oldest];
     eventfd_t count;
 
-    /* Some drivers work only while somebody waits in them. */
+    /* Some drivers make progress only while a thread waits in them. */
     if (wait)
         clWaitForEvents(1, &slot->done);
     pthread_mutex_lock(&engine->mutex);
@@ -438,13 +451,13 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         eventfd_read(engine->event_fd, &count);
     pthread_mutex_unlock(&engine->mutex);
     if (!complete)
-        return error_set(why, EAGAIN, "no frame is finished");
+        return error_set(why, EAGAIN, "no frame is finished yet");
 
     int r = 0;
     if (slot->job.out == NULL) {
         r = error_set(why, ECANCELED, "the frame was abandoned");
     } else if (slot->status < 0) {
-        opencl_fail(why, slot->status, "a frame");
+        opencl_fail(why, slot->status, "filtering a frame");
         r = -EIO;
     } else {
         const int64_t begun_ns = clock_now_ns();

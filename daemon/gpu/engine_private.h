@@ -1,41 +1,41 @@
-/* What the files behind engine.h share: engine.c (frames in flight), component.c (what is filtered,
- * and by which transform and response), memory.c (frames that are where kernels read them). */
+/* Declarations shared by the files behind engine.h: engine.c (frames in flight), component.c
+ * (components, their transforms and responses), memory.c (frames in memory shared with a source).
+ */
 #ifndef FFTD_GPU_ENGINE_PRIVATE_H
 #define FFTD_GPU_ENGINE_PRIVATE_H
 
 #include <pthread.h>
 
 #include "gpu/engine.h"
-#include "gpu/opencl.h"
+#include "gpu/device_private.h"
 #include "gpu/transform.h"
 #include "gpu/tuner.h"
 
 #define MAX_COMPONENTS 3
 
-/* What goes through the same dispatches: luma, or colours alike. */
+/* The images that share dispatches: luma, or colours of the same shape. */
 struct component {
     struct tuner_subject subject;
     struct transform *transform;
     bool tuned;          /* the settings were found by measuring */
-    double sub_x, sub_y; /* luma pixels a sample */
-    cl_mem response;     /* the one new frames get */
+    double sub_x, sub_y; /* luma pixels per sample */
+    cl_mem response;     /* for new frames */
 };
 
-/* A frame under way. Its queue is in order and its own, so that frames overlap as the device
- * likes; a device without memory of its own maps `in` and `out`, another copies from and to pinned
- * memory. */
+/* A frame in flight. Each slot has its own in-order queue, so that the device can overlap frames.
+ * With unified memory the host maps `in` and `out`; otherwise it copies through pinned memory. */
 struct slot {
     struct engine *engine;
     cl_command_queue queue;
     struct transform_frame *frame[MAX_COMPONENTS];
-    cl_mem in, out;           /* what kernels read, but for frames in frame_memory, and write */
+    cl_mem in, out; /* read and written by kernels; `in` is unused for frames in frame_memory */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
     void *host_in_at, *host_out_at;
-    void *mapped_out; /* unified: while the result is there to be read */
+    void *mapped_out; /* unified memory: the mapped result */
     cl_event first, last, done;
     struct engine_job job;
     struct engine_done result;
-    bool complete; /* under the engine's mutex, as the next two */
+    bool complete; /* under the engine's mutex, like the next two */
     cl_int status;
     int64_t finished_ns;
 };
@@ -43,12 +43,12 @@ struct slot {
 struct engine {
     struct gpu_device *device;
     struct engine_options options;
-    struct fftd_format format;      /* of frames that go out */
-    struct fftd_format source;      /* of frames that come in, as kernels read them */
+    struct fftd_format format;      /* of output frames */
+    struct fftd_format source;      /* of input frames, as kernels read them */
     const struct format_info *info; /* about `source` */
-    size_t source_bytes;            /* of the leading part of a frame that is filtered */
-    size_t frame_bytes;             /* of that part of the result */
-    unsigned filtered_planes;       /* planes 0 .. this - 1 go through the device */
+    size_t source_bytes;      /* of the leading planes of an input frame, which are filtered */
+    size_t frame_bytes;       /* of the same planes of the result */
+    unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
     struct component component[MAX_COMPONENTS];
     unsigned component_count;
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
@@ -68,11 +68,11 @@ struct engine_response {
 
 /* Plans and builds a transform for every component that is filtered. */
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
-                           struct error *why);
+                           const struct engine_observer *observer, struct error *why);
 void engine_release_components(struct engine *engine);
 
-/* Gives a frame to the commands that follow in the queue, *ret is what they read, and, behind them,
- * back to its source. */
+/* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
+ * returns to its source. */
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
                        cl_mem *ret, struct error *why);
 int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,

@@ -1,5 +1,5 @@
-/* A frame under way: kernels of its own, whose arguments stay set from one frame to the next, for
- * setting them costs as much as enqueuing. */
+/* A frame in flight. It has its own kernel objects, whose arguments stay set from one frame to the
+ * next, because setting them costs as much as enqueuing. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -9,10 +9,10 @@ struct transform_frame {
     const struct transform *transform;
     cl_mem spectra;
     cl_kernel kernel[MAX_DISPATCHES];
-    struct transform_buffers bound; /* retained: another buffer can not come to the same address */
+    struct transform_buffers bound; /* retained, so that no new buffer gets the same address */
 };
 
-/* What a buffer's argument is set to; NULL: it is not a buffer. */
+/* Returns the buffer that an argument is set to, or NULL if it is not a buffer. */
 static const cl_mem *find_buffer(const struct transform_frame *frame,
                                  const struct argument *argument)
 {
@@ -34,7 +34,7 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
     return NULL;
 }
 
-/* Sets the arguments of one kind in every kernel that has them. */
+/* Sets all arguments of one kind in all kernels. */
 static int set_arguments(struct transform_frame *frame, enum argument_kind kind, struct error *why)
 {
     const struct transform *transform = frame->transform;
@@ -84,7 +84,7 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
 {
     struct transform_frame *frame = calloc(1, sizeof *frame);
     if (frame == NULL)
-        return error_set(why, ENOMEM, "no memory for a frame");
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
     frame->transform = transform;
 
     cl_int code;

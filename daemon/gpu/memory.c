@@ -1,13 +1,13 @@
-/* Frames that a source writes where kernels read them (core/frame_memory.h).
+/* Frames in memory that both a source and kernels use (core/frame_memory.h).
  *
- * Shared: memory that the device allocates and the host has mapped while the source may write it.
- * A driver that writes by DMA must find nothing else in its pages, nor in its cache lines; so a
- * frame begins on a page of its own. Where the device's memory does not, a sub-buffer does.
+ * Shared: the device allocates the memory, and the host maps it while the source may write it. A
+ * driver that writes by DMA must not share pages or cache lines with other data, so each frame
+ * begins at a page boundary. If the allocation does not, a sub-buffer of it does.
  *
- * Imported: a dma-buf as a buffer that nothing but kernels can use.
+ * Imported: a dma-buf becomes a buffer that only kernels can use.
  *
- * Nothing here waits for frames: what the device still works on, OpenCL keeps alive. So a source
- * can let go of memory that is with a device that hangs. */
+ * Nothing here waits for frames, because OpenCL keeps memory alive while the device uses it. So a
+ * source can release memory even if the device hangs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,18 +15,17 @@
 #include "gpu/engine_private.h"
 
 struct engine_frame {
-    cl_mem whole;  /* shared: what `buffer` is a part of, if it is not all */
-    cl_mem buffer; /* what kernels read; NULL: there is no such frame */
+    cl_mem whole;  /* shared: the allocation, if `buffer` is a part of it */
+    cl_mem buffer; /* read by kernels; NULL: no such frame */
     size_t bytes;
     bool shared;
-    uint8_t *at;     /* shared: where it is mapped, or will be once `mapped` has happened; NULL: it
-                        is the device's */
-    cl_event mapped; /* NULL: it is */
+    uint8_t *at;     /* shared: address of the mapping, valid after `mapped`; NULL: not mapped */
+    cl_event mapped; /* NULL: mapping is complete */
 };
 
 struct engine_memory {
     struct frame_memory base;
-    cl_context context; /* its own reference: the device may be closed before */
+    cl_context context; /* a reference, because the device may be closed first */
     cl_command_queue queue;
     import_memory_fn *import;
     struct engine_frame frame[FRAME_MEMORY_MAX];
@@ -39,8 +38,8 @@ static struct engine_memory *memory_of(struct frame_memory *memory)
 
 /* ---- shared -------------------------------------------------------------------------------- */
 
-/* Not all sources write every byte of every frame: what they leave stays as it was. Planes that are
- * not filtered, and snapshots, are read there. */
+/* The mapping must keep its contents, because not all sources write every byte of every frame. The
+ * host reads it for snapshots and for planes that are not filtered. */
 #define MAP_FLAGS (CL_MAP_READ | CL_MAP_WRITE)
 
 static void *map(struct engine_memory *memory, cl_mem buffer, size_t bytes, struct error *why)
@@ -63,7 +62,7 @@ static size_t misalignment(const void *at)
     return (uintptr_t)at % page_bytes();
 }
 
-/* Makes `buffer`, frame->bytes of device memory from a page's beginning on. */
+/* Creates `buffer`: frame->bytes of device memory that begin at a page boundary. */
 static int allocate(struct engine_memory *memory, struct engine_frame *frame, struct error *why)
 {
     const size_t page = page_bytes();
@@ -113,7 +112,8 @@ static int share(struct frame_memory *base, unsigned index, size_t bytes, struct
         if (frame->at == NULL)
             r = -ENOMEM;
         else if (misalignment(frame->at) != 0)
-            r = error_set(why, EINVAL, "the device maps a frame at %p, not on a page",
+            r = error_set(why, EINVAL,
+                          "the device maps a frame at %p: expected the start of a page",
                           (void *)frame->at);
     }
     if (r == 0)
@@ -140,7 +140,7 @@ static int import(struct frame_memory *base, unsigned index, int fd, size_t byte
     const size_t least = last->offset + (size_t)last->stride * last->rows;
     cl_int code;
     if (bytes < least)
-        return error_set(why, EOPNOTSUPP, "a dma-buf of %zu bytes, the device reads %zu", bytes,
+        return error_set(why, EOPNOTSUPP, "a dma-buf has %zu bytes: expected at least %zu", bytes,
                          least);
     cl_mem buffer =
         memory->import(memory->context, CL_MEM_READ_ONLY, properties, &fd, bytes, &code);
@@ -171,7 +171,7 @@ int engine_memory_create(struct frame_memory **ret, const struct engine *engine,
     struct engine_memory *memory = calloc(1, sizeof *memory);
     cl_int code;
     if (memory == NULL)
-        return error_set(why, ENOMEM, "no memory for the account of a device's memory");
+        return error_set(why, ENOMEM, "out of memory while allocating frame buffers");
     memory->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     if (code != CL_SUCCESS) {
         free(memory);
@@ -216,7 +216,7 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
     return true;
 }
 
-/* ---- a frame's way through a queue --------------------------------------------------------- */
+/* ---- frames in a queue --------------------------------------------------------------------- */
 
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
                        cl_mem *ret, struct error *why)

@@ -10,7 +10,6 @@
 
 #define CACHE_KIND      "clbin"
 #define MAX_BINARY_SIZE (64u << 20)
-#define MAX_FILES       16
 #define BUILD_OPTIONS   "-cl-std=CL1.2 -cl-mad-enable -cl-no-signed-zeros"
 
 static const struct {
@@ -20,12 +19,12 @@ static const struct {
 #include "kernels.inc"
 };
 
-static const char *source_text(const char *name)
+const char *program_file(const char *name)
 {
     for (size_t i = 0; i < sizeof sources / sizeof sources[0]; i++)
         if (strcmp(sources[i].name, name) == 0)
             return sources[i].text;
-    abort(); /* a name that is not in kernels/: a mistake in this folder */
+    abort(); /* the caller named a file that is not in kernels/ */
 }
 
 uint64_t program_sources_hash(void)
@@ -49,13 +48,22 @@ static void keep_binary(cl_program program, const char *dir, uint64_t key, struc
         return;
     if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
         if (cache_write(dir, CACHE_KIND, key, binary, size, &why) < 0)
-            error_set(warning, EIO, "%s; the next start will be as slow", why.text);
+            error_set(warning, EIO, "%s; the next start will compile the kernels again", why.text);
     free(binary);
 }
 
-static int load_binary(cl_program *ret, const struct gpu_device *device, const char *dir,
-                       uint64_t key, struct error *warning)
+static uint64_t source_key(const struct gpu_device *device, const char *source)
 {
+    uint64_t key = cache_hash(CACHE_HASH_START, device->identity, strlen(device->identity));
+    key = cache_hash(key, BUILD_OPTIONS, sizeof BUILD_OPTIONS);
+    return cache_hash(key, source, strlen(source));
+}
+
+int program_load(cl_program *ret, const struct gpu_device *device, const char *source,
+                 const char *cache_dir, struct error *warning)
+{
+    const uint64_t key = source_key(device, source);
+    const char *dir = cache_dir;
     size_t size;
     unsigned char *binary = cache_read(dir, CACHE_KIND, key, &size, warning);
     if (binary == NULL)
@@ -75,7 +83,7 @@ static int load_binary(cl_program *ret, const struct gpu_device *device, const c
     if (program != NULL)
         clReleaseProgram(program);
     error_set(warning, EINVAL,
-              "%s/%016llx." CACHE_KIND " is ignored and will be made anew: the driver refuses it",
+              "%s/%016llx." CACHE_KIND " is ignored and will be replaced: the driver refuses it",
               dir, (unsigned long long)key);
     return -EINVAL;
 }
@@ -88,36 +96,17 @@ static int fail_build(const struct gpu_device *device, cl_program program, cl_in
     char *log = calloc(1, size + 1);
     if (log != NULL)
         clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, size, log, NULL);
-    error_set(why, EIO, "%s refuses the kernels (%s): %s", device->name, opencl_error_name(code),
-              log != NULL ? log : "no build log");
+    error_set(why, EIO, "%s cannot compile the kernels (%s): %s", device->name,
+              opencl_error_name(code), log != NULL ? log : "no build log");
     free(log);
     return -EIO;
 }
 
-int program_build(cl_program *ret, const struct gpu_device *device, const char *prologue,
-                  const char *const *files, unsigned file_count, const char *cache_dir,
-                  struct error *warning, struct error *why)
+int program_build(cl_program *ret, const struct gpu_device *device, const char *source,
+                  const char *cache_dir, struct error *warning, struct error *why)
 {
-    /* A #line before each file makes the driver's messages name it. */
-    const char *text[1 + 2 * MAX_FILES] = {prologue};
-    char line[MAX_FILES][64];
-    for (unsigned i = 0; i < file_count; i++) {
-        snprintf(line[i], sizeof line[i], "#line 1 \"%s\"\n", files[i]);
-        text[1 + 2 * i] = line[i];
-        text[2 + 2 * i] = source_text(files[i]);
-    }
-    const unsigned text_count = 1 + 2 * file_count;
-
-    uint64_t key = cache_hash(CACHE_HASH_START, device->identity, strlen(device->identity));
-    key = cache_hash(key, BUILD_OPTIONS, sizeof BUILD_OPTIONS);
-    for (unsigned i = 0; i < text_count; i++)
-        key = cache_hash(key, text[i], strlen(text[i]));
-    if (load_binary(ret, device, cache_dir, key, warning) == 0)
-        return 0;
-
     cl_int code;
-    cl_program program =
-        clCreateProgramWithSource(device->context, text_count, (const char **)text, NULL, &code);
+    cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clCreateProgramWithSource");
     code = clBuildProgram(program, 1, &device->id, BUILD_OPTIONS, NULL, NULL);
@@ -127,7 +116,7 @@ int program_build(cl_program *ret, const struct gpu_device *device, const char *
         return r;
     }
     if (cache_exists(cache_dir))
-        keep_binary(program, cache_dir, key, warning);
+        keep_binary(program, cache_dir, source_key(device, source), warning);
     *ret = program;
     return 0;
 }

@@ -1,21 +1,27 @@
-/* Building the kernels, and the cache of built binaries. */
+/* The kernel files, building them, and the cache of built binaries. */
 #ifndef FFTD_GPU_PROGRAM_H
 #define FFTD_GPU_PROGRAM_H
 
 #include <stdint.h>
 
-#include "gpu/opencl.h"
+#include "gpu/device_private.h"
 
-/* Builds the named kernel files, one after another behind `prologue` (lines of #define), for the
- * device. With a cache directory the binary is taken from there if it is whole and was made from
- * this very source by this very driver, and left there otherwise; a cache that can not be used
- * costs nothing but time and is told in `warning`, which is untouched if all is well. On failure
- * the text holds the beginning of the build log. The caller releases the program. */
-int program_build(cl_program *ret, const struct gpu_device *device, const char *prologue,
-                  const char *const *files, unsigned file_count, const char *cache_dir,
-                  struct error *warning, struct error *why);
+/* The text of a file in kernels/, which must exist. */
+const char *program_file(const char *name);
 
-/* Of all kernel files: tells builds of fftd apart. */
+/* Loads the binary that the same driver built from the same source from the cache. -ENOENT: there
+ * is none; -EINVAL: the driver refuses it. Both a damaged and a refused file are reported in
+ * `warning`, which is untouched otherwise. The caller releases the program. */
+int program_load(cl_program *ret, const struct gpu_device *device, const char *source,
+                 const char *cache_dir, struct error *warning);
+
+/* Compiles the source for the device and keeps the binary in the cache. A cache that cannot be
+ * written is reported in `warning` and is no failure. On failure the text holds the beginning of
+ * the build log. The caller releases the program. */
+int program_build(cl_program *ret, const struct gpu_device *device, const char *source,
+                  const char *cache_dir, struct error *warning, struct error *why);
+
+/* Hashes all kernel files, so that builds of fftd with different kernels get different values. */
 uint64_t program_sources_hash(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The search for an engine's settings: one tuner after another, one for every component. */
+/* The search for an engine's settings. It runs one tuner for each component, one after another. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +18,11 @@ int engine_search_create(struct engine_search **ret, const struct engine *engine
 {
     if (!cache_exists(cache_dir))
         return error_set(why, EINVAL,
-                         "engine.cache_dir is none: there is nowhere to keep what tuning finds");
+                         "engine.cache_dir = none: expected a directory in which tuning saves its "
+                         "results");
     struct engine_search *search = calloc(1, sizeof *search);
     if (search == NULL)
-        return error_set(why, ENOMEM, "no memory for a search");
+        return error_set(why, ENOMEM, "out of memory while starting the search for settings");
     snprintf(search->cache_dir, sizeof search->cache_dir, "%s", cache_dir);
     for (unsigned i = 0; i < engine->component_count; i++, search->count++) {
         const int r =

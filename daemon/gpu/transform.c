@@ -7,114 +7,27 @@
 
 #include "core/response.h"
 
-/* ---- shape --------------------------------------------------------------------------------- */
-
-/* Elements of local memory for one column or row: SKEWED() in fused.cl. */
-static size_t skewed(const struct plan_axis *axis, bool skew)
-{
-    const uint32_t last = axis->length - 1, unit = axis->radix[axis->stage_count - 1];
-    return last + (skew && unit % 2 == 0 ? last / unit : 0) + 1;
-}
-
-/* Of a number in local memory, always float: re and im together, or one after the other. */
-static size_t work_bytes(const struct transform_tuning *tuning, bool held)
-{
-    return tuning->lanes * (held ? sizeof(float) : 2 * sizeof(float));
-}
-
-static size_t column_local(const struct plan *plan, const struct transform_tuning *tuning)
-{
-    return skewed(&plan->y, tuning->skew) * tuning->columns *
-           work_bytes(tuning, tuning->columns_held);
-}
-
-static size_t row_local(const struct plan *plan, const struct transform_tuning *tuning)
-{
-    return skewed(&plan->x, tuning->skew) * tuning->rows * work_bytes(tuning, tuning->rows_held);
-}
-
-size_t transform_stored_bytes(const struct transform *transform)
-{
-    return transform->tuning.half ? 2 : 4;
-}
-
-struct carriage transform_carriage(const struct transform *transform, const struct plan_axis *axis)
-{
-    const struct plan *plan = &transform->plan;
-    const struct transform_tuning *tuning = &transform->tuning;
-    if (axis == &plan->x)
-        return (struct carriage){.axis = axis,
-                                 .along_rows = true,
-                                 .group = tuning->row_group,
-                                 .lines = tuning->rows,
-                                 .held = tuning->rows_held,
-                                 .work_bytes = row_local(plan, tuning),
-                                 .twiddle = transform->twiddle_x};
-    return (struct carriage){.axis = axis,
-                             .along_rows = false,
-                             .group = tuning->column_group,
-                             .lines = tuning->columns,
-                             .held = tuning->columns_held,
-                             .work_bytes = column_local(plan, tuning),
-                             .twiddle = transform->twiddle_y};
-}
-
-/* Rows or panels a multiple of 4 KiB apart would share few sets of the cache: those get one step
- * more. Single lanes are accessed a few neighbours at a time: theirs begin where a sector does. */
-uint32_t transform_pitch(const struct transform *transform)
-{
-    const uint32_t lanes = transform->tuning.lanes, step = lanes == 1 ? 8 : 1;
-    const uint32_t half = plan_second(&transform->plan)->length / 2;
-    const bool panels = transform->plan.order == PLAN_ROWS_FIRST;
-    const uint32_t groups = panels ? half * transform->tuning.columns : half / lanes;
-    const uint32_t pitch = (groups + step - 1) / step * step;
-    return pitch + (pitch * lanes * 2 * transform_stored_bytes(transform) % 4096 == 0 ? step : 0);
-}
-
-/* With the spare rows of the staged technique. */
-size_t transform_spectrum_size(const struct transform *transform)
-{
-    const uint32_t length = plan_first(&transform->plan)->length;
-    const uint32_t columns = transform->tuning.columns;
-    const bool panels = transform->plan.order == PLAN_ROWS_FIRST;
-    const size_t rows = panels ? (length + columns - 1) / columns : length + 2;
-    return rows * transform_pitch(transform) * transform->tuning.lanes * 2;
-}
-
-/* Two stages go in one dispatch from the last one backwards: the radices there are the smallest,
- * and what an item has in the cache between its two stages is their product. */
-unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct plan_axis *axis,
-                          const struct transform_tuning *tuning)
-{
-    const unsigned each = tuning->stages_per_dispatch == 1 ? 1 : 2;
-    unsigned count = 0;
-    for (unsigned first = 0; first < axis->stage_count; count++) {
-        ret[count].first = first;
-        ret[count].count = (axis->stage_count - first) % each != 0 ? 1 : each;
-        first += ret[count].count;
-    }
-    return count;
-}
-
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device)
 {
     *ret = (struct transform_tuning){
         .technique = TRANSFORM_FUSED, .max_radix = 16, .stages_per_dispatch = 2};
     if (device->type & CL_DEVICE_TYPE_CPU) {
-        /* A work-group is a loop on one core: one item that computes in vector registers. */
+        /* On a CPU a work-group is one item that computes in vector registers. */
         ret->lanes = device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
-        /* A butterfly of 16 is all 32 registers of AVX-512, those of its twiddles not counted. */
+        /* A butterfly of radix 16 fills all 32 registers of AVX-512 and leaves none for twiddles.
+         */
         ret->max_radix = 8;
         ret->column_group = ret->row_group = 1;
         ret->columns = ret->rows = 1;
     } else {
         ret->lanes = 1;
-        /* Measured best or near it on an H200 from 640x480 to 3840x2160. */
+        /* These settings measured fastest, or nearly so, on an H200 from 640x480 to 3840x2160. */
         ret->order = PLAN_ROWS_FIRST;
         ret->column_group = 192;
         ret->row_group = 256;
         if (device->midgard) {
-            /* Counted (make mali-counts): no kernel spills, and of those 64 items fit a core. */
+            /* With these settings no kernel spills registers, and 64 items fit on a core (make
+             * mali-counts). */
             ret->max_radix = 8;
             ret->column_group = ret->row_group = 64;
         }
@@ -122,69 +35,6 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
         ret->rows = 1;
         ret->skew = true;
         ret->twiddles = TWIDDLES_COMBINED;
-    }
-}
-
-struct plan_limits transform_limits(const struct transform_image *image,
-                                    const struct transform_border *border,
-                                    const struct transform_tuning *tuning)
-{
-    return (struct plan_limits){.width = image->width,
-                                .height = image->height,
-                                .margin_x = border->margin_x,
-                                .margin_y = border->margin_y,
-                                .order = tuning->order,
-                                .lanes = tuning->lanes,
-                                .max_radix = (uint8_t)tuning->max_radix,
-                                .want_x = tuning->length_x,
-                                .want_y = tuning->length_y};
-}
-
-/* Shrinks what a work-group carries until it fits the device's local memory. */
-static int fit_local_memory(struct transform_tuning *tuning, struct plan *ret_plan,
-                            const struct gpu_device *device, const struct transform_image *image,
-                            const struct transform_border *border, struct error *why)
-{
-    for (;;) {
-        const struct plan_limits limits = transform_limits(image, border, tuning);
-        const int r = plan_choose(ret_plan, &limits, why);
-        if (r < 0)
-            return r;
-        if (tuning->technique == TRANSFORM_STAGED)
-            return 0;
-        const bool columns_fit = column_local(ret_plan, tuning) <= device->local_bytes;
-        const bool rows_fit = row_local(ret_plan, tuning) <= device->local_bytes;
-        if (columns_fit && rows_fit)
-            return 0;
-        /* Fewer than four columns are part of a sector of memory, and holding them is better. A
-         * panel of two makes one with two rows. */
-        const bool rows_first = tuning->order == PLAN_ROWS_FIRST;
-        const bool may_hold_columns = tuning->lanes == 1 && !tuning->columns_held;
-        const unsigned narrowest = !may_hold_columns ? 1 : rows_first ? 2 : 4;
-        if (!columns_fit && tuning->columns > narrowest) {
-            tuning->columns /= 2;
-            if (rows_first && tuning->columns == 2 && tuning->rows == 1) {
-                tuning->rows = 2;
-                tuning->row_group *= 2;
-            }
-        } else if (!columns_fit && may_hold_columns)
-            tuning->columns_held = true;
-        else if (!rows_fit && tuning->lanes == 1 && !tuning->rows_held)
-            tuning->rows_held = true;
-        else if (!rows_fit && tuning->rows > 1)
-            tuning->rows /= 2;
-        else if (tuning->skew)
-            tuning->skew = false;
-        else if (tuning->lanes > 1)
-            tuning->lanes /= 2;
-        else
-            return error_set(why, ERANGE,
-                             "a transform of %ux%u needs %zu bytes of local memory, %s has %llu",
-                             ret_plan->x.length, ret_plan->y.length,
-                             work_bytes(tuning, true) * (ret_plan->x.length > ret_plan->y.length
-                                                             ? ret_plan->x.length
-                                                             : ret_plan->y.length),
-                             device->name, (unsigned long long)device->local_bytes);
     }
 }
 
@@ -205,7 +55,7 @@ static int make_twiddles(cl_mem *ret, struct transform *transform, const struct 
     const size_t size = 2 * plan_twiddle_count(axis) * sizeof(float);
     float *values = malloc(size);
     if (values == NULL)
-        return error_set(why, ENOMEM, "no memory for twiddles");
+        return error_set(why, ENOMEM, "out of memory while computing twiddle factors");
     plan_twiddles(axis, values);
     const int r = make_table(ret, transform, values, size, why);
     free(values);
@@ -220,7 +70,8 @@ static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, u
     return make_table(ret, transform, map, padded * sizeof map[0], why);
 }
 
-/* Where the spectrum holds ku and -ku, and where the half B stays (pack.cl). */
+/* Creates the table of pairs: the indices of ku and -ku in the spectrum, and of half B (pack.cl).
+ */
 static int make_pairs(cl_mem *ret, struct transform *transform, struct error *why)
 {
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
@@ -237,17 +88,17 @@ static int make_pairs(cl_mem *ret, struct transform *transform, struct error *wh
     return make_table(ret, transform, table, count * sizeof table[0], why);
 }
 
-static int make_buffers(struct transform *transform, const struct transform_border *border,
-                        struct error *why)
+static int make_buffers(struct transform *transform, struct error *why)
 {
     const struct plan *plan = &transform->plan;
+    const enum plan_border mode = transform->border.mode;
     int r = make_twiddles(&transform->twiddle_x, transform, &plan->x, why);
     if (r == 0)
         r = make_twiddles(&transform->twiddle_y, transform, &plan->y, why);
     if (r == 0)
-        r = make_map(&transform->map_x, transform, plan->x.length, plan->width, border->mode, why);
+        r = make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
     if (r == 0)
-        r = make_map(&transform->map_y, transform, plan->y.length, plan->height, border->mode, why);
+        r = make_map(&transform->map_y, transform, plan->y.length, plan->height, mode, why);
     if (r == 0)
         r = make_pairs(&transform->pairs, transform, why);
     return r;
@@ -258,14 +109,55 @@ static int make_buffers(struct transform *transform, const struct transform_bord
 static int check_image(const struct transform_image *image, struct error *why)
 {
     if (image->count == 0)
-        return error_set(why, EINVAL, "no image to transform, expected 1 or more");
-    /* They would overwrite each other's results with what was there before. */
+        return error_set(why, EINVAL, "a transform of 0 images: expected 1 or more");
+    /* Interleaved images would overwrite each other's results with input bytes. */
     if (image->count > 1 && image->keep_others &&
         image->apart < (uint64_t)image->stride * image->height)
-        return error_set(why, EINVAL,
-                         "images %u bytes apart share pixels: none can keep what the others make",
-                         image->apart);
+        return error_set(
+            why, EINVAL,
+            "images %u bytes apart overlap: expected separate images, because each keeps "
+            "the other bytes of its rows",
+            image->apart);
     return 0;
+}
+
+int transform_prepare(struct transform **ret, const struct gpu_device *device,
+                      const struct transform_image *image, const struct transform_border *border,
+                      const struct transform_tuning *tuning, const char *cache_dir,
+                      struct error *warning, struct error *why)
+{
+    int r = check_image(image, why);
+    if (r < 0)
+        return r;
+    struct transform *transform = calloc(1, sizeof *transform);
+    if (transform == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a transform");
+    transform->device = device;
+    transform->image = *image;
+    transform->border = *border;
+    transform->tuning = *tuning;
+    r = transform_fit(transform, why);
+    if (r == 0)
+        r = make_buffers(transform, why);
+    if (r == 0)
+        r = transform_load(transform, cache_dir, warning, why);
+    if (r < 0) {
+        transform_destroy(transform);
+        return r;
+    }
+    *ret = transform;
+    return 0;
+}
+
+unsigned transform_missing(const struct transform *transform)
+{
+    return transform->program == NULL ? transform->dispatch_count : 0;
+}
+
+int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
+                    struct error *why)
+{
+    return transform->program != NULL ? 0 : transform_compile(transform, cache_dir, warning, why);
 }
 
 int transform_create(struct transform **ret, const struct gpu_device *device,
@@ -273,31 +165,11 @@ int transform_create(struct transform **ret, const struct gpu_device *device,
                      const struct transform_tuning *tuning, const char *cache_dir,
                      struct error *warning, struct error *why)
 {
-    int r = check_image(image, why);
+    struct transform *transform;
+    int r = transform_prepare(&transform, device, image, border, tuning, cache_dir, warning, why);
     if (r < 0)
         return r;
-    struct transform *transform = calloc(1, sizeof *transform);
-    if (transform == NULL)
-        return error_set(why, ENOMEM, "no memory for a transform");
-    transform->device = device;
-    transform->image = *image;
-    transform->tuning = *tuning;
-    if (tuning->technique == TRANSFORM_STAGED)
-        transform->tuning.lanes = 1;
-    if (transform->tuning.lanes > 1)
-        transform->tuning.columns_held = transform->tuning.rows_held = false;
-    if (transform->tuning.lanes > 1 || tuning->technique == TRANSFORM_STAGED)
-        transform->tuning.order = PLAN_COLUMNS_FIRST;
-
-    r = fit_local_memory(&transform->tuning, &transform->plan, device, image, border, why);
-    if (transform->tuning.column_group > device->max_group)
-        transform->tuning.column_group = (unsigned)device->max_group;
-    if (transform->tuning.row_group > device->max_group)
-        transform->tuning.row_group = (unsigned)device->max_group;
-    if (r == 0)
-        r = make_buffers(transform, border, why);
-    if (r == 0)
-        r = transform_build(transform, border, cache_dir, warning, why);
+    r = transform_build(transform, cache_dir, warning, why);
     if (r < 0) {
         transform_destroy(transform);
         return r;
@@ -348,15 +220,15 @@ double transform_traffic(const struct transform *transform)
     const double out = image->count * (mosaic ? samples * (image->keep_others ? 4 : 1) : plane);
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
                            (double)transform_stored_bytes(transform) * image->count;
-    /* Images in; the spectra out of every dispatch but the last and into the next; the response;
-     * what is kept; the results. */
+    /* The sum has five terms: input images; spectra, written by every dispatch but the last and
+     * read by the next; the response; input bytes that are kept; results. */
     return in + 2 * (transform->dispatch_count - 1) * spectra +
            (double)transform_response_bytes(transform) + (image->keep_others ? in : 0) + out;
 }
 
 /* ---- response ------------------------------------------------------------------------------ */
 
-/* The order in which fused.cl and staged.cl read it. */
+/* Returns the order in which fused.cl and staged.cl read the response. */
 static struct response_layout response_layout(const struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
@@ -372,7 +244,7 @@ size_t transform_response_bytes(const struct transform *transform)
     return response_count(&layout) * transform_stored_bytes(transform);
 }
 
-/* IEEE 754 binary16, round to nearest even; H is small and finite. */
+/* Converts to IEEE 754 binary16 and rounds to nearest even. H is small and finite. */
 static uint16_t to_half(float value)
 {
     union {
@@ -402,7 +274,7 @@ int transform_response_fill(const struct transform *transform, void *response,
     const size_t count = response_count(&layout);
     float *values = malloc(count * sizeof *values);
     if (values == NULL)
-        return error_set(why, ENOMEM, "no memory for a filter's response");
+        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     response_fill(values, &layout, chain, sub_x, sub_y, 1);
     uint16_t *half = response;
     for (size_t i = 0; i < count; i++)

@@ -1,21 +1,26 @@
-/* What the files behind transform.h share: transform.c (shape, memory, life), prologue.c (what
- * specialises the kernels), dispatch.c (which kernels, with which arguments), frame.c (a frame
- * under way). */
+/* Declarations shared by the files behind transform.h. Each file calls only those below it:
+ *
+ *     transform.c        creation and destruction, tables, response
+ *     frame.c            a frame in flight
+ *     dispatch.c         the list of dispatches: kernels, arguments, work-group sizes
+ *     kernel_source.c    the kernels' source, specialised
+ *     program.c          compiling the source, and cached binaries (program.h)
+ *     layout.c           layout of spectra, lines and passes */
 #ifndef FFTD_GPU_TRANSFORM_PRIVATE_H
 #define FFTD_GPU_TRANSFORM_PRIVATE_H
 
 #include "gpu/transform.h"
 
-#define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, there and back */
+#define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */
 
-/* Where an argument of a kernel comes from. */
+/* The origin of a kernel argument. */
 enum argument_kind {
     ARGUMENT_NONE,
     ARGUMENT_IMAGE,    /* transform_buffers */
     ARGUMENT_RESULT,   /* transform_buffers */
     ARGUMENT_RESPONSE, /* transform_buffers */
-    ARGUMENT_SPECTRUM, /* the frame's own */
-    ARGUMENT_TABLE,    /* the transform's */
+    ARGUMENT_SPECTRUM, /* transform_frame */
+    ARGUMENT_TABLE,    /* transform */
     ARGUMENT_LOCAL,    /* local memory */
 };
 
@@ -29,7 +34,7 @@ struct argument {
 
 struct dispatch {
     char kernel[32];
-    size_t global, local; /* of an image; a second dimension counts images */
+    size_t global, local; /* work-items per image and per group; a second dimension counts images */
     bool along_rows;
     unsigned argument_count;
     struct argument argument[MAX_ARGUMENTS];
@@ -38,56 +43,76 @@ struct dispatch {
 struct transform {
     const struct gpu_device *device;
     struct transform_image image;
+    struct transform_border border;
     struct transform_tuning tuning;
     struct plan plan;
-    cl_program program;
+    cl_program program; /* NULL: not built yet */
     cl_mem map_x, map_y, pairs, twiddle_x, twiddle_y;
     struct dispatch dispatch[MAX_DISPATCHES];
     unsigned dispatch_count;
 };
 
-/* How the work-groups of the fused technique carry the lines of an axis. */
-struct carriage {
-    const struct plan_axis *axis;
-    bool along_rows;   /* of memory */
-    unsigned group;    /* work-items */
-    unsigned lines;    /* groups of lanes of lines, or of pairs of lines */
-    bool held;         /* in registers between stages */
-    size_t work_bytes; /* local memory */
-    cl_mem twiddle;
-};
+/* ---- layout.c ------------------------------------------------------------------------------ */
 
-/* What the planner is asked for an image with these settings. */
+/* Fills in the plan and the tuning of a transform whose device, image, border and desired tuning
+ * are set. Settings that the device does not support are replaced by the nearest that it supports.
+ * -ERANGE: the technique cannot handle this size on this device. */
+int transform_fit(struct transform *transform, struct error *why);
+
+/* Returns the planner's limits for an image with these settings. */
 struct plan_limits transform_limits(const struct transform_image *image,
                                     const struct transform_border *border,
                                     const struct transform_tuning *tuning);
 
-struct carriage transform_carriage(const struct transform *transform, const struct plan_axis *axis);
+/* The line layout of an axis: how many lines of it a work-group of the fused technique transforms
+ * together, and whether local memory or registers hold them between stages. */
+struct line_layout {
+    const struct plan_axis *axis;
+    bool along_rows;   /* lines are rows, which are contiguous in memory */
+    unsigned group;    /* work-items in a group */
+    unsigned lines;    /* lines, or pairs of lines, of a work-group, divided by lanes */
+    bool held;         /* in registers between stages; local memory only passes them on */
+    size_t work_bytes; /* local memory of a work-group */
+    cl_mem twiddle;
+};
 
-/* The stages that one dispatch of the staged technique does along an axis. */
+struct line_layout transform_line_layout(const struct transform *transform,
+                                         const struct plan_axis *axis);
+
+/* The stages that one dispatch of the staged technique computes along an axis. */
 struct pass {
     unsigned first, count; /* count: 1 or 2 */
 };
 
-/* Lists an axis' passes, forward; returns how many. */
+/* Lists the passes of an axis in forward order and returns their number. */
 unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct plan_axis *axis,
                           const struct transform_tuning *tuning);
 
-/* Groups of lanes from one row of the spectrum, or one panel, to the next (pack.cl). */
+/* Returns the distance between two rows, or two panels, of the spectrum, in groups of lanes
+ * (pack.cl). */
 uint32_t transform_pitch(const struct transform *transform);
 
-/* The lines of #define that go before the kernels; the caller frees them. NULL: no memory. */
-char *transform_prologue(const struct transform *transform, const struct transform_border *border);
-
-/* Builds the program and lists its dispatches; shrinks work-groups until the built kernels accept
- * them. */
-int transform_build(struct transform *transform, const struct transform_border *border,
-                    const char *cache_dir, struct error *warning, struct error *why);
-
-/* Numbers, as they are stored, from one image's spectrum to the next one's. */
+/* Returns the distance between the spectra of two images, in stored numbers. */
 size_t transform_spectrum_size(const struct transform *transform);
 
-/* Of one number. */
+/* Returns the bytes of one stored number. */
 size_t transform_stored_bytes(const struct transform *transform);
+
+/* ---- kernel_source.c ----------------------------------------------------------------------- */
+
+/* Returns the source of all kernels of a transform, or NULL if out of memory. The caller frees it.
+ */
+char *transform_source(const struct transform *transform);
+
+/* ---- dispatch.c ---------------------------------------------------------------------------- */
+
+/* Lists the dispatches and loads the program from the cache. If it is not there, `program` is NULL
+ * afterwards. Work-groups are reduced until the built kernels accept them. */
+int transform_load(struct transform *transform, const char *cache_dir, struct error *warning,
+                   struct error *why);
+
+/* Does the same, but compiles the program if it is not in the cache, and stores it there. */
+int transform_compile(struct transform *transform, const char *cache_dir, struct error *warning,
+                      struct error *why);
 
 #endif

@@ -1,5 +1,5 @@
-/* Finds, by measuring, the settings under which one transform is fastest on one device, and keeps
- * them. Settings change the speed and nothing else (transform.h). */
+/* Finds the fastest settings of a transform on a device by measuring, and stores them in the cache.
+ * Settings change only the speed (transform.h). */
 #ifndef FFTD_GPU_TUNER_H
 #define FFTD_GPU_TUNER_H
 
@@ -7,40 +7,41 @@
 
 #include "gpu/transform.h"
 
-/* What is to be tuned. */
+/* The transform to tune. */
 struct tuner_subject {
     const struct gpu_device *device;
     struct transform_image image;
     struct transform_border border;
     bool half;
-    bool any_technique; /* false: only the one that `technique` says */
+    bool any_technique; /* false: only `technique` */
     enum transform_technique technique;
 };
 
 struct tuner;
 
 struct tuner_progress {
-    unsigned tried, total; /* settings; an exhaustive search may find more to try */
-    double default_ms;     /* of a frame's kernels, under the settings to begin with; 0: not yet */
+    unsigned tried, total; /* combinations; the total of an exhaustive search may grow */
+    double default_ms;     /* of a frame's kernels with the initial settings; 0: not measured yet */
     double best_ms;
 };
 
-/* quick: some thirty settings; otherwise some hundreds, until no change of one alone is better. */
+/* Creates a search. A quick one tries about thirty combinations. An exhaustive one tries some
+ * hundreds, until no change of a single setting is faster. */
 int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool exhaustive,
                  struct error *why);
 void tuner_destroy(struct tuner *tuner);
 
-/* Builds one setting more and measures it: takes as long as that, up to seconds. Others that use
- * the device meanwhile blur the result and are slowed down. Returns 1: there is more to try; 0:
- * that was the last; -errno: not even the default works. */
+/* Builds and measures the next combination, which can take seconds. Other work on the device at the
+ * same time is slowed down and disturbs the measurement. Returns 1 if more remain, 0 after the last
+ * one, or -errno if not even the default works. */
 int tuner_step(struct tuner *tuner, struct error *why);
 
 void tuner_get_progress(const struct tuner *tuner, struct tuner_progress *ret);
 void tuner_get_best(const struct tuner *tuner, struct transform_tuning *ret);
 
-/* Keeps the best in a cache directory, and finds it again: under the same driver, for images of
- * this size and kind, whatever their border. tuner_find leaves `ret` alone if there is nothing;
- * `warning` as in program.h. */
+/* Stores the best settings in a cache directory, and finds them for the same driver, image size and
+ * sample kind; the border does not matter. tuner_find leaves `ret` unchanged if it finds nothing.
+ * `warning` is as in program.h. */
 int tuner_keep(const struct tuner *tuner, const char *cache_dir, struct error *why);
 bool tuner_find(struct transform_tuning *ret, const struct tuner_subject *subject,
                 const char *cache_dir, struct error *warning);

@@ -1,10 +1,9 @@
 /* Slots lent to clients.
  *
- * A slot's owner word is the only thing the writer and the server contend for, by one
- * compare-and-swap each: the writer takes 0 to RING_OPEN, the server adds one to anything else.
- * Whoever loses goes on without waiting: the writer to the next oldest slot, the server to the
- * answer that the frame is gone. The number of held slots is bounded before a slot is touched, so
- * not even for a moment are there too few for the writer. */
+ * The writer and the server contend only for a slot's owner word, by one compare-and-swap each: the
+ * writer changes 0 to RING_OPEN, the server adds one to any other value. Neither waits if it loses:
+ * the writer tries the next oldest slot, and the server answers that the frame was overwritten. The
+ * number of held slots is checked before a slot is touched, so the writer always finds one. */
 #include "ring/private.h"
 
 #include <errno.h>
@@ -37,13 +36,14 @@ int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct e
             return error_set(why, ENOENT, "frame %llu is being overwritten",
                              (unsigned long long)sequence);
         if (holders == 0 && ring->held_slots >= ring_lends(ring))
-            return error_set(why, EBUSY, "%u frames are held already; a ring of %u slots lends %u",
-                             ring->held_slots, ring->slot_count, ring_lends(ring));
+            return error_set(why, EBUSY,
+                             "all frames that clients may hold are held: %u of a ring of %u slots",
+                             ring_lends(ring), ring->slot_count);
     } while (!__atomic_compare_exchange_n(&ring->owner[slot], &holders, holders + 1, true,
                                           __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
     if (holders == 0)
         ring->held_slots++;
-    /* The writer may have come and gone between the search and the swap; now it cannot. */
+    /* The writer may have reused the slot between the search and the swap, but cannot from here. */
     if (slot_load(ring_slot(ring, slot)->sequence) != sequence) {
         ring_release(ring, slot);
         return error_set(why, ENOENT, "frame %llu has just been overwritten",
@@ -55,7 +55,7 @@ int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct e
 
 void ring_release(struct ring *ring, unsigned slot)
 {
-    /* Release: the holder's reading of the frame comes before the writer's next claim. */
+    /* Release: the holder has read the frame before the writer claims the slot again. */
     if (__atomic_fetch_sub(&ring->owner[slot], 1, __ATOMIC_RELEASE) == 1)
         ring->held_slots--;
 }

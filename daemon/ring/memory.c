@@ -1,13 +1,13 @@
-/* The ring's memory: a memfd that clients can read and do nothing else with.
+/* The ring's memory: a memfd that clients can only read.
  *
- * - Preallocated: a machine that is short of memory says so here, by an error, and not later, by
- *   a SIGBUS in the middle of a frame.
- * - Sealed against shrinking and growing, so that no client's mapping can lose its pages, and
- *   against further seals. F_SEAL_FUTURE_WRITE would be one too many: a successor of this process
- *   has to map the ring for writing.
- * - Mode 0400, and handed out as a descriptor opened O_RDONLY: the open file does not write, the
- *   kernel refuses PROT_WRITE on its mappings for good, and opening it anew through /proc is
- *   refused by the mode. The daemon's own descriptor was open before the mode was set. */
+ * - It is preallocated: without enough memory, creating it fails, instead of a SIGBUS in the middle
+ *   of a frame.
+ * - It is sealed against shrinking and growing, so that no client's mapping loses its pages, and
+ *   against further seals. F_SEAL_FUTURE_WRITE is not set, because a successor of this process has
+ *   to map the ring for writing.
+ * - Clients get a descriptor opened with O_RDONLY, through which the kernel neither writes nor maps
+ *   with PROT_WRITE. The mode 0400 keeps them from opening it for writing through /proc. The
+ *   daemon's own descriptor is older than that mode. */
 #include "ring/private.h"
 
 #include <errno.h>
@@ -32,8 +32,8 @@ static int memfd_open(void)
     return fd;
 }
 
-/* What clients are handed, and where the daemon itself writes. */
-static int open_both_ways(struct ring_memory *memory, struct error *why)
+/* Opens the descriptor for clients and maps the memory for the writer. */
+static int open_and_map(struct ring_memory *memory, struct error *why)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/self/fd/%d", memory->fd);
@@ -51,8 +51,8 @@ static int open_both_ways(struct ring_memory *memory, struct error *why)
     return 0;
 }
 
-/* Whether so much can be asked for at all: on a machine that is merely too small, allocating
- * calls for the out-of-memory killer instead of failing. */
+/* Refuses a size that is too large for the machine: allocating it would start the out-of-memory
+ * killer instead of failing. */
 static int check_size(size_t bytes, struct error *why)
 {
     struct sysinfo info;
@@ -90,7 +90,7 @@ int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
         r = error_set(why, errno, "ring: cannot seal the memfd: %s", strerror(errno));
         goto fail;
     }
-    r = open_both_ways(&memory, why);
+    r = open_and_map(&memory, why);
     if (r < 0)
         goto fail;
     *ret = memory;
@@ -110,11 +110,11 @@ int ring_memory_adopt(struct ring_memory *ret, int fd, struct error *why)
 
     if (seals < 0 || (seals & wanted) != wanted || fstat(fd, &st) < 0 ||
         st.st_size < (off_t)sizeof(struct fftd_ring_header)) {
-        r = error_set(why, EPROTO, "ring: what was left by the process before is no ring");
+        r = error_set(why, EPROTO, "ring: the previous process left something that is not a ring");
         goto fail;
     }
     memory.bytes = (size_t)st.st_size;
-    r = open_both_ways(&memory, why);
+    r = open_and_map(&memory, why);
     if (r < 0)
         goto fail;
     *ret = memory;

@@ -1,4 +1,4 @@
-/* What the files of this folder share: the ring's inside. */
+/* The ring's internals, shared by the files of this folder. */
 #ifndef FFTD_RING_PRIVATE_H
 #define FFTD_RING_PRIVATE_H
 
@@ -17,19 +17,19 @@ struct ring_memory {
     size_t bytes;
 };
 
-/* Creates, fills with zeroes, seals and maps a memfd of that size. */
+/* Creates a memfd of that size, filled with zeroes; seals and maps it. */
 int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why);
 
-/* Maps one that was created by ring_memory_create in another process. Takes the descriptor over, on
+/* Maps a memfd that ring_memory_create made in another process. Takes the descriptor over, on
  * failure too. -EPROTO: it is not sealed, or cannot hold a header. */
 int ring_memory_adopt(struct ring_memory *ret, int fd, struct error *why);
 
 /* Unmaps and closes. */
 void ring_memory_finish(struct ring_memory *memory);
 
-/* ---- waker.c: a thread that wakes readers, so that the writer need not ---- */
+/* ---- waker.c: a thread that wakes readers, so that the writer does not have to ---- */
 
-/* One client's wake-up pipe, the writing end; lives in the client's own record. */
+/* The writing end of one client's wake-up pipe; part of the client's record. */
 struct ring_listener {
     int fd;
     struct ring_listener *next;
@@ -39,18 +39,18 @@ struct waker {
     pthread_t thread;
     sem_t work;
     uint32_t *futex;
-    pthread_mutex_t lock; /* of the list; the writer never takes it */
+    pthread_mutex_t lock; /* protects the list; the writer never takes it */
     struct ring_listener *listeners;
     bool stop;
 };
 
-/* Starts the thread. `futex` is the word readers may sleep on. */
+/* Starts the thread. Readers may sleep on the word `futex`. */
 int waker_start(struct waker *waker, uint32_t *futex, struct error *why);
 
-/* Asks for one round of waking and returns at once. Any thread. */
+/* Requests one round of waking and returns at once. Any thread. */
 void waker_poke(struct waker *waker);
 
-/* Does the rounds asked for, then ends the thread. */
+/* Completes the requested rounds, then ends the thread. */
 void waker_stop(struct waker *waker);
 
 /* ---- ring.c ---- */
@@ -65,18 +65,18 @@ struct ring {
     unsigned slot_count;
     struct waker waker;
 
-    /* Between the writer and the server: who owns a slot. 0: nobody; RING_OPEN: the writer; else
-     * the number of clients that hold it. */
+    /* Shared by the writer and the server: the owner of each slot. 0: none; RING_OPEN: the writer;
+     * any other value: the number of clients that hold the slot. */
     uint32_t owner[FFTD_MAX_SLOTS];
     bool checksum;
-    bool kept; /* a successor may find it. The adopter's, the server's, the destroyer's, in turn */
-    uint64_t newest_sequence; /* stored by the writer, loaded by anybody */
+    bool kept; /* a successor may find it; used while adopting, by the server, while destroying */
+    uint64_t newest_sequence; /* stored by the writer, loaded by any thread */
 
-    /* The writing thread's. */
+    /* For the writing thread. */
     unsigned newest_slot; /* slot_count before the first frame */
     unsigned open_count;
 
-    /* The server thread's. */
+    /* For the server's thread. */
     unsigned held_slots; /* slots with at least one holder */
 };
 
@@ -88,17 +88,17 @@ bool ring_is_retired(const struct ring *ring);
 
 /* ---- hold.c: for the server's thread ---- */
 
-/* How many slots clients may hold, all together. */
+/* The number of slots that all clients together may hold. */
 unsigned ring_lends(const struct ring *ring);
 
-/* Adds a holder to the slot in which that frame lies. -ENOENT: there is none; -EBUSY: as many
- * slots as may be are held. */
+/* Adds a holder to the slot of that frame. -ENOENT: the frame is not in the ring; -EBUSY: no more
+ * slots may be held. */
 int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct error *why);
 
-/* Takes a holder off. */
+/* Removes a holder. */
 void ring_release(struct ring *ring, unsigned slot);
 
-/* Has the listener's pipe written to at every publication, until removed. */
+/* Every publication writes to the listener's pipe, until the listener is removed. */
 void ring_add_listener(struct ring *ring, struct ring_listener *listener);
 void ring_remove_listener(struct ring *ring, struct ring_listener *listener);
 

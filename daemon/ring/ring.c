@@ -1,8 +1,8 @@
 /* The writer: which slot is written next, and how a frame becomes visible.
  *
- * The order of the stores is in slot.h, the lending of slots in hold.c, the waking in waker.c.
- * What the writer itself needs to know (geometry, numbers, owners) it keeps in its own memory:
- * from the shared pages it reads only slots' sequence numbers, to find the oldest. */
+ * The order of the stores is in slot.h, the lending of slots in hold.c, the waking in waker.c. The
+ * writer keeps its state (geometry, numbers, owners) in its own memory. From the shared pages it
+ * reads only the sequence numbers of slots, to find the oldest one. */
 #include "ring/private.h"
 
 #include <assert.h>
@@ -28,10 +28,11 @@ static int check_plane(const struct fftd_format *format, unsigned index, struct 
     const struct fftd_plane *plane = &format->plane[index];
     uint64_t end = plane->offset + (uint64_t)(plane->rows - 1) * plane->stride + plane->row_bytes;
     if (plane->rows == 0 || plane->row_bytes == 0 || plane->row_bytes > plane->stride)
-        return error_set(why, EINVAL,
-                         "ring: plane %u has %u rows of %u bytes, %u bytes apart: expected rows "
-                         "that do not overlap",
-                         index, plane->rows, plane->row_bytes, plane->stride);
+        return error_set(
+            why, EINVAL,
+            "ring: plane %u has %u rows of %u bytes with a stride of %u: expected rows "
+            "that do not overlap",
+            index, plane->rows, plane->row_bytes, plane->stride);
     if (end > format->frame_bytes)
         return error_set(why, EINVAL, "ring: plane %u ends at byte %llu of a frame of %u bytes",
                          index, (unsigned long long)end, format->frame_bytes);
@@ -42,10 +43,10 @@ static int check_format(const struct fftd_format *format, struct error *why)
 {
     if (format->width == 0 || format->width > FFTD_MAX_SIDE || format->height == 0 ||
         format->height > FFTD_MAX_SIDE)
-        return error_set(why, EINVAL, "ring: a frame of %ux%u: expected 1x1 .. %ux%u",
+        return error_set(why, EINVAL, "ring: frame size %ux%u: expected 1x1 .. %ux%u",
                          format->width, format->height, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
     if (format->plane_count == 0 || format->plane_count > FFTD_MAX_PLANES)
-        return error_set(why, EINVAL, "ring: a frame of %u planes: expected 1 .. %u",
+        return error_set(why, EINVAL, "ring: frames of %u planes: expected 1 .. %u",
                          format->plane_count, FFTD_MAX_PLANES);
     for (unsigned i = 0; i < format->plane_count; i++) {
         int r = check_plane(format, i, why);
@@ -55,7 +56,7 @@ static int check_format(const struct fftd_format *format, struct error *why)
     return 0;
 }
 
-/* Where everything lies; returns the size of the whole, 0 if this machine cannot address it. */
+/* Computes all offsets. Returns the size of the ring, or 0 if this machine cannot address it. */
 static size_t set_geometry(struct ring *ring, const struct fftd_format *format, unsigned slots)
 {
     ring->format = *format;
@@ -94,11 +95,11 @@ static int check_request(const struct fftd_format *format, unsigned slots, uint6
         return error_set(why, EINVAL, "ring: %u slots: expected %u .. %u", slots, FFTD_MIN_SLOTS,
                          FFTD_MAX_SLOTS);
     if (first_sequence == 0)
-        return error_set(why, EINVAL, "ring: the first frame is number 0: expected 1 or more");
+        return error_set(why, EINVAL, "ring: the first sequence number is 0: expected 1 or more");
     return check_format(format, why);
 }
 
-/* The last step of making a ring, whose memory is mapped. Takes it over: frees it on failure. */
+/* The last step of creating or adopting a ring. Frees the ring on failure. */
 static int start(struct ring **ret, struct ring *ring, struct error *why)
 {
     int r = waker_start(&ring->waker, &ring->header->futex, why);
@@ -122,8 +123,8 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
         return error_set(why, ENOMEM, "ring: out of memory");
     size_t bytes = set_geometry(ring, format, slots);
     if (bytes == 0) {
-        r = error_set(why, ENOMEM, "ring: %u slots of %u bytes are more than can be mapped", slots,
-                      format->frame_bytes);
+        r = error_set(why, ENOMEM, "ring: %u slots of %u bytes do not fit into the address space",
+                      slots, format->frame_bytes);
         goto fail;
     }
     r = ring_memory_create(&ring->memory, bytes, why);
@@ -138,28 +139,29 @@ fail:
     return r;
 }
 
-/* ---- taking over ---- */
+/* ---- adopting ---- */
 
-/* Whether the header says what this program would have written for such frames. */
+/* Checks that the header is what this program would have written for the same frames. */
 static int check_header(struct ring *ring, struct error *why)
 {
     const struct fftd_ring_header *header = ring->header;
     if (header->magic != FFTD_RING_MAGIC || header->abi != FFTD_RING_ABI)
-        return error_set(why, EPROTO, "ring: what was left by the process before is no ring");
+        return error_set(why, EPROTO,
+                         "ring: the previous process left something that is not a ring");
     int r = check_request(&header->format, header->slot_count, header->first_sequence, why);
     if (r < 0)
         return -EPROTO;
     if (set_geometry(ring, &header->format, header->slot_count) != ring->memory.bytes ||
         header->ring_bytes != ring->memory.bytes || header->header_bytes != ring->header_bytes ||
         header->data_offset != ring->data_offset || header->slot_stride != ring->slot_stride)
-        return error_set(why, ESTALE, "ring: the process before laid it out in another way");
+        return error_set(why, ESTALE, "ring: the previous process used another ring layout");
     if (ring_is_retired(ring))
-        return error_set(why, ESTALE, "ring: the process before has retired it");
+        return error_set(why, ESTALE, "ring: the previous process has retired its ring");
     return 0;
 }
 
-/* Frames under way are lost with the process that wrote them; one that was whole, but of which
- * nobody had been told yet, is told of now. */
+/* Drops frames that the previous process had not finished. Announces a frame that was complete but
+ * not announced yet. */
 static void scrub(struct ring *ring)
 {
     ring->newest_sequence = ring->header->first_sequence - 1;
@@ -199,7 +201,7 @@ int ring_adopt(struct ring **ret, int fd, struct error *why)
     ring->kept = true;
     r = start(ret, ring, why);
     if (r == 0)
-        waker_poke(&ring->waker); /* whoever slept on the word when the process before died */
+        waker_poke(&ring->waker); /* wakes readers that slept when the process died */
     return r;
 fail_memory:
     ring_memory_finish(&ring->memory);
@@ -235,8 +237,8 @@ struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)
 
 /* ---- writing ---- */
 
-/* The oldest slot that nobody owns and that is not the newest frame; slot_count if there is none,
- * which can only be while the server is just about to give one back. */
+/* The oldest slot that has no owner and is not the newest frame. slot_count: there is none, which
+ * lasts only until the server has finished giving one back. */
 static unsigned find_oldest(const struct ring *ring)
 {
     unsigned oldest = ring->slot_count;
@@ -254,17 +256,17 @@ static unsigned find_oldest(const struct ring *ring)
 
 static bool claim(struct ring *ring, unsigned slot)
 {
-    uint32_t nobody = 0;
+    uint32_t no_owner = 0;
     /* Acquire: what a client read before it released the slot was read before it is rewritten. */
     return slot < ring->slot_count &&
-           __atomic_compare_exchange_n(&ring->owner[slot], &nobody, RING_OPEN, false,
+           __atomic_compare_exchange_n(&ring->owner[slot], &no_owner, RING_OPEN, false,
                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 static void give_back(struct ring *ring, unsigned slot)
 {
     slot_close(ring_slot(ring, slot));
-    /* Release: the server, when it takes the slot for a client, sees whose frame is in it. */
+    /* Release: when the server takes the slot for a client, it sees which frame is in it. */
     __atomic_store_n(&ring->owner[slot], 0, __ATOMIC_RELEASE);
     ring->open_count--;
 }
@@ -272,8 +274,8 @@ static void give_back(struct ring *ring, unsigned slot)
 void ring_begin(struct ring *ring, struct ring_write *ret)
 {
     assert(ring->open_count < RING_MAX_OPEN);
-    /* By the arithmetic in ring.h there always is a slot; one that the server takes between the
-     * search and the claim only sends the search on to the next. */
+    /* ring.h shows that there always is a free slot. The server may take the one that was found
+     * before it is claimed; the search then finds the next one. */
     unsigned slot = find_oldest(ring);
     while (!claim(ring, slot))
         slot = find_oldest(ring);
@@ -283,7 +285,7 @@ void ring_begin(struct ring *ring, struct ring_write *ret)
     ret->data = (uint8_t *)ring_slot(ring, slot) + ring->data_offset;
 }
 
-/* FNV-1a over the frame's rows, without what lies between them. */
+/* FNV-1a over the frame's rows, without the padding between them. */
 static uint64_t frame_checksum(const struct fftd_format *format, const uint8_t *frame)
 {
     uint64_t sum = 0xcbf29ce484222325u;

@@ -1,4 +1,4 @@
-/* The writer's side of the shared memory: every store a reader depends on is made here.
+/* The writer's side of the shared memory: this file makes every store that readers depend on.
  *
  * The fields are plain integers, because the ring's layout is an ABI; they are accessed with the
  * compiler's atomic builtins. Readers are in other processes and only ever load. Which store must
@@ -10,16 +10,16 @@
  *      the odd lock (or a later one).
  *   2. the whole frame  before  lock even                     else half a frame would look whole
  *      slot_close: release store; pairs with the reader's acquire load of the lock. Bytes that
- *      other threads or the GPU wrote are covered too: the writing thread learnt of their
- *      completion through the engine, which is a happens-before of its own.
- *   3. lock even        before  header.newest names the slot  else a reader would come too early
- *      ring_announce: release store; pairs with the acquire load of newest. Only a comfort: 1 and
- *      2 protect the reader whatever newest says.
- *   4. newest, state    before  the futex word changes        else a wake-up could be slept through
+ *      other threads or the GPU wrote are covered too: the engine reported their completion to the
+ *      writing thread, which orders them before this store.
+ *   3. lock even        before  header.newest names the slot  else a reader would look too early
+ *      ring_announce: release store; pairs with the acquire load of newest. This one only saves
+ *      work: 1 and 2 protect the reader even if newest is wrong.
+ *   4. newest, state    before  the futex word changes        else a reader could miss a wake-up
  *      ring_bump: release; a reader loads the word (acquire), then newest, and goes to sleep only
- *      if the kernel still finds the word it loaded: it saw the news or does not sleep.
+ *      if the kernel still finds the word it loaded. So it has seen the change or does not sleep.
  *   5. the futex word   before  the wake-up call              (waker.c; a system call after the
- *      store, in a thread that a semaphore told of it)
+ *      store, in a thread that a semaphore woke)
  *
  * The frame itself is written by memcpy, OpenCL or DMA, not by atomic stores, while a slow reader
  * may be looking at it: in C's terms a data race, inherent in every seqlock whose payload is not
@@ -36,8 +36,8 @@
 #define slot_store(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define slot_load(field)         __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
-/* GCC tells that ThreadSanitizer does not model fences. It need not: what it watches are the
- * fields above, all of them atomic. */
+/* GCC warns that ThreadSanitizer does not model fences. Here it does not have to: it watches the
+ * fields above, which are all atomic. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtsan"
@@ -50,8 +50,8 @@ static inline void slot_fence_release(void)
 #pragma GCC diagnostic pop
 #endif
 
-/* Takes the slot's frame away from readers. A slot that is open already (a crashed writer's)
- * stays so. Sequence 0: a search by number passes it over. */
+/* Marks the slot as being written, so that readers reject it. A slot that a crashed writer left
+ * open stays open. With sequence 0, a search by number skips it. */
 static inline void slot_open(struct fftd_slot *slot)
 {
     slot_store(slot->lock, slot_load(slot->lock) | 1u);
@@ -59,8 +59,7 @@ static inline void slot_open(struct fftd_slot *slot)
     slot_store(slot->sequence, 0);
 }
 
-/* Ends what slot_open began; what was stored into the slot since is visible to whoever sees the
- * lock even. */
+/* Ends what slot_open began. A reader that sees the even lock sees all that was stored since. */
 static inline void slot_close(struct fftd_slot *slot)
 {
     __atomic_store_n(&slot->lock, slot_load(slot->lock) + 1u, __ATOMIC_RELEASE);
@@ -71,8 +70,7 @@ static inline void ring_announce(struct fftd_ring_header *header, uint64_t seque
     __atomic_store_n(&header->newest, FFTD_NEWEST(sequence, slot), __ATOMIC_RELEASE);
 }
 
-/* Changes the state; a retired ring stays retired, whoever says otherwise. Returns whether it
- * changed. */
+/* Changes the state, except that a retired ring stays retired. Returns whether it changed. */
 static inline bool ring_change_state(struct fftd_ring_header *header, uint32_t state)
 {
     uint32_t old = slot_load(header->state);

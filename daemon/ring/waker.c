@@ -1,14 +1,14 @@
 /* Wakes readers on the writer's behalf.
  *
- * Waking a process costs a microsecond or more, and each one woken may take the processor from
- * whoever woke it: with 32 clients a frame path that wakes them itself pays for all of them. So
- * the writer posts a semaphore and goes on, and this thread does the rest: first one FUTEX_WAKE
- * for all who sleep on the word, then a byte into every client's pipe.
+ * Waking a process costs a microsecond or more, and the process that wakes up may preempt the
+ * thread that woke it. With 32 clients this would delay the frame path 32 times. So the writer only
+ * posts a semaphore, and this thread wakes the readers: first by one FUTEX_WAKE for all that sleep
+ * on the word, then by a byte into every client's pipe.
  *
- * The thread is neither the event loop's, where a long D-Bus call would delay frames, nor ever
- * blocked: the pipes' writing ends are nonblocking and belong to this process alone, so a client
- * that does not read has a full pipe and nobody minds. One that died breaks its pipe; SIGPIPE is
- * blocked here, like every signal, since signals are the main thread's. */
+ * The event loop does not do this, because a long D-Bus call there would delay frames. The thread
+ * never blocks: the writing ends of the pipes are nonblocking, and no other process has them. A
+ * client that does not read only has a full pipe. Signals are blocked here, SIGPIPE among them,
+ * because the main thread handles them. */
 #include "ring/private.h"
 
 #include <errno.h>
@@ -19,13 +19,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void wake_everybody(struct waker *waker)
+static void wake_readers(struct waker *waker)
 {
     static const char byte = 1;
     syscall(SYS_futex, waker->futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     pthread_mutex_lock(&waker->lock);
     for (const struct ring_listener *l = waker->listeners; l != NULL; l = l->next) {
-        /* Full or broken pipes are their readers' affair; the server notices who has gone. */
+        /* A full or broken pipe is not an error; the server notices closed connections. */
         if (write(l->fd, &byte, 1) < 0)
             continue;
     }
@@ -40,9 +40,9 @@ static void *waker_main(void *context)
         while (sem_wait(&waker->work) < 0)
             continue; /* EINTR */
         while (sem_trywait(&waker->work) == 0)
-            continue; /* rounds asked for meanwhile are this one */
+            continue; /* this round serves these requests too */
         stop = __atomic_load_n(&waker->stop, __ATOMIC_ACQUIRE);
-        wake_everybody(waker);
+        wake_readers(waker);
     } while (!stop);
     return NULL;
 }

@@ -1,10 +1,11 @@
 /* The mixed-radix FFT as ARM's articles on the Mali GPU describe it, complex throughout, for
  * peer_articles.c, which launches all of this.
  *
- * Data: rows of n complex numbers, interleaved. One transform of all rows is a gather into another
- * buffer (digit_reverse) and one kernel a radix, in place; two dimensions are rows, transpose,
- * rows, transpose. Work-items: dimension 0 goes along a row, dimension 1 over the rows.
- * INVERSE: the conjugate transform, unscaled. SINCOS: twiddles are computed, not looked up. */
+ * Data: rows of n complex numbers, interleaved. A transform of all rows takes a gather into another
+ * buffer (digit_reverse) and one in-place kernel for each radix stage. In two dimensions the order
+ * is rows, transpose, rows, transpose. Work-items: dimension 0 goes along a row, dimension 1 over
+ * the rows. With INVERSE the transform is the unscaled conjugate. With SINCOS twiddles are computed
+ * instead of read. */
 
 #ifdef INVERSE
 #define TURN(a) (float2)(-(a).y, (a).x) /* by a quarter: times i */
@@ -111,7 +112,7 @@ static inline void dft_8(float2 *x)
 
 /* ---- passes ---- */
 
-/* One complex number a work-item. */
+/* Each work-item moves one complex number. */
 kernel void digit_reverse(global const float2 *in, global float2 *out, global const uint *index,
                           uint n)
 {
@@ -119,7 +120,7 @@ kernel void digit_reverse(global const float2 *in, global float2 *out, global co
     out[row + get_global_id(0)] = in[row + index[get_global_id(0)]];
 }
 
-/* The first stage has its legs side by side, so they come and go in vectors, and no twiddles. */
+/* The first stage has adjacent legs, which are loaded and stored as vectors, and no twiddles. */
 #define LOAD_2(x, at)                                                                              \
     {                                                                                              \
         const float4 v = vload4(0, at);                                                            \
@@ -185,7 +186,7 @@ FIRST_STAGE(5)
 FIRST_STAGE(7)
 FIRST_STAGE(8)
 
-/* A later one: legs `span` apart, twiddles merged. */
+/* A later stage has legs `span` apart and merged twiddles. */
 #ifdef SINCOS
 #define TWIDDLE_ARGUMENTS , float phi_step
 static inline float2 twiddle(float phi)
@@ -194,10 +195,10 @@ static inline float2 twiddle(float phi)
     const float s = sincos(phi, &c);
     return (float2)(c, s);
 }
-#define TWIDDLE(j) twiddle((float)((j) * nx) * phi_step)
+#define TWIDDLE(j) twiddle((float)((j)*nx) * phi_step)
 #else
 #define TWIDDLE_ARGUMENTS , global const float2 *table
-#define TWIDDLE(j) table[((j) - 1) * span + nx]
+#define TWIDDLE(j)        table[((j)-1) * span + nx]
 #endif
 
 #define LEGS_2(F) F(1)
@@ -207,8 +208,8 @@ static inline float2 twiddle(float phi)
 #define LEGS_7(F) LEGS_5(F) F(5) F(6)
 #define LEGS_8(F) LEGS_7(F) F(7)
 
-#define GET(j) x[j] = turn_by(at[(j) * span], TWIDDLE(j));
-#define PUT(j) at[(j) * span] = x[j];
+#define GET(j)    x[j] = turn_by(at[(j)*span], TWIDDLE(j));
+#define PUT(j)    at[(j)*span] = x[j];
 
 #define STAGE(R)                                                                                   \
     kernel void stage_##R(global float2 *data, uint n, uint span TWIDDLE_ARGUMENTS)                \
@@ -217,8 +218,7 @@ static inline float2 twiddle(float phi)
         global float2 *at = data + get_global_id(1) * n + nx + kx / span * (span * R);             \
         float2 x[R];                                                                               \
         x[0] = at[0];                                                                              \
-        LEGS_##R(GET)                                                                              \
-        dft_##R(x);                                                                                \
+        LEGS_##R(GET) dft_##R(x);                                                                  \
         at[0] = x[0];                                                                              \
         LEGS_##R(PUT)                                                                              \
     }
@@ -230,7 +230,7 @@ STAGE(5)
 STAGE(7)
 STAGE(8)
 
-/* A block of 2x2 numbers a work-item. */
+/* Each work-item transposes a block of 2x2 numbers. */
 kernel void transpose(global const float4 *in, global float4 *out, uint width, uint height)
 {
     const uint x = get_global_id(0), y = get_global_id(1);
@@ -239,8 +239,8 @@ kernel void transpose(global const float4 *in, global float4 *out, uint width, u
     out[(2 * x + 1) * (height / 2) + y] = (float4)(above.hi, below.hi);
 }
 
-/* The same in place, of a square: blocks on and above the diagonal change places with their
- * mirror images, those below it have nothing to do. */
+/* Transposes a square in place: blocks on and above the diagonal are exchanged with their mirror
+ * images. Work-items of blocks below it do nothing. */
 kernel void transpose_square(global float4 *data, uint n)
 {
     const uint x = get_global_id(0), y = get_global_id(1), pitch = n / 2;

@@ -2,11 +2,11 @@
  *
  *     build/tests/bench/fft [--seconds S] [--only TEXT] [--json FILE] [--pile-up] [WIDTHxHEIGHT]...
  *
- * S: how long to measure at each size, besides what setting up takes. TEXT: only subjects with that
- * in their name, and the first, which ratios are to. FILE is written anew. Frames are handed to the
- * device one by one, whoever makes them: on OpenCL by a clFlush after each; --pile-up leaves that
- * to the end, and tells what it costs. The device is FFTD_DEVICE's; BENCH_CACHE, a directory, keeps
- * fftd's built kernels and what its tuner found. */
+ * S is the time to measure at each size, without the setup. With --only, only subjects that have
+ * TEXT in their name are measured, and the first subject, to which ratios refer. FILE is replaced.
+ * Every subject submits each frame as soon as it is enqueued, on OpenCL by clFlush; with --pile-up
+ * only the last one, which shows what the flushes cost. FFTD_DEVICE selects the device.
+ * BENCH_CACHE, a directory, keeps fftd's built kernels and its tuner's results. */
 #include "fft.h"
 
 #include <errno.h>
@@ -127,7 +127,7 @@ static void scene_close(struct scene *scene)
     free((void *)scene->response);
 }
 
-/* Noise on a slope: something at every frequency, and no two pixels that could be swapped
+/* Draws noise on a slope, which has energy at every frequency. No two pixels can be exchanged
  * unnoticed. */
 static void draw(uint8_t *pixels, float *samples, uint32_t width, uint32_t height)
 {
@@ -163,7 +163,7 @@ static int scene_open(struct scene *scene, const struct filter_chain *chain, str
     scene->response = response;
     if (pixels == NULL || samples == NULL || response == NULL) {
         scene_close(scene);
-        return error_set(why, ENOMEM, "no memory for a frame of %ux%u", scene->width,
+        return error_set(why, ENOMEM, "out of memory while creating a frame of %ux%u", scene->width,
                          scene->height);
     }
     draw(pixels, samples, scene->width, scene->height);

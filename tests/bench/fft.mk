@@ -1,15 +1,14 @@
-# make bench         every bench that can be built here; figures to build/bench.json, too
-# make bench-fft     the FFT engine beside its peers, on DEVICE (as in daemon/gpu/device.h)
+# The FFT engine beside its peers, and make bench, which runs every bench.
 #
 #   BENCH_SECONDS=6              how long to measure at each size
 #   BENCH_SIZES="1280x720 ..."   instead of the usual ones
 #   BENCH_ONLY=VkFFT             only subjects with that in their name, beside fftd's first
-#   BENCH_CACHE=DIR              where what the tuner found is kept (build/bench/cache); the first run
-#                                searches, for half a minute a size
-#   PEERS=DIR                    where packages were unpacked (dpkg -x) that are not installed
+#   BENCH_CACHE=DIR              keeps the tuner's results (build/bench/cache); the first run searches
+#                                for half a minute at each size
+#   PEERS=DIR                    packages that are unpacked there (dpkg -x) and not installed
 #
-# The bench needs a C compiler and OpenCL, and takes in the peers that the compiler finds (all of
-# them but cuFFT: tests/deps bench).
+# The bench needs a C compiler and OpenCL, and measures the peers that the compiler finds. Debian's
+# are installed first, all of them but cuFFT; without them, or with PEERS, it measures the others.
 
 BENCH_SECONDS ?= 6
 PEERS ?=
@@ -20,11 +19,11 @@ BENCHES := fft
 PEER_LIBDIRS := $(if $(PEERS),$(wildcard $(PEERS)/usr/lib $(PEERS)/usr/lib/*-linux-gnu))
 PEER_CPPFLAGS := $(if $(PEERS),-isystem $(PEERS)/usr/include)
 PEER_LDFLAGS := $(foreach dir,$(PEER_LIBDIRS),-L$(dir) -Wl,-rpath,$(abspath $(dir)))
-# For all there is: OpenCL itself may be among them.
+# For every object file, because OpenCL itself may be in PEERS.
 CPPFLAGS += $(PEER_CPPFLAGS)
 LDFLAGS += $(PEER_LDFLAGS)
 
-# The header and the libraries of each peer; cuFFT is a matter of nvcc.
+# The header and the libraries of each peer; nvcc compiles cuFFT's.
 peer-header-fftw := fftw3.h
 peer-libs-fftw := -lfftw3f_omp -lfftw3f -fopenmp
 peer-header-vkfft := vkFFT.h
@@ -43,8 +42,8 @@ CUDA_LIBDIR := $(if $(CUDA),$(firstword $(wildcard $(CUDA)/lib64 $(CUDA)/targets
 peer-libs-cufft := $(foreach dir,$(CUDA_LIBDIR),-L$(dir) -Wl,-rpath,$(dir)) -lcufft -lcudart -lstdc++
 cufft-found := $(if $(CUDA),$(if $(wildcard $(CUDA)/include/cufft.h),cufft))
 
-# Asking the compiler takes time: only when there is something to build for it.
-ifneq ($(filter bench bench-fft $(BUILD)/tests/bench/fft,$(MAKECMDGOALS)),)
+# Only if the bench is built, because asking the compiler takes time.
+ifneq ($(filter _bench _bench-fft $(BUILD)/tests/bench/fft,$(MAKECMDGOALS)),)
 PEERS_FOUND := $(foreach peer,fftw vkfft clfft,$(call peer-found,$(peer))) $(cufft-found)
 endif
 BENCH_PEERS := fftd $(PEERS_FOUND) articles
@@ -66,33 +65,44 @@ $(BUILD)/generated/bench-kernels.inc: $(BENCH_KERNELS) kernels/embed.sh
 	sh kernels/embed.sh $(BENCH_KERNELS) > $@.tmp && mv $@.tmp $@
 
 # Written when the list has changed, or the first time.
-$(BUILD)/generated/bench-peers.inc: always
+$(BUILD)/generated/bench-peers.inc: _always
 	@mkdir -p $(@D)
 	@printf 'PEER(%s)\n' $(BENCH_PEERS) > $@.tmp
 	@cmp -s $@.tmp $@ || mv $@.tmp $@
-.PHONY: always
-always:
+.PHONY: _always
+_always:
 
 $(BUILD)/tests/bench/fft: $(BENCH_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/libcore.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ \
 	    $(foreach peer,$(BENCH_PEERS),$(peer-libs-$(peer))) $(OPENCL_LIBS) -ldl -lm
 
-.PHONY: bench bench-fft
-bench-fft: $(BUILD)/tests/bench/fft
+##@ Measurements
+.PHONY: bench ## runs each bench below that can be built here; writes build/bench.json
+.PHONY: bench-fft ## compares the FFT engine with its peers on the OpenCL device DEVICE
+.PHONY: _bench _bench-fft
+# The benches themselves are in a make of their own, which sees what has been installed.
+bench-deps = $(if $(PEERS),,tests/tools/deps.sh $(1) || echo "measuring without these packages" >&2)
+bench:
+	@$(call bench-deps,build run bench bench-ring)
+	@$(MAKE) -s _bench
+bench-fft:
+	@$(call bench-deps,build run bench)
+	@$(MAKE) -s _bench-fft
+
+_bench-fft: $(BUILD)/tests/bench/fft
 	@mkdir -p $(BENCH_DIR)
 	@FFTD_DEVICE=$(DEVICE) BENCH_CACHE=$(BENCH_CACHE) OMP_WAIT_POLICY=passive \
 	    $< --seconds $(BENCH_SECONDS) $(if $(BENCH_ONLY),--only "$(BENCH_ONLY)") \
 	    --json $(BENCH_DIR)/fft.jsonl $(BENCH_SIZES)
 
-# A picture of the last run: make bench-plot PLOT=docs/bench-DEVICE.png
-.PHONY: bench-plot
+.PHONY: bench-plot ## plots the results of the last bench to PLOT=FILE.png
 bench-plot:
 	@tests/bench/plot.py $(BUILD)/bench.json $(PLOT)
 
 # Each bench adds itself to these, and leaves its rows in $(BENCH_DIR)/NAME.jsonl.
-bench: bench-fft
+_bench: _bench-fft
 	@{ echo '['; cat $(BENCHES:%=$(BENCH_DIR)/%.jsonl) | sed '$$!s/$$/,/'; echo ']'; } \
 	    > $(BUILD)/bench.json
 
-test-lint: $(BUILD)/generated/bench-kernels.inc $(BUILD)/generated/bench-peers.inc
+_lint: $(BUILD)/generated/bench-kernels.inc $(BUILD)/generated/bench-peers.inc

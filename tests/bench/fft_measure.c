@@ -1,10 +1,10 @@
 /* Validation and timing.
  *
- * What a machine does besides changes from second to second, so all subjects take turns: a round
- * gives each of them a few frames one at a time and then a batch in flight, and medians are taken
- * over all rounds. The first frame of a turn is not counted: it finds the caches full of another
- * subject's data. Of frames so long that only one fits into a turn, none are put in flight; and who
- * has had more than its share of the time sits out until the others have had as much. */
+ * The load of a machine changes from second to second, so all subjects take turns. In a round each
+ * of them gets a few frames one at a time, and then a batch in flight; medians are over all rounds.
+ * The first frame of a turn does not count, because the caches are full of another subject's data.
+ * If only one frame fits into a turn, none are put in flight. A subject that has had more than its
+ * share of the time pauses until the others have had as much. */
 #include "fft.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static int validate(struct row *row, const struct scene *scene, struct error *wh
     double *expected = malloc(count * sizeof *expected);
     int r = 0;
     if (result == NULL || expected == NULL) {
-        r = error_set(why, ENOMEM, "no memory to compare results");
+        r = error_set(why, ENOMEM, "out of memory while comparing results");
         goto out;
     }
     const unsigned before = fft_dispatches_so_far();
@@ -70,7 +70,7 @@ static int validate(struct row *row, const struct scene *scene, struct error *wh
         goto out;
     row->error = compare(row, scene, result, expected);
     if (!(row->error <= row->subject->error_limit))
-        r = error_set(why, EDOM, "error %.2g, allowed is %.2g", row->error,
+        r = error_set(why, EDOM, "the error is %.2g: expected at most %.2g", row->error,
                       row->subject->error_limit);
 out:
     free(result);
@@ -133,7 +133,8 @@ static void take_turn(struct row *row, double share_ms)
 {
     const unsigned frames = frames_within(row, share_ms, TURN_FRAMES);
     const double begun = now_ms();
-    int r = frames > 1 ? run_frames(row, 1, &row->why) : 0; /* a long frame fills its own caches */
+    int r = frames > 1 ? run_frames(row, 1, &row->why)
+                       : 0; /* a single long frame warms its own caches */
     for (unsigned i = 0; i < frames && r == 0; i++)
         r = time_frames(row, ONE_AT_A_TIME, 1);
     row->in_flight = frames_within(row, share_ms, IN_FLIGHT_FRAMES);

@@ -1,8 +1,7 @@
-/* What the subjects on OpenCL share: buffers, kernels, the product, and the counting of dispatches.
+/* Functions for the OpenCL subjects: buffers, kernels, the product, and counting dispatches.
  *
- * Dispatches are counted where no library can be wrong about them: this program defines
- * clEnqueueNDRangeKernel itself, which the dynamic linker finds before OpenCL's own, counts, and
- * hands on. */
+ * Dispatches of all libraries are counted: this program defines clEnqueueNDRangeKernel, which the
+ * dynamic linker finds before OpenCL's. It counts the call and passes it on. */
 #include "fft.h"
 
 #include <dlfcn.h>
@@ -31,7 +30,7 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue command_queue, cl_kernel kernel, 
     static enqueue_kernel next;
     if (next == NULL) {
         void *symbol = dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
-        memcpy(&next, &symbol, sizeof next); /* ISO C has no cast for it */
+        memcpy(&next, &symbol, sizeof next); /* ISO C has no such cast */
     }
     if (next == NULL)
         return CL_INVALID_OPERATION;
@@ -47,7 +46,7 @@ unsigned fft_dispatches_so_far(void)
 
 double fft_pass_traffic(const struct scene *scene, unsigned passes, unsigned response_bytes)
 {
-    const uint32_t coefficient_count = scene->width / 2 + 1; /* a row */
+    const uint32_t coefficient_count = scene->width / 2 + 1; /* per row */
     const double coefficients = (double)coefficient_count / scene->width;
     const double spectrum = 8 * coefficients, samples = 4;
     return 2 * samples + 2 * (passes - 1) * spectrum + response_bytes * coefficients;

@@ -1,9 +1,9 @@
-/* What every subject should give, in double precision and without any Fourier transform.
+/* The expected result of every subject, in double precision and without a Fourier transform.
  *
- * The filter is chosen for it: H = 1 - G / 2 but for H(0) = 1, with G a Gaussian of SIGMA pixels.
- * It is the identity less half a blur, and the blur is a convolution along x, then along y, with a
- * kernel of a few taps. H is nowhere small, so no error at any frequency is hidden, and nowhere
- * above 1, so a subject that works in place can go on for ever; and no result leaves 0 .. 255. */
+ * The filter is H = 1 - G / 2 except H(0) = 1, where G is a Gaussian of SIGMA pixels. It is the
+ * identity minus half a blur, and the blur is a convolution along x and then y with a few taps. H
+ * is nowhere small, so it hides no error at any frequency. H never exceeds 1, so a subject that
+ * works in place can repeat it without overflow, and results stay in 0 .. 255. */
 #include "fft.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 const char fft_chain[] = "sharpen:amount=1,sigma=2 | gain:dc=1,ac=0.5";
 
-/* Taps of the blur on a circle of n samples: the inverse transform of G, by its definition. */
+/* Computes the taps of a circular blur of n samples: the inverse transform of G by definition. */
 static void blur_taps(double taps[REACH + 1], uint32_t n)
 {
     for (int i = 0; i <= REACH; i++) {
@@ -31,7 +31,7 @@ static void blur_taps(double taps[REACH + 1], uint32_t n)
     }
 }
 
-/* blurred[x] from `line`, which has REACH samples more on both sides. */
+/* Computes blurred[x] from `line`, which has REACH more samples on both sides. */
 static void blur_row(double *blurred, const double *line, uint32_t n, const double *taps)
 {
     for (uint32_t x = 0; x < n; x++)
@@ -49,8 +49,7 @@ struct oracle {
     double *blurred; /* along x, py rows of width */
 };
 
-/* Blurs every row of the extended image, of which only the pixels' own columns will be needed;
- * returns the mean. */
+/* Blurs every row of the extended image, but only in the image's columns. Returns the mean. */
 static double blur_rows(struct oracle *o, const struct scene *scene)
 {
     double sum = 0;
@@ -88,7 +87,7 @@ int fft_oracle(double *result, const struct scene *scene, const struct cost *cos
     double *blurred = malloc((size_t)cost->padded_y * scene->width * sizeof *blurred);
     int r = 0;
     if (o == NULL || blurred == NULL) {
-        r = error_set(why, ENOMEM, "no memory for the reference");
+        r = error_set(why, ENOMEM, "out of memory while computing the reference");
         goto out;
     }
     o->px = cost->padded_x;

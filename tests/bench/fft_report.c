@@ -1,4 +1,4 @@
-/* What was found, as a table to read and as JSON to compare. Ratios are to the first row, fftd. */
+/* Prints the results as a table and as JSON. Ratios refer to the first row, fftd. */
 #include "fft.h"
 
 #include <math.h>
@@ -14,13 +14,13 @@ static double ratio(const struct row *rows, const struct row *row, int mode)
     return rows[0].state == ROW_OK ? row->ms[mode] / rows[0].ms[mode] : NAN;
 }
 
-/* Of a frame: a pair's are shared. */
+/* Returns the dispatches per frame; a pair shares them. */
 static double dispatches(const struct row *row)
 {
     return row->cost.dispatches > 0 ? (double)row->cost.dispatches / row->cost.frames : NAN;
 }
 
-/* A number in so many columns, a dash where there is none. */
+/* A number in a column of the given width; a dash if there is none. */
 static void print_number(int columns, int decimals, double number)
 {
     if (isnan(number))

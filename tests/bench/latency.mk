@@ -1,4 +1,4 @@
-# make bench-latency     where a frame's time goes in the running daemon, from its own timestamps
+# Where a frame's time goes in the running daemon, from its own timestamps.
 #
 #   LATENCY_SECONDS=10             how long to measure at each size
 #   LATENCY_SIZES="640x360 ..."    instead of the usual ones
@@ -7,16 +7,22 @@
 
 LATENCY_SECONDS ?= 10
 
-.PHONY: bench-latency
-bench-latency: all
+##@ Measurements
+.PHONY: bench-latency ## measures each step of a frame's latency in the running daemon
+.PHONY: _bench-latency
+bench-latency:
+	@$(call bench-deps,build run bench)
+	@$(MAKE) -s _bench-latency
+
+_bench-latency: all
 	@mkdir -p $(BENCH_DIR)
 	@LIBFFTD=$(abspath $(BUILD)/libfftd.so.0) /usr/bin/python3 tests/bench/latency.py \
 	    --build $(BUILD) --device $(DEVICE) --seconds $(LATENCY_SECONDS) \
 	    $(if $(LATENCY_SOURCE),--source $(LATENCY_SOURCE)) $(LATENCY_SET:%=--set %) \
 	    --json $(BENCH_DIR)/latency.jsonl $(LATENCY_SIZES)
 
-# Part of make bench where the daemon can be built, and NumPy is there for its Python module.
+# Part of make bench if the daemon can be built, and if there is NumPy for its Python module.
 ifneq ($(and $(call pkg-libs,libsystemd libconfig libv4l2),$(shell /usr/bin/python3 -c 'import numpy; print(1)' 2>/dev/null)),)
 BENCHES += latency
-bench: bench-latency
+_bench: _bench-latency
 endif

@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""Where a frame's time goes, from capture to publication and to a client, in the real daemon.
+"""Measures the latency of a frame in the running daemon, from capture to publication and to a
+client.
 
     tests/bench/latency.py --build DIRECTORY [SIZE...]
 
-Every frame carries five times; a client reads every frame, notes when it did, and the percentiles
-are those of the frames, not of a histogram. Beyond the device is what is left of capture to
-publication without the time from submission to finish, which is the device's and its driver's.
+Every frame carries five timestamps. A client reads every frame and notes the time; percentiles are
+over these frames, and not from a histogram. "Beyond the device" is the time from capture to
+publication without the time from submission to finish, which the device and its driver take.
 """
 
 import argparse
@@ -25,9 +26,9 @@ import fftd  # noqa: E402
 
 WARM_UP_S = 3
 PATIENCE_S = 120
-SLOTS = 32  # so that this client may be late without missing a frame
+SLOTS = 32  # this client may be late and still miss no frame
 
-# From one of a frame's times to another.
+# Pairs of a frame's timestamps.
 STAGES = {
     "captured to dequeued": ("captured_ns", "dequeued_ns"),
     "to submitted": ("dequeued_ns", "submitted_ns"),
@@ -40,7 +41,8 @@ TIMES = ("captured_ns", "dequeued_ns", "submitted_ns", "finished_ns", "published
 
 
 def read_frames(camera, seconds):
-    """A column of times for every frame that is read meanwhile, and how many were missed."""
+    """Returns one column of times for each frame read in this time, and the number of missed
+    ones."""
     columns = {name: [] for name in (*TIMES, "read_ns")}
     missed = 0
     end = time.monotonic() + seconds

@@ -1,7 +1,8 @@
 /* The published pipeline that fftd grew from: ARM's articles on a mixed-radix FFT in OpenCL on the
- * Mali GPU, with every improvement they found. Four times over: a gather into digit-reversed order,
- * one kernel a radix stage in place with the twiddles merged into it, a transpose in blocks of 2x2;
- * and a product between forward and inverse. What each kernel does is in articles.cl. */
+ * Mali GPU, with every improvement they found. It has four rounds, one for each axis and direction:
+ * a gather into digit-reversed order, one in-place kernel for each radix stage with merged
+ * twiddles, and a transpose in blocks of 2x2. The product is between the forward and the inverse
+ * transform. articles.cl describes each kernel. */
 #include "fft.h"
 
 #include <errno.h>
@@ -17,8 +18,8 @@ enum variant { TABLE, SINCOS };
 
 struct axis {
     uint32_t length, radix[MAX_STAGES], stage_count;
-    cl_mem index;             /* uint a number: digit-reversed order */
-    cl_mem table[MAX_STAGES]; /* twiddles, from the second stage on */
+    cl_mem index;             /* digit-reversed order, uint */
+    cl_mem table[MAX_STAGES]; /* twiddles of all stages but the first */
 };
 
 struct step {
@@ -56,7 +57,8 @@ static int factor(struct axis *axis, uint32_t length)
     return rest == 1 && axis->stage_count > 0 ? 0 : -ENOTSUP;
 }
 
-/* Where the number at position n comes from: the articles' map from n to k, stage by stage. */
+/* Returns the source index of the number at index n: the articles' map from n to k, stage by stage.
+ */
 static uint32_t digit_reversed(const struct axis *axis, uint32_t n)
 {
     uint32_t nx = axis->radix[0];
@@ -72,7 +74,7 @@ static int make_index(struct axis *axis, const struct scene *scene, struct error
 {
     cl_uint *index = malloc(axis->length * sizeof *index);
     if (index == NULL)
-        return error_set(why, ENOMEM, "no memory for an index");
+        return error_set(why, ENOMEM, "out of memory while computing an index");
     for (uint32_t n = 0; n < axis->length; n++)
         index[n] = digit_reversed(axis, n);
     const int r = fft_buffer(&axis->index, scene, axis->length * sizeof *index, index, why);
@@ -87,7 +89,7 @@ static int make_table(cl_mem *ret, const struct scene *scene, uint32_t span, uin
     const size_t size = (size_t)span * (radix - 1) * 2 * sizeof(float);
     float *table = malloc(size), *entry = table;
     if (table == NULL)
-        return error_set(why, ENOMEM, "no memory for twiddles");
+        return error_set(why, ENOMEM, "out of memory while computing twiddle factors");
     for (uint32_t j = 1; j < radix; j++)
         for (uint32_t nx = 0; nx < span; nx++) {
             const double phi = 2 * M_PI * nx * j / (span * radix);
@@ -102,7 +104,8 @@ static int make_table(cl_mem *ret, const struct scene *scene, uint32_t span, uin
 static int make_axis(struct axis *axis, const struct run *run, uint32_t length, struct error *why)
 {
     if (factor(axis, length) < 0 || length % 2 != 0)
-        return error_set(why, ENOTSUP, "%u is not an even product of 2, 3, 5 and 7", length);
+        return error_set(why, ENOTSUP, "a length of %u: expected an even product of 2, 3, 5 and 7",
+                         length);
     int r = make_index(axis, run->scene, why);
     uint32_t span = axis->radix[0];
     for (unsigned i = 1; i < axis->stage_count && r == 0; i++) {
@@ -120,7 +123,7 @@ static int make_response(struct run *run, struct error *why)
     const size_t pitch = width / 2 + 1, size = (size_t)width * height * sizeof(float);
     float *response = malloc(size), *entry = response;
     if (response == NULL)
-        return error_set(why, ENOMEM, "no memory for the response");
+        return error_set(why, ENOMEM, "out of memory while computing the response");
     for (uint32_t v = 0; v < height; v++)
         for (uint32_t u = 0; u < width; u++)
             *entry++ = u <= width / 2
@@ -137,7 +140,7 @@ static int make_buffers(struct run *run, struct error *why)
     const size_t size = 2 * count * sizeof(float);
     float *image = calloc(2 * count, sizeof *image);
     if (image == NULL)
-        return error_set(why, ENOMEM, "no memory for a frame");
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
     for (size_t i = 0; i < count; i++)
         image[2 * i] = run->scene->samples[i];
     int r = fft_buffer(&run->image, run->scene, size, image, why);
@@ -185,7 +188,7 @@ static int add_stage(struct run *run, cl_program program, const struct axis *axi
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
 }
 
-/* 2x4 work-items, 1x2, or what the driver likes, as half the size allows. */
+/* Chooses groups of 2x4 or 1x2 work-items if they divide half the size, otherwise the driver's. */
 static void set_transpose_group(struct step *step)
 {
     if (step->global[0] % 2 == 0 && step->global[1] % 4 == 0) {
@@ -197,7 +200,7 @@ static void set_transpose_group(struct step *step)
     }
 }
 
-/* *data moves on to where the result is. */
+/* Sets *data to the result. */
 static int add_transpose(struct run *run, cl_program program, uint32_t width, uint32_t height,
                          cl_mem *data, struct error *why)
 {
@@ -217,7 +220,7 @@ static int add_transpose(struct run *run, cl_program program, uint32_t width, ui
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
 }
 
-/* Transforms `rows` rows from *data, which moves on, and transposes. */
+/* Transforms `rows` rows from *data and transposes. Sets *data to the result. */
 static int add_rows(struct run *run, cl_program program, const struct axis *axis, uint32_t rows,
                     cl_mem *data, struct error *why)
 {
@@ -292,7 +295,7 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
 {
     struct run *run = calloc(1, sizeof *run);
     if (run == NULL)
-        return error_set(why, ENOMEM, "no memory");
+        return error_set(why, ENOMEM, "out of memory while creating a run");
     run->scene = scene;
     run->variant = (enum variant)subject->variant;
     const bool table = run->variant == TABLE;
@@ -347,7 +350,7 @@ static int run_read(void *state, float *result, struct error *why)
     const size_t size = 2 * count * sizeof(float);
     float *values = malloc(size);
     if (values == NULL)
-        return error_set(why, ENOMEM, "no memory for a frame");
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
     const cl_int code = clEnqueueReadBuffer(run->scene->queue, run->result, CL_TRUE, 0, size,
                                             values, 0, NULL, NULL);
     for (size_t i = 0; code == CL_SUCCESS && i < count; i++)

@@ -1,5 +1,5 @@
-/* clFFT, real to complex and back, out of place, with the product as a kernel of its own between.
- * Strides and distances are told in full: what clFFT assumes for real data is something else. */
+/* clFFT, real to complex and back, out of place, with the product as a separate kernel between.
+ * Strides and distances are set explicitly, because clFFT's defaults for real data differ. */
 #include "fft.h"
 
 #include <errno.h>
@@ -25,10 +25,10 @@ static void print_version(char *text, size_t size)
 static int clfft_fail(struct error *why, clfftStatus code, const char *what)
 {
     const bool size = code == CLFFT_NOTIMPLEMENTED || code == CLFFT_INVALID_ARG_VALUE;
-    return error_set(why, size ? ENOTSUP : EIO, "%s: clFFT's error %d", what, (int)code);
+    return error_set(why, size ? ENOTSUP : EIO, "%s: clFFT error %d", what, (int)code);
 }
 
-/* clFFT's own set-up and tear-down, once for all runs. */
+/* Sets clFFT up once for all runs. */
 static int start_library(struct error *why)
 {
     static bool started;
@@ -96,7 +96,7 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
     struct run *run = calloc(1, sizeof *run);
     (void)subject;
     if (run == NULL)
-        return error_set(why, ENOMEM, "no memory");
+        return error_set(why, ENOMEM, "out of memory while creating a run");
     run->scene = scene;
     int r = start_library(why);
     if (r == 0)

@@ -153,7 +153,7 @@ int run_open(void **ret, const struct subject *, const struct scene *scene, stru
 {
     struct run *run = static_cast<struct run *>(calloc(1, sizeof *run));
     if (run == NULL)
-        return error_set(why, ENOMEM, "no memory");
+        return error_set(why, ENOMEM, "out of memory while creating a run");
     run->scene = scene;
     int r = make_buffers(run, why);
     if (r == 0)

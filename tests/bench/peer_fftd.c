@@ -1,8 +1,8 @@
-/* The subject: fftd's transform, from an 8-bit frame on the device to an 8-bit frame on the device.
- * Frames take turns on a few queues with a spectrum each, as the engine's do. "tuned": with what
- * the tuner's quick search finds; the others have the settings a device begins with. "bare" leaves
- * out the margin, as its peers do. "pairs" has two frames one behind the other in a buffer, as of
- * two cameras, in the same dispatches. */
+/* fftd's transform, from an 8-bit frame to an 8-bit frame, both on the device. Frames use several
+ * queues in turn, each with its own spectrum, as in the engine. "tuned" uses the result of the
+ * tuner's quick search; the others use the device's default settings. "bare" has no margin, like
+ * its peers. "pairs" filters two consecutive frames of one buffer in the same dispatches, as for
+ * two cameras. */
 #include "fft.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ struct run {
     const struct scene *scene;
     struct transform *transform;
     size_t frame_bytes;
-    unsigned frames; /* one behind the other */
+    unsigned frames; /* consecutive in the buffer */
     cl_mem image, response;
     struct {
         cl_command_queue queue;
@@ -64,7 +64,7 @@ static int make_response(struct run *run, struct error *why)
         return r;
     void *values = malloc(size);
     if (values == NULL)
-        return error_set(why, ENOMEM, "no memory for the response");
+        return error_set(why, ENOMEM, "out of memory while computing the response");
     r = transform_response_fill(run->transform, values, &chain, 1, 1, why);
     if (r == 0)
         r = fft_buffer(&run->response, run->scene, size, values, why);
@@ -101,8 +101,8 @@ static int make_slots(struct run *run, struct error *why)
     return r;
 }
 
-/* Searches without a margin, whose sizes are then too small for one, so that it gets the planner's.
- * BENCH_CACHE, a directory, keeps what is found. */
+/* Searches without a margin. Sizes found so are too small with a margin, in which case the planner
+ * chooses the size. The directory BENCH_CACHE keeps the result. */
 static int search(struct transform_tuning *ret, const struct scene *scene,
                   const struct transform_image *image, struct error *why)
 {
@@ -159,7 +159,7 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
     struct error warning;
     struct run *run = calloc(1, sizeof *run);
     if (run == NULL)
-        return error_set(why, ENOMEM, "no memory");
+        return error_set(why, ENOMEM, "out of memory while creating a run");
     run->scene = scene;
     run->frame_bytes = frame_bytes;
     run->frames = frames;
@@ -216,14 +216,14 @@ static int run_read(void *state, float *result, struct error *why)
     const size_t count = run->frame_bytes;
     uint8_t *pixels = malloc(run->frames * count);
     if (pixels == NULL)
-        return error_set(why, ENOMEM, "no memory for a frame");
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
     const cl_int code = clEnqueueReadBuffer(run->slot[run->last].queue, run->slot[run->last].result,
                                             CL_TRUE, 0, run->frames * count, pixels, 0, NULL, NULL);
     int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
     for (size_t i = 0; r == 0 && i < count; i++)
         result[i] = pixels[i];
     if (r == 0 && memcmp(pixels, pixels + (run->frames - 1) * count, count) != 0)
-        r = error_set(why, EDOM, "two frames alike have two results");
+        r = error_set(why, EDOM, "two equal frames have different results");
     free(pixels);
     return r;
 }

@@ -51,7 +51,7 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
     struct run *run = calloc(1, sizeof *run);
     (void)subject;
     if (run == NULL)
-        return error_set(why, ENOMEM, "no memory");
+        return error_set(why, ENOMEM, "out of memory while creating a run");
     fftwf_init_threads();
     fftwf_plan_with_nthreads(core_count());
     run->scene = scene;

@@ -1,7 +1,7 @@
-/* VkFFT on OpenCL, real to complex, in two ways: with the product as a kernel of its own between
+/* VkFFT on OpenCL, real to complex, in two variants: with the product as a separate kernel between
  * forward and inverse, and with VkFFT's convolution, which does forward, product and inverse of the
- * last axis in one dispatch; that one for two frames in one buffer, too, which VkFFT calls
- * coordinates and gives a kernel each (its batches go with no convolution). */
+ * last axis in one dispatch; the convolution also runs for two frames in one buffer, as two VkFFT
+ * coordinates with a kernel each, because VkFFT batches do not support convolutions. */
 #define VKFFT_BACKEND 3 /* OpenCL */
 
 #include "fft.h"
@@ -18,7 +18,7 @@ enum variant { SEPARATE, CONVOLUTION, PAIRS };
 struct run {
     const struct scene *scene;
     enum variant variant;
-    unsigned frames; /* one behind the other, images and spectra */
+    unsigned frames; /* consecutive images and spectra */
     /* SEPARATE: both ways; the others: all at once. */
     VkFFTApplication app;
     cl_mem image, result, spectrum, kernel;
@@ -50,7 +50,7 @@ static int vkfft_fail(struct error *why, VkFFTResult code, const char *what)
 {
     const bool size =
         code >= VKFFT_ERROR_UNSUPPORTED_RADIX && code < VKFFT_ERROR_FAILED_TO_ALLOCATE;
-    return error_set(why, size ? ENOTSUP : EIO, "%s: VkFFT's error %d", what, (int)code);
+    return error_set(why, size ? ENOTSUP : EIO, "%s: VkFFT error %d", what, (int)code);
 }
 
 /* Real rows without padding in `image`, half spectra in `spectrum`. VkFFT keeps all these pointers.
@@ -94,8 +94,8 @@ static int open_separate(struct run *run, struct error *why)
                                  : vkfft_fail(why, code, "initializeVkFFT");
 }
 
-/* Transforms the filter's impulse response, in `impulse`, into the kernel, in the order in which
- * the convolution will meet it. */
+/* Transforms the filter's impulse response in `impulse` into the kernel, in the order that the
+ * convolution uses. */
 static int transform_kernel(struct run *run, cl_mem impulse, struct error *why)
 {
     VkFFTApplication app = {0};
@@ -112,9 +112,9 @@ static int transform_kernel(struct run *run, cl_mem impulse, struct error *why)
     return r;
 }
 
-/* The impulse response is the inverse transform of the response, which holds the scale of forward
- * and inverse already. The convolution itself divides by the height, on its fused axis; what that
- * leaves of the impulse's own two transforms is the width. */
+/* The impulse response is the inverse transform of the response, which already includes the scale
+ * of forward and inverse. The convolution divides by the height on its fused axis, so the impulse
+ * response must be scaled by the width only. */
 static int make_kernel(struct run *run, struct error *why)
 {
     const struct scene *scene = run->scene;
@@ -124,7 +124,7 @@ static int make_kernel(struct run *run, struct error *why)
     float *values = calloc(2 * count * run->frames, sizeof *values);
     cl_mem impulse = NULL;
     if (values == NULL)
-        return error_set(why, ENOMEM, "no memory for the response");
+        return error_set(why, ENOMEM, "out of memory while computing the response");
     for (size_t i = 0; i < count * run->frames; i++)
         values[2 * i] = scene->response[i % count] / (float)scene->width;
     cl_int code = clEnqueueWriteBuffer(scene->queue, run->spectrum, CL_TRUE, 0, run->spectrum_bytes,
@@ -179,7 +179,7 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
 {
     struct run *run = calloc(1, sizeof *run);
     if (run == NULL)
-        return error_set(why, ENOMEM, "no memory");
+        return error_set(why, ENOMEM, "out of memory while creating a run");
     run->scene = scene;
     run->variant = (enum variant)subject->variant;
     run->frames = run->variant == PAIRS ? 2 : 1;
@@ -221,8 +221,8 @@ static int run_finish(void *state, struct error *why)
     return fft_finish(run->scene, why);
 }
 
-/* The convolution leaves its result where the spectrum was, in rows of that pitch. Of a pair, the
- * second frame. */
+/* The convolution stores its result in the spectrum's buffer, with the pitch of its rows. Of a
+ * pair, the second frame is read. */
 static int run_read(void *state, float *result, struct error *why)
 {
     const struct run *run = state;

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
-"""Draws what make bench measured: time and memory traffic over the size of the frame.
+"""Plots the results of make bench: time and memory traffic over the size of the frame.
 
     tests/bench/plot.py build/bench.json docs/bench-DEVICE.png
 
-By gnuplot. A subject that refused a size has no point there.
+It needs gnuplot. A subject that does not support a size has no point there.
 """
 
 import json
@@ -30,7 +30,8 @@ set xrange [2.5e5:1e7]
 
 
 def points(rows, subject, value):
-    """Frames in flight; for slow subjects, which get no such turn, one at a time."""
+    """The mode to plot: frames in flight, or one at a time for slow subjects without such a
+    turn."""
     best = {}
     for row in rows:
         if row["subject"] == subject and row["state"] == "ok" and row["ms"]:
@@ -70,7 +71,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         rows = [row for row in json.load(file) if row["bench"] == "fft"]
     if not rows:
-        sys.exit(f"{sys.argv[1]}: no rows of the bench fft")
+        sys.exit(f"{sys.argv[1]}: it has no results of bench-fft")
     script = HEAD.format(output=sys.argv[2], device=rows[0]["device"])
     lines = panel(rows, "ms a frame", milliseconds)
     lines += panel(rows, "GB/s, counted traffic over time", gigabytes_a_second)

@@ -1,20 +1,20 @@
-/* What it costs to hand a frame to N other processes, and how long it takes to reach them.
+/* Measures the cost and the latency of passing a frame to N other processes.
  *
  *     build/tests/bench/ring [--clients N]... [--seconds S] [--rate FPS] [--copy 0|1] [--only NAME]
  *                            [--json FILE]
  *
- * Frames of 1280x720 NV12 at the rate of a camera, to clients that take each as it comes and look
- * at every row of it. Subjects, one after the other at each number of clients: fftd; uStreamer's
- * memory sink; GStreamer's shmsink and shmsrc; and `bare`, the least there could be.
+ * Frames are 1280x720 NV12 at the rate of a camera. Clients take each frame when it arrives and
+ * read every row. The subjects run one after another for each number of clients: fftd; uStreamer's
+ * memory sink; GStreamer's shmsink and shmsrc; and `bare`, a minimal implementation.
  *
- * Measured: from the moment at which the writer has the whole frame to that at which a client has
- * it in hand, readable until it lets go of it; what the writer's call takes; the processor time a
- * client needs for a frame; and how many frames clients have not seen. Last comes what happens to
- * the others when one client stops for good in the middle of reading a frame.
+ * It measures the time from the complete frame at the writer until a client can read it; the
+ * duration of the writer's call; the processor time of a client per frame; and the frames that
+ * clients missed. A last run shows the effect on the others when one client stops in the middle of
+ * a frame.
  *
- * A machine that does other things makes the writer late, and clients too. The writer does not make
- * up for it: frames in a burst, as no camera sends them, would overtake each other before anybody
- * could run. It goes on a period later, and how often that happened is part of the result. */
+ * On a busy machine the writer and the clients run late. The writer does not catch up, because no
+ * camera sends bursts, and no client could read them in time. It continues one period later, and
+ * the result includes the number of such delays. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -90,8 +90,8 @@ bool bench_is_over(const struct ring_board *board, unsigned index)
            __atomic_load_n(&board->stop, __ATOMIC_ACQUIRE);
 }
 
-/* What a client does with a frame. With many clients on few processors copying is what they spend
- * their time on, and waiting for each other's copies would hide what is measured here. */
+/* Uses a frame as a client does. By default it does not copy: with many clients on few processors,
+ * waiting for each other's copies would hide the latency. */
 static void use(const struct ring_board *board, const uint8_t *frame)
 {
     static uint8_t copy[RING_FRAME_BYTES];
@@ -100,7 +100,7 @@ static void use(const struct ring_board *board, const uint8_t *frame)
         memcpy(copy, frame, RING_FRAME_BYTES);
     for (unsigned row = 0; row < RING_HEIGHT; row++)
         sum += frame[row * RING_WIDTH];
-    __asm__ volatile("" ::"r"(copy), "r"(sum) : "memory"); /* or the compiler leaves it all out */
+    __asm__ volatile("" ::"r"(copy), "r"(sum) : "memory"); /* keeps the loop */
 }
 
 void bench_take(struct ring_board *board, unsigned index, const uint8_t *frame)
@@ -146,7 +146,7 @@ static pid_t start_client(const struct ring_subject *subject, struct ring_board 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     wait_for(&board->serving);
     subject->client(board, index);
-    /* Who missed the last frame has its account closed here. */
+    /* Clients that missed the last frame are finished here. */
     if (board->client[index].last != board->frames)
         board->client[index].cpu_us += cpu_us();
     _exit(0);
@@ -154,10 +154,10 @@ static pid_t start_client(const struct ring_subject *subject, struct ring_board 
 
 /* ---- the writer ---- */
 
-/* Returns when the frame was due, or when its time came if that was so much later. */
+/* Waits until a frame is due. Returns that time, or the current time if it is much later. */
 static int64_t wait_until(struct ring_board *board, int64_t due_ns, int64_t patience_ns)
 {
-    const bool slept = now_ns() < due_ns; /* else it was the subject's call that took so long */
+    const bool slept = now_ns() < due_ns; /* otherwise the subject's call caused the delay */
     const struct timespec due = {due_ns / NS_PER_S, due_ns % NS_PER_S};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
     const int64_t came_ns = now_ns();
@@ -216,7 +216,7 @@ static bool clients_have_all(const struct ring_board *board)
     return true;
 }
 
-/* Until all have what there is, or nothing can be hoped for any more. */
+/* Waits until all clients have all frames, or for END_PATIENCE seconds. */
 static void wait_for_end(struct ring_board *board, unsigned fps)
 {
     int64_t deadline_ns = now_ns() + CONNECT_PATIENCE * NS_PER_S;
@@ -235,7 +235,7 @@ static void run(const struct ring_subject *subject, struct ring_board *board, un
         client[i] = start_client(subject, board, i);
     pid_t writer = start_writer(subject, board, fps);
     wait_for_end(board, fps);
-    /* Whoever is held up by the stuck client would go on after its end. */
+    /* Clients that the stuck client blocks would continue after its end. */
     if (board->written < board->frames)
         kill(writer, SIGKILL);
     __atomic_store_n(&board->stop, true, __ATOMIC_RELEASE);
@@ -359,8 +359,8 @@ static void measure(const struct options *options, const struct ring_subject *su
     munmap(board, sizeof *board);
 }
 
-/* Asked in another process: looking for libraries starts threads, and the writers and clients that
- * are forked from here must not inherit any. */
+/* Checks in a child process, because loading libraries starts threads, and the writers and clients
+ * that are forked here must not inherit any. */
 static bool is_missing(const struct ring_subject *subject)
 {
     int status;
@@ -429,7 +429,8 @@ int main(int argc, char **argv)
         return 64;
     }
     options.frames = options.frames * options.fps + WARM_FRAMES;
-    bench_require(options.frames <= RING_MAX_FRAMES, "so many frames are more than it can count");
+    bench_require(options.frames <= RING_MAX_FRAMES,
+                  "too many frames: expected fewer seconds or a lower rate");
     measure_all(&options);
     if (options.json != NULL)
         fclose(options.json);

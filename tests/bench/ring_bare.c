@@ -1,5 +1,5 @@
-/* The least there could be: one buffer, one counter, the writer itself calls FUTEX_WAKE. Nobody can
- * tell a torn frame, so this is no way of doing it, but no other can be much faster. */
+/* A minimal implementation: one buffer and one counter, and the writer calls FUTEX_WAKE. Clients
+ * cannot detect a torn frame, so it is not usable, but no other can be much faster. */
 #include <limits.h>
 #include <linux/futex.h>
 #include <stddef.h>

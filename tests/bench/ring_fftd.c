@@ -1,5 +1,6 @@
-/* fftd's ring, its server and libfftd as they are. The frame is written where clients read it, who
- * want every frame: what one that had to wait for a processor has not seen yet lies in the ring. */
+/* fftd's ring, its server and libfftd, unchanged. The frame is written where clients read it.
+ * Clients read every frame: one that had to wait for a processor finds the frames it missed in the
+ * ring. */
 #include <string.h>
 
 #include "bench/ring_bench.h"
@@ -55,7 +56,7 @@ static void client(struct ring_board *board, unsigned index)
     while (!bench_is_over(board, index)) {
         if (fftd_wait(camera, 200) != 1 || fftd_next(camera, &frame) < 0)
             continue;
-        /* The worst it can do: keep the slot for ever. */
+        /* The worst case is a client that never releases its slot. */
         if (gets_stuck)
             fftd_hold(camera, &frame);
         bench_take(board, index, frame.plane[0]);

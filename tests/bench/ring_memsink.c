@@ -1,9 +1,9 @@
 /* uStreamer's memory sink, version 2 of its layout as in uStreamer 4.9, on both sides: uStreamer
- * itself only writes what a V4L2 camera delivers, and its reader tells times in milliseconds. What
- * is here does what they do: one frame in a POSIX shared memory, guarded by flock() on its
- * descriptor, which is tried for once a millisecond, at most for a second; a client copies the
- * frame out under the lock, and looks once a millisecond whether there is another. Where uStreamer
- * is installed, its own ustreamer-dump must read what is written here, or nothing is measured. */
+ * itself writes only frames of a V4L2 camera, and its reader reports milliseconds. This file does
+ * the same: one frame in POSIX shared memory, guarded by flock() on its descriptor, which is tried
+ * once per millisecond for at most a second. A client copies the frame under the lock, and checks
+ * for another once per millisecond. If uStreamer is installed, ustreamer-dump must be able to read
+ * the sink, or nothing is measured. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,7 +25,7 @@
 #define LOCK_SECONDS 1
 #define POLL_US      1000
 
-/* The types are uStreamer's: it is the layout of this machine and this compiler. */
+/* The types are uStreamer's, so the layout depends on the machine and the compiler. */
 struct memsink {
     uint64_t magic;
     uint32_t version;
@@ -120,7 +120,7 @@ static void clean(const struct ring_board *board, pid_t writer)
     shm_unlink(board->place);
 }
 
-/* Lets uStreamer's own client read some frames; `frame` is what it has to find. */
+/* Makes uStreamer's client read some frames, which must equal `frame`. */
 static bool is_read_by_ustreamer(void)
 {
     char command[160];
@@ -128,7 +128,7 @@ static bool is_read_by_ustreamer(void)
     uint8_t *read = malloc(RING_FRAME_BYTES);
     snprintf(command, sizeof command, "ustreamer-dump --sink %s --count 3 --output - 2>/dev/null",
              name_of_sink);
-    FILE *dump = popen(command, "r"); /* NOLINT: no word of it is anybody else's */
+    FILE *dump = popen(command, "r"); /* NOLINT: no part is foreign input */
     bench_require(read != NULL && dump != NULL, "cannot run ustreamer-dump");
     for (unsigned n = 0; n < 3; n++)
         same = fread(read, RING_FRAME_BYTES, 1, dump) == 1 &&
@@ -143,7 +143,7 @@ static const char *missing(void)
 {
     struct ring_board board;
     if (system("ustreamer-dump --version >/dev/null 2>&1") != 0) { /* NOLINT: likewise */
-        printf("uStreamer is not installed: that its memsink is imitated well is not checked\n");
+        printf("uStreamer is not installed, so its reader does not check this memory sink\n");
         return NULL;
     }
     start(&board);
@@ -159,10 +159,10 @@ static const char *missing(void)
     kill(writer, SIGKILL);
     waitpid(writer, NULL, 0);
     clean(&board, writer);
-    return same ? NULL : "ustreamer-dump does not read what is written here";
+    return same ? NULL : "ustreamer-dump cannot read this memory sink";
 }
 
-/* Whether there was another frame; it is in `frame` then. */
+/* Copies a new frame into `frame`. Returns whether there was one. */
 static bool get(struct ring_board *board, unsigned index, uint64_t *last_id)
 {
     bool is_new = false;

@@ -1,7 +1,6 @@
-/* GStreamer's shmsink and shmsrc, the elements themselves. Each is used so that it costs as little
- * as it can: the writer takes its buffers from the sink's own allocator, so that the frame is
- * written where clients read it, and pushes them into the sink's pad without a thread between; a
- * client takes them in the source's own thread. */
+/* GStreamer's shmsink and shmsrc, used at the least cost. The writer takes buffers from the sink's
+ * allocator, so that frames are written directly into shared memory, and pushes them into the
+ * sink's pad without another thread. A client receives them in the source's thread. */
 #include "bench/ring_bench.h"
 
 #define NAME "GStreamer shmsink"
@@ -29,7 +28,7 @@ static const char *missing(void)
          name++) {
         GstElementFactory *factory = gst_element_factory_find(*name);
         if (factory == NULL)
-            return "its elements are missing (gstreamer1.0-plugins-bad)";
+            return "GStreamer's shm elements are missing (gstreamer1.0-plugins-bad)";
         gst_object_unref(factory);
     }
     return NULL;
@@ -42,7 +41,7 @@ static GstElement *add(GstElement *bin, const char *kind)
     return element;
 }
 
-/* The sink says in its answer to this query where buffers are best taken from. */
+/* The sink answers this query with the allocator to use. */
 static void ask_for_allocator(GstPad *pad, GstCaps *caps)
 {
     GstQuery *query = gst_query_new_allocation(caps, FALSE);
@@ -57,7 +56,7 @@ static void start(struct ring_board *board)
 {
     gst_init(NULL, NULL);
     strcpy(board->place, "/tmp/fftd-bench-XXXXXX");
-    bench_require(mkdtemp(board->place) != NULL, "cannot make a directory");
+    bench_require(mkdtemp(board->place) != NULL, "cannot create a directory");
     strcat(board->place, "/socket");
     pipeline = gst_pipeline_new(NULL);
     GstElement *sink = add(pipeline, "shmsink");
@@ -68,7 +67,7 @@ static void start(struct ring_board *board)
     gst_pad_set_active(out_pad, TRUE);
     bench_require(gst_pad_link(out_pad, in_pad) == GST_PAD_LINK_OK, "cannot link to shmsink");
     gst_object_unref(in_pad);
-    /* It prerolls with the first frame: there is nothing to wait for yet. */
+    /* The state change is not awaited, because the sink prerolls with the first frame. */
     gst_element_set_state(pipeline, GST_STATE_PLAYING);
 
     GstCaps *caps = gst_caps_new_simple(
@@ -87,7 +86,7 @@ static uint8_t *begin(void)
 {
     buffer = gst_buffer_new_allocate(allocator, RING_FRAME_BYTES, NULL);
     bench_require(buffer != NULL && gst_buffer_map(buffer, &map, GST_MAP_WRITE),
-                  "cannot have a buffer");
+                  "cannot allocate a buffer");
     return map.data;
 }
 
@@ -102,7 +101,7 @@ static void stop(void)
     gst_element_set_state(pipeline, GST_STATE_NULL);
 }
 
-/* The names are GStreamer's: of its first memory, and the socket. */
+/* Removes the socket and the first shared memory; GStreamer chooses its name. */
 static void clean(const struct ring_board *board, pid_t writer)
 {
     char path[sizeof board->place];

@@ -1,6 +1,4 @@
-# Cross building for the board: armhf, Cortex-A17.
-#
-#   make cross         builds everything in build/armhf and runs the unit tests by qemu-arm
+# Cross building for the board: armhf, Cortex-A17, in build/armhf.
 
 SYSROOT := build/armhf/sysroot
 CROSS = arm-linux-gnueabihf
@@ -9,35 +7,40 @@ CROSS_ENV = BUILD=build/armhf CC="$(CROSS)-gcc --sysroot=$(abspath $(SYSROOT))" 
     PKG_CONFIG="env PKG_CONFIG_SYSROOT_DIR=$(abspath $(SYSROOT)) \
     PKG_CONFIG_LIBDIR=$(abspath $(SYSROOT))/usr/lib/$(CROSS)/pkgconfig:$(abspath $(SYSROOT))/usr/share/pkgconfig pkg-config"
 
-.PHONY: cross test-cross test-cross-run
-cross: test-cross
+##@ Tests, each described in tests/README.md
+.PHONY: test-cross ## builds everything for armhf, and runs the unit tests with qemu-arm
+.PHONY: _test-cross
 test-cross:
-	@tests/deps cross
-	@tests/cross/sysroot $(SYSROOT)
+	@tests/tools/deps.sh build test cross
+	@tests/cross/sysroot.sh $(SYSROOT)
 	@$(MAKE) -s -j2 $(CROSS_ENV) test-programs
-	@$(MAKE) -s $(CROSS_ENV) test-cross-run
+	@$(MAKE) -s $(CROSS_ENV) _test-cross
 
-# The loader is named and not found through qemu's -L, which looks for every file below the sysroot
-# first, those that tests make in /tmp too.
+# The loader is named, and not found through qemu's -L, which would look for every file in the
+# sysroot first, also for those that tests make in /tmp.
 CROSS_LOADER = $(SYSROOT)/lib/ld-linux-armhf.so.3 \
     --library-path $(SYSROOT)/lib/$(CROSS):$(SYSROOT)/usr/lib/$(CROSS)
 
-# The unit tests need nothing but a C library; V4L2 and OpenCL do not work in qemu-user.
-test-cross-run: $(call test-programs,unit)
-	@tests/run cross --timeout 180 --jobs $$(nproc) --wrap "qemu-arm-static $(CROSS_LOADER)" $^
+# The unit tests need only a C library; V4L2 and OpenCL do not work in qemu-user.
+_test-cross: $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
+	@LOCPATH=$(use-locales) tests/tools/run.py cross --timeout 180 --jobs $$(nproc) \
+	    --wrap "qemu-arm-static $(CROSS_LOADER)" $(call test-programs,unit)
 
 # ---- two widths at one ring ----
 
-$(BUILD)/tests/cross/peer: $(BUILD)/obj/tests/cross/peer.o $(BUILD)/libtest.a $(BUILD)/libring.a \
-		$(BUILD)/libcore.a $(BUILD)/libfftd.a
+$(BUILD)/tests/cross/peer: $(BUILD)/obj/tests/cross/peer.o $(BUILD)/libtest.a \
+		$(BUILD)/libservice.a $(BUILD)/libring.a $(BUILD)/libcore.a $(BUILD)/libfftd.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(call pkg-libs,libsystemd) -lm
 
-.PHONY: widths test-widths
-widths: test-widths
-test-widths: $(BUILD)/tests/cross/peer
-	@tests/deps cross
-	@tests/cross/sysroot $(SYSROOT)
+.PHONY: test-widths ## tests a 32-bit and a 64-bit program that share one ring
+.PHONY: _test-widths
+test-widths:
+	@tests/tools/deps.sh build test cross
+	@$(MAKE) -s _test-widths
+
+_test-widths: $(BUILD)/tests/cross/peer
+	@tests/cross/sysroot.sh $(SYSROOT)
 	@$(MAKE) -s $(CROSS_ENV) build/armhf/tests/cross/peer
-	@tests/run widths --timeout 150 \
-	    --wrap "tests/cross/widths $(SYSROOT) build/armhf/tests/cross/peer" $<
+	@tests/tools/run.py widths --timeout 150 \
+	    --wrap "tests/cross/widths.sh $(SYSROOT) build/armhf/tests/cross/peer" $<

@@ -1,8 +1,6 @@
-# make demo    filters a test scene on whatever OpenCL device there is; leaves pictures and figures
-#              in build/demo
-
-.PHONY: demo
+##@ Demo
+.PHONY: demo ## filters a test scene on any OpenCL device; pictures and figures in build/demo
 demo:
-	@tests/deps build run
+	@tests/tools/deps.sh build run
 	@$(MAKE) -s -j$$(nproc) all
-	@tests/demo/demo $(BUILD) build/demo
+	@tests/demo/demo.sh $(BUILD) build/demo

@@ -1,5 +1,5 @@
-/* Any bytes as a configuration file, as a preset, and line by line as --set assignments. What is
- * taken prints as a file that loads to the same. */
+/* Reads any bytes as a configuration file, as a preset, and line by line as --set assignments. What
+ * is accepted must print as a file that loads to the same values. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,12 +7,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "config.h"
+#include "config/config.h"
+#include "config/preset.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* libconfig 1.5 loses a string of a file that is refused right before it: a few bytes a refused
- * file, and not ours to free. */
+/* libconfig 1.5 leaks a few bytes of each file that it refuses right after a string. */
 const char *__lsan_default_suppressions(void); /* NOLINT: the name is LeakSanitizer's */
 const char *__lsan_default_suppressions(void)  /* NOLINT */
 {

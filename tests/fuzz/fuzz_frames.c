@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "ring/ring.h"
+#include "service/listener.h"
 
 #define PATIENCE_US 3000000
 
@@ -20,6 +21,7 @@ enum action { SEND_REQUEST, SEND_JUNK, READ_REPLY, LEAVE, PUBLISH, REPLACE_RING,
 
 static sd_event *event;
 static struct ring_server *server;
+static struct listener *listener;
 static struct ring *ring;
 static uint32_t generation;
 static struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -39,6 +41,11 @@ static struct ring *new_ring(void)
     return fresh;
 }
 
+static int on_connection(void *context, int fd, uid_t uid, struct error *why)
+{
+    return ring_server_accept(context, fd, uid, why);
+}
+
 static void start(void)
 {
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -46,7 +53,11 @@ static void start(void)
         snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "fftd-fuzz-%d", (int)getpid());
     address_bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name);
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, address_bytes) < 0 || listen(fd, 8) < 0 ||
-        sd_event_new(&event) < 0 || ring_server_create(&server, event, fd, 8, NULL) < 0)
+        sd_event_new(&event) < 0 || ring_server_create(&server, event, 8, NULL) < 0)
+        abort();
+    const struct listener_options options = {
+        .name = "frames", .connected = on_connection, .context = server};
+    if (listener_create(&listener, event, fd, &options, NULL) < 0)
         abort();
     ring = new_ring();
     ring_server_set_ring(server, ring);

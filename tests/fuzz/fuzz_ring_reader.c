@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../client/libfftd/private.h"
+#include "../client/libfftd/read.h"
 
 #define PAGE_BYTES 4096u
 #define SLOTS      4u

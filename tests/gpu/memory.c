@@ -1,5 +1,6 @@
-/* Frames that are where kernels read them: shared with their source, or imported as dma-bufs. What
- * comes out is what comes out of a copy, in every format; what was lent is given back. */
+/* Tests of frames that kernels read without a copy: shared with their source, or imported as
+ * dma-bufs. In every format the result equals that of a copied frame, and lent frames are returned.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,9 +12,8 @@
 
 #include "support/cmocka.h"
 
-/* Here a memfd does for a dma-buf: it can be mapped just as well. (Its parameters have the names
- * that OpenCL gives them; `device` would hide the one in device.h.) */
-#include "faults/import.c" /* NOLINT: the library itself, not loaded but linked */
+/* A memfd replaces the dma-buf, because it can be mapped too. */
+#include "faults/import.c" /* NOLINT: linked instead of preloaded */
 
 #include "support/device.h"
 #include "support/reference.h"
@@ -22,7 +22,7 @@
 
 #define WIDTH  64
 #define HEIGHT 48
-#define FRAMES 3 /* of memory; more rounds than these use each more than once */
+#define FRAMES 3 /* fewer than rounds, so that each is used again */
 #define ROUNDS 8
 
 static struct engine *make_engine(const char *format_name, enum engine_planes planes,
@@ -40,7 +40,7 @@ static struct engine *make_engine(const char *format_name, enum engine_planes pl
     struct filter_chain chain;
     struct error why;
     if (format_layout(ret_format, format_published(info->fourcc), WIDTH, HEIGHT, 64, &why) < 0 ||
-        engine_create(&engine, device, ret_format, &options, 4, NULL, &why) < 0 ||
+        engine_create(&engine, device, ret_format, &options, 4, NULL, NULL, &why) < 0 ||
         filter_chain_parse(&chain, "gaussian-blur:sigma=1", &why) < 0 ||
         engine_design(engine, &chain, &response, &why) < 0)
         fail_msg("%s: %s", format_name, why.text);
@@ -83,18 +83,18 @@ static void filter_frame(struct engine *engine, const struct engine_job *job)
         fail_msg("%s", why.text);
 }
 
-/* A frame of memory, as its source has it. */
+/* A frame as its source sees it. */
 struct place {
     uint8_t *at;
     int fd;
 };
 
-static void take_place(struct frame_memory *memory, enum frame_way way, unsigned index,
+static void take_place(struct frame_memory *memory, enum memory_mode mode, unsigned index,
                        size_t bytes, struct place *ret)
 {
     struct error why = {{0}};
     struct place place = {.fd = -1};
-    if (way == FRAME_SHARED) {
+    if (mode == MEMORY_SHARED) {
         if (frame_memory_share(memory, index, bytes, &why) < 0)
             fail_msg("%s", why.text);
         place.at = frame_memory_address(memory, index);
@@ -111,8 +111,8 @@ static void take_place(struct frame_memory *memory, enum frame_way way, unsigned
     *ret = place;
 }
 
-/* A driver may let go of a buffer a moment after its last command is known to be done: rusticl does
- * so in a thread of its own. */
+/* Waits for buffers to be released. A driver may do that some time after the last command has
+ * completed; rusticl does it in another thread. */
 static void assert_released(unsigned want)
 {
     static const struct timespec moment = {.tv_nsec = 1000000};
@@ -128,7 +128,7 @@ static void assert_released(unsigned want)
     fail_msg("%u of %u buffers were released within 10 s", now, want);
 }
 
-/* Elsewhere a frame has to move in any case. */
+/* Skips the test on devices with their own memory, where each frame must be copied. */
 static void need_shared_memory(void)
 {
     struct fftd_format format;
@@ -143,7 +143,7 @@ static void need_shared_memory(void)
     }
 }
 
-static void check_format(const char *name, enum engine_planes planes, enum frame_way way)
+static void check_format(const char *name, enum engine_planes planes, enum memory_mode mode)
 {
     struct fftd_format format;
     struct engine *engine = make_engine(name, planes, &format);
@@ -153,11 +153,11 @@ static void check_format(const char *name, enum engine_planes planes, enum frame
     uint8_t *expected = calloc(2, format.frame_bytes), *out = expected + format.frame_bytes;
     struct place place[FRAMES];
     for (unsigned i = 0; i < FRAMES; i++)
-        take_place(memory, way, i, bytes, &place[i]);
+        take_place(memory, mode, i, bytes, &place[i]);
     for (unsigned round = 0; round < ROUNDS; round++) {
         const unsigned index = round % FRAMES;
         uint8_t *frame =
-            way == FRAME_SHARED ? frame_memory_address(memory, index) : place[index].at;
+            mode == MEMORY_SHARED ? frame_memory_address(memory, index) : place[index].at;
         fill(frame, bytes, round + 1);
         struct engine_job job = job_of(layout, frame, expected);
         filter_frame(engine, &job);
@@ -165,12 +165,12 @@ static void check_format(const char *name, enum engine_planes planes, enum frame
         job.memory = memory;
         job.frame = index;
         for (unsigned p = 0; p < memory->plane_count; p++)
-            job.in[p] = NULL; /* which the processor does not read, nor copy */
+            job.in[p] = NULL; /* the host must not read it */
         filter_frame(engine, &job);
         if (memcmp(expected, out, format.frame_bytes) != 0)
-            fail_msg("%s, %s: another result in round %u", name, frame_way_names[way], round);
+            fail_msg("%s, %s: another result in round %u", name, memory_mode_names[mode], round);
     }
-    for (unsigned i = 0; i < FRAMES && way == FRAME_IMPORTED; i++)
+    for (unsigned i = 0; i < FRAMES && mode == MEMORY_IMPORTED; i++)
         munmap(place[i].at, bytes);
     engine_memory_destroy(memory);
     engine_destroy(engine);
@@ -184,8 +184,8 @@ static void shared_frames_are_filtered_where_they_are(void **state)
     (void)state;
     need_shared_memory();
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        check_format(names[i], ENGINE_LUMA, FRAME_SHARED);
-    check_format("NV12", ENGINE_ALL, FRAME_SHARED);
+        check_format(names[i], ENGINE_LUMA, MEMORY_SHARED);
+    check_format("NV12", ENGINE_ALL, MEMORY_SHARED);
 }
 
 static void imported_frames_are_filtered_where_they_are(void **state)
@@ -193,13 +193,13 @@ static void imported_frames_are_filtered_where_they_are(void **state)
     (void)state;
     need_shared_memory();
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        check_format(names[i], ENGINE_LUMA, FRAME_IMPORTED);
-    check_format("NV12", ENGINE_ALL, FRAME_IMPORTED);
+        check_format(names[i], ENGINE_LUMA, MEMORY_IMPORTED);
+    check_format("NV12", ENGINE_ALL, MEMORY_IMPORTED);
     assert_int_equal(imported, 6 * FRAMES);
     assert_released(imported);
 }
 
-/* A camera that goes while its frames are under way takes nothing from under the device. */
+/* A camera can close while its frames are in flight; the device keeps the memory. */
 static void memory_may_go_before_its_frames_are_done(void **state)
 {
     (void)state;
@@ -209,10 +209,10 @@ static void memory_may_go_before_its_frames_are_done(void **state)
     uint8_t *out = malloc(2 * format.frame_bytes), *expected = out + format.frame_bytes;
     struct engine_done done;
     struct error why;
-    for (int way = FRAME_SHARED; way <= FRAME_IMPORTED; way++) {
+    for (int mode = MEMORY_SHARED; mode <= MEMORY_IMPORTED; mode++) {
         struct frame_memory *memory = make_memory(engine);
         struct place place;
-        take_place(memory, way, 0, memory->layout.frame_bytes, &place);
+        take_place(memory, mode, 0, memory->layout.frame_bytes, &place);
         fill(place.at, memory->layout.frame_bytes, 7);
         struct engine_job job = job_of(&memory->layout, place.at, expected);
         filter_frame(engine, &job);
@@ -220,7 +220,7 @@ static void memory_may_go_before_its_frames_are_done(void **state)
         job.memory = memory;
         assert_int_equal(engine_submit(engine, &job, &why), 0);
         engine_memory_destroy(memory);
-        if (way == FRAME_IMPORTED)
+        if (mode == MEMORY_IMPORTED)
             munmap(place.at, format.frame_bytes);
         assert_int_equal(engine_collect(engine, true, &done, &why), 0);
         assert_memory_equal(out, expected, format.frame_bytes);
@@ -240,13 +240,13 @@ static void memory_serves_engines_that_read_alike(void **state)
     struct engine *wide = make_engine("YUYV", ENGINE_LUMA, &format);
     struct frame_memory *memory = make_memory(luma);
     assert_true(engine_memory_suits(memory, luma));
-    assert_true(engine_memory_suits(memory, grey)); /* whose plane lies as NV12's first does */
+    assert_true(engine_memory_suits(memory, grey)); /* same layout as NV12's first plane */
     assert_false(engine_memory_suits(memory, all));
     assert_false(engine_memory_suits(memory, wide));
-    engine_destroy(luma); /* it may outlive what it was made for */
+    engine_destroy(luma); /* the memory may outlive its first engine */
     struct place place;
     if (memory->can_share)
-        take_place(memory, FRAME_SHARED, 0, 1, &place);
+        take_place(memory, MEMORY_SHARED, 0, 1, &place);
     engine_memory_destroy(memory);
     engine_destroy(grey);
     engine_destroy(all);
@@ -264,7 +264,7 @@ static void what_the_device_does_not_take_is_refused(void **state)
     assert_int_equal(frame_memory_import(memory, 0, null, format.frame_bytes, &why), -EOPNOTSUPP);
     assert_string_equal(why.text, "clImportMemoryARM: OpenCL error -59");
     assert_int_equal(frame_memory_import(memory, 0, null, 1000, &why), -EOPNOTSUPP);
-    assert_non_null(strstr(why.text, "a dma-buf of 1000 bytes, the device reads 3072"));
+    assert_non_null(strstr(why.text, "a dma-buf has 1000 bytes: expected at least 3072"));
     close(null);
     engine_memory_destroy(memory);
     engine_destroy(engine);

@@ -1,6 +1,6 @@
-/* What every linear filter with a real response obeys, whoever computes it: linearity, Parseval's
- * theorem, a result that moves with the image, an impulse answered symmetrically; and sizes at
- * random against double precision. Where it is about wrapping around, sizes need no padding. */
+/* Tests of the properties of every linear filter with a real response: linearity, Parseval's
+ * theorem, shift invariance, a symmetric impulse response. Random sizes are compared with double
+ * precision. Tests that wrap around use sizes without padding. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +12,10 @@
 
 #include "gpu/transform.h"
 
-#define WIDTH       96 /* with HEIGHT: the cheapest size for every kind of settings */
+#define WIDTH       96 /* WIDTH x HEIGHT needs no padding with any settings */
 #define HEIGHT      48
 #define COUNT       (WIDTH * HEIGHT)
-#define TOLERANCE   1e-6 /* two results of at most 5e-7 each, relative L2 */
+#define TOLERANCE   1e-6 /* relative L2; each of two results has at most 5e-7 */
 #define LOWPASS     "lowpass:shape=gaussian,cutoff=0.1"
 #define SHARPEN     "sharpen:amount=0.7,sigma=1.5"
 #define KINDS       3
@@ -23,7 +23,8 @@
 
 static cl_command_queue queue;
 
-/* Settings as a device begins with; one dispatch or two a radix; a GPU's, with numbers held. */
+/* Returns one of several settings: the device's defaults; staged with one or two stages per
+ * dispatch; a GPU's, with numbers held in registers. */
 static struct transform_tuning tuning_of(unsigned kind)
 {
     struct transform_tuning tuning;
@@ -149,9 +150,9 @@ static void test_linearity(void **state)
         filter(kind, &wrapping, SHARPEN, out[0], 3);
         for (unsigned i = 0; i < COUNT; i++)
             sum[i] = 2 * out[0][i] - 3 * out[1][i];
-        /* Each addend brings the error of its own size. */
+        /* Each addend contributes an error proportional to its size. */
         assert_true(distance(out[2], sum, in[0]) < 5 * TOLERANCE);
-        assert_true(distance(out[2], in[2], in[2]) > 0.01); /* it filters at all */
+        assert_true(distance(out[2], in[2], in[2]) > 0.01); /* the filter has an effect */
     }
 }
 
@@ -177,8 +178,8 @@ static void test_shifted_image_shifted_result(void **state)
     }
 }
 
-/* With H = 1 it comes back. Through a lowpass of gain 1 at frequency 0 it keeps its sum, and
- * becomes a spot that is the same on both sides: a real response has no phase. */
+/* With H = 1 an impulse returns unchanged. A lowpass with gain 1 at frequency 0 keeps its sum and
+ * makes it a symmetric spot, because a real response has no phase. */
 static void test_impulse(void **state)
 {
     (void)state;
@@ -208,8 +209,7 @@ static void test_impulse(void **state)
 }
 
 /* The energy of the result is sum |H|^2 |F|^2 over the frequencies, and so is the product of the
- * image with what filtering it twice gives; and of two images either may be the one that is
- * filtered. */
+ * image with the image filtered twice. In the product of two images either one may be filtered. */
 static void test_parseval(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* The search for settings: what it finds is never slower than what it began with, and it is found
- * again, by an engine too. */
+/* Tests of the search for settings. Its result is never slower than the initial settings, and
+ * tuner_find and an engine find it in the cache. */
 #include <errno.h>
 #include <glob.h>
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #include "gpu/cache.h"
 #include "gpu/engine_private.h"
 
-#define STEPS       5 /* each builds kernels */
+#define STEPS       5 /* each step builds kernels */
 
-/* On a CPU: itself; of three lanes, radices, columns and twiddles two others each, of four sizes
- * three, of two rows and skews one. */
+/* Combinations on a CPU: the initial one; two others each of three lanes, radices, columns and
+ * twiddles; three others of four sizes; one other each of two rows and skews. */
 #define MOST_ON_CPU (1 + 2 + 2 + 2 + 2 + 3 + 1 + 1)
 
 static char dir[] = "/tmp/fftd-test-XXXXXX";
@@ -29,7 +29,7 @@ static struct engine *make_engine(void)
     struct engine *engine;
     struct error why;
     assert_int_equal(format_layout(&format, format_by_name("GREY")->fourcc, 60, 48, 1, &why), 0);
-    if (engine_create(&engine, device, &format, &options, 0, dir, &why) < 0)
+    if (engine_create(&engine, device, &format, &options, 0, dir, NULL, &why) < 0)
         fail_msg("%s", why.text);
     return engine;
 }
@@ -66,7 +66,7 @@ static void test_what_is_found_is_kept(void **state)
         assert_int_equal(progress.tried, i);
         assert_true(progress.total >= i);
         assert_true(progress.best_ms <= progress.default_ms);
-        if (gpu_device_is_cpu(device)) /* nothing is measured twice */
+        if (gpu_device_is_cpu(device)) /* no combination is measured twice */
             assert_in_range(progress.total, i, MOST_ON_CPU);
     }
     tuner_get_best(tuner, &best);
@@ -90,7 +90,7 @@ static void test_what_is_found_is_kept(void **state)
     assert_string_equal(warning.text, "");
 }
 
-/* The one file with settings. */
+/* Finds the only file with settings. */
 static void find_kept(char path[128], uint64_t *ret_key)
 {
     char pattern[64];
@@ -103,7 +103,7 @@ static void find_kept(char path[128], uint64_t *ret_key)
     globfree(&files);
 }
 
-/* Settings that are damaged, or whole but nonsense, cost a warning and nothing else. */
+/* Damaged or invalid settings in a file cause only a warning. */
 static void test_nonsense_is_not_used(void **state)
 {
     (void)state;
@@ -163,7 +163,8 @@ static unsigned settings_to_try(const struct gpu_device *on)
     return progress.total;
 }
 
-/* A radix at which kernels do not spill, groups that fit them; fewer registers still are tried. */
+/* The defaults for Midgard use a radix at which kernels do not spill, and groups that fit. The
+ * search also tries fewer registers. */
 static void test_midgard_has_few_registers(void **state)
 {
     (void)state;
@@ -177,7 +178,8 @@ static void test_midgard_has_few_registers(void **state)
     assert_int_equal(tuning.max_radix, 8);
     assert_int_equal(tuning.column_group, 64);
     assert_int_equal(tuning.row_group, 64);
-    /* Radix 4: fused once; staged in passes of one stage and of two, in three sizes of groups. */
+    /* Radix 4 adds one fused combination, and staged ones with one or two stages per dispatch and
+     * three group sizes. */
     assert_int_equal(settings_to_try(&gpu), usual + 1 + 2 * 3);
 }
 

@@ -1,4 +1,4 @@
-"""libfftd by ctypes, as far as the tests need it."""
+"""The part of libfftd that the tests need, through ctypes."""
 
 import ctypes
 import errno
@@ -38,7 +38,7 @@ class RawFrame(ctypes.Structure):
 
 
 class Frame:
-    """A copy of a frame, known to be whole."""
+    """A verified copy of a frame."""
 
     def __init__(self, raw):
         for name, kind in RawFrame._fields_:
@@ -112,7 +112,7 @@ class Reader:
         return self.library.fftd_wait(self.handle, timeout_ms)
 
     def take(self):
-        """The next frame, if one is there that can be copied whole."""
+        """Returns the next frame, or None if none can be copied intact."""
         raw = RawFrame()
         if self.library.fftd_next(self.handle, ctypes.byref(raw)) < 0:
             return None
@@ -120,7 +120,8 @@ class Reader:
         return frame if self.library.fftd_frame_valid(self.handle, ctypes.byref(raw)) else None
 
     def frames(self):
-        """Every frame that this reader is quick enough for, of one daemon or its successor."""
+        """Yields the frames of one daemon and its successor, except those that this reader
+        misses."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             result = self.wait(1000)
@@ -135,7 +136,7 @@ class Reader:
         return next(self.frames())
 
     def take_until(self, condition):
-        """All frames up to and including the first one for which the condition holds."""
+        """Returns all frames up to and including the first one for which the condition is true."""
         taken = []
         for frame in self.frames():
             taken.append(frame)

@@ -1,4 +1,4 @@
-"""Runs the real daemon, uninstalled, in a runtime directory of its own."""
+"""Runs the built daemon, without installing it, in a temporary runtime directory."""
 
 import contextlib
 import json
@@ -17,12 +17,13 @@ BUILD = pathlib.Path(os.environ.get("FFTD_BUILD", "build")).resolve()
 DEVICE = os.environ.get("FFTD_DEVICE", "auto")
 # Sanitizers keep freed memory and sleep at exit.
 SANITIZED = BUILD.name.startswith("san-")
-# A kernel's first build takes seconds, a sanitized one more; nothing that works waits for this.
+# The first build of a kernel takes seconds, and longer with sanitizers. Working code never takes
+# this long.
 PATIENCE = 60
 
 
 class Daemon:
-    """One fftd process. It is killed, if need be, at the end of the test."""
+    """One fftd process. It is killed at the end of the test if it still runs."""
 
     def __init__(self, runtime_dir, log_path, arguments, env, wrapper=(), pass_fds=()):
         self.runtime_dir = runtime_dir
@@ -42,7 +43,7 @@ class Daemon:
         return self.log_path.read_text()
 
     def wait_until(self, condition, what):
-        """Polls for what has no event to wait for outside of the daemon."""
+        """Polls for a condition that other processes cannot wait for."""
         deadline = time.monotonic() + PATIENCE
         while not (value := condition()):
             assert self.process.poll() is None, f"fftd ended, waiting for {what}:\n{self.log}"
@@ -54,7 +55,7 @@ class Daemon:
         self.wait_until(lambda: text in self.log, repr(text))
 
     def wait_for_socket(self, name="control"):
-        """Until the daemon listens: a socket is there a moment before."""
+        """Waits until the daemon listens, which is shortly after the socket exists."""
         kind = socket.SOCK_SEQPACKET if name == "frames" else socket.SOCK_STREAM
 
         def listens():
@@ -78,7 +79,7 @@ class Daemon:
         self.process.send_signal(number)
 
     def wait(self, timeout=PATIENCE):
-        """Exit code of a daemon that ends by itself or was told to."""
+        """Waits for the daemon to end and returns its exit code."""
         return self.process.wait(timeout)
 
     def stop(self):
@@ -130,13 +131,13 @@ def start(runtime_dir, tmp_path):
 
 
 class Faults:
-    """What is wrong with OpenCL, line by line as tests/faults/opencl.c has it."""
+    """The faults of OpenCL, one per line, in the format of tests/faults/opencl.c."""
 
     def __init__(self, path):
         self.path = path
         self.env = {"LD_PRELOAD": str(BUILD / "tests/tools/faulty_opencl.so"),
                     "FFTD_FAULTS": str(path),
-                    # A sanitizer wants to be loaded first of all; the library has none.
+                    # A sanitizer must be loaded first, because this library is not sanitized.
                     "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")
                                     + ":verify_asan_link_order=0"}
 
@@ -156,7 +157,7 @@ def faults(tmp_path):
 
 @pytest.fixture
 def start_faulty(start, faults):
-    """start, with an OpenCL that fails when `faults` says so."""
+    """start, with an OpenCL library that fails as `faults` requests."""
     def start_daemon(*arguments, env=None, **options):
         return start(*arguments, env={**faults.env, **(env or {})}, **options)
     return start_daemon
@@ -164,10 +165,10 @@ def start_faulty(start, faults):
 
 @pytest.fixture
 def fftd(runtime_dir):
-    """fftd(argument...) runs fftd to its end."""
+    """fftd(argument...) runs fftd until it ends; wrapper is a command that starts it."""
 
-    def run(*arguments, env=None):
-        return subprocess.run([BUILD / "fftd", "--runtime-dir", runtime_dir, *arguments],
+    def run(*arguments, env=None, wrapper=()):
+        return subprocess.run([*wrapper, BUILD / "fftd", "--runtime-dir", runtime_dir, *arguments],
                               capture_output=True, text=True, timeout=PATIENCE, check=False,
                               env=dict(os.environ, **(env or {})))
 

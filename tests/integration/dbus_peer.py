@@ -1,4 +1,4 @@
-"""Just enough D-Bus to speak to the control socket byte by byte: little-endian, texts and u32."""
+"""A minimal D-Bus client for raw bytes on the control socket: little-endian, strings and u32."""
 
 import array
 import fcntl
@@ -32,7 +32,7 @@ def body(values):
 
 
 def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1, flags=0):
-    """One method call, as it goes over the wire."""
+    """Returns the bytes of a method call."""
     data, signature = body(values)
     fields = b""
     for code, kind, value in ((PATH, "o", path), (INTERFACE, "s", interface),
@@ -57,7 +57,7 @@ class Message:
 
     @property
     def message(self):
-        """The first text of the body."""
+        """Returns the first string of the body."""
         length, = struct.unpack_from("<I", self.data)
         return self.data[4:4 + length].decode()
 
@@ -67,11 +67,11 @@ class Message:
 
 
 class Peer:
-    """A connection; the handshake is done unless told otherwise."""
+    """A connection, with the handshake done unless disabled."""
 
-    def __init__(self, daemon, name="control", handshake=True):
+    def __init__(self, daemon, name="control", handshake=True, timeout=PATIENCE):
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(PATIENCE)
+        self.socket.settimeout(timeout)
         self.socket.connect(f"{daemon.runtime_dir}/{name}")
         self.buffer = b""
         self.serial = 0
@@ -134,7 +134,7 @@ class Peer:
         return Message(head, fields, self.take(body_length))
 
     def call(self, member, *values, **where):
-        """The answer; signals that come before it are passed over."""
+        """Returns the reply and skips signals before it."""
         self.serial += 1
         self.send(call(member, *values, serial=self.serial, **where))
         return self.reply(self.serial)
@@ -146,13 +146,13 @@ class Peer:
                 return message
 
     def waiting(self):
-        """How many bytes have come and were not received yet."""
+        """Returns the number of bytes that are ready to be received."""
         count = array.array("i", [0])
         fcntl.ioctl(self.socket, termios.FIONREAD, count)
         return count[0]
 
     def is_closed(self):
-        """Waits for the end of the connection."""
+        """Waits until the daemon closes the connection."""
         try:
             while True:
                 self.more()

@@ -1,5 +1,5 @@
-"""A daemon that says what it likes: a frames socket, and behind it a ring with one frame whose
-format is the test's to choose."""
+"""A fake daemon that sends invalid data: a frames socket, and a ring with one frame whose format
+the test chooses."""
 
 import array
 import contextlib
@@ -21,7 +21,7 @@ ATTACH = 1
 
 
 def make_ring(layout):
-    """A sealed memfd with frame 1 in slot 0, as fftd/ring.h has it."""
+    """Returns a sealed memfd with frame 1 in slot 0, in the layout of fftd/ring.h."""
     stride = (128 + layout.frame_bytes + PAGE - 1) // PAGE * PAGE
     size = PAGE + SLOTS * stride
     ring = os.memfd_create("hostile", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -57,7 +57,7 @@ class HostileDaemon:
                 self.client.sendmsg([MESSAGE.pack(magic, kind, 0, 0, 1, b"")],
                                     [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)] if fds else [])
         except OSError:
-            pass  # nobody came, or nobody is there any more
+            pass  # no client connected, or it has closed
 
     def __enter__(self):
         self.thread.start()

@@ -1,4 +1,4 @@
-"""As much of systemd as a Type=notify service sees."""
+"""The part of systemd that a Type=notify service uses."""
 
 import select
 import socket
@@ -8,7 +8,7 @@ from conftest import PATIENCE
 
 
 class ServiceManager:
-    """watchdog: the time, in seconds, within which the daemon has to show that it is well."""
+    """watchdog: the watchdog time-out in seconds."""
 
     def __init__(self, path, watchdog=None):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -26,7 +26,7 @@ class ServiceManager:
                 return message
 
     def is_fed(self):
-        """Whether the watchdog is fed from now on, within its time."""
+        """Whether the daemon feeds the watchdog within its time-out, beginning now."""
         while select.select([self.socket], [], [], 0)[0]:
             self.socket.recv(4096)
         deadline = time.monotonic() + self.watchdog

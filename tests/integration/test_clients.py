@@ -1,4 +1,4 @@
-"""What other programs read frames with: the examples, and the Python module."""
+"""Tests of the interfaces for other programs: the examples and the Python module."""
 
 import os
 import pathlib
@@ -47,7 +47,7 @@ def open_camera(start, fftd_module):
 # ---- the examples ----
 
 @pytest.mark.parametrize("name, line", [("reader", ": 160x120, mean "),
-                                        ("poll_reader", " with filter 1, captured ")])
+                                        ("poll_reader", " with filter 1, ")])
 def test_example(start, tmp_path, name, line):
     if "san" in BUILD.name:
         pytest.skip("links with a library that is not sanitized")
@@ -145,9 +145,61 @@ def test_nothing_is_kept_mapped_for_nobody(open_camera):
         assert frame.image.mean() > 0
     camera.wait(0)
     del frame
-    assert camera._handle.pins == 0  # pylint: disable=protected-access
+    assert not camera._handle.pinned  # pylint: disable=protected-access
     camera.close()
     assert "fftd-ring" not in pathlib.Path("/proc/self/maps").read_text()
+
+
+# The collector can end an array at any bytecode of any function, in the thread that runs it. This
+# ends one at the first bytecode of pinning and releasing, then one at the second, and so on.
+ENDING_ARRAYS = """
+import copy
+import sys
+import fftd
+
+camera = fftd.Camera(sys.argv[1])
+assert camera.wait(60)
+frame = camera.frame()
+spare, countdown = [], 0
+
+def trace(frame, event, argument):
+    global countdown
+    if frame.f_code.co_filename != fftd.__file__:
+        return None
+    frame.f_trace_opcodes = True
+    if event == "opcode":
+        countdown -= 1
+        if countdown == 0:
+            spare.clear()
+    return trace
+
+end = 0
+while countdown <= 0:
+    end += 1
+    spare.append(copy.copy(frame).image)
+    other = copy.copy(frame)
+    countdown = end
+    sys.settrace(trace)
+    other.image
+    camera.wait(0)
+    sys.settrace(None)
+    assert end < 5000
+camera.wait(0)
+del frame, other
+spare.clear()
+camera.close()
+assert end > 100, end
+assert "fftd-ring" not in open("/proc/self/maps").read()
+"""
+
+
+def test_an_array_may_end_at_any_moment(start, fftd_module):
+    daemon = start()
+    daemon.wait_for_socket("frames")
+    done = subprocess.run([sys.executable, "-c", ENDING_ARRAYS, daemon.runtime_dir], timeout=30,
+                          env=dict(os.environ, PYTHONPATH=os.path.dirname(fftd_module.__file__)),
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_select_and_state(open_camera, fftd_module):
@@ -166,7 +218,7 @@ def test_select_and_state(open_camera, fftd_module):
 
 
 def test_a_short_wait_waits(open_camera):
-    """Rounded down to whole milliseconds, it would be a loop that never sleeps."""
+    """If time-outs were rounded down to whole milliseconds, the loop would never sleep."""
     _, camera = open_camera()
     assert camera.wait(PATIENCE)
     camera.frame()

@@ -1,10 +1,12 @@
-"""The control socket: the object, and what peers of bad manners can not do to the daemon."""
+"""Tests of the control socket: the object, and the limits for misbehaving peers."""
 
 import contextlib
 import os
+import signal
 import socket
 import struct
 import threading
+import time
 
 import pytest
 
@@ -24,7 +26,7 @@ def daemon(start):
 
 
 def get(peer, name):
-    """A property's variant, as bytes after its signature."""
+    """Returns the bytes of a property's variant after its signature."""
     return peer.call("Get", CAMERA, name, interface=PROPERTIES)
 
 
@@ -94,12 +96,12 @@ def test_reload_without_a_file_is_refused(daemon):
     with Peer(daemon) as peer:
         answer = peer.call("Reload")
     assert answer.error == "org.fftd.Error.InvalidConfiguration"
-    assert "configuration file" in answer.message
+    assert "--config FILE" in answer.message
 
 
 def test_others_hear_of_a_change(daemon):
     with Peer(daemon, "control-watch") as watcher, Peer(daemon) as changer:
-        watcher.call("GetStats")  # so that it is known to listen
+        watcher.call("GetStats")  # makes sure that it listens
         serial = changer.call("SetFilter", "lowpass:cutoff=0.125").number
         while True:
             message = watcher.receive()
@@ -108,6 +110,30 @@ def test_others_hear_of_a_change(daemon):
                 break
         assert message.fields[MEMBER] == "PropertiesChanged"
         assert struct.pack("<Q", serial) in message.data
+
+
+MOIRE = 'camera: { source = "pattern:moire"; };\n'
+
+
+@pytest.mark.parametrize("after, announced", [
+    (MOIRE + 'filter = "lowpass:cutoff=0.125";', (b"Serial", b"cutoff=0.125")),
+    ('camera: { source = "pattern:zoneplate"; };', (b"Source\0", b"pattern:zoneplate\0")),
+])
+def test_a_reload_by_a_signal_is_announced(start, tmp_path, after, announced):
+    config = tmp_path / "cam.conf"
+    config.write_text(MOIRE)
+    daemon = start("--config", config, source=None, fps=None)
+    daemon.wait_for_log("online")
+    daemon.wait_for_socket("control-watch")
+    with Peer(daemon, "control-watch") as watcher:
+        watcher.call("GetStats")  # makes sure that the daemon has accepted it
+        config.write_text(after)
+        daemon.signal(signal.SIGHUP)
+        while True:
+            message = watcher.receive()
+            if message.type == SIGNAL and all(text in message.data for text in announced):
+                break
+        assert message.fields[MEMBER] == "PropertiesChanged"
 
 
 def test_a_watcher_changes_nothing(daemon):
@@ -124,7 +150,7 @@ def test_a_watcher_changes_nothing(daemon):
 
 
 def test_a_call_sent_with_the_handshakes_end_is_answered(daemon):
-    """libdbus does so."""
+    """A handshake in the form that libdbus sends."""
     with Peer(daemon, handshake=False) as peer:
         peer.send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
         peer.line()
@@ -149,7 +175,7 @@ def test_a_snapshot_is_one_at_a_time_and_may_be_left(daemon):
 
 
 def test_snapshots_that_nobody_reads_are_few(daemon):
-    """Each is memory and descriptors of the daemon's."""
+    """Each unread snapshot takes memory and descriptors of the daemon."""
     with Peer(daemon) as peer:
         for serial in range(1, 13):
             before = peer.waiting()
@@ -159,7 +185,7 @@ def test_snapshots_that_nobody_reads_are_few(daemon):
         assert answers == 4 * [None] + 8 * ["org.fftd.Error.Busy"]
         for serial in range(13, 20):
             peer.send(call("Snapshot", serial=serial))
-            assert peer.reply(serial).type == RETURN, "who reads may go on"
+            assert peer.reply(serial).type == RETURN, "a peer that reads may continue"
 
 
 def ask_and_leave(daemon):
@@ -172,14 +198,15 @@ def ask_and_leave(daemon):
 
 
 def test_unread_snapshots_keep_a_place(daemon):
-    """Who comes, asks and goes again and again has no more of them than who stays."""
+    """A peer that reconnects for each snapshot gets no more of them than one that stays
+    connected."""
     left = [ask_and_leave(daemon) for _ in range(16)]
     try:
         assert not answers(daemon, "control")
         assert left[0].reply(1).error is None
-        daemon.wait_until(lambda: answers(daemon, "control"), "the place of one that has read")
+        daemon.wait_until(lambda: answers(daemon, "control"), "a free place after a read")
         left.pop().socket.close()
-        daemon.wait_until(lambda: answers(daemon, "control"), "the place of one that is closed")
+        daemon.wait_until(lambda: answers(daemon, "control"), "a free place after a close")
     finally:
         for peer in left:
             peer.socket.close()
@@ -193,7 +220,7 @@ def test_a_snapshot_of_a_finished_source_is_refused(start, runtime_dir):
     assert answer.error == "org.fftd.Error.NotOnline"
 
 
-# ---- bad manners ----
+# ---- misbehaving peers ----
 
 @pytest.mark.parametrize("garbage", [
     b"GET / HTTP/1.1\r\n\r\n",
@@ -249,7 +276,7 @@ def test_connections_are_bounded_and_watchers_shut_nobody_out(daemon):
         for _ in range(3):
             with Peer(daemon, "control-watch", handshake=False) as late:
                 assert late.is_closed()
-        assert daemon.log.count("a connection is refused") == 1
+        assert daemon.log.count("connection refused") == 1
     finally:
         for peer in crowd:
             peer.socket.close()
@@ -266,7 +293,7 @@ def test_half_open_connections_are_ended(daemon):
     assert idle.call("GetStats").type == RETURN
     crowd = [Peer(daemon, handshake=False) for _ in range(15)]
     assert all(peer.is_closed() for peer in crowd)
-    assert idle.call("GetStats").type == RETURN, "who has shaken hands may stay"
+    assert idle.call("GetStats").type == RETURN, "a peer that has completed the handshake may stay"
 
 
 def test_a_peer_that_never_reads_is_dropped(daemon):
@@ -278,32 +305,56 @@ def test_a_peer_that_never_reads_is_dropped(daemon):
             for _ in range(1000):
                 deaf.send(flood)
     daemon.wait_for_log("does not read")
-    if not SANITIZED:  # which keeps what was freed
+    if not SANITIZED:  # a sanitizer keeps freed memory
         assert daemon.memory_bytes() < memory + 64 * 1024 * 1024
     still_serves(daemon)
 
 
-def test_a_peer_that_never_stops_talking_delays_no_frames(daemon):
-    """From the moment of its handshake, and without asking for answers."""
-    flood = b"".join(call("GetStats", serial=1 + i, flags=NO_REPLY) for i in range(1000))
+FLOOD = b"".join(call("GetStats", serial=1 + i, flags=NO_REPLY) for i in range(1000))
 
-    def talk(peer):
+
+@contextlib.contextmanager
+def flooding(daemon):
+    """A peer that sends calls continuously after its handshake and wants no replies."""
+    def flood(peer):
         with contextlib.suppress(OSError):
             while True:
-                peer.send(flood)
+                peer.send(FLOOD)
 
     with Peer(daemon, handshake=False) as peer:
         peer.send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
         peer.line()
-        peer.send(b"BEGIN\r\n" + flood)
-        talker = threading.Thread(target=talk, args=[peer])
-        talker.start()
+        peer.send(b"BEGIN\r\n" + FLOOD)
+        sender = threading.Thread(target=flood, args=[peer])
+        sender.start()
         try:
-            for _ in range(3):  # clients that come meanwhile
-                daemon.ctl("frames", "-n", "2", "-o", "/dev/null")
+            yield
         finally:
             peer.socket.shutdown(socket.SHUT_RDWR)
-            talker.join()
+            sender.join()
+
+
+def test_a_flood_of_calls_delays_no_frames(daemon):
+    with flooding(daemon):
+        for _ in range(3):  # clients that connect at the same time
+            daemon.ctl("frames", "-n", "2", "-o", "/dev/null")
+    still_serves(daemon)
+
+
+@pytest.mark.parametrize("floods", [1, 4])
+def test_a_flood_of_calls_keeps_no_other_peer_waiting(daemon, floods):
+    """Peers take turns with one message each; a handshake and a call take about six turns."""
+    with Peer(daemon) as old, contextlib.ExitStack() as stack:
+        old.call("GetStats")
+        for _ in range(floods):
+            stack.enter_context(flooding(daemon))
+        time.sleep(0.3)
+        for _ in range(3):
+            begin = time.monotonic()
+            with Peer(daemon, timeout=3) as peer:
+                assert peer.call("GetStats").type == RETURN
+            assert old.call("GetStats").type == RETURN
+            assert time.monotonic() - begin < 1
     still_serves(daemon)
 
 

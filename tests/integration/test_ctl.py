@@ -1,4 +1,4 @@
-"""fftd-ctl against the real daemon: what it prints, what it writes, its exit codes."""
+"""Tests of fftd-ctl with the real daemon: its output, its files and its exit codes."""
 
 import json
 import os
@@ -91,7 +91,7 @@ def y4m(width, height, frames, colour="mono"):
         b"".join(b"FRAME\n" + frame for frame in frames)
 
 
-# ---- words ----
+# ---- help ----
 
 def test_help_teaches():
     done = run("--help")
@@ -99,9 +99,12 @@ def test_help_teaches():
     for command in COMMANDS:
         assert f"\n  {command} " in done.stdout
         about = run(command, "--help")
+        assert max(map(len, about.stdout.splitlines())) < 80
         assert about.returncode == 0
-        usage = f"Usage: fftd-ctl [--name NAME | --runtime-dir DIR] [--json] {command}"
+        usage = f"Usage: fftd-ctl [OPTION...] {command}"
         assert about.stdout.startswith(usage)
+    assert max(map(len, done.stdout.splitlines())) < 80
+    assert "\n  fftd-ctl " in done.stdout.partition("\nExamples:\n")[2]
     assert "fftd-ctl " in run("--version").stdout
 
 
@@ -112,6 +115,13 @@ def test_manual_and_completion_know_every_command():
     assert listed == COMMANDS
     for command in COMMANDS:
         assert f".It Cm {command}" in manual
+
+
+def test_manual_and_help_list_the_same_exit_codes():
+    manual = (ROOT / "docs/man/fftd-ctl.1").read_text()
+    status = manual[manual.index(".Sh EXIT STATUS"):manual.index(".Sh EXAMPLES")]
+    listed = re.findall(r"\b(\d+)  \S", run("--help").stdout.partition("Exit codes")[2])
+    assert sorted(map(int, listed)) == list(map(int, re.findall(r"^\.It (\d+)", status, re.M)))
 
 
 def test_manual_knows_every_key(fftd):
@@ -179,16 +189,26 @@ def test_a_daemon_that_died(daemon):
     assert json.loads(run(*place, "--json", "list").stdout)[0]["State"] == "dead"
 
 
+def test_a_relative_runtime_directory(daemon, tmp_path):
+    """A path without a slash is still a directory, and not the name of a camera."""
+    place = ["--runtime-dir", daemon.runtime_dir.name]
+    for command in (["status"], ["stats"], ["list"], ["frames", "-n", "1", "-o", tmp_path / "x"]):
+        done = run(*place, *command, cwd=daemon.runtime_dir.parent)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "x").stat().st_size > 160 * 120
+    assert_refused(run("--runtime-dir", "", "status"), 64, "--runtime-dir")
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
 def test_no_permission(daemon):
     os.chmod(daemon.runtime_dir.parent, 0o711)
     os.chmod(daemon.runtime_dir, 0o711)
-    # A copy, since the tree may be closed to others.
+    # A copy, because other users may have no access to the tree.
     program = daemon.runtime_dir.parent / "fftd-ctl"
     program.write_bytes(CTL.read_bytes())
     program.chmod(0o755)
 
-    # So may be what sanitizers are told by their environment.
+    # They have none to the files in the options of sanitizers either.
     env = {name: value for name, value in os.environ.items() if not name.endswith("SAN_OPTIONS")}
 
     def as_nobody(*arguments):
@@ -202,6 +222,67 @@ def test_no_permission(daemon):
     assert_refused(as_nobody("filter", "set", "none"), 77, f"{daemon.runtime_dir}/control")
 
 
+# ---- JSON ----
+
+JSON_COMMANDS = [
+    ["list"], ["status"], ["stats"], ["stats", "--watch=0.05", "-n", "1"],
+    ["filter", "set", "lowpass:cutoff=0.1"], ["filter", "add", "sharpen:amount=1"],
+    ["filter", "show"], ["set", "1.cutoff", "0.2"], ["filter", "save", "saved.conf"],
+    ["filter", "remove", "1"], ["filter", "preset", "remove-moire"], ["filter", "kinds"],
+    ["reload"], ["snapshot", "-o", "."], ["check", "cam.conf"], ["devices"], ["tune", "stop"],
+]
+
+
+def test_every_command_prints_one_json_value(start, tmp_path):
+    config = tmp_path / "cam.conf"
+    config.write_text("")
+    daemon = start("--config", config)
+    daemon.wait_for_log("online")
+    daemon.wait_for_socket()
+    assert {command[0] for command in JSON_COMMANDS} == set(COMMANDS) - {"camera", "frames"}
+    for command in JSON_COMMANDS:
+        done = run("--runtime-dir", daemon.runtime_dir, *command, "--json", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, ""), command
+        json.loads(done.stdout)
+    # The report goes to stderr, because stdout may be the stream.
+    done = run("--runtime-dir", daemon.runtime_dir, "frames", "-n", "1", "-o", "x", "--json",
+               cwd=tmp_path)
+    assert (done.returncode, done.stdout, json.loads(done.stderr)["written"]) == (0, "", 1)
+
+
+@pytest.mark.parametrize("code, arguments", [
+    (64, ["--wobble", "status"]),
+    (64, ["stats", "--watch=0"]),
+    (64, ["--help=x"]),
+    (64, ["wobble"]),
+    (64, ["stats", "--raw"]),
+    (66, ["check", "none.conf"]),
+    (69, ["--runtime-dir", "none", "status"]),
+    (69, ["--runtime-dir", "none", "frames", "-o", "x"]),
+])
+def test_every_error_is_one_json_value(tmp_path, code, arguments):
+    done = run(*arguments, "--json", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert json.loads(done.stderr)["code"] == code
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_list_says_that_a_daemon_is_silent_only_in_its_table(tmp_path, options):
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "control"))
+        listening.listen()
+        with subprocess.Popen([CTL, "--runtime-dir", tmp_path, "list", *options], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asking:
+            with listening.accept()[0] as connection:
+                connection.recv(1)
+            shown, errors = asking.communicate(timeout=PATIENCE)
+    assert (asking.returncode, errors) == (0, "")
+    if options:
+        assert json.loads(shown)[0]["State"] == "silent"
+    else:
+        assert shown.splitlines()[1].split()[1] == "silent"
+
+
 # ---- showing ----
 
 def test_list(daemon, tmp_path):
@@ -213,10 +294,10 @@ def test_list(daemon, tmp_path):
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
 
 
-def test_list_believes_nobody_else(runtime_dir):
-    """Anybody could have made this user's directory in /tmp."""
+def test_list_ignores_directories_of_other_users(runtime_dir):
+    """Any user can create the directory in /tmp that another user's daemons use."""
     if os.geteuid() != 0:
-        pytest.skip("only root runs programs as somebody else")
+        pytest.skip("needs root, to run as another user")
     user = 61234
     program = runtime_dir.parent / "fftd-ctl"
     runtime_dir.parent.chmod(0o755)
@@ -259,14 +340,14 @@ def test_stats(daemon):
     assert "total" in daemon.ctl("stats").stdout
 
 
-def test_stats_again_and_again(daemon):
+def test_stats_watch(daemon):
     lines = daemon.ctl("--json", "stats", "--watch=0.05", "-n", "3").stdout.splitlines()
     sequences = [json.loads(line)["Sequence"] for line in lines]
     assert len(sequences) == 3 and sequences == sorted(sequences) and sequences[0] < sequences[2]
 
 
-def test_stats_stay_while_much_is_signalled(daemon):
-    """What does not fit into a socket of any size, between two looks."""
+def test_stats_watch_survives_many_signals(daemon):
+    """More signals arrive while fftd-ctl is stopped than fit into a socket."""
     def sockets():
         return sum("socket:" in str(descriptor) for descriptor in daemon.descriptors())
 
@@ -366,11 +447,12 @@ def test_a_scene_has_no_controls(daemon):
                        "has no controls", "v4l2:/dev/videoN")
     assert_refused(daemon.ctl("camera", "set", "brightness", check=False), 64, "brightness",
                    "NAME=VALUE")
-    assert_refused(daemon.ctl("camera", "set", "Brightness=1", check=False), 65, "small letters")
+    assert_refused(daemon.ctl("camera", "set", "Brightness=1", check=False), 65,
+                   "lower-case letters")
     assert daemon.ctl_json("status")["State"] == "online"
 
 
-def test_settings_no_source_can_take_are_told_once(start):
+def test_unsupported_settings_are_logged_once(start):
     daemon = start("--set", "camera.controls=brightness=1")
     daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "online", "frames")
     assert daemon.log.count("camera.controls: ") == 1
@@ -379,7 +461,7 @@ def test_settings_no_source_can_take_are_told_once(start):
 
 # ---- pictures ----
 
-def test_snapshot_writes_four_pictures_of_one_frame(daemon, tmp_path):
+def test_snapshot_saves_four_images_of_one_frame(daemon, tmp_path):
     earlier = daemon.ctl_json("stats")["Sequence"]
     shown = daemon.ctl_json("snapshot", "-o", tmp_path / "pictures")
     assert shown["Sequence"] >= earlier > 0
@@ -408,8 +490,8 @@ def test_snapshot_shows_what_the_filter_does(daemon):
 
 @pytest.mark.parametrize("mosaic", ["SGRBG8", "SBGGR12"])
 def test_a_mosaic_looks_as_in_colour(start, tmp_path, mosaic):
-    """Nothing is filtered: what was captured, demosaiced for the snapshot, what was published,
-    demosaiced by the device, and the same scene drawn in colour."""
+    """Without a filter, three images are alike: the captured frame, demosaiced for the snapshot;
+    the published frame, demosaiced by the device; and the scene drawn in colour."""
     daemon = start("--filter", "none", "--set", f"camera.format={mosaic}", source="pattern:bars")
     assert daemon.ctl_json("snapshot", "-o", tmp_path)["Pictures"]
     before, after = (Png((tmp_path / name).read_bytes()) for name in ("before.png", "after.png"))
@@ -421,11 +503,11 @@ def test_a_mosaic_looks_as_in_colour(start, tmp_path, mosaic):
     for made, shown, meant in zip(before.rows, after.rows, drawn.rows):
         assert max(abs(a - b) for a, b in zip(made, shown)) <= 1
         differences += sum(abs(a - b) > 2 for a, b in zip(shown, meant))
-    # Beside the edges of the bars colours run into each other.
+    # Demosaicing mixes the colours at the edges of the bars.
     assert differences < 0.12 * len(drawn.rows) * len(drawn.rows[0])
 
 
-def test_snapshot_of_one_picture_goes_where_it_is_told(daemon, tmp_path):
+def test_snapshot_of_one_image_goes_to_its_output(daemon, tmp_path):
     daemon.ctl("snapshot", "before", "-o", tmp_path)
     assert Png((tmp_path / "before.png").read_bytes()).width == 160
     daemon.ctl("snapshot", "after", "-o", tmp_path / "a.png")
@@ -453,9 +535,9 @@ def test_snapshot_removes_nothing_but_its_own_file(daemon, tmp_path):
     assert full.is_symlink()
 
 
-def test_spectrum_shows_frequencies_where_they_are(start, tmp_path):
-    """A grating of 0.25 cycles a pixel along x, 0.125 along y, in a frame smaller than the
-    picture, and one larger along x."""
+def test_spectrum_shows_frequencies_at_their_coordinates(start, tmp_path):
+    """A grating of 0.25 cycles per pixel along x and 0.125 along y, in a frame smaller than the
+    spectrum, and in one that is wider."""
     clip = tmp_path / "grating.y4m"
     wave = [128, 198, 228, 198, 128, 58, 28, 58]  # one period of eight samples
     for width, height in ((160, 120), (640, 480)):
@@ -473,7 +555,7 @@ def test_spectrum_shows_frequencies_where_they_are(start, tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_pictures_and_streams(start, tmp_path, name):
-    """One format of each kind, against the same scene in RGB24; tests/unit has them all."""
+    """Compares one format of each kind with the same scene in RGB24. tests/unit has all formats."""
     pictures = []
     for each in (name, "RGB24"):
         daemon = start("--set", f"camera.format={each}", source="pattern:bars", size="160x120")
@@ -502,13 +584,13 @@ def test_pictures_and_streams(start, tmp_path, name):
             if name == "Y10":
                 r = g = b = 0.299 * r + 0.587 * g + 0.114 * b
             off += max(abs(a - b) for a, b in zip(shown.pixel(x, y), (r, g, b))) > 4
-    assert off <= 0.1 * 160 * 120, "but for the edges, where chroma is shared"
+    assert off <= 0.1 * 160 * 120, "only pixels where two colours share chroma may differ"
 
 
 # ---- streams ----
 
 @pytest.mark.parametrize("colour, size", [("mono", 1), ("420jpeg", 1.5), ("mono16", 2)])
-def test_frames_come_out_as_they_went_in(start, tmp_path, colour, size):
+def test_frames_are_unchanged_without_a_filter(start, tmp_path, colour, size):
     width, height = 160, 120
     frames = [bytes((i * 7 + n * 31) % 251 for i in range(int(width * height * size)))
               for n in range(5)]
@@ -548,7 +630,7 @@ def test_frames_until_interrupted(daemon, tmp_path):
     assert (size - size % (160 * 120 * 3 // 2 + 6)) // (160 * 120 * 3 // 2 + 6) == written
 
 
-def test_frames_into_nothing(daemon):
+def test_frames_to_an_unusable_file(daemon):
     assert_refused(daemon.ctl("frames", "-o", "/none/x", check=False), 73, "/none/x")
     if os.path.exists("/dev/full"):
         assert_refused(daemon.ctl("frames", "-o", "/dev/full", check=False), 74, "/dev/full")
@@ -563,8 +645,9 @@ def test_check(tmp_path):
     assert run("check", good).stdout == f"{good} is valid\n"
     assert json.loads(run("--json", "check", good).stdout) == {"file": str(good), "valid": True}
     assert_refused(run("check", bad), 78, f"{bad}:2", "souce")
-    assert_refused(run("check", tmp_path / "none.conf"), 78, "none.conf")
-    assert_refused(run("check", "x" * 5000), 71, "File name too long")
+    assert_refused(run("check", tmp_path / "none.conf"), 66, "none.conf", "No such file")
+    assert_refused(run("check", "x" * 5000), 66, "File name too long")
+    assert_refused(run("check", tmp_path), 78, str(tmp_path))
 
 
 def test_devices():
@@ -576,7 +659,7 @@ def test_devices():
 
 # ---- tune ----
 
-def test_tune_ends_with_a_result_that_is_kept(start, tmp_path):
+def test_tune_saves_its_result(start, tmp_path):
     cache = tmp_path / "cache"
     daemon = start("--set", f"engine.cache_dir={cache}", size="32x16")
     daemon.wait_for_log("online")
@@ -592,15 +675,15 @@ def test_tune_ends_with_a_result_that_is_kept(start, tmp_path):
 
 def test_tune_can_be_stopped(daemon, start, tmp_path):
     where = ["--runtime-dir", daemon.runtime_dir]
-    searching = subprocess.Popen([CTL, *where, "tune", "exhaustive"], stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, text=True)
+    searching = subprocess.Popen([CTL, *where, "--json", "tune", "exhaustive"], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     daemon.wait_for_log("exhaustive search")
-    assert_refused(run(*where, "tune"), 75, "a search runs already")
+    assert_refused(run(*where, "tune"), 75, "a search is already running")
     assert run(*where, "tune", "stop").returncode == 0
     _, error = searching.communicate(timeout=PATIENCE)
-    assert searching.returncode == 75 and "stopped" in error
+    assert searching.returncode == 75 and "stopped" in json.loads(error)["error"]
 
 
-def test_tune_says_what_it_takes(daemon):
+def test_tune_refuses_other_operands(daemon):
     assert_refused(run("--runtime-dir", daemon.runtime_dir, "tune", "hard"), 64,
                    "quick, exhaustive or stop")

@@ -1,4 +1,5 @@
-"""A device that loses frames, refuses them, does not build or hangs (tests/faults/opencl.c)."""
+"""Tests of a device that loses frames, refuses them, fails to build or hangs
+(tests/faults/opencl.c)."""
 
 import os
 import pathlib
@@ -11,7 +12,7 @@ from conftest import PATIENCE
 from dbus_peer import MEMBER, SIGNAL, Peer
 from service_manager import ServiceManager
 
-# What the watchdog is in these tests: long enough for a busy machine.
+# The watchdog time-out in these tests, long enough for a busy machine.
 WATCHDOG_S = 4
 
 
@@ -24,7 +25,7 @@ def wait_for_state(daemon, state):
 
 
 def camera_cpu_s(daemon):
-    """What the camera's thread, and those that it has begun, have taken of a processor."""
+    """Returns the processor time of the camera's thread and of those that it has started."""
     ticks = 0
     for task in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir():
         name, fields = (task / "stat").read_text().split("(", 1)[1].rsplit(") ", 1)
@@ -54,7 +55,7 @@ def test_failing_device_is_a_state(start_faulty, faults, fault, reason):
             if (message.type, message.fields[MEMBER]) == (SIGNAL, "PropertiesChanged"):
                 if b"failed" in message.data:
                     break
-        # Until nothing is under way any more, what comes is whole.
+        # All frames are intact until none is in flight any more.
         while frame := reader.take():
             last = frame
             assert frame.digest == picture
@@ -85,7 +86,7 @@ def test_lost_device_is_opened_again(start_faulty, faults, fault, reason):
         picture = reader.next().digest
         faults.begin("finish -2 0 1", fault)
         daemon.wait_until(lambda: reason in daemon.ctl_json("status")["StateReason"], reason)
-        # The filter can be changed meanwhile.
+        # The filter can be changed in the meantime.
         daemon.ctl("filter", "set", "lowpass:cutoff=0.1")
         faults.end()
         frame = reader.take_until(lambda frame: frame.filter_serial == 2)[-1]
@@ -95,8 +96,8 @@ def test_lost_device_is_opened_again(start_faulty, faults, fault, reason):
 
 
 def test_device_that_keeps_a_frame(start_faulty, faults):
-    """One kernel hangs, though not that of the frame behind it; the device opened anew works, and
-    the frame that was kept never shows."""
+    """One kernel hangs, but not that of the next frame. The reopened device works, and the frame
+    that hung is never published."""
     daemon = start_faulty("--set", "engine.frame_timeout=1", "--filter", "lowpass:cutoff=0.1")
     with Reader(daemon) as reader:
         picture = reader.next().digest
@@ -104,7 +105,7 @@ def test_device_that_keeps_a_frame(start_faulty, faults):
         used_s = camera_cpu_s(daemon)
         faults.begin("hang 0 0 1")
         wait_for_state(daemon, "failed")
-        assert camera_cpu_s(daemon) - used_s < 0.2  # of a second: it sleeps
+        assert camera_cpu_s(daemon) - used_s < 0.2  # seconds of processor time; it sleeps
         assert "kept a frame for 1.0 s" in daemon.ctl_json("status")["StateReason"]
         wait_for_state(daemon, "online")
         before = reader.next()
@@ -112,7 +113,7 @@ def test_device_that_keeps_a_frame(start_faulty, faults):
         frames = reader.take_until(lambda frame: frame.sequence > before.sequence + 60)
         assert {frame.digest for frame in frames} == {picture}
         assert counters(daemon)["engine_failures"] == 1
-        # The device that let go is closed when there is something to do.
+        # A device that has finished its frames is closed at the next request.
         daemon.ctl("filter", "set", "lowpass:cutoff=0.2")
         daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "fewer descriptors")
     assert daemon.stop() == 0
@@ -129,7 +130,7 @@ def start_watched(start_faulty, runtime_dir, *arguments):
 def wait_until_starved(daemon, manager):
     deadline = time.monotonic() + PATIENCE
     while manager.is_fed():
-        assert time.monotonic() < deadline, f"the watchdog is fed for ever:\n{daemon.log}"
+        assert time.monotonic() < deadline, f"the watchdog is still fed:\n{daemon.log}"
     daemon.wait_for_log("watchdog is no longer fed")
 
 
@@ -156,7 +157,7 @@ def test_watchdog_starves_when_the_device_hangs_for_good(start_faulty, faults, r
 
 
 def test_watchdog_starves_when_the_camera_thread_hangs(start_faulty, faults, runtime_dir):
-    """Here in a driver that does not return."""
+    """The designer hangs in a driver call that does not return."""
     daemon, manager = start_watched(start_faulty, runtime_dir)
     faults.begin("block")
     wait_until_starved(daemon, manager)

@@ -1,72 +1,19 @@
-"""fftdsrc, the GStreamer element, in pipelines of gst-launch-1.0."""
+"""Tests of fftdsrc, the GStreamer element, in pipelines of gst-launch-1.0."""
 
 import os
-import pathlib
-import shutil
-import subprocess
 
 import pytest
 
 from client import MAX_PLANES, Format, Plane, Reader
-from conftest import BUILD, PATIENCE
+from conftest import PATIENCE
+from gstreamer import finish, launch, plugin_dir, rows_of_file  # pylint: disable=unused-import
 from hostile_daemon import HostileDaemon
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="session")
-def plugin_dir():
-    """Where the element is, freshly built."""
-    if not shutil.which("gst-launch-1.0"):
-        pytest.skip("gstreamer1.0-tools is not installed")
-    if subprocess.run(["pkg-config", "--exists", "gstreamer-base-1.0", "gstreamer-video-1.0"],
-                      check=False).returncode != 0:
-        pytest.skip("libgstreamer-plugins-base1.0-dev is not installed")
-    if "san" in BUILD.name:
-        pytest.skip("a sanitized element cannot be loaded into gst-launch-1.0")
-    subprocess.run(["make", "-s", "-C", ROOT, f"BUILD={BUILD}", "gst"], check=True)
-    return BUILD / "gstreamer"
-
-
-@pytest.fixture
-def launch(plugin_dir, tmp_path):
-    """launch(pipeline) starts gst-launch-1.0; it is killed at the end."""
-    running = []
-
-    def start(pipeline, *options):
-        env = dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir), GST_DEBUG_NO_COLOR="1",
-                   GST_REGISTRY=str(tmp_path / "registry"))
-        running.append(subprocess.Popen(["gst-launch-1.0", *options, *pipeline.split()], text=True,
-                                        env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
-        return running[-1]
-
-    yield start
-    for process in running:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def finish(process):
-    said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, said
-    return said
 
 
 def start_daemon(start, *arguments, **keywords):
     daemon = start(*arguments, **keywords)
     daemon.wait_for_socket("frames")
     return daemon
-
-
-def rows_of_file(data, layout):
-    """The pixels of frames as GStreamer lays them out: rows begin at multiples of four bytes."""
-    at = 0
-    while at < len(data):
-        for plane in layout.plane[:layout.plane_count]:
-            for _ in range(plane.rows):
-                yield data[at:at + plane.row_bytes]
-                at += (plane.row_bytes + 3) // 4 * 4
 
 
 @pytest.mark.parametrize("name, caps", [("NV12", "NV12"), ("YVU420", "YV12"), ("RGB24", "RGB"),
@@ -86,7 +33,7 @@ def test_frames_arrive_as_they_are(start, launch, tmp_path, name, caps):
 
 def test_the_element_can_be_named_for_its_camera(start, launch, runtime_dir):
     start_daemon(start)
-    # A name cannot hold a '/', so the directory is found as a user's own.
+    # A name cannot contain a '/', so the directory is that of a user.
     (runtime_dir.parent / "fftd").mkdir()
     (runtime_dir.parent / "fftd" / "front").symlink_to(runtime_dir)
     os.environ["XDG_RUNTIME_DIR"] = str(runtime_dir.parent)

@@ -1,4 +1,4 @@
-"""idle = "pause": camera and GPU sleep while nobody reads frames."""
+"""Tests of idle = "pause": the camera and the GPU sleep while there are no readers."""
 
 import itertools
 import pathlib
@@ -11,7 +11,7 @@ PAUSE = ["--set", "camera.idle=pause", "--filter", "lowpass:cutoff=0.1"]
 
 
 def wait_for_pause(daemon):
-    daemon.wait_for_log("engine: ")  # built for the first time, it takes longer than the pause
+    daemon.wait_for_log("engine: ")  # the first build takes longer than the delay before a pause
     daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "paused", "the pause")
 
 
@@ -30,7 +30,7 @@ def test_wakes_within_two_frames(start):
         begin = time.monotonic_ns()
         with Reader(daemon) as reader:
             for frame in reader.frames():
-                if frame.published_ns > begin:  # and not what lies in the ring from before
+                if frame.published_ns > begin:  # not an old frame of the ring
                     break
             delays.append((frame.published_ns - begin) * FPS / 1e9)
             assert frame.sequence == published + 1
@@ -38,23 +38,23 @@ def test_wakes_within_two_frames(start):
             assert daemon.ctl_json("status")["State"] == "online"
             frames = list(itertools.islice(reader.frames(), 10))
         missing += frames[-1].source_sequence - frames[0].source_sequence - len(frames) + 1
-    # One of three, since the machine may be busy.
+    # One of three is enough, because the machine may be busy.
     assert min(delays) < 2, f"frames until the first one: {delays}"
     counters = daemon.ctl_json("stats")["Counters"]
     assert counters["stalls"] == counters["reopens"] == 0
-    # A busy machine loses frames; none is lost without being counted.
+    # A busy machine loses frames, but all of them are counted.
     assert missing <= counters["source_lost"] + counters["dropped_stale"]
-    assert daemon.log.count("paused: nobody reads its frames") == 3
+    assert daemon.log.count("paused: there are no readers") == 3
 
 
 def test_sleeps(start):
     daemon = start(*PAUSE, fps="120", size="320x240")
     wait_for_pause(daemon)
     before, published = processor_seconds(daemon), daemon.ctl_json("stats")["Counters"]["published"]
-    time.sleep(2)  # nothing happens, and that takes its time
+    time.sleep(2)  # the test checks that nothing happens
     assert processor_seconds(daemon) - before <= 0.1
     assert daemon.ctl_json("stats")["Counters"]["published"] == published
-    # Whoever only looks or changes the filter does not wake it.
+    # Reading the status or changing the filter does not end the pause.
     daemon.ctl("filter", "set", "none")
     assert daemon.ctl_json("status")["State"] == "paused"
     with Reader(daemon) as reader:

@@ -1,4 +1,4 @@
-"""How frames come to the device, as the daemon shows it (camera.memory)."""
+"""Tests of the memory modes, as the daemon reports them (camera.memory)."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def wait_for_input(daemon, expected):
 
 
 def test_a_scene_is_drawn_where_it_is_filtered(start, tmp_path):
-    """And looks the same as one that is copied, in a size whose rows the device pads."""
+    """A shared frame equals a copied one, in a size whose rows the device pads."""
     pictures = []
     for memory, way in (("mmap", "copied"), ("auto", "shared with the source (USERPTR)")):
         daemon = start("--set", f"camera.memory={memory}", "--filter", "lowpass:cutoff=0.1",
@@ -34,7 +34,7 @@ def test_a_scene_is_drawn_where_it_is_filtered(start, tmp_path):
 
 
 def test_the_copy_is_saved(start):
-    """By the account of each frame's time: that of the copy, and of the calls in its place."""
+    """Compares the upload time of each frame: with a copy, and with the calls that replace it."""
     upload_ns = {}
     for memory in ("mmap", "userptr"):
         daemon = start("--set", f"camera.memory={memory}", "--set", "camera.format=GREY",
@@ -52,7 +52,7 @@ def test_a_way_that_does_not_work_is_told(start):
     daemon = start("--set", "camera.memory=dmabuf")
     with Reader(daemon) as reader:
         reader.next()
-        wait_for_input(daemon, "copied (dmabuf: a test scene has no dma-bufs)")
+        wait_for_input(daemon, "copied (dmabuf: test scenes have no dma-bufs)")
     assert daemon.stop() == 0
 
 

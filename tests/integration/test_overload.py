@@ -1,4 +1,4 @@
-"""A source that is faster than the device: the newest frame wins, and none waits for long."""
+"""Tests of a source faster than the device: the newest frame is taken, and none waits for long."""
 
 import itertools
 import statistics
@@ -27,12 +27,12 @@ def test_latency_is_bounded(start_faulty, faults, in_flight):
         frames = list(itertools.islice(reader.frames(), FRAMES))
         after = daemon.ctl_json("stats")["Counters"]
 
-    # A frame waits for one to be done, and is then at most one frame time old.
+    # A frame waits until another is done, and is then at most one frame time old.
     latencies = latencies_ms(frames)
     expected = DEVICE_MS + 1000 / FPS
     assert min(latencies) >= DEVICE_MS
     assert statistics.median(latencies) < 1.5 * expected, latencies
-    # It does not grow: a queue would have added hundreds of milliseconds by now.
+    # The latency does not grow; a queue would have added hundreds of milliseconds.
     third = FRAMES // 3
     growth = statistics.median(latencies[-third:]) - statistics.median(latencies[:third])
     assert growth < 0.25 * expected, latencies

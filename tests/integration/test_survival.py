@@ -1,4 +1,4 @@
-"""The ring and its clients outlive the daemon: this test is the service manager that keeps both."""
+"""Tests that the ring and its clients outlive the daemon. The test acts as the service manager."""
 
 import concurrent.futures
 import fcntl
@@ -10,15 +10,15 @@ import pytest
 from client import LIVE, OFFLINE, Reader
 from conftest import PATIENCE, Daemon
 
-# Many slots: what a client needs that wants every frame.
+# A client that wants every frame needs many slots.
 CHECKSUM = ("--set", "output.checksum=true", "--set", "output.slots=64")
 WITH_CHECKSUM = 1
-# Where the shell that exec()s a daemon finds what to hand over: out of the way of 3, 4 ...
+# First descriptor for the shell that exec()s a daemon, above 3, 4 ... which it hands over.
 FIRST_FD = 100
 
 
 class Keeper:
-    """As much of systemd as keeps descriptors: FDSTORE=1 takes them, LISTEN_FDS hands them over,
+    """The part of systemd that stores descriptors: FDSTORE=1 adds them, LISTEN_FDS passes them on
     after the listening sockets."""
 
     def __init__(self, path, runtime_dir):
@@ -49,7 +49,7 @@ class Keeper:
         self.kept = [each for each in self.kept if each[0] != name]
 
     def take(self, timeout):
-        """The next message, carried out; None if none comes."""
+        """Receives and executes the next message. Returns None if none arrives."""
         self.socket.settimeout(timeout)
         try:
             text, fds, _, _ = socket.recv_fds(self.socket, 4096, 4)
@@ -85,7 +85,8 @@ class Keeper:
         return dict(self.kept)[name]
 
     def hand_over(self):
-        """How to start a daemon that gets what is kept. The shell knows what will be its number."""
+        """Returns the command that starts a daemon with the stored descriptors. The shell sets
+        LISTEN_PID."""
         given = self.listening + self.kept
         moves = " ".join(f"{3 + i}<&{fd}" for i, (_, fd) in enumerate(given))
         closes = " ".join(f"{fd}<&-" for _, fd in given)
@@ -154,7 +155,7 @@ def test_a_restart_is_a_pause(start, keeper, first_life, end):
 
 @pytest.mark.parametrize("end", [die, Daemon.stop])
 def test_another_size_is_another_ring(start, keeper, first_life, end):
-    """Not a frame is lost on the way, also of those that were published in the last moment."""
+    """No frame is lost in the restart, including those published just before it."""
     daemon, reader = first_life
     with concurrent.futures.ThreadPoolExecutor() as executor:
         taking = executor.submit(reader.take_until, lambda frame: frame.width == 96)
@@ -166,7 +167,7 @@ def test_another_size_is_another_ring(start, keeper, first_life, end):
     assert reader.epoch == 2
     assert all(frame.width == 96 for frame in take_whole(reader))
     keeper.wait_for(lambda: keeper.has_both, "the new ring")
-    # It is the new one that is kept.
+    # The new ring is stored.
     assert os.fstat(keeper.fd("ring")).st_size < 160 * 120 * 3 // 2 * 64
 
 
@@ -175,7 +176,7 @@ def test_a_damaged_ring_is_replaced(start, keeper, first_life):
     die(daemon)
     os.pwrite(keeper.fd("ring"), b"NONSENSE", 0)
     daemon = start(*CHECKSUM, **keeper.hand_over())
-    daemon.wait_for_log("is no ring; a new one takes its place")
+    daemon.wait_for_log("not a ring; a new ring replaces it")
     reader.take_until(lambda frame: reader.epoch == 1 and reader.state == LIVE)
     take_whole(reader)
     keeper.wait_for(lambda: keeper.has_both, "the new ring")

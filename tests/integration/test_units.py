@@ -1,4 +1,4 @@
-"""The units, as systemd itself reads them; nothing is started."""
+"""Checks the unit files with systemd, without starting anything."""
 
 import pathlib
 import re
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="no 
 
 @pytest.fixture
 def units(tmp_path):
-    """The instance `front` of every unit, running the program that was built."""
+    """Writes the instance `front` of every unit, which runs the built program."""
     for unit in [*SYSTEMD.glob("*.service"), *SYSTEMD.glob("*.socket")]:
         text = unit.read_text().replace("/usr/bin/fftd", str(BUILD / "fftd"))
         (tmp_path / unit.name.replace("@.", "@front.")).write_text(text)

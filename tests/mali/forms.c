@@ -1,7 +1,6 @@
-/* Plans of the transform whose kernels tests/mali/counts wants compiled: builds each on the OpenCL
- * device and enqueues one frame, at which a driver that compiles when a kernel is first launched
- * compiles them in the order of the dispatches. Nothing is measured and no result is read: the
- * device may be one that only compiles.
+/* Compiles the kernels of several forms of the transform for counts.py. It builds each form on the
+ * OpenCL device and enqueues one frame, because some drivers compile a kernel at its first launch.
+ * Nothing is measured and no result is read, so a device that only compiles is enough.
  *
  *     build/tests/mali/forms WIDTHxHEIGHT...
  *

@@ -1,9 +1,8 @@
-# make mali-counts   what a compiler for the Mali-T760 makes of the kernels: registers, spills,
-#                    instructions; no part of make test. The first run builds that compiler (Mesa's,
-#                    a quarter of an hour on two processors)
+# Registers, spills and instructions of the kernels, as compiled for the Mali-T760. The first run
+# builds that compiler (Mesa's), which takes a quarter of an hour on two processors.
 #
 #   MALI_SIZES="640x480 ..."     of the frames
-#   MALI_COMPILER=DIR            where the compiler is built and kept
+#   MALI_COMPILER=DIR            the folder of the compiler
 
 MALI_SIZES ?= 640x480 1280x720
 MALI_COMPILER ?= $(BUILD)/mali/compiler
@@ -12,9 +11,14 @@ $(BUILD)/tests/mali/forms: $(BUILD)/obj/tests/mali/forms.o $(PARTS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(DAEMON_LIBS)
 
-.PHONY: mali-counts
-mali-counts: $(BUILD)/tests/mali/forms
-	@tests/deps mali
-	@tests/mali/compiler $(MALI_COMPILER)
-	@tests/mali/counts $< $(MALI_COMPILER) $(MALI_SIZES) > $(BUILD)/mali-counts.md
+##@ Measurements
+.PHONY: mali-counts ## counts registers, spills and instructions of the kernels for a Mali-T760
+.PHONY: _mali-counts
+mali-counts:
+	@tests/tools/deps.sh build run mali
+	@$(MAKE) -s _mali-counts
+
+_mali-counts: $(BUILD)/tests/mali/forms
+	@tests/mali/compiler.sh $(MALI_COMPILER)
+	@tests/mali/counts.py $< $(MALI_COMPILER) $(MALI_SIZES) > $(BUILD)/mali-counts.md
 	@cat $(BUILD)/mali-counts.md

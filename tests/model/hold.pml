@@ -53,7 +53,7 @@ active proctype writer() {
         do
         :: count < OPEN ->
             find_oldest();
-            /* By the arithmetic there is one, at every moment. */
+            /* The limit on held slots ensures that there always is one. */
             assert(slot < SLOTS);
 #ifdef NO_CLAIM
             owner[slot] = WRITER;

@@ -1,7 +1,5 @@
-# make model     the ring's protocols, checked by spin; and that their broken variants are found
-
-.PHONY: model test-model
-model: test-model
+##@ Tests, each described in tests/README.md
+.PHONY: test-model ## model-checks the ring's protocols with spin; broken variants must fail
 test-model:
-	@tests/deps model
-	@BUILD=$(BUILD) tests/run model --timeout 300 tests/model/check
+	@tests/tools/deps.sh model
+	@BUILD=$(BUILD) tests/tools/run.py model --timeout 300 tests/model/check.sh

@@ -1,7 +1,7 @@
 /* Waking (daemon/ring/waker.c) and waiting: by the futex word, and by the pipe.
  *
- * A writer publishes FRAMES frames; the waker is told by a semaphore; a reader waits until it has
- * seen the last frame. Property: nobody sleeps through news, that is, no execution ends with a
+ * A writer publishes FRAMES frames; a semaphore wakes the waker; a reader waits until it has
+ * seen the last frame. Property: no reader misses a wake-up, that is, no execution ends with a
  * reader asleep (an invalid end state). Variants that must fail:
  *
  *   BUMP_FIRST    the futex word changes before newest does

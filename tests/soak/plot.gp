@@ -1,4 +1,4 @@
-# What soak.py measured, over time: gnuplot -e "folder='build/soak'" plot.gp
+# Plots the figures of soak.py over time: gnuplot -e "folder='build/soak'" plot.gp
 set terminal pngcairo size 1000,1100 font ",10"
 set output folder."/soak.png"
 set datafile separator ","

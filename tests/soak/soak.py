@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""The daemon under everyday life for as long as is wanted, and whether anything grows.
+"""Runs the daemon under changing load, and checks that nothing grows.
 
     tests/soak/soak.py --build DIRECTORY --output FOLDER [--seconds N]
 
-One client reads every frame and checks them. Besides, at random: the filter is changed as a whole,
-by stage and by parameter, also to what is refused; snapshots, status and figures are asked for;
-clients attach and detach, are stopped and killed, some of them while they hold frames; garbage
-comes to all sockets. Every second FOLDER/soak.csv gets a line; at the end FOLDER/soak.png shows it.
+One client reads and checks every frame. At random times the filter changes as a whole, by stage or
+by parameter, sometimes to invalid values. Other clients ask for snapshots, status and statistics.
+They attach, detach, and are stopped or killed, some while they hold frames. All sockets receive
+garbage. Each second adds a line to FOLDER/soak.csv; FOLDER/soak.png plots the lines.
 
 Fails if a figure grows by more than its allowance (trend.py), if a frame was torn, or if the daemon
-ended, lost its engine or complained. What the client that keeps up missed is told: on a busy
-machine it may come half a second late.
+ended, lost its engine or logged a problem. Frames that the reader missed are only reported: on a
+busy machine it can be half a second late.
 """
 
 import argparse
@@ -44,12 +44,12 @@ FILTERS = ["none", "lowpass:shape=gaussian,cutoff=0.1", "notch:at=0.21/0.13,widt
            "highpass:cutoff=0.05 | gain:dc=1", "gaussian-blur:sigma=1", "gaussian-blur:sigma=6",
            "sharpen:amount=1,sigma=2", "bandstop:low=0.1,high=0.2",
            "lowpass:cutoff=0.2 | notch:at=0.25/0,width=0.02 | sharpen:amount=0.5,sigma=1"]
-WIDEST = "gaussian-blur:sigma=100"  # needs the largest engine there is
+WIDEST = "gaussian-blur:sigma=100"  # needs the largest engine
 REFUSED = ["lowpass:cutoff=7", "nonsense", "notch:at=0.1", "lowpass:cutoff=nan"]
 
-# Columns of the table, and by how much each may grow over the whole run (None: it is not judged).
-# Memory: what an allocator keeps for itself. Latencies: relative to their median, since another
-# program may take some of the machine.
+# Columns of the table, and the growth allowed for each over the whole run (None: not checked).
+# Memory may grow by what an allocator retains. Latencies are relative to their median, because
+# other programs may use the machine.
 COLUMNS = {
     "seconds": None, "resident MiB": 8.0, "private MiB": 8.0, "descriptors": 4, "threads": 4,
     "clients": None, "captured to published median ms": "30%",
@@ -59,7 +59,7 @@ COLUMNS = {
 
 
 class Reader(threading.Thread):
-    """The client that keeps up."""
+    """A client that reads every frame."""
 
     def __init__(self, directory):
         super().__init__(daemon=True)
@@ -85,7 +85,7 @@ class Reader(threading.Thread):
                     self.frames += 1
 
     def take(self):
-        """What came since the last call."""
+        """Returns the frames since the last call."""
         with self.lock:
             latencies, self.latencies = self.latencies, []
             delays, self.delays = self.delays, []
@@ -93,7 +93,7 @@ class Reader(threading.Thread):
 
 
 class Life(threading.Thread):
-    """Everything that happens to the daemon besides."""
+    """The other load on the daemon."""
 
     def __init__(self, build, directory, seed):
         super().__init__(daemon=True)
@@ -128,7 +128,7 @@ class Life(threading.Thread):
             self.clients.append(subprocess.Popen(command, stdout=subprocess.DEVNULL,
                                                  stderr=subprocess.DEVNULL))
 
-    # What may happen, one method each.
+    # The actions, one method each.
 
     def change_filter(self):
         self.ctl("filter", "set", self.random.choice(FILTERS))
@@ -205,7 +205,8 @@ def hold_frames(directory):
 
 
 class Sampler:
-    """One line of the table a second, about the process and about the frames since the last."""
+    """Records one line of the table per second, about the process and the frames since the last
+    line."""
 
     def __init__(self, pid, reader, life):
         self.proc = pathlib.Path(f"/proc/{pid}")
@@ -221,7 +222,7 @@ class Sampler:
         return int(fields[11]) + int(fields[12])
 
     def memory_mib(self):
-        """Resident, and of that what belongs to no file and no other process."""
+        """Returns the resident memory, and the part that no file or other process shares."""
         found = {}
         for line in (self.proc / "smaps_rollup").read_text().splitlines()[1:]:
             name, value = line.split(":")
@@ -244,14 +245,15 @@ class Sampler:
 
 
 def without(values, cause):
-    """The values less what goes with a cause: more clients need more descriptors and time."""
+    """Returns the values without the part that a cause explains: more clients need more
+    descriptors."""
     spread = cause - cause.mean()
     square = float(spread @ spread)
     return values if square == 0 else values - float(spread @ values) / square * spread
 
 
 def judge(rows):
-    """What has grown, in words. The first fifth does not count: caches fill."""
+    """Describes what has grown. The first fifth is ignored, because caches fill."""
     table = numpy.array(rows)
     table = table[table[:, 0] > table[-1, 0] / 5]
     problems = []
@@ -300,7 +302,7 @@ def wait_for_frames(daemon, directory):
 
 
 def soak(options, directory, log):
-    """Returns the table and what went wrong."""
+    """Returns the table and a list of failures."""
     daemon = subprocess.Popen(
         [f"{options.build}/fftd", "--quiet", "--runtime-dir", directory, "--source",
          "pattern:scene", "--size", SIZE, "--fps", str(FPS), "--set",
@@ -310,7 +312,7 @@ def soak(options, directory, log):
     try:
         reader = wait_for_frames(daemon, directory)
         life = Life(options.build, directory, options.seed)
-        life.ctl("filter", "set", WIDEST)  # a driver's compiler keeps memory when it has run
+        life.ctl("filter", "set", WIDEST)  # a driver's compiler retains memory
         life.wait_until_applied()
         life.start()
         sampler = Sampler(daemon.pid, reader, life)
@@ -333,7 +335,7 @@ def soak(options, directory, log):
     if reader.torn:
         problems.append(f"{reader.torn} frames were torn")
     print(f"{reader.frames} frames read, {reader.missed} missed, {reader.torn} torn; "
-          f"{life.changes} changes of the filter")
+          f"{life.changes} filter changes")
     return sampler.rows, problems
 
 
@@ -353,7 +355,7 @@ def main():
           open(options.output / "daemon.log", "w+", encoding="utf-8") as log):
         rows, problems = soak(options, f"{base}/run", log)
         log.seek(0)
-        # Whoever sends garbage is told so.
+        # The daemon logs that it refuses a peer which sends garbage.
         complaints = [line for line in log if "control: a connection is refused" not in line]
     write_table(options.output, rows)
     problems += judge(rows)

@@ -1,17 +1,17 @@
-"""Whether something grows: robust against single outliers, and against noise that goes nowhere."""
+"""Detects growth of a series, robust against outliers and noise without a trend."""
 
 import numpy
 
 
 def slope(times, values):
-    """Theil and Sen's: the median of the slopes between all pairs of points."""
+    """Theil-Sen estimator: the median of the slopes between all pairs of points."""
     first, second = numpy.triu_indices(len(times), 1)
     return float(numpy.median((values[second] - values[first]) / (times[second] - times[first])))
 
 
 def is_monotonic(values):
-    """Mann and Kendall's test: whether later values are larger more often than by chance, in one
-    of a thousand series without a trend."""
+    """Mann-Kendall test: whether later values are larger more often than by chance. It is wrong for
+    one of a thousand series without a trend."""
     count = len(values)
     first, second = numpy.triu_indices(count, 1)
     score = numpy.sign(values[second] - values[first]).sum()
@@ -22,8 +22,8 @@ def is_monotonic(values):
 
 
 def thin(times, values, points=60):
-    """Medians of so many stretches of equal length: neighbours in a series are much alike, which
-    the test would take for a trend."""
+    """Returns the medians of `points` intervals of equal length. Neighbouring values of a series
+    are correlated, and the test would take that for a trend."""
     edges = numpy.linspace(0, len(times), min(points, len(times)) + 1).astype(int)
     parts = [slice(a, b) for a, b in zip(edges, edges[1:]) if b > a]
     return (numpy.array([numpy.median(times[part]) for part in parts]),
@@ -31,7 +31,7 @@ def thin(times, values, points=60):
 
 
 def growth(times, values):
-    """By how much a series grows from its beginning to its end; 0 if that may be chance."""
+    """Returns the growth of a series from its beginning to its end; 0 if it may be chance."""
     times, values = thin(numpy.asarray(times, float), numpy.asarray(values, float))
     if len(times) < 8 or not is_monotonic(values):
         return 0.0

@@ -45,22 +45,22 @@ static const enum role roles[CLIENTS] = {
     COMING,     COMING,     COMING,     COMING,     GARBAGE,    GARBAGE,    GARBAGE,    GARBAGE,
 };
 
-/* Everybody's counters; a killed client's successor adds to the same. */
+/* The counters of all clients. The successor of a killed client continues its counters. */
 static struct board {
     bool stop;
     char dir[32];
     uint64_t kills;
     struct {
         uint64_t accepted; /* valid after every byte was compared */
-        uint64_t torn;     /* valid, and yet not what was published */
+        uint64_t torn;     /* valid, but different from the published frame */
         uint64_t lost;     /* missed, or overwritten while being read */
         uint64_t held;
-        uint64_t refused; /* holds the server would not grant */
-        uint64_t failed;  /* could not open, or was let down */
+        uint64_t refused; /* holds that the server refused */
+        uint64_t failed;  /* failed calls */
     } client[CLIENTS];
 } * board;
 
-/* The same measured twice. */
+/* Figures that are measured twice, without and with clients. */
 static struct phase {
     unsigned count;
     int64_t wall_ns[MAX_FRAMES];
@@ -73,7 +73,7 @@ static struct ring_server_stats stats_after;
 
 #define add(counter) ((void)__atomic_fetch_add(&(counter), 1, __ATOMIC_RELAXED))
 
-/* 0 .. sides - 1; each process rolls its own dice (xorshift). */
+/* Returns a random number in 0 .. sides - 1. Each process has its own generator (xorshift). */
 static unsigned roll(unsigned sides)
 {
     static uint64_t state;
@@ -128,7 +128,7 @@ static void keep_up(unsigned me)
 {
     struct fftd *camera = open_camera(me);
     struct fftd_frame frame;
-    fftd_frame(camera, &frame); /* begin with the newest; the oldest is about to go */
+    fftd_frame(camera, &frame); /* begin with the newest, because the oldest is overwritten soon */
     while (!is_over()) {
         if (fftd_wait(camera, 1000) < 0)
             add(board->client[me].failed);
@@ -225,7 +225,7 @@ static pid_t start_client(unsigned me)
     _exit(0);
 }
 
-/* Starts all clients, and kills and replaces those that are there to be killed. */
+/* Starts all clients, and repeatedly kills and replaces those of role KILLED. */
 static void supervise(void)
 {
     pid_t pid[CLIENTS];
@@ -335,12 +335,12 @@ static void print_roles(void)
     }
 }
 
-/* One line, which tests/run shows in any case. */
+/* Prints one line, which tests/tools/run.py always shows. */
 static void print_figures(void)
 {
     unsigned long long accepted = 0, torn = 0, kept_up = 0, lost = 0;
     for (unsigned i = 0; i < CLIENTS; i++) {
-        if (roles[i] == GARBAGE) /* which counts packets */
+        if (roles[i] == GARBAGE) /* counts packets */
             continue;
         accepted += board->client[i].accepted;
         torn += board->client[i].torn;
@@ -393,7 +393,7 @@ static int run_storm(void **state)
     write_frames(ring, &stormy, seconds * FPS);
     __atomic_store_n(&board->stop, true, __ATOMIC_RELEASE);
     while (waitpid(supervisor, NULL, WNOHANG) == 0)
-        write_frames(ring, &ending, 1); /* so that nobody waits for a frame in vain */
+        write_frames(ring, &ending, 1); /* so that no client waits forever */
     frames_settle(&frames, 0, 0);
     stats_after = frames_stats(&frames);
     rss_after_kb = rss_kb();
@@ -449,7 +449,7 @@ static void clients_cost_the_writer_nothing(void **state)
     (void)state;
     double before_us = quantile_us(quiet.cpu_ns, quiet.count, 0.99);
     double after_us = quantile_us(stormy.cpu_ns, stormy.count, 0.99);
-    /* In processor time, because what else the machine runs is not the ring's affair. Caches
+    /* Processor time is compared, because it does not depend on other programs. Caches
      * shared with 32 busy processes cost a little; waking them would cost ten times that. */
     assert_true(after_us < 2 * before_us + 30);
 }

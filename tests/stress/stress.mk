@@ -1,13 +1,11 @@
-# make stress STRESS_SECONDS=60     32 clients, good and bad, against one writer
-
 export STRESS_SECONDS ?= 60
 
-$(call test-programs,stress): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libtest.a $(BUILD)/libring.a \
-		$(BUILD)/libcore.a $(BUILD)/libfftd.a
+$(call test-programs,stress): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libtest.a \
+		$(BUILD)/libservice.a $(BUILD)/libring.a $(BUILD)/libcore.a $(BUILD)/libfftd.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ -lcmocka $(call pkg-libs,libsystemd) -lm
 
-.PHONY: stress test-stress
-stress: test-stress
+##@ Tests, each described in tests/README.md
+.PHONY: test-stress ## runs 32 clients, good and hostile, on one ring for STRESS_SECONDS=60
 test-stress: $(call test-programs,stress)
-	@tests/run stress$(TAG) --timeout $$(($(STRESS_SECONDS) + 60)) $^
+	@tests/tools/run.py stress$(TAG) --timeout $$(($(STRESS_SECONDS) + 60)) $^

@@ -60,8 +60,8 @@ void random_stage(struct filter_stage *ret, const struct filter_kind *kind, uint
 void random_chain(struct filter_chain *ret, uint64_t *state)
 {
     unsigned count;
-    const struct filter_kind *kinds = filter_kinds(&count);
+    const struct filter_kind *const *kinds = filter_kinds(&count);
     *ret = (struct filter_chain){.count = (unsigned)(random_bits(state) % (FILTER_MAX_STAGES + 1))};
     for (unsigned i = 0; i < ret->count; i++)
-        random_stage(&ret->stage[i], &kinds[random_bits(state) % count], state);
+        random_stage(&ret->stage[i], kinds[random_bits(state) % count], state);
 }

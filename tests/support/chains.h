@@ -1,4 +1,4 @@
-/* Random filter chains, the same ones every time. */
+/* Random filter chains, reproducible by their seed. */
 #ifndef FFTD_TEST_CHAINS_H
 #define FFTD_TEST_CHAINS_H
 
@@ -6,12 +6,12 @@
 
 #include "core/filter.h"
 
-/* xorshift64: any seed but 0. */
+/* Returns the next bits of xorshift64. The seed must not be 0. */
 uint64_t random_bits(uint64_t *state);
 double random_between(uint64_t *state, double low, double high);
 
-/* A stage of this kind / a chain of 0 .. FILTER_MAX_STAGES stages, every parameter within its
- * range and often at its ends, accepted by filter_stage_check. */
+/* Make a stage of this kind, or a chain of 0 .. FILTER_MAX_STAGES stages. Every parameter is in its
+ * range, often at an end of it, and filter_stage_check accepts the stage. */
 void random_stage(struct filter_stage *ret, const struct filter_kind *kind, uint64_t *state);
 void random_chain(struct filter_chain *ret, uint64_t *state);
 

@@ -1,4 +1,4 @@
-/* cmocka, which wants these before it. */
+/* Includes cmocka.h after the headers that it needs. */
 #ifndef FFTD_TESTS_CMOCKA_H
 #define FFTD_TESTS_CMOCKA_H
 

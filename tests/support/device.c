@@ -33,3 +33,9 @@ bool device_takes(uint32_t width, uint32_t height)
     const uint64_t limit = strcmp(sizes, "tiny") == 0 ? 64 * 64 : 256 * 256;
     return (uint64_t)width * height <= limit;
 }
+
+bool device_takes_every_layout(void)
+{
+    const char *layouts = getenv("FFTD_TEST_LAYOUTS");
+    return layouts != NULL && strcmp(layouts, "all") == 0;
+}

@@ -1,5 +1,7 @@
-/* The OpenCL device GPU tests run on: FFTD_DEVICE selects it (daemon/gpu/device.h), FFTD_TEST_SIZES
- * (tiny, small) leaves out what a slow one could not do in time. */
+/* The OpenCL device that GPU tests run on. FFTD_DEVICE selects it (daemon/gpu/device.h). A CPU's
+ * driver takes a second or more to compile each program, so two variables choose what is tested:
+ * FFTD_TEST_SIZES=tiny or small leaves large frames out, and FFTD_TEST_LAYOUTS=all adds the layouts
+ * that differ from a tested one in a detail. */
 #ifndef FFTD_TESTS_DEVICE_H
 #define FFTD_TESTS_DEVICE_H
 
@@ -10,12 +12,14 @@
 
 extern struct gpu_device *device;
 
-/* Before and after a group of tests. Where there is no device the program ends, as skipped (exit
- * code 77). */
+/* Set up and tear down a group of tests. Without a device the program exits with 77 (skipped). */
 int device_setup(void **state);
 int device_teardown(void **state);
 
-/* Whether this device is to be tested with frames of that size. */
+/* Whether to test this device with frames of that size. */
 bool device_takes(uint32_t width, uint32_t height);
+
+/* Whether to test every layout, or only some that have each property once. */
+bool device_takes_every_layout(void);
 
 #endif

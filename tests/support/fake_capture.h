@@ -1,6 +1,6 @@
-/* A camera that does as it is told: this header defines the capture_* functions in the place of
- * the capture layer's, so one file of a test program includes it, once. It is thread-safe: the test
- * tells, and the camera's thread obeys. */
+/* A fake camera under the test's control. This header defines the capture_* functions instead of
+ * the capture layer, so exactly one file of a test program includes it. It is thread-safe: the test
+ * sets its behaviour while the camera's thread uses it. */
 #ifndef FFTD_TESTS_FAKE_CAPTURE_H
 #define FFTD_TESTS_FAKE_CAPTURE_H
 
@@ -20,20 +20,22 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_mutex_t gate; /* while the test has it, the camera does not tell of its controls */
-    /* What it does next. */
+    pthread_mutex_t gate; /* the camera does not report its controls while the test holds it */
+    /* Its behaviour, set by the test. */
     int open_result, start_result, dequeue_result;
-    unsigned offered; /* frames that wait to be dequeued */
+    unsigned offered; /* frames ready to be dequeued */
     uint64_t sequence;
     uint32_t fourcc, width, height;
-    const char *lacks;   /* a control it does not have */
-    const char *refused; /* a URI that does not open */
-    enum frame_way best; /* no frames come in a better way than this one */
-    int way_result;      /* what starting in a better way returns; 0: -EOPNOTSUPP */
-    /* What was done to it. */
+    const char *description; /* NULL: "a fake camera" */
+    const char *lacks;       /* a control that is missing */
+    const char *refused;     /* a URI that cannot be opened */
+    enum memory_mode best;   /* the best memory mode that it supports */
+    int memory_result;       /* what starting in a better mode returns; 0: -EOPNOTSUPP */
+    /* The calls it received. */
     struct settings controls;
+    char uri[64]; /* opened last */
     unsigned opened, started, stopped, closed, listed, out;
-    enum frame_way way; /* in which it was started last */
+    enum memory_mode memory_mode; /* of the last start */
     struct frame_memory *memory;
 
     int fd;
@@ -56,7 +58,7 @@ static void fake_capture_reset(void)
         fake_capture.pixels[i] = (uint8_t)(i * 7);
 }
 
-/* One of the fields above, read while the camera's thread may write it. */
+/* Reads one of the fields above while the camera's thread may write it. */
 static inline unsigned fake_capture_get(const unsigned *field)
 {
     pthread_mutex_lock(&fake_capture.lock);
@@ -65,7 +67,7 @@ static inline unsigned fake_capture_get(const unsigned *field)
     return value;
 }
 
-/* Makes one more frame wait. */
+/* Makes one more frame ready. */
 static void fake_capture_offer(void)
 {
     pthread_mutex_lock(&fake_capture.lock);
@@ -74,7 +76,7 @@ static void fake_capture_offer(void)
     pthread_mutex_unlock(&fake_capture.lock);
 }
 
-/* Lets the next dequeue fail. */
+/* Makes the next dequeue fail. */
 static inline void fake_capture_fail(int dequeue_result, int open_result)
 {
     pthread_mutex_lock(&fake_capture.lock);
@@ -95,9 +97,12 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         r = error_set(why, -fake_capture.open_result, "%s does not open", request->uri);
     } else {
         fake_capture.opened++;
+        snprintf(fake_capture.uri, sizeof fake_capture.uri, "%s", request->uri);
         fake_capture.sequence = 0;
         fake_capture.dequeue_result = 0;
-        fake_capture.source = (struct capture){.description = "a fake camera"};
+        fake_capture.source = (struct capture){0};
+        snprintf(fake_capture.source.description, sizeof fake_capture.source.description, "%s",
+                 fake_capture.description != NULL ? fake_capture.description : "a fake camera");
         format_layout(&fake_capture.source.format, fake_capture.fourcc, fake_capture.width,
                       fake_capture.height, 1, why);
         fake_capture.source.format.rate_num = 1000;
@@ -108,22 +113,23 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
     return r;
 }
 
-int capture_start_in(struct capture *capture, enum frame_way way, struct frame_memory *memory,
+int capture_start_in(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                      struct error *why)
 {
     (void)capture;
     pthread_mutex_lock(&fake_capture.lock);
     int r = fake_capture.start_result;
-    if (way > fake_capture.best)
-        r = error_set(why, fake_capture.way_result < 0 ? -fake_capture.way_result : EOPNOTSUPP,
-                      "not in this way");
-    else if (r == 0 && way == FRAME_SHARED && memory != NULL)
+    if (mode > fake_capture.best)
+        r = error_set(why,
+                      fake_capture.memory_result < 0 ? -fake_capture.memory_result : EOPNOTSUPP,
+                      "not in this mode");
+    else if (r == 0 && mode == MEMORY_SHARED && memory != NULL)
         r = frame_memory_share(memory, 0, FAKE_CAPTURE_BYTES, why);
     else if (r < 0)
         error_set(why, -r, "it does not start");
     if (r == 0) {
         fake_capture.started++;
-        fake_capture.way = way;
+        fake_capture.memory_mode = mode;
         fake_capture.memory = memory;
     }
     pthread_mutex_unlock(&fake_capture.lock);
@@ -132,7 +138,7 @@ int capture_start_in(struct capture *capture, enum frame_way way, struct frame_m
 
 int capture_start(struct capture *capture, struct error *why)
 {
-    return capture_start_in(capture, FRAME_COPIED, NULL, why);
+    return capture_start_in(capture, MEMORY_COPIED, NULL, why);
 }
 
 void capture_stop(struct capture *capture)
@@ -140,10 +146,10 @@ void capture_stop(struct capture *capture)
     (void)capture;
     pthread_mutex_lock(&fake_capture.lock);
     fake_capture.stopped++;
-    fake_capture.out = 0; /* they are void */
-    if (fake_capture.way != FRAME_COPIED)
+    fake_capture.out = 0; /* frames of the previous stream are invalid */
+    if (fake_capture.memory_mode != MEMORY_COPIED)
         frame_memory_clear(fake_capture.memory);
-    fake_capture.way = FRAME_COPIED;
+    fake_capture.memory_mode = MEMORY_COPIED;
     pthread_mutex_unlock(&fake_capture.lock);
 }
 
@@ -163,14 +169,14 @@ int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct e
     } else if (fake_capture.offered == 0) {
         r = -EAGAIN;
     } else {
-        /* The newest wins. */
+        /* Only the newest frame is returned. */
         capture->dropped_stale += fake_capture.offered - 1;
         fake_capture.sequence += fake_capture.offered - 1;
         fake_capture.offered = 0;
         fake_capture.out++;
         int64_t now_ns = clock_now_ns();
         *ret = (struct capture_frame){
-            .memory = fake_capture.way != FRAME_COPIED ? 0 : -1,
+            .memory = fake_capture.memory_mode != MEMORY_COPIED ? 0 : -1,
             .plane = {fake_capture.pixels},
             .stride = {capture->format.plane[0].stride},
             .sequence = fake_capture.sequence++,
@@ -191,7 +197,7 @@ void capture_release(struct capture *capture, const struct capture_frame *frame)
     (void)capture, (void)frame;
     pthread_mutex_lock(&fake_capture.lock);
     if (fake_capture.out-- == 0)
-        abort(); /* it had not lent any */
+        abort(); /* no frame was lent */
     pthread_mutex_unlock(&fake_capture.lock);
 }
 

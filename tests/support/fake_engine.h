@@ -1,7 +1,7 @@
-/* An engine and a device that do as they are told: this header defines the gpu_device_* and
- * engine_* functions in the place of daemon/gpu's, so one file of a test program includes it,
- * once. A frame comes out with its first plane's samples raised by the number of the chain's
- * stages. It is thread-safe. */
+/* A fake engine and device under the test's control. This header defines the gpu_device_* and
+ * engine_* functions instead of daemon/gpu, so exactly one file of a test program includes it. A
+ * result has the samples of the first plane increased by the number of stages in the chain. It is
+ * thread-safe. */
 #ifndef FFTD_TESTS_FAKE_ENGINE_H
 #define FFTD_TESTS_FAKE_ENGINE_H
 
@@ -33,20 +33,21 @@ struct engine {
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t change;
-    /* What they do next. */
+    /* Their behaviour, set by the test. */
     int device_result, create_result, design_result, submit_result, collect_result;
-    bool gate_closed; /* engine_create and engine_design wait */
-    bool hold;        /* frames are not finished until let go of, or waited for */
-    /* What was done to them. */
+    unsigned programs; /* reported to the observer as compiled by engine_create */
+    bool gate_closed;  /* engine_create and engine_design wait */
+    bool hold;         /* frames finish only when released or waited for */
+    /* The calls they received. */
     unsigned devices_opened, engines_created, designs, submitted;
-    unsigned devices, engines, responses; /* alive */
-    unsigned memories, lent;              /* likewise; frames that sources have memory for */
-    unsigned submitted_there;             /* frames that were where the engine reads them */
+    unsigned devices, engines, responses; /* existing now */
+    unsigned memories, lent;              /* existing now; frames lent to sources */
+    unsigned submitted_there;             /* frames submitted in frame_memory */
     unsigned waiting_at_gate;
     unsigned search_steps;
     int search_result;
     bool tuned;
-    int held_fd; /* of the engine that was given a frame last */
+    int held_fd; /* event_fd of the engine that received the last frame */
 } fake_engine = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
 static void fake_engine_reset(void)
@@ -56,7 +57,7 @@ static void fake_engine_reset(void)
     pthread_cond_init(&fake_engine.change, NULL);
 }
 
-/* One of the fields above, read or written while others may. */
+/* Access one of the fields above while other threads may. */
 #define FAKE_ENGINE_SET(field, value)                                                              \
     do {                                                                                           \
         pthread_mutex_lock(&fake_engine.lock);                                                     \
@@ -138,9 +139,14 @@ static void fake_engine_pass_gate(void)
 
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
-                  struct error *why)
+                  const struct engine_observer *observer, struct error *why)
 {
     (void)cache_dir;
+    pthread_mutex_lock(&fake_engine.lock);
+    const unsigned programs = fake_engine.programs;
+    pthread_mutex_unlock(&fake_engine.lock);
+    if (programs > 0 && observer != NULL)
+        observer->on_build(observer->context, 0, programs);
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine_pass_gate();
     int r = fake_engine.create_result;
@@ -236,7 +242,7 @@ void engine_memory_destroy(struct frame_memory *memory)
     if (memory == NULL)
         return;
     if (((struct fake_memory *)memory)->lent != 0)
-        abort(); /* the source writes there yet */
+        abort(); /* the source still uses the memory */
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine.memories--;
     pthread_mutex_unlock(&fake_engine.lock);
@@ -347,7 +353,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (r < 0)
         return error_set(why, -r, "the device takes nothing");
     if (engine->in_flight == engine->capacity)
-        return error_set(why, EBUSY, "%u frames are under way", engine->in_flight);
+        return error_set(why, EBUSY, "%u frames are in flight", engine->in_flight);
 
     const struct fftd_plane *plane = &engine->format.plane[0];
     for (uint32_t row = 0; row < plane->rows; row++)

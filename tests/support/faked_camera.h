@@ -1,12 +1,13 @@
-/* A camera's threads between a fake capture and a fake engine (fake_capture.h, fake_engine.h, and
- * with them one file of a program includes it, once), and the main loop that looks after it. */
+/* A camera's threads between a fake capture and a fake engine, and the main loop that serves them.
+ * Exactly one file of a program includes this header and those of the fakes (fake_capture.h,
+ * fake_engine.h). */
 #ifndef FFTD_TESTS_FAKED_CAMERA_H
 #define FFTD_TESTS_FAKED_CAMERA_H
 
 #include <poll.h>
 #include <string.h>
 
-#include "camera.h"
+#include "camera/camera.h"
 #include "core/clock.h"
 #include "support/cmocka.h"
 #include "support/fake_capture.h"
@@ -16,23 +17,22 @@
 
 static struct config config;
 static struct camera *camera;
-static struct camera_status status; /* when it was looked at last */
+static struct camera_status status; /* at the last look */
 static unsigned events;             /* since the test began */
 
-/* To begin a test with; it may change config, and what the fakes do, before start(). */
+/* Resets the state at the beginning of a test. The test may change config and the fakes before
+ * start(). */
 static void faked_camera_reset(void)
 {
     fake_capture_reset();
     fake_engine_reset();
     config = (struct config){
-        .source = "fake:camera",
-        .memory = FRAME_ANY,
-        .stall_timeout_s = 60,
-        .device = "fake",
-        .engine = {.margin = -1, .in_flight = 2},
-        .frame_timeout_s = 60,
-        .build_timeout_s = 60,
-        .slots = 6,
+        .camera = {.source = {.uri = "fake:camera", .memory = MEMORY_AUTO}, .stall_timeout_s = 60},
+        .engine = {.device = "fake",
+                   .options = {.margin = -1, .in_flight = 2},
+                   .frame_timeout_s = 60,
+                   .build_timeout_s = 60},
+        .output = {.slots = 6},
     };
     camera = NULL;
     memset(&status, 0, sizeof status);
@@ -45,8 +45,7 @@ static void start(void)
     assert_int_equal(camera_start(&camera, &config, NULL, false, &why), 0);
 }
 
-/* On a machine that has much else to do, the threads may not come to their end within the patience
- * of one call. */
+/* On a busy machine the threads may need more time to end than one call waits. */
 static void stop(void)
 {
     const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
@@ -55,7 +54,7 @@ static void stop(void)
     camera = NULL;
 }
 
-/* One round of a main loop. */
+/* Runs one round of the main loop. */
 static void look(void)
 {
     struct pollfd fd = {.fd = camera_fd(camera), .events = POLLIN};

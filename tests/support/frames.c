@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/format.h"
+#include "service/listener.h"
 
 static void require(bool ok, const char *what)
 {
@@ -46,6 +47,11 @@ static int on_call(sd_event_source *source, int fd, uint32_t revents, void *cont
     return 0;
 }
 
+static int on_connection(void *server, int fd, uid_t uid, struct error *why)
+{
+    return ring_server_accept(server, fd, uid, why);
+}
+
 static void *loop_main(void *context)
 {
     struct frames *frames = context;
@@ -57,17 +63,20 @@ void frames_start(struct frames *frames, const char *dir, unsigned max_clients)
 {
     struct error why = {""};
     *frames = (struct frames){.call_fd = eventfd(0, EFD_CLOEXEC)};
-    require(frames->call_fd >= 0, "cannot make an eventfd");
+    require(frames->call_fd >= 0, "cannot create an eventfd");
     strcpy(frames->dir, dir != NULL ? dir : "/tmp/fftd-test-XXXXXX");
-    require(dir != NULL || mkdtemp(frames->dir) != NULL, "cannot make a directory");
+    require(dir != NULL || mkdtemp(frames->dir) != NULL, "cannot create a directory");
     sem_init(&frames->called, 0, 0);
-    require(sd_event_new(&frames->event) >= 0, "cannot make an event loop");
+    require(sd_event_new(&frames->event) >= 0, "cannot create an event loop");
     require(sd_event_add_io(frames->event, NULL, frames->call_fd, EPOLLIN, on_call, frames) >= 0,
             "cannot watch the eventfd");
-    require(ring_server_create(&frames->server, frames->event, listen_in(frames->dir), max_clients,
-                               &why) == 0,
+    require(ring_server_create(&frames->server, frames->event, max_clients, &why) == 0, why.text);
+    const struct listener_options options = {
+        .name = "frames", .connected = on_connection, .context = frames->server};
+    require(listener_create(&frames->listener, frames->event, listen_in(frames->dir), &options,
+                            &why) == 0,
             why.text);
-    /* Signals are for the test's own thread. */
+    /* Only the test's thread receives signals. */
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -88,6 +97,7 @@ void frames_call(struct frames *frames, void (*call)(struct frames *, void *), v
 static void call_exit(struct frames *frames, void *context)
 {
     (void)context;
+    listener_destroy(frames->listener);
     ring_server_destroy(frames->server);
     sd_event_exit(frames->event, 0);
 }
@@ -133,7 +143,7 @@ struct ring_server_stats frames_stats(struct frames *frames)
 
 bool frames_settle(struct frames *frames, unsigned clients, unsigned held_slots)
 {
-    /* What is waited for (a hang-up taken in) leaves no trace to wait on from outside. */
+    /* This must poll, because the server does not signal a handled hang-up to other threads. */
     for (unsigned ms = 0; ms < FRAMES_PATIENCE_MS; ms++) {
         struct ring_server_stats stats = frames_stats(frames);
         if (stats.clients == clients && stats.held_slots == held_slots)
@@ -151,7 +161,7 @@ bool frames_asleep(pid_t pid)
         FILE *file = fopen(path, "r");
         require(file != NULL && fgets(line, sizeof line, file) != NULL, path);
         fclose(file);
-        const char *name_end = strrchr(line, ')'); /* what follows is " S ..." */
+        const char *name_end = strrchr(line, ')'); /* followed by " S ..." */
         if (name_end != NULL && name_end[2] == 'S')
             return true;
         poll(NULL, 0, 1);
@@ -170,7 +180,7 @@ struct ring *frames_ring(uint32_t fourcc, uint32_t width, uint32_t height, unsig
     return ring;
 }
 
-/* Eight bytes at a time: xorshift over the sequence and the place. */
+/* Eight bytes at a time: xorshift of the sequence and the index. */
 static uint64_t pattern_word(uint64_t sequence, uint32_t index)
 {
     uint64_t x = sequence * 0x9e3779b97f4a7c15u + index + 1;

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The coordinate inside 0 .. n - 1 that padded coordinate i shows, -1 for the constant: by walking
- * step by step from the edge, the slow way. */
+/* Returns the coordinate in 0 .. n - 1 that padded coordinate i repeats, or -1 for the constant. It
+ * walks step by step from the edge, which is slow but obviously right. */
 static long extend(long i, long padded, long n, enum plan_border border)
 {
     if (i < n)
@@ -57,7 +57,7 @@ void reference_filter(const struct reference *r, const double *in, double *out)
         for (long u = 0; u < half; u++) {
             const double fx = (double)u / (double)px / r->sub_x;
             const double fy = (double)(v <= py / 2 ? v : v - py) / (double)py / r->sub_y;
-            /* On a line at half the sampling rate +f and -f are one frequency. */
+            /* At half the sampling rate +f and -f are the same frequency. */
             const double mx = 2 * u == px ? -fx : fx, my = 2 * v == py ? -fy : fy;
             spectrum[v * half + u] *=
                 (filter_chain_response(r->chain, fx, fy) + filter_chain_response(r->chain, mx, fy) +

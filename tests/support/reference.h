@@ -1,5 +1,5 @@
-/* What a filter's result should be, in double precision and by the definition alone
- * (daemon/gpu/engine.h): nothing here is shared with the code under test but the response H. */
+/* The expected result of a filter in double precision, by its definition in daemon/gpu/engine.h.
+ * Only the response H is shared with the code under test. */
 #ifndef FFTD_TESTS_REFERENCE_H
 #define FFTD_TESTS_REFERENCE_H
 
@@ -17,7 +17,7 @@ struct reference {
     const struct filter_chain *chain;
 };
 
-/* Filters in[width * height] to out, by FFTW in double. */
+/* Filters in[width * height] into out by FFTW in double precision. */
 void reference_filter(const struct reference *reference, const double *in, double *out);
 
 /* ||a - b|| / ||b|| over count numbers. */

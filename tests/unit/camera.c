@@ -1,4 +1,4 @@
-/* The camera's two threads, with a camera and an engine that fail as they are told to, and a real
+/* The camera's two threads, with a camera and an engine that fail on demand, and a real
  * ring: what is published, in which state, with which filter; and that nothing is left. */
 #include "support/cmocka.h"
 
@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "core/format.h"
-#include "log.h"
+#include "service/log.h"
 #include "ring/private.h"
+#include "ring/slot.h"
 #include "support/faked_camera.h"
 
 static int setup(void **state)
@@ -206,7 +207,46 @@ static void test_engine_that_takes_no_frame_is_rebuilt(void **state)
     assert_recovers("engine: the device takes nothing");
 }
 
-static void test_first_engine_that_does_not_build_is_told(void **state)
+/* The engine fails while its last frames are waited for: the next one is there already. */
+static void test_engine_that_fails_at_its_end_is_not_rebuilt(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(hold, true);
+    const unsigned before = fake_engine_get(&fake_engine.submitted);
+    fake_capture_offer();
+    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == before + 1);
+    const uint64_t serial = set_filter(WIDE);
+    WAIT_FOR(fake_engine_get(&fake_engine.designs) == 2);
+    poll(NULL, 0, 50); /* the camera's thread takes the design, and waits for the frame */
+    FAKE_ENGINE_SET(collect_result, -EIO);
+    fake_engine_let_go();
+    WAIT_FOR(status.engine_failures == 1);
+    FAKE_ENGINE_SET(collect_result, 0);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    const int64_t until_ns = clock_now_ns() + NS_PER_S / 2; /* a retry comes after 0.1 s */
+    WAIT_FOR((fake_capture_offer(), clock_now_ns() >= until_ns));
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+}
+
+static void test_compilation_is_reported(void **state)
+{
+    (void)state;
+    fake_engine.programs = 6;
+    fake_engine.gate_closed = true;
+    start();
+    WAIT_FOR(status.state_reason[0] != '\0');
+    assert_int_equal(status.state, CAMERA_STARTING);
+    assert_string_equal(status.state_reason, "compiling OpenCL programs, 0 of 6 done");
+    assert_true(events & CAMERA_EVENT_STATE);
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR(status.state_reason[0] == '\0');
+    publish(1);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+}
+
+static void test_first_engine_that_does_not_build_is_reported(void **state)
 {
     (void)state;
     fake_engine.create_result = -EIO;
@@ -221,7 +261,7 @@ static void test_first_engine_that_does_not_build_is_told(void **state)
 static void test_engine_that_keeps_a_frame_is_rebuilt(void **state)
 {
     (void)state;
-    config.frame_timeout_s = 0.02;
+    config.engine.frame_timeout_s = 0.02;
     start();
     publish(2);
     FAKE_ENGINE_SET(hold, true);
@@ -243,7 +283,7 @@ static void test_engine_that_keeps_a_frame_is_rebuilt(void **state)
 static void test_device_that_keeps_every_frame_is_no_progress(void **state)
 {
     (void)state;
-    config.frame_timeout_s = 0.02;
+    config.engine.frame_timeout_s = 0.02;
     start();
     publish(1);
     FAKE_ENGINE_SET(hold, true);
@@ -262,7 +302,7 @@ static void test_device_that_keeps_every_frame_is_no_progress(void **state)
 static void test_frames_may_wait_for_a_compiler(void **state)
 {
     (void)state;
-    config.frame_timeout_s = 0.02;
+    config.engine.frame_timeout_s = 0.02;
     start();
     publish(1);
     FAKE_ENGINE_SET(gate_closed, true);
@@ -281,7 +321,7 @@ static void test_frames_may_wait_for_a_compiler(void **state)
 static void test_compiler_that_hangs_is_no_progress(void **state)
 {
     (void)state;
-    config.build_timeout_s = 0.02;
+    config.engine.build_timeout_s = 0.02;
     start();
     publish(1);
     FAKE_ENGINE_SET(gate_closed, true);
@@ -300,21 +340,21 @@ static void test_compiler_that_hangs_is_no_progress(void **state)
     WAIT_FOR((fake_capture_offer(), status.published >= 2));
 }
 
-static void test_full_engine_takes_the_newest_later(void **state)
+static void test_full_engine_takes_the_newest_frame_later(void **state)
 {
     (void)state;
     start();
     publish(1);
     FAKE_ENGINE_SET(hold, true);
     unsigned before = fake_engine_get(&fake_engine.submitted);
-    for (unsigned i = 0; i < config.engine.in_flight; i++) {
+    for (unsigned i = 0; i < config.engine.options.in_flight; i++) {
         fake_capture_offer();
         WAIT_FOR(fake_engine_get(&fake_engine.submitted) == before + 1 + i);
     }
     for (unsigned i = 0; i < 5; i++)
         fake_capture_offer();
     fake_engine_let_go();
-    WAIT_FOR(status.published + status.dropped_stale == 1 + config.engine.in_flight + 5);
+    WAIT_FOR(status.published + status.dropped_stale == 1 + config.engine.options.in_flight + 5);
     assert_true(status.dropped_stale >= 4);
     assert_int_equal(status.source_lost, 0);
 }
@@ -342,7 +382,7 @@ static void test_another_format_means_another_ring(void **state)
     WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
 }
 
-static void test_rings_nobody_has_seen_go_by_themselves(void **state)
+static void test_rings_that_were_never_served_are_destroyed(void **state)
 {
     (void)state;
     start();
@@ -378,48 +418,77 @@ static void test_lost_camera_comes_back_to_the_same_ring(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 1);
 }
 
-static void test_pauses_while_nobody_wants_frames(void **state)
+/* A camera whose state changes more often than a heartbeat is due is not a hung thread. */
+static void test_changes_of_state_are_progress(void **state)
 {
     (void)state;
-    config.idle = CONFIG_IDLE_PAUSE;
+    start();
+    publish(1);
+    const int64_t progress_ns = camera_progress_ns(camera);
+    fake_capture_fail(-ENODEV, -ENOENT);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    fake_capture_fail(0, -EBUSY);
+    WAIT_FOR(status.state == CAMERA_REFUSED);
+    fake_capture_fail(0, -ENOENT);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    fake_capture_fail(0, -EBUSY);
+    WAIT_FOR(status.state == CAMERA_REFUSED);
+    assert_true(camera_progress_ns(camera) > progress_ns);
+}
+
+/* What the ring tells its readers. */
+static uint32_t ring_state_now(void)
+{
+    return slot_load(camera_ring(camera)->header->state);
+}
+
+static void test_pauses_without_readers(void **state)
+{
+    (void)state;
+    config.camera.idle = CONFIG_IDLE_PAUSE;
     int64_t begin_ns = clock_now_ns();
     start();
     publish(1); /* at first it runs, to show that it can */
     WAIT_FOR(status.state == CAMERA_PAUSED);
     assert_true(clock_now_ns() - begin_ns > NS_PER_S);
-    assert_string_equal(status.state_reason, "nobody reads its frames");
+    assert_string_equal(status.state_reason,
+                        "there are no readers; the next one starts the camera");
+    /* "Starting" would say that there has been no frame yet. */
+    WAIT_FOR(ring_state_now() == FFTD_STATE_OFFLINE);
     assert_int_equal(fake_capture_get(&fake_capture.started),
                      fake_capture_get(&fake_capture.stopped));
     int64_t progress_ns = camera_progress_ns(camera);
-    WAIT_FOR(camera_progress_ns(camera) > progress_ns); /* resting is no standstill */
+    WAIT_FOR(camera_progress_ns(camera) > progress_ns); /* a pause is not a hang */
 
-    camera_set_attended(camera, true);
+    camera_set_has_readers(camera, true);
     WAIT_FOR(fake_capture_get(&fake_capture.started) == 2);
     publish(2);
     WAIT_FOR(status.state == CAMERA_ONLINE);
-    camera_set_attended(camera, false);
-    camera_set_attended(camera, true);
+    WAIT_FOR(ring_state_now() == FFTD_STATE_LIVE);
+    camera_set_has_readers(camera, false);
+    camera_set_has_readers(camera, true);
     begin_ns = clock_now_ns();
     WAIT_FOR(clock_now_ns() - begin_ns > 5 * NS_PER_S / 2);
     assert_int_equal(status.state, CAMERA_ONLINE);
-    camera_set_attended(camera, false);
+    camera_set_has_readers(camera, false);
     WAIT_FOR(status.state == CAMERA_PAUSED);
     assert_int_equal(status.stalls, 0);
     assert_int_equal(status.reopens, 0);
     assert_int_equal(status.source_lost, 0);
 }
 
-static void test_ends_after_so_many_frames(void **state)
+static void test_ends_after_the_frames_asked_for(void **state)
 {
     (void)state;
-    config.frames = 3;
+    config.output.frames = 3;
     start();
     publish(3);
     WAIT_FOR(status.state == CAMERA_FINISHED);
     fake_capture_offer();
     look();
     assert_int_equal(status.published, 3);
-    assert_string_equal(status.state_reason, "3 frames are done");
+    assert_string_equal(status.state_reason,
+                        "3 frames were published, the limit set by output.frames");
 }
 
 static struct {
@@ -498,7 +567,7 @@ static void test_snapshot_wakes_a_camera_that_pauses(void **state)
 {
     (void)state;
     memset(&answer, 0, sizeof answer);
-    config.idle = CONFIG_IDLE_PAUSE;
+    config.camera.idle = CONFIG_IDLE_PAUSE;
     start();
     WAIT_FOR(status.state == CAMERA_PAUSED); /* before its first frame */
     assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
@@ -509,7 +578,7 @@ static void test_snapshot_wakes_a_camera_that_pauses(void **state)
     WAIT_FOR(status.state == CAMERA_PAUSED);
 }
 
-static void test_snapshot_of_a_camera_that_goes(void **state)
+static void test_snapshot_of_a_camera_that_is_lost(void **state)
 {
     (void)state;
     memset(&answer, 0, sizeof answer);
@@ -537,25 +606,25 @@ static struct {
     int result;
     char why[512];
     unsigned count;
-} told;
+} controls_answer;
 
-static void tell(void *context, int result, const char *why,
-                 const struct capture_controls *controls)
+static void take_controls(void *context, int result, const char *why,
+                          const struct capture_controls *controls)
 {
     (void)context;
-    told.calls++;
-    told.result = result;
-    snprintf(told.why, sizeof told.why, "%s", why);
-    told.count = controls != NULL ? controls->count : 0;
+    controls_answer.calls++;
+    controls_answer.result = result;
+    snprintf(controls_answer.why, sizeof controls_answer.why, "%s", why);
+    controls_answer.count = controls != NULL ? controls->count : 0;
 }
 
 static void set_controls(const char *text)
 {
     struct settings settings;
     assert_int_equal(settings_parse(&settings, text, NULL), 0);
-    unsigned calls = told.calls;
-    assert_int_equal(camera_set_controls(camera, &settings, tell, NULL), 0);
-    WAIT_FOR(told.calls == calls + 1);
+    unsigned calls = controls_answer.calls;
+    assert_int_equal(camera_set_controls(camera, &settings, take_controls, NULL), 0);
+    WAIT_FOR(controls_answer.calls == calls + 1);
 }
 
 static void assert_controls(const char *expected)
@@ -572,18 +641,19 @@ static void assert_controls(const char *expected)
 static void test_controls_are_set_again(void **state)
 {
     (void)state;
-    memset(&told, 0, sizeof told);
-    assert_int_equal(settings_parse(&config.controls, "gain=1, focus=2, exposure=3", NULL), 0);
+    memset(&controls_answer, 0, sizeof controls_answer);
+    assert_int_equal(settings_parse(&config.camera.controls, "gain=1, focus=2, exposure=3", NULL),
+                     0);
     start();
     publish(1);
     assert_controls("gain=1, focus=2, exposure=3");
     set_controls("gain=7");
-    assert_int_equal(told.result, 0);
+    assert_int_equal(controls_answer.result, 0);
     assert_controls("focus=2, exposure=3, gain=7");
     fake_capture.lacks = "zoom";
     set_controls("gain=8, zoom=1");
-    assert_int_equal(told.result, -EINVAL);
-    assert_string_equal(told.why, "zoom: no such control");
+    assert_int_equal(controls_answer.result, -EINVAL);
+    assert_string_equal(controls_answer.why, "zoom: no such control");
     assert_controls("focus=2, exposure=3, gain=7");
 
     pthread_mutex_lock(&fake_capture.lock);
@@ -594,41 +664,103 @@ static void test_controls_are_set_again(void **state)
     publish(1);
     WAIT_FOR(status.reopens == 1);
     assert_controls("focus=2, gain=7");
-    unsigned calls = told.calls;
-    assert_int_equal(camera_list_controls(camera, tell, NULL), 0);
-    WAIT_FOR(told.calls == calls + 1);
-    assert_int_equal(told.count, 1);
+    unsigned calls = controls_answer.calls;
+    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+    WAIT_FOR(controls_answer.calls == calls + 1);
+    assert_int_equal(controls_answer.count, 1);
+}
+
+static void want_controls(const char *text)
+{
+    struct settings settings = {.count = 0};
+    assert_int_equal(settings_parse(&settings, text, NULL), 0);
+    camera_want_controls(camera, &settings);
+}
+
+/* Sends a client's controls without waiting for the answer. */
+static void send_controls(const char *text)
+{
+    struct settings settings = {.count = 0};
+    assert_int_equal(settings_parse(&settings, text, NULL), 0);
+    assert_int_equal(camera_set_controls(camera, &settings, take_controls, NULL), 0);
+}
+
+/* Keeps the camera's thread busy until release_thread, so that what is asked for meanwhile waits.
+ */
+static void hold_thread(void)
+{
+    const unsigned listed = fake_capture_get(&fake_capture.listed);
+    pthread_mutex_lock(&fake_capture.gate);
+    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+    WAIT_FOR(fake_capture_get(&fake_capture.listed) == listed + 1);
+}
+
+static void release_thread(unsigned answers)
+{
+    pthread_mutex_unlock(&fake_capture.gate);
+    WAIT_FOR(controls_answer.calls == answers);
+    for (unsigned i = 0; i < 50; i++)
+        look(); /* nothing may change any more */
+}
+
+/* A configuration and clients set the same control: the last one counts, whoever it was. */
+static void test_newest_controls_win(void **state)
+{
+    (void)state;
+    memset(&controls_answer, 0, sizeof controls_answer);
+    start();
+    publish(1);
+    hold_thread();
+    send_controls("gain=7");
+    want_controls("gain=2");
+    release_thread(2);
+    assert_controls("gain=2");
+    hold_thread();
+    want_controls("gain=3");
+    send_controls("gain=8");
+    release_thread(4);
+    assert_controls("gain=8");
+    hold_thread();
+    send_controls("gain=4");
+    want_controls("focus=1");
+    send_controls("zoom=1");
+    release_thread(7);
+    assert_controls("gain=4, focus=1, zoom=1");
+    fake_capture_fail(-ENODEV, 0);
+    publish(1);
+    assert_int_equal(status.reopens, 1);
+    assert_controls("gain=4, focus=1, zoom=1");
 }
 
 static void test_controls_of_a_camera_that_is_away(void **state)
 {
     (void)state;
-    memset(&told, 0, sizeof told);
+    memset(&controls_answer, 0, sizeof controls_answer);
     start();
     publish(1);
     fake_capture_fail(-ENODEV, -ENODEV);
     WAIT_FOR(status.state == CAMERA_LOST);
     set_controls("gain=7");
-    assert_int_equal(told.result, -ENODEV);
-    assert_non_null(strstr(told.why, "the camera is lost"));
+    assert_int_equal(controls_answer.result, -ENODEV);
+    assert_non_null(strstr(controls_answer.why, "the camera is lost"));
     assert_controls("none");
     /* Who still waits at the end is answered. */
-    assert_int_equal(camera_list_controls(camera, tell, NULL), 0);
+    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
     stop();
-    assert_int_equal(told.calls, 2);
-    assert_true(told.result == -ECANCELED || told.result == -ENODEV);
+    assert_int_equal(controls_answer.calls, 2);
+    assert_true(controls_answer.result == -ECANCELED || controls_answer.result == -ENODEV);
 }
 
 /* A frame came while its thread was at something else: that is no silence of the camera's. */
-static void test_what_takes_long_is_no_stall(void **state)
+static void test_slow_requests_are_not_a_stall(void **state)
 {
     (void)state;
-    memset(&told, 0, sizeof told);
-    config.stall_timeout_s = 1;
+    memset(&controls_answer, 0, sizeof controls_answer);
+    config.camera.stall_timeout_s = 1;
     start();
     publish(1);
     pthread_mutex_lock(&fake_capture.gate);
-    assert_int_equal(camera_list_controls(camera, tell, NULL), 0);
+    assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
     WAIT_FOR(fake_capture_get(&fake_capture.listed) == 1);
     fake_capture_offer();
     poll(NULL, 0, 1100);
@@ -656,14 +788,14 @@ static void test_stop_does_not_wait_for_a_compiler(void **state)
  * memory. */
 static int live_and_leave(unsigned slots)
 {
-    config.slots = slots;
+    config.output.slots = slots;
     start();
     publish(3);
     struct ring *ring = camera_ring(camera);
     int fd = dup(ring->memory.fd);
     ring->kept = true;
     stop();
-    config.slots = 6;
+    config.output.slots = 6;
     return fd;
 }
 
@@ -820,7 +952,7 @@ static void test_tuning_can_be_stopped(void **state)
     publish(1);
 }
 
-static void test_tuning_that_fails_is_told(void **state)
+static void test_tuning_that_fails_is_reported(void **state)
 {
     (void)state;
     struct error why;
@@ -850,20 +982,24 @@ int main(void)
         TEST(test_device_that_keeps_every_frame_is_no_progress),
         TEST(test_frames_may_wait_for_a_compiler),
         TEST(test_compiler_that_hangs_is_no_progress),
-        TEST(test_first_engine_that_does_not_build_is_told),
-        TEST(test_full_engine_takes_the_newest_later),
+        TEST(test_engine_that_fails_at_its_end_is_not_rebuilt),
+        TEST(test_compilation_is_reported),
+        TEST(test_first_engine_that_does_not_build_is_reported),
+        TEST(test_full_engine_takes_the_newest_frame_later),
         TEST(test_another_format_means_another_ring),
         TEST(test_mosaics_are_published_in_colour),
-        TEST(test_rings_nobody_has_seen_go_by_themselves),
+        TEST(test_rings_that_were_never_served_are_destroyed),
         TEST(test_lost_camera_comes_back_to_the_same_ring),
-        TEST(test_pauses_while_nobody_wants_frames),
-        TEST(test_ends_after_so_many_frames),
+        TEST(test_changes_of_state_are_progress),
+        TEST(test_pauses_without_readers),
+        TEST(test_ends_after_the_frames_asked_for),
         TEST(test_snapshot_is_one_frame_before_and_after),
         TEST(test_snapshot_wakes_a_camera_that_pauses),
-        TEST(test_snapshot_of_a_camera_that_goes),
+        TEST(test_snapshot_of_a_camera_that_is_lost),
         TEST(test_controls_are_set_again),
+        TEST(test_newest_controls_win),
         TEST(test_controls_of_a_camera_that_is_away),
-        TEST(test_what_takes_long_is_no_stall),
+        TEST(test_slow_requests_are_not_a_stall),
         TEST(test_stop_does_not_wait_for_a_compiler),
         TEST(test_frames_go_on_in_an_inherited_ring),
         TEST(test_another_format_ends_an_inherited_ring),
@@ -872,7 +1008,7 @@ int main(void)
         TEST(test_a_failed_start_leaves_an_inherited_ring),
         TEST(test_tuning_brings_another_engine),
         TEST(test_tuning_can_be_stopped),
-        TEST(test_tuning_that_fails_is_told),
+        TEST(test_tuning_that_fails_is_reported),
     };
     log_init("test", LOG_CRIT);
     return cmocka_run_group_tests_name("camera", tests, NULL, NULL);

@@ -10,7 +10,7 @@ static int setup(void **state)
 {
     (void)state;
     faked_camera_reset();
-    fake_capture.best = FRAME_SHARED;
+    fake_capture.best = MEMORY_SHARED;
     return 0;
 }
 
@@ -57,11 +57,12 @@ static void test_frames_are_read_where_they_are(void **state)
 static void test_a_source_that_refuses_is_copied_from(void **state)
 {
     (void)state;
-    fake_capture.best = FRAME_COPIED;
+    fake_capture.best = MEMORY_COPIED;
     start();
     publish();
     assert_int_equal(fake_engine_get(&fake_engine.submitted_there), 0);
-    assert_string_equal(status.input, "copied (dmabuf: not in this way; userptr: not in this way)");
+    assert_string_equal(status.input,
+                        "copied (dmabuf: not in this mode; userptr: not in this mode)");
 }
 
 /* What is copied goes back at once; what is read where it is, once that has been. */
@@ -72,13 +73,13 @@ static void test_a_frame_is_kept_until_it_was_read(void **state)
     publish();
     FAKE_ENGINE_SET(hold, true);
     unsigned before = fake_engine_get(&fake_engine.submitted);
-    for (unsigned i = 1; i <= config.engine.in_flight; i++) {
+    for (unsigned i = 1; i <= config.engine.options.in_flight; i++) {
         fake_capture_offer();
         WAIT_FOR(fake_engine_get(&fake_engine.submitted) == before + i);
     }
-    assert_int_equal(fake_capture_get(&fake_capture.out), config.engine.in_flight);
+    assert_int_equal(fake_capture_get(&fake_capture.out), config.engine.options.in_flight);
     fake_engine_let_go();
-    WAIT_FOR(status.published == 1 + config.engine.in_flight);
+    WAIT_FOR(status.published == 1 + config.engine.options.in_flight);
     WAIT_FOR(fake_capture_get(&fake_capture.out) == 0);
 }
 
@@ -132,7 +133,7 @@ static void test_memory_goes_with_a_device_that_takes_no_frame(void **state)
 static void test_memory_goes_with_a_device_that_keeps_a_frame(void **state)
 {
     (void)state;
-    config.frame_timeout_s = 0.02;
+    config.engine.frame_timeout_s = 0.02;
     start();
     publish();
     FAKE_ENGINE_SET(hold, true);
@@ -150,7 +151,7 @@ static void test_memory_goes_with_a_device_that_keeps_a_frame(void **state)
 static void test_a_copied_source_goes_on_while_the_device_fails(void **state)
 {
     (void)state;
-    fake_capture.best = FRAME_COPIED;
+    fake_capture.best = MEMORY_COPIED;
     start();
     publish();
     FAKE_ENGINE_SET(collect_result, -EIO);
@@ -160,7 +161,7 @@ static void test_a_copied_source_goes_on_while_the_device_fails(void **state)
     assert_int_equal(fake_capture_get(&fake_capture.started), 1);
 }
 
-static void test_a_camera_may_go_with_frames_under_way(void **state)
+static void test_a_camera_may_be_lost_with_frames_in_flight(void **state)
 {
     (void)state;
     start();
@@ -189,7 +190,7 @@ int main(void)
         TEST(test_memory_goes_with_a_device_that_takes_no_frame),
         TEST(test_memory_goes_with_a_device_that_keeps_a_frame),
         TEST(test_a_copied_source_goes_on_while_the_device_fails),
-        TEST(test_a_camera_may_go_with_frames_under_way),
+        TEST(test_a_camera_may_be_lost_with_frames_in_flight),
     };
     return cmocka_run_group_tests_name("camera_memory", tests, NULL, NULL);
 }

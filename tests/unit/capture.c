@@ -71,9 +71,10 @@ static void bad_requests_are_refused(void **state)
 static void what_is_no_camera_is_refused(void **state)
 {
     (void)state;
-    assert_refused(&(struct capture_request){.uri = "v4l2:/dev/video-none"}, -ENOENT,
-                   "/dev/video-none: No such file");
-    assert_refused(&(struct capture_request){.uri = "v4l2:"}, -ENOENT, "No such file");
+    assert_refused(
+        &(struct capture_request){.uri = "v4l2:/dev/video-none"}, -ENOENT,
+        "camera /dev/video-none does not exist; `fftd --list-devices` shows the cameras");
+    assert_refused(&(struct capture_request){.uri = "v4l2:"}, -ENOENT, "does not exist");
     assert_refused(&(struct capture_request){.uri = "v4l2:/dev/null"}, -EINVAL,
                    "/dev/null: not a V4L2 device");
     assert_refused(&(struct capture_request){.uri = "v4l2:/tmp"}, -EISDIR, "/tmp: Is a directory");
@@ -198,8 +199,8 @@ static void draw_into_memory_that_is_shared(uint32_t width, uint32_t height)
         assert_int_equal(
             format_layout(&memory.layout, capture->format.fourcc, width, height, 64, NULL), 0);
         uint8_t *expected = calloc(1, memory.layout.frame_bytes);
-        assert_int_equal(capture_start_in(capture, FRAME_IMPORTED, &memory, &why), -EOPNOTSUPP);
-        assert_int_equal(capture_start_in(capture, FRAME_SHARED, &memory, &why), 0);
+        assert_int_equal(capture_start_in(capture, MEMORY_IMPORTED, &memory, &why), -EOPNOTSUPP);
+        assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), 0);
         unsigned count = 0;
         while (count < FRAME_MEMORY_MAX && shared[count] != NULL)
             count++;
@@ -216,7 +217,7 @@ static void draw_into_memory_that_is_shared(uint32_t width, uint32_t height)
         capture_stop(capture);
         assert_null(shared[0]);
         memory.layout.height += 2;
-        assert_int_equal(capture_start_in(capture, FRAME_SHARED, &memory, &why), -EOPNOTSUPP);
+        assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), -EOPNOTSUPP);
         free(expected);
         capture_close(capture);
     }

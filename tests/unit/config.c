@@ -1,5 +1,5 @@
-/* Files and assignments: what is accepted comes back, what is refused says where and why, and
- * nothing is half-applied. */
+/* Files and assignments: accepted values are read back, errors name the place and the reason, and
+ * nothing is applied in part. */
 #include <dirent.h>
 #include <errno.h>
 #include <libconfig.h>
@@ -13,11 +13,13 @@
 
 #include "support/cmocka.h"
 
-#include "config.h"
+#include "config/config.h"
+#include "config/preset.h"
 #include "core/format.h"
 
 #define SHIPPED "config/fftd.conf" /* tests run from the top of the tree */
 #define PRESETS "config/presets"
+#define MANUAL  "docs/man/fftd.conf.5"
 
 static char directory[64];
 static char path[128]; /* the file under test */
@@ -99,12 +101,12 @@ static void defaults_are_what_the_table_says(void **state)
         config_key_expects(&keys[i], expects, sizeof expects);
         assert_in_range(strlen(expects), 4, sizeof expects - 2);
     }
-    assert_int_equal(config.engine.margin, -1);
-    assert_int_equal(config.engine.border, PLAN_MIRROR);
-    assert_int_equal(config.engine.in_flight, 2);
-    assert_int_equal(config.width, 0);
-    assert_true(config.rate == 0);
-    assert_int_equal(config.frames, 0);
+    assert_int_equal(config.engine.options.margin, -1);
+    assert_int_equal(config.engine.options.border, PLAN_MIRROR);
+    assert_int_equal(config.engine.options.in_flight, 2);
+    assert_int_equal(config.camera.source.width, 0);
+    assert_true(config.camera.source.rate == 0);
+    assert_int_equal(config.output.frames, 0);
     assert_int_equal(config.filter.count, 0);
     char text[8];
     assert_int_equal(config_get(&config, "camera.colour", text, sizeof text), -ENOENT);
@@ -145,34 +147,82 @@ static void every_type_is_set_and_read(void **state)
     set(&config, "filter=lowpass:cutoff=0.1|sharpen");
     set(&config, "output.frames=2147483647");
     assert_string_equal(config.name, "front_door-2");
-    assert_string_equal(config.source, "file:a b=c.y4m");
-    assert_int_equal(config.width, 1280);
-    assert_int_equal(config.height, 720);
-    assert_true(config.rate == 29.97);
-    assert_int_equal(config.fourcc, FFTD_FOURCC('N', 'V', '1', '2'));
-    assert_int_equal(config.buffers, 8);
-    assert_true(config.loop);
-    assert_int_equal(config.seed, 2147483647);
-    assert_int_equal(config.engine.precision, ENGINE_HALF);
-    assert_int_equal(config.engine.planes, ENGINE_ALL);
-    assert_int_equal(config.engine.technique, ENGINE_STAGED);
-    assert_int_equal(config.engine.tune, ENGINE_TUNE_EXHAUSTIVE);
-    assert_int_equal(config.engine.border, PLAN_WRAP);
-    assert_true(config.engine.border_value == 0.5);
-    assert_int_equal(config.engine.margin, 32);
+    assert_string_equal(config.camera.source.uri, "file:a b=c.y4m");
+    assert_int_equal(config.camera.source.width, 1280);
+    assert_int_equal(config.camera.source.height, 720);
+    assert_true(config.camera.source.rate == 29.97);
+    assert_int_equal(config.camera.source.fourcc, FFTD_FOURCC('N', 'V', '1', '2'));
+    assert_int_equal(config.camera.source.buffers, 8);
+    assert_true(config.camera.source.loop);
+    assert_int_equal(config.camera.source.seed, 2147483647);
+    assert_int_equal(config.engine.options.precision, ENGINE_HALF);
+    assert_int_equal(config.engine.options.planes, ENGINE_ALL);
+    assert_int_equal(config.engine.options.technique, ENGINE_STAGED);
+    assert_int_equal(config.engine.options.tune, ENGINE_TUNE_EXHAUSTIVE);
+    assert_int_equal(config.engine.options.border, PLAN_WRAP);
+    assert_true(config.engine.options.border_value == 0.5);
+    assert_int_equal(config.engine.options.margin, 32);
     assert_int_equal(config.filter.count, 2);
-    assert_int_equal(config.frames, 2147483647);
+    assert_int_equal(config.output.frames, 2147483647);
 
     set(&config, "camera.size=auto");
     set(&config, "camera.fps=auto");
     set(&config, "camera.format=auto");
     set(&config, "engine.margin=auto");
     set(&config, "output.frames=unlimited");
-    assert_int_equal(config.width + config.height, 0);
-    assert_true(config.rate == 0);
-    assert_int_equal(config.fourcc, 0);
-    assert_int_equal(config.engine.margin, -1);
-    assert_int_equal(config.frames, 0);
+    assert_int_equal(config.camera.source.width + config.camera.source.height, 0);
+    assert_true(config.camera.source.rate == 0);
+    assert_int_equal(config.camera.source.fourcc, 0);
+    assert_int_equal(config.engine.options.margin, -1);
+    assert_int_equal(config.output.frames, 0);
+}
+
+/* One key at a time is changed, compared and copied; no other one follows. */
+static void keys_are_compared_and_copied(void **state)
+{
+    (void)state;
+    static const char *const changes[] = {
+        "name=other",         "camera.source=file:a", "camera.size=640x480",
+        "camera.fps=25",      "camera.format=NV12",   "camera.buffers=4",
+        "camera.memory=mmap", "camera.loop=true",     "camera.controls=gain=1",
+        "engine.margin=8",    "engine.border=wrap",   "filter=sharpen",
+        "output.slots=9",     "output.checksum=true", "output.frames=7",
+    };
+    unsigned count;
+    const struct config_key *keys = config_keys(&count);
+    for (size_t c = 0; c < sizeof changes / sizeof changes[0]; c++) {
+        struct config config, changed;
+        config_defaults(&config);
+        config_defaults(&changed);
+        set(&changed, changes[c]);
+        size_t length = strcspn(changes[c], "=");
+        for (unsigned i = 0; i < count; i++) {
+            bool is_changed =
+                strlen(keys[i].name) == length && strncmp(keys[i].name, changes[c], length) == 0;
+            assert_int_equal(config_key_equal(&config, &changed, &keys[i]), !is_changed);
+            if (!is_changed)
+                config_key_copy(&config, &changed, &keys[i]);
+        }
+        for (unsigned i = 0; i < count; i++)
+            if (!config_key_equal(&config, &changed, &keys[i]))
+                config_key_copy(&config, &changed, &keys[i]);
+        assert_equal(&config, &changed);
+    }
+
+    struct config a, b;
+    config_defaults(&a);
+    config_defaults(&b);
+    set(&a, "camera.size=640x480");
+    set(&b, "camera.size=640x481");
+    const struct config_key *size = config_key_by_name("camera.size");
+    assert_false(config_key_equal(&a, &b, size));
+    config_key_copy(&a, &b, size);
+    assert_int_equal(a.camera.source.height, 481);
+    /* What a longer text has left behind in the field is not part of its value. */
+    set(&a, "name=longer");
+    set(&a, "name=x");
+    set(&b, "name=x");
+    assert_true(config_key_equal(&a, &b, config_key_by_name("name")));
 }
 
 static void assignments_are_refused_with_reasons(void **state)
@@ -278,7 +328,7 @@ static void the_shipped_file_is_the_defaults(void **state)
     struct error why = {""};
     config_defaults(&defaults);
     config_defaults(&config);
-    /* Not at its default anywhere, so that a key the file lacks shows. */
+    /* These keys differ from their defaults, so that the test notices if the file lacks one. */
     set(&config, "name=other");
     set(&config, "camera.size=64x64");
     set(&config, "engine.border=wrap");
@@ -303,6 +353,24 @@ static void the_shipped_file_has_every_key(void **state)
     config_destroy(&tree);
 }
 
+static void the_manual_has_every_key(void **state)
+{
+    (void)state;
+    char text[32768], entry[128];
+    FILE *file = fopen(MANUAL, "r");
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    assert_int_equal(fclose(file), 0);
+    unsigned count;
+    const struct config_key *keys = config_keys(&count);
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(entry, sizeof entry, "\n.It Va %s No = ", keys[i].name);
+        if (strstr(text, entry) == NULL)
+            fail_msg("%s lacks %s", MANUAL, keys[i].name);
+    }
+}
+
 static void a_file_sets_what_it_names(void **state)
 {
     (void)state;
@@ -316,13 +384,13 @@ static void a_file_sets_what_it_names(void **state)
          "           { type = \"notch\"; at = [0.25, 0.0]; width = 0.01; },\n"
          "           { type = \"notch\"; at = (0, -0.25); width = 1e-2; order = 3; },\n"
          "           { type = \"notch\"; at = \"0.125/0.125\"; width = 0.01; } );\n");
-    assert_string_equal(config.source, "pattern:moire");
-    assert_int_equal(config.height, 480);
-    assert_true(config.rate == 30);
-    assert_true(config.loop);
-    assert_int_equal(config.engine.margin, 16);
-    assert_true(config.engine.border_value == 1);
-    assert_int_equal(config.slots, 8);
+    assert_string_equal(config.camera.source.uri, "pattern:moire");
+    assert_int_equal(config.camera.source.height, 480);
+    assert_true(config.camera.source.rate == 30);
+    assert_true(config.camera.source.loop);
+    assert_int_equal(config.engine.options.margin, 16);
+    assert_true(config.engine.options.border_value == 1);
+    assert_int_equal(config.output.slots, 8);
     char text[FILTER_TEXT_BYTES];
     filter_chain_print(&config.filter, text, sizeof text);
     assert_string_equal(text, "lowpass:shape=ideal,cutoff=0.1,order=2 | "
@@ -331,23 +399,23 @@ static void a_file_sets_what_it_names(void **state)
                               "notch:at=0.125/0.125,width=0.01,shape=gaussian,order=2");
     load(&config, "filter = \"sharpen\";");
     assert_int_equal(config.filter.count, 1);
-    assert_int_equal(config.height, 480);
+    assert_int_equal(config.camera.source.height, 480);
     load(&config, "filter = ();");
     assert_int_equal(config.filter.count, 0);
     load(&config, "");
-    assert_int_equal(config.height, 480);
+    assert_int_equal(config.camera.source.height, 480);
     load(&config, "output = { frames = 0x7fffffff; }; /* 99999999999 @include */ # @include\n"
                   "camera = { source = \"file:@include 99999999999 \\\" /* # \"; };");
-    assert_int_equal(config.frames, 0x7fffffff);
-    assert_string_equal(config.source, "file:@include 99999999999 \" /* #");
+    assert_int_equal(config.output.frames, 0x7fffffff);
+    assert_string_equal(config.camera.source.uri, "file:@include 99999999999 \" /* #");
     load(&config,
          "camera = { controls = { auto_exposure = \"Manual Mode\"; gain = 7; flip = true; }; };");
     config_get(&config, "camera.controls", text, sizeof text);
     assert_string_equal(text, "auto_exposure=Manual Mode, gain=7, flip=true");
     load(&config, "camera = { controls = \"gain=8\"; };");
-    assert_int_equal(config.controls.count, 1);
+    assert_int_equal(config.camera.controls.count, 1);
     load(&config, "camera = { controls = { }; };");
-    assert_int_equal(config.controls.count, 0);
+    assert_int_equal(config.camera.controls.count, 0);
 }
 
 static void files_are_refused_with_their_line(void **state)
@@ -389,23 +457,23 @@ static void files_are_refused_with_their_line(void **state)
         {"camera = {\n  fps = 30\n  size = ;\n};", {":3: syntax error: expected KEY = VALUE;"}},
         {"camera = {", {"syntax error"}},
         {"camera = {\n source = \"file:a\n fps = 30; }",
-         {":2: a text begins here and does not end"}},
-        {"name = \"abc\\", {":1: a text begins here"}},
+         {":2: the string that begins here has no end"}},
+        {"name = \"abc\\", {":1: the string that begins here"}},
         {"\xff\xfe\x00", {":1: syntax error"}},
-        {"@include \"other.conf\"", {":1: @include: expected one file"}},
+        {"@include \"other.conf\"", {":1: @include: expected one complete file"}},
         {"name = \"a\";\n  @include \"/\"", {":2: @include"}},
         {"filter = \"lowpass:cutoff=0.7\";",
          {":1: filter: lowpass: cutoff = 0.7 is out of range: expected 0.0001 .. 0.5"}},
         {"filter = 3;", {":1: filter: unknown filter 3"}},
         {"camera = { controls = {\n gain = 1;\n Gain = 2; }; };",
-         {":3: camera.controls: Gain is no control's name"}},
+         {":3: camera.controls: Gain is not the name of a control"}},
         {"camera = { controls = {\n gain = (1, 2); }; };",
          {":2: camera.controls.gain is a list ( ... ): expected a value"}},
         {"camera = { controls = \"gain\"; };", {":1: camera.controls: gain: expected NAME=VALUE"}},
         {"filter = { type = \"sharpen\"; };", {":1: filter is a group"}},
-        {"filter = ( \"sharpen\" );", {":1: filter: expected stages { type"}},
-        {"filter = ( {\n amount = 1; } );", {"filter: expected stages { type"}},
-        {"filter = ( { type = 3; } );", {"filter: expected stages { type"}},
+        {"filter = ( \"sharpen\" );", {":1: filter: expected each stage as { type"}},
+        {"filter = ( {\n amount = 1; } );", {"filter: expected each stage as { type"}},
+        {"filter = ( { type = 3; } );", {"filter: expected each stage as { type"}},
         {"filter = ( { type = \"sharpen\"; },\n { type = \"lowpas\"; } );",
          {":2: filter: unknown filter lowpas", "did you mean lowpass?"}},
         {"filter = ( { type = \"lowpass\";\n cutof = 0.1; } );",
@@ -494,7 +562,7 @@ static void what_is_no_file_is_refused(void **state)
     static const char zero[] = "name = \"a\";\0name";
     write_bytes(zero, sizeof zero);
     assert_int_equal(config_load(&config, path, &why), -EINVAL);
-    assert_holds(why.text, "zero byte");
+    assert_holds(why.text, "contains a zero byte");
 
     char *large = malloc(300000);
     assert_non_null(large);
@@ -502,7 +570,7 @@ static void what_is_no_file_is_refused(void **state)
     write_bytes(large, 300000);
     free(large);
     assert_int_equal(config_load(&config, path, &why), -EINVAL);
-    assert_holds(why.text, "too large: expected at most 262144 bytes");
+    assert_holds(why.text, "the file is too large: expected at most 262144 bytes");
     assert_memory_equal(&config, &before, sizeof config);
 }
 
@@ -514,7 +582,7 @@ static void an_unreadable_file_is_refused(void **state)
     config_defaults(&config);
     write_bytes("", 0);
     assert_int_equal(chmod(path, 0), 0);
-    /* root reads everything: be somebody else for a moment. */
+    /* root may read every file, so the test changes its user for this call. */
     assert_int_equal(chmod(directory, 0755), 0);
     if (geteuid() == 0)
         assert_int_equal(setegid(65534) + seteuid(65534), 0);
@@ -582,7 +650,7 @@ static void every_preset_loads(void **state)
         if (config_load_preset(&chain, name, &why) != 0)
             fail_msg("%s", why.text);
         assert_in_range(chain.count, 1, FILTER_MAX_STAGES);
-        /* All but the one that draws on black leave the mean brightness alone. */
+        /* Only the preset that draws on black changes the mean brightness. */
         double mean = filter_chain_response(&chain, 0, 0);
         assert_true(fabs(mean - (strcmp(name, "outlines") == 0 ? 0 : 1)) < 1e-4);
         config_defaults(&config);
@@ -604,7 +672,8 @@ static void no_presets_is_said(void **state)
     setenv("FFTD_PRESET_DIR", directory, 1);
     unlink(path);
     assert_int_equal(config_load_preset(&chain, "unsharp", &why), -ENOENT);
-    assert_holds(why.text, "unknown preset unsharp: there are none in /tmp/");
+    assert_holds(why.text, "unknown preset unsharp: /tmp/");
+    assert_holds(why.text, " contains no presets");
     write_bytes("filter = ();", 12);
     assert_int_equal(config_load_preset(&chain, "cam", &why), 0);
     assert_int_equal(config_load_preset(&chain, "can", &why), -ENOENT);
@@ -620,8 +689,8 @@ static void presets_hold_a_filter_only(void **state)
     } cases[] = {
         {"summary = \"empty\";", "filter is missing"},
         {"filter = \"preset:unsharp\";", ":1: filter: unknown filter preset"},
-        {"filter = 3;", "is not for a preset"},
-        {"filter = ();\nname = \"x\";", ":2: name is not for a preset"},
+        {"filter = 3;", ":1: filter is a value: expected a chain in quotes or a list"},
+        {"filter = ();\nname = \"x\";", ":2: unknown key name: expected filter or summary"},
         {"filter = ( { type = \"lowpass\"; } );", ":1: filter: lowpass: cutoff is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -688,18 +757,18 @@ static void directories_follow_the_environment(void **state)
         config_defaults(&config);
         set(&config, "name=cam");
         finish_in(&config, cases[i].values);
-        assert_string_equal(config.runtime_dir, cases[i].runtime_dir);
-        assert_string_equal(config.cache_dir, cases[i].cache_dir);
+        assert_string_equal(config.output.runtime_dir, cases[i].runtime_dir);
+        assert_string_equal(config.engine.cache_dir, cases[i].cache_dir);
     }
     struct config config;
     config_defaults(&config);
     set(&config, "output.runtime_dir=/srv/cam");
     set(&config, "engine.cache_dir=none");
     finish_in(&config, cases[0].values);
-    assert_string_equal(config.runtime_dir, "/srv/cam");
-    assert_string_equal(config.cache_dir, "");
+    assert_string_equal(config.output.runtime_dir, "/srv/cam");
+    assert_string_equal(config.engine.cache_dir, "");
     finish_in(&config, cases[0].values);
-    assert_string_equal(config.cache_dir, "");
+    assert_string_equal(config.engine.cache_dir, "");
 }
 
 static void keys_have_to_agree(void **state)
@@ -730,10 +799,12 @@ int main(void)
         cmocka_unit_test(defaults_are_what_the_table_says),
         cmocka_unit_test(fields_do_not_overlap),
         cmocka_unit_test(every_type_is_set_and_read),
+        cmocka_unit_test(keys_are_compared_and_copied),
         cmocka_unit_test(assignments_are_refused_with_reasons),
         cmocka_unit_test(too_long_is_refused),
         cmocka_unit_test(the_shipped_file_is_the_defaults),
         cmocka_unit_test(the_shipped_file_has_every_key),
+        cmocka_unit_test(the_manual_has_every_key),
         cmocka_unit_test(a_file_sets_what_it_names),
         cmocka_unit_test(files_are_refused_with_their_line),
         cmocka_unit_test(stages_are_counted),

@@ -1,4 +1,4 @@
-/* What fftd-ctl writes as JSON is JSON. */
+/* The JSON writer of fftd-ctl. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fftd/fftd.h>
+
 #include "support/cmocka.h"
 
 #include "capture/capture.h"
@@ -38,20 +40,30 @@ static void draw(struct frame *ret, const char *scene, const char *name, uint32_
         pixels_from_memory(&ret->pixels, &ret->format, ret->memory, ret->format.frame_bytes), 0);
 }
 
+/* The daemon's rows and libfftd's come from one table: every frame a client can get is in both. */
 static void daemon_and_client_know_the_same_formats(void **state)
 {
     (void)state;
-    unsigned count;
+    unsigned count, published = 0;
     const struct format_info *table = format_table(&count);
     for (unsigned i = 0; i < count; i++) {
-        if (format_published(table[i].fourcc) != table[i].fourcc)
-            continue; /* no client sees it */
-        const struct pixels_layout *layout = pixels_layout(table[i].fourcc);
-        assert_non_null(layout);
-        assert_string_equal(layout->name, table[i].name);
-        assert_int_equal(layout->bits, table[i].bits);
+        if (format_published(table[i].fourcc) != table[i].fourcc) {
+            assert_null(fftd_pixel_format(table[i].fourcc)); /* no client sees it */
+            continue;
+        }
+        const struct fftd_pixel_format *format = fftd_pixel_format(table[i].fourcc);
+        assert_non_null(format);
+        assert_ptr_equal(fftd_pixel_format_at(published++), format);
+        assert_string_equal(format->name, table[i].name);
+        assert_int_equal(format->family, table[i].family);
+        assert_int_equal(format->bits, table[i].bits);
+        assert_int_equal(format->plane_count, table[i].plane_count);
+        assert_int_equal(format->v4l2, table[i].v4l2_fourcc);
+        assert_int_equal(format->v4l2_multi, table[i].v4l2_multi);
+        assert_memory_equal(format->component, table[i].component, sizeof format->component);
     }
-    assert_null(pixels_layout(FFTD_FOURCC('X', 'X', 'X', 'X')));
+    assert_null(fftd_pixel_format_at(published));
+    assert_null(fftd_pixel_format(FFTD_FOURCC('X', 'X', 'X', 'X')));
 }
 
 /* Share of the pixels in which two pictures differ by more than rounding does. */
@@ -93,7 +105,7 @@ static void every_format_looks_like_rgb(void **state)
         draw(&rgb, "bars", "RGB24", WIDTH, HEIGHT);
         assert_int_equal(picture_from_pixels(&shown, &frame.pixels), 0);
         assert_int_equal(picture_from_pixels(&expected, &rgb.pixels), 0);
-        if (frame.pixels.layout->family == PIXELS_GREY)
+        if (frame.pixels.layout->family == FFTD_FAMILY_GREY)
             make_grey(&expected);
         if (differing(&shown, &expected) > 0.1)
             fail_msg("%s looks different in %.0f%% of the pixels", table[i].name,
@@ -166,7 +178,7 @@ static void streams_say_what_they_are(void **state)
         assert_memory_equal(text, cases[i].header, header);
         free(text);
     }
-    assert_null(pixels_layout(format_by_name("RGB24")->fourcc)->y4m);
+    assert_null(fftd_pixel_format(format_by_name("RGB24")->fourcc)->y4m);
 }
 
 static void raw_is_the_frame_without_padding(void **state)

@@ -159,8 +159,10 @@ static void raw_needs_size_and_format(void **state)
     const struct fixture *fixture = *state;
     const uint32_t fourcc = format_by_name("YUV420")->fourcc;
     write_clip(fixture, "", "", 3);
-    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "must be given");
-    assert_refused(fixture, (struct capture_request){.fourcc = fourcc}, -EINVAL, "must be given");
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL,
+                   "set camera.size and camera.format");
+    assert_refused(fixture, (struct capture_request){.fourcc = fourcc}, -EINVAL,
+                   "set camera.size and camera.format");
     struct capture *capture = open_clip(
         fixture,
         (struct capture_request){.width = WIDTH, .height = HEIGHT, .fourcc = fourcc, .rate = 500});
@@ -168,7 +170,7 @@ static void raw_needs_size_and_format(void **state)
         assert_frame(capture, n, n);
     capture_close(capture);
     assert_refused(fixture, (struct capture_request){.width = WIDTH, .height = 5, .fourcc = fourcc},
-                   -EINVAL, "frame 2 at byte 128 is cut short: 16 bytes of 64");
+                   -EINVAL, "frame 2 at byte 128 is truncated: 16 bytes of 64");
 }
 
 static void loop_goes_on(void **state)
@@ -206,7 +208,7 @@ static void damaged_files_are_refused(void **state)
     size_t size = write_clip(fixture, header, "FRAME\n", 3);
     assert_int_equal(truncate(fixture->path, (off_t)size - 1), 0);
     assert_refused(fixture, (struct capture_request){0}, -EINVAL,
-                   "frame 2 at byte 130 is cut short: 47 bytes of 48");
+                   "frame 2 at byte 130 is truncated: 47 bytes of 48");
     assert_int_equal(truncate(fixture->path, (off_t)size - FRAME_BYTES - 2), 0);
     assert_refused(fixture, (struct capture_request){0}, -EINVAL, "frame 2 at byte 130: expected");
 
@@ -217,7 +219,7 @@ static void damaged_files_are_refused(void **state)
     assert_refused(fixture, (struct capture_request){0}, -EINVAL, "frame 1 at byte 76");
 
     write_clip(fixture, header, "", 0);
-    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "holds no frame");
+    assert_refused(fixture, (struct capture_request){0}, -EINVAL, "contains no frame");
     write_clip(fixture, "YUV4MPEG2 W8 H4 C444\n", "FRAME\n", 1);
     assert_refused(fixture, (struct capture_request){0}, -EINVAL, "444");
     write_bytes(fixture, "", 0);
@@ -229,9 +231,9 @@ static void what_is_not_the_file_s_is_refused(void **state)
     const struct fixture *fixture = *state;
     write_clip(fixture, "YUV4MPEG2 W8 H4 F25:1\n", "FRAME\n", 1);
     assert_refused(fixture, (struct capture_request){.width = 8, .height = 8}, -EINVAL,
-                   "size 8x8 is asked for, but the file is YUV420 8x4");
+                   "size 8x8 was requested, but the file is YUV420 8x4");
     assert_refused(fixture, (struct capture_request){.fourcc = format_by_name("GREY")->fourcc},
-                   -EINVAL, "format GREY is asked for, but the file is YUV420 8x4");
+                   -EINVAL, "format GREY was requested, but the file is YUV420 8x4");
     struct capture *capture = open_clip(
         fixture, (struct capture_request){
                      .width = 8, .height = 4, .fourcc = format_by_name("YUV420")->fourcc});
@@ -261,7 +263,7 @@ static void a_file_that_shrinks_is_an_error(void **state)
     struct capture_frame frame;
     struct error why = {""};
     assert_int_equal(next_frame(capture, &frame, &why), -EIO);
-    assert_string_equal(why.text, "the file has changed: frame 1 is cut short");
+    assert_string_equal(why.text, "the file has changed: frame 1 is truncated");
     capture_close(capture);
 }
 

@@ -14,9 +14,9 @@ static void the_table_is_sound(void **state)
 {
     (void)state;
     unsigned count;
-    const struct filter_kind *kinds = filter_kinds(&count);
+    const struct filter_kind *const *kinds = filter_kinds(&count);
     for (unsigned i = 0; i < count; i++) {
-        const struct filter_kind *kind = &kinds[i];
+        const struct filter_kind *kind = kinds[i];
         assert_ptr_equal(filter_kind_by_name(kind->name), kind); /* so names are unique */
         assert_int_equal(strspn(kind->name, "abcdefghijklmnopqrstuvwxyz-"), strlen(kind->name));
         assert_true(strlen(kind->summary) > 0);
@@ -117,16 +117,43 @@ static double longest_number(const struct filter_param *param)
 }
 
 /* FILTER_TEXT_BYTES keeps its promise for the worst chain there can be. */
+static void chains_are_compared(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "none",
+        "lowpass:cutoff=0.1",
+        "lowpass:cutoff=0.2",
+        "lowpass:cutoff=0.1,shape=ideal",
+        "highpass:cutoff=0.1",
+        "notch:at=0.25/0,width=0.01",
+        "notch:at=0.25/0.1,width=0.01",
+        "lowpass:cutoff=0.1 | sharpen",
+        "sharpen | lowpass:cutoff=0.1",
+    };
+    const size_t count = sizeof texts / sizeof texts[0];
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            struct filter_chain a, b;
+            memset(&a, 0x55, sizeof a);
+            memset(&b, 0xaa, sizeof b);
+            assert_int_equal(filter_chain_parse(&a, texts[i], NULL), 0);
+            assert_int_equal(filter_chain_parse(&b, texts[j], NULL), 0);
+            assert_int_equal(filter_chain_equal(&a, &b), i == j);
+        }
+    }
+}
+
 static void the_longest_chain_fits(void **state)
 {
     (void)state;
     unsigned count;
-    const struct filter_kind *kinds = filter_kinds(&count);
+    const struct filter_kind *const *kinds = filter_kinds(&count);
     for (unsigned i = 0; i < count; i++) {
         struct filter_stage stage;
-        filter_stage_init(&stage, &kinds[i]);
-        for (unsigned p = 0; p < kinds[i].param_count; p++) {
-            const struct filter_param *param = &kinds[i].param[p];
+        filter_stage_init(&stage, kinds[i]);
+        for (unsigned p = 0; p < kinds[i]->param_count; p++) {
+            const struct filter_param *param = &kinds[i]->param[p];
             double number = longest_number(param);
             if (param->type == FILTER_CHOICE) {
                 unsigned longest = 0;
@@ -143,7 +170,7 @@ static void the_longest_chain_fits(void **state)
         char text[2 * FILTER_TEXT_BYTES];
         filter_chain_print(&chain, text, sizeof text);
         if (strlen(text) >= FILTER_TEXT_BYTES)
-            fail_msg("%s needs %zu bytes", kinds[i].name, strlen(text) + 1);
+            fail_msg("%s needs %zu bytes", kinds[i]->name, strlen(text) + 1);
     }
 }
 
@@ -347,6 +374,7 @@ int main(void)
         cmocka_unit_test(nothing_is_the_empty_chain),
         cmocka_unit_test(text_becomes_stages),
         cmocka_unit_test(chains_come_back_from_their_text),
+        cmocka_unit_test(chains_are_compared),
         cmocka_unit_test(the_longest_chain_fits),
         cmocka_unit_test(a_short_buffer_is_not_overrun),
         cmocka_unit_test(refusals_say_why),

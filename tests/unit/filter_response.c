@@ -122,11 +122,11 @@ static void the_response_is_even_and_periodic(void **state)
 {
     (void)state;
     unsigned count;
-    const struct filter_kind *kinds = filter_kinds(&count);
+    const struct filter_kind *const *kinds = filter_kinds(&count);
     uint64_t random = 3;
     for (int i = 0; i < 20000; i++) {
         struct filter_chain chain = {.count = 1};
-        random_stage(&chain.stage[0], &kinds[random_bits(&random) % count], &random);
+        random_stage(&chain.stage[0], kinds[random_bits(&random) % count], &random);
         double fx = random_between(&random, -0.5, 0.5), fy = random_between(&random, -0.5, 0.5);
         if (i % 4 == 1)
             fx = 0;

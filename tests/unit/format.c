@@ -38,6 +38,16 @@ static void every_row_is_sound(void **state)
                          info->kind == SAMPLE_U16 || info->kind == SAMPLE_BAYER ? info->step : 1);
         assert_int_equal(format_published(format_published(info->fourcc)),
                          format_published(info->fourcc));
+        for (unsigned c = 0; c < 3 && info->family != FAMILY_MOSAIC; c++) {
+            const struct fftd_pixel_component *component = &info->component[c];
+            if (c > 0 && info->family == FAMILY_GREY)
+                break;
+            const struct format_plane *plane = &info->plane[component->plane];
+            unsigned pixels = plane->sub_x == 1 && c > 0 ? info->align_x : 1; /* packed 4:2:2 */
+            assert_in_range(component->plane, 0, info->plane_count - 1u);
+            assert_int_equal(component->step, pixels * plane->bytes_per_pixel);
+            assert_in_range(component->offset, 0, component->step - 1u);
+        }
         if (info->kind == SAMPLE_RGB8) {
             assert_true(info->rgb[0] != info->rgb[1] && info->rgb[1] != info->rgb[2] &&
                         info->rgb[2] != info->rgb[0]);
@@ -91,6 +101,41 @@ static void codes_are_drms(void **state)
         const char *code = cases[i].code;
         assert_int_equal(format_by_name(cases[i].name)->fourcc,
                          FFTD_FOURCC(code[0], code[1], code[2], code[3]));
+    }
+}
+
+/* Every V4L2 code of the table is the one that videodev2.h gives to the name. */
+static void codes_are_v4l2s(void **state)
+{
+    (void)state;
+#define SINGLE(name)                                                                               \
+    {                                                                                              \
+#name, V4L2_PIX_FMT_##name, 0                                                              \
+    }
+#define MULTI(name)                                                                                \
+    {                                                                                              \
+#name, V4L2_PIX_FMT_##name, V4L2_PIX_FMT_##name##M                                         \
+    }
+    static const struct {
+        const char *name;
+        uint32_t single, multi;
+    } cases[] = {
+        SINGLE(GREY),    SINGLE(Y10),     SINGLE(Y12),     SINGLE(Y16),     SINGLE(YUYV),
+        SINGLE(UYVY),    MULTI(NV12),     MULTI(NV21),     MULTI(NV16),     MULTI(YUV420),
+        MULTI(YVU420),   SINGLE(RGB24),   SINGLE(BGR24),   SINGLE(XRGB32),  SINGLE(XBGR32),
+        SINGLE(SBGGR8),  SINGLE(SGBRG8),  SINGLE(SGRBG8),  SINGLE(SRGGB8),  SINGLE(SBGGR10),
+        SINGLE(SGBRG10), SINGLE(SGRBG10), SINGLE(SRGGB10), SINGLE(SBGGR12), SINGLE(SGBRG12),
+        SINGLE(SGRBG12), SINGLE(SRGGB12), SINGLE(SBGGR16), SINGLE(SGBRG16), SINGLE(SGRBG16),
+        SINGLE(SRGGB16),
+    };
+    unsigned count;
+    format_table(&count);
+    assert_int_equal(count, sizeof cases / sizeof cases[0]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct format_info *info = format_by_name(cases[i].name);
+        assert_non_null(info);
+        assert_int_equal(info->v4l2_fourcc, cases[i].single);
+        assert_int_equal(info->v4l2_multi, cases[i].multi);
     }
 }
 
@@ -270,6 +315,7 @@ int main(void)
         cmocka_unit_test(every_row_is_sound),
         cmocka_unit_test(rgb_names_mean_their_bytes),
         cmocka_unit_test(codes_are_drms),
+        cmocka_unit_test(codes_are_v4l2s),
         cmocka_unit_test(mosaics_are_named_by_their_colours),
         cmocka_unit_test(luma_lies_where_its_name_says),
         cmocka_unit_test(layouts_are_as_published),

@@ -17,13 +17,13 @@ static struct frame_memory make_memory(unsigned plane_count)
     return memory;
 }
 
-static void check(const struct frame_memory *memory, enum frame_way way, size_t offset,
+static void check(const struct frame_memory *memory, enum memory_mode mode, size_t offset,
                   uint32_t stride, const char *expected)
 {
     const size_t offsets[] = {0, offset};
     const uint32_t strides[] = {192, stride};
     struct error why = {""};
-    int r = frame_memory_check(memory, way, offsets, strides, &why);
+    int r = frame_memory_check(memory, mode, offsets, strides, &why);
     assert_int_equal(r, *expected == '\0' ? 0 : -EOPNOTSUPP);
     assert_string_equal(why.text, expected);
 }
@@ -32,12 +32,12 @@ static void test_frames_must_lie_as_the_device_reads_them(void **state)
 {
     (void)state;
     const struct frame_memory luma = make_memory(1), all = make_memory(2);
-    check(&luma, FRAME_SHARED, 12345, 1, ""); /* it does not read chroma */
-    check(&all, FRAME_SHARED, 192 * 120, 192, "");
-    check(&all, FRAME_IMPORTED, 192 * 120, 160,
-          "rows of plane 1 are 160 bytes apart, the device reads them 192 apart");
-    check(&all, FRAME_IMPORTED, 192 * 128, 192,
-          "plane 1 begins at byte 24576, the device reads it from byte 23040 on");
+    check(&luma, MEMORY_SHARED, 12345, 1, ""); /* it does not read chroma */
+    check(&all, MEMORY_SHARED, 192 * 120, 192, "");
+    check(&all, MEMORY_IMPORTED, 192 * 120, 160,
+          "rows of plane 1 are 160 bytes apart, but the device reads them 192 apart");
+    check(&all, MEMORY_IMPORTED, 192 * 128, 192,
+          "plane 1 begins at byte 24576, but the device reads it from byte 23040");
 }
 
 static void test_devices_differ(void **state)
@@ -45,10 +45,10 @@ static void test_devices_differ(void **state)
     (void)state;
     struct frame_memory memory = make_memory(1);
     memory.can_share = false;
-    check(&memory, FRAME_IMPORTED, 0, 0, "");
-    check(&memory, FRAME_SHARED, 0, 0, "the device does not work in the host's memory");
+    check(&memory, MEMORY_IMPORTED, 0, 0, "");
+    check(&memory, MEMORY_SHARED, 0, 0, "the device cannot read the host's memory");
     memory.can_import = false;
-    check(&memory, FRAME_IMPORTED, 0, 0, "the device imports no dma-bufs");
+    check(&memory, MEMORY_IMPORTED, 0, 0, "the device cannot import dma-bufs");
 }
 
 static void test_what_the_device_keeps_comes_on_top(void **state)

@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +18,14 @@
 
 #define GREY        FFTD_FOURCC('R', '8', ' ', ' ')
 #define MAX_CLIENTS 4
+
+/* Takes the place of libc's function in this program. */
+static unsigned accept_calls;
+int accept4(int fd, struct sockaddr *addr, socklen_t *addr_len, int flags)
+{
+    __atomic_fetch_add(&accept_calls, 1, __ATOMIC_RELAXED);
+    return (int)syscall(SYS_accept4, fd, addr, addr_len, flags);
+}
 
 struct fixture {
     struct frames frames;
@@ -442,6 +453,41 @@ static void coming_and_going_leaves_nothing_behind(void **state)
     assert_int_equal(count_fds(), before);
 }
 
+/* Until there are descriptors again, the connection stays in the backlog and the socket readable.
+ */
+static void without_descriptors_it_does_not_spin(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit limit, none;
+    const char *preload = getenv("LD_PRELOAD");
+    if (preload != NULL && strstr(preload, "vgpreload") != NULL) {
+        puts("skipped: valgrind refuses to use open descriptors above the limit");
+        skip();
+    }
+    int fd = connect_to(&f->frames); /* is served */
+    assert_int_equal(ask(fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
+    int late = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/frames", f->frames.dir);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0; /* for new descriptors; open ones stay */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const unsigned before = __atomic_load_n(&accept_calls, __ATOMIC_RELAXED);
+    const int connected = connect(late, (struct sockaddr *)&address, sizeof address);
+    poll(NULL, 0, 1100);
+    const unsigned calls = __atomic_load_n(&accept_calls, __ATOMIC_RELAXED) - before;
+    const int result = ask(fd, FFTD_REQUEST_HOLD, 1);
+    setrlimit(RLIMIT_NOFILE, &limit);
+    assert_int_equal(connected, 0);
+    assert_true(calls >= 1 && calls <= 3);
+    assert_int_equal(result, -ENOENT); /* others are served meanwhile */
+    assert_int_equal(ask(late, FFTD_REQUEST_ATTACH, FFTD_RING_ABI), 0);
+    close(late);
+    close(fd);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
 struct watched {
     unsigned calls;
     bool has_clients;
@@ -518,6 +564,7 @@ int main(void)
         socket_test(who_does_not_fetch_keeps_a_place),
         socket_test(a_stuck_client_costs_nobody_anything),
         socket_test(the_killed_release_what_they_held),
+        socket_test(without_descriptors_it_does_not_spin),
         socket_test(coming_and_going_leaves_nothing_behind),
         socket_test(the_first_and_the_last_client_are_told),
     };

@@ -1,5 +1,5 @@
-/* The client library against a real server: waiting, reading, holding, and coming back after
- * everything that can happen to a daemon. */
+/* The client library with a real server: waiting, reading, holding, and attaching again after a
+ * daemon restarts, changes its format or stops replying. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,6 +20,7 @@
 #include "support/frames.h"
 
 #include "fftd/fftd.h"
+#include "ring/private.h"
 
 #define GREY     FFTD_FOURCC('R', '8', ' ', ' ')
 #define NV12     FFTD_FOURCC('N', 'V', '1', '2')
@@ -75,9 +78,15 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
+static bool is_readable(int fd, int timeout_ms)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    return poll(&wait, 1, timeout_ms) == 1;
+}
+
 /* ---- reading ---- */
 
-static void a_frame_comes_as_it_was_published(void **state)
+static void a_frame_is_received_as_published(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame frame;
@@ -111,7 +120,7 @@ static void a_frame_comes_as_it_was_published(void **state)
     assert_int_equal(fftd_wait(f->camera, 10), 0);
 }
 
-static void who_is_overtaken_is_told(void **state)
+static void an_overtaken_reader_learns_what_it_missed(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame old, frame;
@@ -124,7 +133,7 @@ static void who_is_overtaken_is_told(void **state)
     assert_int_equal(frame.missed, 19);
 }
 
-static void a_frame_is_lost_as_soon_as_its_slot_is_taken(void **state)
+static void a_frame_is_invalid_as_soon_as_its_slot_is_reused(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame frame;
@@ -140,12 +149,12 @@ static void a_frame_is_lost_as_soon_as_its_slot_is_taken(void **state)
     for (unsigned i = 0; i < 3; i++)
         ring_cancel(f->ring, &write[i]);
     assert_false(fftd_frame_valid(f->camera, &frame));
-    /* The newest is still there. */
+    /* The newest frame is still valid. */
     assert_int_equal(fftd_frame(f->camera, &frame), 0);
     assert_int_equal(frame.sequence, 8);
 }
 
-static void who_wants_all_gets_all_that_is_left(void **state)
+static void every_frame_in_the_ring_can_be_read(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame frame;
@@ -163,7 +172,7 @@ static void who_wants_all_gets_all_that_is_left(void **state)
     assert_int_equal(frame.missed, 2);
 }
 
-static void a_latecomer_starts_with_the_newest(void **state)
+static void a_new_reader_starts_with_the_newest_frame(void **state)
 {
     struct fixture *f = *state;
     struct fftd *late;
@@ -188,8 +197,8 @@ static void checksums_match(void **state)
     assert_true(fftd_frame_checksum(&frame) == frame.checksum);
 }
 
-/* A reader as fast as it can against a writer as fast as it can, in a ring so small that frames are
- * overwritten all the time: whatever the reader accepts is whole. */
+/* Reader and writer run as fast as they can, in a ring so small that frames are overwritten all the
+ * time. Every frame that the reader accepts must be whole. */
 static int read_under_fire(const char *dir, uint64_t last)
 {
     struct fftd *camera;
@@ -201,7 +210,7 @@ static int read_under_fire(const char *dir, uint64_t last)
         if (fftd_frame(camera, &frame) < 0)
             continue;
         bool whole = true;
-        for (unsigned looks = 0; looks < 6; looks++) /* dawdles, to be overtaken */
+        for (unsigned looks = 0; looks < 6; looks++) /* slow enough to be overtaken */
             whole &= frame_is_whole(&frame);
         bool valid = fftd_frame_valid(camera, &frame);
         if (valid && !whole)
@@ -225,7 +234,7 @@ static void a_torn_frame_is_never_valid(void **state)
     int status;
     waitpid(child, &status, 0);
     assert_true(WIFEXITED(status));
-    /* 1: it read all it read without being overtaken, which proves nothing but is no fault. */
+    /* 1: it was never overtaken, which proves nothing but is not an error. */
     assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 1);
 }
 
@@ -247,6 +256,7 @@ static void a_held_frame_stays(void **state)
     assert_true(fftd_frame_valid(f->camera, &frame));
     assert_int_equal(fftd_release(f->camera, &frame), 0);
     assert_int_equal(fftd_release(f->camera, &frame), -ENOENT);
+    assert_true(frames_settle(&f->frames, 1, 0));
     publish(f, 100);
     assert_false(fftd_frame_valid(f->camera, &frame));
     assert_int_equal(fftd_hold(f->camera, &frame), -ENOENT);
@@ -259,7 +269,7 @@ static void holds_are_bounded(void **state)
     for (unsigned i = 0; i < 5; i++) {
         publish(f, 1);
         assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);
-        /* Of 8 slots 3 may be open and one is the newest: 4 are left. */
+        /* Of 8 slots 3 can be open and one is the newest, so 4 can be held. */
         assert_int_equal(fftd_hold(f->camera, &frame[i]), i < 4 ? 0 : -EBUSY);
     }
     publish(f, 50);
@@ -268,6 +278,28 @@ static void holds_are_bounded(void **state)
     assert_int_equal(fftd_release(f->camera, &frame[2]), 0);
     assert_int_equal(fftd_frame(f->camera, &frame[4]), 0);
     assert_int_equal(fftd_hold(f->camera, &frame[4]), 0);
+}
+
+/* Releases more frames at once than the library has requests. */
+static void releases_in_a_row_all_arrive(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame[4];
+    for (unsigned i = 0; i < 4; i++) {
+        publish(f, 1);
+        assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);
+        assert_int_equal(fftd_hold(f->camera, &frame[i]), 0);
+    }
+    assert_true(frames_settle(&f->frames, 1, 4));
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(fftd_release(f->camera, &frame[i]), 0);
+    publish(f, 1);
+    /* There is a frame, so these waits return at once. */
+    for (int64_t end_ms = now_ms() + PATIENCE; frames_stats(&f->frames).held_slots > 0;) {
+        assert_true(now_ms() < end_ms);
+        assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+    }
+    assert_true(frames_settle(&f->frames, 1, 0));
 }
 
 static void a_held_frame_outlives_its_ring(void **state)
@@ -286,7 +318,7 @@ static void a_held_frame_outlives_its_ring(void **state)
         assert_true(fftd_frame_valid(f->camera, &held));
         assert_int_equal(held.format->fourcc, NV12);
         assert_true(frame_is_whole(&held));
-        /* One that nobody held went with its ring. */
+        /* A frame that is not held is unmapped with its ring. */
         if (generation > 2)
             assert_false(fftd_frame_valid(f->camera, &passing));
         passing = frame;
@@ -319,7 +351,7 @@ static void a_pinned_frame_stays_mapped_but_not_whole(void **state)
     assert_int_equal(fftd_pin(f->camera, &pinned), -ENOENT);
 }
 
-static void holding_ever_new_formats_has_an_end(void **state)
+static void the_number_of_held_formats_is_limited(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame frame[4];
@@ -340,7 +372,7 @@ static void holding_ever_new_formats_has_an_end(void **state)
     assert_true(frame_is_whole(&frame[3]));
 }
 
-/* ---- coming back ---- */
+/* ---- attaching again ---- */
 
 static void a_change_of_format_is_followed(void **state)
 {
@@ -349,7 +381,7 @@ static void a_change_of_format_is_followed(void **state)
     publish(f, 3);
     assert_int_equal(fftd_frame(f->camera, &old), 0);
     replace_ring(f, frames_ring(GREY, 100, 50, 5, 2, 4));
-    /* Nothing of the new ring yet: the wait attaches, and goes on waiting. */
+    /* The new ring has no frame yet, so the wait attaches and continues. */
     for (int64_t end_ms = now_ms() + PATIENCE; fftd_format(f->camera)->width != 100;) {
         assert_true(now_ms() < end_ms);
         assert_int_equal(fftd_wait(f->camera, 5), 0);
@@ -379,7 +411,7 @@ static void the_last_frames_of_an_old_ring_are_not_lost(void **state)
     }
 }
 
-static void a_ring_that_comes_later_is_found(void **state)
+static void a_ring_created_later_is_found(void **state)
 {
     struct fixture *f = *state;
     struct fftd *early;
@@ -399,12 +431,12 @@ static void a_ring_that_comes_later_is_found(void **state)
     fftd_close(early);
 }
 
-/* A daemon of its own process: publishes `count` frames and stays until it is killed. */
+/* Starts a daemon process that publishes `count` frames and waits to be killed. */
 static pid_t start_daemon(const char *dir, unsigned count)
 {
-    int told[2];
+    int ready[2];
     char byte = 0;
-    assert_int_equal(pipe(told), 0);
+    assert_int_equal(pipe(ready), 0);
     pid_t child = fork();
     if (child == 0) {
         struct fixture f;
@@ -412,13 +444,13 @@ static pid_t start_daemon(const char *dir, unsigned count)
         f.ring = frames_ring(GREY, 64, 16, 8, 1, 1);
         publish(&f, count);
         frames_set_ring(&f.frames, f.ring);
-        if (write(told[1], &byte, 1) == 1)
+        if (write(ready[1], &byte, 1) == 1)
             pause();
         _exit(0);
     }
-    assert_int_equal(read(told[0], &byte, 1), 1);
-    close(told[0]);
-    close(told[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    close(ready[1]);
     return child;
 }
 
@@ -428,7 +460,7 @@ static void kill_daemon(pid_t daemon)
     waitpid(daemon, NULL, 0);
 }
 
-static void a_killed_daemon_is_waited_for(void **state)
+static void a_wait_survives_the_death_of_a_daemon(void **state)
 {
     char dir[] = "/tmp/fftd-test-XXXXXX", path[64];
     struct fftd *camera;
@@ -447,12 +479,12 @@ static void a_killed_daemon_is_waited_for(void **state)
     assert_int_equal(fftd_wait(camera, 50), -EPIPE);
     assert_true(now_ms() - start_ms >= 50);
     assert_int_equal(fftd_state(camera), FFTD_STATE_OFFLINE);
-    /* What is mapped stays readable. */
+    /* The mapped frame stays readable. */
     assert_true(fftd_frame_valid(camera, &old));
     assert_true(frame_is_whole(&old));
     assert_int_equal(fftd_hold(camera, &old), 0);
 
-    /* The new one's numbers start afresh, at less than the old one's. */
+    /* The new daemon's sequences start again, below those of the old one. */
     daemon = start_daemon(dir, 5);
     assert_int_equal(fftd_wait(camera, PATIENCE), 1);
     assert_int_equal(fftd_frame(camera, &frame), 0);
@@ -467,7 +499,142 @@ static void a_killed_daemon_is_waited_for(void **state)
     rmdir(dir);
 }
 
-static void a_refused_client_hears_why(void **state)
+static void a_restarted_daemon_is_asked_for_every_hold(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame[4];
+    char dir[sizeof f->frames.dir];
+    for (unsigned i = 0; i < 4; i++) {
+        publish(f, 1);
+        assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);
+        assert_int_equal(fftd_hold(f->camera, &frame[i]), 0);
+    }
+    strcpy(dir, f->frames.dir);
+    frames_stop(&f->frames);
+    frames_start(&f->frames, dir, 3);
+    frames_set_ring(&f->frames, f->ring);
+    for (int64_t end_ms = now_ms() + PATIENCE; frames_stats(&f->frames).held_slots < 4;) {
+        assert_true(now_ms() < end_ms);
+        fftd_wait(f->camera, 10);
+    }
+    publish(f, 100);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(fftd_frame_valid(f->camera, &frame[i]));
+        assert_int_equal(fftd_release(f->camera, &frame[i]), 0);
+    }
+}
+
+/* A daemon that hands out a ring and then answers nothing. */
+struct mute_daemon {
+    int listen_fd, client_fd, ring_fd;
+    pthread_t thread;
+};
+
+static void answer_attach(const struct mute_daemon *mute, struct fftd_message *message)
+{
+    int fd[2] = {mute->ring_fd, -1}, pipe_fd[2];
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof fd)];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof fd),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    struct iovec iov = {.iov_base = message, .iov_len = sizeof *message};
+    const struct msghdr packet = {.msg_iov = &iov,
+                                  .msg_iovlen = 1,
+                                  .msg_control = &control,
+                                  .msg_controllen = sizeof control};
+    if (pipe(pipe_fd) < 0)
+        abort();
+    fd[1] = pipe_fd[0];
+    memcpy(CMSG_DATA(&control.header), fd, sizeof fd);
+    if (sendmsg(mute->client_fd, &packet, MSG_NOSIGNAL) < 0)
+        abort();
+    close(pipe_fd[0]); /* the other end stays open: its end would mean that the daemon has died */
+}
+
+static void *mute_main(void *context)
+{
+    struct mute_daemon *mute = context;
+    struct fftd_message message;
+    mute->client_fd = accept(mute->listen_fd, NULL, NULL);
+    while (mute->client_fd >= 0 &&
+           recv(mute->client_fd, &message, sizeof message, 0) == sizeof message)
+        if (message.kind == FFTD_REQUEST_ATTACH)
+            answer_attach(mute, &message);
+    return NULL;
+}
+
+static void mute_start(struct mute_daemon *mute, const char *dir, const struct ring *ring)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/frames", dir);
+    unlink(address.sun_path);
+    mute->ring_fd = ring->memory.client_fd;
+    mute->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(mute->listen_fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(mute->listen_fd, 1), 0);
+    assert_int_equal(pthread_create(&mute->thread, NULL, mute_main, mute), 0);
+}
+
+static void mute_stop(struct mute_daemon *mute)
+{
+    shutdown(mute->client_fd, SHUT_RDWR);
+    pthread_join(mute->thread, NULL);
+    close(mute->client_fd);
+    close(mute->listen_fd);
+}
+
+/* Longer than any call that does not block takes, and shorter than the 2 s of fftd_hold. */
+#define AT_ONCE_MS 1000
+
+/* fftd_wait keeps its timeout, and fftd_release does not wait, whatever the daemon does. */
+static void only_a_hold_waits_for_a_mute_daemon(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    struct mute_daemon mute;
+    char dir[sizeof f->frames.dir];
+    publish(f, 1);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(fftd_hold(f->camera, &frame), 0);
+    strcpy(dir, f->frames.dir);
+    frames_stop(&f->frames);
+    mute_start(&mute, dir, f->ring);
+
+    /* Once attached again, the library has to request the hold again. */
+    int look = -EPIPE;
+    int64_t longest_look_ms = 0;
+    for (int64_t end_ms = now_ms() + PATIENCE; look == -EPIPE && now_ms() < end_ms;) {
+        is_readable(fftd_fd(f->camera), PATIENCE);
+        int64_t start_ms = now_ms();
+        look = fftd_wait(f->camera, 0);
+        if (now_ms() - start_ms > longest_look_ms)
+            longest_look_ms = now_ms() - start_ms;
+    }
+    int64_t start_ms = now_ms();
+    const int wait = fftd_wait(f->camera, 20);
+    const int64_t wait_ms = now_ms() - start_ms;
+    start_ms = now_ms();
+    const int release = fftd_release(f->camera, &frame);
+    const int64_t release_ms = now_ms() - start_ms;
+    start_ms = now_ms();
+    const int hold = fftd_hold(f->camera, &frame);
+    const int64_t hold_ms = now_ms() - start_ms;
+    mute_stop(&mute);
+    frames_start(&f->frames, dir, 3);
+
+    assert_int_equal(look, 0);
+    assert_true(longest_look_ms < AT_ONCE_MS);
+    assert_int_equal(wait, 0);
+    assert_true(wait_ms < AT_ONCE_MS);
+    assert_int_equal(release, 0);
+    assert_true(release_ms < AT_ONCE_MS);
+    assert_int_equal(hold, -ETIMEDOUT);
+    assert_true(hold_ms >= AT_ONCE_MS);
+}
+
+static void a_refused_client_gets_the_reason(void **state)
 {
     struct fixture *f = *state;
     struct fftd *camera[3] = {NULL};
@@ -490,7 +657,7 @@ static void on_alarm(int signal_number)
 static void a_signal_ends_the_wait(void **state)
 {
     struct fixture *f = *state;
-    /* Again and again: the first may come before the wait begins. */
+    /* Repeated, because the first may come before the wait begins. */
     const struct itimerval soon = {{.tv_usec = 20000}, {.tv_usec = 20000}}, never = {0};
     const struct sigaction action = {.sa_handler = on_alarm}, usual = {.sa_handler = SIG_DFL};
     sigaction(SIGALRM, &action, NULL);
@@ -503,14 +670,8 @@ static void a_signal_ends_the_wait(void **state)
     assert_true(now_ms() - start_ms < PATIENCE);
 }
 
-static bool is_readable(int fd, int timeout_ms)
-{
-    struct pollfd wait = {.fd = fd, .events = POLLIN};
-    return poll(&wait, 1, timeout_ms) == 1;
-}
-
-/* Whether looking makes the descriptor unreadable. A wake-up too many is allowed, and may come a
- * moment late: the one for a client's joining, or for a frame that was taken meanwhile. */
+/* Whether looking makes the descriptor unreadable. Surplus wake-ups are allowed and may come late:
+ * one for the new client, or for a frame that has been read already. */
 static bool goes_quiet(struct fftd *camera)
 {
     int64_t end_ms = now_ms() + PATIENCE;
@@ -522,7 +683,7 @@ static bool goes_quiet(struct fftd *camera)
     return true;
 }
 
-static void the_descriptor_tells_when_to_look(void **state)
+static void the_descriptor_is_readable_when_there_is_news(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame frame;
@@ -544,7 +705,7 @@ static void the_descriptor_tells_when_to_look(void **state)
     assert_int_equal(fftd_fd(f->camera), fd);
 }
 
-static void opening_and_closing_leaves_nothing_behind(void **state)
+static void opening_and_closing_leaks_no_descriptors(void **state)
 {
     struct fixture *f = *state;
     struct fftd *camera = NULL;
@@ -554,7 +715,7 @@ static void opening_and_closing_leaves_nothing_behind(void **state)
     fftd_close(camera);
     for (unsigned n = 0; n < 200; n++) {
         struct fftd_frame frame;
-        /* The server takes a moment to see that the one before has gone. */
+        /* The server needs a moment to notice the previous disconnect. */
         if (n % 2 == 1)
             assert_true(frames_settle(&f->frames, 1, 0));
         assert_int_equal(fftd_open(&camera, f->frames.dir), 0);
@@ -564,7 +725,8 @@ static void opening_and_closing_leaves_nothing_behind(void **state)
     }
 }
 
-/* In a process of its own, as the server needs descriptors too. Returns what fftd_open did. */
+/* Opens in a separate process, because the server needs descriptors too. Returns the result of
+ * fftd_open. */
 static int open_below(const char *dir, unsigned limit)
 {
     struct fftd *camera = NULL;
@@ -582,10 +744,10 @@ static int open_below(const char *dir, unsigned limit)
     return -WEXITSTATUS(status);
 }
 
-static void a_want_of_descriptors_is_told(void **state)
+static void a_lack_of_descriptors_is_reported(void **state)
 {
     struct fixture *f = *state;
-    /* Once the server has closed what it has sent. */
+    /* Waits until the server has closed the descriptors that it sent. */
     assert_true(frames_settle(&f->frames, 1, 0));
     const int next = dup(0);
     unsigned limit = (unsigned)next;
@@ -600,7 +762,7 @@ static void a_want_of_descriptors_is_told(void **state)
 
 /* ---- finding ---- */
 
-static void failures_to_open_are_told_apart(void **state)
+static void errors_of_opening_are_distinct(void **state)
 {
     struct fixture *f = *state;
     struct fftd *camera = NULL;
@@ -651,28 +813,31 @@ static void names_are_looked_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        camera_test(a_frame_comes_as_it_was_published),
-        camera_test(who_is_overtaken_is_told),
-        camera_test(a_frame_is_lost_as_soon_as_its_slot_is_taken),
-        camera_test(who_wants_all_gets_all_that_is_left),
-        camera_test(a_latecomer_starts_with_the_newest),
+        camera_test(a_frame_is_received_as_published),
+        camera_test(an_overtaken_reader_learns_what_it_missed),
+        camera_test(a_frame_is_invalid_as_soon_as_its_slot_is_reused),
+        camera_test(every_frame_in_the_ring_can_be_read),
+        camera_test(a_new_reader_starts_with_the_newest_frame),
         camera_test(checksums_match),
         camera_test(a_torn_frame_is_never_valid),
         camera_test(a_held_frame_stays),
         camera_test(holds_are_bounded),
+        camera_test(releases_in_a_row_all_arrive),
         camera_test(a_held_frame_outlives_its_ring),
         camera_test(a_pinned_frame_stays_mapped_but_not_whole),
-        camera_test(holding_ever_new_formats_has_an_end),
+        camera_test(the_number_of_held_formats_is_limited),
         camera_test(a_change_of_format_is_followed),
         camera_test(the_last_frames_of_an_old_ring_are_not_lost),
-        camera_test(a_ring_that_comes_later_is_found),
-        cmocka_unit_test(a_killed_daemon_is_waited_for),
-        camera_test(a_refused_client_hears_why),
+        camera_test(a_ring_created_later_is_found),
+        cmocka_unit_test(a_wait_survives_the_death_of_a_daemon),
+        camera_test(a_restarted_daemon_is_asked_for_every_hold),
+        camera_test(only_a_hold_waits_for_a_mute_daemon),
+        camera_test(a_refused_client_gets_the_reason),
         camera_test(a_signal_ends_the_wait),
-        camera_test(the_descriptor_tells_when_to_look),
-        camera_test(opening_and_closing_leaves_nothing_behind),
-        camera_test(a_want_of_descriptors_is_told),
-        camera_test(failures_to_open_are_told_apart),
+        camera_test(the_descriptor_is_readable_when_there_is_news),
+        camera_test(opening_and_closing_leaks_no_descriptors),
+        camera_test(a_lack_of_descriptors_is_reported),
+        camera_test(errors_of_opening_are_distinct),
         camera_test(names_are_looked_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include "support/cmocka.h"
 
-#include "log.h"
+#include "service/log.h"
 
 /* Lets stderr be a pipe while a message is written; returns what came through. */
 static const char *written(void (*write_it)(void))

@@ -154,10 +154,11 @@ static void held_slots_are_passed_over(void **state)
     assert_int_equal(ring_hold(ring, 1, &held[0], &why), 0);
     assert_int_equal(ring_hold(ring, 3, &held[1], &why), 0);
     assert_int_equal(ring_hold(ring, 2, &third, &why), -EBUSY);
-    assert_string_equal(why.text, "2 frames are held already; a ring of 6 slots lends 2");
+    assert_string_equal(why.text,
+                        "all frames that clients may hold are held: 2 of a ring of 6 slots");
     assert_int_equal(ring_hold(ring, 99, &third, &why), -ENOENT);
     assert_int_equal(ring_hold(ring, 0, &third, &why), -ENOENT);
-    /* A slot that is held already costs nothing more. */
+    /* Holding a held slot again is free. */
     assert_int_equal(ring_hold(ring, 3, &third, &why), 0);
     ring_release(ring, third);
 

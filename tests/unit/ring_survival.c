@@ -436,7 +436,7 @@ static void only_rings_are_taken_over(void **state)
     assert_int_equal(ring_adopt(&taken, dup(fd), &why), -EPROTO); /* not sealed */
     assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
     assert_int_equal(ring_adopt(&taken, fd, &why), -EPROTO);
-    assert_string_equal(why.text, "ring: what was left by the process before is no ring");
+    assert_string_equal(why.text, "ring: the previous process left something that is not a ring");
 
     struct ring *ring = frames_ring(GREY, 64, 16, 8, 1, 1);
     const struct fftd_ring_header good = *ring->header;

@@ -16,7 +16,7 @@
 #include "support/cmocka.h"
 #include "support/frames.h"
 
-#include "../client/libfftd/private.h"
+#include "../client/libfftd/handle.h"
 #include "ring/private.h"
 
 #define GREY    FFTD_FOURCC('R', '8', ' ', ' ')

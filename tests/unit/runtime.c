@@ -1,19 +1,22 @@
-/* One daemon a directory, no stale socket in the way, nobody else's directory. */
+/* Each directory has one daemon; stale sockets are replaced; directories that other users can write
+ * to are refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/cmocka.h"
 
-#include "runtime.h"
+#include "service/runtime.h"
 
 static char base[] = "/tmp/fftd-test-XXXXXX";
 static char dir[64];
@@ -83,6 +86,33 @@ static void a_second_daemon_is_refused(void **state)
     runtime_destroy(first);
     assert_int_equal(runtime_create(&first, dir, NULL), 0);
     runtime_destroy(first);
+}
+
+/* Replaces libc's flock(). While `rival` is set, another daemon locks the directory first. */
+static bool rival;
+static int rival_fd = -1;
+
+int flock(int fd, int operation)
+{
+    if (rival) {
+        rival = false;
+        rival_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        assert_return_code(syscall(SYS_flock, rival_fd, LOCK_EX | LOCK_NB), errno);
+    }
+    return (int)syscall(SYS_flock, fd, operation);
+}
+
+/* A daemon created the directory, but another one locked it first and runs there. */
+static void the_loser_leaves_the_winners_directory(void **state)
+{
+    (void)state;
+    struct runtime *runtime = NULL;
+    rival = true;
+    assert_int_equal(runtime_create(&runtime, dir, NULL), -EADDRINUSE);
+    assert_null(runtime);
+    assert_return_code(access(dir, F_OK), errno);
+    close(rival_fd);
+    assert_return_code(rmdir(dir), errno);
 }
 
 /* A daemon that dies by a signal leaves its sockets, but no claim. */
@@ -278,6 +308,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sockets_come_and_go),
         cmocka_unit_test(a_second_daemon_is_refused),
+        cmocka_unit_test(the_loser_leaves_the_winners_directory),
         cmocka_unit_test(a_dead_daemons_socket_is_replaced),
         cmocka_unit_test(a_live_strangers_socket_is_left_alone),
         cmocka_unit_test(a_directory_open_to_others_is_refused),

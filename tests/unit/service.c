@@ -11,8 +11,8 @@
 #include "support/cmocka.h"
 
 #include "core/clock.h"
-#include "log.h"
-#include "service.h"
+#include "service/log.h"
+#include "service/service.h"
 
 static int notify_fd;
 
@@ -41,17 +41,57 @@ static const char *received(int flags)
     return text;
 }
 
-static void every_state_is_told(void **state)
+static struct service *start_service(sd_event **ret_event)
+{
+    struct service *service;
+    assert_true(sd_event_new(ret_event) >= 0);
+    assert_int_equal(service_create(&service, *ret_event, NULL, NULL, NULL), 0);
+    return service;
+}
+
+static void every_state_is_reported(void **state)
 {
     (void)state;
-    service_ready("640x360 NV12 at 30 fps");
+    sd_event *event;
+    struct service *service = start_service(&event);
+    assert_false(service_is_ready(service));
+    service_ready(service, "640x360 NV12 at 30 fps");
     assert_string_equal(received(0), "READY=1\nSTATUS=640x360 NV12 at 30 fps");
-    service_status("camera lost");
+    assert_true(service_is_ready(service));
+    service_status(service, "camera lost");
     assert_string_equal(received(0), "STATUS=camera lost");
-    service_reloading();
+    service_reloading(service);
     assert_memory_equal(received(0), "RELOADING=1\nMONOTONIC_USEC=", 27);
+    assert_true(service_is_ready(service));
+    service_reloaded(service, "camera back");
+    assert_string_equal(received(0), "READY=1\nSTATUS=camera back");
     service_stopping();
     assert_memory_equal(received(0), "STOPPING=1\n", 11);
+    service_destroy(service);
+    sd_event_unref(event);
+}
+
+/* systemd would take READY=1 for the end of the start. */
+static void a_reload_while_starting_does_not_end_the_start(void **state)
+{
+    (void)state;
+    sd_event *event;
+    struct service *service = start_service(&event);
+    service_reloading(service);
+    assert_memory_equal(received(0), "STATUS=", 7);
+    service_reloaded(service, "starting: moire");
+    assert_string_equal(received(0), "STATUS=starting: moire");
+    assert_false(service_is_ready(service));
+
+    /* Ready between the begin of a reload and its end: one READY=1, for the start. */
+    service_reloading(service);
+    assert_memory_equal(received(0), "STATUS=", 7);
+    service_ready(service, "online");
+    assert_string_equal(received(0), "READY=1\nSTATUS=online");
+    service_reloaded(service, "online");
+    assert_string_equal(received(0), "STATUS=online");
+    service_destroy(service);
+    sd_event_unref(event);
 }
 
 /* The descriptor that came with the packet; -1: none. */
@@ -175,7 +215,8 @@ static void nonsense_in_the_environment_is_named(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_state_is_told),
+        cmocka_unit_test(every_state_is_reported),
+        cmocka_unit_test(a_reload_while_starting_does_not_end_the_start),
         cmocka_unit_test(descriptors_are_kept_and_forgotten),
         cmocka_unit_test(the_watchdog_is_fed_only_on_progress),
         cmocka_unit_test(without_a_watchdog_nothing_is_armed),

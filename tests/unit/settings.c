@@ -1,4 +1,4 @@
-/* Settings as text: what is read, what is refused, and in which order they are kept. */
+/* Lists of settings as text: what is accepted, what is refused, and their order. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,12 +36,12 @@ static void bad_lists_are_refused(void **state)
         {"", "expected NAME=VALUE"},
         {"brightness", "brightness: expected NAME=VALUE"},
         {"a=1,", "expected NAME=VALUE"},
-        {"=1", "no control's name"},
-        {"White Balance=1", "no control's name: expected small letters"},
-        {"a_name_that_is_longer_than_any_control_has=1", "at most 31"},
+        {"=1", "not the name of a control"},
+        {"White Balance=1", "not the name of a control: expected at most 31 lower-case letters"},
+        {"a_name_that_is_longer_than_any_control_has=1", "expected at most 31"},
         {"a=", "a = '': expected a number"},
         {"a=b=c", "a = 'b=c'"},
-        {"a=say \"x\"", "without comma"},
+        {"a=say \"x\"", "without a comma"},
         {"a=a value much longer than any entry of a menu is", "expected"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -51,6 +51,23 @@ static void bad_lists_are_refused(void **state)
         if (strstr(why.text, cases[i][1]) == NULL)
             fail_msg("\"%s\": \"%s\" does not hold \"%s\"", cases[i][0], why.text, cases[i][1]);
         assert_int_equal(settings.count, 77);
+    }
+}
+
+static void lists_are_compared(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"none", "a=1", "a=2", "b=1", "a=1, b=1", "b=1, a=1"};
+    const size_t count = sizeof texts / sizeof texts[0];
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < count; j++) {
+            struct settings a, b;
+            memset(&a, 0x55, sizeof a);
+            memset(&b, 0xaa, sizeof b);
+            assert_int_equal(settings_parse(&a, texts[i], NULL), 0);
+            assert_int_equal(settings_parse(&b, texts[j], NULL), 0);
+            assert_int_equal(settings_equal(&a, &b), i == j);
+        }
     }
 }
 
@@ -77,7 +94,7 @@ static void there_is_an_end(void **state)
     assert_int_equal(settings_merge(&settings, &more, &why), 0);
     assert_string_equal(settings.item[SETTINGS_MAX - 1].value, "9");
     assert_int_equal(settings.count, SETTINGS_MAX);
-    /* Its own name and value, from where they are moved away. */
+    /* The name and value are in the list that the call changes. */
     assert_int_equal(settings_put(&settings, settings.item[0].name, settings.item[0].value, &why),
                      0);
     assert_string_equal(settings.item[SETTINGS_MAX - 1].name, "control_1");
@@ -88,6 +105,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test(bad_lists_are_refused),
+        cmocka_unit_test(lists_are_compared),
         cmocka_unit_test(there_is_an_end),
     };
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "source.h"
+#include "camera/source.h"
 #include "support/fake_capture.h"
 
 static struct config config;
@@ -20,16 +20,18 @@ static int setup(void **state)
 {
     (void)state;
     fake_capture_reset();
-    config =
-        (struct config){.source = "v4l2:/dev/fake", .memory = FRAME_ANY, .stall_timeout_s = 60};
-    source_init(&source, &config);
+    config = (struct config){
+        .camera = {.source = {.uri = "v4l2:/dev/fake", .memory = MEMORY_AUTO},
+                   .stall_timeout_s = 60},
+    };
+    source_init(&source, &config.camera);
     return 0;
 }
 
 static void stall_after(double seconds)
 {
-    config.stall_timeout_s = seconds;
-    source_init(&source, &config);
+    config.camera.stall_timeout_s = seconds;
+    source_init(&source, &config.camera);
 }
 
 static int teardown(void **state)
@@ -167,8 +169,8 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     struct config other = config;
     start();
     take(NULL);
-    strcpy(other.source, "v4l2:/dev/other");
-    assert_int_equal(source_change(&source, &other, &why), 0);
+    strcpy(other.camera.source.uri, "v4l2:/dev/other");
+    assert_int_equal(source_change(&source, &other.camera.source, &why), 0);
     assert_int_equal(source.phase, SOURCE_OPENED);
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
     source_start(&source);
@@ -176,8 +178,8 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
 
     /* One that does not open: the one before goes on. */
     fake_capture.refused = "v4l2:/dev/none";
-    strcpy(other.source, "v4l2:/dev/none");
-    assert_int_equal(source_change(&source, &other, &why), -ENOENT);
+    strcpy(other.camera.source.uri, "v4l2:/dev/none");
+    assert_int_equal(source_change(&source, &other.camera.source, &why), -ENOENT);
     assert_string_equal(why.text, "v4l2:/dev/none does not open");
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
     assert_int_equal(source.phase, SOURCE_OPENED);
@@ -187,10 +189,10 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     /* Neither opens: the one before is waited for. */
     fake_capture.refused = NULL;
     fake_capture.open_result = -ENODEV;
-    assert_int_equal(source_change(&source, &other, &why), -ENODEV);
+    assert_int_equal(source_change(&source, &other.camera.source, &why), -ENODEV);
     assert_int_equal(source.state, CAMERA_LOST);
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
-    assert_int_equal(source_change(&source, &other, &why), -ENODEV);
+    assert_int_equal(source_change(&source, &other.camera.source, &why), -ENODEV);
     fake_capture.open_result = 0;
     while (source.phase == SOURCE_CLOSED)
         wait_and_step();
@@ -318,8 +320,8 @@ static void test_camera_plugged_in_is_opened_at_once(void **state)
     char directory[] = "/tmp/fftd-source-XXXXXX", path[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/camera", directory);
-    snprintf(config.source, sizeof config.source, "v4l2:%s", path);
-    source_init(&source, &config);
+    snprintf(config.camera.source.uri, sizeof config.camera.source.uri, "v4l2:%s", path);
+    source_init(&source, &config.camera);
     start();
     take(NULL);
     fake_capture.open_result = -ENODEV;
@@ -363,11 +365,12 @@ static void test_camera_plugged_in_may_be_refused_at_first(void **state)
 }
 
 /* Its thread may have seen a frame come and closed it for another reason since. */
-static void test_a_frame_of_a_closed_source_is_nobody_plugging_in(void **state)
+static void test_a_frame_of_a_closed_source_is_not_a_new_device(void **state)
 {
     (void)state;
-    snprintf(config.source, sizeof config.source, "pattern:bars"); /* has no directory to watch */
-    source_init(&source, &config);
+    snprintf(config.camera.source.uri, sizeof config.camera.source.uri,
+             "pattern:bars"); /* has no directory to watch */
+    source_init(&source, &config.camera);
     start();
     fake_capture.open_result = -ENODEV;
     assert_nothing_comes(-ENODEV);
@@ -377,7 +380,7 @@ static void test_a_frame_of_a_closed_source_is_nobody_plugging_in(void **state)
     assert_int_equal(source.deadline_ns, INT64_MAX); /* no attempt was made */
 }
 
-static void test_refusal_is_told_and_tried_again(void **state)
+static void test_refusal_is_reported_and_tried_again(void **state)
 {
     (void)state;
     start();
@@ -502,11 +505,11 @@ static void clear(struct frame_memory *memory)
 static const struct frame_memory_ops memory_ops = {.share = share, .clear = clear};
 static struct frame_memory memory = {.ops = &memory_ops};
 
-static void start_with_memory(enum frame_way wanted, enum frame_way best)
+static void start_with_memory(enum memory_mode wanted, enum memory_mode best)
 {
     struct error why;
-    config.memory = wanted;
-    source_init(&source, &config);
+    config.camera.source.memory = wanted;
+    source_init(&source, &config.camera);
     fake_capture.best = best;
     assert_int_equal(source_open(&source, &why), 0);
     source_lend(&source, &memory);
@@ -514,92 +517,92 @@ static void start_with_memory(enum frame_way wanted, enum frame_way best)
     assert_int_equal(source.phase, SOURCE_STREAMING);
 }
 
-static void assert_way(enum frame_way way, const char *problem)
+static void assert_memory_mode(enum memory_mode mode, const char *problem)
 {
-    assert_int_equal(source.way, way);
-    assert_int_equal(fake_capture.way, way);
-    assert_string_equal(source.way_problem.text, problem);
-    assert_true(source.way_settled);
+    assert_int_equal(source.memory.mode, mode);
+    assert_int_equal(fake_capture.memory_mode, mode);
+    assert_string_equal(source.memory.problem.text, problem);
+    assert_true(source.memory.settled);
 }
 
-static void test_the_best_way_is_taken(void **state)
+static void test_the_best_memory_mode_is_used(void **state)
 {
     (void)state;
     static const struct {
-        enum frame_way wanted, best, way;
+        enum memory_mode wanted, best, memory_mode;
         const char *problem;
     } cases[] = {
-        {FRAME_ANY, FRAME_IMPORTED, FRAME_IMPORTED, ""},
-        {FRAME_ANY, FRAME_SHARED, FRAME_SHARED, "dmabuf: not in this way"},
-        {FRAME_ANY, FRAME_COPIED, FRAME_COPIED,
-         "dmabuf: not in this way; userptr: not in this way"},
-        {FRAME_IMPORTED, FRAME_IMPORTED, FRAME_IMPORTED, ""},
-        {FRAME_IMPORTED, FRAME_SHARED, FRAME_COPIED, "dmabuf: not in this way"},
-        {FRAME_SHARED, FRAME_IMPORTED, FRAME_SHARED, ""},
-        {FRAME_SHARED, FRAME_COPIED, FRAME_COPIED, "userptr: not in this way"},
-        {FRAME_COPIED, FRAME_IMPORTED, FRAME_COPIED, ""},
+        {MEMORY_AUTO, MEMORY_IMPORTED, MEMORY_IMPORTED, ""},
+        {MEMORY_AUTO, MEMORY_SHARED, MEMORY_SHARED, "dmabuf: not in this mode"},
+        {MEMORY_AUTO, MEMORY_COPIED, MEMORY_COPIED,
+         "dmabuf: not in this mode; userptr: not in this mode"},
+        {MEMORY_IMPORTED, MEMORY_IMPORTED, MEMORY_IMPORTED, ""},
+        {MEMORY_IMPORTED, MEMORY_SHARED, MEMORY_COPIED, "dmabuf: not in this mode"},
+        {MEMORY_SHARED, MEMORY_IMPORTED, MEMORY_SHARED, ""},
+        {MEMORY_SHARED, MEMORY_COPIED, MEMORY_COPIED, "userptr: not in this mode"},
+        {MEMORY_COPIED, MEMORY_IMPORTED, MEMORY_COPIED, ""},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         start_with_memory(cases[i].wanted, cases[i].best);
-        assert_way(cases[i].way, cases[i].problem);
-        assert_int_equal(shared, cases[i].way == FRAME_SHARED);
+        assert_memory_mode(cases[i].memory_mode, cases[i].problem);
+        assert_int_equal(shared, cases[i].memory_mode == MEMORY_SHARED);
         source_finish(&source);
         assert_int_equal(shared, 0);
     }
 }
 
-/* Once a way is known, its failure is the camera's, until that is opened again. */
-static void test_a_way_is_kept_until_reopening(void **state)
+/* Once a mode is known, its failure is the camera's, until that is opened again. */
+static void test_a_memory_mode_is_kept_until_reopening(void **state)
 {
     (void)state;
-    start_with_memory(FRAME_ANY, FRAME_SHARED);
+    start_with_memory(MEMORY_AUTO, MEMORY_SHARED);
     take(NULL);
-    fake_capture.best = FRAME_COPIED;
-    fake_capture.way_result = -EINVAL;
+    fake_capture.best = MEMORY_COPIED;
+    fake_capture.memory_result = -EINVAL;
     assert_nothing_comes(-EIO);
     assert_int_equal(source.phase, SOURCE_CLOSED);
     assert_int_equal(source.state, CAMERA_REFUSED);
     wait_and_step();
     assert_int_equal(source.phase, SOURCE_OPENED);
     source_start(&source);
-    assert_way(FRAME_COPIED, "dmabuf: not in this way; userptr: not in this way");
-    fake_capture.best = FRAME_IMPORTED;
+    assert_memory_mode(MEMORY_COPIED, "dmabuf: not in this mode; userptr: not in this mode");
+    fake_capture.best = MEMORY_IMPORTED;
     source_pause(&source);
     source_start(&source);
-    assert_way(FRAME_COPIED, "dmabuf: not in this way; userptr: not in this way");
+    assert_memory_mode(MEMORY_COPIED, "dmabuf: not in this mode; userptr: not in this mode");
 }
 
-static void test_a_device_that_goes_meanwhile_is_no_refusal(void **state)
+static void test_a_device_that_disappears_is_not_a_refusal(void **state)
 {
     (void)state;
     struct error why;
     source_lend(&source, &memory);
     assert_int_equal(source_open(&source, &why), 0);
-    fake_capture.way_result = -ENODEV;
+    fake_capture.memory_result = -ENODEV;
     source_start(&source);
     assert_int_equal(source.phase, SOURCE_CLOSED);
     assert_int_equal(source.state, CAMERA_LOST);
     assert_int_equal(fake_capture.started, 0);
 }
 
-static void test_other_memory_is_tried_anew(void **state)
+static void test_other_memory_is_tried_again(void **state)
 {
     (void)state;
-    start_with_memory(FRAME_ANY, FRAME_SHARED);
+    start_with_memory(MEMORY_AUTO, MEMORY_SHARED);
     source_stop(&source);
     assert_int_equal(shared, 0);
     source_lend(&source, NULL);
     source_start(&source);
-    assert_int_equal(source.way, FRAME_COPIED);
-    assert_false(source.way_settled);
+    assert_int_equal(source.memory.mode, MEMORY_COPIED);
+    assert_false(source.memory.settled);
     source_stop(&source);
     source_lend(&source, &memory);
     source_start(&source);
-    assert_way(FRAME_SHARED, "dmabuf: not in this way");
+    assert_memory_mode(MEMORY_SHARED, "dmabuf: not in this mode");
 }
 
 /* A frame that was taken before a restart is none of those that the driver has lent since. */
-static void test_void_frames_are_not_given_back(void **state)
+static void test_void_frames_are_not_returned(void **state)
 {
     (void)state;
     start();
@@ -633,17 +636,17 @@ int main(void)
         TEST(test_lost_camera_backs_off),
         TEST(test_camera_plugged_in_is_opened_at_once),
         TEST(test_camera_plugged_in_may_be_refused_at_first),
-        TEST(test_a_frame_of_a_closed_source_is_nobody_plugging_in),
-        TEST(test_refusal_is_told_and_tried_again),
+        TEST(test_a_frame_of_a_closed_source_is_not_a_new_device),
+        TEST(test_refusal_is_reported_and_tried_again),
         TEST(test_end_of_file_finishes),
         TEST(test_gaps_are_explained_or_lost),
         TEST(test_gaps_around_a_discontinuity_are_explained),
         TEST(test_pause_and_start),
-        TEST(test_the_best_way_is_taken),
-        TEST(test_a_way_is_kept_until_reopening),
-        TEST(test_a_device_that_goes_meanwhile_is_no_refusal),
-        TEST(test_other_memory_is_tried_anew),
-        TEST(test_void_frames_are_not_given_back),
+        TEST(test_the_best_memory_mode_is_used),
+        TEST(test_a_memory_mode_is_kept_until_reopening),
+        TEST(test_a_device_that_disappears_is_not_a_refusal),
+        TEST(test_other_memory_is_tried_again),
+        TEST(test_void_frames_are_not_returned),
     };
     return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

@@ -120,6 +120,41 @@ static void quotes_make_it_safe(void **state)
     assert_string_equal(quoted + strlen(quoted) - 5, "x...'");
 }
 
+/* UTF-8 that is valid stays readable; everything else becomes something that JSON allows. */
+static void json_strings_are_valid(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *json;
+    } cases[] = {
+        {"", "\"\""},
+        {"HD Webcam C270", "\"HD Webcam C270\""},
+        {"a \"b\" \\ c", "\"a \\\"b\\\" \\\\ c\""},
+        {"\x01\t\n\x7f", "\"\\u0001\\u0009\\u000a\\u007f\""},
+        {"Kamera f\xc3\xbcr \xe2\x82\xac \xf0\x9f\x93\xb7",
+         "\"Kamera f\xc3\xbcr \xe2\x82\xac \xf0\x9f\x93\xb7\""},
+        {"\xfc", "\"\xef\xbf\xbd\""},                   /* Latin-1 */
+        {"\xc3", "\"\xef\xbf\xbd\""},                   /* cut short */
+        {"\xe2\x82z", "\"\xef\xbf\xbd\xef\xbf\xbdz\""}, /* cut short, in the middle */
+        {"\xc0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\""},   /* overlong */
+        {"\xe0\x9f\xbf", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {"\xed\xa0\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""}, /* a surrogate */
+        {"\xf4\x90\x80\x80z",
+         "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\""}, /* above U+10FFFF */
+        {"\xf5z", "\"\xef\xbf\xbdz\""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char json[TEXT_JSON_BYTES(32)];
+        assert_in_range(strlen(cases[i].text), 0, 32);
+        assert_string_equal(text_to_json(json, sizeof json, cases[i].text), cases[i].json);
+    }
+    char worst[TEXT_JSON_BYTES(4)], small[6];
+    assert_string_equal(text_to_json(worst, sizeof worst, "\x01\x02\x03\x04"),
+                        "\"\\u0001\\u0002\\u0003\\u0004\"");
+    assert_string_equal(text_to_json(small, sizeof small, "abcdef"), "\"abc\"");
+    assert_string_equal(text_to_json(small, sizeof small, "ab\xc3\xbc"), "\"ab\"");
+}
+
 static const char *nearest(const char *typed)
 {
     static const char *const names[] = {"lowpass",  "highpass", "gaussian-blur",
@@ -180,6 +215,7 @@ int main(void)
         cmocka_unit_test(numbers_are_short),
         cmocka_unit_test(the_locale_does_not_matter),
         cmocka_unit_test(quotes_make_it_safe),
+        cmocka_unit_test(json_strings_are_valid),
         cmocka_unit_test(the_nearest_name_is_found),
         cmocka_unit_test(text_is_cut_apart),
         cmocka_unit_test(append_never_overruns),

@@ -181,9 +181,10 @@ static int next_descriptor(void)
     return fd;
 }
 
-static int make(enum frame_way way, struct error *why)
+static int make(enum memory_mode mode, struct error *why)
 {
-    int r = video_buffers_request(&buffers, ASKED, way, way != FRAME_COPIED ? &memory : NULL, why);
+    int r =
+        video_buffers_request(&buffers, ASKED, mode, mode != MEMORY_COPIED ? &memory : NULL, why);
     return r < 0 ? r : video_buffers_make(&buffers, why);
 }
 
@@ -200,17 +201,17 @@ static void test_borrowers_go_first(void **state)
 {
     (void)state;
     static const struct {
-        enum frame_way way;
+        enum memory_mode memory_mode;
         unsigned maps, frames;
         const char *left;
     } cases[] = {
-        {FRAME_COPIED, ASKED, 0, "maps buffers"},
-        {FRAME_SHARED, 0, ASKED, "buffers frames"},
-        {FRAME_IMPORTED, ASKED, ASKED, "frames maps buffers"},
+        {MEMORY_COPIED, ASKED, 0, "maps buffers"},
+        {MEMORY_SHARED, 0, ASKED, "buffers frames"},
+        {MEMORY_IMPORTED, ASKED, ASKED, "frames maps buffers"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         world.left[0] = '\0';
-        assert_int_equal(make(cases[i].way, NULL), 0);
+        assert_int_equal(make(cases[i].memory_mode, NULL), 0);
         assert_int_equal(world.queued, ASKED);
         assert_int_equal(world.maps, cases[i].maps);
         assert_int_equal(world.frames, cases[i].frames);
@@ -225,19 +226,19 @@ static void test_too_few_buffers_are_refused(void **state)
 {
     (void)state;
     static const struct {
-        enum frame_way way;
+        enum memory_mode memory_mode;
         unsigned least;
-    } cases[] = {{FRAME_COPIED, 2}, {FRAME_SHARED, 2 + HELD}, {FRAME_IMPORTED, 2 + HELD}};
+    } cases[] = {{MEMORY_COPIED, 2}, {MEMORY_SHARED, 2 + HELD}, {MEMORY_IMPORTED, 2 + HELD}};
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error why;
         char expected[64];
         world.grants = cases[i].least;
-        assert_int_equal(make(cases[i].way, &why), 0);
+        assert_int_equal(make(cases[i].memory_mode, &why), 0);
         assert_int_equal(buffers.count, cases[i].least);
         video_buffers_free(&buffers);
         world.grants--;
-        assert_int_equal(make(cases[i].way, &why), -ENOMEM);
-        snprintf(expected, sizeof expected, "the driver gave %u buffers: %u are needed",
+        assert_int_equal(make(cases[i].memory_mode, &why), -ENOMEM);
+        snprintf(expected, sizeof expected, "the driver allocated %u buffers, but %u are needed",
                  cases[i].least - 1, cases[i].least);
         assert_string_equal(why.text, expected);
         video_buffers_free(&buffers);
@@ -250,8 +251,8 @@ static void test_buffers_shorter_than_a_frame_are_refused(void **state)
     (void)state;
     struct error why;
     world.buffer_bytes = FRAME_BYTES - 1;
-    assert_int_equal(make(FRAME_COPIED, &why), -EIO);
-    assert_string_equal(why.text, "the driver's buffers hold 3071 bytes, a frame has 3072");
+    assert_int_equal(make(MEMORY_COPIED, &why), -EIO);
+    assert_string_equal(why.text, "the driver's buffers have 3071 bytes, but a frame needs 3072");
     video_buffers_free(&buffers);
     assert_nothing_is_left();
 }
@@ -261,13 +262,13 @@ static void test_no_failure_leaves_anything(void **state)
 {
     (void)state;
     const int descriptor = next_descriptor();
-    for (enum frame_way way = FRAME_COPIED; way <= FRAME_IMPORTED; way++) {
+    for (enum memory_mode mode = MEMORY_COPIED; mode <= MEMORY_IMPORTED; mode++) {
         int r = -EIO;
         for (unsigned at = 1; r < 0; at++) {
             struct error why = {""};
             world.calls = 0;
             world.fail_at = at;
-            r = make(way, &why);
+            r = make(mode, &why);
             assert_int_equal(r, world.calls < at ? 0 : -EIO);
             assert_int_equal(why.text[0] == '\0', r == 0);
             video_buffers_free(&buffers);
@@ -288,13 +289,13 @@ static void test_what_can_not_be_dequeued(void **state)
     } cases[] = {
         {0, ASKED - 1, 0, ""},
         {-EAGAIN, 0, -EAGAIN, ""},
-        {-ENODEV, 0, -ENODEV, "the device has gone"},
+        {-ENODEV, 0, -ENODEV, "the device was removed"},
         {-EIO, 0, -EIO, "VIDIOC_DQBUF: Input/output error"},
         {-EPIPE, 0, -EIO, "VIDIOC_DQBUF: Broken pipe"},
         {-EINVAL, 0, -EIO, "VIDIOC_DQBUF: Invalid argument"},
         {0, ASKED, -EIO, "the driver returned buffer 6 of 6"},
     };
-    assert_int_equal(make(FRAME_COPIED, NULL), 0);
+    assert_int_equal(make(MEMORY_COPIED, NULL), 0);
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct video_exchange exchange;
         struct error why = {""};
@@ -312,12 +313,12 @@ static void test_frames_that_lie_otherwise_are_refused(void **state)
     (void)state;
     struct error why;
     layout.stride[0] = 128;
-    assert_int_equal(make(FRAME_SHARED, &why), -EOPNOTSUPP);
+    assert_int_equal(make(MEMORY_SHARED, &why), -EOPNOTSUPP);
     layout.stride[0] = 64;
     layout.memory[0] = 1;
     layout.memory_count = 2;
-    assert_int_equal(make(FRAME_IMPORTED, &why), -EOPNOTSUPP);
-    assert_string_equal(why.text, "plane 0 lies in a buffer of its own");
+    assert_int_equal(make(MEMORY_IMPORTED, &why), -EOPNOTSUPP);
+    assert_string_equal(why.text, "plane 0 is in a separate buffer");
     assert_int_equal(world.calls, 0);
     video_buffers_free(&buffers);
     assert_nothing_is_left();

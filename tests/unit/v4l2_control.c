@@ -86,7 +86,7 @@ static void bad_values_are_refused(void **state)
         {&button, "false", "focus = false: expected true, which presses it"},
         {&label, "a", "label = a: expected text of 2 .. 4 bytes"},
         {&label, "abcde", "label = abcde"},
-        {&fixed, "1", "fixed = 1: it can only be read"},
+        {&fixed, "1", "fixed = 1: the control is read-only"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         int64_t value = 77;

@@ -114,7 +114,8 @@ static void buffers_apart_have_strides_of_their_own(void **state)
 static void contradictions_are_refused(void **state)
 {
     (void)state;
-    assert_refused(single(V4L2_PIX_FMT_NV12, 640, 360, 639), "639 bytes long, 640 pixels need 640");
+    assert_refused(single(V4L2_PIX_FMT_NV12, 640, 360, 639),
+                   "639 bytes long, but 640 pixels need 640");
     assert_refused(single(V4L2_PIX_FMT_YUYV, 640, 360, 640), "1280");
     assert_refused(single(V4L2_PIX_FMT_MJPEG, 640, 360, 0), "pixel format");
     assert_refused(single(V4L2_PIX_FMT_GREY, 0, 360, 0), "size 0x360");

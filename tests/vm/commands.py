@@ -1,15 +1,14 @@
-"""Commands, each with a bound: no test may wait for ever, and whatever it waits for in vain is
-named."""
+"""Runs commands with a time limit, and names the command that exceeds it."""
 
 import subprocess
 
-# A kernel's first build takes most of a minute; nothing that works waits for this.
+# The first build of a kernel takes most of a minute. Working code never takes this long.
 PATIENCE = 120
 
 
 def run(*command, check=True, text=True, **more):
-    """Runs it to its end; what it wrote is in the result. One that hangs in a driver can not even
-    be killed: it is left behind."""
+    """Runs a command and returns its result with its output. A command that hangs in a driver
+    cannot be killed and is left running."""
     words = [str(word) for word in command]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text,
                                **more)

@@ -1,4 +1,4 @@
-"""What tests in the test machine share: vivid, and the daemon as a service of the real systemd."""
+"""Fixtures for the test machine: vivid, and the daemon as a service of the real systemd."""
 
 import itertools
 import json
@@ -13,10 +13,10 @@ import vivid
 from commands import PATIENCE, run
 from dbus_peer import MEMBER, SIGNAL, Peer
 
-# The frames of most tests: what an emulated processor takes for one is mostly arithmetic.
+# Most tests use these frames; they are small, because an emulated processor is slow at arithmetic.
 SIZE = "320x180"
 CLAIMS = pathlib.Path(os.environ["CLAIMS"])
-figures = []  # what tests measured, a line each
+figures = []  # measurements of tests, one per line
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -25,13 +25,13 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def tell_host(line):
-    """tests/vm/test shows it at once; the console's log keeps it, should it be the last one."""
+    """Prints a line, which tests/vm/test.sh shows at once and the console's log keeps."""
     pathlib.Path("/dev/console").write_text(f"tests: {line}\n")
 
 
 def at_work():
-    """Seconds for which the processor was not idle. They are what a test costs where it is
-    emulated: idle time is skipped there."""
+    """Returns the seconds for which the processor was not idle. They are the cost of a test in an
+    emulated machine, which skips idle time."""
     user, nice, system, _, _, irq, softirq = (
         int(word) for word in pathlib.Path("/proc/stat").read_text().split()[1:8])
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
@@ -46,12 +46,12 @@ def claim(name):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "together: one machine runs all of the file's tests, which "
-                                       "share a daemon, or what it has compiled")
+    config.addinivalue_line("markers", "together: one machine runs all tests of the file, "
+                                       "because they share a daemon or its compiled kernels")
 
 
 def piece(item):
-    """The name of what is claimed as one."""
+    """Returns the name of the unit that a machine claims: a test, or a file of tests."""
     return item.location[0] if item.get_closest_marker("together") else item.nodeid
 
 
@@ -66,8 +66,9 @@ def run_piece(items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session):
-    """Several machines run these tests side by side: each takes what no other has taken. Which one
-    follows is not known before, so nothing that tests share outlives what is taken as one."""
+    """Several machines run these tests in parallel, and each claims tests that no other has
+    claimed. The next test is not known in advance, so shared fixtures end with each claimed
+    unit."""
     if session.testsfailed:
         return None  # to be collected, even: for pytest to tell
     for name, items in itertools.groupby(session.items, piece):
@@ -84,7 +85,7 @@ def pytest_runtest_logreport(report):
 
 
 class Service:
-    """fftd@NAME.service with a configuration of the test's own."""
+    """fftd@NAME.service with a configuration for the test."""
 
     def __init__(self, name):
         self.name = name
@@ -96,7 +97,7 @@ class Service:
 
     def configure(self, source, filter="none", camera="", engine="", output="", size=SIZE,
                   fps=30.0):
-        """One margin for all filters, and no tuning: what kernels take to compile is minutes."""
+        """All filters share one margin without tuning, because kernels take minutes to compile."""
         self.config.write_text(f'camera = {{ source = "{source}"; size = "{size}"; '
                                f'fps = {fps:.1f}; {camera} }};\nfilter = "{filter}";\n'
                                f'engine = {{ margin = 24; tune = "off"; {engine} }};\n'
@@ -112,7 +113,7 @@ class Service:
 
     @property
     def journal(self):
-        """What was told of it in this test."""
+        """Returns the journal of the service in this test."""
         return run("journalctl", "--no-pager", "-o", "cat", f"--unit={self.unit}",
                    f"--since=@{self.begin:.6f}").stdout
 
@@ -142,14 +143,14 @@ class Service:
         self.wait_for(lambda: self.status()["Counters"]["published"] > before + count, "frames")
 
     def frame(self):
-        """The next published frame's bytes, without padding."""
+        """Returns the bytes of the next published frame, without padding."""
         return run("fftd-ctl", "--name", self.name, "frames", "--raw", "-n", "1", text=False).stdout
 
     def set_filter(self, chain):
         self.ctl("filter", "set", chain)
 
     def wait_for_filter(self):
-        """Until frames of the newest filter are published."""
+        """Waits until frames of the newest filter are published."""
         def published():
             status = self.status()
             return status["PublishedSerial"] == status["Serial"]
@@ -172,7 +173,7 @@ class Service:
 
 
 def watched(client):
-    """What a client of Service.watch found."""
+    """Returns the report of a client of Service.watch."""
     try:
         output, _ = client.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -181,15 +182,15 @@ def watched(client):
 
 
 class States:
-    """Hears what a service says of its state, on D-Bus."""
+    """Listens to the state of a service on D-Bus."""
 
     def __init__(self, service):
         self.peer = Peer(service, "control-watch")
-        self.peer.call("GetStats")  # so that it is known to listen
+        self.peer.call("GetStats")  # makes sure that it listens
         self.state = service.status()["State"]
 
     def wait_for(self, *states):
-        """The changes of state that are told, up to the last one of these, are just these."""
+        """Checks that the reported changes of state are exactly these."""
         heard = []
         deadline = time.monotonic() + PATIENCE
         while heard[-1:] != [states[-1]]:

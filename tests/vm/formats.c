@@ -20,13 +20,13 @@
 #include "support/frames.h"
 #include "support/reference.h"
 
-#include "camera.h"
+#include "camera/camera.h"
 #include "capture/capture.h"
 #include "core/clock.h"
 #include "core/filter.h"
 #include "core/format.h"
 #include "fftd/fftd.h"
-#include "log.h"
+#include "service/log.h"
 
 #define SKIPPED          77
 #define WIDTH            320u
@@ -147,15 +147,15 @@ static void start_camera(const struct format_info *info)
     struct config config;
     struct error why;
     config_defaults(&config);
-    snprintf(config.source, sizeof config.source, SOURCE);
-    snprintf(config.cache_dir, sizeof config.cache_dir, "%s", cache_dir);
-    config.width = WIDTH;
-    config.height = HEIGHT;
-    config.rate = 10;
-    config.fourcc = info->fourcc;
-    config.checksum = true;
-    config.engine.margin = 24;
-    config.engine.tune = ENGINE_TUNE_OFF;
+    snprintf(config.camera.source.uri, sizeof config.camera.source.uri, SOURCE);
+    snprintf(config.engine.cache_dir, sizeof config.engine.cache_dir, "%s", cache_dir);
+    config.camera.source.width = WIDTH;
+    config.camera.source.height = HEIGHT;
+    config.camera.source.rate = 10;
+    config.camera.source.fourcc = info->fourcc;
+    config.output.checksum = true;
+    config.engine.options.margin = 24;
+    config.engine.options.tune = ENGINE_TUNE_OFF;
     config.filter = chain;
     if (camera_start(&camera, &config, NULL, false, &why) < 0)
         fail_msg("%s", why.text);

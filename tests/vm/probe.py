@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a process may do in the sandbox it is in: one line "NAME yes" or "NAME no" for each try.
+"""Prints the permissions of the current sandbox: one line "NAME yes" or "NAME no" for each action.
 
 Run as ExecStartPre= of fftd@.service, that is the daemon's own sandbox."""
 
@@ -32,7 +32,7 @@ def open_socket(family, kind=socket.SOCK_DGRAM):
 
 config, camera = sys.argv[1:3]
 TRIES = {
-    # What it needs.
+    # Actions that the daemon needs.
     "read its configuration": lambda: open_file(config),
     "open its camera": lambda: open_file(camera, os.O_RDWR),
     "write its cache": lambda: create_file("/var/cache/fftd/probe"),
@@ -40,7 +40,7 @@ TRIES = {
     "open /dev/null": lambda: open_file("/dev/null", os.O_RDWR),
     "open a local socket": lambda: open_socket(socket.AF_UNIX),
     "read /proc/cpuinfo": lambda: open_file("/proc/cpuinfo"),
-    # What is none of its business.
+    # Actions that the sandbox must prevent.
     "write its configuration": lambda: open_file(config, os.O_WRONLY),
     "write its program": lambda: open_file("/usr/bin/fftd", os.O_WRONLY),
     "write beside its program": lambda: create_file("/usr/bin/probe"),

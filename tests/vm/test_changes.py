@@ -1,5 +1,5 @@
-"""What is captured changes while clients read: size, format and rate by a reload, the camera by
-another one, the signal at its input by itself. And what is told of it."""
+"""Tests of changes while clients read: a reload changes size, format, rate or camera, and the input
+signal changes by itself. They also check how each change is reported."""
 
 import contextlib
 import re
@@ -17,8 +17,8 @@ LIVE, OFFLINE = 1, 2  # enum fftd_state in fftd/ring.h
 
 @pytest.fixture(autouse=True)
 def quick_builds():
-    """PoCL's optimiser takes three quarters of what a program for another layout takes. The daemon
-    keeps no programs here, since nobody else wants one that is not optimised."""
+    """PoCL's optimiser takes three quarters of the compile time, so it is disabled. The daemon has
+    no cache here, because other tests must not use programs that are not optimised."""
     run("systemctl", "set-environment", "POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable")
     yield
     run("systemctl", "unset-environment", "POCL_EXTRA_BUILD_FLAGS")
@@ -26,7 +26,7 @@ def quick_builds():
 
 @contextlib.contextmanager
 def reading(service):
-    """A client for as long as the block lasts; yields what it found, once the block has ended."""
+    """Runs a client during the block and yields its report, which is complete after the block."""
     found = {}
     client = service.watch()
     yield found
@@ -40,7 +40,7 @@ def configure(service, device, size, pixels="NV12", fps=10.0):
 
 
 def wait_for_format(service, name, size):
-    """Until frames come in that format."""
+    """Waits for frames of the format."""
     def arrived():
         status = service.status()
         now = status["Format"]
@@ -70,11 +70,11 @@ def test_size_format_and_rate_change_while_clients_read(camera, service):
             service.systemctl("reload")
             wait_for_format(service, published, size)
 
-        # Refused: it goes on as it was.
+        # A refused reload changes nothing.
         configure(service, camera.device, "123x45")
         service.systemctl("reload", check=False)
         service.wait_for(lambda: "does not offer NV12 at 123x45" in service.journal, "the refusal")
-        assert "the camera stays as it was" in service.journal
+        assert "the previous one stays in use" in service.journal
         wait_for_format(service, "NV12", "320x180")
 
         configure(service, camera.device, "320x180", fps=4.0)
@@ -84,7 +84,7 @@ def test_size_format_and_rate_change_while_clients_read(camera, service):
 
 
 def test_another_camera_takes_over(service):
-    """The configuration names another camera, with another size; and the first one again."""
+    """A reload changes to another camera with another size, and back to the first one."""
     with vivid.Vivid(count=2) as cameras:
         first, second = cameras.devices
         configure(service, first, "640x360")
@@ -101,7 +101,7 @@ def test_another_camera_takes_over(service):
 
 
 def test_another_camera_is_plugged_in(service):
-    """Where one was there is another one later, which knows other sizes."""
+    """A camera is replaced at the same node by one with other sizes."""
     with vivid.Vivid() as webcam:
         device = webcam.device
         configure(service, device, "auto")
@@ -124,7 +124,8 @@ def test_another_camera_is_plugged_in(service):
 
 @pytest.mark.parametrize("planes", ["single", "multi"])
 def test_the_signal_changes_by_itself(service, planes):
-    """Somebody switches the device at the other end of the cable, pulls it out, puts it back."""
+    """The device at the other end of the cable changes its mode, is unplugged and plugged in
+    again."""
     with vivid.Vivid(planes, input_type=vivid.HDMI) as camera:
         camera.set_signal("720x576p50")
         configure(service, camera.device, "auto")
@@ -146,8 +147,8 @@ def test_the_signal_changes_by_itself(service, planes):
 
 
 def test_a_lost_camera_is_told(camera, service):
-    """Each change of state, once: on D-Bus and in the journal; and whether frames come, in the
-    ring."""
+    """Each change of state is reported once on D-Bus and in the journal. The ring shows whether
+    frames arrive."""
     configure(service, camera.device, "320x180", fps=30.0)
     service.systemctl("start")
     wait_for_format(service, "NV12", "320x180")
@@ -157,7 +158,7 @@ def test_a_lost_camera_is_told(camera, service):
         service.wait_for(lambda: service.status()["Clients"] == 1, "the client")
         camera.unplug()
         states.wait_for("lost")
-        time.sleep(0.5)  # more than the client waits before it looks at the state again
+        time.sleep(0.5)  # longer than the client waits between checks of the state
         camera.plug_in()
         states.wait_for("online")
         camera.set_control(vivid.FATAL_ERROR, 1)
@@ -165,5 +166,5 @@ def test_a_lost_camera_is_told(camera, service):
         service.wait_for_frames()
     check_whole(service, found, [320])
     assert found["states"][:3] == [LIVE, OFFLINE, LIVE]
-    assert re.findall("^(lost|stalled|online|starting anew): ", service.journal[logged:],
+    assert re.findall("^(lost|stalled|online|restarting): ", service.journal[logged:],
                       re.MULTILINE) == ["lost", "online", "stalled", "online"]

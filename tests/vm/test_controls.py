@@ -1,5 +1,5 @@
-"""The camera's own controls, on vivid: from the configuration and at run time, and again after the
-camera was away."""
+"""Tests of vivid's controls: from the configuration, at run time, and after the camera was
+absent."""
 
 import json
 import re
@@ -8,7 +8,7 @@ SETTINGS = "controls = { brightness = 200; no_such_control = 1; contrast = 999; 
 
 
 def control(camera, name):
-    """What the driver says."""
+    """Returns the value that the driver reports."""
     return camera.v4l2_ctl("-C", name).split(": ", 1)[1].strip()
 
 
@@ -43,7 +43,7 @@ def test_controls_are_listed(camera, service):
     assert listed["integer_64_bits"]["type"] == "integer"
     assert listed["gain"]["inactive"] and not listed["brightness"]["inactive"]
     assert listed["read_only_integer_32_bits"]["read_only"]
-    # Every control that v4l2-ctl shows, but for arrays, is there under the same name.
+    # Every control of v4l2-ctl, except arrays, is present with the same name.
     shown = {line.split()[0] for line in camera.v4l2_ctl("--list-ctrls").splitlines()
              if re.search(r"\((int|int64|bool|menu|intmenu|bitmask|button|str)\)", line)
              and "dims=" not in line}
@@ -63,11 +63,11 @@ def test_controls_are_set_and_set_again(camera, service):
     for name, value in expected.items():
         assert control(camera, name).startswith(value.split()[0]), name
 
-    # All or none, and the reason names the control, the value and what it takes.
+    # All or no controls are set, and the error names the control, the value and the range.
     for wrong, reason in (("brightness=999", "brightness = 999: expected 0 .. 255"),
                           ("brightnes=1", "did you mean brightness?"),
                           ("test_pattern=99", "expected one of 0 (75% Colorbar)"),
-                          ("read_only_integer_32_bits=1", "it can only be read"),
+                          ("read_only_integer_32_bits=1", "the control is read-only"),
                           ("boolean=maybe", "boolean = maybe: expected true or false")):
         done = service.ctl("camera", "set", "contrast=10", wrong, check=False)
         assert done.returncode == 65 and reason in done.stderr, done.stderr
@@ -90,7 +90,7 @@ def test_controls_are_set_and_set_again(camera, service):
 
 
 def luma(service):
-    """Mean of the next frame's first plane, where that is luma."""
+    """Returns the mean of the next frame's first plane, which must be luma."""
     now = service.status()["Format"]
     plane = service.frame()[:now["width"] * now["height"]]
     return sum(plane) / len(plane)

@@ -1,4 +1,4 @@
-"""What fftd-ctl devices says of the kernel's cameras is what the daemon then does."""
+"""Tests that the daemon does with the kernel's cameras what `fftd-ctl devices` announces."""
 
 import json
 
@@ -24,7 +24,7 @@ def test_every_camera_is_explained():
 
 
 def test_the_choice_is_what_the_daemon_makes(camera, service):
-    """The daemon is asked for nothing in particular, and streams meanwhile."""
+    """The daemon has a default configuration and is streaming."""
     camera.set_format(320, 180, "YUYV")
     choice = cameras()[0]["choice"]
     service.configure(f"v4l2:{camera.device}", size="auto")

@@ -1,5 +1,5 @@
-"""Faults of the camera, made by the kernel's own driver, one by one and mixed at random: the daemon
-stays up and recovers, no corrupt frame is published, and its counters are what was injected."""
+"""Tests of camera faults that the kernel's driver injects, one by one and at random. The daemon
+must recover, publish no corrupt frame, and count each injected fault."""
 
 import contextlib
 import os
@@ -13,10 +13,10 @@ from conftest import Service, figures, watched
 
 pytestmark = pytest.mark.together
 
-RECOVERY_S = 2  # from a fault's end to frames
-SHORT_STALL_S = 0.5  # no stall yet for the daemon: frames are lost, that is all
+RECOVERY_S = 2  # from the end of a fault to the next frames
+SHORT_STALL_S = 0.5  # too short for the stall time-out; only frames are lost
 LONG_STALL_S = 12
-# How long faults are mixed, and in which order.
+# Duration of the mixed faults, and the seed of their order.
 MIX_SECONDS = float(os.environ.get("FAULT_SECONDS") or 8)
 SEED = int(os.environ.get("FAULT_SEED") or 1)
 
@@ -27,7 +27,7 @@ def counters(service):
     return service.status()["Counters"]
 
 
-# ---- the faults: each leaves the camera whole, and returns what the counters must count ----
+# ---- the faults: each leaves the camera working, and returns the expected counts ----
 
 def flagged_buffers(camera, service):
     for _ in range(5):
@@ -86,7 +86,7 @@ def disconnect(camera, _service):
 
 
 def wrapping(camera, _service):
-    """The next stream's numbers and times wrap a few seconds after it began."""
+    """The sequence numbers and times of the next stream wrap around after a few seconds."""
     camera.set_control(vivid.WRAP_SEQUENCE, 1)
     camera.set_control(vivid.WRAP_TIMESTAMP, 1)
     camera.set_control(vivid.FATAL_ERROR, 1)
@@ -105,13 +105,13 @@ FAULTS = [flagged_buffers, dropped_buffers, short_stall, stall, fatal_error, fai
           failing_qbuf, failing_streamon, wrapping, disconnect, unplug]
 
 
-# ---- what must be true of all of them ----
+# ---- checks for all faults ----
 
 @contextlib.contextmanager
 def watching(service):
-    """A client that reads every frame; yields what it found, once the block has ended."""
+    """Runs a client that reads every frame, and yields its report, complete after the block."""
     found = {}
-    service.wait_for(lambda: service.status()["Clients"] == 0, "the client before it to go")
+    service.wait_for(lambda: service.status()["Clients"] == 0, "the previous client to close")
     client = service.watch()
     service.wait_for(lambda: service.status()["Clients"] == 1, "the client")
     yield found
@@ -120,20 +120,20 @@ def watching(service):
 
 
 def recover(service):
-    """Waits for frames captured from now on; returns how long they took."""
+    """Waits for frames captured after this call, and returns the time until they arrive."""
     begin = time.monotonic()
     service.wait_for_frames()
     return time.monotonic() - begin
 
 
 def check(service, pid, before, found, expected):
-    """The daemon never ended, and nobody was given anything but whole frames, in order."""
+    """Checks that the daemon never ended, and that clients received only intact frames in order."""
     after = counters(service)
     counted = {name: after[name] - before[name] for name in COUNTERS}
     assert counted == dict.fromkeys(COUNTERS, 0) | expected
     assert found["missed"] == found["torn"] == found["corrupt"] == found["unchecked"] == 0
     assert found["backwards"] == 0
-    # What is missing in the source's own count, and why.
+    # Frames missing in the source's count, and the reason.
     assert found["source_lost"] == sum(after[name] - before[name] for name in
                                        ("source_lost", "dropped_error", "dropped_stale"))
     assert service.status()["State"] == "online"
@@ -149,7 +149,7 @@ def camera(request):
 
 @pytest.fixture(scope="module")
 def service(camera):
-    """One daemon for all the faults: that it outlives them is what they are to show."""
+    """One daemon for all faults, because it must survive all of them."""
     made = Service("cam")
     try:
         made.configure(f"v4l2:{camera.device}", filter="gaussian-blur:sigma=2",
@@ -163,7 +163,7 @@ def service(camera):
 
 @pytest.fixture
 def pid(service):
-    """The daemon's, before the test; it is well then, whatever a test before has found."""
+    """Returns the daemon's counters before the test, once it has recovered from earlier tests."""
     service.wait_for_state("online")
     service.wait_for_frames()
     return service.pid
@@ -182,7 +182,7 @@ def test_fault(camera, service, pid, fault):
 
 
 def test_lost_frames_are_counted(camera, service, pid):
-    """A camera that leaves frames out says so by their numbers alone."""
+    """A camera that drops frames shows this only by their sequence numbers."""
     before = counters(service)["source_lost"]
     short_stall(camera, service)
     recover(service)
@@ -191,7 +191,7 @@ def test_lost_frames_are_counted(camera, service, pid):
 
 
 def test_a_long_stall(camera, service, pid):
-    """However long the camera has delivered nothing, it is noticed at once when it does again."""
+    """After a stall of any duration, the first new frame is noticed at once."""
     told, stalls = service.journal.count("stalled: "), counters(service)["stalls"]
     camera.stall(True)
     service.wait_for_state("stalled")
@@ -225,7 +225,7 @@ def test_mixed_faults(camera, service, pid):
 
 
 def test_numbers_and_times_that_wrap(camera, service):
-    """From the daemon's very first frame on."""
+    """The wrap occurs after the daemon's first frame."""
     camera.set_control(vivid.WRAP_SEQUENCE, 1)
     camera.set_control(vivid.WRAP_TIMESTAMP, 1)
     service.systemctl("restart")

@@ -1,4 +1,4 @@
-"""idle = "pause" with a camera of the kernel's."""
+"""Tests of idle = "pause" with a camera of the kernel."""
 
 from commands import run
 from conftest import watched
@@ -7,7 +7,7 @@ PAUSE = 'idle = "pause";'
 
 
 def can_stream(camera, tmp_path):
-    """Whether somebody else gets frames: a driver serves one at a time."""
+    """Whether another process can stream: a driver serves one process at a time."""
     frames = tmp_path / "frames"
     run("v4l2-ctl", "-d", camera.device, "--stream-mmap", "--stream-count=2",
         f"--stream-to={frames}", check=False)
@@ -33,7 +33,7 @@ def test_nobody_reading_means_no_streaming(camera, service, tmp_path):
 
 
 def test_camera_changed_meanwhile(camera, service):
-    """Somebody else may set another format while it rests: the picture is what it was."""
+    """Another process may change the format during the pause; the daemon restores its own."""
     camera.v4l2_ctl("--set-ctrl=osd_text_mode=2")  # which shows the time
     service.configure(f"v4l2:{camera.device}", camera=PAUSE)
     service.systemctl("start")

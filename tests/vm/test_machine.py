@@ -1,4 +1,4 @@
-"""What every other test here takes for granted of the machine itself."""
+"""Tests of the properties of the machine that all other tests assume."""
 
 import pytest
 import vivid

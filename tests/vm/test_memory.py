@@ -1,5 +1,5 @@
-"""The ways of a frame to the device: copied, in memory that driver and device share (USERPTR), and
-as dma-bufs (tests/faults/import.c lends PoCL what imports them)."""
+"""Tests of the memory modes: copied, shared by driver and device (USERPTR), and imported dma-bufs
+(tests/faults/import.c makes PoCL import them)."""
 
 import pathlib
 import shutil
@@ -11,21 +11,21 @@ from conftest import watched
 
 pytestmark = pytest.mark.together
 
-# Between two of these the camera's picture is the same, for its caption is left out.
+# The camera's picture does not change between these frames, because its caption is disabled.
 FILTER = "gaussian-blur:sigma=2"
 COPIED = "copied"
 SHARED = "shared with the source (USERPTR)"
 IMPORTED = "imported as dma-bufs"
 
 LIBRARY = pathlib.Path("/usr/lib/faulty_import.so")
-ACCOUNT = pathlib.Path("/var/cache/fftd/imports")  # which the daemon may write
+ACCOUNT = pathlib.Path("/var/cache/fftd/imports")  # writable by the daemon
 REFUSE = ACCOUNT.with_suffix(".refuse")
 ROUNDS = 3
 
 
 @pytest.fixture
 def importing(service):
-    """Makes the service's device one that imports dma-bufs."""
+    """Makes the service's device import dma-bufs."""
     drop_in = pathlib.Path(f"/run/systemd/system/{service.unit}.d/import.conf")
     shutil.copy("faulty_import.so", LIBRARY)
     drop_in.parent.mkdir(parents=True)
@@ -39,21 +39,21 @@ def importing(service):
 
 
 def account():
-    """Buffers imported, and how many of them are gone."""
+    """Returns the numbers of imported and of released buffers."""
     return tuple(int(word) for word in ACCOUNT.read_text().split())
 
 
 def start(service, camera, memory, planes="luma", format="auto"):
     service.configure(f"v4l2:{camera.device}", filter=FILTER, engine=f'planes = "{planes}";',
                       camera=f'stall_timeout = 1.0; memory = "{memory}"; format = "{format}";')
-    service.systemctl("stop")  # not a restart, after which the frames before it were still there
+    service.systemctl("stop")  # no restart, after which earlier frames would still be in the ring
     service.systemctl("start")
     service.wait_for_state("online")
     return service.status()["Input"]
 
 
 def check_frames(service, frames=30):
-    """Consecutive ones: none torn, none lost by the camera for want of buffers."""
+    """Checks consecutive frames: none is torn, and the camera loses none for lack of buffers."""
     found = watched(service.watch(frames))
     assert found["frames"] == frames
     assert found["missed"] == found["torn"] == found["corrupt"] == found["unchecked"] == 0
@@ -62,7 +62,7 @@ def check_frames(service, frames=30):
 
 
 def pictures(service, tmp_path):
-    """A frame before and after the filter."""
+    """Returns a frame before and after the filter."""
     service.ctl("snapshot", "before", "after", "-o", tmp_path)
     return [(tmp_path / f"{name}.png").read_bytes() for name in ("before", "after")]
 
@@ -71,12 +71,12 @@ def descriptors(service):
     return len(list(pathlib.Path(f"/proc/{service.pid}/fd").iterdir()))
 
 
-# Which formats kernels read in this way tests/gpu/memory.c knows; here it is about buffers.
+# tests/gpu/memory.c tests all formats in these modes; this test is about buffers.
 @pytest.mark.parametrize("camera, format, planes", [
     ("single", "YUYV", "luma"), ("single", "NV12", "all"),
     ("multi", "NV12", "luma"), ("multi", "NV12", "all")], indirect=["camera"])
 def test_every_way_shows_the_same(camera, service, importing, tmp_path, format, planes):
-    # NV12 comes in two buffers there, while a device that reads both planes wants them in one.
+    # NV12 has two buffers there, but a device that reads both planes needs them in one.
     apart = camera.planes == "multi" and planes == "all"
     camera.v4l2_ctl("--set-ctrl=osd_text_mode=2")
     expected = None
@@ -114,7 +114,7 @@ def test_the_best_way_is_chosen(single, service, importing):
 def test_a_driver_that_refuses_foreign_memory(service):
     with vivid.Vivid("single", "allocators=1") as camera:
         shown = start(service, camera, "auto")
-        assert shown == (f"{COPIED} (dmabuf: the device imports no dma-bufs; "
+        assert shown == (f"{COPIED} (dmabuf: the device cannot import dma-bufs; "
                          "userptr: VIDIOC_REQBUFS: Invalid argument)")
         assert f"input: {shown}" in service.journal
         check_frames(service)
@@ -123,12 +123,12 @@ def test_a_driver_that_refuses_foreign_memory(service):
 
 @pytest.mark.parametrize("memory, way", [("userptr", SHARED), ("dmabuf", IMPORTED)])
 def test_nothing_is_left_behind(single, service, importing, memory, way):
-    """A camera that is unplugged mid-stream, again and again; and one that stops and goes on."""
+    """A camera is unplugged repeatedly while it streams; another one stops and continues."""
     assert start(service, single, memory) == way
     pid, open_before = service.pid, None
     for _ in range(ROUNDS):
         check_frames(service, 10)
-        # The first round may open what stays: of the event loop, of OpenCL.
+        # The first round may open descriptors that stay open, for the event loop and OpenCL.
         open_before = open_before or descriptors(service)
         single.unplug()
         service.wait_for_state("lost")
@@ -141,7 +141,7 @@ def test_nothing_is_left_behind(single, service, importing, memory, way):
         service.wait_for_frames()
     assert descriptors(service) <= open_before
     assert service.pid == pid
-    # What is asked for anew at run time is negotiated anew.
+    # A mode that is requested again at run time is negotiated again.
     service.configure(f"v4l2:{single.device}", filter=FILTER, camera='memory = "mmap";')
     service.systemctl("reload")
     service.wait_for(lambda: service.status()["Input"] == COPIED, "the other way")

@@ -1,5 +1,5 @@
-"""The ring and its clients outlive the daemon under the real systemd: a client that goes on by
-itself sees a pause, and no torn frame ever passes for a whole one."""
+"""Tests that the ring and its clients outlive the daemon under the real systemd. A client sees a
+pause, but never a torn frame."""
 
 import contextlib
 import glob
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.together
 
 FILTER = "lowpass:shape=gaussian,cutoff=0.1"
 LOOK_S = 0.0005
-PATIENCE_S = 10  # for what comes with every frame
+PATIENCE_S = 10  # for events of every frame
 
 
 def wait_until_stopped(pid):
@@ -30,7 +30,7 @@ def wait_until_stopped(pid):
 
 @contextlib.contextmanager
 def ring_of(pid):
-    """The ring's memory."""
+    """Maps the ring's memory."""
     path = next(path for path in glob.glob(f"/proc/{pid}/fd/*")
                 if "fftd-ring" in os.readlink(path))
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as memory:
@@ -38,7 +38,7 @@ def ring_of(pid):
 
 
 def slots_being_written(ring):
-    """How many slots have an odd lock; see fftd/ring.h."""
+    """Returns the number of slots with an odd lock; see fftd/ring.h."""
     header_bytes, = struct.unpack_from("<I", ring, 12)
     slots, = struct.unpack_from("<I", ring, 24)
     stride, = struct.unpack_from("<Q", ring, 32)
@@ -48,16 +48,16 @@ def slots_being_written(ring):
 def kill_mid_write(pid):
     """Ends the daemon at a moment at which a slot is open.
 
-    In the test machine one is for 3.3 of the 33 ms between frames, so the looks are far closer than
-    that. One every 4 ms missed all of two thousand: that is the period of the kernel's tick, with
-    which vivid's frames begin, and each slot was closed again before the next tick."""
+    In the test machine a slot is open for 3.3 of the 33 ms between frames, so the test polls much
+    more often. Polling every 4 ms missed two thousand slots: vivid's frames begin with the kernel's
+    tick, which has the same period, and each slot was closed before the next tick."""
     deadline = time.monotonic() + PATIENCE_S
     with ring_of(pid) as ring:
         while time.monotonic() < deadline:
             if slots_being_written(ring) > 0:
                 os.kill(pid, signal.SIGSTOP)
                 wait_until_stopped(pid)
-                if slots_being_written(ring) > 0:  # it may have been quicker
+                if slots_being_written(ring) > 0:  # the daemon may have closed the slot
                     os.kill(pid, signal.SIGKILL)
                     return
                 os.kill(pid, signal.SIGCONT)
@@ -66,7 +66,7 @@ def kill_mid_write(pid):
 
 
 def configure(service, camera, size=SIZE):
-    # Many slots: what a client needs that wants every frame on a machine that is busy restarting.
+    # A client that wants every frame during a restart needs many slots.
     service.configure(f"v4l2:{camera.device}", filter=FILTER, output="slots = 24;", size=size)
 
 
@@ -77,8 +77,8 @@ def start(service):
 
 @contextlib.contextmanager
 def reading(service):
-    """A client for as long as the block lasts, from well before what happens in it until well
-    after; yields what it found, once the block has ended."""
+    """Runs a client from well before the block until well after it, and yields its report, complete
+    after the block."""
     found = {}
     client = service.watch()
     service.wait_for(lambda: service.status()["Clients"] == 1, "the client")
@@ -128,7 +128,7 @@ def test_restarted(camera, service):
 
 def test_restarted_with_another_size(camera, service):
     configure(service, camera, size="640x360")
-    start(service)  # compiles what that size needs, which is not what is measured here
+    start(service)  # compiles the kernels of that size before the measurement
     service.systemctl("stop")
     configure(service, camera)
     start(service)
@@ -141,7 +141,7 @@ def test_restarted_with_another_size(camera, service):
 
 
 def test_stopped_and_started(camera, service):
-    """Nothing is kept then; the client finds the new daemon all the same."""
+    """systemd stores nothing then, but the client still finds the new daemon."""
     configure(service, camera)
     start(service)
     with reading(service) as found:

@@ -1,4 +1,4 @@
-"""The daemon as a service of systemd, on the kernel's own camera."""
+"""Tests of the daemon as a systemd service with the kernel's test camera."""
 
 import time
 
@@ -13,7 +13,7 @@ FILTERS = [
 
 
 def test_a_client_reads_every_frame(camera, service):
-    """300 consecutive frames at 30 a second, none lost or torn, while the filter changes."""
+    """No frame of 300 at 30 per second is lost or torn while the filter changes."""
     service.configure(f"v4l2:{camera.device}", filter=FILTERS[0])
     service.systemctl("start")
     service.wait_for_state("online")
@@ -42,7 +42,7 @@ def test_reload_and_stop(camera, service):
     service.systemctl("reload")
     assert "0.125" in service.ctl("filter", "show").stdout
 
-    # A broken file changes nothing, and is told.
+    # An invalid file changes nothing, and the error is reported.
     service.configure(source, filter="lowpass:cutoff=7")
     service.systemctl("reload", check=False)
     service.wait_for(lambda: "cutoff" in service.journal, "the reason in the journal")

@@ -1,4 +1,5 @@
-"""The service's sockets, users and sandbox, and the udev rule, with the real systemd."""
+"""Tests of the service's sockets, users and sandbox, and of the udev rule, with the real
+systemd."""
 
 import grp
 import os
@@ -26,7 +27,7 @@ def running(service):
 
 
 def ctl_as(service, groups, *arguments):
-    """fftd-ctl by somebody who is nobody but for these groups."""
+    """Runs fftd-ctl as user nobody with these groups."""
     return subprocess.run(["fftd-ctl", "--name", service.name, *arguments], user=NOBODY,
                           group=NOBODY, extra_groups=[grp.getgrnam(name).gr_gid for name in groups],
                           capture_output=True, text=True, timeout=PATIENCE)
@@ -69,7 +70,7 @@ NEEDED = {"read its configuration", "open its camera", "write its cache",
 
 
 def test_the_sandbox_lets_nothing_else_be_opened(service):
-    """A process that runs in the daemon's sandbox just before it tries everything."""
+    """A process in the daemon's sandbox tries all actions of probe.py before the daemon starts."""
     folder = pathlib.Path(f"/run/systemd/system/{service.unit}.d")
     drop_in = folder / "probe.conf"
     secret = pathlib.Path("/home/somebody/secret")
@@ -98,7 +99,7 @@ def test_the_sandbox_lets_nothing_else_be_opened(service):
 
 
 def test_exposure_is_low(running):
-    """As the running manager sees the unit, with everything that is in force."""
+    """systemd rates the unit with all settings that apply to it."""
     table = run("systemd-analyze", "security", "--no-pager", running.unit).stdout
     exposure = re.search(r"Overall exposure level.*: ([\d.]+)", table)
     print(exposure[0])

@@ -1,4 +1,4 @@
-"""What the watchdog ends and what it lets live, with systemd's own."""
+"""Tests of the failures that systemd's watchdog ends, and of those that it does not."""
 
 import contextlib
 import ctypes
@@ -21,7 +21,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 @pytest.fixture
 def short_watchdog(service):
-    """The service with a watchdog that bites soon, and an OpenCL that fails when it is told to."""
+    """The service with a short watchdog time-out, and an OpenCL library that fails on request."""
     folder = pathlib.Path(f"/run/systemd/system/{service.unit}.d")
     folder.mkdir(parents=True)
     drop_in = folder / "test.conf"
@@ -49,13 +49,12 @@ def ptrace(request, task):
 
 @contextlib.contextmanager
 def stopped(task):
-    """One thread of another process stands still; the others go on. (Held in the kernel instead, by
-    vivid's lock, it could not be killed, and systemd starts nothing beside it: after 20 s it gave
-    the service up.)"""
+    """Stops one thread of another process. (A thread that waits in the kernel for vivid's lock
+    could not be killed, and systemd would give the service up after 20 s.)"""
     ptrace(PTRACE_SEIZE, task)
     ptrace(PTRACE_INTERRUPT, task)
     yield
-    libc.ptrace(PTRACE_DETACH, task, None, None)  # it may have gone
+    libc.ptrace(PTRACE_DETACH, task, None, None)  # it may have ended
 
 
 def restarts(service):
@@ -92,7 +91,7 @@ def test_a_gpu_that_hangs(short_watchdog):
     client = short_watchdog.watch(200)
     FAULTS.write_text("hang\n")
     short_watchdog.wait_for_state("failed")
-    assert restarts(short_watchdog) == 0  # the daemon's own attempt comes first
+    assert restarts(short_watchdog) == 0  # the daemon's own attempt is first
     wait_for_restart(short_watchdog)
     FAULTS.unlink()
     short_watchdog.wait_for_state("online")

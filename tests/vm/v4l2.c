@@ -1,7 +1,7 @@
 /* The V4L2 source against a real driver: vivid, as a single-planar and as a multi-planar webcam.
  *
- * Runs as root where vivid can be loaded (the test machine); is skipped elsewhere. Faults are made
- * with vivid's own controls, through a descriptor of their own. */
+ * Runs as root in the test machine, where vivid can be loaded, and is skipped elsewhere. A second
+ * descriptor sets vivid's controls to inject faults. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #define SKIPPED            77
 #define WIDTH              640u
 #define HEIGHT             360u
-/* Frames that a busy machine may be late by. */
+/* Frames by which a busy machine may be late. */
 #define FEW                30
 
 /* vivid's controls (drivers/media/test-drivers/vivid/vivid-ctrls.c). */
@@ -38,7 +38,7 @@
 #define STREAMON_ERROR     (VIVID_BASE + 69)
 #define FATAL_ERROR        (VIVID_BASE + 70)
 
-static bool multi_planar; /* what vivid is loaded as */
+static bool multi_planar; /* how vivid is loaded */
 static char node[64];     /* "/dev/video0" */
 static char uri[80];
 
@@ -67,7 +67,7 @@ static int find_node(void)
 
 static int shell(const char *command)
 {
-    return system(command); /* NOLINT: fixed commands, in a machine made for it */
+    return system(command); /* NOLINT: fixed commands, in the test machine */
 }
 
 static int load_vivid(void)
@@ -86,7 +86,7 @@ static int load(void **state)
     return load_vivid();
 }
 
-/* What a test has open: a failed one leaves it to its end. */
+/* The open source of the current test, which the teardown closes if the test fails. */
 static struct capture *opened;
 
 static void close_opened(void)
@@ -139,7 +139,7 @@ static void start(struct capture *capture)
         fail_msg("%s", why.text);
 }
 
-/* The next frame or failure; -ETIMEDOUT: neither came in time. */
+/* Waits for the next frame or failure. -ETIMEDOUT: neither arrived in time. */
 static int wait_frame(struct capture *capture, int timeout_ms, struct capture_frame *ret,
                       struct error *why)
 {
@@ -162,7 +162,7 @@ static struct capture_frame next_frame(struct capture *capture)
     return frame;
 }
 
-/* Takes and gives back frames until a failure comes. */
+/* Dequeues and returns frames until a failure, which it returns. */
 static int failure_of(struct capture *capture, struct error *why)
 {
     for (unsigned i = 0; i < 100; i++) {
@@ -234,7 +234,7 @@ static unsigned luma(const struct capture *capture, const struct capture_frame *
     }
     unsigned code =
         info->kind == SAMPLE_U16 ? (at[0] | (unsigned)at[1] << 8) >> (info->bits - 8) : at[0];
-    /* Limited range to full, so that formats compare. */
+    /* Limited range is expanded, so that formats are comparable. */
     return capture->format.full_range ? code : (unsigned)((code - 16) * 255.0 / 219.0 + 0.5);
 }
 
@@ -281,7 +281,7 @@ static void every_format_is_captured(void **state)
         start(capture);
         struct capture_frame frame = next_frame(capture);
         touch_all_bytes(capture, &frame);
-        if (multi_planar && table[f].v4l2_multi != 0) /* a buffer a plane, mapped on its own */
+        if (multi_planar && table[f].v4l2_multi != 0) /* one buffer per plane, mapped separately */
             assert_true(frame.plane[1] != frame.plane[0] + frame.stride[0] * HEIGHT);
         unsigned bars[BARS];
         read_bars(capture, &frame, bars);
@@ -297,7 +297,7 @@ static void every_format_is_captured(void **state)
     }
 }
 
-/* With nothing asked for, the driver's own size in the format that is cheapest to filter. */
+/* Without a request, the choice is the driver's size in the format that is cheapest to filter. */
 static void the_choice_is_sensible(void **state)
 {
     (void)state;
@@ -326,7 +326,7 @@ static void what_is_refused_is_listed(void **state)
     assert_refused((struct capture_request){.fourcc = 0x31313131}, -EINVAL, "NV12");
 }
 
-/* The rate asked for is the rate that comes, also after a change of size reset it. */
+/* The requested rate is the actual rate, also after a change of size has reset it. */
 static void the_rate_is_kept(void **state)
 {
     (void)state;
@@ -394,14 +394,14 @@ static void another_format_set_meanwhile_is_noticed(void **state)
         snprintf(command, sizeof command, "v4l2-ctl -d %s --set-fmt-video=%s", node, others[i]);
         assert_int_equal(shell(command), 0);
         int r = capture_start(capture, &why);
-        if (r != -EIO || strstr(why.text, "somebody has set another format") == NULL)
+        if (r != -EIO || strstr(why.text, "another program has set another format") == NULL)
             fail_msg("%s: %d \"%s\"", others[i], r, why.text);
         print_message("refused: %s\n", why.text);
         close_opened();
     }
 }
 
-/* Frames that nobody took are given back but for the newest; none that is lent is touched. */
+/* All waiting frames but the newest are returned to the driver; lent frames are not. */
 static void the_newest_frame_wins(void **state)
 {
     (void)state;
@@ -412,7 +412,7 @@ static void the_newest_frame_wins(void **state)
     poll(NULL, 0, 500);
     struct capture_frame newest = next_frame(capture);
     stale = capture->dropped_stale - stale;
-    assert_in_range(stale, 2, 3); /* three waited; one may have come while they were taken */
+    assert_in_range(stale, 2, 3); /* three waited; another may have arrived since */
     assert_true(newest.sequence > lent.sequence + stale);
     assert_int_not_equal(newest.index, lent.index);
     capture_release(capture, &lent);
@@ -556,7 +556,7 @@ static void a_disconnected_camera_has_gone(void **state)
     set_control(DISCONNECT, 1);
     assert_int_equal(failure_of(capture, &why), -ENODEV);
     close_opened();
-    /* vivid is there again once nobody holds it. */
+    /* vivid is available again once no process has it open. */
     capture = open_as("NV12", 30, 0);
     start(capture);
     assert_streams(capture);
@@ -595,7 +595,7 @@ static void devices_are_listed(void **state)
         assert_non_null(strstr(text, "vivid"));
         assert_non_null(strstr(text, json == 1 ? "\"choice\": {\"format\": \"NV12\""
                                                : "fftd would choose NV12 640x360, up to 40"));
-        assert_non_null(strstr(text, "luma in a plane of its own"));
+        assert_non_null(strstr(text, "luma has its own plane"));
         assert_non_null(strstr(text, json == 1 ? "\"format\": \"SRGGB12\", \"supported\": true"
                                                : "640x360@40"));
         free(text);

@@ -1,4 +1,4 @@
-"""The kernel's own virtual camera, loaded as a test wants it."""
+"""The kernel's virtual camera, loaded with the options of a test."""
 
 import fcntl
 import glob
@@ -13,10 +13,10 @@ from commands import run
 VIDIOC_S_PARM = 3 << 30 | 204 << 16 | ord("V") << 8 | 22
 VIDIOC_S_CTRL = 3 << 30 | 8 << 16 | ord("V") << 8 | 28
 BUFFER_TYPE = {"single": 1, "multi": 9}
-# Kinds of inputs, as vivid's parameter input_types has them.
+# Values of vivid's parameter input_types.
 WEBCAM, TV, HDMI = 0, 1, 3
 
-# vivid's controls, which make the faults (drivers/media/test-drivers/vivid/vivid-ctrls.c).
+# vivid's controls that inject faults (drivers/media/test-drivers/vivid/vivid-ctrls.c).
 WRAP_SEQUENCE = 0x00f0f026
 WRAP_TIMESTAMP = 0x00f0f027
 DROPPED_PERCENTAGE = 0x00f0f040
@@ -31,8 +31,8 @@ DRIVER = "/sys/bus/platform/drivers/vivid"
 
 
 class Vivid:
-    """One input, by default a webcam's, single-planar or multi-planar, on one video node; or
-    several such; with further options of the module."""
+    """One or more video nodes, single-planar or multi-planar, each with one input, by default a
+    webcam. Further options are passed to the module."""
 
     def __init__(self, planes="single", *options, count=1, input_type=WEBCAM):
         self.planes = planes
@@ -48,19 +48,19 @@ class Vivid:
     def __enter__(self):
         def each(value):
             return ",".join([str(value)] * self.count)
-        run("modprobe", "-r", "vivid", check=False)  # a failed test may have left it
+        run("modprobe", "-r", "vivid", check=False)  # a failed test may have left it loaded
         run("modprobe", "vivid", f"n_devs={self.count}", f"node_types={each(1)}",
             f"num_inputs={each(1)}", f"input_types={each(self.input_type)}",
             f"multiplanar={each(2 if self.planes == 'multi' else 1)}", *self.options)
         run("udevadm", "settle")
         nodes = [path for path in glob.glob("/sys/class/video4linux/video*")
                  if "vivid" in (pathlib.Path(path) / "name").read_text()]
-        assert len(nodes) == self.count, f"expected {self.count} nodes of vivid's: {nodes}"
+        assert len(nodes) == self.count, f"{nodes} are the nodes of vivid: expected {self.count}"
         self.devices = ["/dev/" + pathlib.Path(path).name for path in sorted(nodes)]
         return self
 
     def __exit__(self, *_):
-        # Whoever had the node open may take a moment to let go.
+        # Another process may take a moment to close the node.
         for _ in range(50):
             done = run("modprobe", "-r", "vivid", check=False)
             if done.returncode == 0:
@@ -77,36 +77,36 @@ class Vivid:
 
     def set_format(self, width, height, fourcc, rate=30):
         self.v4l2_ctl(f"--set-fmt-video=width={width},height={height},pixelformat={fourcc}")
-        # v4l2-ctl can not set the rate of a multi-planar node.
+        # v4l2-ctl cannot set the rate of a multi-planar node.
         request = struct.pack("=IIIII184x", BUFFER_TYPE[self.planes], 0, 0, 1, rate)
         with open(self.device, "rb", buffering=0) as node:
             fcntl.ioctl(node, VIDIOC_S_PARM, request)
 
     def measure_rate(self, frames):
-        """Frames a second of a stream of so many, read by v4l2-ctl."""
+        """Returns the frame rate of a stream that v4l2-ctl reads."""
         start = time.monotonic()
         self.v4l2_ctl("--stream-mmap", f"--stream-count={frames}", "--stream-to=/dev/null")
         return frames / (time.monotonic() - start)
 
     def menu(self, name):
-        """The entries of a menu control: text -> number."""
+        """Returns the entries of a menu control: text -> number."""
         text = self.v4l2_ctl("--list-ctrls-menus")
         entries = re.search(rf"^ *{name} .*\n((?:\s+\d+: .*\n)*)", text, re.MULTILINE)[1]
         return {entry: int(number) for number, entry in re.findall(r"(\d+): (.*)", entries)}
 
     def set_signal(self, timings):
-        """What comes in through the cable: an entry of the menu dv_timings, or None: nothing."""
+        """Sets the signal of the cable: an entry of the menu dv_timings, or None for no signal."""
         self.v4l2_ctl("--set-ctrl", "dv_timings_signal_mode=1" if timings is None else
                       f"dv_timings_signal_mode=4,dv_timings={self.menu('dv_timings')[timings]}")
 
     def stall(self, stalled):
-        """Stops the frames, and lets them come again, without any error."""
+        """Stops and restarts the frames without an error."""
         self.set_control(DROPPED_PERCENTAGE, 100 if stalled else 0)
 
     def unplug(self):
         run("sh", "-c", f"echo vivid.0 >{DRIVER}/unbind")
 
     def plug_in(self):
-        """It comes back as the same node if nobody holds the old one any more."""
+        """Plugs the camera in. It gets the same node if no process has the old one open."""
         run("sh", "-c", f"echo vivid.0 >{DRIVER}/bind")
         run("udevadm", "settle")

@@ -1,7 +1,6 @@
-# The test machine: a real kernel with vivid, a real systemd, PoCL, under QEMU.
+# The test machine: a real kernel with vivid, a real systemd and PoCL, under QEMU. test-vm installs
+# the program in it, and runs tests/vm/*.c and tests/vm/test_*.py there.
 #
-#   make vm            builds it in build/vm (about a minute; only when its recipe changed)
-#   make test-vm       installs the program in it and runs tests/vm/*.c and tests/vm/test_*.py there
 #                      VM_TESTS="reload or frames": only some, chosen as by pytest -k
 #                      VM_PROGRAMS=v4l2: only that one of tests/vm/*.c
 #                      VM_PROGRAMS=formats VM_FORMATS=all: every pixel format on both kinds of device
@@ -9,17 +8,25 @@
 
 VM := build/vm
 
-.PHONY: vm test-vm
+##@ Tests, each described in tests/README.md
+.PHONY: vm ## builds the test machine in build/vm, if its recipe has changed
+.PHONY: test-vm ## tests the daemon in QEMU with a real systemd and the kernel's test cameras
 vm:
-	@tests/deps vm
-	@tests/vm/build $(VM)
+	@tests/tools/deps.sh vm
+	@tests/vm/build.sh $(VM)
 
-test-vm: all $(call test-programs,vm) $(call test-programs,tools)
+.PHONY: _test-vm-programs
+_test-vm-programs: all $(call test-programs,vm) $(call test-programs,tools)
+
+test-vm:
 	@rm -rf $(VM)/share
-	@if ! tests/deps vm; then tests/run vm --skip "QEMU or mmdebstrap is missing"; \
-	elif [ "$$(id -u)" != 0 ]; then tests/run vm --skip "the test machine is built by root"; \
+	@if ! tests/tools/deps.sh build test vm; then \
+	    tests/tools/run.py vm --skip "QEMU or mmdebstrap is missing"; \
+	elif [ "$$(id -u)" != 0 ]; then \
+	    tests/tools/run.py vm --skip "the test machine is built by root"; \
 	else \
-	    tests/vm/build $(VM) && \
+	    $(MAKE) -s _test-vm-programs && \
+	    tests/vm/build.sh $(VM) && \
 	    $(MAKE) -s install DESTDIR=$(VM)/share/root PREFIX=/usr && \
-	    tests/vm/test $(VM) $(BUILD); \
+	    tests/vm/test.sh $(VM) $(BUILD); \
 	fi

@@ -1,25 +1,26 @@
-/* fftd/ring.h - the shared-memory ring of filtered frames and the socket that hands it out.
+/* fftd/ring.h - the shared-memory ring of filtered frames, and the socket that passes it to
+ * clients.
  *
- * This header is the ABI between the daemon and its clients; it is all a reader in any language
- * needs. Programs in C should use fftd.h, which does the waiting and the checking.
+ * This header is the ABI between the daemon and its clients, and is sufficient to write a reader in
+ * any language. Programs in C should use fftd.h, which waits for frames and checks them.
  *
  * The ring is one memfd: a header page, then slot_count slots of slot_stride bytes. Each slot is
  * a struct fftd_slot followed, data_offset bytes into the slot, by one frame in the layout that
  * header.format describes. Every field is little-endian, fixed-width and naturally aligned, so
- * 32-bit and 64-bit programs see the same bytes. A client's descriptor is read-only for good.
+ * 32-bit and 64-bit programs see the same bytes. A client cannot make its descriptor writable.
  *
  * All times are CLOCK_MONOTONIC nanoseconds. Sequence numbers start at 1; 0 means "none yet".
  *
  * How to read without tearing (a seqlock per slot; fftd.h does exactly this):
- *   1. n = newest (load-acquire): sequence FFTD_NEWEST_SEQUENCE(n) lies in slot
- *      FFTD_NEWEST_SLOT(n). (An older frame is found by looking at every slot's sequence: slots
- *      are not reused in a fixed order, because held ones are passed over.)
+ *   1. n = newest (load-acquire): sequence FFTD_NEWEST_SEQUENCE(n) is in slot
+ *      FFTD_NEWEST_SLOT(n). (To find an older frame, search the slots for its sequence: slots are
+ *      not reused in a fixed order, because held ones are skipped.)
  *   2. lock = slot.lock (load-acquire); odd: being rewritten, start again
- *   3. slot.sequence is not the one wanted: overwritten, start again at a newer frame
+ *   3. slot.sequence differs from the sequence in 1: overwritten, start again with a newer frame
  *   4. use the frame
- *   5. acquire fence; slot.lock (load-relaxed) == lock: what was used is one whole frame
- * How to wait: FUTEX_WAIT (shared, works on a read-only mapping) on header.futex, whose value is
- * the low 32 bits of a counter bumped after every publication and change of state. */
+ *   5. acquire fence; slot.lock (load-relaxed) == lock: the data used is one whole frame
+ * How to wait: FUTEX_WAIT (shared, works on a read-only mapping) on header.futex, which
+ * is incremented after every publication and change of state. */
 #ifndef FFTD_RING_H
 #define FFTD_RING_H
 
@@ -37,7 +38,7 @@
 #define FFTD_MAX_PLANES 4
 #define FFTD_MIN_SLOTS  4u
 #define FFTD_MAX_SLOTS  64u
-/* No frame fftd publishes is larger on a side than this, in pixels. */
+/* The largest width and height of a published frame, in pixels. */
 #define FFTD_MAX_SIDE   8192u
 
 /* DRM fourcc code (drm_fourcc.h): the four characters, first one lowest. */
@@ -61,7 +62,7 @@ struct fftd_format {
     uint32_t height; /* pixels */
     uint32_t plane_count;
     struct fftd_plane plane[FFTD_MAX_PLANES];
-    uint32_t frame_bytes; /* from the first byte of plane 0 to past the last of the last plane */
+    uint32_t frame_bytes; /* from the first byte of plane 0 to the end of the last plane */
     uint32_t rate_num;
     uint32_t rate_den;
     uint8_t primaries;
@@ -74,11 +75,12 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_format) == 96, "fftd_format is ABI");
 enum fftd_state {
     FFTD_STATE_STARTING = 0, /* no frame yet */
     FFTD_STATE_LIVE = 1,
-    FFTD_STATE_OFFLINE = 2, /* the camera is lost or stalled; frames will come back here */
-    FFTD_STATE_RETIRED = 3, /* no frame will ever come here again: attach anew */
+    FFTD_STATE_OFFLINE =
+        2, /* the camera is lost, stalled or paused; frames may follow in this ring */
+    FFTD_STATE_RETIRED = 3, /* no more frames in this ring: attach again */
 };
 
-/* Offset 0 of the memfd. The first 32 bytes never change their meaning, whatever the ABI. */
+/* Offset 0 of the memfd. The first 32 bytes have the same meaning in every ABI. */
 struct fftd_ring_header {
     uint64_t magic;        /* FFTD_RING_MAGIC, written last: a ring without it is not ready */
     uint32_t abi;          /* FFTD_RING_ABI */
@@ -94,7 +96,7 @@ struct fftd_ring_header {
     uint64_t first_sequence; /* of this generation */
     uint8_t reserved1[104];
 
-    /* Bytes from here on change while the ring lives; a line of their own each. */
+    /* The bytes from here on change while the ring is in use. */
     uint64_t newest; /* the newest published frame: FFTD_NEWEST_SEQUENCE, FFTD_NEWEST_SLOT */
     uint32_t futex;
     uint32_t state;       /* enum fftd_state */
@@ -104,8 +106,8 @@ struct fftd_ring_header {
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is ABI");
 
-/* header.newest is a sequence number and the slot it lies in, in one word so that both are read
- * at once. */
+/* header.newest holds a sequence number and the slot of that frame, in one word so that both are
+ * read at once. */
 #define FFTD_NEWEST(sequence, slot)  ((uint64_t)(sequence) << 6 | (slot))
 #define FFTD_NEWEST_SEQUENCE(newest) ((newest) >> 6)
 #define FFTD_NEWEST_SLOT(newest)     ((unsigned)((newest)&63u))
@@ -120,9 +122,9 @@ struct fftd_slot {
     uint64_t source_sequence; /* the camera's own count; gaps are frames lost before the daemon */
     uint64_t filter_serial;   /* which filter made this frame; grows with every change */
     int64_t captured_ns;      /* start of exposure or of readout, as the driver says */
-    int64_t dequeued_ns;      /* the daemon had it from the driver */
-    int64_t submitted_ns;     /* its work was given to the GPU */
-    int64_t finished_ns;      /* the GPU was done with it */
+    int64_t dequeued_ns;      /* the daemon received it from the driver */
+    int64_t submitted_ns;     /* its work was submitted to the GPU */
+    int64_t finished_ns;      /* the GPU had finished it */
     int64_t published_ns;
     uint64_t checksum; /* FNV-1a (64 bit) of the frame's bytes, row by row without padding */
     uint8_t reserved[48];
@@ -131,29 +133,28 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
 
 /* The `frames` socket: AF_UNIX SOCK_SEQPACKET, one fixed-size message a packet.
  *
- * The client speaks first, with ATTACH; the daemon answers every message once, in order. A
- * message of the wrong size, magic or kind is answered with an error and the connection is
- * closed. A reply's `result` is 0 or a negative errno, in Linux's generic numbering.
- *   ATTACH   value = the client's FFTD_RING_ABI. Reply 0: two descriptors come with it
- *            (SCM_RIGHTS): the ring, read-only, and a wake-up pipe's reading end, into which
- *            the daemon puts a byte after every publication and change of state (read it empty
- *            to clear it; its end of file means that the daemon has gone). -EPROTO: another ABI,
- *            `value` says the daemon's; -EAGAIN: no ring yet; -EUSERS: too many clients, said
- *            as soon as one connects, without waiting for its request.
- *            Also used on a live connection to fetch the next generation's ring; the pipe is
- *            then a new one too.
+ * The client sends ATTACH first. The daemon answers every message once, in order. It answers a
+ * message of the wrong size, magic or kind with an error and closes the connection. A reply's
+ * `result` is 0 or a negative errno, in Linux's generic numbering.
+ *   ATTACH   value = the client's FFTD_RING_ABI. A reply of 0 carries two descriptors (SCM_RIGHTS):
+ *            the ring, read-only, and the reading end of a wake-up pipe. The daemon writes a byte
+ *            into the pipe after every publication and change of state; read it empty to clear it.
+ *            End of file means that the daemon has ended or has no ring any more. -EPROTO:
+ *            another ABI, `value` is the daemon's; -EAGAIN: no ring yet; -EUSERS: too many
+ *            clients, sent as soon as a client connects, without waiting for its request.
+ *            ATTACH on an existing connection returns the next generation's ring and a new pipe.
  *   HOLD     value = a sequence; the daemon will not reuse its slot until RELEASE or
- *            disconnect. -ENOENT: that frame is gone; -EBUSY: no more slots may be held.
- *   RELEASE  value = a sequence held by this client. -ENOENT: it is not.
- * `text` is empty or says in words what `result` means. A client that lets more than a few
- * replies pile up unread is disconnected.
+ *            disconnect. -ENOENT: the frame is overwritten; -EBUSY: no more slots may be held.
+ *   RELEASE  value = a sequence held by this client. -ENOENT: the client does not hold it.
+ * `text` is empty or explains `result` in words. The daemon disconnects a client that leaves more
+ * than a few replies unread.
  *
- * A daemon that is restarted may leave its connections and its ring to its successor: the pipe
- * ends, the connection does not, and ATTACH on it brings the same ring again, with another epoch,
- * or another ring. What was held has to be asked for again.
+ * A daemon that is restarted may leave its connections and its ring to its successor. The pipe then
+ * ends, but the connection stays open. ATTACH on it returns the same ring with another epoch, or
+ * another ring. Holds end with the old daemon; the client must request them again.
  *
- * The pipe is a pipe and not an eventfd, because an eventfd's two ends are one open file: a client
- * could switch it to blocking and fill it, and so stop whoever wakes all the others. */
+ * An eventfd would not do instead of the pipe, because both sides share its open file. A client
+ * could switch it to blocking and fill it, and so stop the thread that wakes all other clients. */
 #define FFTD_FRAMES_MAGIC 0x46544446u /* the bytes "FDTF" */
 
 enum fftd_request {
@@ -164,10 +165,10 @@ enum fftd_request {
 
 struct fftd_message {
     uint32_t magic;
-    uint32_t kind; /* enum fftd_request; a reply repeats its request's */
+    uint32_t kind; /* enum fftd_request; a reply has that of its request */
     uint64_t value;
     int32_t result;      /* 0 in requests */
-    uint32_t generation; /* of the ring meant; 0 in ATTACH requests */
+    uint32_t generation; /* of the ring that the message is about; 0 in ATTACH requests */
     char text[104];      /* replies only, NUL-terminated */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_message) == 128, "fftd_message is ABI");

@@ -1,0 +1,31 @@
+/* The commands of fftd-ctl. Each returns an exit code; it has printed the reason of a failure. */
+#ifndef FFTD_CTL_COMMANDS_H
+#define FFTD_CTL_COMMANDS_H
+
+#include "ctl.h"
+
+/* status.c, stats.c */
+int command_list(const struct ctl *ctl);
+int command_status(const struct ctl *ctl);
+int command_stats(const struct ctl *ctl);
+
+/* filter.c: the subcommands of `filter`, and `set` */
+int command_filter(const struct ctl *ctl);
+int command_set(const struct ctl *ctl);
+int command_reload(const struct ctl *ctl);
+
+/* camera.c: the subcommands of `camera` */
+int command_camera(const struct ctl *ctl);
+
+/* snapshot.c, frames.c */
+int command_snapshot(const struct ctl *ctl);
+int command_frames(const struct ctl *ctl);
+
+/* tune.c */
+int command_tune(const struct ctl *ctl);
+
+/* tools.c: run the daemon's program */
+int command_check(const struct ctl *ctl);
+int command_devices(const struct ctl *ctl);
+
+#endif

@@ -1,0 +1,132 @@
+#include "ctl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <fftd/fftd.h>
+
+#include "json.h"
+
+int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
+{
+    char text[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!ctl->json) {
+        fprintf(stderr, "fftd-ctl: %s\n", text);
+        return code;
+    }
+    struct json json = {.file = stderr};
+    json_open(&json, NULL, '{');
+    json_text(&json, "error", text);
+    json_integer(&json, "code", (uint64_t)code);
+    json_close(&json, '}');
+    return code;
+}
+
+int ctl_exit_code(int negative_errno)
+{
+    switch (-negative_errno) {
+    case EACCES:
+    case EPERM:
+        return EX_NOPERM;
+    case ENOENT:
+    case ECONNREFUSED:
+        return EX_UNAVAILABLE;
+    case EAGAIN:
+    case EUSERS:
+    case ETIMEDOUT:
+        return EX_TEMPFAIL;
+    case EPROTO:
+        return EX_PROTOCOL;
+    default:
+        return EX_OSERR;
+    }
+}
+
+/* libfftd takes a path without a '/' for the name of a camera. */
+static int directory_path(const char *directory, char path[PATH_MAX])
+{
+    const char *prefix = strchr(directory, '/') == NULL ? "./" : "";
+    return snprintf(path, PATH_MAX, "%s%s", prefix, directory) >= PATH_MAX ? -ENAMETOOLONG : 0;
+}
+
+int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX])
+{
+    if (ctl->runtime_dir != NULL && *ctl->runtime_dir == '\0')
+        return ctl_fail(ctl, EX_USAGE, "--runtime-dir: expected a directory, not an empty text");
+    if (strchr(ctl->name, '/') != NULL)
+        return ctl_fail(ctl, EX_USAGE, "--name %s: expected a name; use --runtime-dir for a path",
+                        ctl->name);
+    int r = ctl->runtime_dir != NULL ? directory_path(ctl->runtime_dir, path)
+                                     : fftd_runtime_dir(ctl->name, path, PATH_MAX);
+    if (r == -EINVAL)
+        return ctl_fail(ctl, EX_USAGE, "--name %s: expected letters, digits, _ and -", ctl->name);
+    if (r < 0)
+        return ctl_fail(ctl, EX_USAGE, "the path of the runtime directory is too long");
+    return 0;
+}
+
+int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
+{
+    if (negative_errno == -EACCES || negative_errno == -EPERM)
+        return ctl_fail(ctl, EX_NOPERM,
+                        "permission denied for the daemon in %s: only the owner and the groups "
+                        "that `ls -l %s` shows may use its sockets",
+                        dir, dir);
+    if (negative_errno != -ENOENT && negative_errno != -ECONNREFUSED)
+        return ctl_fail(ctl, ctl_exit_code(negative_errno),
+                        "cannot connect to the daemon in %s: %s", dir, strerror(-negative_errno));
+    if (ctl->runtime_dir != NULL)
+        return ctl_fail(ctl, EX_UNAVAILABLE,
+                        "no daemon is running in %s; start one with `fftd --runtime-dir %s "
+                        "--source pattern:moire`, or see `fftd-ctl list` for those running",
+                        dir, dir);
+    return ctl_fail(ctl, EX_UNAVAILABLE,
+                    "no daemon named %s is running in %s or in the user's own directories; start "
+                    "one with `systemctl start fftd@%s` or `fftd --name %s --source "
+                    "pattern:moire`, or see `fftd-ctl list` for those running",
+                    ctl->name, dir, ctl->name, ctl->name);
+}
+
+bool ctl_parse_count(const char *text, uint64_t *ret)
+{
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value == 0)
+        return false;
+    *ret = value;
+    return true;
+}
+
+uint64_t ctl_now_us(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
+int ctl_finish(const struct ctl *ctl)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EX_OK;
+    /* The reader has closed the pipe, as in `fftd-ctl ... | head`. */
+    return errno == EPIPE ? EX_OK : ctl_fail(ctl, EX_IOERR, "stdout: %s", strerror(errno));
+}
+
+int ctl_finish_silently(const struct ctl *ctl)
+{
+    struct json json = {.file = stdout};
+    if (ctl->json) {
+        json_open(&json, NULL, '{');
+        json_close(&json, '}');
+    }
+    return ctl_finish(ctl);
+}

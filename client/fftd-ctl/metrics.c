@@ -1,0 +1,120 @@
+#include "metrics.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void write_escaped(FILE *file, const char *text, bool escape_quotes)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '\n')
+            fputs("\\n", file);
+        else if (*text == '\\' || (*text == '"' && escape_quotes))
+            fprintf(file, "\\%c", *text);
+        else
+            putc(*text, file);
+    }
+}
+
+void metrics_family(const struct metrics *out, const char *name, enum metric_type type,
+                    const char *unit, const char *help)
+{
+    static const char *const names[] = {
+        [METRIC_GAUGE] = "gauge",
+        [METRIC_COUNTER] = "counter",
+        [METRIC_HISTOGRAM] = "histogram",
+    };
+    const bool is_openmetrics = out->format == METRICS_OPENMETRICS;
+    /* The text format has no families: TYPE and HELP name the series itself. */
+    const char *suffix = type == METRIC_COUNTER && !is_openmetrics ? "_total" : "";
+    fprintf(out->file, "# TYPE %s%s %s\n", name, suffix, names[type]);
+    if (unit != NULL && is_openmetrics)
+        fprintf(out->file, "# UNIT %s %s\n", name, unit);
+    fprintf(out->file, "# HELP %s%s ", name, suffix);
+    write_escaped(out->file, help, is_openmetrics);
+    putc('\n', out->file);
+}
+
+/* NAME SUFFIX {labels, le="LE"}; le may be NULL. */
+static void write_series(FILE *file, const char *name, const char *suffix,
+                         const struct metric_label *labels, const char *le)
+{
+    const char *before = "{";
+    fprintf(file, "%s%s", name, suffix);
+    for (; labels->name != NULL; labels++) {
+        fprintf(file, "%s%s=\"", before, labels->name);
+        write_escaped(file, labels->value, true);
+        putc('"', file);
+        before = ",";
+    }
+    if (le != NULL) {
+        fprintf(file, "%sle=\"%s\"", before, le);
+        before = ",";
+    }
+    fputs(*before == ',' ? "} " : " ", file);
+}
+
+/* The shortest decimal that reads back as the same number. */
+static const char *shortest(char text[32], double value)
+{
+    if (isnan(value))
+        return "NaN";
+    if (isinf(value))
+        return value > 0 ? "+Inf" : "-Inf";
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, 32, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    return text;
+}
+
+/* The form that OpenMetrics requires in the label le, where 1 and 1.0 are different series. */
+static const char *canonical(char text[32], double value)
+{
+    if (shortest(text, value) == text && strpbrk(text, ".e") == NULL)
+        strcat(text, ".0");
+    return text;
+}
+
+void metrics_gauge(const struct metrics *out, const char *name, const struct metric_label *labels,
+                   double value)
+{
+    char text[32];
+    write_series(out->file, name, "", labels, NULL);
+    fprintf(out->file, "%s\n", shortest(text, value));
+}
+
+void metrics_counter(const struct metrics *out, const char *name, const struct metric_label *labels,
+                     uint64_t value)
+{
+    write_series(out->file, name, "_total", labels, NULL);
+    fprintf(out->file, "%" PRIu64 "\n", value);
+}
+
+void metrics_histogram(const struct metrics *out, const char *name,
+                       const struct metric_label *labels, const struct metric_histogram *histogram)
+{
+    const uint64_t ns_per_s = 1000000000;
+    char le[32];
+    for (unsigned i = 0; i < histogram->buckets; i++) {
+        write_series(out->file, name, "_bucket", labels,
+                     canonical(le, (double)histogram->edge_ns[i] / (double)ns_per_s));
+        fprintf(out->file, "%" PRIu64 "\n", histogram->below_count[i]);
+    }
+    write_series(out->file, name, "_bucket", labels, "+Inf");
+    fprintf(out->file, "%" PRIu64 "\n", histogram->count);
+    write_series(out->file, name, "_count", labels, NULL);
+    fprintf(out->file, "%" PRIu64 "\n", histogram->count);
+    write_series(out->file, name, "_sum", labels, NULL);
+    fprintf(out->file, "%" PRIu64 ".%09" PRIu64 "\n", histogram->sum_ns / ns_per_s,
+            histogram->sum_ns % ns_per_s);
+}
+
+void metrics_end(const struct metrics *out)
+{
+    if (out->format == METRICS_OPENMETRICS)
+        fputs("# EOF\n", out->file);
+}

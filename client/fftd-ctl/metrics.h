@@ -1,0 +1,52 @@
+/* Writes metrics, family by family, in one of the two formats that Prometheus reads. */
+#ifndef FFTD_CTL_METRICS_H
+#define FFTD_CTL_METRICS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+enum metrics_format {
+    METRICS_OPENMETRICS, /* OpenMetrics 1.0: what scrapers ask for */
+    METRICS_PROMETHEUS,  /* text format 0.0.4: what node_exporter's textfile collector reads */
+};
+
+struct metrics {
+    FILE *file;
+    enum metrics_format format;
+};
+
+/* The types that both formats have. */
+enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM };
+
+/* A list of labels ends with one whose name is NULL. Values are UTF-8. */
+struct metric_label {
+    const char *name;
+    const char *value;
+};
+
+/* Begins a family. All its samples follow before the next family begins. A counter's name comes
+ * without _total. unit is NULL, or the last word of the name. */
+void metrics_family(const struct metrics *out, const char *name, enum metric_type type,
+                    const char *unit, const char *help);
+
+void metrics_gauge(const struct metrics *out, const char *name, const struct metric_label *labels,
+                   double value);
+void metrics_counter(const struct metrics *out, const char *name, const struct metric_label *labels,
+                     uint64_t value);
+
+/* `count` durations that add up to sum_ns; below_count[i] of them were at most edge_ns[i]. Edges
+ * and counts grow with i. Written in seconds. */
+struct metric_histogram {
+    uint64_t count;
+    uint64_t sum_ns;
+    unsigned buckets;
+    const uint64_t *edge_ns;
+    const uint64_t *below_count;
+};
+void metrics_histogram(const struct metrics *out, const char *name,
+                       const struct metric_label *labels, const struct metric_histogram *histogram);
+
+/* Ends the text. */
+void metrics_end(const struct metrics *out);
+
+#endif

@@ -1,0 +1,18 @@
+/* The packets of the frames socket (fftd/ring.h), without any state. */
+#ifndef LIBFFTD_MESSAGE_H
+#define LIBFFTD_MESSAGE_H
+
+#include <fftd/ring.h>
+
+/* Sends one request without blocking. 0 or -errno. */
+int message_send(int socket_fd, enum fftd_request kind, uint64_t value, uint32_t generation);
+
+/* Receives one reply without blocking. fd[] gets the descriptors that came with it, or -1; they
+ * are then the caller's. -EAGAIN: none has come; -EPIPE: the connection has ended; -EPROTO: the
+ * packet is not a reply; -EMFILE: this process has no descriptors left for those that came. */
+int message_receive(int socket_fd, struct fftd_message *ret, int fd[2]);
+
+/* Closes what message_receive returned. */
+void message_close_fds(const int fd[2]);
+
+#endif

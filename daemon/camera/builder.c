@@ -1,0 +1,164 @@
+#include "camera/builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
+{
+    return a->captured == b->captured && a->format.fourcc == b->format.fourcc &&
+           a->format.width == b->format.width && a->format.height == b->format.height;
+}
+
+int builder_init(struct builder *ret, const struct config_engine *config,
+                 const struct engine_observer *observer, struct error *why)
+{
+    *ret = (struct builder){.options = config->options, .observer = *observer};
+    memcpy(ret->selector, config->device, sizeof ret->selector);
+    memcpy(ret->cache_dir, config->cache_dir, sizeof ret->cache_dir);
+    return gpu_device_open(&ret->device, ret->selector, why);
+}
+
+void builder_finish(struct builder *builder)
+{
+    gpu_device_close(builder->device);
+}
+
+/* ---- closing ---- */
+
+/* Whether the device has finished every frame of an engine, which then can be destroyed. */
+static bool is_idle(struct engine *engine)
+{
+    struct engine_done done;
+
+    for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
+        engine_collect(engine, false, &done, NULL);
+    return engine_in_flight(engine) == 0;
+}
+
+static bool has_stuck_engine(const struct builder *builder, const struct gpu_device *device)
+{
+    for (unsigned i = 0; i < builder->stuck_count; i++)
+        if (builder->stuck[i].device == device)
+            return true;
+    return false;
+}
+
+void builder_close_engine(struct builder *builder, struct engine *engine)
+{
+    if (engine == builder->engine)
+        builder->engine = NULL;
+    if (engine == NULL || is_idle(engine))
+        engine_destroy(engine);
+    else
+        builder->stuck[builder->stuck_count++] =
+            (struct stuck_engine){.engine = engine, .device = builder->device};
+}
+
+void builder_release_stuck(struct builder *builder)
+{
+    for (unsigned i = 0; i < builder->stuck_count;) {
+        struct stuck_engine stuck = builder->stuck[i];
+        if (!is_idle(stuck.engine)) {
+            i++;
+            continue;
+        }
+        builder->stuck[i] = builder->stuck[--builder->stuck_count];
+        engine_destroy(stuck.engine);
+        if (stuck.device != builder->device && !has_stuck_engine(builder, stuck.device))
+            gpu_device_close(stuck.device);
+    }
+}
+
+/* ---- building ---- */
+
+/* A device that failed is opened again once its last engine has been closed or put aside. */
+static int refresh_device(struct builder *builder, struct error *why)
+{
+    if (builder->device_suspect && builder->engine == NULL) {
+        if (!has_stuck_engine(builder, builder->device))
+            gpu_device_close(builder->device);
+        builder->device = NULL;
+        builder->device_suspect = false;
+    }
+    if (builder->device != NULL)
+        return 0;
+    return gpu_device_open(&builder->device, builder->selector, why);
+}
+
+/* Filters one black frame, because some drivers compile a kernel only when it first runs, and that
+ * must not happen in the frame path. */
+static int warm_up(struct engine *engine, const struct fftd_format *format, struct error *why)
+{
+    uint8_t *in = calloc(2, format->frame_bytes);
+    struct engine_job job = {0};
+    struct engine_done done;
+
+    if (in == NULL)
+        return error_set(why, ENOMEM, "out of memory while allocating two frames");
+    job.out = in + format->frame_bytes;
+    for (unsigned p = 0; p < format->plane_count; p++) {
+        job.in[p] = in + format->plane[p].offset;
+        job.in_stride[p] = format->plane[p].stride;
+    }
+    int r = engine_submit(engine, &job, why);
+    if (r == 0)
+        r = engine_collect(engine, true, &done, why);
+    free(in);
+    return r;
+}
+
+static int build(struct builder *builder, const struct engine_frames *frames, double support_px,
+                 struct engine **ret, struct error *why)
+{
+    struct engine_options options = builder->options;
+    struct engine *engine = NULL;
+    if (builder->stuck_count >= BUILDER_MAX_STUCK)
+        return error_set(
+            why, EIO,
+            "the device has not finished the frames of %u engines: no other engine is built",
+            builder->stuck_count);
+    int r = refresh_device(builder, why);
+    if (r < 0)
+        return r;
+    options.source = frames->captured;
+    r = engine_create(&engine, builder->device, &frames->format, &options, support_px,
+                      builder->cache_dir, &builder->observer, why);
+    if (r == 0)
+        r = warm_up(engine, &frames->format, why);
+    if (r < 0) {
+        engine_destroy(engine);
+        builder->device_suspect = true;
+        return r;
+    }
+    *ret = engine;
+    return 0;
+}
+
+int builder_design(struct builder *builder, const struct engine_frames *frames,
+                   const struct filter_chain *chain, struct engine_response **ret,
+                   struct error *why)
+{
+    const double support_px = filter_chain_support(chain);
+    const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
+    struct engine *engine = builder->engine;
+    int r = 0;
+
+    if (frames != NULL || is_too_small)
+        r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &engine, why);
+    if (r < 0)
+        return r;
+    r = engine_design(engine, chain, ret, why);
+    if (engine == builder->engine)
+        return r;
+    if (r < 0) {
+        engine_destroy(engine);
+        return r;
+    }
+    const double built_px = engine_support(engine);
+    builder->engine = engine;
+    builder->support_px = built_px > support_px ? built_px : support_px;
+    if (frames != NULL)
+        builder->frames = *frames;
+    return 0;
+}

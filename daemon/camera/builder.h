@@ -1,0 +1,74 @@
+/* Owns the OpenCL device and every engine: builds them, closes them, and copes with a device that
+ * does not finish its frames.
+ *
+ * A device may hang. An engine whose frames the device never finishes cannot be destroyed, nor can
+ * its device be closed. It is put aside, and the next engine is built on the device opened again.
+ * After BUILDER_MAX_STUCK of them no further engine is built.
+ *
+ * Threads: one at a time; every call may take as long as the driver does. */
+#ifndef FFTD_CAMERA_BUILDER_H
+#define FFTD_CAMERA_BUILDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config/config.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "gpu/engine.h"
+
+#define BUILDER_MAX_STUCK   2
+
+/* Engines that the camera's thread can return between two calls: the one it used, and one that it
+ * never used. */
+#define BUILDER_MAX_CLOSING 4
+
+/* An engine whose frames the device has not finished, and that device. */
+struct stuck_engine {
+    struct engine *engine;
+    struct gpu_device *device;
+};
+
+/* The frames an engine is built for. */
+struct engine_frames {
+    uint32_t captured;         /* fourcc of the frames it takes */
+    struct fftd_format format; /* of the frames it makes */
+};
+
+/* Whether an engine for the one also takes and makes the other: same pixel formats, same size. */
+bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);
+
+struct builder {
+    char selector[CONFIG_TEXT];
+    char cache_dir[CONFIG_TEXT];
+    struct engine_options options;
+    struct engine_observer observer; /* learns how the compilation of an engine goes */
+    struct gpu_device *device;       /* NULL: could not be opened again */
+    bool device_suspect;             /* opened again before the next engine is built */
+    struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
+    struct engine_frames frames;
+    double support_px; /* that the engine's padding allows for, or was built for */
+    struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
+    unsigned stuck_count;
+};
+
+/* Opens config->device. -ENODEV. */
+int builder_init(struct builder *ret, const struct config_engine *config,
+                 const struct engine_observer *observer, struct error *why);
+
+/* Closes the device; every engine must have been closed and none be stuck. */
+void builder_finish(struct builder *builder);
+
+/* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
+ * chain's support, and samples the chain's response for it. On failure the engine is as before. */
+int builder_design(struct builder *builder, const struct engine_frames *frames,
+                   const struct filter_chain *chain, struct engine_response **ret,
+                   struct error *why);
+
+/* Destroys an engine, or puts it aside if the device keeps frames of it. */
+void builder_close_engine(struct builder *builder, struct engine *engine);
+
+/* Destroys the engines that were put aside and whose frames are finished by now. */
+void builder_release_stuck(struct builder *builder);
+
+#endif

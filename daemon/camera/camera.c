@@ -1,0 +1,338 @@
+/* The main thread's side: it writes desired state and requests into the mailbox, and takes status,
+ * answers and rings out of it. */
+#include "camera/camera.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "camera/designer.h"
+#include "camera/mailbox.h"
+#include "camera/reconcile.h"
+#include "camera/thread.h"
+#include "core/clock.h"
+
+/* How long camera_halt and camera_stop wait for the threads: with the rest of the shutdown, a
+ * daemon ends within a second, on a busy machine too. */
+#define STOP_TIMEOUT_NS (600 * NS_PER_MS)
+
+struct camera {
+    struct config config; /* of the start */
+    struct mailbox mailbox;
+    struct designer *designer;
+    struct reconciler reconciler; /* of the camera's thread, while that runs */
+    pthread_t thread;
+    bool joined;
+};
+
+/* ---- start and stop ---- */
+
+static void destroy_rings(struct mailbox *mailbox)
+{
+    ring_destroy(mailbox->retired);
+    if (mailbox->served != mailbox->ring)
+        ring_destroy(mailbox->served);
+    ring_destroy(mailbox->ring);
+    mailbox->retired = mailbox->served = mailbox->ring = NULL;
+}
+
+/* The threads have ended, or were never started. */
+static void destroy(struct camera *camera)
+{
+    mailbox_finish(&camera->mailbox);
+    free(camera);
+}
+
+/* Everything up to the camera's thread. */
+static int prepare(struct camera *camera, struct ring *inherited, bool wait, struct error *why)
+{
+    struct mailbox *mailbox = &camera->mailbox;
+    int r = designer_create(&camera->designer, &camera->config, mailbox->wake_fd, why);
+    if (r < 0) {
+        ring_destroy(inherited);
+        return r;
+    }
+    snprintf(mailbox->status.uri, sizeof mailbox->status.uri, "%s",
+             camera->config.camera.source.uri);
+    snprintf(mailbox->status.source, sizeof mailbox->status.source, "%s",
+             camera->config.camera.source.uri);
+    snprintf(mailbox->status.device, sizeof mailbox->status.device, "%s",
+             designer_device_name(camera->designer));
+    mailbox->status.device_memory = designer_device_memory(camera->designer);
+    mailbox->status.source_version = mailbox->desired.source_version;
+    atomic_store(&mailbox->progress_ns, clock_now_ns());
+    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer, inherited);
+    r = reconcile_open(&camera->reconciler, wait, why);
+    if (r == 0) {
+        r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);
+        if (r < 0)
+            error_set(why, -r, "cannot start a thread: %s", strerror(-r));
+    }
+    if (r < 0) {
+        source_finish(&camera->reconciler.path.source);
+        return r;
+    }
+    pthread_setname_np(camera->thread, "camera");
+    return 0;
+}
+
+int camera_start(struct camera **ret, const struct config *config, struct ring *inherited,
+                 bool wait, struct error *why)
+{
+    struct camera *camera = calloc(1, sizeof *camera);
+    if (camera == NULL) {
+        ring_destroy(inherited);
+        return error_set(why, ENOMEM, "out of memory while creating a camera");
+    }
+    camera->config = *config;
+    int r = mailbox_init(&camera->mailbox, config, why);
+    if (r < 0)
+        ring_destroy(inherited);
+    else
+        r = prepare(camera, inherited, wait, why);
+    if (r == 0) {
+        *ret = camera;
+        return 0;
+    }
+    /* A designer that is already building an engine cannot be waited for without end. Nothing is
+     * lost by leaving it: the caller gives up and exits. */
+    if (designer_destroy(camera->designer, clock_now_ns() + STOP_TIMEOUT_NS) == 0) {
+        destroy_rings(&camera->mailbox);
+        destroy(camera);
+    }
+    return r;
+}
+
+/* Waits for the camera's thread. */
+static int join(struct camera *camera, int64_t deadline_ns)
+{
+    struct mailbox *mailbox = &camera->mailbox;
+    struct timespec deadline = clock_timespec(deadline_ns);
+    int r = 0;
+
+    mailbox_begin_change(mailbox)->stop = true;
+    mailbox_end_change(mailbox);
+    pthread_mutex_lock(&mailbox->lock);
+    while (!mailbox->ended && r == 0)
+        r = pthread_cond_timedwait(&mailbox->ended_cond, &mailbox->lock, &deadline);
+    bool ended = mailbox->ended;
+    pthread_mutex_unlock(&mailbox->lock);
+    if (!ended)
+        return -EBUSY;
+    if (!camera->joined)
+        pthread_join(camera->thread, NULL);
+    camera->joined = true;
+    return 0;
+}
+
+int camera_halt(struct camera *camera)
+{
+    return camera != NULL ? join(camera, clock_now_ns() + STOP_TIMEOUT_NS) : 0;
+}
+
+/* There is no other thread any more that could answer. */
+static void cancel_requests(struct mailbox *mailbox)
+{
+    request_fail(mailbox->requests, -ECANCELED, "fftd is stopping");
+    request_append(&mailbox->answered, mailbox->requests);
+    request_answer(mailbox->answered);
+    mailbox->requests = mailbox->answered = NULL;
+}
+
+int camera_stop(struct camera *camera)
+{
+    if (camera == NULL)
+        return 0;
+    int64_t deadline_ns = clock_now_ns() + STOP_TIMEOUT_NS;
+    int r = join(camera, deadline_ns);
+    if (r < 0)
+        return r;
+    cancel_requests(&camera->mailbox);
+    destroy_rings(&camera->mailbox);
+    r = designer_destroy(camera->designer, deadline_ns);
+    if (r == 0)
+        destroy(camera);
+    return r;
+}
+
+/* ---- events and rings ---- */
+
+int camera_fd(const struct camera *camera)
+{
+    return camera->mailbox.event_fd;
+}
+
+unsigned camera_take_events(struct camera *camera)
+{
+    struct mailbox *mailbox = &camera->mailbox;
+    eventfd_t count;
+    eventfd_read(mailbox->event_fd, &count);
+
+    pthread_mutex_lock(&mailbox->lock);
+    unsigned events = mailbox->events;
+    struct request *answered = mailbox->answered;
+    struct ring *retired = mailbox->retired;
+    mailbox->events = 0;
+    mailbox->answered = NULL;
+    mailbox->retired = NULL;
+    pthread_mutex_unlock(&mailbox->lock);
+
+    request_answer(answered);
+    ring_destroy(retired);
+    return events;
+}
+
+struct ring *camera_ring(struct camera *camera)
+{
+    struct mailbox *mailbox = &camera->mailbox;
+    struct ring *older = NULL;
+
+    pthread_mutex_lock(&mailbox->lock);
+    struct ring *ring = mailbox->ring;
+    const bool changed = mailbox->served != ring;
+    if (changed) {
+        older = mailbox->retired;
+        mailbox->retired = mailbox->served;
+        mailbox->served = ring;
+    }
+    pthread_mutex_unlock(&mailbox->lock);
+    if (changed)
+        eventfd_write(mailbox->event_fd, 1); /* the next camera_take_events destroys it */
+    ring_destroy(older);
+    return ring;
+}
+
+/* ---- desired state ---- */
+
+int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
+                      struct error *why)
+{
+    for (unsigned i = 0; i < chain->count; i++) {
+        int r = filter_stage_check(&chain->stage[i], why);
+        if (r < 0)
+            return r;
+    }
+    struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    desired->filter = *chain;
+    *ret_serial = ++desired->filter_serial;
+    mailbox_end_change(&camera->mailbox);
+    return 0;
+}
+
+void camera_get_filter(struct camera *camera, struct filter_chain *ret)
+{
+    pthread_mutex_lock(&camera->mailbox.lock);
+    *ret = camera->mailbox.desired.filter;
+    pthread_mutex_unlock(&camera->mailbox.lock);
+}
+
+uint64_t camera_set_source(struct camera *camera, const struct config_source *source)
+{
+    struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    desired->source = *source;
+    uint64_t version = ++desired->source_version;
+    mailbox_end_change(&camera->mailbox);
+    return version;
+}
+
+void camera_want_controls(struct camera *camera, const struct settings *settings)
+{
+    struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    desired->controls = *settings;
+    desired->controls_version++;
+    mailbox_end_change(&camera->mailbox);
+}
+
+void camera_set_has_readers(struct camera *camera, bool has_readers)
+{
+    mailbox_begin_change(&camera->mailbox)->has_readers = has_readers;
+    mailbox_end_change(&camera->mailbox);
+}
+
+/* ---- requests ---- */
+
+int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context)
+{
+    struct request *request;
+
+    pthread_mutex_lock(&camera->mailbox.lock);
+    struct fftd_format format = camera->mailbox.status.format;
+    enum camera_state state = camera->mailbox.status.state;
+    pthread_mutex_unlock(&camera->mailbox.lock);
+    if (!camera_may_deliver(state))
+        return -ENODEV;
+    if (format.width == 0)
+        return -EAGAIN;
+    int r = request_create_snapshot(&request, &format, done, context);
+    if (r == 0)
+        mailbox_send(&camera->mailbox, request);
+    return r;
+}
+
+static int send_controls(struct camera *camera, enum request_kind kind,
+                         const struct settings *settings, camera_controls_fn *done, void *context)
+{
+    struct request *request;
+    int r = request_create_controls(&request, kind, settings, done, context);
+    if (r < 0)
+        return r;
+    request->controls.version = camera->mailbox.desired.controls_version; /* this thread's own */
+    mailbox_send(&camera->mailbox, request);
+    return 0;
+}
+
+int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context)
+{
+    return send_controls(camera, REQUEST_LIST_CONTROLS, NULL, done, context);
+}
+
+int camera_set_controls(struct camera *camera, const struct settings *settings,
+                        camera_controls_fn *done, void *context)
+{
+    return send_controls(camera, REQUEST_SET_CONTROLS, settings, done, context);
+}
+
+/* ---- tuning ---- */
+
+int camera_tune(struct camera *camera, bool exhaustive, struct error *why)
+{
+    return designer_tune(camera->designer, exhaustive, why);
+}
+
+void camera_stop_tuning(struct camera *camera)
+{
+    designer_stop_tuning(camera->designer);
+}
+
+void camera_get_tuning(struct camera *camera, struct tuning_status *ret)
+{
+    designer_get_tuning(camera->designer, ret);
+}
+
+/* ---- status ---- */
+
+void camera_get_status(struct camera *camera, struct camera_status *ret)
+{
+    const struct mailbox *mailbox = &camera->mailbox;
+
+    pthread_mutex_lock(&camera->mailbox.lock);
+    *ret = mailbox->status;
+    ret->wanted_serial = mailbox->desired.filter_serial;
+    if (mailbox->problem_serial != mailbox->desired.filter_serial)
+        ret->filter_problem[0] = '\0';
+    int64_t silent_ns = clock_now_ns() - mailbox->published_ns;
+    pthread_mutex_unlock(&camera->mailbox.lock);
+    /* The rate is counted when frames come, so it does not show by itself that they have stopped.
+     */
+    if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)
+        ret->rate = 0;
+}
+
+int64_t camera_progress_ns(struct camera *camera)
+{
+    return atomic_load(&camera->mailbox.progress_ns);
+}

@@ -1,0 +1,101 @@
+/* One camera: its frame path (capture -> engine -> ring), and every change of it.
+ *
+ * Threads. The camera's own thread runs the frame path; a second one, the designer, samples filters
+ * and builds engines. Frames and the control sockets wait for neither. All functions here belong to
+ * the main thread. Those that change something write desired state and return at once; the camera's
+ * thread applies it, and camera_get_status reports it. camera_halt and camera_stop wait for the
+ * threads to end, at most 600 ms; no other function blocks for longer than it takes to copy a
+ * struct. camera_fd announces what the main loop has to do: a new ring, another state, answers. */
+#ifndef FFTD_CAMERA_H
+#define FFTD_CAMERA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/report.h"
+#include "camera/request.h"
+#include "camera/status.h"
+#include "camera/tuning.h"
+#include "config/config.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "ring/ring.h"
+
+struct camera;
+
+/* Opens the OpenCL device and the source, and starts the threads, which build the engine. -ENODEV:
+ * one of the two is absent. wait: a source that cannot be opened is the state LOST or REFUSED and
+ * not a failure; the ring exists once the source has been opened. An engine that cannot be built is
+ * the state FAILED. inherited: the ring of a previous process (ring_adopt), or NULL; taken over, on
+ * failure too. Frames go on in it if their layout is the same, else in the next generation. */
+int camera_start(struct camera **ret, const struct config *config, struct ring *inherited,
+                 bool wait, struct error *why);
+
+/* Stops the source and publishes the frames in flight, while the ring is still being served, so
+ * that clients get these frames before they learn of the end. -EBUSY: a thread is still in the
+ * OpenCL driver (a compilation cannot be interrupted): call it again, or end the process by _exit.
+ * NULL is allowed. */
+int camera_halt(struct camera *camera);
+
+/* Halts the camera unless that was done, retires the ring, answers snapshots that still wait with
+ * -ECANCELED and destroys the camera. Nobody may use the ring any more. -EBUSY as above. */
+int camera_stop(struct camera *camera);
+
+/* Readable when camera_take_events has something. */
+int camera_fd(const struct camera *camera);
+
+/* Returns the CAMERA_EVENT_ bits (report.h) since the last call, and calls the callbacks of
+ * requests that have been answered. */
+unsigned camera_take_events(struct camera *camera);
+
+/* The ring that frames are published in, or NULL before there is one. A ring is destroyed only
+ * after the main loop has taken CAMERA_EVENT_RING and called camera_ring again. */
+struct ring *camera_ring(struct camera *camera);
+
+/* Asks for another chain, which must be checked; frames with filter_serial >= *ret_serial obey it.
+ * -EINVAL: the chain is not valid. What goes wrong later is in the status. */
+int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
+                      struct error *why);
+void camera_get_filter(struct camera *camera, struct filter_chain *ret); /* the newest asked for */
+
+/* Asks for another source, or the same one with another size, rate or format. Returns the version
+ * of this request: once status.source_version has reached it, the source was changed, or
+ * status.source_problem says why the camera kept the old one. */
+uint64_t camera_set_source(struct camera *camera, const struct config_source *source);
+
+/* Asks that these controls be set: at once, or when the camera returns, and whenever it is opened
+ * again. Other controls keep their values. A control that the camera rejects is logged. */
+void camera_want_controls(struct camera *camera, const struct settings *settings);
+
+/* The following requests are answered by `done`, exactly once if they return 0, in the main thread,
+ * from camera_take_events or camera_stop. */
+
+/* A snapshot: the next frame, before and after the filter. -ENODEV: no frame can be expected from
+ * the camera, or no longer; -EAGAIN: its format is not known yet, or has changed; -EIO: the frame
+ * was lost; -ENOMEM. */
+int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context);
+
+/* The camera's own controls, as capture_list_controls and capture_set_controls return them;
+ * -ENODEV: the camera is not open. Controls that were set are set again whenever the camera is
+ * opened. -ENOMEM. */
+int camera_list_controls(struct camera *camera, camera_controls_fn *done, void *context);
+int camera_set_controls(struct camera *camera, const struct settings *settings,
+                        camera_controls_fn *done, void *context);
+
+/* The search for faster settings of the engine, as in designer.h. */
+int camera_tune(struct camera *camera, bool exhaustive, struct error *why);
+void camera_stop_tuning(struct camera *camera);
+void camera_get_tuning(struct camera *camera, struct tuning_status *ret);
+
+void camera_get_status(struct camera *camera, struct camera_status *ret);
+
+/* Says whether there are readers; there are none at first. With idle = "pause" the camera streams
+ * while there are readers or snapshots to take, and for two seconds after that. */
+void camera_set_has_readers(struct camera *camera, bool has_readers);
+
+/* CLOCK_MONOTONIC ns of the last progress, which the watchdog needs: a frame was published, or the
+ * reason why there is none is known and something is done about it. A camera that is absent and a
+ * device that fails count as progress; a thread, device or driver that hangs does not. */
+int64_t camera_progress_ns(struct camera *camera);
+
+#endif

@@ -1,0 +1,432 @@
+/* One thread, one mutex, one result slot.
+ *
+ * builder.engine is the newest engine: the camera's thread either uses it or will find it in the
+ * result slot. Returned engines wait in `closing` until the thread is between two requests. A
+ * design for an engine that was returned meanwhile is discarded when it is posted. */
+#include "camera/designer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "core/clock.h"
+
+struct request_design {
+    bool is_engine; /* an engine for `frames`, and not only a response */
+    struct engine_frames frames;
+    struct filter_chain chain;
+    uint64_t serial;
+};
+
+/* (fields: three groups, by the thread that may touch them.) */
+struct designer {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
+    int wake_fd;
+    int64_t build_timeout_ns;
+
+    /* Under the lock. */
+    bool stop, ended;
+    int64_t busy_since_ns; /* in the driver since then; 0: it is not */
+    bool has_built;        /* an engine, at any time */
+    bool exhausted;        /* no further engine is built */
+    bool device_failed;    /* since the last request was begun */
+    struct request_design wanted;
+    struct engine *closing[BUILDER_MAX_CLOSING];
+    unsigned closing_count;
+    struct engine *borrowed; /* the newest engine that the camera's thread has */
+    bool posted;
+    struct design design;
+    struct build_progress progress;
+    struct tuning_status tuning;
+    bool stop_tuning;
+    bool has_searched; /* without being asked, for the frames that were wanted last */
+
+    /* Of the thread alone. */
+    struct builder builder;
+    struct engine_search *search;
+    uint64_t done_serial;
+};
+
+/* With the lock held; it is released while the driver works. */
+static void enter_driver(struct designer *designer)
+{
+    designer->busy_since_ns = clock_now_ns();
+    pthread_mutex_unlock(&designer->lock);
+}
+
+static void leave_driver(struct designer *designer)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->busy_since_ns = 0;
+    designer->progress.total = 0;
+    designer->exhausted = designer->builder.stuck_count >= BUILDER_MAX_STUCK;
+}
+
+/* In the driver, so without the lock. */
+static void on_build(void *context, unsigned done, unsigned total)
+{
+    struct designer *designer = context;
+    pthread_mutex_lock(&designer->lock);
+    struct build_progress *progress = &designer->progress;
+    *progress = (struct build_progress){
+        .number = progress->number + (done == 0), .done = done, .total = total};
+    pthread_mutex_unlock(&designer->lock);
+    eventfd_write(designer->wake_fd, 1);
+}
+
+/* ---- the result slot, with the lock held ---- */
+
+static bool is_closing(const struct designer *designer, const struct engine *engine)
+{
+    for (unsigned i = 0; i < designer->closing_count; i++)
+        if (designer->closing[i] == engine)
+            return true;
+    return false;
+}
+
+/* Discards what waits to be applied; a failure still has to be reported. */
+static void drop_posted(struct designer *designer)
+{
+    engine_response_free(designer->design.response);
+    designer->design.response = NULL;
+    designer->design.engine = NULL;
+    designer->posted = designer->design.result < 0;
+}
+
+/* Puts a design into the result slot, over one that was not fetched. */
+static void post(struct designer *designer, struct design *design)
+{
+    struct design *slot = &designer->design;
+
+    if (design->engine != NULL && is_closing(designer, design->engine)) {
+        engine_response_free(design->response);
+        design->engine = NULL;
+        design->response = NULL;
+    }
+    if (design->engine == NULL) {
+        /* A response that an earlier request left is still to be applied. */
+        slot->result = design->result;
+        slot->why = design->why;
+        slot->result_serial = design->result_serial;
+        designer->posted = slot->engine != NULL || slot->result < 0;
+    } else {
+        engine_response_free(slot->response);
+        if (slot->engine != NULL && slot->engine != design->engine &&
+            slot->engine != designer->borrowed)
+            designer->closing[designer->closing_count++] = slot->engine;
+        *slot = *design;
+        designer->posted = true;
+    }
+    if (designer->posted)
+        eventfd_write(designer->wake_fd, 1);
+}
+
+/* ---- the thread's work, with the lock held ---- */
+
+/* Closes the returned engines, and those put aside before whose frames are finished by now. */
+static void close_engines(struct designer *designer)
+{
+    struct engine *closing[BUILDER_MAX_CLOSING];
+    const unsigned count = designer->closing_count;
+
+    memcpy(closing, designer->closing, sizeof closing);
+    designer->closing_count = 0;
+    enter_driver(designer);
+    for (unsigned i = 0; i < count; i++)
+        builder_close_engine(&designer->builder, closing[i]);
+    builder_release_stuck(&designer->builder);
+    leave_driver(designer);
+}
+
+/* Ends the search, if one runs. */
+static void cancel_search(struct designer *designer, const char *reason)
+{
+    struct engine_search *search = designer->search;
+    struct error why;
+    if (!designer->tuning.running)
+        return;
+    error_set(&why, ECANCELED, "%s", reason);
+    designer->search = NULL;
+    designer->stop_tuning = false;
+    tuning_end(&designer->tuning, -ECANCELED, &why);
+    enter_driver(designer);
+    engine_search_destroy(search);
+    leave_driver(designer);
+}
+
+static void continue_search(struct designer *designer)
+{
+    const bool exhaustive = designer->tuning.exhaustive;
+    struct engine_search_progress progress = {0};
+    struct error why = {""};
+
+    enter_driver(designer);
+    int r = tuning_step(&designer->search, designer->builder.engine, exhaustive,
+                        designer->builder.cache_dir, &progress, &why);
+    leave_driver(designer);
+    designer->tuning.progress = progress;
+    if (r > 0)
+        return;
+    designer->stop_tuning = false;
+    tuning_end(&designer->tuning, r, &why);
+    if (r == 0 && !designer->wanted.is_engine) { /* rebuild with what was found */
+        designer->wanted.is_engine = true;
+        designer->wanted.frames = designer->builder.frames;
+    }
+}
+
+/* Whether an engine that was just built is to be tuned without being asked: once, and on a CPU,
+ * where little is to be gained, only if the configuration says so. */
+static bool wants_search(const struct designer *designer)
+{
+    const struct builder *builder = &designer->builder;
+    const enum engine_tune tune = builder->options.tune;
+    if (designer->has_searched || designer->tuning.running || builder->cache_dir[0] == '\0' ||
+        engine_is_tuned(builder->engine))
+        return false;
+    return tune == ENGINE_TUNE_EXHAUSTIVE ||
+           (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
+}
+
+static void carry_out(struct designer *designer)
+{
+    struct builder *builder = &designer->builder;
+    const struct request_design request = designer->wanted;
+    struct design design = {.serial = request.serial, .result_serial = request.serial};
+
+    designer->wanted.is_engine = false;
+    builder->device_suspect |= designer->device_failed;
+    designer->device_failed = false;
+    if (request.is_engine || builder->device_suspect)
+        cancel_search(designer, "the frames' format or the device changed");
+    enter_driver(designer);
+    design.result = builder_design(builder, request.is_engine ? &request.frames : NULL,
+                                   &request.chain, &design.response, &design.why);
+    leave_driver(designer);
+    if (design.result == 0) {
+        design.engine = builder->engine;
+        design.frames = builder->frames;
+    }
+    designer->has_built |= builder->engine != NULL;
+    designer->tuning.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
+    if (request.is_engine && builder->engine != NULL && wants_search(designer)) {
+        designer->has_searched = true;
+        tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE, NULL);
+        designer->stop_tuning = false;
+    }
+    designer->done_serial = request.serial;
+    post(designer, &design);
+}
+
+/* Whether a request waits that can be carried out: a chain alone waits for the first engine. */
+static bool has_request(const struct designer *designer)
+{
+    return designer->wanted.is_engine ||
+           (designer->builder.engine != NULL && designer->wanted.serial != designer->done_serial);
+}
+
+static void *designer_thread(void *argument)
+{
+    struct designer *designer = argument;
+
+    pthread_mutex_lock(&designer->lock);
+    for (;;) {
+        if (designer->closing_count > 0 || designer->builder.stuck_count > 0)
+            close_engines(designer);
+        if (designer->closing_count > 0)
+            continue;
+        if (designer->stop)
+            break;
+        else if (has_request(designer))
+            carry_out(designer);
+        else if (designer->tuning.running && designer->stop_tuning)
+            cancel_search(designer, "it was stopped");
+        else if (designer->tuning.running && designer->builder.engine != NULL)
+            continue_search(designer);
+        else
+            pthread_cond_wait(&designer->change, &designer->lock);
+    }
+    cancel_search(designer, "the daemon is stopping");
+    drop_posted(designer);
+    if (designer->builder.engine != NULL) { /* it was built, but never fetched */
+        designer->closing[designer->closing_count++] = designer->builder.engine;
+        close_engines(designer);
+    }
+    designer->ended = true;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+    return NULL;
+}
+
+/* ---- from other threads ---- */
+
+int designer_create(struct designer **ret, const struct config *config, int wake_fd,
+                    struct error *why)
+{
+    struct designer *designer = calloc(1, sizeof *designer);
+    int r;
+
+    if (designer == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating the designer");
+    designer->wake_fd = wake_fd;
+    designer->build_timeout_ns = (int64_t)(config->engine.build_timeout_s * (double)NS_PER_S);
+    designer->wanted.chain = config->filter;
+    designer->wanted.serial = 1;
+    pthread_mutex_init(&designer->lock, NULL);
+    clock_cond_init(&designer->change);
+
+    const struct engine_observer observer = {.on_build = on_build, .context = designer};
+    r = builder_init(&designer->builder, &config->engine, &observer, why);
+    if (r < 0)
+        goto fail;
+    r = -pthread_create(&designer->thread, NULL, designer_thread, designer);
+    if (r < 0) {
+        error_set(why, -r, "cannot start a thread: %s", strerror(-r));
+        builder_finish(&designer->builder);
+        goto fail;
+    }
+    pthread_setname_np(designer->thread, "designer");
+    *ret = designer;
+    return 0;
+fail:
+    pthread_cond_destroy(&designer->change);
+    pthread_mutex_destroy(&designer->lock);
+    free(designer);
+    return r;
+}
+
+int designer_destroy(struct designer *designer, int64_t deadline_ns)
+{
+    if (designer == NULL)
+        return 0;
+    struct timespec deadline = clock_timespec(deadline_ns);
+    int r = 0;
+    pthread_mutex_lock(&designer->lock);
+    designer->stop = true;
+    pthread_cond_signal(&designer->change);
+    while (!designer->ended && r == 0)
+        r = pthread_cond_timedwait(&designer->change, &designer->lock, &deadline);
+    if (designer->ended)
+        builder_release_stuck(&designer->builder);
+    bool ended = designer->ended && designer->builder.stuck_count == 0;
+    pthread_mutex_unlock(&designer->lock);
+    if (!ended)
+        return -EBUSY;
+    pthread_join(designer->thread, NULL);
+    builder_finish(&designer->builder);
+    pthread_cond_destroy(&designer->change);
+    pthread_mutex_destroy(&designer->lock);
+    free(designer);
+    return 0;
+}
+
+const char *designer_device_memory(const struct designer *designer)
+{
+    return gpu_device_memory(designer->builder.device);
+}
+
+const char *designer_device_name(const struct designer *designer)
+{
+    return gpu_device_name(designer->builder.device);
+}
+
+void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
+                             uint64_t serial)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->wanted.chain = *chain;
+    designer->wanted.serial = serial;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+void designer_request_engine(struct designer *designer, const struct engine_frames *frames)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->has_searched = false;
+    designer->wanted.is_engine = true;
+    designer->wanted.frames = *frames;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+bool designer_take(struct designer *designer, struct design *ret)
+{
+    pthread_mutex_lock(&designer->lock);
+    bool posted = designer->posted;
+    if (posted) {
+        *ret = designer->design;
+        designer->design = (struct design){0};
+        designer->posted = false;
+        if (ret->engine != NULL)
+            designer->borrowed = ret->engine;
+    }
+    pthread_mutex_unlock(&designer->lock);
+    return posted;
+}
+
+void designer_return_engine(struct designer *designer, struct engine *engine, bool failed)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->closing[designer->closing_count++] = engine;
+    if (designer->borrowed == engine)
+        designer->borrowed = NULL;
+    if (designer->posted && designer->design.engine == engine)
+        drop_posted(designer);
+    designer->device_failed |= failed;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
+{
+    pthread_mutex_lock(&designer->lock);
+    int r = tuning_begin(&designer->tuning, exhaustive, why);
+    if (r == 0) {
+        designer->stop_tuning = false;
+        pthread_cond_signal(&designer->change);
+    }
+    pthread_mutex_unlock(&designer->lock);
+    return r;
+}
+
+void designer_stop_tuning(struct designer *designer)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->stop_tuning = designer->tuning.running;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
+void designer_get_tuning(struct designer *designer, struct tuning_status *ret)
+{
+    pthread_mutex_lock(&designer->lock);
+    *ret = designer->tuning;
+    pthread_mutex_unlock(&designer->lock);
+}
+
+void designer_get_build_progress(struct designer *designer, struct build_progress *ret)
+{
+    pthread_mutex_lock(&designer->lock);
+    *ret = designer->progress;
+    pthread_mutex_unlock(&designer->lock);
+}
+
+enum designer_state designer_get_state(struct designer *designer)
+{
+    enum designer_state state = DESIGNER_IDLE;
+
+    pthread_mutex_lock(&designer->lock);
+    if (designer->busy_since_ns != 0)
+        state = DESIGNER_BUSY;
+    int64_t deadline_ns = designer->busy_since_ns + designer->build_timeout_ns;
+    if (designer->exhausted ||
+        (state == DESIGNER_BUSY && designer->has_built && clock_now_ns() >= deadline_ns))
+        state = DESIGNER_STUCK;
+    pthread_mutex_unlock(&designer->lock);
+    return state;
+}

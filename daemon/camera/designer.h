@@ -1,0 +1,96 @@
+/* The thread that does what takes long: it samples filter chains' responses and builds engines.
+ *
+ * It owns the OpenCL device and every engine (builder.h), so that an engine never disappears while
+ * a response is designed for it, and frames never wait for either. The camera's thread borrows the
+ * newest engine from designer_take until designer_return_engine.
+ *
+ * Only the newest waiting request is carried out. A chain whose support is larger than the engine's
+ * padding allows for (where the margin is automatic) gets a new engine; frames go on with the old
+ * one meanwhile. */
+#ifndef FFTD_CAMERA_DESIGNER_H
+#define FFTD_CAMERA_DESIGNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/builder.h"
+#include "camera/tuning.h"
+#include "config/config.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "gpu/engine.h"
+
+struct designer;
+
+/* What the thread has made. `result` is that of the newest request; engine and response may come
+ * from an earlier one. */
+struct design {
+    int result; /* 0, or -errno with `why` */
+    struct error why;
+    uint64_t result_serial; /* of the request's chain */
+    struct engine *engine;  /* that the response is for; NULL: there is nothing to apply */
+    struct engine_response *response; /* belongs to the caller of designer_take */
+    struct engine_frames frames;      /* of the engine */
+    uint64_t serial;                  /* of the response */
+};
+
+/* Opens config->engine.device (-ENODEV) and starts the thread. wake_fd is an eventfd that becomes
+ * readable when designer_take has something; it stays the caller's. The first chain is
+ * config->filter, with serial 1. Nothing is built before designer_request_engine. */
+int designer_create(struct designer **ret, const struct config *config, int wake_fd,
+                    struct error *why);
+
+/* Ends the thread, destroys every engine, closes the device. Engines must have been returned.
+ * -EBUSY: the thread was in the OpenCL driver until deadline_ns (a compilation cannot be
+ * interrupted), or the device keeps frames of an engine: call it again, or end the process by
+ * _exit. NULL is allowed. */
+int designer_destroy(struct designer *designer, int64_t deadline_ns);
+
+/* The device's name and memory, before the first designer_request_engine only. The texts are valid
+ * for as long as the designer exists. */
+const char *designer_device_name(const struct designer *designer);
+const char *designer_device_memory(const struct designer *designer);
+
+/* Camera's thread: asks for the response of another chain. */
+void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
+                             uint64_t serial);
+
+/* Camera's thread: asks for an engine for these frames, with the newest chain's response. */
+void designer_request_engine(struct designer *designer, const struct engine_frames *frames);
+
+/* Camera's thread: fetches the result, if there is one. */
+bool designer_take(struct designer *designer, struct design *ret);
+
+/* Camera's thread: returns an engine for good; its frames in flight must have been abandoned.
+ * failed: it lost or kept a frame, so the device is opened again before the next engine is built.
+ */
+void designer_return_engine(struct designer *designer, struct engine *engine, bool failed);
+
+/* Any thread: begins, ends and reports a search for settings under which the engine is faster
+ * (engine_search). It runs step by step between requests, while frames go on more slowly. When it
+ * ends well, the engine is rebuilt with what was found. With config->engine.options.tune "auto" a
+ * search begins by itself once on a GPU, with "exhaustive" on any device, if none has succeeded
+ * before. -EBUSY: one is running. */
+int designer_tune(struct designer *designer, bool exhaustive, struct error *why);
+void designer_stop_tuning(struct designer *designer);
+void designer_get_tuning(struct designer *designer, struct tuning_status *ret);
+
+/* The OpenCL programs of the engine that is being built. */
+struct build_progress {
+    unsigned number;      /* goes up with each engine that needs a compilation */
+    unsigned done, total; /* programs; total 0: none is being compiled */
+};
+
+/* Any thread; wake_fd becomes readable when it changes. */
+void designer_get_build_progress(struct designer *designer, struct build_progress *ret);
+
+enum designer_state {
+    DESIGNER_IDLE,
+    DESIGNER_BUSY, /* in the driver, which may hold frames up meanwhile */
+    DESIGNER_STUCK /* the driver or the device has hung, and no more engines are built */
+};
+
+/* Any thread. */
+enum designer_state designer_get_state(struct designer *designer);
+
+#endif

@@ -1,0 +1,287 @@
+#include "camera/frame_path.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "camera/snapshot.h"
+#include "core/clock.h"
+#include "service/log.h"
+
+/* ---- frames in flight ---- */
+
+static void release_frame(struct frame_path *path, struct flight *flight)
+{
+    if (flight->holds_frame)
+        source_release(&path->source, &flight->frame);
+    flight->holds_frame = false;
+}
+
+static struct flight *pop_flight(struct frame_path *path)
+{
+    struct flight *flight = &path->flight[path->first_flight];
+    path->first_flight = (path->first_flight + 1) % ENGINE_MAX_IN_FLIGHT;
+    path->flights--;
+    return flight;
+}
+
+static void publish(struct frame_path *path, struct flight *flight, const struct engine_done *done)
+{
+    flight->meta.filter_serial = done->filter_serial;
+    flight->meta.submitted_ns = done->submitted_ns;
+    flight->meta.finished_ns = done->finished_ns;
+    int64_t published_ns = ring_publish(path->ring, &flight->write, &flight->meta);
+    path->published++;
+    /* The slot does not change until this thread writes it again. */
+    snapshot_take_after(flight->snapshots, flight->write.data, ring_newest(path->ring));
+    release_frame(path, flight);
+    report_frame(path->report, &flight->meta, done, published_ns, ring_newest(path->ring),
+                 &path->source);
+    mailbox_answer(path->report->mailbox, flight->snapshots);
+    flight->snapshots = NULL;
+    path->failure.text[0] = '\0';
+    path->failures = 0;
+}
+
+static void drop_flight(struct frame_path *path, struct flight *flight)
+{
+    release_frame(path, flight);
+    ring_cancel(path->ring, &flight->write);
+    report_dropped(path->report);
+    request_fail(flight->snapshots, -EIO, NULL);
+    mailbox_answer(path->report->mailbox, flight->snapshots);
+    flight->snapshots = NULL;
+}
+
+/* The device refused a frame, lost one or keeps one: nothing on it can be relied on any more. */
+static void fail(struct frame_path *path, const struct error *why)
+{
+    struct engine *engine = path->engine;
+    engine_abandon(engine);
+    path->engine = NULL;
+    frame_path_update_memory(path); /* before frames in that memory are released */
+    while (path->flights > 0)
+        drop_flight(path, pop_flight(path));
+    designer_return_engine(path->designer, engine, true);
+    path->failure = *why;
+    path->engine_failed = true;
+}
+
+void frame_path_collect(struct frame_path *path)
+{
+    struct engine_done done;
+    struct error why = {{0}};
+
+    while (path->flights > 0) {
+        int r = engine_collect(path->engine, false, &done, &why);
+        if (r == -EAGAIN)
+            return;
+        if (r < 0) {
+            fail(path, &why);
+            return;
+        }
+        path->engine_moved_ns = clock_now_ns();
+        publish(path, pop_flight(path), &done);
+    }
+}
+
+int64_t frame_path_deadline_ns(const struct frame_path *path)
+{
+    return path->flights > 0 ? path->engine_moved_ns + path->frame_timeout_ns : INT64_MAX;
+}
+
+void frame_path_check_deadline(struct frame_path *path, int64_t now_ns)
+{
+    struct error why;
+
+    int64_t late_ns = now_ns - frame_path_deadline_ns(path);
+    if (late_ns < 0)
+        return;
+    /* The deadline restarts while the driver compiles: many drivers launch nothing until they are
+     * done. It also restarts if this thread is late, since then the whole process did not run. */
+    if (late_ns > NS_PER_S || designer_get_state(path->designer) == DESIGNER_BUSY) {
+        path->engine_moved_ns = now_ns;
+        return;
+    }
+    error_set(&why, EIO, "the device has kept a frame for %.1f s",
+              (double)path->frame_timeout_ns / (double)NS_PER_S);
+    fail(path, &why);
+}
+
+bool frame_path_is_healthy(const struct frame_path *path)
+{
+    switch (designer_get_state(path->designer)) {
+    case DESIGNER_IDLE:
+        return path->flights == 0; /* otherwise the device must make progress */
+    case DESIGNER_BUSY:
+        return true;
+    case DESIGNER_STUCK:
+        break;
+    }
+    return false;
+}
+
+void frame_path_drain(struct frame_path *path)
+{
+    for (frame_path_collect(path); path->flights > 0; frame_path_collect(path)) {
+        struct pollfd fd = {.fd = engine_fd(path->engine), .events = POLLIN};
+        int64_t until_ns =
+            clock_earlier_ns(frame_path_deadline_ns(path), report_heartbeat_due_ns(path->report));
+        int64_t left_ns = until_ns - clock_now_ns();
+        struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
+        if (ppoll(&fd, 1, &timeout, NULL) == 0)
+            frame_path_check_deadline(path, clock_now_ns());
+        if (clock_now_ns() >= report_heartbeat_due_ns(path->report))
+            report_heartbeat(path->report, path->ring, frame_path_is_healthy(path));
+    }
+}
+
+/* ---- frames from the source ---- */
+
+static bool has_submitted_all(const struct frame_path *path)
+{
+    return path->limit != 0 && path->published + path->flights >= path->limit;
+}
+
+bool frame_path_is_complete(const struct frame_path *path)
+{
+    return path->flights == 0 && has_submitted_all(path);
+}
+
+bool frame_path_wants_frame(const struct frame_path *path)
+{
+    return path->engine == NULL || (path->flights < path->max_flights && !has_submitted_all(path));
+}
+
+static void submit(struct frame_path *path, const struct capture_frame *frame, bool discontinuity)
+{
+    struct flight *flight =
+        &path->flight[(path->first_flight + path->flights) % ENGINE_MAX_IN_FLIGHT];
+    struct error why = {{0}};
+
+    *flight = (struct flight){.frame = *frame,
+                              .holds_frame = true,
+                              .meta = {.source_sequence = frame->sequence,
+                                       .captured_ns = frame->captured_ns,
+                                       .dequeued_ns = frame->dequeued_ns,
+                                       .flags = discontinuity ? FFTD_FLAG_DISCONTINUITY : 0}};
+    ring_begin(path->ring, &flight->write);
+    struct engine_job job = {.out = flight->write.data, .tag = flight};
+    memcpy(job.in, frame->plane, sizeof job.in);
+    memcpy(job.in_stride, frame->stride, sizeof job.in_stride);
+    if (frame->memory >= 0) {
+        job.memory = path->memory;
+        job.frame = (unsigned)frame->memory;
+    }
+    /* Snapshots are taken while this side may still read the frame. */
+    flight->snapshots = path->snapshots;
+    path->snapshots = NULL;
+    snapshot_take_before(flight->snapshots, &path->frames.format, path->frames.captured, frame);
+    int r = engine_submit(path->engine, &job, &why);
+    if (path->flights++ == 0)
+        path->engine_moved_ns = clock_now_ns();
+    if (r < 0)
+        fail(path, &why);
+    else if (job.memory == NULL)
+        release_frame(path, flight);
+}
+
+void frame_path_take(struct frame_path *path)
+{
+    struct capture_frame frame;
+    bool discontinuity;
+
+    if (source_dequeue(&path->source, &frame, &discontinuity) < 0)
+        return;
+    if (path->engine != NULL) {
+        submit(path, &frame, discontinuity);
+        return;
+    }
+    source_release(&path->source, &frame);
+    report_dropped(path->report);
+}
+
+/* ---- the engine and its memory ----
+ *
+ * The memory is the device's, so it serves one engine after another as long as they take the same
+ * line layout; the source does not notice a change of filters. It must be taken back before the
+ * engine with which the device is given up. From then on frames come in the source's own memory,
+ * until there is another engine. */
+
+static bool has_suitable_memory(const struct frame_path *path)
+{
+    if (path->engine == NULL)
+        return path->memory == NULL;
+    return path->memory != NULL && engine_memory_suits(path->memory, path->engine);
+}
+
+/* Whether a streaming source has to be restarted for other memory: it writes into the old one, or
+ * was started when there was none. A source that has refused all memory is left alone. */
+static bool needs_restart(const struct frame_path *path)
+{
+    const struct source *source = &path->source;
+    if (source->phase != SOURCE_STREAMING)
+        return false;
+    return source->memory.mode != MEMORY_COPIED ||
+           (path->engine != NULL && !source->memory.settled);
+}
+
+void frame_path_update_memory(struct frame_path *path)
+{
+    struct source *source = &path->source;
+    struct frame_memory *memory = NULL;
+    struct error why;
+
+    if (has_suitable_memory(path))
+        return;
+    bool restart = needs_restart(path);
+    if (restart)
+        source_stop(source);
+    if (path->engine != NULL && engine_memory_create(&memory, path->engine, &why) < 0)
+        log_warning("frames will be copied: %s", why.text);
+    source_lend(source, memory);
+    engine_memory_destroy(path->memory);
+    path->memory = memory;
+    if (restart)
+        source_start(source);
+}
+
+void frame_path_set_engine(struct frame_path *path, const struct design *design)
+{
+    frame_path_drain(path);
+    if (path->engine != NULL)
+        designer_return_engine(path->designer, path->engine, false);
+    path->engine = design->engine;
+    path->engine_frames = design->frames;
+    frame_path_update_memory(path);
+    report_engine(path->report, path->engine);
+}
+
+bool frame_path_engine_fits(const struct frame_path *path)
+{
+    return path->engine != NULL && engine_frames_equal(&path->engine_frames, &path->frames);
+}
+
+/* ---- life ---- */
+
+void frame_path_init(struct frame_path *ret, const struct config *config, struct designer *designer,
+                     struct report *report)
+{
+    *ret = (struct frame_path){
+        .designer = designer,
+        .report = report,
+        .max_flights = config->engine.options.in_flight,
+        .limit = config->output.frames,
+        .frame_timeout_ns = (int64_t)(config->engine.frame_timeout_s * (double)NS_PER_S),
+    };
+    source_init(&ret->source, &config->camera);
+}
+
+void frame_path_finish(struct frame_path *path)
+{
+    frame_path_drain(path);
+    source_finish(&path->source);
+    engine_memory_destroy(path->memory);
+    if (path->engine != NULL)
+        designer_return_engine(path->designer, path->engine, false);
+}

@@ -1,0 +1,93 @@
+/* The way of a frame: source -> engine -> ring. Camera's thread only.
+ *
+ * While the engine has all the frames it takes, the source is not looked at: frames wait in the
+ * driver, and the next dequeue skips all but the newest. A frame that the engine reads where the
+ * source wrote it is given back to the source once it is finished, any other frame at once.
+ *
+ * The path does not decide anything. reconcile.h gives it a ring and an engine, and acts when the
+ * engine fails. */
+#ifndef FFTD_CAMERA_FRAME_PATH_H
+#define FFTD_CAMERA_FRAME_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/designer.h"
+#include "camera/report.h"
+#include "camera/request.h"
+#include "camera/source.h"
+#include "gpu/engine.h"
+#include "ring/ring.h"
+
+/* A frame between engine_submit and ring_publish. */
+struct flight {
+    struct ring_write write;
+    struct ring_meta meta;
+    struct capture_frame frame; /* the source's; valid while */
+    bool holds_frame;           /* the engine still reads it */
+    struct request *snapshots;  /* of this frame */
+};
+
+struct frame_path {
+    struct designer *designer;
+    struct report *report;
+    struct source source;
+    struct engine *engine;                      /* borrowed from the designer; NULL: none */
+    struct engine_frames engine_frames;         /* that it was built for */
+    struct frame_memory *memory;                /* the engine's, lent to the source; NULL: none */
+    struct ring *ring;                          /* NULL: none yet */
+    struct engine_frames frames;                /* that the source captures and the ring carries */
+    struct flight flight[ENGINE_MAX_IN_FLIGHT]; /* a queue, in the engine's order */
+    unsigned first_flight, flights;
+    unsigned max_flights;
+    uint64_t published, limit; /* frames; no more than limit are submitted, unless that is 0 */
+    struct request *snapshots; /* waiting for the next frame */
+    int64_t engine_moved_ns;   /* it finished a frame then, or got a frame while it had none */
+    int64_t frame_timeout_ns;  /* an engine that has not moved for this time has hung */
+    struct error failure;      /* of the engine; empty: none since the last published frame */
+    unsigned failures;         /* of engines, since the last published frame */
+    bool engine_failed;        /* and reconcile has not acted on it yet */
+};
+
+void frame_path_init(struct frame_path *ret, const struct config *config, struct designer *designer,
+                     struct report *report);
+
+/* Publishes the frames in flight, closes the source and returns the engine. */
+void frame_path_finish(struct frame_path *path);
+
+/* Whether another frame would be submitted. Without an engine frames are taken and dropped, so that
+ * the driver is not mistaken for stalled. */
+bool frame_path_wants_frame(const struct frame_path *path);
+
+/* Whether all frames asked for have been published. */
+bool frame_path_is_complete(const struct frame_path *path);
+
+/* Takes the source's newest frame, if there is one, and submits it. */
+void frame_path_take(struct frame_path *path);
+
+/* Publishes the frames that the engine has finished. */
+void frame_path_collect(struct frame_path *path);
+
+/* Publishes every frame in flight; waits for them, but gives up when the engine fails. */
+void frame_path_drain(struct frame_path *path);
+
+/* CLOCK_MONOTONIC ns by which the engine must have finished a frame; INT64_MAX: it has none. */
+int64_t frame_path_deadline_ns(const struct frame_path *path);
+
+/* Gives up on an engine that is past its deadline. */
+void frame_path_check_deadline(struct frame_path *path, int64_t now_ns);
+
+/* Whether what the path waits for is in progress, and will finish or be given up. */
+bool frame_path_is_healthy(const struct frame_path *path);
+
+/* Uses another engine, after the frames in flight. */
+void frame_path_set_engine(struct frame_path *path, const struct design *design);
+
+/* Whether the engine is built for the frames that the source captures now. */
+bool frame_path_engine_fits(const struct frame_path *path);
+
+/* Lends the source memory of the engine's device, or none; restarts a source that streams into
+ * memory which is replaced. */
+void frame_path_update_memory(struct frame_path *path);
+
+#endif

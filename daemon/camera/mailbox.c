@@ -1,0 +1,103 @@
+#include "camera/mailbox.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+int mailbox_init(struct mailbox *ret, const struct config *config, struct error *why)
+{
+    *ret = (struct mailbox){
+        .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+        .desired = {.version = 1,
+                    .source = config->camera.source,
+                    .source_version = 1,
+                    .controls = config->camera.controls,
+                    .controls_version = 1,
+                    .filter = config->filter,
+                    .filter_serial = 1},
+    };
+    int err = errno;
+    pthread_mutex_init(&ret->lock, NULL);
+    clock_cond_init(&ret->ended_cond);
+    return ret->wake_fd < 0 || ret->event_fd < 0
+               ? error_set(why, err, "cannot create an eventfd: %s", strerror(err))
+               : 0;
+}
+
+void mailbox_finish(struct mailbox *mailbox)
+{
+    if (mailbox->event_fd >= 0)
+        close(mailbox->event_fd);
+    if (mailbox->wake_fd >= 0)
+        close(mailbox->wake_fd);
+    pthread_cond_destroy(&mailbox->ended_cond);
+    pthread_mutex_destroy(&mailbox->lock);
+}
+
+struct desired *mailbox_begin_change(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->desired.version++;
+    return &mailbox->desired;
+}
+
+void mailbox_end_change(struct mailbox *mailbox)
+{
+    pthread_mutex_unlock(&mailbox->lock);
+    eventfd_write(mailbox->wake_fd, 1);
+}
+
+void mailbox_send(struct mailbox *mailbox, struct request *request)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    request_append(&mailbox->requests, request);
+    pthread_mutex_unlock(&mailbox->lock);
+    eventfd_write(mailbox->wake_fd, 1);
+}
+
+bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    bool is_new = mailbox->desired.version != desired->version;
+    if (is_new)
+        *desired = mailbox->desired;
+    pthread_mutex_unlock(&mailbox->lock);
+    return is_new;
+}
+
+struct request *mailbox_take_requests(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    struct request *requests = mailbox->requests;
+    mailbox->requests = NULL;
+    pthread_mutex_unlock(&mailbox->lock);
+    return requests;
+}
+
+void mailbox_answer(struct mailbox *mailbox, struct request *answered)
+{
+    if (answered == NULL)
+        return;
+    pthread_mutex_lock(&mailbox->lock);
+    request_append(&mailbox->answered, answered);
+    pthread_mutex_unlock(&mailbox->lock);
+    eventfd_write(mailbox->event_fd, 1);
+}
+
+struct camera_status *mailbox_begin_report(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    return &mailbox->status;
+}
+
+void mailbox_end_report(struct mailbox *mailbox, unsigned events)
+{
+    mailbox->events |= events;
+    pthread_mutex_unlock(&mailbox->lock);
+    if (events != 0)
+        eventfd_write(mailbox->event_fd, 1);
+}

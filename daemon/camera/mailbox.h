@@ -1,0 +1,90 @@
+/* The one place where the main thread and the camera's thread meet.
+ *
+ *     main thread    -- desired state, requests -->           camera's thread
+ *     main thread    <-- status, events, answers, the ring -- camera's thread
+ *
+ * Desired state says what is to hold from now on; only the main thread writes it. The camera's
+ * thread copies it, compares it with what it has applied, and acts on the difference (reconcile.h).
+ * The status is what the camera's thread reports; only that thread writes it.
+ *
+ * One mutex guards everything that is not marked otherwise. Nobody holds it for longer than it
+ * takes to copy a struct. */
+#ifndef FFTD_CAMERA_MAILBOX_H
+#define FFTD_CAMERA_MAILBOX_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/request.h"
+#include "camera/status.h"
+#include "config/config.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/settings.h"
+#include "ring/ring.h"
+
+struct desired {
+    uint64_t version; /* goes up with every change of what follows */
+    struct config_source source;
+    uint64_t source_version;  /* goes up whenever a source is asked for, even the same one again */
+    struct settings controls; /* of the configuration; clients set others by requests */
+    uint64_t controls_version;
+    struct filter_chain filter;
+    uint64_t filter_serial;
+    bool has_readers; /* at least one client reads frames */
+    bool stop;
+};
+
+struct mailbox {
+    pthread_mutex_t lock;
+    int wake_fd;  /* eventfd: wakes the camera's thread */
+    int event_fd; /* eventfd: wakes the main loop */
+
+    /* From the main thread to the camera's. */
+    struct desired desired;
+    struct request *requests;
+
+    /* From the camera's thread to the main one. */
+    struct camera_status status;
+    uint64_t problem_serial; /* the filter that status.filter_problem is about */
+    int64_t published_ns;    /* time of the newest published frame */
+    unsigned events;         /* CAMERA_EVENT_... */
+    struct request *answered;
+    struct ring *ring;    /* frames are published here */
+    struct ring *served;  /* the main loop serves this one; it changes to `ring` when
+                             CAMERA_EVENT_RING says so */
+    struct ring *retired; /* was served before; the main loop destroys it */
+    bool ended;           /* the camera's thread has returned */
+    pthread_cond_t ended_cond;
+
+    _Atomic int64_t progress_ns; /* any thread, without the lock */
+};
+
+/* -ENFILE, -EMFILE, -ENOMEM. mailbox_finish may be called after a failure too. */
+int mailbox_init(struct mailbox *ret, const struct config *config, struct error *why);
+void mailbox_finish(struct mailbox *mailbox); /* both threads are done with it */
+
+/* Main thread: locks the mailbox to change the desired state; unlocks it and wakes the thread. */
+struct desired *mailbox_begin_change(struct mailbox *mailbox);
+void mailbox_end_change(struct mailbox *mailbox);
+
+/* Main thread: hands a request over. */
+void mailbox_send(struct mailbox *mailbox, struct request *request);
+
+/* Camera's thread: updates *desired, which was read before or is zero. False: nothing has changed.
+ */
+bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired);
+
+/* Camera's thread: the requests that have come since the last call, in order. */
+struct request *mailbox_take_requests(struct mailbox *mailbox);
+
+/* Camera's thread: hands answered requests back. */
+void mailbox_answer(struct mailbox *mailbox, struct request *answered);
+
+/* Camera's thread: locks the mailbox to change the status; unlocks it and posts events, if any. */
+struct camera_status *mailbox_begin_report(struct mailbox *mailbox);
+void mailbox_end_report(struct mailbox *mailbox, unsigned events);
+
+#endif

@@ -1,0 +1,409 @@
+#include "camera/reconcile.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/format.h"
+
+/* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
+#define ROW_ALIGN_BYTES 64
+
+/* Epoch of a ring that no previous process has left. */
+#define FIRST_EPOCH     1
+
+/* The camera pauses when it has had no readers for this time. A reader that returns at once,
+ * because the ring was replaced or its program restarted, should not find a camera that must start
+ * first. The same holds at the start of the daemon, whose first frames show that everything works.
+ */
+#define PAUSE_DELAY_NS  (2 * NS_PER_S)
+
+/* ---- the ring ---- */
+
+/* Takes over a ring with frames that a previous process published. */
+static void inherit_ring(struct reconciler *reconciler, struct ring *ring)
+{
+    ring_set_checksum(ring, reconciler->config->output.checksum);
+    reconciler->path.ring = ring;
+    reconciler->path.frames.format = *ring_format(ring);
+    struct camera_status *status = mailbox_begin_report(reconciler->mailbox);
+    reconciler->mailbox->ring = ring;
+    status->format = *ring_format(ring);
+    status->generation = ring_generation(ring);
+    status->newest_sequence = ring_newest(ring);
+    mailbox_end_report(reconciler->mailbox, 0);
+}
+
+/* Replaces the ring by one for frames of this format.
+ *
+ * A client must find the new ring when the old one tells it to look. So this thread puts the new
+ * ring in place and says so; the main loop switches its server; only then is the old ring retired.
+ */
+static int replace_ring(struct reconciler *reconciler, const struct fftd_format *format,
+                        struct error *why)
+{
+    const struct config_output *output = &reconciler->config->output;
+    struct mailbox *mailbox = reconciler->mailbox;
+    struct ring *old = reconciler->path.ring;
+    const uint64_t first_sequence = old != NULL ? ring_newest(old) + 1 : 1;
+    const uint32_t generation = old != NULL ? ring_generation(old) + 1 : 1;
+    const uint32_t epoch = old != NULL ? ring_epoch(old) : FIRST_EPOCH;
+    struct ring *ring;
+    int r = ring_create(&ring, format, output->slots, generation, epoch, first_sequence, why);
+    if (r < 0)
+        return r;
+    ring_set_checksum(ring, output->checksum);
+    reconciler->path.ring = ring;
+    reconciler->path.frames.format = *format;
+
+    struct camera_status *status = mailbox_begin_report(mailbox);
+    /* A ring that the main loop has never served may be destroyed here. */
+    struct ring *unserved = old != mailbox->served ? old : NULL;
+    mailbox->ring = ring;
+    status->format = *format;
+    status->generation = generation;
+    mailbox_end_report(mailbox, CAMERA_EVENT_RING);
+    if (unserved != NULL)
+        ring_retire(unserved); /* an inherited ring has readers all the same */
+    ring_destroy(unserved);
+    report_heartbeat(&reconciler->report, ring, frame_path_is_healthy(&reconciler->path));
+    return 0;
+}
+
+/* The layout of the frames that are published for those the source captures. */
+static int published_format(struct fftd_format *ret, const struct fftd_format *captured,
+                            struct error *why)
+{
+    int r = format_layout(ret, format_published(captured->fourcc), captured->width,
+                          captured->height, ROW_ALIGN_BYTES, why);
+    if (r < 0)
+        return r;
+    ret->rate_num = captured->rate_num;
+    ret->rate_den = captured->rate_den;
+    ret->primaries = captured->primaries;
+    ret->transfer = captured->transfer;
+    ret->matrix = captured->matrix;
+    ret->full_range = captured->full_range;
+    return 0;
+}
+
+/* ---- the engine ---- */
+
+static void request_engine(struct reconciler *reconciler)
+{
+    reconciler->applied.engine_requested = true;
+    reconciler->applied.engine_retry_ns = INT64_MAX;
+    designer_request_engine(reconciler->designer, &reconciler->path.frames);
+}
+
+/* Reports an engine that failed or was not built. Another one is requested after a pause, unless
+ * there is one, or one has been requested since. */
+static void handle_engine_failure(struct reconciler *reconciler, const struct error *why)
+{
+    struct frame_path *path = &reconciler->path;
+    struct error reason = *why;
+    report_engine_failure(&reconciler->report);
+    error_set(&path->failure, EIO, "engine: %s", reason.text);
+    path->failures++;
+    if (!frame_path_engine_fits(path) && !reconciler->applied.engine_requested)
+        reconciler->applied.engine_retry_ns = clock_now_ns() + clock_backoff_ns(path->failures);
+}
+
+static void reconcile_engine(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    if (path->engine_failed) {
+        path->engine_failed = false;
+        handle_engine_failure(reconciler, &path->failure);
+    }
+    if (clock_now_ns() >= reconciler->applied.engine_retry_ns)
+        request_engine(reconciler);
+}
+
+/* Fetches what the designer has made: a response to apply, maybe with a new engine, or a failure. A
+ * filter that could not be made leaves the previous one in use. */
+static void take_design(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    struct design design;
+
+    if (!designer_take(reconciler->designer, &design))
+        return;
+    if (design.result < 0 && reconciler->applied.engine_requested) {
+        reconciler->applied.engine_requested = false;
+        handle_engine_failure(reconciler, &design.why);
+    } else if (design.result < 0) {
+        report_filter_problem(&reconciler->report, design.result_serial, design.why.text);
+    }
+    if (design.engine == NULL)
+        return;
+    if (!engine_frames_equal(&design.frames, &path->frames)) { /* the source has changed since */
+        engine_response_free(design.response);
+        if (design.engine != path->engine)
+            designer_return_engine(reconciler->designer, design.engine, false);
+        return;
+    }
+    if (design.engine != path->engine) {
+        frame_path_set_engine(path, &design);
+        reconciler->applied.engine_requested = false;
+        reconciler->applied.engine_retry_ns = INT64_MAX;
+    }
+    engine_apply(path->engine, design.response, design.serial);
+}
+
+static void reconcile_filter(struct reconciler *reconciler)
+{
+    const struct desired *desired = &reconciler->desired;
+    if (desired->filter_serial == reconciler->applied.filter_serial)
+        return;
+    reconciler->applied.filter_serial = desired->filter_serial;
+    designer_request_filter(reconciler->designer, &desired->filter, desired->filter_serial);
+}
+
+/* ---- the source ---- */
+
+/* Gives the opened source a ring for its frames, and asks for an engine if the one there is does
+ * not take them. */
+static int adopt_format(struct reconciler *reconciler, struct error *why)
+{
+    struct frame_path *path = &reconciler->path;
+    struct engine_frames frames = {.captured = path->source.capture->format.fourcc};
+    int r = published_format(&frames.format, &path->source.capture->format, why);
+    if (r < 0)
+        return r;
+    const bool is_new = !engine_frames_equal(&frames, &path->frames);
+    if (path->ring == NULL ||
+        memcmp(&frames.format, &path->frames.format, sizeof frames.format) != 0 ||
+        ring_slots(path->ring) != reconciler->config->output.slots) {
+        frame_path_drain(path); /* these frames belong in the old ring */
+        r = replace_ring(reconciler, &frames.format, why);
+        if (r < 0)
+            return r;
+    }
+    path->frames.captured = frames.captured;
+    if (is_new)
+        request_engine(reconciler);
+    return 0;
+}
+
+static bool is_same_source(const struct config_source *a, const struct config_source *b)
+{
+    return strcmp(a->uri, b->uri) == 0 && a->width == b->width && a->height == b->height &&
+           a->rate == b->rate && a->fourcc == b->fourcc && a->buffers == b->buffers &&
+           a->memory == b->memory && a->loop == b->loop && a->seed == b->seed;
+}
+
+/* A source that cannot be opened is tried once; the camera keeps the old one. */
+static void reconcile_source(struct reconciler *reconciler)
+{
+    const struct desired *desired = &reconciler->desired;
+    struct source *source = &reconciler->path.source;
+    struct error why = {""};
+
+    if (desired->source_version == reconciler->applied.source_version)
+        return;
+    reconciler->applied.source_version = desired->source_version;
+    if (!is_same_source(&desired->source, &source->request) &&
+        source_change(source, &desired->source, &why) == 0)
+        why.text[0] = '\0';
+    report_source(&reconciler->report, source, desired->source_version, why.text);
+}
+
+static void reconcile_controls(struct reconciler *reconciler)
+{
+    const struct desired *desired = &reconciler->desired;
+    if (desired->controls_version == reconciler->applied.controls_version)
+        return;
+    reconciler->applied.controls_version = desired->controls_version;
+    source_want_controls(&reconciler->path.source, &desired->controls);
+}
+
+static bool wants_frames(const struct reconciler *reconciler)
+{
+    const struct frame_path *path = &reconciler->path;
+    if (reconciler->config->camera.idle == CONFIG_IDLE_RUN || reconciler->desired.has_readers ||
+        path->snapshots != NULL)
+        return true;
+    for (unsigned i = 0; i < path->flights; i++)
+        if (path->flight[(path->first_flight + i) % ENGINE_MAX_IN_FLIGHT].snapshots != NULL)
+            return true;
+    return false;
+}
+
+static void update_pause(struct reconciler *reconciler)
+{
+    struct applied *applied = &reconciler->applied;
+    const int64_t now_ns = clock_now_ns();
+    if (wants_frames(reconciler)) {
+        applied->paused = false;
+        applied->pause_ns = INT64_MAX;
+    } else if (now_ns >= applied->pause_ns) {
+        applied->paused = true;
+        applied->pause_ns = INT64_MAX;
+    } else if (!applied->paused && applied->pause_ns == INT64_MAX) {
+        applied->pause_ns = now_ns + PAUSE_DELAY_NS;
+    }
+}
+
+/* A source streams if it is open, there are a ring and an engine for its frames, and somebody reads
+ * them. */
+static void reconcile_streaming(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    struct source *source = &path->source;
+    struct error why = {{0}};
+
+    update_pause(reconciler);
+    if (reconciler->applied.paused && source->phase == SOURCE_STREAMING) {
+        frame_path_drain(path);
+        source_pause(source);
+    }
+    if (source->phase != SOURCE_OPENED)
+        return;
+    if (reconciler->applied.paused)
+        source_pause(source);
+    int r = adopt_format(reconciler, &why);
+    if (r < 0)
+        source_lose(source, r, &why);
+    if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path))
+        return;
+    frame_path_update_memory(path);
+    source_start(source);
+}
+
+static void reconcile_end(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    if (!frame_path_is_complete(path))
+        return;
+    source_finish(&path->source);
+    path->source.state = CAMERA_FINISHED;
+    error_set(&path->source.reason, 0, "%llu frames were published, the limit set by output.frames",
+              (unsigned long long)path->limit);
+}
+
+/* ---- requests ---- */
+
+static int list_controls(const struct source *source, struct request *request)
+{
+    if (source->capture != NULL)
+        return capture_list_controls(source->capture, &request->controls.list, &request->why);
+    return error_set(&request->why, ENODEV, "the camera is %s: %s",
+                     camera_state_name(source->state), source->reason.text);
+}
+
+void reconcile_receive(struct reconciler *reconciler)
+{
+    struct request *next;
+
+    for (struct request *each = mailbox_take_requests(reconciler->mailbox); each != NULL;
+         each = next) {
+        next = each->next;
+        each->next = NULL;
+        if (each->kind == REQUEST_SNAPSHOT) /* answered with the next frame */
+            request_append(&reconciler->path.snapshots, each);
+        else
+            request_append(&reconciler->requests, each);
+    }
+}
+
+static int set_controls(struct reconciler *reconciler, struct request *request)
+{
+    const struct request_controls *controls = &request->controls;
+    if (controls->version > reconciler->applied.controls_version)
+        reconcile_controls(reconciler); /* what was desired before the client's call */
+    return source_set_controls(&reconciler->path.source, &controls->settings, &request->why);
+}
+
+static void answer_requests(struct reconciler *reconciler)
+{
+    for (struct request *each = reconciler->requests; each != NULL; each = each->next)
+        each->result = each->kind == REQUEST_LIST_CONTROLS
+                           ? list_controls(&reconciler->path.source, each)
+                           : set_controls(reconciler, each);
+    mailbox_answer(reconciler->mailbox, reconciler->requests);
+    reconciler->requests = NULL;
+}
+
+/* ---- all of it ---- */
+
+/* The state is the source's, unless the engine has failed. */
+static void report_all(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    const struct source *source = &path->source;
+    const bool failed = path->failure.text[0] != '\0' && source->state != CAMERA_FINISHED;
+    const enum camera_state state = failed ? CAMERA_FAILED : source->state;
+    struct error reason = failed ? path->failure : source->reason;
+    struct build_progress build;
+
+    designer_get_build_progress(reconciler->designer, &build);
+    report_build(&reconciler->report, build.number, &path->frames.format,
+                 reconciler->config->engine.cache_dir[0] != '\0');
+    if (state == CAMERA_STARTING && path->engine == NULL && build.total > 0)
+        error_set(&reason, 0, "compiling OpenCL programs, %u of %u done", build.done, build.total);
+    const bool changed = report_state(&reconciler->report, state, reason.text, source);
+
+    if (!camera_may_deliver(state)) {
+        request_fail(path->snapshots, -ENODEV, NULL);
+        mailbox_answer(reconciler->mailbox, path->snapshots);
+        path->snapshots = NULL;
+    }
+    report_control_problem(&reconciler->report, source);
+    if (path->engine != NULL)
+        report_input(&reconciler->report, source);
+    if (changed || clock_now_ns() >= report_heartbeat_due_ns(&reconciler->report))
+        report_heartbeat(&reconciler->report, path->ring, frame_path_is_healthy(path));
+}
+
+void reconcile(struct reconciler *reconciler)
+{
+    reconcile_receive(reconciler); /* before what was desired when they were sent is read */
+    mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
+    reconcile_filter(reconciler);
+    take_design(reconciler);
+    answer_requests(reconciler);
+    reconcile_controls(reconciler); /* before the source, whose opening sets them again */
+    reconcile_source(reconciler);
+    reconcile_end(reconciler);
+    reconcile_streaming(reconciler);
+    reconcile_engine(reconciler);
+    report_all(reconciler);
+}
+
+int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
+{
+    const struct applied *applied = &reconciler->applied;
+    return clock_earlier_ns(clock_earlier_ns(applied->engine_retry_ns, applied->pause_ns),
+                            report_heartbeat_due_ns(&reconciler->report));
+}
+
+void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
+                     struct designer *designer, struct ring *inherited)
+{
+    *ret = (struct reconciler){
+        .config = config,
+        .mailbox = mailbox,
+        .designer = designer,
+        .applied = {.source_version = mailbox->desired.source_version,
+                    .filter_serial = mailbox->desired.filter_serial,
+                    .controls_version = mailbox->desired.controls_version,
+                    .pause_ns = INT64_MAX,
+                    .engine_retry_ns = INT64_MAX},
+    };
+    report_init(&ret->report, mailbox);
+    frame_path_init(&ret->path, config, designer, &ret->report);
+    if (inherited != NULL)
+        inherit_ring(ret, inherited);
+}
+
+int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
+{
+    struct source *source = &reconciler->path.source;
+    int r = source_open(source, why);
+    if (r < 0 && wait) {
+        source_lose(source, r, why);
+        return 0;
+    }
+    return r < 0 ? r : adopt_format(reconciler, why);
+}

@@ -1,0 +1,260 @@
+#include "camera/report.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "service/log.h"
+
+/* While no frames flow, the ring and the watchdog get a heartbeat at this interval. */
+#define HEARTBEAT_NS (1 * NS_PER_S)
+
+void report_init(struct report *ret, struct mailbox *mailbox)
+{
+    *ret = (struct report){
+        .mailbox = mailbox, .state = CAMERA_STARTING, .heartbeat_ns = clock_now_ns()};
+}
+
+/* Cuts what does not fit. */
+static void copy_text(char to[CAMERA_TEXT], const char *from)
+{
+    size_t length = strnlen(from, CAMERA_TEXT - 1);
+    memcpy(to, from, length);
+    to[length] = '\0';
+}
+
+/* ---- the ring and the watchdog ---- */
+
+static enum fftd_state ring_state(enum camera_state state, const struct ring *ring)
+{
+    switch (state) {
+    case CAMERA_STARTING:
+    case CAMERA_PAUSED:
+        return ring_newest(ring) == 0 ? FFTD_STATE_STARTING : FFTD_STATE_OFFLINE;
+    case CAMERA_ONLINE:
+        return FFTD_STATE_LIVE;
+    case CAMERA_STALLED:
+    case CAMERA_LOST:
+    case CAMERA_REFUSED:
+    case CAMERA_FAILED:
+    case CAMERA_FINISHED:
+        break;
+    }
+    return FFTD_STATE_OFFLINE;
+}
+
+void report_heartbeat(struct report *report, struct ring *ring, bool is_healthy)
+{
+    int64_t now_ns = clock_now_ns();
+    /* One call for both: the ring wakes readers only if the state has changed. */
+    if (ring != NULL)
+        ring_set_state(ring, ring_state(report->state, ring), now_ns);
+    report->heartbeat_ns = now_ns;
+    if (is_healthy)
+        atomic_store(&report->mailbox->progress_ns, now_ns);
+}
+
+int64_t report_heartbeat_due_ns(const struct report *report)
+{
+    return report->heartbeat_ns + HEARTBEAT_NS;
+}
+
+/* ---- the state ---- */
+
+static void log_state(enum camera_state state, const char *reason, const struct source *source)
+{
+    switch (state) {
+    case CAMERA_STARTING:
+        if (*reason != '\0')
+            log_notice("restarting: %s", reason);
+        break;
+    case CAMERA_ONLINE:
+        log_notice("online: %s", source->capture->description);
+        break;
+    case CAMERA_STALLED:
+    case CAMERA_LOST:
+    case CAMERA_REFUSED:
+        log_warning("%s: %s; fftd keeps trying to recover it", camera_state_name(state), reason);
+        break;
+    case CAMERA_FAILED:
+        log_warning("%s: %s", camera_state_name(state), reason);
+        break;
+    case CAMERA_PAUSED:
+    case CAMERA_FINISHED:
+        log_notice("%s: %s", camera_state_name(state), reason);
+        break;
+    }
+}
+
+/* With the mailbox locked. */
+static void update_counters(struct camera_status *status, const struct source *source)
+{
+    struct source_counts counts;
+
+    source_get_counts(source, &counts);
+    status->dropped_error = counts.error;
+    status->dropped_stale = counts.stale;
+    status->source_lost = counts.lost;
+    status->stalls = counts.stalls;
+    status->restarts = counts.restarts;
+    status->reopens = counts.reopens;
+}
+
+bool report_state(struct report *report, enum camera_state state, const char *reason,
+                  const struct source *source)
+{
+    const bool changed = state != report->state;
+
+    if (!changed && strncmp(reason, report->reason.text, sizeof report->reason.text) == 0)
+        return false;
+    report->state = state;
+    error_set(&report->reason, 0, "%s", reason);
+    if (changed)
+        log_state(state, reason, source);
+
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    status->state = state;
+    copy_text(status->state_reason, reason);
+    if (source->capture != NULL)
+        copy_text(status->source, source->capture->description);
+    update_counters(status, source);
+    mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
+    return true;
+}
+
+void report_source(struct report *report, const struct source *source, uint64_t version,
+                   const char *problem)
+{
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    copy_text(status->uri, source->request.uri);
+    if (source->capture != NULL) /* the state may stay the same, as that of a paused camera does */
+        copy_text(status->source, source->capture->description);
+    copy_text(status->source_problem, problem);
+    status->source_version = version;
+    mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
+}
+
+void report_control_problem(struct report *report, const struct source *source)
+{
+    const struct error *problem = &source->control_problem;
+    if (strcmp(problem->text, report->control_problem.text) == 0)
+        return;
+    report->control_problem = *problem;
+    if (problem->text[0] != '\0')
+        log_warning("camera.controls: %s", problem->text);
+}
+
+void report_input(struct report *report, const struct source *source)
+{
+    const struct source_memory *memory = &source->memory;
+    const char *problem = memory->mode == MEMORY_COPIED ? memory->problem.text : "";
+    char input[CAMERA_TEXT];
+
+    if (source->phase != SOURCE_STREAMING || source->start_count == report->start_count)
+        return;
+    report->start_count = source->start_count;
+    snprintf(input, sizeof input, "%s%s%.200s%s", memory_mode_description(memory->mode),
+             *problem != '\0' ? " (" : "", problem, *problem != '\0' ? ")" : "");
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    const bool changed = strcmp(input, status->input) != 0;
+    copy_text(status->input, input);
+    mailbox_end_report(report->mailbox, changed ? CAMERA_EVENT_STATE : 0);
+    if (changed)
+        log_info("input: %s", input);
+}
+
+/* ---- engines and filters ---- */
+
+void report_build(struct report *report, unsigned number, const struct fftd_format *format,
+                  bool is_cached)
+{
+    if (number == report->build)
+        return;
+    report->build = number;
+    log_notice("compiling the OpenCL programs for %ux%u, which may take some seconds; %s",
+               format->width, format->height,
+               is_cached ? "later starts find them in the cache"
+                         : "every start repeats this, because there is no cache directory");
+}
+
+void report_engine(struct report *report, const struct engine *engine)
+{
+    if (engine_warning(engine) != NULL)
+        log_warning("%s", engine_warning(engine));
+    log_info("engine: %s", engine_description(engine));
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    copy_text(status->engine, engine_description(engine));
+    mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
+}
+
+void report_engine_failure(struct report *report)
+{
+    mailbox_begin_report(report->mailbox)->engine_failures++;
+    mailbox_end_report(report->mailbox, 0);
+}
+
+void report_filter_problem(struct report *report, uint64_t serial, const char *problem)
+{
+    log_error("filter %llu: %s; the previous filter stays in use", (unsigned long long)serial,
+              problem);
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    report->mailbox->problem_serial = serial;
+    copy_text(status->filter_problem, problem);
+    mailbox_end_report(report->mailbox, CAMERA_EVENT_FILTER);
+}
+
+/* ---- frames ---- */
+
+void report_dropped(struct report *report)
+{
+    mailbox_begin_report(report->mailbox)->dropped_engine++;
+    mailbox_end_report(report->mailbox, 0);
+}
+
+static void add_latency(struct histogram latency[STAGE_COUNT], const struct ring_meta *meta,
+                        const struct engine_done *done, int64_t published_ns)
+{
+    histogram_add(&latency[STAGE_CAPTURE], meta->dequeued_ns - meta->captured_ns);
+    histogram_add(&latency[STAGE_WAIT], meta->submitted_ns - meta->dequeued_ns - done->upload_ns);
+    histogram_add(&latency[STAGE_UPLOAD], done->upload_ns);
+    histogram_add(&latency[STAGE_KERNEL], done->kernel_ns);
+    histogram_add(&latency[STAGE_DOWNLOAD], done->download_ns);
+    histogram_add(&latency[STAGE_PUBLISH], published_ns - meta->finished_ns - done->download_ns);
+    histogram_add(&latency[STAGE_TOTAL], published_ns - meta->captured_ns);
+}
+
+/* With the mailbox locked. */
+static void count_rate(struct report *report, struct camera_status *status, int64_t published_ns)
+{
+    int64_t passed_ns = published_ns - report->rate_since_ns;
+    report->rate_frames++;
+    if (passed_ns < NS_PER_S)
+        return;
+    status->rate = report->rate_frames * (double)NS_PER_S / (double)passed_ns;
+    report->rate_since_ns = published_ns;
+    report->rate_frames = 0;
+}
+
+void report_frame(struct report *report, const struct ring_meta *meta,
+                  const struct engine_done *done, int64_t published_ns, uint64_t sequence,
+                  const struct source *source)
+{
+    unsigned events = 0;
+
+    report->heartbeat_ns = published_ns; /* a published frame is a heartbeat */
+    atomic_store(&report->mailbox->progress_ns, published_ns);
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    add_latency(status->latency, meta, done, published_ns);
+    if (++status->published == 1)
+        events |= CAMERA_EVENT_FRAME;
+    if (status->filter_serial != meta->filter_serial &&
+        meta->filter_serial == report->mailbox->desired.filter_serial)
+        events |= CAMERA_EVENT_FILTER;
+    status->filter_serial = meta->filter_serial;
+    status->newest_sequence = sequence;
+    update_counters(status, source);
+    report->mailbox->published_ns = published_ns;
+    count_rate(report, status, published_ns);
+    mailbox_end_report(report->mailbox, events);
+}

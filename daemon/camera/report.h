@@ -1,0 +1,77 @@
+/* Reports what the camera's thread does: its status and events through the mailbox, changes in the
+ * log, state and heartbeat in the ring, progress to the watchdog. Camera's thread only. */
+#ifndef FFTD_CAMERA_REPORT_H
+#define FFTD_CAMERA_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/mailbox.h"
+#include "camera/source.h"
+#include "gpu/engine.h"
+#include "ring/ring.h"
+
+#define CAMERA_EVENT_STATE  1u /* the state, its reason, the source or the engine changed */
+#define CAMERA_EVENT_RING   2u /* camera_ring returns another ring */
+#define CAMERA_EVENT_FILTER 4u /* the newest filter is applied, or could not be */
+#define CAMERA_EVENT_FRAME  8u /* the first frame was published */
+
+/* What was reported last, so that each change is reported once. */
+struct report {
+    struct mailbox *mailbox;
+    enum camera_state state;
+    struct error reason;
+    struct error control_problem;
+    unsigned start_count;  /* of the source, when its input was reported */
+    unsigned build;        /* the number of the compilation that was logged */
+    int64_t heartbeat_ns;  /* of the ring's newest heartbeat */
+    int64_t rate_since_ns; /* the frame rate is counted from then on */
+    unsigned rate_frames;
+};
+
+void report_init(struct report *ret, struct mailbox *mailbox);
+
+/* The state with its reason, and the source's description of itself. Returns whether either has
+ * changed; the ring needs a heartbeat then. */
+bool report_state(struct report *report, enum camera_state state, const char *reason,
+                  const struct source *source);
+
+/* Which of the camera's controls were rejected: logged once, not whenever the camera is opened. */
+void report_control_problem(struct report *report, const struct source *source);
+
+/* How frames reach the engine, once the source streams. */
+void report_input(struct report *report, const struct source *source);
+
+/* The compilation of an engine's programs for this format, by its number (struct build_progress);
+ * 0: there has been none. It is logged once, since it takes seconds. */
+void report_build(struct report *report, unsigned number, const struct fftd_format *format,
+                  bool is_cached);
+
+void report_engine(struct report *report, const struct engine *engine);
+
+/* A device that could not be used: an engine that failed, or was not built. */
+void report_engine_failure(struct report *report);
+
+/* A filter that could not be designed; the previous one stays in use. */
+void report_filter_problem(struct report *report, uint64_t serial, const char *problem);
+
+/* The request for another source was settled; problem is empty if the source was changed. */
+void report_source(struct report *report, const struct source *source, uint64_t version,
+                   const char *problem);
+
+/* A published frame. */
+void report_frame(struct report *report, const struct ring_meta *meta,
+                  const struct engine_done *done, int64_t published_ns, uint64_t sequence,
+                  const struct source *source);
+
+/* A frame that was captured but not published. */
+void report_dropped(struct report *report);
+
+/* State and heartbeat for the ring (NULL: none yet). is_healthy: also progress for the watchdog. */
+void report_heartbeat(struct report *report, struct ring *ring, bool is_healthy);
+
+/* CLOCK_MONOTONIC ns of the next heartbeat; a published frame is one, so there is none in between
+ * while frames flow. */
+int64_t report_heartbeat_due_ns(const struct report *report);
+
+#endif

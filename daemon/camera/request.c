@@ -1,0 +1,100 @@
+#include "camera/request.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int request_create_snapshot(struct request **ret, const struct fftd_format *format,
+                            camera_snapshot_fn *done, void *context)
+{
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return -ENOMEM;
+    *request = (struct request){
+        .kind = REQUEST_SNAPSHOT,
+        .context = context,
+        .snapshot = {.done = done, .format = *format},
+    };
+    /* Padding at the end of rows is handed out too, so it must not be old memory. */
+    request->snapshot.before = calloc(2, format->frame_bytes);
+    if (request->snapshot.before == NULL) {
+        free(request);
+        return -ENOMEM;
+    }
+    request->snapshot.after = request->snapshot.before + format->frame_bytes;
+    *ret = request;
+    return 0;
+}
+
+int request_create_controls(struct request **ret, enum request_kind kind,
+                            const struct settings *settings, camera_controls_fn *done,
+                            void *context)
+{
+    struct request *request = calloc(1, sizeof *request);
+    if (request == NULL)
+        return -ENOMEM;
+    *request = (struct request){.kind = kind, .context = context, .controls = {.done = done}};
+    if (settings != NULL)
+        request->controls.settings = *settings;
+    *ret = request;
+    return 0;
+}
+
+void request_destroy(struct request *request)
+{
+    if (request == NULL)
+        return;
+    switch (request->kind) {
+    case REQUEST_SNAPSHOT:
+        free(request->snapshot.before);
+        break;
+    case REQUEST_LIST_CONTROLS:
+    case REQUEST_SET_CONTROLS:
+        free(request->controls.list);
+        break;
+    }
+    free(request);
+}
+
+void request_append(struct request **to, struct request *list)
+{
+    while (*to != NULL)
+        to = &(*to)->next;
+    *to = list;
+}
+
+void request_fail(struct request *list, int result, const char *reason)
+{
+    for (struct request *each = list; each != NULL; each = each->next) {
+        each->result = result;
+        if (reason != NULL)
+            error_set(&each->why, -result, "%s", reason);
+    }
+}
+
+static void answer(const struct request *request)
+{
+    const struct request_snapshot *snapshot = &request->snapshot;
+    const struct request_controls *controls = &request->controls;
+
+    switch (request->kind) {
+    case REQUEST_SNAPSHOT:
+        snapshot->done(request->context, request->result, &snapshot->format,
+                       request->result < 0 ? NULL : snapshot->before,
+                       request->result < 0 ? NULL : snapshot->after, snapshot->sequence);
+        break;
+    case REQUEST_LIST_CONTROLS:
+    case REQUEST_SET_CONTROLS:
+        controls->done(request->context, request->result, request->why.text, controls->list);
+        break;
+    }
+}
+
+void request_answer(struct request *list)
+{
+    while (list != NULL) {
+        struct request *next = list->next;
+        answer(list);
+        request_destroy(list);
+        list = next;
+    }
+}

@@ -1,0 +1,72 @@
+/* Requests: what the main thread asks of the camera's thread once, and is answered once. They are a
+ * snapshot, the list of the camera's controls, and a change of those controls. What is to hold from
+ * now on is desired state instead (mailbox.h).
+ *
+ * A request goes from the main thread through the mailbox to the camera's thread, and back the same
+ * way with its result. It has one owner at any time, so it needs no lock of its own. */
+#ifndef FFTD_CAMERA_REQUEST_H
+#define FFTD_CAMERA_REQUEST_H
+
+#include <stdint.h>
+
+#include "capture/capture.h"
+#include "core/error.h"
+#include "core/settings.h"
+#include "fftd/ring.h"
+
+/* Receives a frame before and after the filter. Both buffers have the format's layout and are freed
+ * after the call; they are NULL if result is negative. */
+typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
+                                const uint8_t *before, const uint8_t *after, uint64_t sequence);
+
+/* Receives the result of a request about controls. `why` gives the reason of a negative result;
+ * `controls` is freed after the call, and NULL unless the list was asked for. */
+typedef void camera_controls_fn(void *context, int result, const char *why,
+                                const struct capture_controls *controls);
+
+enum request_kind { REQUEST_SNAPSHOT, REQUEST_LIST_CONTROLS, REQUEST_SET_CONTROLS };
+
+struct request_snapshot {
+    camera_snapshot_fn *done;
+    struct fftd_format format;
+    uint64_t sequence;
+    uint8_t *before, *after; /* format.frame_bytes each, in one allocation */
+};
+
+struct request_controls {
+    camera_controls_fn *done;
+    struct settings settings;      /* REQUEST_SET_CONTROLS: what to set */
+    uint64_t version;              /* desired.controls_version when this was asked for */
+    struct capture_controls *list; /* REQUEST_LIST_CONTROLS: the answer */
+};
+
+struct request {
+    struct request *next; /* in a list; NULL: the last one */
+    enum request_kind kind;
+    void *context;
+    int result;       /* 0, or -errno */
+    struct error why; /* the reason of a negative result; not used by snapshots */
+    union {
+        struct request_snapshot snapshot;
+        struct request_controls controls;
+    };
+};
+
+/* Both allocate all that the answer needs, so that the frame path only copies. -ENOMEM. */
+int request_create_snapshot(struct request **ret, const struct fftd_format *format,
+                            camera_snapshot_fn *done, void *context);
+int request_create_controls(struct request **ret, enum request_kind kind,
+                            const struct settings *settings, camera_controls_fn *done,
+                            void *context);
+void request_destroy(struct request *request); /* NULL is allowed */
+
+/* Appends a list to another one; either may be empty. */
+void request_append(struct request **to, struct request *list);
+
+/* Gives every request of a list this result; reason may be NULL for snapshots. */
+void request_fail(struct request *list, int result, const char *reason);
+
+/* Calls each request's `done` and destroys it. */
+void request_answer(struct request *list);
+
+#endif

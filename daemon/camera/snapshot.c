@@ -1,0 +1,40 @@
+#include "camera/snapshot.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/mosaic.h"
+
+static void copy_frame(struct request_snapshot *snapshot, const struct capture_frame *frame)
+{
+    for (unsigned p = 0; p < snapshot->format.plane_count; p++) {
+        const struct fftd_plane *plane = &snapshot->format.plane[p];
+        for (uint32_t row = 0; row < plane->rows; row++)
+            memcpy(snapshot->before + plane->offset + (size_t)row * plane->stride,
+                   frame->plane[p] + (size_t)row * frame->stride[p], plane->row_bytes);
+    }
+}
+
+void snapshot_take_before(struct request *list, const struct fftd_format *format, uint32_t captured,
+                          const struct capture_frame *frame)
+{
+    for (struct request *each = list; each != NULL; each = each->next) {
+        if (memcmp(&each->snapshot.format, format, sizeof *format) != 0)
+            each->result = -EAGAIN;
+        else if (captured == format->fourcc)
+            copy_frame(&each->snapshot, frame);
+        else
+            mosaic_convert(each->snapshot.before, format, captured, frame->plane[0],
+                           frame->stride[0]);
+    }
+}
+
+void snapshot_take_after(struct request *list, const uint8_t *frame, uint64_t sequence)
+{
+    for (struct request *each = list; each != NULL; each = each->next) {
+        if (each->result < 0)
+            continue;
+        memcpy(each->snapshot.after, frame, each->snapshot.format.frame_bytes);
+        each->snapshot.sequence = sequence;
+    }
+}

@@ -1,0 +1,19 @@
+/* Copies one frame, before and after the filter, into the requests that wait for it. Called by the
+ * camera's thread while it owns the requests; every request of a list must be a snapshot. */
+#ifndef FFTD_CAMERA_SNAPSHOT_H
+#define FFTD_CAMERA_SNAPSHOT_H
+
+#include <stdint.h>
+
+#include "camera/request.h"
+#include "capture/capture.h"
+
+/* Copies a captured frame of the pixel format `captured`, converted to the ring's `format` where
+ * the two differ. A request that was made for another format fails with -EAGAIN. */
+void snapshot_take_before(struct request *list, const struct fftd_format *format, uint32_t captured,
+                          const struct capture_frame *frame);
+
+/* Copies the published frame, which completes the requests. */
+void snapshot_take_after(struct request *list, const uint8_t *frame, uint64_t sequence);
+
+#endif

@@ -1,0 +1,130 @@
+/* Keeps one camera delivering frames: every recovery policy for what is in front of the engine.
+ *
+ *     closed --open--> opened --source_start--> streaming --source_pause--> opened
+ *
+ * - No frame for stall_timeout: streaming is restarted, then the device is reopened.
+ * - The device is absent or rejects its settings: it is opened again after a pause that doubles
+ * from 0.1 s to 1 s, and at once when something changes in its directory.
+ * - The signal at its input changes: it is opened again at once, but only once before a frame
+ * comes.
+ *
+ * A received frame resets the recovery state. The owner reads `state` and `reason`; nothing here
+ * logs. Between opened and streaming the owner looks at capture->format, which may have changed.
+ *
+ * Threads: one. The owner polls source_fd, waits no longer than source_deadline_ns, and then calls
+ * source_dequeue or source_step. */
+#ifndef FFTD_CAMERA_SOURCE_H
+#define FFTD_CAMERA_SOURCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/status.h"
+#include "capture/capture.h"
+#include "config/config.h"
+#include "core/error.h"
+#include "core/frame_memory.h"
+
+enum source_phase { SOURCE_CLOSED, SOURCE_OPENED, SOURCE_STREAMING };
+
+struct source_counts {
+    uint64_t error;    /* frames the driver flagged as damaged */
+    uint64_t stale;    /* frames skipped because a newer one was waiting */
+    uint64_t lost;     /* gaps in the source's sequence that neither of these explains */
+    uint64_t stalls;   /* times it delivered nothing for stall_timeout */
+    uint64_t restarts; /* times streaming was stopped and started again as a remedy */
+    uint64_t reopens;  /* times it was opened again */
+};
+
+/* How frames reach the device, since the source was started last. */
+struct source_memory {
+    struct frame_memory *lent; /* by the device; NULL: none */
+    enum memory_mode mode;
+    struct error problem; /* why no better mode is used; empty: there is none */
+    bool settled;         /* a mode was found for `lent`; no other is tried before the next open */
+};
+
+/* Turns the source's sequence, which may restart, into one that never goes back. */
+struct source_sequence {
+    uint64_t base;      /* added to the source's own number */
+    uint64_t next;      /* expected number of the next frame */
+    uint64_t skipped;   /* error + stale at the last frame, of all captures */
+    bool discontinuity; /* the next frame does not follow the last one */
+};
+
+struct source {
+    enum source_phase phase;
+    enum camera_state state;
+    struct error reason;          /* why it is not online; empty if it is */
+    struct capture *capture;      /* NULL while closed */
+    struct config_source request; /* what is asked of it */
+    struct settings controls;     /* the camera's own controls, set whenever it is opened */
+    struct error control_problem; /* which of them it rejected; empty if it took all */
+    struct source_memory memory;
+    unsigned start_count; /* times it was started; marks the frames of one start */
+
+    /* Private. */
+    int64_t stall_timeout_ns;
+    int64_t deadline_ns; /* closed: of the next attempt; streaming: of the next frame */
+    unsigned attempts;   /* at recovery, since the last frame */
+    int watch_fd;        /* inotify, while closed; or -1 */
+    int64_t handover_ns; /* until then udev may not have given a new node to its group yet */
+    struct source_sequence sequence;
+    struct source_counts past; /* of captures closed by now, and lost, stalls ... */
+};
+
+void source_init(struct source *ret, const struct config_camera *config);
+void source_finish(struct source *source);
+
+/* The first opening; leaves the source closed on failure. Errors as capture_open. */
+int source_open(struct source *source, struct error *why);
+
+/* Opens another source, or the same one with another size, rate or format. Errors as capture_open;
+ * after a failure the old source is opened again, or is still waited for. */
+int source_change(struct source *source, const struct config_source *request, struct error *why);
+
+/* Treats a failure to open as the loss of the source, and keeps trying. */
+void source_lose(struct source *source, int err, const struct error *why);
+
+/* Lends memory for frames from the next start on; NULL: none. The modes that the configuration
+ * allows are tried, the best one first. The memory stays the caller's, who takes it back by lending
+ * another. While the source streams, this is allowed only if its frames are copied. */
+void source_lend(struct source *source, struct frame_memory *memory);
+
+/* Starts streaming once opened. A failure is dealt with like one that comes later. */
+void source_start(struct source *source);
+
+/* Stops streaming, so that source_start can begin again. Frames that are still out become void. */
+void source_stop(struct source *source);
+
+/* Stops streaming because there are no readers; the state is PAUSED. A source that is closed is
+ * still being opened. */
+void source_pause(struct source *source);
+
+/* What to poll for POLLIN and POLLPRI, or -1. */
+int source_fd(const struct source *source);
+
+/* CLOCK_MONOTONIC ns at which source_step must be called; INT64_MAX: never. */
+int64_t source_deadline_ns(const struct source *source);
+
+/* Does what is due: the deadline has passed, or (closed) the descriptor is readable. */
+void source_step(struct source *source, bool readable);
+
+/* The newest frame, or -EAGAIN: there is none, whatever the reason. discontinuity: frames are
+ * missing before it. */
+int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_discontinuity);
+
+/* Gives a frame back. Does nothing for a frame that has become void. */
+void source_release(struct source *source, const struct capture_frame *frame);
+
+/* Sets controls now, all or none, and whenever the camera is opened again. Errors as
+ * capture_set_controls; -ENODEV: the source is closed. */
+int source_set_controls(struct source *source, const struct settings *settings, struct error *why);
+
+/* Adds the desired controls to those that are set whenever the camera is opened. What differs is
+ * set now, one by one, unless the source is closed. control_problem says which were rejected. */
+void source_want_controls(struct source *source, const struct settings *desired);
+
+void source_get_counts(const struct source *source, struct source_counts *ret);
+
+#endif

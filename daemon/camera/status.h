@@ -1,0 +1,69 @@
+/* What is known of a running camera: its state, its counters, and where a frame's time goes. */
+#ifndef FFTD_CAMERA_STATUS_H
+#define FFTD_CAMERA_STATUS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/stats.h"
+#include "fftd/ring.h"
+
+enum camera_state {
+    CAMERA_STARTING, /* no frame yet */
+    CAMERA_ONLINE,
+    CAMERA_STALLED, /* the source is open but delivers nothing */
+    CAMERA_LOST,    /* the source is absent; the camera waits for it to return */
+    CAMERA_REFUSED, /* the source is there but rejects the requested settings */
+    CAMERA_FAILED,  /* the engine failed and is being rebuilt; frames are dropped */
+    CAMERA_PAUSED,  /* there are no readers (idle = "pause"); the next reader starts it again */
+    CAMERA_FINISHED /* the file has ended, or `output.frames` frames have been published */
+};
+const char *camera_state_name(enum camera_state state); /* "online" */
+
+/* Whether a frame can be expected from a camera in this state. */
+bool camera_may_deliver(enum camera_state state);
+
+/* The stages that a frame's latency is split into; each has a histogram. */
+enum camera_stage {
+    STAGE_CAPTURE, /* captured -> dequeued */
+    STAGE_WAIT,    /* dequeued -> submitted to the engine */
+    STAGE_UPLOAD,
+    STAGE_KERNEL,
+    STAGE_DOWNLOAD, /* upload, kernel and download as the engine measured them */
+    STAGE_PUBLISH,  /* finished -> published, less the download */
+    STAGE_TOTAL,    /* captured -> published */
+    STAGE_COUNT
+};
+const char *camera_stage_name(enum camera_stage stage);
+
+#define CAMERA_TEXT 256
+
+/* What the camera's thread reports. Texts are cut where they do not fit. (fields: each is one that
+ * a client can read.) */
+struct camera_status {
+    enum camera_state state;
+    char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
+    char uri[CAMERA_TEXT];          /* of the source in use */
+    char source[CAMERA_TEXT];       /* the source's description of itself */
+    char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */
+    char engine[CAMERA_TEXT];       /* the engine's description of itself */
+    char device[CAMERA_TEXT];
+    const char *device_memory; /* gpu_device_memory */
+    struct fftd_format format;
+    uint64_t filter_serial;           /* of the newest published frame */
+    uint64_t wanted_serial;           /* of the newest accepted change */
+    char filter_problem[CAMERA_TEXT]; /* why that change could not be carried out; empty if it was,
+                                         or is under way */
+    uint64_t source_version;          /* the newest request for a source that has been settled */
+    char source_problem[CAMERA_TEXT]; /* why the camera kept its source; empty if it took the new
+                                         one */
+    uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
+    uint64_t stalls, restarts, reopens;
+    uint64_t engine_failures; /* times an engine lost, refused or kept a frame, or did not build */
+    uint64_t newest_sequence;
+    uint32_t generation;
+    double rate; /* frames published a second, over the last second or so */
+    struct histogram latency[STAGE_COUNT];
+};
+
+#endif

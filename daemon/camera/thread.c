@@ -1,0 +1,85 @@
+#include "camera/thread.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+
+#include "camera/reconcile.h"
+#include "core/clock.h"
+
+/* What there is to do. */
+struct work {
+    bool woken, engine, source;
+    bool source_polled; /* only then does the source's silence mean anything */
+};
+
+static void wait_for_work(struct reconciler *reconciler, struct work *ret)
+{
+    struct frame_path *path = &reconciler->path;
+    bool polled = path->source.phase != SOURCE_STREAMING || frame_path_wants_frame(path);
+    struct pollfd fds[] = {
+        {.fd = reconciler->mailbox->wake_fd, .events = POLLIN},
+        {.fd = path->flights > 0 ? engine_fd(path->engine) : -1, .events = POLLIN},
+        {.fd = polled ? source_fd(&path->source) : -1, .events = POLLIN | POLLPRI},
+    };
+    int64_t until_ns =
+        clock_earlier_ns(reconcile_deadline_ns(reconciler), frame_path_deadline_ns(path));
+    if (polled)
+        until_ns = clock_earlier_ns(until_ns, source_deadline_ns(&path->source));
+
+    int64_t left_ns = until_ns - clock_now_ns();
+    struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
+    int count = ppoll(fds, sizeof fds / sizeof fds[0], &timeout, NULL);
+    *ret = (struct work){
+        .woken = count > 0 && fds[0].revents != 0,
+        .engine = count > 0 && fds[1].revents != 0,
+        .source = count > 0 && fds[2].revents != 0,
+        .source_polled = polled,
+    };
+}
+
+/* Moves frames. What may take long is reconcile's and comes afterwards: once it is over, the
+ * silence of the source before it means nothing any more. */
+static void do_work(struct reconciler *reconciler, const struct work *work)
+{
+    struct frame_path *path = &reconciler->path;
+    if (work->woken) {
+        eventfd_t count;
+        eventfd_read(reconciler->mailbox->wake_fd, &count);
+        reconcile_receive(reconciler);
+    }
+    if (work->engine)
+        frame_path_collect(path);
+    if (path->source.phase == SOURCE_STREAMING && work->source)
+        frame_path_take(path);
+    else if (work->source_polled)
+        source_step(&path->source, work->source);
+    frame_path_check_deadline(path, clock_now_ns());
+}
+
+static void announce_end(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->ended = true;
+    pthread_cond_signal(&mailbox->ended_cond);
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+void *camera_thread(void *argument)
+{
+    struct reconciler *reconciler = argument;
+
+    for (reconcile(reconciler); !reconciler->desired.stop; reconcile(reconciler)) {
+        struct work work;
+        wait_for_work(reconciler, &work);
+        do_work(reconciler, &work);
+    }
+    frame_path_finish(&reconciler->path);
+    request_fail(reconciler->path.snapshots, -ECANCELED, NULL);
+    mailbox_answer(reconciler->mailbox, reconciler->path.snapshots);
+    announce_end(reconciler->mailbox);
+    return NULL;
+}

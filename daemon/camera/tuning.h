@@ -1,0 +1,34 @@
+/* The search for faster settings of the engine: its status, and one step of it at a time.
+ *
+ * Threads: the status is guarded by the designer's lock; tuning_step runs without it, in the
+ * designer's thread, and touches nothing but what it is given. */
+#ifndef FFTD_CAMERA_TUNING_H
+#define FFTD_CAMERA_TUNING_H
+
+#include <stdbool.h>
+
+#include "core/error.h"
+#include "gpu/engine.h"
+
+struct tuning_status {
+    bool running;    /* or about to begin */
+    bool exhaustive; /* the search that runs, or the last one */
+    bool tuned;      /* the engine uses settings that a search has found */
+    struct engine_search_progress progress;
+    int result; /* of the last search: 0; -ECANCELED; else -errno */
+    struct error why;
+};
+
+/* Marks a search as running. -EBUSY: one is. */
+int tuning_begin(struct tuning_status *status, bool exhaustive, struct error *why);
+
+/* Marks the search as ended with this result. */
+void tuning_end(struct tuning_status *status, int result, const struct error *why);
+
+/* Does the next step: creates the search (*search is NULL), or tries one choice of settings. 1:
+ * there is more to do. 0: the search has ended, its result is stored; -errno: it failed; in both
+ * cases *search is destroyed and NULL. Takes as long as one build. */
+int tuning_step(struct engine_search **search, const struct engine *engine, bool exhaustive,
+                const char *cache_dir, struct engine_search_progress *ret, struct error *why);
+
+#endif

@@ -1,0 +1,107 @@
+/* The configuration of one camera: one struct, fully validated.
+ *
+ * config/fftd.conf lists every key with its default and its unit. Files call each other downwards:
+ *
+ *     paths.c    directories from the environment
+ *     file.c     libconfig files, key by key
+ *     config.c   every key: defaults, assignments, printing
+ *     key.c      one key: its name, value and messages
+ *     keys.c     the table of keys
+ *     type.c     the types of keys
+ *     preset.c   filters by name
+ *     chain.c    filters written as a list of groups
+ *     tree.c     libconfig
+ *
+ * Every error reads "FILE:LINE: key = value: expected ...".
+ *
+ * Threads: a struct config belongs to its owner's thread. */
+#ifndef FFTD_CONFIG_H
+#define FFTD_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "config/key.h"
+#include "core/engine_options.h"
+#include "core/error.h"
+#include "core/filter.h"
+#include "core/frame_memory.h"
+#include "core/settings.h"
+
+#define CONFIG_TEXT 256 /* bytes of a string key, with its final zero byte */
+
+/* What the camera does while no client reads its frames. */
+enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
+
+/* Where frames come from. When it changes, the source is opened again. With 0 the source
+ * chooses. */
+struct config_source {
+    char uri[CONFIG_TEXT];   /* "v4l2:/dev/video0" */
+    uint32_t width, height;  /* pixels, 16 .. 8192 each; 0: auto, and then both are 0 */
+    double rate;             /* frames/s, 0.1 .. 1000; 0: auto */
+    uint32_t fourcc;         /* DRM's code of a pixel format; 0: auto */
+    unsigned buffers;        /* frames that the driver may hold, 2 .. 32; 0: auto */
+    enum memory_mode memory; /* how frames reach the device; copied where that does not work */
+    bool loop;               /* file: start again at its end */
+    uint32_t seed;           /* pattern: of its noise, 0 .. INT32_MAX */
+};
+
+struct config_camera {
+    struct config_source source;
+    double stall_timeout_s; /* without a frame, 0.1 .. 3600 */
+    enum config_idle idle;
+    struct settings controls; /* the camera's own controls, set whenever it is opened */
+};
+
+struct config_engine {
+    char device[CONFIG_TEXT]; /* OpenCL: "auto", "gpu", "cpu", an index, or part of a name */
+    struct engine_options options;
+    double frame_timeout_s;      /* of one frame on the device, 0.1 .. 3600 */
+    double build_timeout_s;      /* of building another engine, 1 .. 3600 */
+    char cache_dir[CONFIG_TEXT]; /* after config_finish a directory, or empty for none */
+};
+
+struct config_output {
+    unsigned slots;                /* frames in the ring, 4 .. 64 */
+    bool checksum;                 /* of every frame */
+    unsigned max_clients;          /* 1 .. 1024 */
+    char runtime_dir[CONFIG_TEXT]; /* of the sockets; after config_finish a directory */
+    uint64_t frames;               /* the daemon ends after this number of frames; 0: unlimited */
+};
+
+/* The groups of the file. */
+struct config {
+    char name[64]; /* [A-Za-z0-9_-]+ */
+    struct config_camera camera;
+    struct config_engine engine;
+    struct filter_chain filter;
+    struct config_output output;
+};
+
+/* Sets every key to its default. (libconfig has a config_init.) */
+void config_defaults(struct config *ret);
+
+/* Reads a libconfig file; the keys that it names replace those of *config. On failure *config is
+ * unchanged. -ENOENT, -EACCES, -ENOMEM or -EINVAL. */
+int config_load(struct config *config, const char *path, struct error *why);
+
+/* Sets one key from "KEY=VALUE", as --set does. On failure *config is unchanged. Messages begin
+ * with `origin` ("--set") as those about a file begin with FILE:LINE. */
+int config_set(struct config *config, const char *assignment, const char *origin,
+               struct error *why);
+
+/* Writes the value of a key as text that config_set accepts. -ENOENT: there is no such key. */
+int config_get(const struct config *config, const char *name, char *text, size_t size);
+
+/* Writes the configuration as a file that config_load reads back to the same values, with each
+ * key's summary before it. */
+void config_print(const struct config *config, FILE *file);
+
+/* Replaces "auto" and "none" by the directories that the environment asks for, and checks that keys
+ * agree with each other. Call it once, after the last change. On failure *config is unchanged.
+ * -EINVAL or -ENAMETOOLONG. */
+int config_finish(struct config *config, struct error *why);
+
+#endif

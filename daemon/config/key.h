@@ -1,0 +1,46 @@
+/* Keys of the configuration: what each is, and its value as text.
+ *
+ * keys.c has the one table of them. Defaults, files, `--set KEY=VALUE`, messages and `--check` all
+ * follow from its rows. A key's type is a struct of functions (config/type.h). */
+#ifndef FFTD_CONFIG_KEY_H
+#define FFTD_CONFIG_KEY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/type.h"
+#include "core/error.h"
+
+struct config;
+
+/* All keys, in the order of config/fftd.conf. */
+const struct config_key *config_keys(unsigned *ret_count);
+
+/* NULL: there is no such key. */
+const struct config_key *config_key_by_name(const char *name);
+
+/* The same with an error. -EINVAL: there is no such key; the text begins with `origin` and lists
+ * the keys that are nearest. */
+int config_key_find(const struct config_key **ret, const char *name, const char *origin,
+                    struct error *why);
+
+/* Writes what the key accepts, in words: "a number 0.1 .. 1000 frames/s, or auto". */
+#define CONFIG_EXPECTS_BYTES 360
+void config_key_expects(const struct config_key *key, char *text, size_t size);
+
+/* Sets the key from text. On failure *config is unchanged, and the text reads
+ * "ORIGIN: key = value: expected ...". -EINVAL, or why a preset cannot be read. */
+int config_key_set(struct config *config, const struct config_key *key, const char *value,
+                   const char *origin, struct error *why);
+
+/* Writes the key's value as text that config_key_set accepts. */
+void config_key_print(const struct config *config, const struct config_key *key, char *text,
+                      size_t size);
+
+/* Whether the key has the same value in both. */
+bool config_key_equal(const struct config *a, const struct config *b, const struct config_key *key);
+
+/* Copies the key's value, and no other. */
+void config_key_copy(struct config *to, const struct config *from, const struct config_key *key);
+
+#endif

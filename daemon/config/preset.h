@@ -1,0 +1,24 @@
+/* Presets: filter chains in files of their own, found by name.
+ *
+ * Threads: any; nothing is kept between calls. */
+#ifndef FFTD_CONFIG_PRESET_H
+#define FFTD_CONFIG_PRESET_H
+
+#include "core/error.h"
+#include "core/filter.h"
+
+/* Reads a filter as users write it: a chain's text, or preset:NAME. -EINVAL, -ENOENT (no such
+ * preset), or why the preset's file cannot be read. */
+int config_filter(struct filter_chain *ret, const char *text, struct error *why);
+
+/* Reads the chain of the preset with this name. It is looked for in $FFTD_PRESET_DIR if that is
+ * set. Otherwise it is looked for in /etc/fftd/presets, then in ../share/fftd/presets beside the
+ * program, then in config/presets of the source tree that the program was built in. -ENOENT: there
+ * is none; the text lists those that exist. */
+int config_load_preset(struct filter_chain *ret, const char *name, struct error *why);
+
+/* Reads the chain of a preset file. Its keys are `filter`, as in a configuration, and `summary`,
+ * one line about it. */
+int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why);
+
+#endif

@@ -1,0 +1,43 @@
+/* The D-Bus object org.fftd.Camera1 at /org/fftd/camera, served peer to peer on local sockets
+ * (AF_UNIX SOCK_STREAM, no broker). Main thread only.
+ *
+ * Files, each of which calls only those before it: value.c (values on the bus), peer.c (one
+ * connection), read.c, kinds.c, filter.c, tune.c, controls.c and snapshot.c (methods), object.c
+ * (the interface), control.c (all connections). peer.h says what a peer can cost the daemon. */
+#ifndef FFTD_CONTROL_H
+#define FFTD_CONTROL_H
+
+#include <sys/types.h>
+
+#include "control/hooks.h"
+#include "core/error.h"
+
+struct control;
+struct sd_event;
+
+/* hooks is copied. */
+int control_create(struct control **ret, struct sd_event *event, const struct control_hooks *hooks,
+                   struct error *why);
+
+/* The socket that a connection came from decides what it may do. */
+enum control_access {
+    CONTROL_FULL,
+    CONTROL_READ_ONLY, /* every method that changes something is refused */
+};
+
+/* Serves a new connection of a process of this user. Takes the descriptor over, on failure too.
+ * -EUSERS: too many connections of this access. */
+int control_accept(struct control *control, enum control_access access, int fd, uid_t uid,
+                   struct error *why);
+
+/* Reports changes to every peer (PropertiesChanged). Takes camera_take_events' bits. */
+void control_announce(struct control *control, unsigned camera_events);
+
+/* Reports to every peer that another filter was asked for. */
+void control_announce_filter(struct control *control);
+
+/* Fails the snapshots that clients wait for and closes every connection. NULL is allowed. To be
+ * called before camera_stop. */
+void control_destroy(struct control *control);
+
+#endif

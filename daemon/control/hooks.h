@@ -1,0 +1,25 @@
+/* What the control object gets from the rest of the daemon. */
+#ifndef FFTD_CONTROL_HOOKS_H
+#define FFTD_CONTROL_HOOKS_H
+
+#include "camera/camera.h"
+#include "config/config.h"
+#include "core/error.h"
+
+struct ring_server;
+
+/* In the event loop: control comes after everything else, so that a flood of calls delays neither
+ * clients of the frames socket nor the watchdog. */
+#define CONTROL_PRIORITY 10
+
+/* Everything outlives the control object. */
+struct control_hooks {
+    struct camera *camera;
+    struct ring_server *server;
+    const struct config *config;
+    /* Reads the configuration file again and applies what can change at run time. */
+    int (*reload)(void *context, struct error *why);
+    void *context;
+};
+
+#endif

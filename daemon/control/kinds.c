@@ -1,0 +1,101 @@
+/* ListFilters: the kinds of filter stages with their parameters, for the help of clients. */
+#include "control/methods.h"
+
+#include <stdio.h>
+
+#include "control/value.h"
+#include "core/text.h"
+
+/* "0.0001 .. 0.5", "ideal, butterworth or gaussian" */
+static void expected(const struct filter_param *param, char *text, size_t size)
+{
+    switch (param->type) {
+    case FILTER_NUMBER:
+        snprintf(text, size, "%g .. %g", param->min, param->max);
+        break;
+    case FILTER_PAIR:
+        snprintf(text, size, "x/y, each %g .. %g", param->min, param->max);
+        break;
+    case FILTER_CHOICE:
+        text[0] = '\0';
+        for (unsigned i = 0; param->choices[i] != NULL; i++)
+            text_append(text, size, "%s%s",
+                        i == 0                          ? ""
+                        : param->choices[i + 1] != NULL ? ", "
+                                                        : " or ",
+                        param->choices[i]);
+        break;
+    case FILTER_BOOL:
+        snprintf(text, size, "true or false");
+        break;
+    }
+}
+
+/* The default value as it is written in a chain; empty for a required parameter. */
+static void initial(const struct filter_param *param, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (param->required)
+        return;
+    switch (param->type) {
+    case FILTER_NUMBER:
+        text_from_number(param->initial, text, size);
+        break;
+    case FILTER_PAIR:
+        snprintf(text, size, "%g/%g", param->initial, param->initial);
+        break;
+    case FILTER_CHOICE:
+        snprintf(text, size, "%s", param->choices[(unsigned)param->initial]);
+        break;
+    case FILTER_BOOL:
+        snprintf(text, size, "%s", param->initial != 0 ? "true" : "false");
+        break;
+    }
+}
+
+static int append_param_help(sd_bus_message *reply, const struct filter_param *param)
+{
+    char range[200], value[TEXT_NUMBER_BYTES * 2];
+    expected(param, range, sizeof range);
+    initial(param, value, sizeof value);
+    return sd_bus_message_append(reply, "a{sv}", 6, "name", "s", param->name, "summary", "s",
+                                 param->summary, "unit", "s", param->unit, "required", "b",
+                                 (int)param->required, "expected", "s", range, "default", "s",
+                                 value);
+}
+
+static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kind)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r < 0 || (r = value_append_named_text(reply, "name", kind->name)) < 0 ||
+        (r = value_append_named_text(reply, "summary", kind->summary)) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
+        (r = sd_bus_message_append(reply, "s", "parameters")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'v', "aa{sv}")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'a', "a{sv}")) < 0)
+        return r;
+    for (unsigned i = 0; i < kind->param_count; i++)
+        if ((r = append_param_help(reply, &kind->param[i])) < 0)
+            return r;
+    return value_close_containers(reply, 4);
+}
+
+int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    sd_bus_message *reply = NULL;
+    unsigned count;
+    const struct filter_kind *const *kinds = filter_kinds(&count);
+    (void)userdata, (void)error;
+
+    int r = sd_bus_message_new_method_return(call, &reply);
+    if (r >= 0)
+        r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    for (unsigned i = 0; r >= 0 && i < count; i++)
+        r = append_kind_help(reply, kinds[i]);
+    if (r >= 0)
+        r = sd_bus_message_close_container(reply);
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
+}

@@ -1,0 +1,40 @@
+/* The methods and properties of the object, by file. Unless noted otherwise these are the callbacks
+ * of its vtable, where userdata is the struct peer. */
+#ifndef FFTD_CONTROL_METHODS_H
+#define FFTD_CONTROL_METHODS_H
+
+#include "control/peer.h"
+
+/* ---- read.c ---- */
+int control_get(sd_bus *bus, const char *path, const char *interface, const char *property,
+                sd_bus_message *reply, void *userdata, sd_bus_error *error); /* every property */
+int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- kinds.c ---- */
+int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- filter.c ---- */
+int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* Announces to all peers that the chain has changed. */
+void control_emit_filter(const struct peer_services *services);
+
+/* ---- tune.c ---- */
+int control_tune(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- controls.c ---- */
+int control_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- snapshot.c ---- */
+int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* Fails the peer's snapshot if it waits for one. */
+void control_snapshot_fail(struct peer *peer, const char *name, const char *text);
+
+#endif

@@ -1,0 +1,85 @@
+/* The interface of the object, and Reload. */
+#include "control/object.h"
+
+#include "control/methods.h"
+#include "service/log.h"
+
+static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    struct error why;
+
+    int r = peer_refuse_read_only(peer, error);
+    if (r < 0)
+        return r;
+    log_info("user %u requested a reload", (unsigned)peer->uid);
+    if (peer->services->hooks.reload(peer->services->hooks.context, &why) < 0)
+        return peer_fail(error, CONTROL_ERROR_INVALID_CONFIG, why.text);
+    return sd_bus_reply_method_return(call, NULL);
+}
+
+#define CONSTANT SD_BUS_VTABLE_PROPERTY_CONST
+#define CHANGES  SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define METHOD   SD_BUS_VTABLE_UNPRIVILEGED /* the socket's mode has decided already */
+
+/* clang-format off: one interface, one table */
+static const sd_bus_vtable vtable[] = {
+    SD_BUS_VTABLE_START(0),
+    SD_BUS_PROPERTY("Name", "s", control_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("Version", "s", control_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("Source", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("State", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("StateReason", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("SourceDescription", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Device", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("DeviceMemory", "s", control_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("Input", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Engine", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Format", "a{sv}", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Generation", "u", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Filter", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("FilterStages", "aa{sv}", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("FilterProblem", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Serial", "t", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("PublishedSerial", "t", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Sequence", "t", control_get, 0, 0),
+    SD_BUS_PROPERTY("Rate", "d", control_get, 0, 0),
+    SD_BUS_PROPERTY("Clients", "u", control_get, 0, 0),
+    SD_BUS_PROPERTY("Counters", "a{st}", control_get, 0, 0),
+    SD_BUS_PROPERTY("Latency", "a{sa{st}}", control_get, 0, 0),
+    SD_BUS_PROPERTY("LatencyHistograms", "a{s(tta(tt))}", control_get, 0, 0),
+
+    SD_BUS_METHOD_WITH_ARGS("SetFilter", SD_BUS_ARGS("s", chain), SD_BUS_RESULT("t", serial),
+                            control_set_filter, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("AddStage", SD_BUS_ARGS("s", stage, "u", position),
+                            SD_BUS_RESULT("t", serial), control_add_stage, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("RemoveStage", SD_BUS_ARGS("s", stage), SD_BUS_RESULT("t", serial),
+                            control_remove_stage, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("SetParameter", SD_BUS_ARGS("s", stage, "s", parameter, "s", value),
+                            SD_BUS_RESULT("t", serial), control_set_parameter, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, reload, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("Snapshot", SD_BUS_NO_ARGS,
+                            SD_BUS_RESULT("h", before, "h", after, "a{sv}", format, "t", sequence),
+                            control_snapshot, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("ListControls", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", controls),
+                            control_list_controls, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("SetControls", SD_BUS_ARGS("a{ss}", values), SD_BUS_NO_RESULT,
+                            control_set_controls, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("GetStats", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", stats),
+                            control_get_stats, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("Tune", SD_BUS_ARGS("s", depth), SD_BUS_NO_RESULT, control_tune,
+                            METHOD),
+    SD_BUS_METHOD_WITH_ARGS("StopTuning", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, control_stop_tuning,
+                            METHOD),
+    SD_BUS_METHOD_WITH_ARGS("GetTuning", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", tuning),
+                            control_get_tuning, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("ListFilters", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", kinds),
+                            control_list_filters, METHOD),
+    SD_BUS_VTABLE_END,
+};
+/* clang-format on */
+
+int object_add(struct peer *peer)
+{
+    return sd_bus_add_object_vtable(peer->bus, NULL, CONTROL_PATH, CONTROL_INTERFACE, vtable, peer);
+}

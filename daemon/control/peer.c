@@ -1,0 +1,290 @@
+/* How peers share the event loop. sd_bus_attach_event is not used: its timer, on which messages
+ * that are already buffered depend, is set again before every turn of the loop and so always comes
+ * after the sockets of peers that keep sending; one such peer keeps all others from finishing their
+ * handshake. Here a peer has one armed event source at a time, and each dispatch of it processes
+ * one message. sd-event serves sources of the same priority in the order in which they became
+ * ready, so peers take turns. */
+#include "control/peer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <systemd/sd-id128.h>
+
+#include "control/value.h"
+#include "ring/socket.h"
+#include "service/log.h"
+
+#define MAX_UNREAD   64 /* messages a peer may leave unread */
+#define HANDSHAKE_US 3000000
+
+/* ---- calls that are answered later ---- */
+
+void peer_call_begin(struct peer *peer, enum peer_call_kind kind, struct peer_call *call,
+                     sd_bus_message *message)
+{
+    *call = (struct peer_call){.peer = peer, .message = sd_bus_message_ref(message)};
+    peer->call[kind] = call;
+}
+
+void peer_call_end(struct peer_call *call)
+{
+    for (unsigned kind = 0; call->peer != NULL && kind < PEER_CALL_KINDS; kind++)
+        if (call->peer->call[kind] == call)
+            call->peer->call[kind] = NULL;
+    call->peer = NULL;
+    call->message = sd_bus_message_unref(call->message);
+}
+
+static void end_calls(struct peer *peer)
+{
+    for (unsigned kind = 0; kind < PEER_CALL_KINDS; kind++)
+        if (peer->call[kind] != NULL)
+            peer_call_end(peer->call[kind]);
+}
+
+/* ---- the end ---- */
+
+void peer_destroy(struct peer *peer)
+{
+    if (peer == NULL)
+        return;
+    end_calls(peer);
+    admission_leave(&peer->place);
+    if (peer->link != NULL) {
+        *peer->link = peer->next;
+        if (peer->next != NULL)
+            peer->next->link = peer->link;
+    }
+    sd_event_source_disable_unref(peer->io);
+    sd_event_source_disable_unref(peer->turn);
+    sd_event_source_disable_unref(peer->deadline);
+    sd_bus_close(peer->bus); /* without flushing, which would wait for the peer */
+    sd_bus_unref(peer->bus);
+    free(peer);
+}
+
+/* A snapshot that the peer has not received occupies the daemon's memory and counts against its
+ * limit of descriptors, even after the daemon has closed the connection. A client that connects,
+ * asks and disconnects in a loop could collect any number of them. Its place therefore stays taken
+ * until it has received the snapshots or closed its end. */
+static int leave(struct peer *peer)
+{
+    const int fd = sd_bus_get_fd(peer->bus);
+    int r = -EBADF;
+    if (peer->unread_snapshots > 0 && fd >= 0 && socket_is_unread(fd)) {
+        end_calls(peer);
+        peer->leaving = true;
+        shutdown(fd, SHUT_RD);
+        peer->deadline = sd_event_source_disable_unref(peer->deadline);
+        peer->turn = sd_event_source_disable_unref(peer->turn);
+        r = sd_event_source_set_io_events(peer->io, EPOLLOUT | EPOLLET);
+        if (r >= 0)
+            r = sd_event_source_set_enabled(peer->io, SD_EVENT_ON);
+    }
+    if (r < 0)
+        peer_destroy(peer);
+    return 0;
+}
+
+void peer_hang_up(struct peer *peer)
+{
+    peer->hung_up = true;
+    if (peer->turn != NULL)
+        sd_event_source_set_enabled(peer->turn, SD_EVENT_ONESHOT);
+}
+
+/* ---- turns ---- */
+
+/* Arms one of the two sources. Called before the loop waits and after each turn. */
+static int plan_turn(sd_event_source *io, void *userdata)
+{
+    struct peer *peer = userdata;
+    uint64_t due_us = UINT64_MAX;
+    if (peer->leaving)
+        return 0;
+    const bool has_work = peer->hung_up || peer->has_buffered ||
+                          (sd_bus_get_timeout(peer->bus, &due_us) > 0 && due_us == 0);
+    const int events = sd_bus_get_events(peer->bus);
+    int r = sd_event_source_set_enabled(peer->turn, has_work ? SD_EVENT_ONESHOT : SD_EVENT_OFF);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(io, has_work ? SD_EVENT_OFF : SD_EVENT_ON);
+    if (r >= 0 && !has_work)
+        r = sd_event_source_set_io_events(io, events > 0 ? (uint32_t)events : 0);
+    return r;
+}
+
+/* Processes one message. */
+static int take_turn(struct peer *peer)
+{
+    if (peer->hung_up || sd_bus_is_open(peer->bus) <= 0)
+        return leave(peer);
+    const int r = sd_bus_process(peer->bus, NULL);
+    if (r < 0 || sd_bus_is_open(peer->bus) <= 0) /* garbage, or the end of the connection */
+        return leave(peer);
+    if (r == 0)
+        peer->has_buffered = false;
+    return plan_turn(peer->io, peer);
+}
+
+static int on_turn(sd_event_source *source, uint64_t now_us, void *userdata)
+{
+    (void)source, (void)now_us;
+    return take_turn(userdata);
+}
+
+static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userdata)
+{
+    struct peer *peer = userdata;
+    (void)source, (void)revents;
+    if (!peer->leaving)
+        return take_turn(peer);
+    if (!socket_is_unread(fd))
+        peer_destroy(peer);
+    return 0;
+}
+
+/* ---- messages ---- */
+
+static bool keeps_reading(const struct peer *peer)
+{
+    uint64_t unread = 0;
+    return sd_bus_get_n_queued_write(peer->bus, &unread) >= 0 && unread < MAX_UNREAD;
+}
+
+/* A filter: sees every message before the object does. */
+static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    (void)message, (void)error;
+
+    if (keeps_reading(peer))
+        return 0;
+    log_warning("control: a client of user %u does not read its replies and is disconnected",
+                (unsigned)peer->uid);
+    peer_hang_up(peer);
+    return 1;
+}
+
+/* A peer may send its first call together with the end of the handshake, as libdbus does. sd-bus
+ * has then read that call already, and the socket does not become readable for it. */
+static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    (void)message, (void)error;
+    peer->deadline = sd_event_source_disable_unref(peer->deadline);
+    peer->has_buffered = true;
+    return 0;
+}
+
+static int on_deadline(sd_event_source *source, uint64_t now_us, void *userdata)
+{
+    (void)source, (void)now_us;
+    return leave(userdata);
+}
+
+void peer_emit(struct peer *peer, const char *const *names)
+{
+    if (peer->leaving || sd_bus_is_ready(peer->bus) <= 0)
+        return;
+    if (keeps_reading(peer))
+        sd_bus_emit_properties_changed_strv(peer->bus, CONTROL_PATH, CONTROL_INTERFACE,
+                                            (char **)names);
+    else
+        peer_hang_up(peer);
+}
+
+bool peer_has_read_everything(const struct peer *peer)
+{
+    uint64_t queued = 0;
+    return sd_bus_get_n_queued_write(peer->bus, &queued) >= 0 && queued == 0 &&
+           !socket_is_unread(sd_bus_get_fd(peer->bus));
+}
+
+int peer_fail(sd_bus_error *error, const char *name, const char *text)
+{
+    char clean[VALUE_TEXT_BYTES];
+    return sd_bus_error_set(error, name, value_clean_text(clean, text));
+}
+
+int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error)
+{
+    if (!peer->read_only)
+        return 0;
+    return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED,
+                             "permission denied: this socket is read-only, changes need %s/control",
+                             peer->services->hooks.config->output.runtime_dir);
+}
+
+/* ---- the beginning ---- */
+
+int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
+                bool read_only)
+{
+    sd_id128_t id;
+    struct peer *peer = calloc(1, sizeof *peer);
+    int r = peer == NULL ? -ENOMEM : sd_id128_randomize(&id);
+    if (r >= 0)
+        r = sd_bus_new(&peer->bus);
+    if (r >= 0)
+        r = sd_bus_set_fd(peer->bus, fd, fd);
+    if (r < 0) {
+        close(fd);
+        goto fail;
+    }
+    peer->services = services;
+    peer->uid = uid;
+    peer->read_only = read_only;
+    if ((r = sd_bus_set_server(peer->bus, true, id)) < 0 ||
+        /* The socket's mode decides who may connect; SO_PEERCRED has the user. */
+        (r = sd_bus_set_anonymous(peer->bus, true)) < 0 ||
+        (r = sd_bus_negotiate_fds(peer->bus, true)) < 0 ||
+        (r = sd_bus_add_filter(peer->bus, NULL, on_message, peer)) < 0 ||
+        (r = sd_bus_set_connected_signal(peer->bus, true)) < 0 ||
+        (r = sd_bus_match_signal(peer->bus, NULL, NULL, "/org/freedesktop/DBus/Local",
+                                 "org.freedesktop.DBus.Local", "Connected", on_connected, peer)) <
+            0)
+        goto fail;
+    *ret = peer;
+    return 0;
+fail:
+    peer_destroy(peer);
+    return r;
+}
+
+/* The deadline keeps the default priority: it must not wait for other peers' messages. */
+static int add_sources(struct peer *peer, struct sd_event *event)
+{
+    int r = sd_event_add_io(event, &peer->io, sd_bus_get_fd(peer->bus), EPOLLIN, on_io, peer);
+    if (r >= 0)
+        r = sd_event_source_set_priority(peer->io, CONTROL_PRIORITY);
+    if (r >= 0)
+        r = sd_event_source_set_prepare(peer->io, plan_turn);
+    if (r >= 0) /* the time is in the past: due whenever it is armed */
+        r = sd_event_add_time(event, &peer->turn, CLOCK_MONOTONIC, 0, 0, on_turn, peer);
+    if (r >= 0)
+        r = sd_event_source_set_priority(peer->turn, CONTROL_PRIORITY);
+    if (r >= 0)
+        r = sd_event_add_time_relative(event, &peer->deadline, CLOCK_MONOTONIC, HANDSHAKE_US, 0,
+                                       on_deadline, peer);
+    return r;
+}
+
+int peer_start(struct peer *peer, struct peer_list *list, struct admission *admission)
+{
+    int r = sd_bus_start(peer->bus);
+    if (r >= 0)
+        r = add_sources(peer, peer->services->event);
+    if (r < 0)
+        return r;
+    peer->next = list->first;
+    peer->link = &list->first;
+    if (peer->next != NULL)
+        peer->next->link = &peer->next;
+    list->first = peer;
+    admission_enter(admission, &peer->place, (uint32_t)peer->uid);
+    return 0;
+}

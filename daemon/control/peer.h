@@ -1,0 +1,108 @@
+/* One connection to the control socket. Each is a separate peer-to-peer bus. Main thread only.
+ *
+ * sd-bus does the handshake, checks every message and reports garbage. This file adds three limits:
+ * the duration of a handshake, the number of replies and signals that wait for a peer that does not
+ * read, and one peer's share of the event loop.
+ *
+ * The size of a message is limited only by D-Bus, to 128 MiB. sd-bus collects the whole message
+ * first, so a user with access to the socket can make the daemon use that much memory. */
+#ifndef FFTD_CONTROL_PEER_H
+#define FFTD_CONTROL_PEER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "control/hooks.h"
+#include "core/admission.h"
+
+#define CONTROL_PATH                  "/org/fftd/camera"
+#define CONTROL_INTERFACE             "org.fftd.Camera1"
+
+/* Names of errors; the text has the details. */
+#define CONTROL_ERROR_INVALID_FILTER  "org.fftd.Error.InvalidFilter"
+#define CONTROL_ERROR_NO_SUCH_STAGE   "org.fftd.Error.NoSuchStage"
+#define CONTROL_ERROR_INVALID_CONTROL "org.fftd.Error.InvalidControl"
+#define CONTROL_ERROR_INVALID_CONFIG  "org.fftd.Error.InvalidConfiguration"
+#define CONTROL_ERROR_NOT_ONLINE      "org.fftd.Error.NotOnline"
+#define CONTROL_ERROR_BUSY            "org.fftd.Error.Busy"
+#define CONTROL_ERROR_FAILED          "org.fftd.Error.Failed"
+
+/* What every peer works with. Outlives the peers. */
+struct peer_services {
+    struct sd_event *event;
+    struct control_hooks hooks;
+    /* Sends PropertiesChanged to all peers; names ends with NULL. */
+    void (*emit)(void *context, const char *const *names);
+    void *context;
+};
+
+struct peer_list {
+    struct peer *first;
+};
+
+/* A method call that is answered later, by a callback of the camera. It is part of the record that
+ * belongs to that callback. When the peer leaves, both pointers become NULL. */
+struct peer_call {
+    struct peer *peer;
+    sd_bus_message *message;
+};
+
+/* A peer may wait for one answer of each kind. */
+enum peer_call_kind { PEER_CALL_SNAPSHOT, PEER_CALL_CONTROLS, PEER_CALL_KINDS };
+
+struct peer {
+    const struct peer_services *services;
+    struct peer *next;
+    struct peer **link; /* what points to this peer; NULL: it is in no list */
+    struct admission_place place;
+    sd_bus *bus;
+    sd_event_source *io;
+    sd_event_source *turn;     /* armed while the bus has work although the socket is quiet */
+    sd_event_source *deadline; /* of the handshake; NULL after it */
+    bool read_only;            /* methods that change something are refused */
+    bool has_buffered;         /* sd-bus may have read more than the handshake */
+    bool hung_up;              /* ends at its next turn */
+    bool leaving;              /* ended, but has snapshots to fetch */
+    uid_t uid;                 /* of the process that connected */
+    struct peer_call *call[PEER_CALL_KINDS]; /* NULL: it does not wait */
+    unsigned unread_snapshots; /* answered since the peer was last seen to have read everything */
+};
+
+/* Prepares the bus; nothing is read before peer_start. Takes the descriptor over, on failure too.
+ */
+int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
+                bool read_only);
+
+/* Starts the handshake and puts the peer into the list and the admission. From then on the peer
+ * destroys itself when the connection ends. */
+int peer_start(struct peer *peer, struct peer_list *list, struct admission *admission);
+
+/* Closes the connection. NULL is allowed. */
+void peer_destroy(struct peer *peer);
+
+/* Ends the connection at the peer's next turn. May be called from one of its methods. */
+void peer_hang_up(struct peer *peer);
+
+/* Sends PropertiesChanged, or hangs up on a peer that does not read. */
+void peer_emit(struct peer *peer, const char *const *names);
+
+/* Whether the peer has received every reply and signal. */
+bool peer_has_read_everything(const struct peer *peer);
+
+/* Keeps a call for a later answer; the peer must not wait for another one of this kind. */
+void peer_call_begin(struct peer *peer, enum peer_call_kind kind, struct peer_call *call,
+                     sd_bus_message *message);
+
+/* Forgets the call, which was answered or whose peer has left. */
+void peer_call_end(struct peer_call *call);
+
+/* Fails a call; the text goes through value_clean_text. */
+int peer_fail(sd_bus_error *error, const char *name, const char *text);
+
+/* Fails a call that changes something if the peer may only read. */
+int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error);
+
+#endif

@@ -1,0 +1,27 @@
+/* Applies what the configuration file says now to the running camera. Main thread only. */
+#ifndef FFTD_RELOAD_H
+#define FFTD_RELOAD_H
+
+#include <stdint.h>
+
+#include "camera/camera.h"
+#include "config/config.h"
+#include "core/error.h"
+
+/* The newest reload. Zero-initialised: there was none. */
+struct reload {
+    uint64_t source_version; /* of the requested source; 0: none, or its result is logged */
+    char changes[1024];      /* "camera.fps = 10, camera.size = 640x480" */
+};
+
+/* Requests from the camera what differs between *config, the last request, and *wanted: the
+ * filter, the camera's own controls, and the source with its size, rate and format. On success
+ * *config takes over those keys, and the log names the keys that need a restart. On failure nothing
+ * has changed. The source is changed later: see reload_report. */
+int reload_apply(struct reload *reload, struct camera *camera, struct config *config,
+                 const struct config *wanted, struct error *why);
+
+/* Logs whether the source was changed, once that is known. To be called with every new status. */
+void reload_report(struct reload *reload, const struct camera_status *status);
+
+#endif

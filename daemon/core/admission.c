@@ -1,0 +1,49 @@
+#include "core/admission.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+void admission_init(struct admission *admission, unsigned limit, unsigned user_limit)
+{
+    *admission = (struct admission){.limit = limit, .user_limit = user_limit};
+}
+
+/* A new connection is rare and there are at most about a thousand of them: a search is enough. */
+static unsigned count_of_user(const struct admission *admission, uint32_t uid)
+{
+    unsigned count = 0;
+    for (const struct admission_place *p = admission->places; p != NULL; p = p->next)
+        count += p->uid == uid;
+    return count;
+}
+
+int admission_check(const struct admission *admission, uint32_t uid, struct error *why)
+{
+    if (admission->count >= admission->limit)
+        return error_set(why, EUSERS, "client limit of %u reached", admission->limit);
+    if (count_of_user(admission, uid) >= admission->user_limit)
+        return error_set(why, EUSERS, "limit of %u clients of user %u reached",
+                         admission->user_limit, uid);
+    return 0;
+}
+
+void admission_enter(struct admission *admission, struct admission_place *place, uint32_t uid)
+{
+    *place = (struct admission_place){
+        .admission = admission, .uid = uid, .next = admission->places, .link = &admission->places};
+    if (place->next != NULL)
+        place->next->link = &place->next;
+    admission->places = place;
+    admission->count++;
+}
+
+void admission_leave(struct admission_place *place)
+{
+    if (place->admission == NULL)
+        return;
+    place->admission->count--;
+    *place->link = place->next;
+    if (place->next != NULL)
+        place->next->link = place->link;
+    *place = (struct admission_place){0};
+}

@@ -1,0 +1,39 @@
+/* The admission policy of a local socket: how many connections it serves at the same time, in all
+ * and of one user. Pure bookkeeping; the caller accepts and closes the connections. One thread. */
+#ifndef FFTD_ADMISSION_H
+#define FFTD_ADMISSION_H
+
+#include <stdint.h>
+
+#include "core/error.h"
+
+/* One admitted connection. It is part of the connection's own record, so that admitting allocates
+ * nothing; it must not move while it is admitted. All zero: not admitted. */
+struct admission_place {
+    struct admission *admission;
+    uint32_t uid;
+    struct admission_place *next;
+    struct admission_place **link; /* what points to this place */
+};
+
+struct admission {
+    unsigned limit;      /* connections in all */
+    unsigned user_limit; /* connections of one user */
+    unsigned count;
+    struct admission_place *places;
+};
+
+void admission_init(struct admission *admission, unsigned limit, unsigned user_limit);
+
+/* Checks whether another connection of this user may be admitted. -EUSERS: it may not; `why` names
+ * the limit. Changes nothing. */
+int admission_check(const struct admission *admission, uint32_t uid, struct error *why);
+
+/* Admits a connection without checking the limits. The caller has checked them, or continues to
+ * serve a connection that a previous process admitted. */
+void admission_enter(struct admission *admission, struct admission_place *place, uint32_t uid);
+
+/* Ends an admission. Does nothing for a place that is not admitted. */
+void admission_leave(struct admission_place *place);
+
+#endif

@@ -1,0 +1,30 @@
+/* The settings of the FFT filter engine (gpu/engine.h). The configuration fills them in and the
+ * engine reads them; neither depends on the other. */
+#ifndef FFTD_CORE_ENGINE_OPTIONS_H
+#define FFTD_CORE_ENGINE_OPTIONS_H
+
+#include <stdint.h>
+
+#include "core/plan.h"
+
+enum engine_precision { ENGINE_FLOAT, ENGINE_HALF };
+enum engine_planes { ENGINE_LUMA, ENGINE_ALL };
+enum engine_technique { ENGINE_AUTO, ENGINE_FUSED, ENGINE_STAGED };
+enum engine_tune { ENGINE_TUNE_OFF, ENGINE_TUNE_AUTO, ENGINE_TUNE_EXHAUSTIVE };
+
+struct engine_options {
+    enum engine_precision precision;
+    enum engine_planes planes;
+    enum engine_technique technique;
+    enum engine_tune tune;
+    enum plan_border border;
+    double border_value; /* PLAN_CONSTANT: sample value outside the image, 0 .. 1 of full scale */
+    int margin;          /* pixels added to each axis at least; -1: from the filter's support */
+    unsigned in_flight;  /* frames in flight at once, 1 .. ENGINE_MAX_IN_FLIGHT */
+    uint32_t source;     /* fourcc of captured frames if it differs from the published one
+                            (format_published); otherwise 0 */
+};
+
+#define ENGINE_MAX_IN_FLIGHT 3
+
+#endif

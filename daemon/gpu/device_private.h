@@ -1,0 +1,40 @@
+/* The device's OpenCL objects and properties, for the files of this folder, and functions that
+ * report OpenCL errors.
+ */
+#ifndef FFTD_GPU_DEVICE_PRIVATE_H
+#define FFTD_GPU_DEVICE_PRIVATE_H
+
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <stdbool.h>
+
+#include "core/error.h"
+#include "gpu/device.h"
+
+typedef cl_mem import_memory_fn(cl_context context, cl_mem_flags flags,
+                                const cl_import_properties_arm *properties, void *memory,
+                                size_t size, cl_int *ret_code);
+
+struct gpu_device {
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_context context;
+    char name[256];
+    char identity[512]; /* device, driver and platform versions; part of every cache key */
+    cl_device_type type;
+    bool unified_memory;             /* host and device share memory: map, do not copy */
+    import_memory_fn *import_memory; /* imports dma-bufs; NULL: not supported */
+    cl_ulong local_bytes;
+    size_t max_group;
+    bool builds_for_required_group; /* dispatch.c: kernel_group_limit */
+    bool midgard;                   /* Mali Midgard: fewer registers per kernel allow more items */
+    cl_uint vector_width;           /* native floats in a register; 1 on scalar devices */
+};
+
+/* Returns the name of an OpenCL error code, such as "CL_OUT_OF_RESOURCES". */
+const char *opencl_error_name(cl_int code);
+
+/* Fills why with "WHAT: CL_..." and returns -errno (-ENOMEM for lack of memory, else -EIO). */
+int opencl_fail(struct error *why, cl_int code, const char *what);
+
+#endif

@@ -1,0 +1,219 @@
+/* Writes the kernels' source: #define lines with the constants that the kernel files use, followed
+ * by the files. A template is repeated for each stage or dispatch, and its constants precede each
+ * copy (kernels/stage.cl). A #line before each file makes compiler messages name the file. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/text.h"
+#include "gpu/program.h"
+#include "gpu/transform_private.h"
+
+static const char *const shared_files[] = {"complex.cl", "butterfly.cl", "batch.cl", "mosaic.cl",
+                                           "pixel.cl",   "pack.cl",      "stage.cl"};
+
+static void put_file(FILE *out, const char *name)
+{
+    fprintf(out, "#line 1 \"%s\"\n%s", name, program_file(name));
+}
+
+/* A constant that another copy of a template may have defined differently. */
+static void put_constant(FILE *out, const char *name, uint32_t value)
+{
+    fprintf(out, "#undef %s\n#define %s %u\n", name, name, value);
+}
+
+static uint32_t last_radix(const struct plan_axis *axis)
+{
+    return axis->radix[axis->stage_count - 1];
+}
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Returns the butterflies of a stage in all lines of a group. */
+static uint32_t group_items(const struct line_layout *layout, unsigned stage)
+{
+    return layout->axis->length / layout->axis->radix[stage] * layout->lines;
+}
+
+/* Returns the most legs that an item holds in registers between two stages. It is at least 1,
+ * because it is the length of an array. */
+static uint32_t legs_held(const struct line_layout *layout)
+{
+    uint32_t most = 1;
+    for (unsigned i = 0; layout->held && i < layout->axis->stage_count; i++) {
+        const uint32_t legs =
+            divide_up(group_items(layout, i), layout->group) * layout->axis->radix[i];
+        most = legs > most ? legs : most;
+    }
+    return most;
+}
+
+static void put_axis(FILE *out, char name, const struct line_layout *layout)
+{
+    const struct plan_axis *axis = layout->axis;
+    fprintf(out,
+            "#define %c_LENGTH %u\n#define %c_LAST %u\n#define %c_UNIT %u\n#define %c_GROUP %u\n"
+            "#define %c_LINES %u\n#define %c_HELD %d\n#define %c_LEGS_HELD %u\n",
+            name, axis->length, name, axis->stage_count - 1, name, last_radix(axis), name,
+            layout->group, name, layout->lines, name, layout->held, name, legs_held(layout));
+}
+
+static void put_image(FILE *out, const struct transform_image *image,
+                      const struct transform_border *border)
+{
+    static const char *const kinds[] = {[SAMPLE_U8] = "SAMPLE_U8",
+                                        [SAMPLE_U16] = "SAMPLE_U16",
+                                        [SAMPLE_RGB8] = "SAMPLE_RGB8",
+                                        [SAMPLE_BAYER] = "SAMPLE_BAYER",
+                                        [SAMPLE_F32] = "SAMPLE_F32"};
+    fprintf(out,
+            "#define %s 1\n#define IMAGE_WIDTH %u\n#define IMAGE_HEIGHT %u\n"
+            "#define IMAGE_STRIDE %u\n#define IMAGE_OFFSET %u\n#define IMAGE_STEP %u\n"
+            "#define IMAGE_APART %u\n#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n",
+            kinds[image->kind], image->width, image->height, image->stride, image->offset,
+            image->step, image->apart, (1u << image->bits) - 1, image->keep_others);
+    if (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER)
+        fprintf(out,
+                "#define R_OFFSET %u\n#define G_OFFSET %u\n#define B_OFFSET %u\n"
+                "#define X_OFFSET %u\n",
+                image->rgb[0], image->rgb[1], image->rgb[2],
+                6u - image->rgb[0] - image->rgb[1] - image->rgb[2]);
+    if (image->kind == SAMPLE_BAYER)
+        fprintf(out,
+                "#define RED_X %u\n#define RED_Y %u\n#define MOSAIC_SCALE %.9ef\n"
+                "#define MOSAIC_COLOUR %u\n#define RESULT_STRIDE %u\n",
+                image->mosaic.red_x, image->mosaic.red_y,
+                ((1u << image->bits) - 1) / (double)((1u << image->mosaic.bits) - 1),
+                image->mosaic.colour, image->mosaic.result_stride);
+    char value[TEXT_NUMBER_BYTES];
+    text_from_number((double)(float)border->value, value, sizeof value);
+    fprintf(out, "#define BORDER_CONSTANT %d\n#define BORDER_VALUE (float)(%s)\n",
+            border->mode == PLAN_CONSTANT, value);
+}
+
+/* Writes the constants that all files share. */
+static void put_constants(FILE *out, const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    static const char *const twiddle_names[] = {[TWIDDLES_READ] = "READ_TWIDDLES",
+                                                [TWIDDLES_COMBINED] = "COMBINE_TWIDDLES",
+                                                [TWIDDLES_COMPUTED] = "COMPUTE_TWIDDLES"};
+    const struct line_layout u = transform_line_layout(transform, plan_first(&transform->plan));
+    const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
+    /* In half precision the largest sum along the first axis is 1/8 of the largest number. The rest
+     * is headroom for filters that amplify. */
+    const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)u.axis->length);
+    fprintf(out,
+            "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
+            "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
+            "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n",
+            tuning->lanes, tuning->half, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
+            transform_pitch(transform), transform->image.count, transform_spectrum_size(transform),
+            twiddle_names[tuning->twiddles]);
+    fprintf(out,
+            "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
+            load, 0.5 / v.axis->length, 1 / (load * u.axis->length));
+    put_axis(out, 'U', &u);
+    put_axis(out, 'V', &v);
+    put_image(out, &transform->image, &transform->border);
+}
+
+/* Writes the constants of a stage that the templates of both techniques use. */
+static void put_stage(FILE *out, const char *axis_name, const struct plan_axis *axis,
+                      unsigned stage)
+{
+    fprintf(out, "#line 1 \"stage %u\"\n#undef AXIS\n#define AXIS %s\n", stage, axis_name);
+    put_constant(out, "STAGE", stage);
+    put_constant(out, "RADIX", axis->radix[stage]);
+    put_constant(out, "SPAN", plan_span(axis, stage));
+    put_constant(out, "TWIDDLES", plan_twiddle_offset(axis, stage));
+    put_constant(out, "BUTTERFLIES", axis->length / axis->radix[stage]);
+    put_constant(out, "IS_LAST", stage + 1 == axis->stage_count);
+}
+
+static void put_fused_axis(FILE *out, const char *name, const struct line_layout *layout,
+                           const char *file)
+{
+    for (unsigned i = 0; i < layout->axis->stage_count; i++) {
+        put_stage(out, name, layout->axis, i);
+        put_constant(out, "PREVIOUS", i > 0 ? i - 1 : 0);
+        put_constant(out, "UNIT", last_radix(layout->axis));
+        put_constant(out, "GROUP", layout->group);
+        put_constant(out, "LINES", layout->lines);
+        put_constant(out, "HELD", layout->held);
+        put_constant(out, "ITEMS", group_items(layout, i));
+        put_constant(out, "ROUNDS", divide_up(group_items(layout, i), layout->group));
+        put_file(out, "fused_stage.cl");
+        put_file(out, file);
+    }
+}
+
+static void put_fused(FILE *out, const struct transform *transform)
+{
+    const struct line_layout u = transform_line_layout(transform, plan_first(&transform->plan));
+    const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
+    put_file(out, "fused.cl");
+    put_file(out, "fused_lanes.cl");
+    put_fused_axis(out, "u_", &u, "fused_u.cl");
+    put_fused_axis(out, "v_", &v, "fused_v.cl");
+    put_file(out, "fused_kernels.cl");
+}
+
+static void put_staged_axis(FILE *out, const char *name, const struct plan_axis *axis,
+                            const struct transform_tuning *tuning, const char *stage_file,
+                            const char *pass_file)
+{
+    struct pass pass[PLAN_MAX_STAGES];
+    const unsigned count = transform_passes(pass, axis, tuning);
+    for (unsigned i = 0; i < axis->stage_count; i++) {
+        put_stage(out, name, axis, i);
+        put_file(out, stage_file);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned last = pass[i].first + pass[i].count - 1;
+        const uint32_t radix_1 = axis->radix[pass[i].first];
+        const uint32_t radix_2 = pass[i].count == 2 ? axis->radix[last] : 1;
+        fprintf(out, "#line 1 \"dispatch %u\"\n", i);
+        put_constant(out, "FIRST", pass[i].first);
+        put_constant(out, "SECOND", last);
+        put_constant(out, "COUNT", pass[i].count);
+        put_constant(out, "RADIX_1", radix_1);
+        put_constant(out, "RADIX_2", radix_2);
+        put_constant(out, "SPAN", plan_span(axis, last));
+        put_constant(out, "ITEMS", axis->length / (radix_1 * radix_2));
+        put_constant(out, "IS_MIDDLE", i + 1 == count);
+        put_file(out, pass_file);
+    }
+}
+
+static void put_staged(FILE *out, const struct transform *transform)
+{
+    put_file(out, "staged.cl");
+    put_staged_axis(out, "u_", plan_first(&transform->plan), &transform->tuning,
+                    "staged_columns.cl", "staged_columns_pass.cl");
+    put_staged_axis(out, "v_", plan_second(&transform->plan), &transform->tuning, "staged_rows.cl",
+                    "staged_rows_pass.cl");
+}
+
+char *transform_source(const struct transform *transform)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        return NULL;
+    put_constants(out, transform);
+    for (size_t i = 0; i < sizeof shared_files / sizeof shared_files[0]; i++)
+        put_file(out, shared_files[i]);
+    if (transform->tuning.technique == TRANSFORM_FUSED)
+        put_fused(out, transform);
+    else
+        put_staged(out, transform);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}

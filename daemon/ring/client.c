@@ -1,0 +1,125 @@
+/* What one client holds: its wake-up pipe, slots of the ring, and its connection's place in the
+ * store that outlives this process. */
+#include "ring/client.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ring/slot.h"
+
+#define PIPE_BYTES 4096 /* one page, the smallest size the kernel gives */
+
+/* ---- the store ---- */
+
+static void name_in_store(const struct client *client, char name[32])
+{
+    snprintf(name, 32, RING_STORE_CLIENT "%llu", (unsigned long long)client->id);
+}
+
+/* Only clients that have attached are kept. A connection that sent garbage or nothing is not worth
+ * a descriptor in the store. */
+static void keep(struct client *client)
+{
+    const struct ring_store *store = &client->server->store;
+    char name[32];
+    if (store->keep == NULL || client->kept)
+        return;
+    client->kept = true;
+    name_in_store(client, name);
+    store->keep(store->context, name, client->fd);
+}
+
+void client_forget(struct client *client)
+{
+    const struct ring_store *store = &client->server->store;
+    char name[32];
+    if (store->forget == NULL || !client->kept)
+        return;
+    client->kept = false;
+    name_in_store(client, name);
+    store->forget(store->context, name);
+}
+
+/* ---- wake-ups ---- */
+
+static int make_pipe(int *ret_read, int *ret_write, struct error *why)
+{
+    int fd[2];
+    if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
+        return error_set(why, errno, "cannot make the wake-up pipe: %s", strerror(errno));
+    /* A page holds more wake-ups than a client needs; the default is sixteen pages. */
+    fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES);
+    *ret_read = fd[0];
+    *ret_write = fd[1];
+    return 0;
+}
+
+int client_attach(struct client *client, int *ret_pipe_fd, struct error *why)
+{
+    client_detach(client);
+    int r = make_pipe(ret_pipe_fd, &client->wake.fd, why);
+    if (r < 0)
+        return r;
+    ring_add_listener(client->server->ring, &client->wake);
+    client->server->attached++;
+    keep(client);
+    return 0;
+}
+
+void client_detach(struct client *client)
+{
+    if (client->wake.fd < 0)
+        return;
+    if (client->server->ring != NULL)
+        ring_remove_listener(client->server->ring, &client->wake);
+    close(client->wake.fd);
+    client->wake.fd = -1;
+}
+
+/* ---- held slots ---- */
+
+/* The slot in which the client holds that frame, or -ENOENT. */
+static int find_held(const struct client *client, uint64_t sequence)
+{
+    for (uint64_t left = client->held; left != 0; left &= left - 1) {
+        unsigned slot = (unsigned)__builtin_ctzll(left);
+        if (slot_load(ring_slot(client->server->ring, slot)->sequence) == sequence)
+            return (int)slot;
+    }
+    return -ENOENT;
+}
+
+int client_hold(struct client *client, uint64_t sequence, struct error *why)
+{
+    unsigned slot;
+    if (find_held(client, sequence) >= 0)
+        return 0;
+    int r = ring_hold(client->server->ring, sequence, &slot, why);
+    if (r < 0)
+        return r;
+    client->held |= UINT64_C(1) << slot;
+    return 0;
+}
+
+int client_release(struct client *client, uint64_t sequence, struct error *why)
+{
+    int slot = find_held(client, sequence);
+    if (slot < 0)
+        return error_set(why, ENOENT, "frame %llu is not held by this client",
+                         (unsigned long long)sequence);
+    client->held &= ~(UINT64_C(1) << slot);
+    ring_release(client->server->ring, (unsigned)slot);
+    return 0;
+}
+
+void client_release_all(struct client *client)
+{
+    while (client->held != 0) {
+        unsigned slot = (unsigned)__builtin_ctzll(client->held);
+        ring_release(client->server->ring, slot);
+        client->held &= client->held - 1;
+    }
+}

@@ -1,0 +1,66 @@
+/* What the files of the frames socket's server share: server.c (connections), client_request.c (one
+ * request and its reply), client.c (what one client holds). Each calls only those after it. Event
+ * loop's thread. */
+#ifndef FFTD_RING_CLIENT_H
+#define FFTD_RING_CLIENT_H
+
+#include <systemd/sd-event.h>
+
+#include "core/admission.h"
+#include "ring/private.h"
+
+struct ring_server {
+    sd_event *event;
+    struct ring *ring; /* NULL: none yet */
+    struct admission admission;
+    struct client *clients;
+    struct ring_store store;     /* all NULL: none */
+    ring_server_watch_fn *watch; /* NULL: none */
+    void *watch_context;
+    uint64_t last_id;
+    uint64_t attached;
+    uint64_t refused;
+};
+
+struct client {
+    struct ring_server *server;
+    struct client *next;
+    struct client **link; /* what points to this client */
+    struct admission_place place;
+    sd_event_source *source;
+    int fd;
+    struct ring_listener wake; /* fd -1: not attached */
+    uint64_t id;               /* names the client in the store */
+    bool kept;                 /* is in the store */
+    bool leaving;              /* dropped, but has not received all replies */
+    uint64_t held;             /* bit s: slot s of the server's ring is held */
+};
+
+/* ---- client_request.c ---- */
+
+/* Carries out the request of `bytes` bytes and sends the reply. -errno: the client must be
+ * dropped, because it sent garbage, speaks another ABI or does not read its replies. */
+int client_answer(struct client *client, const struct fftd_message *request, ssize_t bytes);
+
+/* Sends the reason of a refusal over a connection that is not admitted, and counts it. */
+void client_refuse(struct ring_server *server, int fd, const struct error *why);
+
+/* ---- client.c ---- */
+
+/* Attaches the client to the server's ring: a new wake-up pipe, whose reading end the caller sends
+ * and closes. A client that is attached already is attached again. */
+int client_attach(struct client *client, int *ret_pipe_fd, struct error *why);
+
+/* Closes the wake-up pipe. Does nothing for a client that is not attached. */
+void client_detach(struct client *client);
+
+/* A client holds a frame once, however often it asks. -ENOENT and -EBUSY as ring_hold; releasing a
+ * frame that is not held is -ENOENT. */
+int client_hold(struct client *client, uint64_t sequence, struct error *why);
+int client_release(struct client *client, uint64_t sequence, struct error *why);
+void client_release_all(struct client *client);
+
+/* Removes the connection from the store, where it was put when the client first attached. */
+void client_forget(struct client *client);
+
+#endif

@@ -1,0 +1,153 @@
+/* One request of a client and its reply.
+ *
+ * Replies are sent without blocking, and are queued only in the socket. A client that lets it fill
+ * is dropped. Descriptors that a client sends are never received, so the kernel
+ * drops them. */
+#include "ring/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- packets ---- */
+
+static int send_message(int fd, const struct fftd_message *message, const int *fds,
+                        unsigned fd_count)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(2 * sizeof(int))];
+    } control = {0};
+    struct iovec iov = {.iov_base = (void *)message, .iov_len = sizeof *message};
+    struct msghdr packet = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (fd_count > 0) {
+        packet.msg_control = &control;
+        packet.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
+        control.header.cmsg_level = SOL_SOCKET;
+        control.header.cmsg_type = SCM_RIGHTS;
+        control.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+        memcpy(CMSG_DATA(&control.header), fds, fd_count * sizeof(int));
+    }
+    return sendmsg(fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, int result,
+                                      const struct error *why)
+{
+    struct fftd_message reply = {.magic = FFTD_FRAMES_MAGIC, .kind = kind, .result = result};
+    if (ring != NULL)
+        reply.generation = ring->header->generation;
+    if (result == -EPROTO)
+        reply.value = FFTD_RING_ABI;
+    if (result < 0)
+        snprintf(reply.text, sizeof reply.text, "%.*s", (int)sizeof reply.text - 1, why->text);
+    return reply;
+}
+
+/* ---- requests: each returns 0, or -errno with the reason for the reply ---- */
+
+/* On success fd has two descriptors for the reply; fd[1] is the caller's to close. */
+static int attach(struct client *client, const struct fftd_message *request, int fd[2],
+                  struct error *why)
+{
+    struct ring *ring = client->server->ring;
+    if (request->value != FFTD_RING_ABI)
+        return error_set(why, EPROTO, "this daemon's ring is ABI %u, the client's is %llu",
+                         FFTD_RING_ABI, (unsigned long long)request->value);
+    if (ring == NULL || ring_is_retired(ring))
+        return error_set(why, EAGAIN, "the camera has no ring yet");
+    int r = client_attach(client, &fd[1], why);
+    if (r < 0)
+        return r;
+    fd[0] = ring->memory.client_fd;
+    return 0;
+}
+
+static int check_generation(const struct ring *ring, const struct fftd_message *request,
+                            struct error *why)
+{
+    if (ring == NULL)
+        return error_set(why, ENOENT, "the camera has no ring yet");
+    if (request->generation != ring->header->generation)
+        return error_set(why, ENOENT, "ring %u has been replaced by ring %u", request->generation,
+                         ring->header->generation);
+    return 0;
+}
+
+static int hold(struct client *client, const struct fftd_message *request, struct error *why)
+{
+    int r = check_generation(client->server->ring, request, why);
+    return r < 0 ? r : client_hold(client, request->value, why);
+}
+
+static int release(struct client *client, const struct fftd_message *request, struct error *why)
+{
+    int r = check_generation(client->server->ring, request, why);
+    return r < 0 ? r : client_release(client, request->value, why);
+}
+
+static int carry_out(struct client *client, const struct fftd_message *request)
+{
+    struct ring_server *server = client->server;
+    struct error why = {""};
+    int fd[2] = {-1, -1};
+    int result = -EBADMSG;
+
+    switch ((enum fftd_request)request->kind) {
+    case FFTD_REQUEST_ATTACH:
+        result = attach(client, request, fd, &why);
+        break;
+    case FFTD_REQUEST_HOLD:
+        result = hold(client, request, &why);
+        break;
+    case FFTD_REQUEST_RELEASE:
+        result = release(client, request, &why);
+        break;
+    }
+    struct fftd_message reply = make_reply(request->kind, server->ring, result, &why);
+    int r = send_message(client->fd, &reply, fd, fd[1] >= 0 ? 2 : 0);
+    if (fd[1] >= 0)
+        close(fd[1]);
+    if (result == -EPROTO)
+        server->refused++;
+    return r < 0 ? r : result == -EPROTO ? result : 0;
+}
+
+static bool is_request(const struct fftd_message *message, ssize_t bytes)
+{
+    return bytes == sizeof *message && message->magic == FFTD_FRAMES_MAGIC &&
+           message->kind >= FFTD_REQUEST_ATTACH && message->kind <= FFTD_REQUEST_RELEASE;
+}
+
+static void refuse_garbage(struct client *client, const struct fftd_message *message, ssize_t bytes)
+{
+    struct error why;
+    if (bytes != sizeof *message)
+        error_set(&why, EBADMSG, "a message of %zd bytes: expected %zu", bytes, sizeof *message);
+    else if (message->magic != FFTD_FRAMES_MAGIC)
+        error_set(&why, EBADMSG, "a message with magic 0x%08x: expected 0x%08x", message->magic,
+                  FFTD_FRAMES_MAGIC);
+    else
+        error_set(&why, EBADMSG, "a request of kind %u: expected %u .. %u", message->kind,
+                  FFTD_REQUEST_ATTACH, FFTD_REQUEST_RELEASE);
+    struct fftd_message reply = make_reply(0, client->server->ring, -EBADMSG, &why);
+    send_message(client->fd, &reply, NULL, 0);
+    client->server->refused++;
+}
+
+int client_answer(struct client *client, const struct fftd_message *request, ssize_t bytes)
+{
+    if (is_request(request, bytes))
+        return carry_out(client, request);
+    refuse_garbage(client, request, bytes);
+    return -EBADMSG;
+}
+
+void client_refuse(struct ring_server *server, int fd, const struct error *why)
+{
+    struct fftd_message reply = make_reply(FFTD_REQUEST_ATTACH, server->ring, -EUSERS, why);
+    send_message(fd, &reply, NULL, 0);
+    server->refused++;
+}

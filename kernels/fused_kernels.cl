@@ -1,0 +1,44 @@
+/* The kernels of the fused technique; data and work-items: fused.cl. Launched by
+ * transform_frame_enqueue (daemon/gpu/frame.c). U_LAST and V_LAST are the last stages; U_LEGS_HELD
+ * and V_LEGS_HELD are the most legs that an item holds in registers between stages (HELD), or 1. */
+
+#define LAST_U(function) PASTE(function, PASTE(u_, U_LAST))
+#define LAST_V(function) PASTE(function, PASTE(v_, V_LAST))
+
+kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
+forward(global const uchar *restrict image, global stored *restrict spectrum,
+        global const int *restrict map_x, global const int *restrict map_y,
+        global const float2 *restrict twiddle, local work_u_t *work)
+{
+    cplx held[U_LEGS_HELD];
+    LAST_U(forward_to_)
+    (held, image + image_offset(), spectrum + spectrum_offset(), map_x, map_y, twiddle, work);
+}
+
+kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
+middle(global stored *restrict spectrum, global const uint4 *restrict pairs,
+       global const stored *restrict response, global const float2 *restrict twiddle,
+       local work_v_t *work)
+{
+    cplx held[V_LEGS_HELD];
+    spectrum += spectrum_offset();
+#if LANES > 1
+    lines_load(spectrum, pairs, work);
+#endif
+    LAST_V(forward_to_)(held, spectrum, pairs, response, twiddle, work);
+    LAST_V(inverse_from_)(held, spectrum, pairs, twiddle, work);
+#if LANES > 1
+    lines_store(spectrum, pairs, work);
+#endif
+}
+
+/* `image` is read only for the bytes that the filter does not change (KEEP_OTHERS). */
+kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
+inverse(global const stored *restrict spectrum, global const uchar *restrict image,
+        global uchar *restrict result, global const float2 *restrict twiddle, local work_u_t *work)
+{
+    cplx held[U_LEGS_HELD];
+    LAST_U(inverse_from_)
+    (held, spectrum + spectrum_offset(), image + image_offset(), result + image_offset(), twiddle,
+     work);
+}

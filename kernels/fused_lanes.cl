@@ -1,0 +1,134 @@
+/* Transfers of lines along V between the spectrum and local memory, for several lanes.
+ *
+ * V is the axis along memory (columns first). A group takes LANES pairs of lines at a time, one
+ * pair in each lane, so blocks of LANES x LANES numbers are transposed on the way into and out of
+ * local memory. One work-item transfers V_LINES / V_GROUP such groups of pairs. Used by `middle`
+ * (fused_kernels.cl), before its first stage and after its last one. */
+
+#if LANES > 1
+
+#if LANES == 2
+#define INTERLEAVE_LOW(a, b)  (float2)(a.s0, b.s0)
+#define INTERLEAVE_HIGH(a, b) (float2)(a.s1, b.s1)
+#define LANES_LOG2            1
+#elif LANES == 4
+#define INTERLEAVE_LOW(a, b)  (float4)(a.s0, b.s0, a.s1, b.s1)
+#define INTERLEAVE_HIGH(a, b) (float4)(a.s2, b.s2, a.s3, b.s3)
+#define LANES_LOG2            2
+#elif LANES == 8
+#define INTERLEAVE_LOW(a, b)  (float8)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3)
+#define INTERLEAVE_HIGH(a, b) (float8)(a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7)
+#define LANES_LOG2            3
+#else
+#define INTERLEAVE_LOW(a, b)                                                                       \
+    (float16)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3, a.s4, b.s4, a.s5, b.s5, a.s6, b.s6,  \
+              a.s7, b.s7)
+#define INTERLEAVE_HIGH(a, b)                                                                      \
+    (float16)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se,  \
+              a.sf, b.sf)
+#define LANES_LOG2 4
+#endif
+
+/* Transposes LANES vectors of LANES numbers by LANES_LOG2 perfect shuffles. */
+static inline void transpose(real *v)
+{
+    real t[LANES];
+#pragma unroll
+    for (int round = 0; round < LANES_LOG2; round++) {
+#pragma unroll
+        for (int i = 0; i < LANES / 2; i++) {
+            t[2 * i] = INTERLEAVE_LOW(v[i], v[i + LANES / 2]);
+            t[2 * i + 1] = INTERLEAVE_HIGH(v[i], v[i + LANES / 2]);
+        }
+#pragma unroll
+        for (int i = 0; i < LANES; i++)
+            v[i] = t[i];
+    }
+}
+
+/* Returns the index of element e of line c in local memory. */
+static inline uint lane_at(uint c, uint e)
+{
+    return skewed(e, V_UNIT) * V_LINES + c;
+}
+
+/* Loads LANES pairs of lines at a time, one pair into each lane. */
+static inline void pairs_load(global const stored *spectrum, global const uint4 *pairs,
+                              local work_t *work, uint first_pair, uint c)
+{
+    if (first_pair >= PAIRS)
+        return;
+    for (uint block = 0; block < V_LANES; block++) {
+        real are[LANES], aim[LANES], bre[LANES], bim[LANES];
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            const uint4 places = pairs[min(first_pair + i, (uint)PAIRS - 1)];
+            const cplx zp = c_load(spectrum, spectrum_at(places.x, block));
+            const cplx zm = c_load(spectrum, spectrum_at(places.y, block));
+            const cplx za = line_a(zp, zm), zb = line_b(zp, zm);
+            are[i] = za.re;
+            aim[i] = za.im;
+            bre[i] = zb.re;
+            bim[i] = zb.im;
+        }
+        transpose(are);
+        transpose(aim);
+        transpose(bre);
+        transpose(bim);
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            work_put(work, lane_at(c, block * LANES + i), c_make(are[i], aim[i]));
+            work_put(work, lane_at(c, block * LANES + i + V_HALF), c_make(bre[i], bim[i]));
+        }
+    }
+}
+
+/* Stores pairs of lines. Numbers are swapped (c_swap) in `work` and in the spectrum. */
+static inline void pairs_store(global stored *spectrum, global const uint4 *pairs,
+                               local const work_t *work, uint first_pair, uint c)
+{
+    for (uint block = 0; block < V_LANES; block++) {
+        real are[LANES], aim[LANES], bre[LANES], bim[LANES];
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            const cplx za = c_swap(work_get(work, lane_at(c, block * LANES + i)));
+            const cplx zb = c_swap(work_get(work, lane_at(c, block * LANES + i + V_HALF)));
+            are[i] = za.re;
+            aim[i] = za.im;
+            bre[i] = zb.re;
+            bim[i] = zb.im;
+        }
+        transpose(are);
+        transpose(aim);
+        transpose(bre);
+        transpose(bim);
+#pragma unroll
+        for (uint i = 0; i < LANES; i++) {
+            if (first_pair + i >= PAIRS)
+                continue;
+            const uint4 places = pairs[first_pair + i];
+            const cplx za = c_make(are[i], aim[i]), zb = c_make(bre[i], bim[i]);
+            c_store(c_swap(line_plus(za, zb)), spectrum, spectrum_at(places.x, block));
+            if (places.y != places.x)
+                c_store(c_swap(line_minus(za, zb)), spectrum, spectrum_at(places.y, block));
+        }
+    }
+}
+
+static inline void lines_load(global const stored *spectrum, global const uint4 *pairs,
+                              local work_t *work)
+{
+    for (uint c = get_local_id(0); c < V_LINES; c += V_GROUP)
+        pairs_load(spectrum, pairs, work, ((uint)get_group_id(0) * V_LINES + c) * LANES, c);
+    sync_group();
+}
+
+static inline void lines_store(global stored *spectrum, global const uint4 *pairs,
+                               local const work_t *work)
+{
+    sync_group();
+    for (uint c = get_local_id(0); c < V_LINES; c += V_GROUP)
+        pairs_store(spectrum, pairs, work, ((uint)get_group_id(0) * V_LINES + c) * LANES, c);
+}
+
+#endif

@@ -1,0 +1,133 @@
+/* Template, once for each stage along U in order: stages 0 to this one of `forward`, and stages
+ * from this one to 0 of `inverse` (fused_kernels.cl). Constants: fused_stage.cl. Data and
+ * work-items: fused.cl.
+ *
+ * The last group may have more lines than remain: the excess lines repeat the last one and are not
+ * stored. */
+
+static inline uint NAME(wanted_line_)(struct butterfly place)
+{
+    return (uint)get_group_id(0) * U_LINES + place.line;
+}
+
+#if IS_LAST
+
+/* Returns the index of leg `leg` of a butterfly in the spectrum. */
+static inline uint NAME(spectrum_)(struct butterfly place, uint leg, uint line)
+{
+#if !ROWS_FIRST
+    return spectrum_at(place.element + leg, line);
+#elif BUTTERFLIES % V_LINES == 0 /* legs are a constant number of panels apart */
+    return spectrum_at(place.number, line) + leg * (BUTTERFLIES / V_LINES * SPECTRUM_PITCH);
+#else
+    return spectrum_at(leg * BUTTERFLIES + place.number, line);
+#endif
+}
+
+#endif
+
+static inline void NAME(forward_one_)(cplx *x, uint item, global const uchar *image,
+                                      global stored *spectrum, global const int *map_x,
+                                      global const int *map_y, global const float2 *twiddle,
+                                      local work_u_t *work)
+{
+    const struct butterfly place = NAME(butterfly_)(item);
+    const uint wanted = NAME(wanted_line_)(place), line = min(wanted, (uint)V_LANES - 1);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++) {
+#if STAGE == 0
+        x[j] = packed_load(image, map_x, map_y, place.element, j * SPAN, is_leg_inside(j, SPAN),
+                           line * LANES);
+#else
+        NAME(get_leg_)(x, j, work, place);
+#endif
+    }
+    DFT(x);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++) {
+#if IS_LAST
+        if (line == wanted)
+            c_store(x[j], spectrum, NAME(spectrum_)(place, j, line));
+#else
+        x[j] = NAME(turn_)(x[j], j, twiddle, place);
+        NAME(put_leg_)(x, j, work, place);
+#endif
+    }
+}
+
+static inline void NAME(inverse_one_)(cplx *x, uint item, global const stored *spectrum,
+                                      global const uchar *image, global uchar *result,
+                                      global const float2 *twiddle, local work_u_t *work)
+{
+    const struct butterfly place = NAME(butterfly_)(item);
+    const uint wanted = NAME(wanted_line_)(place), line = min(wanted, (uint)V_LANES - 1);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++) {
+#if IS_LAST
+        x[j] = c_load(spectrum, NAME(spectrum_)(place, j, line));
+#else
+        NAME(get_leg_)(x, j, work, place);
+        x[j] = NAME(turn_)(x[j], j, twiddle, place);
+#endif
+    }
+    DFT(x);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++) {
+#if STAGE == 0
+        if (line == wanted)
+            packed_store(result, image, place.element, j * SPAN, is_leg_inside(j, SPAN),
+                         line * LANES, x[j]);
+#else
+        NAME(put_leg_)(x, j, work, place);
+#endif
+    }
+}
+
+/* Computes stages 0 to this one. */
+static inline void NAME(forward_to_)(cplx *held, global const uchar *image, global stored *spectrum,
+                                     global const int *map_x, global const int *map_y,
+                                     global const float2 *twiddle, local work_u_t *work)
+{
+#if STAGE > 0
+    NAME_PREVIOUS(forward_to_)(held, image, spectrum, map_x, map_y, twiddle, work);
+    NAME(pass_to_)(held, work);
+#endif
+#if HELD
+#pragma unroll
+    for (uint round = 0; round < ROUNDS; round++) {
+        const uint item = get_local_id(0) + round * GROUP;
+        if (ITEMS % GROUP == 0 || item < ITEMS)
+            NAME(forward_one_)
+        (held + round * RADIX, item, image, spectrum, map_x, map_y, twiddle, work);
+    }
+#else
+    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
+        cplx x[RADIX];
+        NAME(forward_one_)(x, item, image, spectrum, map_x, map_y, twiddle, work);
+    }
+#endif
+}
+
+/* Computes stages from this one to 0. */
+static inline void NAME(inverse_from_)(cplx *held, global const stored *spectrum,
+                                       global const uchar *image, global uchar *result,
+                                       global const float2 *twiddle, local work_u_t *work)
+{
+#if HELD
+#pragma unroll
+    for (uint round = 0; round < ROUNDS; round++) {
+        const uint item = get_local_id(0) + round * GROUP;
+        if (ITEMS % GROUP == 0 || item < ITEMS)
+            NAME(inverse_one_)(held + round * RADIX, item, spectrum, image, result, twiddle, work);
+    }
+#else
+    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
+        cplx x[RADIX];
+        NAME(inverse_one_)(x, item, spectrum, image, result, twiddle, work);
+    }
+#endif
+#if STAGE > 0
+    NAME(pass_back_)(held, work);
+    NAME_PREVIOUS(inverse_from_)(held, spectrum, image, result, twiddle, work);
+#endif
+}

@@ -1,0 +1,192 @@
+/* Template, once for each stage along V in order: stages 0 to this one of `middle`, and back to 0
+ * (fused_kernels.cl). Constants: fused_stage.cl. Data and work-items: fused.cl.
+ *
+ * Stage 0 of the forward transform separates the pairs of lines, and stage 0 of the inverse
+ * combines them again. With one lane this happens between the spectrum and registers; with several
+ * lanes fused_lanes.cl does it. The last forward stage and the first inverse stage have the same
+ * legs, and the product with H is between them. */
+
+#if STAGE == 0 && LANES == 1
+
+/* The radix of stage 0 is even. Its lower legs are in line A and its upper ones in line B, and both
+ * are computed from the same two elements. The last group may have more pairs than remain: the
+ * excess pairs are zero. They cannot repeat the last pair, because another item may be writing it.
+ */
+static inline void load_pair(cplx *x, struct butterfly place, global const stored *spectrum,
+                             global const uint4 *pairs)
+{
+    const uint pair = (uint)get_group_id(0) * V_LINES + place.line;
+    const uint4 places = pairs[min(pair, (uint)PAIRS - 1)];
+#pragma unroll
+    for (uint j = 0; j < RADIX / 2; j++) {
+        cplx plus = c_make(0, 0), minus = c_make(0, 0);
+        if (pair < PAIRS) {
+            plus = c_load(spectrum, spectrum_at(places.x, place.element + j * SPAN));
+            minus = c_load(spectrum, spectrum_at(places.y, place.element + j * SPAN));
+        }
+        x[j] = line_a(plus, minus);
+        x[j + RADIX / 2] = line_b(plus, minus);
+    }
+}
+
+static inline void store_pair(const cplx *x, struct butterfly place, global stored *spectrum,
+                              global const uint4 *pairs)
+{
+    const uint pair = (uint)get_group_id(0) * V_LINES + place.line;
+    const uint4 places = pairs[min(pair, (uint)PAIRS - 1)];
+#pragma unroll
+    for (uint j = 0; j < RADIX / 2; j++) {
+        if (pair < PAIRS) {
+            const cplx a = c_swap(x[j]), b = c_swap(x[j + RADIX / 2]);
+            c_store(c_swap(line_plus(a, b)), spectrum,
+                    spectrum_at(places.x, place.element + j * SPAN));
+            if (places.y != places.x)
+                c_store(c_swap(line_minus(a, b)), spectrum,
+                        spectrum_at(places.y, place.element + j * SPAN));
+        }
+    }
+}
+
+#endif
+
+static inline void NAME(get_)(cplx *x, struct butterfly place, global const stored *spectrum,
+                              global const uint4 *pairs, local const work_v_t *work)
+{
+#if STAGE == 0 && LANES == 1
+    load_pair(x, place, spectrum, pairs);
+#else
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++)
+        NAME(get_leg_)(x, j, work, place);
+#endif
+}
+
+static inline void NAME(put_)(const cplx *x, struct butterfly place, global stored *spectrum,
+                              global const uint4 *pairs, local work_v_t *work)
+{
+#if STAGE == 0 && LANES == 1
+    store_pair(x, place, spectrum, pairs);
+#else
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++)
+        NAME(put_leg_)(x, j, work, place);
+#endif
+}
+
+#if IS_LAST
+
+/* Returns the index of H for leg `leg` of a butterfly. */
+static inline uint NAME(response_)(struct butterfly place, uint leg)
+{
+    const uint group = (uint)get_group_id(0);
+#if LANES > 1
+    return min(group * V_LINES + place.line, (uint)(PAIRS - 1) / LANES) * V_LENGTH + place.element +
+           leg;
+#elif ROWS_FIRST
+    return (group * V_LENGTH + leg * BUTTERFLIES + place.number) * V_LINES + place.line;
+#else
+    return min(group * V_LINES + place.line, (uint)PAIRS - 1) * V_LENGTH + leg * BUTTERFLIES +
+           place.number;
+#endif
+}
+
+/* Transforms forward, multiplies by H and transforms back. */
+static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
+                                      global const uint4 *pairs, global const stored *response,
+                                      global const float2 *twiddle, local work_v_t *work)
+{
+    const struct butterfly place = NAME(butterfly_)(item);
+    NAME(get_)(x, place, spectrum, pairs, work);
+    DFT(x);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++) {
+        const real h = response_load(response, NAME(response_)(place, j));
+        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * PRODUCT_SCALE : h));
+    }
+    DFT(x);
+    NAME(put_)(x, place, spectrum, pairs, work);
+}
+
+#else
+
+static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
+                                      global const uint4 *pairs, global const stored *response,
+                                      global const float2 *twiddle, local work_v_t *work)
+{
+    const struct butterfly place = NAME(butterfly_)(item);
+    NAME(get_)(x, place, spectrum, pairs, work);
+    DFT(x);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++)
+        x[j] = NAME(turn_)(x[j], j, twiddle, place);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++)
+        NAME(put_leg_)(x, j, work, place);
+}
+
+static inline void NAME(inverse_one_)(cplx *x, uint item, global stored *spectrum,
+                                      global const uint4 *pairs, global const float2 *twiddle,
+                                      local work_v_t *work)
+{
+    const struct butterfly place = NAME(butterfly_)(item);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++)
+        NAME(get_leg_)(x, j, work, place);
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++)
+        x[j] = NAME(turn_)(x[j], j, twiddle, place);
+    DFT(x);
+    NAME(put_)(x, place, spectrum, pairs, work);
+}
+
+#endif
+
+/* Computes stages 0 to this one. The last stage includes the product with H and its own inverse. */
+static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global const uint4 *pairs,
+                                     global const stored *response, global const float2 *twiddle,
+                                     local work_v_t *work)
+{
+#if STAGE > 0
+    NAME_PREVIOUS(forward_to_)(held, spectrum, pairs, response, twiddle, work);
+    NAME(pass_to_)(held, work);
+#endif
+#if HELD
+#pragma unroll
+    for (uint round = 0; round < ROUNDS; round++) {
+        const uint item = get_local_id(0) + round * GROUP;
+        if (ITEMS % GROUP == 0 || item < ITEMS)
+            NAME(forward_one_)
+        (held + round * RADIX, item, spectrum, pairs, response, twiddle, work);
+    }
+#else
+    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
+        cplx x[RADIX];
+        NAME(forward_one_)(x, item, spectrum, pairs, response, twiddle, work);
+    }
+#endif
+}
+
+/* Computes the inverse of the stages from this one to 0, except the last stage, whose forward
+ * function includes it. */
+static inline void NAME(inverse_from_)(cplx *held, global stored *spectrum,
+                                       global const uint4 *pairs, global const float2 *twiddle,
+                                       local work_v_t *work)
+{
+#if HELD && !IS_LAST
+#pragma unroll
+    for (uint round = 0; round < ROUNDS; round++) {
+        const uint item = get_local_id(0) + round * GROUP;
+        if (ITEMS % GROUP == 0 || item < ITEMS)
+            NAME(inverse_one_)(held + round * RADIX, item, spectrum, pairs, twiddle, work);
+    }
+#elif !IS_LAST
+    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
+        cplx x[RADIX];
+        NAME(inverse_one_)(x, item, spectrum, pairs, twiddle, work);
+    }
+#endif
+#if STAGE > 0
+    NAME(pass_back_)(held, work);
+    NAME_PREVIOUS(inverse_from_)(held, spectrum, pairs, twiddle, work);
+#endif
+}

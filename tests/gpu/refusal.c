@@ -1,0 +1,124 @@
+/* Tests of a device that refuses one part of a frame while it keeps another. The program replaces
+ * OpenCL's function that launches a kernel. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+#include "support/device.h"
+
+#include "gpu/engine.h"
+#include "gpu/device_private.h"
+
+#define WIDTH   64
+#define HEIGHT  48
+#define LIMIT_S 60 /* for calls that must not wait; only a deadlock takes longer */
+
+static cl_event gate;         /* new kernels wait for it; NULL: no wait */
+static unsigned accept = ~0u; /* launches that are still accepted */
+
+cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
+                              const size_t *offset, const size_t *global, const size_t *local,
+                              cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
+                              cl_event *event)
+{
+    __typeof__(&clEnqueueNDRangeKernel) enqueue;
+    void *found = dlsym(RTLD_NEXT, "clEnqueueNDRangeKernel");
+    memcpy(&enqueue, &found, sizeof enqueue);
+    if (accept == 0)
+        return CL_OUT_OF_RESOURCES;
+    accept--;
+    return gate == NULL ? enqueue(queue, kernel, work_dim, offset, global, local,
+                                  num_events_in_wait_list, event_wait_list, event)
+                        : enqueue(queue, kernel, work_dim, offset, global, local, 1, &gate, event);
+}
+
+static struct engine *make_engine(struct fftd_format *ret_format)
+{
+    const struct engine_options options = {
+        .border = PLAN_MIRROR, .margin = -1, .in_flight = 2, .tune = ENGINE_TUNE_OFF};
+    struct engine *engine = NULL;
+    struct error why;
+    if (format_layout(ret_format, format_by_name("GREY")->fourcc, WIDTH, HEIGHT, 1, &why) < 0 ||
+        engine_create(&engine, device, ret_format, &options, 0, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    return engine;
+}
+
+static void test_refused_frame_is_not_waited_for(void **state)
+{
+    static uint8_t in[WIDTH * HEIGHT], out[WIDTH * HEIGHT];
+    const struct engine_job job = {.in = {in}, .in_stride = {WIDTH}, .out = out, .tag = out};
+    struct fftd_format format;
+    struct engine_done done;
+    struct error why;
+    cl_int code;
+    (void)state;
+    if (strstr(device->name, "Oclgrind") != NULL) {
+        printf(
+            "skipped: oclgrind runs a kernel in the thread that flushes it, so it waits itself\n");
+        skip();
+    }
+    struct engine *engine = make_engine(&format);
+    struct pollfd ready = {.fd = engine_fd(engine), .events = POLLIN};
+    memset(in, 77, sizeof in);
+
+    /* The first kernel hangs, the second is refused. */
+    gate = clCreateUserEvent(device->context, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    accept = 1;
+    alarm(LIMIT_S);
+    assert_int_equal(engine_submit(engine, &job, &why), -EIO);
+    alarm(0);
+    assert_non_null(strstr(why.text, "CL_OUT_OF_RESOURCES"));
+    assert_int_equal(engine_in_flight(engine), 1);
+    assert_int_equal(engine_collect(engine, false, &done, &why), -EAGAIN);
+
+    /* The other slot still accepts a frame, and the device finishes both. */
+    accept = ~0u;
+    clSetUserEventStatus(gate, CL_COMPLETE);
+    clReleaseEvent(gate);
+    gate = NULL;
+    assert_int_equal(engine_submit(engine, &job, &why), 0);
+    assert_int_equal(poll(&ready, 1, LIMIT_S * 1000), 1);
+    assert_int_equal(engine_collect(engine, true, &done, &why), -ECANCELED);
+    assert_ptr_equal(done.tag, out);
+    assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+    for (size_t i = 0; i < sizeof out; i++)
+        assert_int_equal(out[i], 77);
+    assert_int_equal(engine_in_flight(engine), 0);
+    engine_destroy(engine);
+}
+
+static void test_nothing_is_left_of_a_frame_refused_at_once(void **state)
+{
+    static uint8_t in[WIDTH * HEIGHT], out[WIDTH * HEIGHT];
+    const struct engine_job job = {.in = {in}, .in_stride = {WIDTH}, .out = out};
+    struct fftd_format format;
+    struct engine_done done;
+    struct error why;
+    (void)state;
+    struct engine *engine = make_engine(&format);
+    for (unsigned i = 0; i < 3; i++) {
+        accept = 0;
+        assert_int_equal(engine_submit(engine, &job, &why), -EIO);
+        accept = ~0u;
+        assert_int_equal(engine_collect(engine, true, &done, &why), -ECANCELED);
+        assert_int_equal(engine_submit(engine, &job, &why), 0);
+        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+    }
+    engine_destroy(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused_frame_is_not_waited_for),
+        cmocka_unit_test(test_nothing_is_left_of_a_frame_refused_at_once),
+    };
+    return cmocka_run_group_tests(tests, device_setup, device_teardown);
+}

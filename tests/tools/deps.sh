@@ -1,0 +1,101 @@
+#!/bin/sh
+# Installs the Debian packages that the named groups need and that are missing:
+#     deps.sh [--print] build test ...
+# This is the only place where packages are listed. On other systems, and with FFTD_INSTALL=no, it
+# only names the missing ones, and leaves the rest to the compiler.
+set -eu
+
+packages_of() {
+    case $1 in
+    build) echo gcc libc6-dev make pkg-config ocl-icd-opencl-dev opencl-c-headers libsystemd-dev \
+        libconfig-dev libv4l-dev libpng-dev ;;
+    # An OpenCL device for machines without a GPU.
+    run) echo ocl-icd-libopencl1 pocl-opencl-icd ;;
+    test) echo libcmocka-dev libfftw3-dev locales python3 python3-numpy \
+        python3-prometheus-client python3-pytest python3-pytest-xdist ;;
+    # For lint-quick, which is part of make test, and for the rest of lint.
+    style) echo g++ clang clang-format shellcheck ;;
+    lint) echo clang-tidy cppcheck libgstreamer-plugins-base1.0-dev ;;
+    devices) echo mesa-opencl-icd oclgrind ;;
+    # The peers of make bench.
+    bench) echo libfftw3-dev libvkfft-dev libclfft-dev gnuplot-nox python3 python3-numpy ;;
+    # The peers of make bench-ring, and what tests/support is built with.
+    bench-ring) echo libgstreamer1.0-dev gstreamer1.0-plugins-base gstreamer1.0-plugins-bad \
+        ustreamer libcmocka-dev libfftw3-dev python3 ;;
+    # What Mesa's compiler for the Mali-T760 is built with.
+    mali) echo bindgen bison clang-15 flex libclang-15-dev libclc-15 libclc-15-dev libdrm-dev \
+        libelf-dev libllvmspirvlib-15-dev libudev-dev llvm-15-dev meson ninja-build patch \
+        python3-mako rustc spirv-tools zlib1g-dev ;;
+    valgrind) echo valgrind libc6-dbg ;;
+    fuzz) echo clang libclang-rt-14-dev ;;
+    model) echo spin gcc libc6-dev python3 ;;
+    # The GStreamer element and its tests.
+    gst) echo libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base ;;
+    # Plots and figures of make soak.
+    soak) echo gnuplot-nox python3 python3-numpy ;;
+    vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod python3 ;;
+    cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
+    *)
+        echo "deps.sh: no such group: $1: expected build, run, test, style," \
+            "lint, devices, bench, bench-ring, mali, valgrind, fuzz, model, gst, soak, vm or cross" >&2
+        exit 64
+        ;;
+    esac
+}
+
+is_missing() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" != installed ]
+}
+
+print_only=false
+if [ "${1-}" = --print ]; then
+    print_only=true
+    shift
+fi
+
+wanted=
+for group in "$@"; do
+    list=$(packages_of "$group")
+    wanted="$wanted $list"
+done
+if ! command -v dpkg-query >/dev/null; then
+    echo "deps.sh: not a Debian system; install the equivalents of:$wanted" >&2
+    exit 0
+fi
+
+missing=
+for package in $wanted; do
+    case " $missing " in
+    *" $package "*) ;;
+    *) if is_missing "$package"; then missing="$missing $package"; fi ;;
+    esac
+done
+if [ -z "$missing" ] || $print_only; then
+    [ -z "$missing" ] || echo "$missing"
+    exit 0
+fi
+if [ "${FFTD_INSTALL-}" = no ]; then
+    echo "deps.sh: FFTD_INSTALL=no; not installing:$missing" >&2
+    exit 0
+fi
+
+command="env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends$missing"
+if [ "$(id -u)" = 0 ]; then
+    as_root=
+elif command -v sudo >/dev/null; then
+    as_root=sudo
+else
+    echo "deps.sh: packages are missing, and installing them needs root. Run this, and try again:" >&2
+    echo "    apt-get update && $command" >&2
+    exit 1
+fi
+
+echo "installing:$missing"
+# A machine that has never updated its lists knows no package. One that cannot reach one of its
+# sources may still know all packages that are needed.
+$as_root apt-get update -q || true
+# shellcheck disable=SC2086 # both are lists of words
+if ! $as_root $command </dev/null; then
+    echo "deps.sh: cannot install the packages that are needed; this failed: $command" >&2
+    exit 1
+fi

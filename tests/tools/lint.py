@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+"""The rules of the tree, checked. Speaks TAP, one test a rule; tests/tools/run.py counts them.
+
+    lint.py quick    the rules that take seconds: formatting, includes, headers, scripts, kernels
+    lint.py full     all rules: also the warnings of both compilers, clang-tidy, cppcheck
+
+`make lint` and `make lint-quick` run this, and set LINT_FLAGS to the flags of the build.
+"""
+
+import ast
+import concurrent.futures
+import itertools
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+import lint_tree
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FLAGS = shlex.split(os.environ.get("LINT_FLAGS", "")) + ["-Itests", "-Iclient", "-std=c11"]
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+
+# Includes that a folder must not have, as written after #include, and the reasons.
+INCLUDE_RULES = [
+    ("daemon/core", r'"(?!core/|fftd/(ring|formats)\.h)|<(CL|systemd|libconfig|libv4l|fftd)',
+     "core is pure: it includes core, fftd/ring.h, fftd/formats.h and the C library"),
+    ("daemon/capture", r'"(?!capture/|core/|fftd/ring\.h)|<(CL|systemd)/',
+     "capture is below the daemon's own files and knows neither gpu nor ring"),
+    ("daemon/gpu", r'"(?!gpu/|core/|fftd/ring\.h|kernels\.inc)|<(systemd|libconfig|libv4l)',
+     "gpu is below the daemon's own files and knows neither capture nor ring"),
+    ("daemon/ring", r'"(?!ring/|core/|fftd/ring\.h)|<(CL|libconfig|libv4l)',
+     "ring is below the daemon's own files and knows neither capture nor gpu"),
+    ("daemon/config", r'"(?!config/|core/|fftd/ring\.h)|<(CL|systemd|libv4l)',
+     "config knows only core"),
+    ("daemon/service", r'"(?!service/|core/)|<(CL|libconfig|libv4l)',
+     "service knows only core"),
+    ("daemon/camera", r'"(main|options|control)|<(CL|systemd|libconfig|libv4l)',
+     "camera is below control and main"),
+    ("daemon/control", r'"(main|options)|<(CL|libconfig|libv4l)',
+     "control is below main"),
+    ("daemon/*.c", r"[<\"]CL/", "only daemon/gpu speaks OpenCL"),
+    ("daemon/*.h", r"[<\"]CL/", "only daemon/gpu speaks OpenCL"),
+    ("client", r'"(core|capture|gpu|ring|camera|config|control|service|log)(/|\.h)',
+     "the client includes nothing of the daemon's"),
+    ("client/libfftd", r"<(?!fftd/|[a-z0-9_]+\.h|sys/|linux/)",
+     "libfftd depends on nothing but libc"),
+]
+
+# What daemon/core may include of the C library, and which of its functions it may not call: none
+# of them reads or writes anything but memory. The clock is core/clock.h's alone.
+CORE_HEADERS = {"errno", "limits", "locale", "math", "stdarg", "stdbool", "stddef", "stdint",
+                "stdio", "stdlib", "string", "strings"}
+CLOCK_HEADERS = CORE_HEADERS | {"pthread", "time"}
+CORE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|perror|fopen|"
+                  r"fdopen|tmpfile|open_memstream|remove|rename|getenv|secure_getenv|setenv|putenv|"
+                  r"system|exit|_Exit|abort|atexit|setlocale|mkstemp|realpath)\s*\(")
+
+KERNEL_FLAGS = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-fsyntax-only", "-Xclang",
+                "-finclude-default-header", "-Wall", "-Werror",
+                # Functions and names that only some plans use.
+                "-Wno-unused-function", "-Wno-unused-variable"]
+
+
+def run(*command, env=None):
+    """The output of a command that fails; nothing if it succeeds."""
+    done = subprocess.run([str(word) for word in command], text=True, errors="replace", env=env,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return [] if done.returncode == 0 else done.stdout.splitlines() or [f"{command[0]} failed"]
+
+
+def run_all(commands):
+    """The same for several commands, on all processors."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(itertools.chain.from_iterable(pool.map(lambda each: run(*each), commands)))
+
+
+def files(*patterns):
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--",
+                             *patterns], check=True, capture_output=True, text=True)
+    return [path for path in listed.stdout.splitlines() if os.path.exists(path)]
+
+
+def scripts(interpreter):
+    def begins_so(path):
+        with open(path, "rb") as file:
+            return re.match(rb"#!\S*" + interpreter.encode() + rb"\b", file.readline())
+    return [path for path in files() if os.path.isfile(path) and begins_so(path)]
+
+
+def check_format():
+    return run("clang-format", "--dry-run", "-Werror", *files("*.c", "*.h", "*.cl"))
+
+
+def check_includes():
+    found = []
+    for folder, forbidden, why in INCLUDE_RULES:
+        pattern = folder if "*" in folder else f"{folder}/**"
+        for path in files(f":(glob){pattern}"):
+            if not path.endswith((".c", ".h")):
+                continue
+            for number, line in enumerate(open(path), 1):
+                if re.match(rf"\s*#\s*include\s+({forbidden})", line):
+                    found.append(f"{path}:{number}: {line.strip()}: {why}")
+    return found
+
+
+def check_targets():
+    """Each target that make knows has one help line, and documents name only such targets."""
+    found, helped = [], set()
+    for path in files("Makefile", "*.mk"):
+        for number, line in enumerate(open(path), 1):
+            if named := re.match(r"\.PHONY: (?!_)(.*)", line):
+                target = re.fullmatch(r"([a-z-]+) ## \S.*", named[1])
+                if not target:
+                    found.append(f"{path}:{number}: expected one target and its help: "
+                                 "`.PHONY: NAME ## what it does`")
+                elif target[1] in helped:
+                    found.append(f"{path}:{number}: {target[1]} has a help line already")
+                else:
+                    helped.add(target[1])
+    for path in files("*.md"):
+        for number, line in enumerate(open(path), 1):
+            for command in re.findall(r"(?:`|^    )make ([^`#]*)", line):
+                # The words after those with = up to two spaces, which end a command in a table.
+                words = re.split(r"  |[;&|]", command)[0].split()
+                found += [f"{path}:{number}: make has no target {word}" for word in words
+                          if re.fullmatch(r"[a-z][a-z-]*", word) and word not in helped]
+    return found
+
+
+def check_core():
+    found = []
+    for path in files("daemon/core/*.c", "daemon/core/*.h"):
+        allowed = CLOCK_HEADERS if path == "daemon/core/clock.h" else CORE_HEADERS
+        for number, line in enumerate(open(path), 1):
+            include = re.match(r"\s*#\s*include\s+<(.*)\.h>", line)
+            if include and include[1] not in allowed:
+                found.append(f"{path}:{number}: {line.strip()}: core makes no system call")
+            if re.search(CORE_FORBIDDEN, line):
+                found.append(f"{path}:{number}: {line.strip()}: core only reads and writes memory")
+    return found
+
+
+def check_headers():
+    """Every header compiles on its own; the installed ones in C++, too."""
+    return run_all([
+        *(["gcc", *FLAGS, *WARNINGS, "-fsyntax-only", "-x", "c", path]
+          for path in files("daemon/*.h", "client/*.h", "tests/*.h")),
+        *(["g++", "-std=c++11", "-Iclient/include", *WARNINGS, "-Wpedantic", "-fsyntax-only",
+           "-x", "c++", path] for path in files("client/include/*.h"))])
+
+
+def check_script_names():
+    """A script's name ends in its language, except .ci/run, which is called by that name."""
+    endings = {"sh": ".sh", "bash": ".sh", "python3": ".py"}
+    return [f"{path}: a script's name ends in {ending}"
+            for interpreter, ending in endings.items() for path in scripts(interpreter)
+            if not path.endswith(ending) and path != ".ci/run"]
+
+
+def check_shell():
+    return run("shellcheck", *scripts("sh"), *scripts("bash"))
+
+
+def check_python():
+    found = []
+    for path in {*scripts("python3"), *files("*.py")}:
+        text = pathlib.Path(path).read_text()
+        try:
+            ast.parse(text, path)
+        except SyntaxError as error:
+            found.append(str(error))
+        found += [f"{path}:{number}: longer than 100 columns"
+                  for number, line in enumerate(text.splitlines(), 1) if len(line) > 100]
+    return found
+
+
+def check_kernels():
+    """The whole source, as a driver gets it, for each kind of device and of sample."""
+    writer = os.environ.get("KERNEL_WRITER", "build/tests/tools/kernels")
+    with tempfile.TemporaryDirectory() as directory:
+        done = subprocess.run([writer, directory], text=True, capture_output=True)
+        if done.returncode != 0:
+            return [f"{writer} ends with {done.returncode}", *done.stderr.splitlines()]
+        return run_all([["clang", *KERNEL_FLAGS, path] for path in done.stdout.splitlines()])
+
+
+def check_warnings(compiler):
+    return run("make", "-s", "-k", f"-j{os.cpu_count()}", f"CC={compiler}", "OPT=-O2 -Werror",
+               f"BUILD=build/warnings-{compiler}", "test-programs")
+
+
+def check_tidy():
+    def analyse(path):
+        # core/error.c defines what tests/tools/analyzer.h replaces.
+        before = [] if path == "daemon/core/error.c" else ["-include", "tests/tools/analyzer.h"]
+        return ["clang-tidy", "--quiet", path, "--", *FLAGS, *before]
+    said = run_all(map(analyse, files("*.c")))
+    return [line for line in said if not re.match(r"\d+ warnings? |Suppressed |Use -header", line)]
+
+
+def check_cppcheck():
+    return run("cppcheck", "--enable=warning,performance,portability", "--inline-suppr", "--quiet",
+               "--std=c11", "--library=gtk", "--error-exitcode=1",
+               "--suppress=missingIncludeSystem", f"-j{os.cpu_count()}", "-Idaemon",
+               "-Iclient/include", "-Itests", *files("*.c"))
+
+
+QUICK = [
+    ("every file is formatted", check_format),
+    ("includes follow the tree", check_includes),
+    ("no circle of includes", lint_tree.check_include_circles),
+    ("includes go down the layers", lint_tree.check_layers),
+    ("files of daemon/ are short", lint_tree.check_lengths),
+    ("structs of daemon/ are narrow or say why", lint_tree.check_structs),
+    ("every target has its help", check_targets),
+    ("core makes no system call but the clock's", check_core),
+    ("headers stand alone", check_headers),
+    ("scripts have an ending", check_script_names),
+    ("shell scripts are clean", check_shell),
+    ("python files parse and fit", check_python),
+    ("kernels compile without a warning", check_kernels),
+]
+FULL = QUICK + [
+    ("gcc has no warning", lambda: check_warnings("gcc")),
+    ("no circle of calls", lambda: lint_tree.check_call_circles("build/warnings-gcc")),
+    ("clang has no warning", lambda: check_warnings("clang")),
+    ("clang-tidy has no finding", check_tidy),
+    ("cppcheck has no finding", check_cppcheck),
+]
+
+
+def main():
+    os.chdir(ROOT)
+    checks = {"quick": QUICK, "full": FULL}.get(" ".join(sys.argv[1:]))
+    if checks is None:
+        sys.exit(__doc__)
+    print(f"1..{len(checks)}")
+    failed = False
+    for number, (name, check) in enumerate(checks, 1):
+        said = check()
+        print(f"{'not ok' if said else 'ok'} {number} - {name}",
+              *list(dict.fromkeys(said))[:200], sep="\n# ", flush=True)
+        failed = failed or bool(said)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+"""The rules of lint.py about the shape of the tree: what includes what, what calls what, and how
+long a file, how wide a struct may be. Each check returns its findings as lines of text.
+
+    lint_tree.py    prints the folders of daemon/ by layer, and all findings
+"""
+
+import collections
+import functools
+import os
+import pathlib
+import re
+import subprocess
+
+# From the top. An include goes from a layer to a lower one, or stays in its folder.
+LAYERS = [
+    {"daemon"},  # main.c and options.c
+    {"daemon/control"},
+    {"daemon/camera"},
+    {"daemon/config", "daemon/service", "daemon/capture", "daemon/gpu", "daemon/ring"},
+    {"daemon/core"},
+]
+MAX_LAYERS = 6  # on the longest path from daemon/main.c to daemon/core
+MAX_LINES = 500
+MAX_FIELDS = 20
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+(?:"([^"]+)"|<(fftd/[^>]+)>)', re.MULTILINE)
+INCLUDE_PATHS = ["daemon", "client/include", "client"]
+COMMENT_OR_STRING = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'',
+                               re.DOTALL)
+
+
+def files(*patterns):
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--",
+                             *patterns], check=True, capture_output=True, text=True)
+    return [path for path in listed.stdout.splitlines() if os.path.exists(path)]
+
+
+@functools.cache
+def sources():
+    return [path for path in files("daemon", "client") if path.endswith((".c", ".h"))]
+
+
+def node_of(path):
+    """A header and its .c are one node."""
+    return os.path.splitext(path)[0]
+
+
+def find_include(path, name):
+    for folder in [os.path.dirname(path), *INCLUDE_PATHS]:
+        found = os.path.normpath(os.path.join(folder, name))
+        if os.path.exists(found):
+            return found
+    return None  # a generated file
+
+
+@functools.cache
+def includes():
+    """Which nodes each node includes. That private.h and NAME_private.h include the public header
+    which they complete, and are included by its .c, makes no circle: it is left out."""
+    graph = collections.defaultdict(set)
+    for path in sources():
+        graph[node_of(path)]
+        for quoted, angled in INCLUDE.findall(pathlib.Path(path).read_text()):
+            found = find_include(path, quoted or angled)
+            if found and node_of(found) != node_of(path):
+                graph[node_of(path)].add(node_of(found))
+    for node in [node for node in graph if node.endswith("private")]:
+        graph[node] = {other for other in graph[node] if node not in graph[other]
+                       or os.path.dirname(node) != os.path.dirname(other)}
+    return dict(graph)
+
+
+def folders_of(graph):
+    """The same graph, of folders."""
+    folders = collections.defaultdict(set)
+    for node, others in graph.items():
+        folders[os.path.dirname(node)] |= {os.path.dirname(other) for other in others}
+    for folder, others in folders.items():
+        others.discard(folder)
+    return folders
+
+
+def shortest_path(graph, start, end, inside):
+    """From start to end, through at least one edge and `inside` only; None if there is none."""
+    came_from, queue = {}, collections.deque([start])
+    while queue:
+        node = queue.popleft()
+        for other in sorted(graph.get(node, set()) & inside):
+            if other == end:
+                path = [end, node]
+                while path[-1] != start:
+                    path.append(came_from[path[-1]])
+                return path[::-1]
+            if other not in came_from and other != start:
+                came_from[other] = node
+                queue.append(other)
+    return None
+
+
+def circles(graph):
+    """One circle, the shortest, through each node that is on one."""
+    found = {}
+    for node in sorted(graph):
+        circle = shortest_path(graph, node, node, set(graph))
+        if circle:
+            found.setdefault(frozenset(circle), " -> ".join(circle))
+    return list(found.values())
+
+
+def longest_path(graph, start, end):
+    """Of a graph without circles; an empty list if there is no path."""
+    if start == end:
+        return [end]
+    paths = [longest_path(graph, other, end) for other in sorted(graph.get(start, ()))]
+    longest = max(paths, key=len, default=[])
+    return [start, *longest] if longest else []
+
+
+def check_include_circles():
+    """No header leads back to itself, and no folder to itself."""
+    graph = includes()
+    return circles(graph) + circles(folders_of(graph))
+
+
+def check_layers():
+    layer_of = {folder: number for number, layer in enumerate(LAYERS) for folder in layer}
+    graph = includes()
+    folders = folders_of(graph)
+    found = [f"{folder}: belongs to no layer: add it to LAYERS in tests/tools/lint_tree.py"
+             for folder in folders if re.match("daemon(/|$)", folder) and folder not in layer_of]
+    for node, others in sorted(graph.items()):
+        for other in sorted(others):
+            above, below = os.path.dirname(node), os.path.dirname(other)
+            if above != below and below in layer_of and layer_of.get(above, -1) >= layer_of[below]:
+                found.append(f"{node} includes {other}, which is not in a lower layer")
+    if not found:
+        path = longest_path(folders, "daemon", "daemon/core")
+        if len(path) > MAX_LAYERS:
+            found.append(f"{len(path)} layers, at most {MAX_LAYERS} expected: {' -> '.join(path)}")
+    return found
+
+
+def check_lengths():
+    found = []
+    for path in files("daemon"):
+        lines = pathlib.Path(path).read_text().count("\n")
+        if lines > MAX_LINES:
+            found.append(f"{path}: {lines} lines, at most {MAX_LINES} expected")
+    return found
+
+
+def matching_brace(text, start):
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    return len(text) - 1
+
+
+def count_fields(body):
+    """Of a struct's body without comments. A nested struct is one field; one without a name counts
+    as its own fields."""
+    count, at = 0, 0
+    while (end := re.compile(r"[;{]").search(body, at)) is not None:
+        declaration = body[at:end.start()]
+        if end[0] == "{":
+            close = matching_brace(body, end.start())
+            at = body.find(";", close) + 1 or len(body)
+            declaration = body[close + 1:at - 1]
+            if not declaration.strip():
+                count += count_fields(body[end.start() + 1:close])
+                continue
+        else:
+            at = end.end()
+        flat = re.sub(r"\([^()]*\)", "", re.sub(r"\([^()]*\)", "", declaration))
+        count += 1 + flat.count(",") if declaration.strip() else 0
+    return count
+
+
+def wide_structs(path):
+    """The line, name and number of fields of each struct that is too wide and gives no reason in
+    a comment beside it or right above it, "fields: ..."."""
+    text = pathlib.Path(path).read_text()
+    excused = set()  # lines that a struct with a reason may begin on
+
+    def blank(match):
+        if match[0].startswith(("/*", "//")) and "fields:" in match[0]:
+            first = text.count("\n", 0, match.start())
+            excused.update(range(first, first + match[0].count("\n") + 2))
+        return re.sub(r"[^\n]", " ", match[0])
+    code = COMMENT_OR_STRING.sub(blank, text)
+    for struct in re.finditer(r"\b(?:struct|union)\b\s*(\w*)[^;{}()=]*\{", code):
+        line = code.count("\n", 0, struct.start())
+        fields = count_fields(code[struct.end():matching_brace(code, struct.end() - 1)])
+        if fields > MAX_FIELDS and line not in excused:
+            yield line + 1, struct[1] or "(unnamed)", fields
+
+
+def check_structs():
+    return [f"{path}:{line}: struct {name} has {fields} fields, at most {MAX_FIELDS} expected, or "
+            'a comment "fields: ..." above it with the reason'
+            for path in sources() if path.startswith("daemon/")
+            for line, name, fields in wide_structs(path)]
+
+
+def calls(build):
+    """Which files' functions and data each file uses, by the object files in build/obj."""
+    built = {f"{build}/obj/{node_of(path)}.o": node_of(path)
+             for path in sources() if path.endswith(".c")}
+    objects = [path for path in built if os.path.exists(path)]
+    if not objects:
+        return {}
+    listed = subprocess.run(["nm", "-A", "-P", "-g", *objects], check=True, capture_output=True,
+                            text=True).stdout
+    defined, used = {}, collections.defaultdict(set)
+    for path, name, kind, *_ in map(str.split, listed.splitlines()):
+        node = built[path.rstrip(":")]
+        side = node.split("/")[0]  # the daemon and its clients may both use a name
+        if kind in "Uwv":
+            used[node].add((side, name))
+        elif name != "main":
+            defined[side, name] = node
+    return {node: {defined[name] for name in names if name in defined}
+            for node, names in used.items()}
+
+
+def check_call_circles(build):
+    graph = calls(build)
+    if not graph:
+        return [f"{build} has no object files"]
+    return circles(graph)
+
+
+def main():
+    os.chdir(pathlib.Path(__file__).resolve().parents[2])
+    graph = includes()
+    folders = folders_of(graph)
+    for number, layer in enumerate(LAYERS, 1):
+        for folder in sorted(layer):
+            below = sorted(other for other in folders[folder] if other.startswith("daemon/"))
+            print(f"layer {number}  {folder:16} includes {', '.join(below) or 'nothing below'}")
+    findings = {"circles of includes": check_include_circles(),
+                "circles of calls, in build/": check_call_circles("build"),
+                "includes that do not go down": check_layers(),
+                "long files": check_lengths(),
+                "wide structs": check_structs()}
+    for name, found in findings.items():
+        print(f"{name}:", *found or ["none"], sep="\n    ")
+
+
+if __name__ == "__main__":
+    main()

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -63,6 +64,7 @@ static struct board {
 /* Figures that are measured twice, without and with clients. */
 static struct phase {
     unsigned count;
+    unsigned blocked; /* publications in which the writer's thread had to wait */
     int64_t wall_ns[MAX_FRAMES];
     int64_t cpu_ns[MAX_FRAMES];
 } quiet, stormy, ending;
@@ -272,6 +274,15 @@ static long rss_kb(void)
     return resident != NULL ? strtol(resident, NULL, 10) * (sysconf(_SC_PAGESIZE) / 1024) : 0;
 }
 
+/* How often this thread gave up the processor to wait for something. Being preempted does not
+ * count. */
+static long count_waits(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_nvcsw;
+}
+
 static void write_frames(struct ring *ring, struct phase *phase, unsigned frame_count)
 {
     int64_t due_ns = clock_ns(CLOCK_MONOTONIC);
@@ -283,11 +294,13 @@ static void write_frames(struct ring *ring, struct phase *phase, unsigned frame_
         const struct ring_meta meta = {0};
         ring_begin(ring, &write);
         frames_draw(ring_format(ring), write.data, ring_newest(ring) + 1);
+        const long waits = count_waits();
         int64_t wall_ns = clock_ns(CLOCK_MONOTONIC);
         int64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
         ring_publish(ring, &write, &meta);
         phase->cpu_ns[n] = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
         phase->wall_ns[n] = clock_ns(CLOCK_MONOTONIC) - wall_ns;
+        phase->blocked += count_waits() > waits;
         phase->count++;
     }
 }
@@ -444,14 +457,15 @@ static void what_is_held_stays(void **state)
     assert_true(held > 0);
 }
 
+/* A writer that woke the clients itself would need ten times as long for every frame. The median
+ * shows that; the slowest frames show only how busy the machine is. */
 static void clients_cost_the_writer_nothing(void **state)
 {
     (void)state;
-    double before_us = quantile_us(quiet.cpu_ns, quiet.count, 0.99);
-    double after_us = quantile_us(stormy.cpu_ns, stormy.count, 0.99);
-    /* Processor time is compared, because it does not depend on other programs. Caches
-     * shared with 32 busy processes cost a little; waking them would cost ten times that. */
+    double before_us = quantile_us(quiet.cpu_ns, quiet.count, 0.5);
+    double after_us = quantile_us(stormy.cpu_ns, stormy.count, 0.5);
     assert_true(after_us < 2 * before_us + 30);
+    assert_int_equal(stormy.blocked, 0);
 }
 
 static void nothing_grows(void **state)

@@ -1,5 +1,6 @@
 #include "control/reload.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -62,7 +63,8 @@ static bool is_source_key(const struct config_key *key)
 }
 
 /* A source that the camera could not open is requested again, since the reason may no longer
- * apply. */
+ * apply. A reload that comes before the result of the one before it adds its keys to the same line
+ * of the log. */
 static void apply_source(struct reload *reload, struct camera *camera, const struct config *config,
                          const struct config *wanted)
 {
@@ -71,8 +73,11 @@ static void apply_source(struct reload *reload, struct camera *camera, const str
     struct camera_status status;
     char value[FILTER_TEXT_BYTES], changes[sizeof reload->changes] = "";
 
+    assert(count <= 64);
     for (unsigned i = 0; i < count; i++) {
-        if (!is_source_key(&keys[i]) || config_key_equal(config, wanted, &keys[i]))
+        if (is_source_key(&keys[i]) && !config_key_equal(config, wanted, &keys[i]))
+            reload->changed |= UINT64_C(1) << i;
+        if (!(reload->changed >> i & 1))
             continue;
         config_key_print(wanted, &keys[i], value, sizeof value);
         text_append(changes, sizeof changes, "%s%s = %s", changes[0] != '\0' ? ", " : "",
@@ -109,6 +114,7 @@ void reload_report(struct reload *reload, const struct camera_status *status)
     if (reload->source_version == 0 || status->source_version < reload->source_version)
         return;
     reload->source_version = 0;
+    reload->changed = 0;
     if (status->source_problem[0] != '\0')
         log_warning("the new source does not work, the previous one stays in use: %s",
                     status->source_problem);

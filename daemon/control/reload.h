@@ -8,9 +8,10 @@
 #include "config/config.h"
 #include "core/error.h"
 
-/* The newest reload. Zero-initialised: there was none. */
+/* The reloads whose result is not known yet. Zero-initialised: there are none. */
 struct reload {
-    uint64_t source_version; /* of the requested source; 0: none, or its result is logged */
+    uint64_t source_version; /* of the newest requested source; 0: none, or its result is logged */
+    uint64_t changed;        /* bit i: key i of config_keys differs from what was in use before */
     char changes[1024];      /* "camera.fps = 10, camera.size = 640x480" */
 };
 

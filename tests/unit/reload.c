@@ -85,6 +85,25 @@ static void test_the_newest_of_three_quick_reloads_wins(void **state)
     WAIT_FOR(status.published == 2);
 }
 
+static void test_the_log_names_what_two_quick_reloads_changed(void **state)
+{
+    (void)state;
+    start_and_publish();
+    reload_with("fake:b", "none");
+    struct config wanted = asked;
+    struct error why;
+    wanted.camera.source.loop = !wanted.camera.source.loop;
+    assert_int_equal(reload_apply(&reload, camera, &asked, &wanted, &why), 0);
+    assert_non_null(strstr(reload.changes, "camera.source = fake:b"));
+    assert_non_null(strstr(reload.changes, "camera.loop = "));
+    WAIT_FOR(status.source_version == reload.source_version);
+    reload_report(&reload, &status);
+
+    reload_with("fake:camera", "none");
+    assert_string_equal(reload.changes, "camera.source = fake:camera");
+    WAIT_FOR(status.source_version == reload.source_version);
+}
+
 static void test_a_source_that_does_not_open_is_asked_for_again(void **state)
 {
     (void)state;
@@ -179,6 +198,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_source_is_changed),
         TEST(test_the_newest_of_three_quick_reloads_wins),
+        TEST(test_the_log_names_what_two_quick_reloads_changed),
         TEST(test_a_source_that_does_not_open_is_asked_for_again),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),

@@ -271,6 +271,17 @@ static int print_kind(sd_bus_message *kinds, const char *only, bool *ret_found)
     return 0;
 }
 
+static int fail_kinds(const struct ctl *ctl)
+{
+    return ctl_fail(ctl, EX_PROTOCOL, "ListFilters: unexpected reply format");
+}
+
+static int fail_no_kind(const struct ctl *ctl, const char *name)
+{
+    return ctl_fail(ctl, EX_DATAERR, "no such filter: %s; `fftd-ctl filter kinds` lists them",
+                    name);
+}
+
 static int print_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
 {
     bool found = false;
@@ -281,26 +292,72 @@ static int print_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char 
             r = sd_bus_message_exit_container(kinds);
     }
     if (r < 0)
-        return ctl_fail(ctl, EX_PROTOCOL, "ListFilters: unexpected reply format");
-    if (!found)
-        return ctl_fail(ctl, EX_DATAERR, "no such filter: %s; `fftd-ctl filter kinds` lists them",
-                        only);
-    return ctl_finish(ctl);
+        return fail_kinds(ctl);
+    return found ? ctl_finish(ctl) : fail_no_kind(ctl, only);
+}
+
+static bool is_kind(sd_bus_message *kinds, const char *wanted)
+{
+    const char *key, *name;
+    bool found = false;
+    int r = 0;
+    while (r >= 0 && sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
+        r = sd_bus_message_read(kinds, "s", &key);
+        if (r >= 0 && strcmp(key, "name") == 0) {
+            r = sd_bus_message_read(kinds, "v", "s", &name);
+            found = r >= 0 && strcmp(name, wanted) == 0;
+        } else if (r >= 0) {
+            r = sd_bus_message_skip(kinds, "v");
+        }
+        if (r >= 0)
+            r = sd_bus_message_exit_container(kinds);
+    }
+    return found;
+}
+
+/* Returns the number of the wanted one, or -ENOENT. A message cannot be read backwards, so it is
+ * left at its beginning for the second look. */
+static int find_kind(sd_bus_message *kinds, const char *wanted)
+{
+    int found = -ENOENT;
+    int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
+    for (int i = 0; r >= 0 && (r = sd_bus_message_enter_container(kinds, 'a', "{sv}")) > 0; i++) {
+        if (is_kind(kinds, wanted))
+            found = i;
+        r = sd_bus_message_exit_container(kinds);
+    }
+    sd_bus_message_rewind(kinds, true);
+    return found;
+}
+
+/* Writes all of them as an array, or the wanted one as an object. */
+static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
+{
+    struct json json = {.file = stdout};
+    int r = 0;
+    if (only != NULL) {
+        const int number = find_kind(kinds, only);
+        if (number < 0)
+            return fail_no_kind(ctl, only);
+        r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
+        for (int i = 0; i < number && r >= 0; i++)
+            r = sd_bus_message_skip(kinds, "a{sv}");
+    }
+    if (r >= 0)
+        r = bus_to_json(kinds, &json, NULL);
+    return r < 0 ? fail_kinds(ctl) : ctl_finish(ctl);
 }
 
 static int filter_kinds(const struct ctl *ctl)
 {
+    const char *only = ctl->argc > 1 ? ctl->argv[1] : NULL;
     sd_bus *bus = NULL;
     sd_bus_message *kinds = NULL;
     int code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_call(ctl, bus, &kinds, "ListFilters", NULL);
-    if (code == 0 && ctl->json) {
-        bus_to_json(kinds, &(struct json){.file = stdout}, NULL);
-        code = ctl_finish(ctl);
-    } else if (code == 0) {
-        code = print_kinds(ctl, kinds, ctl->argc > 1 ? ctl->argv[1] : NULL);
-    }
+    if (code == 0)
+        code = ctl->json ? write_kinds(ctl, kinds, only) : print_kinds(ctl, kinds, only);
     sd_bus_message_unref(kinds);
     sd_bus_unref(bus);
     return code;

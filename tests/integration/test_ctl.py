@@ -405,7 +405,9 @@ def test_filter_kinds(daemon):
     assert (cutoff["unit"], cutoff["required"]) == ("cycles/pixel", True)
     one = daemon.ctl("filter", "kinds", "notch").stdout
     assert one.startswith("notch: ") and "lowpass" not in one and "required" in one
-    assert_refused(daemon.ctl("filter", "kinds", "wobble", check=False), 65, "wobble")
+    assert daemon.ctl_json("filter", "kinds", "notch") == kinds["notch"]
+    for options in ([], ["--json"]):
+        assert_refused(daemon.ctl(*options, "filter", "kinds", "wobble", check=False), 65, "wobble")
 
 
 @pytest.mark.parametrize("arguments, texts", [

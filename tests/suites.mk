@@ -58,8 +58,12 @@ endif
 # ---- the suites ----
 SLOWER := $(if $(SAN),5,1)
 run-suite = tests/tools/run.py $(1)$(TAG) --timeout $(shell expr $(2) \* $(SLOWER))
-# GPU tests spend most of their time in the driver's compiler, which uses one processor.
+# GPU tests spend most of their time in the driver's compiler, which uses one processor. The two
+# longest begin first.
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
+long-gpu-tests := %/engine %/transform
+gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \
+    $(filter-out $(long-gpu-tests),$(call test-programs,gpu))
 
 ##@ Tests, each described in tests/README.md
 .PHONY: test ## installs packages and runs the next four suites; they must pass before a commit lands
@@ -73,27 +77,28 @@ gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
 .PHONY: test-valgrind ## checks the unit tests and one run of the daemon for leaks
 
 test-unit: $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
-	@LOCPATH=$(use-locales) $(call run-suite,unit,60) $(call test-programs,unit)
+	@LOCPATH=$(use-locales) $(call run-suite,unit,60) --jobs $$(nproc) \
+	    $(call test-programs,unit)
 
 test-gpu: $(call test-programs,gpu)
-	@FFTD_DEVICE=$(DEVICE) $(call gpu-suite,gpu,600) $^
+	@FFTD_DEVICE=$(DEVICE) $(call gpu-suite,gpu,600) $(gpu-tests)
 
 test-rusticl: $(call test-programs,gpu)
 	@tests/tools/deps.sh devices
 	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small FFTD_TEST_LAYOUTS=all \
-	    $(call gpu-suite,rusticl,900) $^
+	    $(call gpu-suite,rusticl,900) $(gpu-tests)
 
 test-oclgrind: $(call test-programs,gpu)
 	@tests/tools/deps.sh devices
 	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny FFTD_TEST_LAYOUTS=all \
-	    $(call gpu-suite,oclgrind,900) --wrap tests/tools/oclgrind.sh $^
+	    $(call gpu-suite,oclgrind,900) --wrap tests/tools/oclgrind.sh $(gpu-tests)
 
 # Python cannot load a sanitized library, so it reads frames through a plain one. These tests mostly
-# wait for frames and for time to pass, so that two can run at once even on one processor.
+# wait for frames and for time to pass, so more of them can run at once than there are processors.
 test-integration: all
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
-	    $(call run-suite,integration,400) --jobs 2 --pytest tests/integration
+	    $(call run-suite,integration,400) --jobs $$(($$(nproc) + 1)) --pytest tests/integration
 
 test-valgrind: all $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
 	@tests/tools/deps.sh valgrind
@@ -117,8 +122,10 @@ lint-quick:
 # ---- what must pass before a commit lands ----
 QUICK := test-unit test-gpu test-integration lint-quick
 
+# Unit tests mostly wait, GPU tests mostly compute.
 test: deps
 	@rm -f $(RESULTS)/*.json
 	@$(MAKE) -j$$(nproc) test-programs
-	@for target in $(QUICK); do $(MAKE) -s $$target || true; done
+	@$(MAKE) -s -k -j2 test-unit test-gpu || true
+	@for target in test-integration lint-quick; do $(MAKE) -s $$target || true; done
 	@tests/tools/run.py --sum $(QUICK:test-%=%)

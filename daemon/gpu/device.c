@@ -167,6 +167,13 @@ static import_memory_fn *find_import(const struct gpu_device *device)
     return import;
 }
 
+static bool pocl_has_cache(const struct candidate *candidate)
+{
+    const char *setting = getenv("POCL_KERNEL_CACHE");
+    return strcmp(candidate->platform_name, "Portable Computing Language") == 0 &&
+           (setting == NULL || strcmp(setting, "0") != 0);
+}
+
 static void probe(struct gpu_device *device, const struct candidate *chosen)
 {
     char driver[128] = "";
@@ -186,6 +193,7 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
     clGetDeviceInfo(device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof device->vector_width,
                     &device->vector_width, NULL);
     device->midgard = strncmp(chosen->name, "Mali-T", 6) == 0;
+    device->caches_programs = pocl_has_cache(chosen);
     device->builds_for_required_group = strcmp(chosen->platform_name, "NVIDIA CUDA") == 0;
     /* A CPU always shares memory with the host, even if its driver denies it. */
     device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;

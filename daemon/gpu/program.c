@@ -35,10 +35,17 @@ uint64_t program_sources_hash(void)
     return hash;
 }
 
+static void keep(const char *dir, uint64_t key, const void *bytes, size_t size,
+                 struct error *warning)
+{
+    struct error why;
+    if (cache_write(dir, CACHE_KIND, key, bytes, size, &why) < 0)
+        error_set(warning, EIO, "%s; the next start will compile the kernels again", why.text);
+}
+
 static void keep_binary(cl_program program, const char *dir, uint64_t key, struct error *warning)
 {
     size_t size = 0;
-    struct error why;
     if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL) !=
             CL_SUCCESS ||
         size == 0 || size > MAX_BINARY_SIZE)
@@ -47,44 +54,58 @@ static void keep_binary(cl_program program, const char *dir, uint64_t key, struc
     if (binary == NULL)
         return;
     if (clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS)
-        if (cache_write(dir, CACHE_KIND, key, binary, size, &why) < 0)
-            error_set(warning, EIO, "%s; the next start will compile the kernels again", why.text);
+        keep(dir, key, binary, size, warning);
     free(binary);
 }
 
+/* PoCL compiles each kernel when it is first enqueued, for its group, and keeps the result. Asked
+ * for a binary, it compiles all kernels once more, for groups of any size, and then uses those
+ * nowhere. For such a driver the entry is the source, which tells that it has compiled it before.
+ */
 static uint64_t source_key(const struct gpu_device *device, const char *source)
 {
     uint64_t key = cache_hash(CACHE_HASH_START, device->identity, strlen(device->identity));
     key = cache_hash(key, BUILD_OPTIONS, sizeof BUILD_OPTIONS);
+    key = cache_hash(key, &device->caches_programs, sizeof device->caches_programs);
     return cache_hash(key, source, strlen(source));
+}
+
+static cl_program create_from_entry(const struct gpu_device *device, const unsigned char *entry,
+                                    size_t size, const char *source)
+{
+    cl_program program = NULL;
+    cl_int status = CL_SUCCESS, code;
+    if (!device->caches_programs)
+        program = clCreateProgramWithBinary(device->context, 1, &device->id, &size, &entry, &status,
+                                            &code);
+    else if (size == strlen(source) && memcmp(entry, source, size) == 0)
+        program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
+    if (program == NULL || status == CL_SUCCESS)
+        return program;
+    clReleaseProgram(program);
+    return NULL;
 }
 
 int program_load(cl_program *ret, const struct gpu_device *device, const char *source,
                  const char *cache_dir, struct error *warning)
 {
     const uint64_t key = source_key(device, source);
-    const char *dir = cache_dir;
     size_t size;
-    unsigned char *binary = cache_read(dir, CACHE_KIND, key, &size, warning);
-    if (binary == NULL)
+    unsigned char *entry = cache_read(cache_dir, CACHE_KIND, key, &size, warning);
+    if (entry == NULL)
         return -ENOENT;
-    cl_int status, code;
-    const unsigned char *binaries[] = {binary};
-    cl_program program =
-        clCreateProgramWithBinary(device->context, 1, &device->id, &size, binaries, &status, &code);
-    free(binary);
-    if (code == CL_SUCCESS && status == CL_SUCCESS) {
-        code = clBuildProgram(program, 1, &device->id, BUILD_OPTIONS, NULL, NULL);
-        if (code == CL_SUCCESS) {
-            *ret = program;
-            return 0;
-        }
+    cl_program program = create_from_entry(device, entry, size, source);
+    free(entry);
+    if (program != NULL &&
+        clBuildProgram(program, 1, &device->id, BUILD_OPTIONS, NULL, NULL) == CL_SUCCESS) {
+        *ret = program;
+        return 0;
     }
     if (program != NULL)
         clReleaseProgram(program);
     error_set(warning, EINVAL,
               "%s/%016llx." CACHE_KIND " is ignored and will be replaced: the driver refuses it",
-              dir, (unsigned long long)key);
+              cache_dir, (unsigned long long)key);
     return -EINVAL;
 }
 
@@ -115,7 +136,9 @@ int program_build(cl_program *ret, const struct gpu_device *device, const char *
         clReleaseProgram(program);
         return r;
     }
-    if (cache_exists(cache_dir))
+    if (cache_exists(cache_dir) && device->caches_programs)
+        keep(cache_dir, source_key(device, source), source, strlen(source), warning);
+    else if (cache_exists(cache_dir))
         keep_binary(program, cache_dir, source_key(device, source), warning);
     *ret = program;
     return 0;

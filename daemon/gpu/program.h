@@ -1,4 +1,5 @@
-/* The kernel files, building them, and the cache of built binaries. */
+/* The kernel files, building them, and the cache of built programs. An entry of the cache is a
+ * binary, or, if the driver has a cache of its own (gpu_device.caches_programs), the source. */
 #ifndef FFTD_GPU_PROGRAM_H
 #define FFTD_GPU_PROGRAM_H
 
@@ -9,13 +10,13 @@
 /* The text of a file in kernels/, which must exist. */
 const char *program_file(const char *name);
 
-/* Loads the binary that the same driver built from the same source from the cache. -ENOENT: there
+/* Loads the program that the same driver built from the same source from the cache. -ENOENT: there
  * is none; -EINVAL: the driver refuses it. Both a damaged and a refused file are reported in
  * `warning`, which is untouched otherwise. The caller releases the program. */
 int program_load(cl_program *ret, const struct gpu_device *device, const char *source,
                  const char *cache_dir, struct error *warning);
 
-/* Compiles the source for the device and keeps the binary in the cache. A cache that cannot be
+/* Compiles the source for the device and keeps the program in the cache. A cache that cannot be
  * written is reported in `warning` and is no failure. On failure the text holds the beginning of
  * the build log. The caller releases the program. */
 int program_build(cl_program *ret, const struct gpu_device *device, const char *source,

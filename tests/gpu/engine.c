@@ -613,7 +613,7 @@ static void test_borders(void **state)
         for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
             struct engine_options options = fixed_margin;
             options.border = (enum plan_border)border;
-            check_format(&cases[6], 50, 38, 1, &options, chains[i]);
+            check_format(&cases[6], 62, 34, 1, &options, chains[i]);
         }
 }
 
@@ -682,8 +682,8 @@ static void test_formats_as_on_a_gpu(void **state)
 static void test_live_change(void **state)
 {
     (void)state;
-    const struct fftd_format format = layout("GREY", 64, 48, 1);
-    struct engine *engine = make_engine(&format, &defaults, 8);
+    const struct fftd_format format = layout("GREY", 62, 34, 1);
+    struct engine *engine = make_engine(&format, &fixed_margin, 4);
     const struct filter_chain chain[2] = {parse("none"), parse("lowpass:cutoff=0.05")};
     uint8_t *in = make_frame(&cases[0], &format, 5);
     uint8_t *expected[2], *out[2];
@@ -718,8 +718,8 @@ static void test_live_change(void **state)
 static void test_flight(void **state)
 {
     (void)state;
-    const struct fftd_format format = layout("GREY", 64, 48, 1);
-    struct engine *engine = make_engine(&format, &defaults, 0);
+    const struct fftd_format format = layout("GREY", 62, 34, 1);
+    struct engine *engine = make_engine(&format, &fixed_margin, 4);
     uint8_t *in = make_frame(&cases[0], &format, 5), *out = malloc(2 * format.frame_bytes);
     struct engine_job job = {.in = {in}, .in_stride = {format.plane[0].stride}, .out = out};
     struct engine_done done;
@@ -748,8 +748,8 @@ static void test_flight(void **state)
 static void test_abandoned_frames_touch_nothing(void **state)
 {
     (void)state;
-    const struct fftd_format format = layout("GREY", 64, 48, 1);
-    struct engine *engine = make_engine(&format, &defaults, 0);
+    const struct fftd_format format = layout("GREY", 62, 34, 1);
+    struct engine *engine = make_engine(&format, &fixed_margin, 4);
     uint8_t *in = make_frame(&cases[0], &format, 5), *out = calloc(1, format.frame_bytes);
     struct engine_done done;
     struct error why;

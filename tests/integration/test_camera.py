@@ -8,7 +8,7 @@ import time
 import pytest
 
 from client import Reader, LIVE
-from conftest import SANITIZED
+from conftest import FAST_KERNELS, SANITIZED
 
 END_SECONDS = 5 if SANITIZED else 1
 FILTERS = ["lowpass:shape=gaussian,cutoff=0.1", "notch:at=0.21/0.13,width=0.02", "none",
@@ -119,15 +119,15 @@ def write_y4m(path, width, height, frames):
 
 def test_ends_with_its_file(start, tmp_path):
     write_y4m(tmp_path / "clip.y4m", 64, 48, 10)
-    daemon = start(source=f"file:{tmp_path}/clip.y4m", size=None, fps=None)
+    daemon = start(*FAST_KERNELS, source=f"file:{tmp_path}/clip.y4m", size=None, fps=None)
     assert daemon.wait() == 0
     assert "finished" in daemon.log
 
 
 def test_begins_its_file_again(start, tmp_path):
     write_y4m(tmp_path / "clip.y4m", 64, 48, 3)
-    daemon = start("--set", "camera.loop=true", source=f"file:{tmp_path}/clip.y4m", size=None,
-                   fps=None)
+    daemon = start(*FAST_KERNELS, "--set", "camera.loop=true",
+                   source=f"file:{tmp_path}/clip.y4m", size=None, fps=None)
     with Reader(daemon) as reader:
         frames = list(itertools.islice(reader.frames(), 12))
     levels = {frame.planes[0][0] for frame in frames}
@@ -202,7 +202,7 @@ def test_reload_changes_the_source_while_clients_read(start, tmp_path):
                           f'format = "{pixels}"; seed = {seed}; }};\nfilter = "{FILTERS[0]}";\n')
 
     write()
-    daemon = start("--config", config, source=None, size=None, fps=None)
+    daemon = start("--config", config, *FAST_KERNELS, source=None, size=None, fps=None)
     with Reader(daemon) as reader:
         last = reader.next()
         for change, expected in (({"size": "96x64"}, (96, 64, 2)),

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, PATIENCE
+from conftest import BUILD, FAST_KERNELS, PATIENCE
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "client" / "python"))
@@ -76,7 +76,7 @@ def test_images_have_their_shapes(open_camera):
               "YUYV": ((120, 160, 2), "uint8"), "RGB24": ((120, 160, 3), "uint8"),
               "NV12": ((120, 160), "uint8")}
     for name, (shape, dtype) in shapes.items():
-        daemon, camera = open_camera("--set", f"camera.format={name}")
+        daemon, camera = open_camera(*FAST_KERNELS, "--set", f"camera.format={name}")
         frame = camera.frame()
         assert frame.image.shape == shape
         assert frame.image.dtype == dtype

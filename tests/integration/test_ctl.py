@@ -12,7 +12,7 @@ import zlib
 
 import pytest
 
-from conftest import BUILD, PATIENCE
+from conftest import BUILD, FAST_KERNELS, PATIENCE
 from dbus_peer import Peer
 
 CTL = BUILD / "fftd-ctl"
@@ -494,12 +494,13 @@ def test_snapshot_shows_what_the_filter_does(daemon):
 def test_a_mosaic_looks_as_in_colour(start, tmp_path, mosaic):
     """Without a filter, three images are alike: the captured frame, demosaiced for the snapshot;
     the published frame, demosaiced by the device; and the scene drawn in colour."""
-    daemon = start("--filter", "none", "--set", f"camera.format={mosaic}", source="pattern:bars")
+    arguments = [*FAST_KERNELS, "--filter", "none", "--set"]
+    daemon = start(*arguments, f"camera.format={mosaic}", source="pattern:bars")
     assert daemon.ctl_json("snapshot", "-o", tmp_path)["Pictures"]
     before, after = (Png((tmp_path / name).read_bytes()) for name in ("before.png", "after.png"))
     assert daemon.ctl_json("status")["Format"]["name"] == "XBGR32"
     daemon.stop()
-    coloured = start("--filter", "none", "--set", "camera.format=XBGR32", source="pattern:bars")
+    coloured = start(*arguments, "camera.format=XBGR32", source="pattern:bars")
     drawn = picture(coloured, "after")
     differences = 0
     for made, shown, meant in zip(before.rows, after.rows, drawn.rows):
@@ -545,7 +546,8 @@ def test_spectrum_shows_frequencies_at_their_coordinates(start, tmp_path):
     for width, height in ((160, 120), (640, 480)):
         clip.write_bytes(y4m(width, height, [bytes(wave[(2 * x + y) % 8] for y in range(height)
                                                    for x in range(width))]))
-        daemon = start("--set", "camera.loop=true", source=f"file:{clip}", size=None, fps=None)
+        daemon = start(*FAST_KERNELS, "--set", "camera.loop=true", source=f"file:{clip}", size=None,
+                       fps=None)
         spectrum = picture(daemon, "spectrum")
         peaks = {(x, y) for y in range(512) for x in range(512)
                  if spectrum.rows[y][3 * x] >= 254}
@@ -560,7 +562,8 @@ def test_pictures_and_streams(start, tmp_path, name):
     """Compares one format of each kind with the same scene in RGB24. tests/unit has all formats."""
     pictures = []
     for each in (name, "RGB24"):
-        daemon = start("--set", f"camera.format={each}", source="pattern:bars", size="160x120")
+        daemon = start(*FAST_KERNELS, "--set", f"camera.format={each}", source="pattern:bars",
+                       size="160x120")
         pictures.append(picture(daemon, "before"))
         if each == name:
             raw = tmp_path / "clip.raw"
@@ -598,7 +601,8 @@ def test_frames_are_unchanged_without_a_filter(start, tmp_path, colour, size):
               for n in range(5)]
     clip = tmp_path / "clip.y4m"
     clip.write_bytes(y4m(width, height, frames, colour))
-    daemon = start("--set", "camera.loop=true", source=f"file:{clip}", size=None, fps=None)
+    daemon = start(*FAST_KERNELS, "--set", "camera.loop=true", source=f"file:{clip}", size=None,
+                   fps=None)
     daemon.wait_for_log("online")
     daemon.wait_for_socket("frames")
     done = subprocess.run([CTL, "--runtime-dir", daemon.runtime_dir, "frames", "-n", "7"],

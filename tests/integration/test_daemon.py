@@ -10,7 +10,7 @@ import time
 import pytest
 
 from client import Reader
-from conftest import PATIENCE
+from conftest import FAST_KERNELS, PATIENCE
 from service_manager import ServiceManager
 
 USAGE, UNAVAILABLE, TEMPFAIL, CONFIG = 64, 69, 75, 78
@@ -212,3 +212,25 @@ def test_garbage_on_both_sockets_changes_nothing(start):
         assert after.digest == before.digest
     assert daemon.ctl_json("status")["State"] == "online"
     assert daemon.stop() == 0
+
+
+# ---- compiled programs ----
+
+def test_pocl_compiles_each_kernel_once(start, tmp_path):
+    """PoCL builds another variant of every kernel, in a directory 0-0-0, for a program's binary."""
+    env = {"POCL_CACHE_DIR": str(tmp_path / "pocl")}
+    arguments = [*FAST_KERNELS, "--set", f"engine.cache_dir={tmp_path / 'cache'}"]
+    daemon = start(*arguments, env=env, size="32x16")
+    daemon.wait_for_log("online")
+    if "Portable Computing Language" not in daemon.ctl("status").stdout:
+        pytest.skip("the OpenCL device is not PoCL")
+    assert "compiling" in daemon.log
+    compiled = list((tmp_path / "pocl").rglob("*.so"))
+    assert compiled and not [path for path in compiled if "0-0-0" in path.parts]
+    daemon.signal(signal.SIGTERM)
+    daemon.wait()
+
+    daemon = start(*arguments, env=env, size="32x16")
+    daemon.wait_for_log("online")
+    assert "compiling" not in daemon.log
+    assert set((tmp_path / "pocl").rglob("*.so")) == set(compiled)

@@ -11,7 +11,7 @@ import zlib
 
 import pytest
 
-from conftest import BUILD, PATIENCE, Daemon
+from conftest import BUILD, FAST_KERNELS, PATIENCE, Daemon
 from gstreamer import finish, launch, plugin_dir, rows_of_file  # pylint: disable=unused-import
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -54,8 +54,7 @@ def view(request, cache_dir, fftd_module, tmp_path_factory):
         directory / "run", tmp_path_factory.mktemp("log") / "log",
         ["--source", "pattern:bars", "--size", f"{WIDTH}x{HEIGHT}", "--fps", "60",
          "--set", f"camera.format={request.param}", "--set", f"engine.cache_dir={cache_dir}",
-         # The kernels of this technique build fastest.
-         "--set", "engine.technique=staged"], os.environ)
+         *FAST_KERNELS], os.environ)
     try:
         daemon.wait_for_socket("frames")
         with fftd_module.Camera(str(daemon.runtime_dir)) as camera:

@@ -5,13 +5,13 @@ import os
 import pytest
 
 from client import MAX_PLANES, Format, Plane, Reader
-from conftest import PATIENCE
+from conftest import FAST_KERNELS, PATIENCE
 from gstreamer import finish, launch, plugin_dir, rows_of_file  # pylint: disable=unused-import
 from hostile_daemon import HostileDaemon
 
 
 def start_daemon(start, *arguments, **keywords):
-    daemon = start(*arguments, **keywords)
+    daemon = start(*FAST_KERNELS, *arguments, **keywords)
     daemon.wait_for_socket("frames")
     return daemon
 

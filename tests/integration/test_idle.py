@@ -5,6 +5,7 @@ import pathlib
 import time
 
 from client import LIVE, Reader
+from conftest import FAST_KERNELS
 
 FPS = 20
 PAUSE = ["--set", "camera.idle=pause", "--filter", "lowpass:cutoff=0.1"]
@@ -48,7 +49,7 @@ def test_wakes_within_two_frames(start):
 
 
 def test_sleeps(start):
-    daemon = start(*PAUSE, fps="120", size="320x240")
+    daemon = start(*FAST_KERNELS, *PAUSE, fps="120", size="320x240")
     wait_for_pause(daemon)
     before, published = processor_seconds(daemon), daemon.ctl_json("stats")["Counters"]["published"]
     time.sleep(2)  # the test checks that nothing happens

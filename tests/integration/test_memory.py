@@ -3,6 +3,7 @@
 import pytest
 
 from client import Reader
+from conftest import FAST_KERNELS
 
 
 def needs_shared_memory(daemon):
@@ -18,8 +19,8 @@ def test_a_scene_is_drawn_where_it_is_filtered(start, tmp_path):
     """A shared frame equals a copied one, in a size whose rows the device pads."""
     pictures = []
     for memory, way in (("mmap", "copied"), ("auto", "shared with the source (USERPTR)")):
-        daemon = start("--set", f"camera.memory={memory}", "--filter", "lowpass:cutoff=0.1",
-                       size="328x240", source="pattern:zoneplate")
+        daemon = start(*FAST_KERNELS, "--set", f"camera.memory={memory}", "--filter",
+                       "lowpass:cutoff=0.1", size="328x240", source="pattern:zoneplate")
         with Reader(daemon) as reader:
             pictures.append(reader.next().digest)
             if memory == "auto":
@@ -63,7 +64,7 @@ def test_memory_changes_with_the_configuration(start, tmp_path):
         config.write_text(f'camera = {{ source = "pattern:moire"; memory = "{memory}"; }};\n')
 
     write("mmap")
-    daemon = start("--config", config, source=None, size=None, fps=None)
+    daemon = start("--config", config, *FAST_KERNELS, source=None, size=None, fps=None)
     with Reader(daemon) as reader:
         reader.next()
         needs_shared_memory(daemon)

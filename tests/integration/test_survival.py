@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from client import LIVE, OFFLINE, Reader
-from conftest import PATIENCE, Daemon
+from conftest import FAST_KERNELS, PATIENCE, Daemon
 
 # A client that wants every frame needs many slots.
 CHECKSUM = ("--set", "output.checksum=true", "--set", "output.slots=64")
@@ -160,7 +160,7 @@ def test_another_size_is_another_ring(start, keeper, first_life, end):
     with concurrent.futures.ThreadPoolExecutor() as executor:
         taking = executor.submit(reader.take_until, lambda frame: frame.width == 96)
         end(daemon)
-        start(*CHECKSUM, size="96x64", **keeper.hand_over())
+        start(*CHECKSUM, *FAST_KERNELS, size="96x64", **keeper.hand_over())
         taken = taking.result()
     numbers = [reader.last.sequence] + [frame.sequence for frame in taken]
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))

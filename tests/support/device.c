@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu/device_private.h"
+
 struct gpu_device *device;
 
 int device_setup(void **state)
@@ -15,6 +17,8 @@ int device_setup(void **state)
         printf("1..0 # SKIP %s\n", why.text);
         exit(77);
     }
+    if (!device_takes_every_layout() && device->vector_width > 8)
+        device->vector_width = 8;
     return 0;
 }
 

@@ -1,7 +1,8 @@
 /* The OpenCL device that GPU tests run on. FFTD_DEVICE selects it (daemon/gpu/device.h). A CPU's
  * driver takes a second or more to compile each program, so two variables choose what is tested:
  * FFTD_TEST_SIZES=tiny or small leaves large frames out, and FFTD_TEST_LAYOUTS=all adds the layouts
- * that differ from a tested one in a detail. */
+ * that differ from a tested one in a detail, among them 16 lanes, which take twice as long to
+ * compile as 8. */
 #ifndef FFTD_TESTS_DEVICE_H
 #define FFTD_TESTS_DEVICE_H
 

@@ -23,9 +23,9 @@ packages_of() {
     bench-ring) echo libgstreamer1.0-dev gstreamer1.0-plugins-base gstreamer1.0-plugins-bad \
         ustreamer libcmocka-dev libfftw3-dev python3 ;;
     # What Mesa's compiler for the Mali-T760 is built with.
-    mali) echo bindgen bison clang-15 flex libclang-15-dev libclc-15 libclc-15-dev libdrm-dev \
-        libelf-dev libllvmspirvlib-15-dev libudev-dev llvm-15-dev meson ninja-build patch \
-        python3-mako rustc spirv-tools zlib1g-dev ;;
+    mali) echo bindgen bison clang-15 flex g++ libclang-15-dev libclc-15 libclc-15-dev libdrm-dev \
+        libelf-dev libexpat1-dev libllvmspirvlib-15-dev libudev-dev llvm-15-dev meson ninja-build \
+        patch python3-mako rustc spirv-tools zlib1g-dev ;;
     valgrind) echo valgrind libc6-dbg ;;
     fuzz) echo clang libclang-rt-14-dev ;;
     model) echo spin gcc libc6-dev python3 ;;

@@ -85,7 +85,7 @@ test-gpu: $(call test-programs,gpu)
 
 test-rusticl: $(call test-programs,gpu)
 	@tests/tools/deps.sh devices
-	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small FFTD_TEST_LAYOUTS=all \
+	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small \
 	    $(call gpu-suite,rusticl,900) $(gpu-tests)
 
 test-oclgrind: $(call test-programs,gpu)

@@ -321,7 +321,7 @@ static int find_kind(sd_bus_message *kinds, const char *wanted)
 {
     int found = -ENOENT;
     int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-    for (int i = 0; r >= 0 && (r = sd_bus_message_enter_container(kinds, 'a', "{sv}")) > 0; i++) {
+    for (int i = 0; r >= 0 && sd_bus_message_enter_container(kinds, 'a', "{sv}") > 0; i++) {
         if (is_kind(kinds, wanted))
             found = i;
         r = sd_bus_message_exit_container(kinds);

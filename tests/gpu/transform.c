@@ -230,10 +230,13 @@ static void test_filters_and_borders(void **state)
 static void test_radices(void **state)
 {
     struct fixture *f = *state;
-    static const struct {
+    const struct {
         unsigned lanes;
         enum plan_order order;
-    } kinds[] = {{1, PLAN_COLUMNS_FIRST}, {8, PLAN_COLUMNS_FIRST}, {1, PLAN_ROWS_FIRST}};
+    } kinds[] = {{1, PLAN_COLUMNS_FIRST},
+                 /* llvmpipe's compiler needs minutes for 8 lanes with radix 16 */
+                 {device_takes(640, 480) ? 8 : 4, PLAN_COLUMNS_FIRST},
+                 {1, PLAN_ROWS_FIRST}};
     for (size_t kind = 0; kind < sizeof kinds / sizeof kinds[0]; kind++) {
         static const struct {
             uint32_t size;

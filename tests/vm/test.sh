@@ -36,7 +36,7 @@ END
 
 for number in $(seq "$machines"); do
     mkdir -p "$share/$number"
-    "$here/boot.py" "$machine" "$share" "$number" 1800 &
+    "$here/boot.py" "$machine" "$share" "$number" 2400 &
     # What its tests tell on its console, while they run.
     tail --pid=$! -q -F "$share/$number/console.log" 2>/dev/null |
         sed -un "s/\r\$//; s/.*tests: /machine $number: /p" &

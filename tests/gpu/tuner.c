@@ -13,12 +13,12 @@
 #include "gpu/cache.h"
 #include "gpu/engine_private.h"
 
-#define STEPS       5 /* each step builds kernels */
-#define QUICK_STEPS 2 /* llvmpipe's compiler needs ten minutes for the kernels with 16 lanes */
+#define STEPS        5 /* each step builds kernels */
+#define NARROW_STEPS 2 /* before kernels with 16 lanes */
 
 /* Combinations on a CPU: the initial one; two others each of three lanes, radices, columns and
  * twiddles; three others of four sizes; one other each of two rows and skews. */
-#define MOST_ON_CPU (1 + 2 + 2 + 2 + 2 + 3 + 1 + 1)
+#define MOST_ON_CPU  (1 + 2 + 2 + 2 + 2 + 3 + 1 + 1)
 
 static char dir[] = "/tmp/fftd-test-XXXXXX";
 
@@ -55,7 +55,7 @@ static void test_what_is_found_is_kept(void **state)
     struct tuner_progress progress;
     struct tuner *tuner;
     struct error why, warning = {""};
-    const unsigned steps = device_takes(640, 480) ? STEPS : QUICK_STEPS;
+    const unsigned steps = device_compiles_wide_lanes() ? STEPS : NARROW_STEPS;
     assert_false(engine_is_tuned(engine));
     engine_destroy(engine);
 

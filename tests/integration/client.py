@@ -119,6 +119,12 @@ class Reader:
         frame = Frame(raw)
         return frame if self.library.fftd_frame_valid(self.handle, ctypes.byref(raw)) else None
 
+    def take_rest(self):
+        """Takes every frame that is left in the ring, which can be many on a busy host. fftd_wait
+        does not look at the connection while there are any."""
+        while self.take():
+            pass
+
     def frames(self):
         """Yields the frames of one daemon and its successor, except those that this reader
         misses."""

@@ -37,13 +37,14 @@ def test_latency_is_bounded(start_faulty, faults, in_flight):
     growth = statistics.median(latencies[-third:]) - statistics.median(latencies[:third])
     assert growth < 0.25 * expected, latencies
 
-    # What is left out is the source's frames between those that are taken, and all are counted
-    # (a pattern, which has no driver to keep them, counts them as lost by the source).
     # The device finishes as many as are in flight in its time for one. Medians do not care for a
     # host that stands still for a second.
     turns = [(later.published_ns - frame.published_ns) / 1e6
              for frame, later in zip(frames, frames[in_flight:])]
     assert DEVICE_MS / 1.05 <= statistics.median(turns) < DEVICE_MS / 0.6, turns
+
+    # What is left out is the source's frames between those that are taken, and all are counted
+    # (a pattern, which has no driver to keep them, counts them as lost by the source).
     assert [frame.missed for frame in frames] == [0] * FRAMES
     passed_over = sum(after[name] - before[name] for name in ("dropped_stale", "source_lost"))
     gaps = frames[-1].source_sequence - frames[0].source_sequence - (FRAMES - 1)

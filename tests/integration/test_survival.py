@@ -120,13 +120,6 @@ def take_whole(reader, count=10):
             return taken
 
 
-def take_rest(reader):
-    """Takes every frame that is in the ring, which can be many on a busy host. fftd_wait does not
-    look at the connection while there are any."""
-    while reader.take():
-        pass
-
-
 @pytest.fixture
 def first_life(start, keeper):
     """A daemon and a client of it, which has had frames."""
@@ -146,10 +139,10 @@ def test_a_restart_is_a_pause(start, keeper, first_life, end):
         else:
             assert daemon.stop() == 0
         assert keeper.has_both
-        take_rest(reader)
+        reader.take_rest()
         while reader.state != OFFLINE:
             reader.wait(10)
-            take_rest(reader)
+            reader.take_rest()
         daemon = start(*CHECKSUM, **keeper.hand_over())
         frames = take_whole(reader)
         assert frames[0].sequence > reader.last.sequence

@@ -43,3 +43,8 @@ bool device_takes_every_layout(void)
     const char *layouts = getenv("FFTD_TEST_LAYOUTS");
     return layouts != NULL && strcmp(layouts, "all") == 0;
 }
+
+bool device_compiles_wide_lanes(void)
+{
+    return strstr(gpu_device_name(device), "llvmpipe") == NULL;
+}

@@ -23,4 +23,8 @@ bool device_takes(uint32_t width, uint32_t height);
 /* Whether to test every layout, or only some that have each property once. */
 bool device_takes_every_layout(void);
 
+/* Whether the driver's compiler can cope with kernels for 8 lanes and more. llvmpipe's needs
+ * minutes for one with 8 lanes and radix 16, and ten minutes for one with 16 lanes. */
+bool device_compiles_wide_lanes(void);
+
 #endif

@@ -188,8 +188,8 @@ static void on_clients(void *context, bool has_clients)
     camera_set_has_readers(context, has_clients);
 }
 
-/* A ring that cannot be taken over is replaced; clients attach to the new one by themselves. */
-static struct ring *inherit_ring(struct daemon *daemon)
+/* The ring that follows the one of the previous process; NULL: none. */
+static struct ring *continue_ring(struct daemon *daemon)
 {
     char name[RUNTIME_NAME_BYTES];
     struct ring *ring = NULL;
@@ -197,8 +197,8 @@ static struct ring *inherit_ring(struct daemon *daemon)
     int fd;
 
     while (ring == NULL && (fd = runtime_take_kept(daemon->runtime, RING_STORE_NAME, name)) >= 0) {
-        if (ring_adopt(&ring, fd, &why) < 0)
-            log_warning("%s; a new ring replaces it", why.text);
+        if (ring_continue(&ring, fd, &why) < 0)
+            log_warning("%s; frames are numbered from 1 again", why.text);
         else
             log_info("resuming after frame %llu of the previous process",
                      (unsigned long long)ring_newest(ring));
@@ -305,7 +305,7 @@ static int start(struct daemon *daemon, struct error *why)
     if (r == 0)
         r = runtime_create(&daemon->runtime, daemon->config.output.runtime_dir, why);
     if (r == 0)
-        r = camera_start(&daemon->camera, &daemon->config, inherit_ring(daemon), daemon->wait, why);
+        r = camera_start(&daemon->camera, &daemon->config, continue_ring(daemon), daemon->wait, why);
     if (r == 0)
         r = start_server(daemon, why);
     if (r == 0)

@@ -136,7 +136,8 @@ enum fftd_state fftd_state(const struct fftd *camera)
 {
     if (camera->current == NULL)
         return FFTD_STATE_STARTING;
-    if (camera->error == -EPIPE || camera->state == LINK_DOWN)
+    /* The daemon that wrote this ring may have ended without a word about it. */
+    if (camera->error != 0 || camera->state == LINK_DOWN)
         return FFTD_STATE_OFFLINE;
     uint32_t state = slot_load(map_header(camera->current)->state);
     return state <= FFTD_STATE_RETIRED ? (enum fftd_state)state : FFTD_STATE_OFFLINE;

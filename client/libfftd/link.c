@@ -9,8 +9,9 @@
  * - the timer, which is armed only while there is no ring.
  *
  * A map says which frames the client holds, and which ones the daemon was asked to hold. Where the
- * two differ, a request is due. The map of a restarted daemon starts with none asked, so all holds
- * are requested again. */
+ * two differ, a request is due. After a new connection none counts as asked, so all holds are
+ * requested again. A ring that is not the current one is no longer written, so its frames need no
+ * hold. */
 #include "link.h"
 
 #include <errno.h>

@@ -29,8 +29,9 @@ bool read_has_news(struct fftd *camera)
     if (camera->current == NULL)
         return false;
     uint64_t sequence = FFTD_NEWEST_SEQUENCE(ring_load_newest(map_header(camera->current)));
-    /* One run of the daemon never counts backwards: it has been restarted. */
-    if (sequence < camera->last)
+    /* The daemon has been restarted and could not continue the numbers. A ring without a frame does
+     * not say so: its first number may be the next one. */
+    if (sequence != 0 && sequence < camera->last)
         camera->last = 0;
     return sequence > camera->last;
 }

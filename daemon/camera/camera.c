@@ -48,12 +48,12 @@ static void destroy(struct camera *camera)
 }
 
 /* Everything up to the camera's thread. */
-static int prepare(struct camera *camera, struct ring *inherited, bool wait, struct error *why)
+static int prepare(struct camera *camera, struct ring *continued, bool wait, struct error *why)
 {
     struct mailbox *mailbox = &camera->mailbox;
     int r = designer_create(&camera->designer, &camera->config, mailbox->wake_fd, why);
     if (r < 0) {
-        ring_destroy(inherited);
+        ring_destroy(continued);
         return r;
     }
     snprintf(mailbox->status.uri, sizeof mailbox->status.uri, "%s",
@@ -65,7 +65,7 @@ static int prepare(struct camera *camera, struct ring *inherited, bool wait, str
     mailbox->status.device_memory = designer_device_memory(camera->designer);
     mailbox->status.source_version = mailbox->desired.source_version;
     atomic_store(&mailbox->progress_ns, clock_now_ns());
-    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer, inherited);
+    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer, continued);
     r = reconcile_open(&camera->reconciler, wait, why);
     if (r == 0) {
         r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);
@@ -80,20 +80,20 @@ static int prepare(struct camera *camera, struct ring *inherited, bool wait, str
     return 0;
 }
 
-int camera_start(struct camera **ret, const struct config *config, struct ring *inherited,
+int camera_start(struct camera **ret, const struct config *config, struct ring *continued,
                  bool wait, struct error *why)
 {
     struct camera *camera = calloc(1, sizeof *camera);
     if (camera == NULL) {
-        ring_destroy(inherited);
+        ring_destroy(continued);
         return error_set(why, ENOMEM, "out of memory while creating a camera");
     }
     camera->config = *config;
     int r = mailbox_init(&camera->mailbox, config, why);
     if (r < 0)
-        ring_destroy(inherited);
+        ring_destroy(continued);
     else
-        r = prepare(camera, inherited, wait, why);
+        r = prepare(camera, continued, wait, why);
     if (r == 0) {
         *ret = camera;
         return 0;

@@ -26,9 +26,10 @@ struct camera;
 /* Opens the OpenCL device and the source, and starts the threads, which build the engine. -ENODEV:
  * one of the two is absent. wait: a source that cannot be opened is the state LOST or REFUSED and
  * not a failure; the ring exists once the source has been opened. An engine that cannot be built is
- * the state FAILED. inherited: the ring of a previous process (ring_adopt), or NULL; taken over, on
- * failure too. Frames go on in it if their layout is the same, else in the next generation. */
-int camera_start(struct camera **ret, const struct config *config, struct ring *inherited,
+ * the state FAILED. continued: the ring that follows a previous process's (ring_continue), or NULL;
+ * taken over, on failure too. Frames are published in it if their layout is the same, else in the
+ * next generation. */
+int camera_start(struct camera **ret, const struct config *config, struct ring *continued,
                  bool wait, struct error *why);
 
 /* Stops the source and publishes the frames in flight, while the ring is still being served, so

@@ -20,8 +20,8 @@
 
 /* ---- the ring ---- */
 
-/* Takes over a ring with frames that a previous process published. */
-static void inherit_ring(struct reconciler *reconciler, struct ring *ring)
+/* Begins with the ring that follows a previous process's. */
+static void continue_ring(struct reconciler *reconciler, struct ring *ring)
 {
     ring_set_checksum(ring, reconciler->config->output.checksum);
     reconciler->path.ring = ring;
@@ -63,8 +63,6 @@ static int replace_ring(struct reconciler *reconciler, const struct fftd_format 
     status->format = *format;
     status->generation = generation;
     mailbox_end_report(mailbox, CAMERA_EVENT_RING);
-    if (unserved != NULL)
-        ring_retire(unserved); /* an inherited ring has readers all the same */
     ring_destroy(unserved);
     report_heartbeat(&reconciler->report, ring, frame_path_is_healthy(&reconciler->path));
     return 0;
@@ -379,7 +377,7 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 }
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct ring *inherited)
+                     struct designer *designer, struct ring *continued)
 {
     *ret = (struct reconciler){
         .config = config,
@@ -393,8 +391,8 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
     };
     report_init(&ret->report, mailbox);
     frame_path_init(&ret->path, config, designer, &ret->report);
-    if (inherited != NULL)
-        inherit_ring(ret, inherited);
+    if (continued != NULL)
+        continue_ring(ret, continued);
 }
 
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)

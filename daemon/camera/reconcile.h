@@ -40,11 +40,10 @@ struct reconciler {
     struct request *requests; /* received, but not answered yet */
 };
 
-/* config, mailbox and designer must outlive it, and it must not be moved. inherited: the ring of a
- * previous process, or NULL; taken over. Frames go on in it if their layout is the same, else in
- * the next generation. */
+/* config, mailbox and designer must outlive it, and it must not be moved. continued: as for
+ * camera_start. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct ring *inherited);
+                     struct designer *designer, struct ring *continued);
 
 /* Opens the source for the first time. wait: a source that cannot be opened is a state, not a
  * failure. */

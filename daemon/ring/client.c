@@ -86,7 +86,7 @@ static int find_held(const struct client *client, uint64_t sequence)
 {
     for (uint64_t left = client->held; left != 0; left &= left - 1) {
         unsigned slot = (unsigned)__builtin_ctzll(left);
-        if (slot_load(ring_slot(client->server->ring, slot)->sequence) == sequence)
+        if (slot_load(client->server->ring->sequence[slot]) == sequence)
             return (int)slot;
     }
     return -ENOENT;

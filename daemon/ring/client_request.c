@@ -38,7 +38,7 @@ static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, in
 {
     struct fftd_message reply = {.magic = FFTD_FRAMES_MAGIC, .kind = kind, .result = result};
     if (ring != NULL)
-        reply.generation = ring->header->generation;
+        reply.generation = ring->generation;
     if (result == -EPROTO)
         reply.value = FFTD_RING_ABI;
     if (result < 0)
@@ -61,7 +61,7 @@ static int attach(struct client *client, const struct fftd_message *request, int
     int r = client_attach(client, &fd[1], why);
     if (r < 0)
         return r;
-    fd[0] = ring->memory.client_fd;
+    fd[0] = ring->memory.fd;
     return 0;
 }
 
@@ -70,9 +70,9 @@ static int check_generation(const struct ring *ring, const struct fftd_message *
 {
     if (ring == NULL)
         return error_set(why, ENOENT, "the camera has no ring yet");
-    if (request->generation != ring->header->generation)
+    if (request->generation != ring->generation)
         return error_set(why, ENOENT, "ring %u has been replaced by ring %u", request->generation,
-                         ring->header->generation);
+                         ring->generation);
     return 0;
 }
 

@@ -18,7 +18,7 @@ unsigned ring_lends(const struct ring *ring)
 static unsigned find_slot(const struct ring *ring, uint64_t sequence)
 {
     unsigned slot = 0;
-    while (slot < ring->slot_count && slot_load(ring_slot(ring, slot)->sequence) != sequence)
+    while (slot < ring->slot_count && slot_load(ring->sequence[slot]) != sequence)
         slot++;
     return slot;
 }
@@ -44,7 +44,7 @@ int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct e
     if (holders == 0)
         ring->held_slots++;
     /* The writer may have reused the slot between the search and the swap, but cannot from here. */
-    if (slot_load(ring_slot(ring, slot)->sequence) != sequence) {
+    if (slot_load(ring->sequence[slot]) != sequence) {
         ring_release(ring, slot);
         return error_set(why, ENOENT, "frame %llu has just been overwritten",
                          (unsigned long long)sequence);

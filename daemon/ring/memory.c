@@ -1,13 +1,15 @@
-/* The ring's memory: a memfd that clients can only read.
+/* The ring's memory: a memfd that only the mapping made here can write.
  *
  * - It is preallocated: without enough memory, creating it fails, instead of a SIGBUS in the middle
  *   of a frame.
  * - It is sealed against shrinking and growing, so that no client's mapping loses its pages, and
- *   against further seals. F_SEAL_FUTURE_WRITE is not set, because a successor of this process has
- *   to map the ring for writing.
- * - Clients get a descriptor opened with O_RDONLY, through which the kernel neither writes nor maps
- *   with PROT_WRITE. The mode 0400 keeps them from opening it for writing through /proc. The
- *   daemon's own descriptor is older than that mode. */
+ *   against further seals.
+ * - It is sealed against future writing once it is mapped. From then on the kernel refuses every
+ *   other way to write it, for each user and for this process too. Without that seal a reader who
+ *   may open /dev/udmabuf can turn a read-only descriptor into a writable DMA buffer.
+ * - Clients get a descriptor opened with O_RDONLY; the mode 0400 keeps them from opening the file
+ *   for writing through /proc. On kernels before 5.1, which do not know the last seal, these two
+ *   are what protects the ring. */
 #include "ring/private.h"
 
 #include <errno.h>
@@ -19,8 +21,12 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+/* What older headers do not define. */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
 static int memfd_open(void)
@@ -32,22 +38,37 @@ static int memfd_open(void)
     return fd;
 }
 
-/* Opens the descriptor for clients and maps the memory for the writer. */
-static int open_and_map(struct ring_memory *memory, struct error *why)
+static int seal(int fd)
 {
-    char path[32];
-    snprintf(path, sizeof path, "/proc/self/fd/%d", memory->fd);
-    memory->client_fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (memory->client_fd < 0)
-        return error_set(why, errno,
-                         "ring: cannot reopen the memfd for reading (is /proc mounted?): %s",
-                         strerror(errno));
+    const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+    int r = fcntl(fd, F_ADD_SEALS, seals | F_SEAL_FUTURE_WRITE);
+    if (r < 0 && errno == EINVAL) /* a kernel before 5.1 */
+        r = fcntl(fd, F_ADD_SEALS, seals);
+    return r;
+}
+
+/* Allocates and maps the memory behind `fd`, then opens the descriptor for readers. */
+static int fill(struct ring_memory *memory, int fd, struct error *why)
+{
+    const int r = -posix_fallocate(fd, 0, (off_t)memory->bytes);
+    if (r < 0)
+        return error_set(why, -r, "ring: cannot allocate %zu bytes of shared memory: %s",
+                         memory->bytes, strerror(-r));
     void *base =
-        mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, memory->fd, 0);
+        mmap(NULL, memory->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
     if (base == MAP_FAILED)
         return error_set(why, errno, "ring: cannot map %zu bytes: %s", memory->bytes,
                          strerror(errno));
     memory->base = base;
+    if (fchmod(fd, 0400) < 0 || seal(fd) < 0)
+        return error_set(why, errno, "ring: cannot seal the memfd: %s", strerror(errno));
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    memory->fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (memory->fd < 0)
+        return error_set(why, errno,
+                         "ring: cannot reopen the memfd for reading (is /proc mounted?): %s",
+                         strerror(errno));
     return 0;
 }
 
@@ -69,58 +90,19 @@ static int check_size(size_t bytes, struct error *why)
 
 int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
 {
-    struct ring_memory memory = {.fd = -1, .client_fd = -1, .bytes = bytes};
+    struct ring_memory memory = {.fd = -1, .bytes = bytes};
     int r = check_size(bytes, why);
     if (r < 0)
         return r;
-
-    memory.fd = memfd_open();
-    if (memory.fd < 0) {
-        r = error_set(why, errno, "ring: cannot create a memfd: %s", strerror(errno));
-        goto fail;
-    }
-    r = -posix_fallocate(memory.fd, 0, (off_t)bytes);
-    if (r < 0) {
-        error_set(why, -r, "ring: cannot allocate %zu bytes of shared memory: %s", bytes,
-                  strerror(-r));
-        goto fail;
-    }
-    if (fchmod(memory.fd, 0400) < 0 ||
-        fcntl(memory.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-        r = error_set(why, errno, "ring: cannot seal the memfd: %s", strerror(errno));
-        goto fail;
-    }
-    r = open_and_map(&memory, why);
+    const int fd = memfd_open();
+    if (fd < 0)
+        return error_set(why, errno, "ring: cannot create a memfd: %s", strerror(errno));
+    r = fill(&memory, fd, why);
+    close(fd);
     if (r < 0)
-        goto fail;
-    *ret = memory;
-    return 0;
-fail:
-    ring_memory_finish(&memory);
-    return r;
-}
-
-int ring_memory_adopt(struct ring_memory *ret, int fd, struct error *why)
-{
-    const int wanted = F_SEAL_SHRINK | F_SEAL_GROW;
-    struct ring_memory memory = {.fd = fd, .client_fd = -1};
-    struct stat st;
-    int seals = fcntl(fd, F_GET_SEALS);
-    int r;
-
-    if (seals < 0 || (seals & wanted) != wanted || fstat(fd, &st) < 0 ||
-        st.st_size < (off_t)sizeof(struct fftd_ring_header)) {
-        r = error_set(why, EPROTO, "ring: the previous process left something that is not a ring");
-        goto fail;
-    }
-    memory.bytes = (size_t)st.st_size;
-    r = open_and_map(&memory, why);
-    if (r < 0)
-        goto fail;
-    *ret = memory;
-    return 0;
-fail:
-    ring_memory_finish(&memory);
+        ring_memory_finish(&memory);
+    else
+        *ret = memory;
     return r;
 }
 
@@ -128,9 +110,7 @@ void ring_memory_finish(struct ring_memory *memory)
 {
     if (memory->base != NULL)
         munmap(memory->base, memory->bytes);
-    if (memory->client_fd >= 0)
-        close(memory->client_fd);
     if (memory->fd >= 0)
         close(memory->fd);
-    *memory = (struct ring_memory){.fd = -1, .client_fd = -1};
+    *memory = (struct ring_memory){.fd = -1};
 }

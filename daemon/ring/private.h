@@ -11,18 +11,13 @@
 /* ---- memory.c: the memfd ---- */
 
 struct ring_memory {
-    int fd;        /* the daemon's own, for reading and writing */
-    int client_fd; /* the same file opened O_RDONLY: what clients get */
-    uint8_t *base;
+    int fd;        /* read-only: what clients and a successor get */
+    uint8_t *base; /* the only mapping of this memory that can be written */
     size_t bytes;
 };
 
-/* Creates a memfd of that size, filled with zeroes; seals and maps it. */
+/* Creates a memfd of that size, filled with zeroes; maps and seals it. */
 int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why);
-
-/* Maps a memfd that ring_memory_create made in another process. Takes the descriptor over, on
- * failure too. -EPROTO: it is not sealed, or cannot hold a header. */
-int ring_memory_adopt(struct ring_memory *ret, int fd, struct error *why);
 
 /* Unmaps and closes. */
 void ring_memory_finish(struct ring_memory *memory);
@@ -55,29 +50,38 @@ void waker_stop(struct waker *waker);
 
 /* ---- ring.c ---- */
 
+/* Whatever the daemon decides by is in this struct. The shared memory gets copies, and is only
+ * written. */
 struct ring {
     struct ring_memory memory;
     struct fftd_ring_header *header;
-    struct fftd_format format; /* header, format and geometry are kept here so that nothing in */
-    uint32_t header_bytes;     /* shared memory decides where the writer writes */
+    struct fftd_format format;
+    uint32_t header_bytes;
     uint32_t data_offset;
     uint64_t slot_stride;
     unsigned slot_count;
+    uint32_t generation;
+    uint32_t epoch;
     struct waker waker;
 
-    /* Shared by the writer and the server: the owner of each slot. 0: none; RING_OPEN: the writer;
-     * any other value: the number of clients that hold the slot. */
-    uint32_t owner[FFTD_MAX_SLOTS];
+    /* For any thread. */
+    uint32_t state; /* enum fftd_state */
     bool checksum;
-    bool kept; /* a successor may find it; used while adopting, by the server, while destroying */
-    uint64_t newest_sequence; /* stored by the writer, loaded by any thread */
+    uint64_t newest_sequence; /* stored by the writer */
+
+    /* Shared by the writer and the server: the owner of each slot, and the frame in it. Owners: 0:
+     * none; RING_OPEN: the writer; any other value: the number of clients that hold the slot. */
+    uint32_t owner[FFTD_MAX_SLOTS];
+    uint64_t sequence[FFTD_MAX_SLOTS]; /* 0: none */
 
     /* For the writing thread. */
+    uint32_t lock[FFTD_MAX_SLOTS];
     unsigned newest_slot; /* slot_count before the first frame */
     unsigned open_count;
 
     /* For the server's thread. */
     unsigned held_slots; /* slots with at least one holder */
+    bool kept;           /* is in the store */
 };
 
 #define RING_OPEN UINT32_MAX

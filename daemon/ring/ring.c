@@ -1,8 +1,8 @@
 /* The writer: which slot is written next, and how a frame becomes visible.
  *
  * The order of the stores is in slot.h, the lending of slots in hold.c, the waking in waker.c. The
- * writer keeps its state (geometry, numbers, owners) in its own memory. From the shared pages it
- * reads only the sequence numbers of slots, to find the oldest one. */
+ * writer keeps its state (geometry, numbers, owners) in its own memory, and reads nothing from the
+ * shared pages. */
 #include "ring/private.h"
 
 #include <assert.h>
@@ -69,8 +69,7 @@ static size_t set_geometry(struct ring *ring, const struct fftd_format *format, 
     return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes;
 }
 
-static void write_header(struct ring *ring, uint32_t generation, uint32_t epoch,
-                         uint64_t first_sequence)
+static void write_header(struct ring *ring, uint64_t first_sequence)
 {
     struct fftd_ring_header *header = ring->header;
     header->abi = FFTD_RING_ABI;
@@ -79,12 +78,12 @@ static void write_header(struct ring *ring, uint32_t generation, uint32_t epoch,
     header->slot_count = ring->slot_count;
     header->data_offset = ring->data_offset;
     header->slot_stride = ring->slot_stride;
-    header->generation = generation;
+    header->generation = ring->generation;
     header->format = ring->format;
     header->first_sequence = first_sequence;
-    header->state = FFTD_STATE_STARTING;
+    header->state = ring->state;
     header->heartbeat_ns = clock_now_ns();
-    header->epoch = epoch;
+    header->epoch = ring->epoch;
     __atomic_store_n(&header->magic, FFTD_RING_MAGIC, __ATOMIC_RELEASE);
 }
 
@@ -97,19 +96,6 @@ static int check_request(const struct fftd_format *format, unsigned slots, uint6
     if (first_sequence == 0)
         return error_set(why, EINVAL, "ring: the first sequence number is 0: expected 1 or more");
     return check_format(format, why);
-}
-
-/* The last step of creating or adopting a ring. Frees the ring on failure. */
-static int start(struct ring **ret, struct ring *ring, struct error *why)
-{
-    int r = waker_start(&ring->waker, &ring->header->futex, why);
-    if (r < 0) {
-        ring_memory_finish(&ring->memory);
-        free(ring);
-        return r;
-    }
-    *ret = ring;
-    return 0;
 }
 
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
@@ -131,84 +117,24 @@ int ring_create(struct ring **ret, const struct fftd_format *format, unsigned sl
     if (r < 0)
         goto fail;
     ring->header = (struct fftd_ring_header *)ring->memory.base;
+    ring->generation = generation;
+    ring->epoch = epoch;
+    ring->state = FFTD_STATE_STARTING;
     ring->newest_sequence = first_sequence - 1;
-    write_header(ring, generation, epoch, first_sequence);
-    return start(ret, ring, why);
-fail:
-    free(ring);
-    return r;
-}
-
-/* ---- adopting ---- */
-
-/* Checks that the header is what this program would have written for the same frames. */
-static int check_header(struct ring *ring, struct error *why)
-{
-    const struct fftd_ring_header *header = ring->header;
-    if (header->magic != FFTD_RING_MAGIC || header->abi != FFTD_RING_ABI)
-        return error_set(why, EPROTO,
-                         "ring: the previous process left something that is not a ring");
-    int r = check_request(&header->format, header->slot_count, header->first_sequence, why);
-    if (r < 0)
-        return -EPROTO;
-    if (set_geometry(ring, &header->format, header->slot_count) != ring->memory.bytes ||
-        header->ring_bytes != ring->memory.bytes || header->header_bytes != ring->header_bytes ||
-        header->data_offset != ring->data_offset || header->slot_stride != ring->slot_stride)
-        return error_set(why, ESTALE, "ring: the previous process used another ring layout");
-    if (ring_is_retired(ring))
-        return error_set(why, ESTALE, "ring: the previous process has retired its ring");
-    return 0;
-}
-
-/* Drops frames that the previous process had not finished. Announces a frame that was complete but
- * not announced yet. */
-static void scrub(struct ring *ring)
-{
-    ring->newest_sequence = ring->header->first_sequence - 1;
-    for (unsigned i = 0; i < ring->slot_count; i++) {
-        struct fftd_slot *slot = ring_slot(ring, i);
-        if (slot_load(slot->lock) & 1u) {
-            slot_open(slot);
-            slot_close(slot);
-        }
-        if (slot_load(slot->sequence) > ring->newest_sequence) {
-            ring->newest_sequence = slot_load(slot->sequence);
-            ring->newest_slot = i;
-        }
-    }
-    if (ring->newest_slot < ring->slot_count)
-        ring_announce(ring->header, ring->newest_sequence, ring->newest_slot);
-}
-
-int ring_adopt(struct ring **ret, int fd, struct error *why)
-{
-    struct ring *ring = calloc(1, sizeof *ring);
-    if (ring == NULL) {
-        close(fd);
-        return error_set(why, ENOMEM, "ring: out of memory");
-    }
-    int r = ring_memory_adopt(&ring->memory, fd, why);
-    if (r < 0)
-        goto fail;
-    ring->header = (struct fftd_ring_header *)ring->memory.base;
-    r = check_header(ring, why);
+    write_header(ring, first_sequence);
+    r = waker_start(&ring->waker, &ring->header->futex, why);
     if (r < 0)
         goto fail_memory;
-    scrub(ring);
-    slot_store(ring->header->epoch, slot_load(ring->header->epoch) + 1);
-    ring_change_state(ring->header, FFTD_STATE_OFFLINE);
-    ring_bump(ring->header);
-    ring->kept = true;
-    r = start(ret, ring, why);
-    if (r == 0)
-        waker_poke(&ring->waker); /* wakes readers that slept when the process died */
-    return r;
+    *ret = ring;
+    return 0;
 fail_memory:
     ring_memory_finish(&ring->memory);
 fail:
     free(ring);
     return r;
 }
+
+/* ---- asking ---- */
 
 const struct fftd_format *ring_format(const struct ring *ring)
 {
@@ -222,20 +148,20 @@ unsigned ring_slots(const struct ring *ring)
 
 uint32_t ring_generation(const struct ring *ring)
 {
-    return ring->header->generation;
+    return ring->generation;
 }
 
 uint32_t ring_epoch(const struct ring *ring)
 {
-    return slot_load(ring->header->epoch);
+    return ring->epoch;
 }
+
+/* ---- writing ---- */
 
 struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)
 {
     return (struct fftd_slot *)(ring->memory.base + ring->header_bytes + slot * ring->slot_stride);
 }
-
-/* ---- writing ---- */
 
 /* The oldest slot that has no owner and is not the newest frame. slot_count: there is none, which
  * lasts only until the server has finished giving one back. */
@@ -244,7 +170,7 @@ static unsigned find_oldest(const struct ring *ring)
     unsigned oldest = ring->slot_count;
     uint64_t oldest_sequence = UINT64_MAX;
     for (unsigned i = 0; i < ring->slot_count; i++) {
-        uint64_t sequence = slot_load(ring_slot(ring, i)->sequence);
+        uint64_t sequence = slot_load(ring->sequence[i]);
         if (slot_load(ring->owner[i]) == 0 && i != ring->newest_slot &&
             sequence < oldest_sequence) {
             oldest = i;
@@ -265,7 +191,7 @@ static bool claim(struct ring *ring, unsigned slot)
 
 static void give_back(struct ring *ring, unsigned slot)
 {
-    slot_close(ring_slot(ring, slot));
+    slot_close(ring_slot(ring, slot), ++ring->lock[slot]);
     /* Release: when the server takes the slot for a client, it sees which frame is in it. */
     __atomic_store_n(&ring->owner[slot], 0, __ATOMIC_RELEASE);
     ring->open_count--;
@@ -280,7 +206,8 @@ void ring_begin(struct ring *ring, struct ring_write *ret)
     while (!claim(ring, slot))
         slot = find_oldest(ring);
     ring->open_count++;
-    slot_open(ring_slot(ring, slot));
+    slot_store(ring->sequence[slot], 0);
+    slot_open(ring_slot(ring, slot), ++ring->lock[slot]);
     ret->slot = slot;
     ret->data = (uint8_t *)ring_slot(ring, slot) + ring->data_offset;
 }
@@ -319,6 +246,7 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     slot_store(slot->finished_ns, meta->finished_ns);
     slot_store(slot->published_ns, published_ns);
     slot_store(slot->checksum, sum);
+    slot_store(ring->sequence[write->slot], sequence);
     give_back(ring, write->slot);
 
     ring->newest_slot = write->slot;
@@ -337,10 +265,20 @@ void ring_cancel(struct ring *ring, const struct ring_write *write)
 
 /* ---- state ---- */
 
+/* A retired ring stays retired. */
 static void change_state(struct ring *ring, enum fftd_state state)
 {
-    if (!ring_change_state(ring->header, state))
-        return;
+    uint32_t now = __atomic_load_n(&ring->state, __ATOMIC_SEQ_CST);
+    do {
+        if (now == state || now == FFTD_STATE_RETIRED)
+            return;
+    } while (!__atomic_compare_exchange_n(&ring->state, &now, state, true, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST));
+    /* Two threads may change it at once: the newer state must be published last. */
+    do {
+        now = __atomic_load_n(&ring->state, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&ring->header->state, now, __ATOMIC_SEQ_CST);
+    } while (__atomic_load_n(&ring->state, __ATOMIC_SEQ_CST) != now);
     ring_bump(ring->header);
     waker_poke(&ring->waker);
 }
@@ -358,7 +296,7 @@ void ring_retire(struct ring *ring)
 
 bool ring_is_retired(const struct ring *ring)
 {
-    return slot_load(ring->header->state) == FFTD_STATE_RETIRED;
+    return __atomic_load_n(&ring->state, __ATOMIC_ACQUIRE) == FFTD_STATE_RETIRED;
 }
 
 void ring_set_checksum(struct ring *ring, bool on)
@@ -375,7 +313,7 @@ void ring_destroy(struct ring *ring)
 {
     if (ring == NULL)
         return;
-    change_state(ring, ring->kept ? FFTD_STATE_OFFLINE : FFTD_STATE_RETIRED);
+    change_state(ring, FFTD_STATE_RETIRED);
     waker_stop(&ring->waker);
     ring_memory_finish(&ring->memory);
     free(ring);

@@ -27,24 +27,24 @@ struct ring;
 struct ring_server;
 struct sd_event;
 
-/* Creates a ring: memfd, preallocated, sealed against growing and shrinking, mode 0400. format is
- * copied; its plane offsets and strides are what clients will see. slots is within
- * FFTD_MIN_SLOTS .. FFTD_MAX_SLOTS; first_sequence is that of the first frame, at least 1.
+/* Creates a ring: memfd, preallocated, sealed against growing, shrinking and all other writers
+ * (memory.c). format is copied; its plane offsets and strides are what clients will see. slots is
+ * within FFTD_MIN_SLOTS .. FFTD_MAX_SLOTS; first_sequence is that of the first frame, at least 1.
  * -EINVAL: not a layout; -ENOMEM / -ENOSPC: no memory for it. */
 int ring_create(struct ring **ret, const struct fftd_format *format, unsigned slots,
                 uint32_t generation, uint32_t epoch, uint64_t first_sequence, struct error *why);
 
-/* Takes over the ring of a previous process: drops unfinished frames, adds one to the epoch and
- * continues the sequence numbers. The state is offline until ring_set_state. The ring counts as
- * kept: if this process ends early, its successor may find it too. Takes the descriptor over, on
- * failure too. -ESTALE: the ring is retired or has another layout; -EPROTO: it is not a ring. */
-int ring_adopt(struct ring **ret, int fd, struct error *why);
+/* Creates a ring that follows the one a previous process left, for the same frames: one more in
+ * generation and epoch, and the next sequence number. The state is offline until ring_set_state.
+ * fd is the old ring's, for reading; closed, on failure too. -EPROTO: it is not a ring; otherwise
+ * as ring_create. */
+int ring_continue(struct ring **ret, int fd, struct error *why);
 
 /* Reports to readers that another ring replaces this one. Any thread. */
 void ring_retire(struct ring *ring);
 
-/* Retires the ring (a ring that is kept for a successor becomes offline instead) and unmaps it.
- * Clients keep their mapping. The server must not use the ring any more. NULL is allowed. */
+/* Retires the ring and unmaps it. Clients keep their mapping. The server must not use the ring any
+ * more. NULL is allowed. */
 void ring_destroy(struct ring *ring);
 
 const struct fftd_format *ring_format(const struct ring *ring);

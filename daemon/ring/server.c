@@ -23,7 +23,7 @@
 
 /* ---- the ring in the store ---- */
 
-/* The store may still have a ring that this process did not adopt. */
+/* The store may still have the ring of a previous process. */
 static void keep_ring(struct ring_server *server, struct ring *ring)
 {
     const struct ring_store *store = &server->store;

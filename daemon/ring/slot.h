@@ -50,36 +50,24 @@ static inline void slot_fence_release(void)
 #pragma GCC diagnostic pop
 #endif
 
-/* Marks the slot as being written, so that readers reject it. A slot that a crashed writer left
- * open stays open. With sequence 0, a search by number skips it. */
-static inline void slot_open(struct fftd_slot *slot)
+/* Marks the slot as being written, so that readers reject it. `lock` is odd, and larger than the
+ * last one. With sequence 0, a search by number skips the slot. */
+static inline void slot_open(struct fftd_slot *slot, uint32_t lock)
 {
-    slot_store(slot->lock, slot_load(slot->lock) | 1u);
+    slot_store(slot->lock, lock);
     slot_fence_release();
     slot_store(slot->sequence, 0);
 }
 
 /* Ends what slot_open began. A reader that sees the even lock sees all that was stored since. */
-static inline void slot_close(struct fftd_slot *slot)
+static inline void slot_close(struct fftd_slot *slot, uint32_t lock)
 {
-    __atomic_store_n(&slot->lock, slot_load(slot->lock) + 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->lock, lock, __ATOMIC_RELEASE);
 }
 
 static inline void ring_announce(struct fftd_ring_header *header, uint64_t sequence, unsigned slot)
 {
     __atomic_store_n(&header->newest, FFTD_NEWEST(sequence, slot), __ATOMIC_RELEASE);
-}
-
-/* Changes the state, except that a retired ring stays retired. Returns whether it changed. */
-static inline bool ring_change_state(struct fftd_ring_header *header, uint32_t state)
-{
-    uint32_t old = slot_load(header->state);
-    do {
-        if (old == state || old == FFTD_STATE_RETIRED)
-            return false;
-    } while (!__atomic_compare_exchange_n(&header->state, &old, state, true, __ATOMIC_RELEASE,
-                                          __ATOMIC_RELAXED));
-    return true;
 }
 
 static inline void ring_bump(struct fftd_ring_header *header)

@@ -2,8 +2,9 @@
  *
  * Waking a process costs a microsecond or more, and the process that wakes up may preempt the
  * thread that woke it. With 32 clients this would delay the frame path 32 times. So the writer only
- * posts a semaphore, and this thread wakes the readers: first by one FUTEX_WAKE for all that sleep
- * on the word, then by a byte into every client's pipe.
+ * posts a semaphore, and this thread wakes the readers: first by a byte into every client's pipe,
+ * then by one FUTEX_WAKE for all that sleep on the word. Any reader can make thousands of threads
+ * sleep on that word, and waking them must not delay the others.
  *
  * The event loop does not do this, because a long D-Bus call there would delay frames. The thread
  * never blocks: the writing ends of the pipes are nonblocking, and no other process has them. A
@@ -22,7 +23,6 @@
 static void wake_readers(struct waker *waker)
 {
     static const char byte = 1;
-    syscall(SYS_futex, waker->futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     pthread_mutex_lock(&waker->lock);
     for (const struct ring_listener *l = waker->listeners; l != NULL; l = l->next) {
         /* A full or broken pipe is not an error; the server notices closed connections. */
@@ -30,6 +30,7 @@ static void wake_readers(struct waker *waker)
             continue;
     }
     pthread_mutex_unlock(&waker->lock);
+    syscall(SYS_futex, waker->futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 static void *waker_main(void *context)

@@ -1,9 +1,11 @@
-"""Tests that the ring and its clients outlive the daemon. The test acts as the service manager."""
+"""Tests that the ring's numbers and its clients outlive the daemon. The test acts as the service
+manager."""
 
 import concurrent.futures
 import fcntl
 import os
 import socket
+import tempfile
 
 import pytest
 
@@ -145,10 +147,11 @@ def test_a_restart_is_a_pause(start, keeper, first_life, end):
             reader.take_rest()
         daemon = start(*CHECKSUM, **keeper.hand_over())
         frames = take_whole(reader)
-        assert frames[0].sequence > reader.last.sequence
+        assert frames[0].sequence == reader.last.sequence + 1 + frames[0].missed
+        assert [frame.missed for frame in frames[1:]] == [0] * (len(frames) - 1)
         assert reader.epoch == epoch
         assert reader.state == LIVE
-        assert daemon.ctl_json("status")["Generation"] == 1
+        assert daemon.ctl_json("status")["Generation"] == epoch
         assert daemon.ctl_json("stats")["Clients"] == 1
         reader.last = frames[-1]
     assert keeper.has_both
@@ -175,9 +178,12 @@ def test_another_size_is_another_ring(start, keeper, first_life, end):
 def test_a_damaged_ring_is_replaced(start, keeper, first_life):
     daemon, reader = first_life
     die(daemon)
-    os.pwrite(keeper.fd("ring"), b"NONSENSE", 0)
+    keeper.forget("ring")
+    with tempfile.TemporaryFile() as other:
+        other.write(b"NONSENSE" * 1000)
+        keeper.kept.append(("ring", fcntl.fcntl(other.fileno(), fcntl.F_DUPFD_CLOEXEC, FIRST_FD)))
     daemon = start(*CHECKSUM, **keeper.hand_over())
-    daemon.wait_for_log("not a ring; a new ring replaces it")
+    daemon.wait_for_log("not a ring; frames are numbered from 1 again")
     reader.take_until(lambda frame: reader.epoch == 1 and reader.state == LIVE)
     take_whole(reader)
     keeper.wait_for(lambda: keeper.has_both, "the new ring")

@@ -791,9 +791,7 @@ static int live_and_leave(unsigned slots)
     config.output.slots = slots;
     start();
     publish(3);
-    struct ring *ring = camera_ring(camera);
-    int fd = dup(ring->memory.fd);
-    ring->kept = true;
+    int fd = dup(camera_ring(camera)->memory.fd);
     stop();
     config.output.slots = 6;
     return fd;
@@ -810,28 +808,30 @@ static uint32_t state_of(int fd)
 static struct ring *start_again(int fd, bool wait)
 {
     struct error why;
-    struct ring *inherited = NULL;
-    assert_int_equal(ring_adopt(&inherited, dup(fd), &why), 0);
-    assert_int_equal(camera_start(&camera, &config, inherited, wait, &why), 0);
+    struct ring *continued = NULL;
+    assert_int_equal(ring_continue(&continued, dup(fd), &why), 0);
+    assert_int_equal(camera_start(&camera, &config, continued, wait, &why), 0);
     look();
-    return inherited;
+    return continued;
 }
 
-static void test_frames_go_on_in_an_inherited_ring(void **state)
+static void test_the_next_process_continues_the_numbers(void **state)
 {
     (void)state;
     int fd = live_and_leave(6);
-    struct ring *inherited = start_again(fd, false);
-    assert_ptr_equal(camera_ring(camera), inherited);
+    assert_int_equal(state_of(fd), FFTD_STATE_RETIRED);
+    struct ring *continued = start_again(fd, false);
+    assert_ptr_equal(camera_ring(camera), continued);
     assert_int_equal(status.newest_sequence, 3);
-    assert_int_equal(state_of(fd), FFTD_STATE_OFFLINE);
+    assert_int_equal(state_of(continued->memory.fd), FFTD_STATE_OFFLINE);
     publish(2);
-    assert_ptr_equal(camera_ring(camera), inherited);
-    assert_int_equal(ring_newest(inherited), 5);
-    assert_int_equal(ring_epoch(inherited), 2);
+    assert_ptr_equal(camera_ring(camera), continued);
+    assert_int_equal(ring_newest(continued), 5);
+    assert_int_equal(ring_epoch(continued), 2);
     assert_int_equal(status.published, 2);
-    assert_int_equal(status.generation, 1);
-    WAIT_FOR(state_of(fd) == FFTD_STATE_LIVE);
+    assert_int_equal(status.generation, 2);
+    WAIT_FOR(state_of(continued->memory.fd) == FFTD_STATE_LIVE);
+    assert_int_equal(state_of(fd), FFTD_STATE_RETIRED);
     close(fd);
 }
 
@@ -840,14 +840,13 @@ static void check_next_generation(int fd)
     start_again(fd, false);
     publish(2);
     struct ring *ring = camera_ring(camera);
-    assert_int_equal(ring_generation(ring), 2);
+    assert_int_equal(ring_generation(ring), 3);
     assert_int_equal(ring_epoch(ring), 2);
     assert_int_equal(ring_newest(ring), 5);
-    assert_int_equal(state_of(fd), FFTD_STATE_RETIRED);
     close(fd);
 }
 
-static void test_another_format_ends_an_inherited_ring(void **state)
+static void test_another_format_replaces_a_continued_ring(void **state)
 {
     (void)state;
     int fd = live_and_leave(6);
@@ -856,47 +855,46 @@ static void test_another_format_ends_an_inherited_ring(void **state)
     assert_int_equal(ring_format(camera_ring(camera))->width, 48);
 }
 
-static void test_another_number_of_slots_ends_an_inherited_ring(void **state)
+static void test_another_number_of_slots_replaces_a_continued_ring(void **state)
 {
     (void)state;
     check_next_generation(live_and_leave(5));
     assert_int_equal(ring_slots(camera_ring(camera)), 6);
 }
 
-/* Its last frames stay readable, and it is not forgotten. */
-static void test_an_inherited_ring_waits_for_the_camera(void **state)
+/* Clients can attach to it at once, and see that the camera is absent. */
+static void test_a_continued_ring_waits_for_the_camera(void **state)
 {
     (void)state;
     int fd = live_and_leave(6);
     fake_capture.open_result = -ENOENT;
-    struct ring *inherited = start_again(fd, true);
+    struct ring *continued = start_again(fd, true);
     WAIT_FOR(status.state == CAMERA_LOST);
-    assert_ptr_equal(camera_ring(camera), inherited);
+    assert_ptr_equal(camera_ring(camera), continued);
     assert_int_equal(status.format.width, 32);
-    assert_int_equal(state_of(fd), FFTD_STATE_OFFLINE);
+    assert_int_equal(state_of(continued->memory.fd), FFTD_STATE_OFFLINE);
     fake_capture_fail(0, 0);
     publish(1);
-    assert_ptr_equal(camera_ring(camera), inherited);
-    assert_int_equal(ring_newest(inherited), 4);
+    assert_ptr_equal(camera_ring(camera), continued);
+    assert_int_equal(ring_newest(continued), 4);
     close(fd);
 }
 
 /* A successor may have more luck. */
-static void test_a_failed_start_leaves_an_inherited_ring(void **state)
+static void test_a_failed_start_uses_up_no_numbers(void **state)
 {
     (void)state;
     int fd = live_and_leave(6);
     struct error why;
-    struct ring *inherited = NULL;
+    struct ring *continued = NULL;
     fake_engine.device_result = -ENODEV;
-    assert_int_equal(ring_adopt(&inherited, dup(fd), &why), 0);
-    assert_int_equal(camera_start(&camera, &config, inherited, true, &why), -ENODEV);
+    assert_int_equal(ring_continue(&continued, dup(fd), &why), 0);
+    assert_int_equal(camera_start(&camera, &config, continued, true, &why), -ENODEV);
     fake_engine.device_result = 0;
-    assert_int_equal(state_of(fd), FFTD_STATE_OFFLINE);
-    inherited = start_again(fd, false);
+    continued = start_again(fd, false);
     publish(1);
-    assert_int_equal(ring_newest(inherited), 4);
-    assert_int_equal(ring_epoch(inherited), 3);
+    assert_int_equal(ring_newest(continued), 4);
+    assert_int_equal(ring_epoch(continued), 2);
     close(fd);
 }
 
@@ -1001,11 +999,11 @@ int main(void)
         TEST(test_controls_of_a_camera_that_is_away),
         TEST(test_slow_requests_are_not_a_stall),
         TEST(test_stop_does_not_wait_for_a_compiler),
-        TEST(test_frames_go_on_in_an_inherited_ring),
-        TEST(test_another_format_ends_an_inherited_ring),
-        TEST(test_another_number_of_slots_ends_an_inherited_ring),
-        TEST(test_an_inherited_ring_waits_for_the_camera),
-        TEST(test_a_failed_start_leaves_an_inherited_ring),
+        TEST(test_the_next_process_continues_the_numbers),
+        TEST(test_another_format_replaces_a_continued_ring),
+        TEST(test_another_number_of_slots_replaces_a_continued_ring),
+        TEST(test_a_continued_ring_waits_for_the_camera),
+        TEST(test_a_failed_start_uses_up_no_numbers),
         TEST(test_tuning_brings_another_engine),
         TEST(test_tuning_can_be_stopped),
         TEST(test_tuning_that_fails_is_reported),

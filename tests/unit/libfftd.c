@@ -411,6 +411,26 @@ static void the_last_frames_of_an_old_ring_are_not_lost(void **state)
     }
 }
 
+/* A client that looks at the next ring before its first frame does not lose count. */
+static void frames_missed_in_the_next_ring_are_counted(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    publish(f, 2);
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 2);
+    replace_ring(f, frames_ring(GREY, 100, 50, 5, 2, 3));
+    while (fftd_format(f->camera)->width != 100)
+        assert_int_equal(fftd_wait(f->camera, 10), 0);
+    assert_int_equal(fftd_frame(f->camera, &frame), -EAGAIN);
+    publish(f, 3);
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.sequence, 5);
+    assert_int_equal(frame.missed, 2);
+}
+
 static void a_ring_created_later_is_found(void **state)
 {
     struct fixture *f = *state;
@@ -570,7 +590,7 @@ static void mute_start(struct mute_daemon *mute, const char *dir, const struct r
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s/frames", dir);
     unlink(address.sun_path);
-    mute->ring_fd = ring->memory.client_fd;
+    mute->ring_fd = ring->memory.fd;
     mute->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(mute->listen_fd, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(mute->listen_fd, 1), 0);
@@ -828,6 +848,7 @@ int main(void)
         camera_test(the_number_of_held_formats_is_limited),
         camera_test(a_change_of_format_is_followed),
         camera_test(the_last_frames_of_an_old_ring_are_not_lost),
+        camera_test(frames_missed_in_the_next_ring_are_counted),
         camera_test(a_ring_created_later_is_found),
         cmocka_unit_test(a_wait_survives_the_death_of_a_daemon),
         camera_test(a_restarted_daemon_is_asked_for_every_hold),

@@ -19,8 +19,11 @@
  *   3. slot.sequence differs from the sequence in 1: overwritten, start again with a newer frame
  *   4. use the frame
  *   5. acquire fence; slot.lock (load-relaxed) == lock: the data used is one whole frame
- * How to wait: FUTEX_WAIT (shared, works on a read-only mapping) on header.futex, which
- * is incremented after every publication and change of state. */
+ * How to wait: poll() on the wake-up pipe, which only this client has. Programs that trust
+ * all other readers can use FUTEX_WAIT (shared, works on a read-only mapping) on header.futex
+ * instead, which is incremented after every publication and change of state. Any reader can move
+ * the others' sleep to another futex (FUTEX_REQUEUE), and a daemon that crashes wakes nobody there,
+ * so such a wait needs a timeout. */
 #ifndef FFTD_RING_H
 #define FFTD_RING_H
 
@@ -90,7 +93,7 @@ struct fftd_ring_header {
     uint32_t data_offset; /* from a slot's first byte to its frame, a multiple of 128 */
 
     uint64_t slot_stride; /* bytes from one slot to the next, a multiple of 4096 */
-    uint32_t generation;  /* which ring of this daemon: +1 at every change of format */
+    uint32_t generation;  /* which ring of this camera: +1 with each new ring */
     uint32_t reserved0;
     struct fftd_format format;
     uint64_t first_sequence; /* of this generation */
@@ -101,7 +104,7 @@ struct fftd_ring_header {
     uint32_t futex;
     uint32_t state;       /* enum fftd_state */
     int64_t heartbeat_ns; /* when the daemon last showed progress */
-    uint32_t epoch;       /* which daemon process writes: +1 when one takes over the ring */
+    uint32_t epoch;       /* which daemon process made this ring: +1 with each restart */
     uint32_t reserved2[9];
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is ABI");
@@ -149,9 +152,10 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
  * `text` is empty or explains `result` in words. The daemon disconnects a client that leaves more
  * than a few replies unread.
  *
- * A daemon that is restarted may leave its connections and its ring to its successor. The pipe then
- * ends, but the connection stays open. ATTACH on it returns the same ring with another epoch, or
- * another ring. Holds end with the old daemon; the client must request them again.
+ * A daemon that is restarted may leave its connections to its successor. The pipe then ends, but
+ * the connection stays open. ATTACH on it returns the successor's ring, which has the next
+ * generation, the next epoch and the next sequence numbers. Nobody writes the old ring any more:
+ * its frames stay as they are for as long as a client maps it, and need no holds.
  *
  * An eventfd would not do instead of the pipe, because both sides share its open file. A client
  * could switch it to blocking and fill it, and so stop the thread that wakes all other clients. */

@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MAGIC      "FFTDBIN1"
 #define MAX_SIZE   (64u << 20)
-#define PATH_BYTES 4200
+#define NAME_BYTES 64
+#define PATH_BYTES 4096
 
 struct cache_header {
     char magic[8];
@@ -32,26 +34,95 @@ bool cache_exists(const char *dir)
     return dir != NULL && dir[0] != '\0';
 }
 
-static int entry_path(char path[PATH_BYTES], const char *dir, const char *kind, uint64_t key)
+static void name_entry(char name[NAME_BYTES], const char *kind, uint64_t key)
 {
-    const int length =
-        snprintf(path, PATH_BYTES, "%s/%016llx.%s", dir, (unsigned long long)key, kind);
-    return length < PATH_BYTES ? 0 : -ENAMETOOLONG;
+    snprintf(name, NAME_BYTES, "%016llx.%s", (unsigned long long)key, kind);
+}
+
+/* ---- whom to believe ---- */
+
+/* What is in the cache is run as this user: a driver loads programs from there as they are. So
+ * nobody else may have written it. */
+static int check_owner(int fd, mode_t type, const char *what, struct error *why)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return error_set(why, errno, "%s: %s", what, strerror(errno));
+    if ((st.st_mode & S_IFMT) != type)
+        return error_set(why, EPERM, "%s is not a %s", what,
+                         type == S_IFDIR ? "directory" : "regular file");
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return error_set(why, EPERM, "%s belongs to user %u: expected user %u or root", what,
+                         (unsigned)st.st_uid, (unsigned)geteuid());
+    if (st.st_mode & (S_IWGRP | S_IWOTH))
+        return error_set(why, EPERM,
+                         "%s has mode %04o: expected no write permission for group and others",
+                         what, (unsigned)(st.st_mode & 07777));
+    return 0;
+}
+
+/* -ENOENT: there is no such directory yet. */
+static int open_directory(const char *dir, struct error *why)
+{
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(why, errno, "%s: %s", dir, strerror(errno));
+    const int r = check_owner(fd, S_IFDIR, dir, why);
+    if (r == 0)
+        return fd;
+    close(fd);
+    return r;
+}
+
+/* Opens a file of the directory for reading. Without O_NONBLOCK, opening a FIFO would wait for a
+ * writer. */
+static int open_entry(int dir_fd, const char *name, struct error *why)
+{
+    const int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return error_set(why, errno, "%s: %s", name, strerror(errno));
+    const int r = check_owner(fd, S_IFREG, name, why);
+    if (r == 0)
+        return fd;
+    close(fd);
+    return r;
+}
+
+/* ---- reading ---- */
+
+/* Returns -ENOENT if there is no such entry. */
+static int find_entry(FILE **ret, const char *dir, const char *name, struct error *why)
+{
+    const int dir_fd = open_directory(dir, why);
+    if (dir_fd < 0)
+        return dir_fd;
+    const int fd = open_entry(dir_fd, name, why);
+    close(dir_fd);
+    if (fd < 0)
+        return fd;
+    *ret = fdopen(fd, "rb");
+    if (*ret != NULL)
+        return 0;
+    close(fd);
+    return error_set(why, ENOMEM, "out of memory");
 }
 
 void *cache_read(const char *dir, const char *kind, uint64_t key, size_t *ret_size,
                  struct error *warning)
 {
     struct cache_header header;
-    char path[PATH_BYTES];
+    struct error why;
+    char name[NAME_BYTES];
     unsigned char *bytes = NULL;
     const char *fault = "it is too short";
-    if (!cache_exists(dir) || entry_path(path, dir, kind, key) < 0)
+    FILE *file;
+    if (!cache_exists(dir))
         return NULL;
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        if (errno != ENOENT)
-            error_set(warning, errno, "cannot read the cache file %s: %s", path, strerror(errno));
+    name_entry(name, kind, key);
+    const int r = find_entry(&file, dir, name, &why);
+    if (r < 0) {
+        if (r != -ENOENT)
+            error_set(warning, -r, "the cache in %s is not used: %s", dir, why.text);
         return NULL;
     }
     if (fread(&header, sizeof header, 1, file) != 1)
@@ -72,11 +143,13 @@ void *cache_read(const char *dir, const char *kind, uint64_t key, size_t *ret_si
     *ret_size = header.size;
     return bytes;
 fail:
-    error_set(warning, EINVAL, "%s is ignored and will be replaced: %s", path, fault);
+    error_set(warning, EINVAL, "%s/%s is ignored and will be replaced: %s", dir, name, fault);
     free(bytes);
     fclose(file);
     return NULL;
 }
+
+/* ---- writing ---- */
 
 static void make_directories(const char *path)
 {
@@ -106,30 +179,49 @@ static int write_all(int fd, const void *bytes, size_t size)
     return 0;
 }
 
+/* Creates a file with a name that is not in use. */
+static int create_temporary(int dir_fd, char name[NAME_BYTES])
+{
+    uint64_t number;
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        return -EIO;
+    snprintf(name, NAME_BYTES, "new-%016llx", (unsigned long long)number);
+    const int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd < 0 ? -errno : fd;
+}
+
+static int write_entry(int dir_fd, const char *name, const struct cache_header *header,
+                       const void *bytes)
+{
+    char temporary[NAME_BYTES];
+    const int fd = create_temporary(dir_fd, temporary);
+    if (fd < 0)
+        return fd;
+    int r = write_all(fd, header, sizeof *header);
+    if (r == 0)
+        r = write_all(fd, bytes, header->size);
+    if (close(fd) < 0 && r == 0)
+        r = -errno;
+    if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
+        r = -errno;
+    if (r < 0)
+        unlinkat(dir_fd, temporary, 0);
+    return r;
+}
+
 int cache_write(const char *dir, const char *kind, uint64_t key, const void *bytes, size_t size,
                 struct error *why)
 {
     struct cache_header header = {.key = key, .size = size};
-    char path[PATH_BYTES], temporary[PATH_BYTES];
-    int r = entry_path(path, dir, kind, key);
-    if (r < 0)
-        return error_set(why, -r, "cannot save results in %s: %s", dir, strerror(-r));
+    char name[NAME_BYTES];
     memcpy(header.magic, MAGIC, sizeof header.magic);
     header.checksum = cache_hash(CACHE_HASH_START, bytes, size);
+    name_entry(name, kind, key);
     make_directories(dir);
-    snprintf(temporary, sizeof temporary, "%s/new-XXXXXX", dir);
-    const int fd = mkostemp(temporary, O_CLOEXEC);
-    if (fd < 0)
-        return error_set(why, errno, "cannot save results in %s: %s", dir, strerror(errno));
-    r = write_all(fd, &header, sizeof header);
-    if (r == 0)
-        r = write_all(fd, bytes, size);
-    if (close(fd) < 0 && r == 0)
-        r = -errno;
-    if (r == 0 && rename(temporary, path) < 0)
-        r = -errno;
-    if (r == 0)
-        return 0;
-    unlink(temporary);
-    return error_set(why, -r, "cannot save results in %s: %s", dir, strerror(-r));
+    const int dir_fd = open_directory(dir, why);
+    if (dir_fd < 0)
+        return error_prefix(why, -dir_fd, "cannot save results");
+    const int r = write_entry(dir_fd, name, &header, bytes);
+    close(dir_fd);
+    return r < 0 ? error_set(why, -r, "cannot save results in %s: %s", dir, strerror(-r)) : 0;
 }

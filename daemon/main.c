@@ -14,12 +14,13 @@
 #include "capture/capture.h"
 #include "config/config.h"
 #include "control/control.h"
+#include "control/reload.h"
 #include "gpu/device.h"
+#include "options.h"
+#include "ring/ring.h"
+#include "service/environment.h"
 #include "service/listener.h"
 #include "service/log.h"
-#include "options.h"
-#include "control/reload.h"
-#include "ring/ring.h"
 #include "service/runtime.h"
 #include "service/service.h"
 
@@ -410,6 +411,7 @@ int main(int argc, char *argv[])
         log_error("%s", why.text);
         return EX_USAGE;
     }
+    environment_clean();
     int code = act(&options);
     options_finish(&options);
     return code;

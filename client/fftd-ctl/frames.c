@@ -12,13 +12,15 @@
 
 #include "commands.h"
 #include "json.h"
+#include "output.h"
 #include "y4m.h"
 
 #define WAIT_MS    500
 #define GIVE_UP_US 10000000 /* how long to wait for a daemon that has ended */
 
 struct output {
-    FILE *file;
+    struct output_file to;
+    FILE *file;                /* of `to` */
     struct fftd_format format; /* of the first frame; fourcc 0 before it */
     uint8_t *copy, *row;
     struct pixels pixels; /* of the copy */
@@ -153,15 +155,13 @@ static void report(const struct ctl *ctl, const struct output *output)
 
 static int finish(const struct ctl *ctl, struct output *output, int code)
 {
-    bool failed = ferror(output->file) != 0;
-    int error = errno;
-    if (output->file != stdout && fclose(output->file) != 0 && !failed) {
-        failed = true;
-        error = errno;
-    }
-    if (code == 0 && failed && error != EPIPE)
+    const int error = ferror(output->file) ? -errno : 0;
+    int r = output_close(&output->to);
+    if (error != 0)
+        r = error;
+    if (code == 0 && r < 0 && r != -EPIPE)
         code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output != NULL ? ctl->output : "stdout",
-                        strerror(error));
+                        strerror(-r));
     if (code == 0)
         report(ctl, output);
     free(output->copy);
@@ -172,7 +172,7 @@ static int finish(const struct ctl *ctl, struct output *output, int code)
 int command_frames(const struct ctl *ctl)
 {
     char dir[PATH_MAX];
-    struct output output = {.file = stdout};
+    struct output output = {0};
     struct fftd *camera;
 
     int code = ctl_runtime_dir(ctl, dir);
@@ -185,11 +185,13 @@ int command_frames(const struct ctl *ctl)
     int r = fftd_open(&camera, dir);
     if (r < 0)
         return ctl_no_daemon(ctl, dir, r);
-    if (to_file && (output.file = fopen(ctl->output, "wbe")) == NULL) {
-        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(errno));
+    r = output_open(&output.to, to_file ? ctl->output : "-", OUTPUT_STREAM);
+    if (r < 0) {
+        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(-r));
         fftd_close(camera);
         return code;
     }
+    output.file = output.to.file;
     catch_signals();
     code = copy_frames(ctl, &output, camera, dir);
     fftd_close(camera);

@@ -10,6 +10,7 @@
 
 #include "bus.h"
 #include "commands.h"
+#include "output.h"
 #include "picture.h"
 #include "spectrum.h"
 
@@ -193,37 +194,30 @@ static const struct kind *find_kind(const char *name)
 
 /* ---- files ---- */
 
-/* Removes an incomplete image, but never a device or a pipe. */
-static void remove_file(const char *path)
-{
-    struct stat st;
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode))
-        unlink(path);
-}
-
 static int write_picture(const struct ctl *ctl, const struct kind *kind, const struct shot *shot,
                          const char *path)
 {
     struct picture picture = {0};
+    struct output_file output;
     bool to_stdout = strcmp(path, "-") == 0;
     int r = kind->draw(&picture, shot);
     if (r < 0)
         return ctl_fail(ctl, EX_OSERR, "snapshot %s: %s", kind->name, strerror(-r));
 
     int code = EX_OK;
-    FILE *file = to_stdout ? stdout : fopen(path, "wbe");
-    if (file == NULL) {
-        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(errno));
+    r = output_open(&output, path, OUTPUT_WHOLE);
+    if (r < 0) {
+        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(-r));
         goto out;
     }
     errno = 0;
-    r = picture_write_png(&picture, file);
-    if (!to_stdout && fclose(file) != 0 && r == 0)
-        r = -errno;
+    r = picture_write_png(&picture, output.file);
+    if (r < 0)
+        output_discard(&output);
+    else if (!to_stdout)
+        r = output_close(&output);
     if (r < 0 && !(to_stdout && r == -EPIPE)) /* ctl_finish handles a closed pipe */
         code = ctl_fail(ctl, EX_IOERR, "%s: %s", to_stdout ? "stdout" : path, strerror(-r));
-    if (r < 0 && !to_stdout)
-        remove_file(path);
 out:
     picture_free(&picture);
     return code;

@@ -8,6 +8,7 @@
 #include "bus.h"
 #include "commands.h"
 #include "export.h"
+#include "output.h"
 
 static void print_counters(sd_bus_message *stats)
 {
@@ -72,23 +73,17 @@ static enum metrics_format metrics_format(const struct ctl *ctl)
     return ctl->openmetrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
 }
 
-/* Writes another file and renames it, so that a reader always finds a complete one. */
+/* A reader of the file always finds a complete one. */
 static int replace_file(const struct ctl *ctl, sd_bus_message *stats)
 {
-    char path[PATH_MAX];
-    if (snprintf(path, sizeof path, "%s.new", ctl->output) >= (int)sizeof path)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output,
-                        strerror(ENAMETOOLONG));
-    FILE *file = fopen(path, "we");
-    if (file == NULL)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(errno));
-    export_stats(stats, metrics_format(ctl), file);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed || rename(path, ctl->output) < 0) {
-        int code = ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", ctl->output, strerror(errno));
-        unlink(path);
-        return code;
-    }
+    struct output_file output;
+    int r = output_open(&output, ctl->output, OUTPUT_WHOLE);
+    if (r < 0)
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(-r));
+    export_stats(stats, metrics_format(ctl), output.file);
+    r = output_close(&output);
+    if (r < 0)
+        return ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", ctl->output, strerror(-r));
     return 0;
 }
 

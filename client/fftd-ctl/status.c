@@ -183,7 +183,7 @@ static void list_place(struct listing *listing, const char *place)
         free(entries);
 }
 
-/* Any user can create directories in /tmp, so only one of the caller's own is listed. */
+/* As in libfftd's dir.c: the sockets in a directory of another user may be that user's. */
 static bool is_ours(const char *dir)
 {
     struct stat st;
@@ -195,7 +195,7 @@ static void list_all_places(struct listing *listing)
     char place[PATH_MAX];
     const char *user_dir = getenv("XDG_RUNTIME_DIR");
     list_place(listing, "/run/fftd");
-    if (user_dir != NULL && *user_dir == '/' &&
+    if (user_dir != NULL && *user_dir == '/' && is_ours(user_dir) &&
         snprintf(place, sizeof place, "%s/fftd", user_dir) < PATH_MAX)
         list_place(listing, place);
     snprintf(place, sizeof place, "/tmp/fftd-%u", (unsigned)geteuid());

@@ -21,7 +21,8 @@ static bool has_socket(const char *dir)
     return lstat(path, &st) == 0 || errno == EACCES;
 }
 
-/* Any user can create directories in /tmp, so only one of the caller's own is used. */
+/* Any user can create directories in /tmp, and sudo may keep another user's XDG_RUNTIME_DIR. The
+ * sockets in a directory of another user may be that user's, so it is not used. */
 static bool is_ours(const char *dir)
 {
     struct stat st;
@@ -52,7 +53,7 @@ int fftd_runtime_dir(const char *name, char *path, unsigned size)
     if (has_socket(dir))
         return copy_path(path, size, dir);
     const char *user_dir = getenv("XDG_RUNTIME_DIR");
-    if (user_dir != NULL && user_dir[0] == '/' &&
+    if (user_dir != NULL && user_dir[0] == '/' && is_ours(user_dir) &&
         snprintf(dir, sizeof dir, "%s/fftd/%s", user_dir, name) < (int)sizeof dir &&
         has_socket(dir))
         return copy_path(path, size, dir);

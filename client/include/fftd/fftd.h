@@ -51,9 +51,9 @@ struct fftd_frame {
 };
 
 /* Connects to a camera. A `name` with a '/' is a runtime directory. Any other name (NULL:
- * "default") is looked up as the daemon does: /run/fftd/NAME, $XDG_RUNTIME_DIR/fftd/NAME, then the
- * private directory under /tmp. The caller closes the result. A daemon that has no frame yet is
- * not an error. Blocks for at most 2 s.
+ * "default") is looked up as the daemon does: /run/fftd/NAME, $XDG_RUNTIME_DIR/fftd/NAME (if
+ * that directory belongs to this user), then the private directory under /tmp. The caller closes
+ * the result. A daemon that has no frame yet is not an error. Blocks for at most 2 s.
  *   -ENOENT, -ECONNREFUSED  no such daemon
  *   -EACCES                 permission denied
  *   -EPROTO                 the daemon speaks another ABI

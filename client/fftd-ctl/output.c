@@ -1,0 +1,114 @@
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SUFFIX ".new-XXXXXX"
+
+static bool is_device(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) || S_ISFIFO(st->st_mode);
+}
+
+/* Whether the path is a device or a pipe, which is written in its place. */
+static bool names_device(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return false;
+    if (S_ISLNK(st.st_mode) && (st.st_uid == geteuid() || st.st_uid == 0) && stat(path, &st) < 0)
+        return false;
+    return is_device(&st);
+}
+
+static int open_device(const char *path)
+{
+    struct stat st;
+    const int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    if (fstat(fd, &st) == 0 && is_device(&st))
+        return fd;
+    close(fd); /* the path names something else by now */
+    return -EPERM;
+}
+
+/* Creates a file with the mode that open() would give it. */
+static int open_temporary(struct output_file *output)
+{
+    if (strlen(output->path) + sizeof SUFFIX > sizeof output->temporary)
+        return -ENAMETOOLONG;
+    memcpy(output->temporary, output->path, strlen(output->path) + 1);
+    strcat(output->temporary, SUFFIX);
+    const int fd = mkostemp(output->temporary, O_CLOEXEC);
+    if (fd < 0) {
+        output->temporary[0] = '\0';
+        return -errno;
+    }
+    const mode_t mask = umask(0);
+    umask(mask);
+    fchmod(fd, 0666 & ~mask);
+    return fd;
+}
+
+static int open_stream(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && !S_ISDIR(st.st_mode) && unlink(path) < 0)
+        return -errno;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    return fd < 0 ? -errno : fd;
+}
+
+int output_open(struct output_file *ret, const char *path, enum output_kind kind)
+{
+    *ret = (struct output_file){.file = stdout};
+    /* /dev/stdout may be a link to a regular file, which must not be replaced. */
+    if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0)
+        return 0;
+    if (strlen(path) >= sizeof ret->path)
+        return -ENAMETOOLONG;
+    strcpy(ret->path, path);
+    const int fd = names_device(path)      ? open_device(path)
+                   : kind == OUTPUT_STREAM ? open_stream(path)
+                                           : open_temporary(ret);
+    if (fd < 0)
+        return fd == -EEXIST ? -EISDIR : fd;
+    ret->file = fdopen(fd, "wb");
+    if (ret->file != NULL)
+        return 0;
+    close(fd);
+    return -ENOMEM;
+}
+
+int output_close(struct output_file *output)
+{
+    errno = 0;
+    int r = ferror(output->file) ? -EIO : 0;
+    if (output->file == stdout)
+        return fflush(stdout) != 0 && r == 0 ? -errno : r;
+    if (fclose(output->file) != 0 && errno != 0)
+        r = -errno;
+    output->file = NULL;
+    if (output->temporary[0] == '\0')
+        return r;
+    if (r == 0 && rename(output->temporary, output->path) < 0)
+        r = -errno;
+    if (r < 0)
+        unlink(output->temporary);
+    return r;
+}
+
+void output_discard(struct output_file *output)
+{
+    if (output->file != NULL && output->file != stdout)
+        fclose(output->file);
+    output->file = NULL;
+    if (output->temporary[0] != '\0')
+        unlink(output->temporary);
+}

@@ -1,0 +1,50 @@
+#include "service/environment.h"
+
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "service/log.h"
+
+/* Where the daemon and the OpenCL drivers look for caches, and the daemon for its sockets. */
+static const char *const directories[] = {
+    "HOME",           "XDG_CACHE_HOME",        "XDG_RUNTIME_DIR",
+    "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH",
+};
+
+/* A directory that does not exist yet is this user's once it is created. */
+static bool belongs_to_another(const char *path, uid_t *ret_owner)
+{
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    *ret_owner = st.st_uid;
+    return st.st_uid != geteuid() && st.st_uid != 0;
+}
+
+static void set_home(void)
+{
+    const struct passwd *user = getpwuid(geteuid());
+    uid_t owner;
+    if (user != NULL && !belongs_to_another(user->pw_dir, &owner))
+        setenv("HOME", user->pw_dir, 1);
+}
+
+void environment_clean(void)
+{
+    for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
+        const char *name = directories[i];
+        const char *path = getenv(name);
+        uid_t owner;
+        if (path == NULL || !belongs_to_another(path, &owner))
+            continue;
+        log_warning("%s=%s is ignored: it belongs to user %u: expected user %u or root", name, path,
+                    (unsigned)owner, (unsigned)geteuid());
+        unsetenv(name);
+        if (strcmp(name, "HOME") == 0)
+            set_home();
+    }
+}

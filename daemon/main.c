@@ -29,6 +29,7 @@ struct daemon {
     struct config config; /* of the start, and what was reloaded since */
     struct reload reload;
     struct sd_event *event;
+    struct notifier *notifier;
     struct runtime *runtime;
     struct camera *camera;
     struct ring_server *server;
@@ -217,20 +218,20 @@ static void inherit_clients(struct daemon *daemon)
         if (ring_server_adopt(daemon->server, fd, name, &why) == 0)
             continue;
         log_warning("%s", why.text);
-        service_forget(name);
+        notifier_forget(daemon->notifier, name);
     }
 }
 
 static void keep(void *context, const char *name, int fd)
 {
-    (void)context;
-    service_keep(name, fd);
+    struct daemon *daemon = context;
+    notifier_keep(daemon->notifier, name, fd);
 }
 
 static void forget(void *context, const char *name)
 {
-    (void)context;
-    service_forget(name);
+    struct daemon *daemon = context;
+    notifier_forget(daemon->notifier, name);
 }
 
 static int on_frames_client(void *context, int fd, uid_t uid, struct error *why)
@@ -241,7 +242,7 @@ static int on_frames_client(void *context, int fd, uid_t uid, struct error *why)
 
 static int start_server(struct daemon *daemon, struct error *why)
 {
-    const struct ring_store store = {.keep = keep, .forget = forget};
+    const struct ring_store store = {.keep = keep, .forget = forget, .context = daemon};
     const struct listener_options options = {
         .name = "frames", .connected = on_frames_client, .context = daemon};
     int r =
@@ -302,17 +303,21 @@ static int start(struct daemon *daemon, struct error *why)
 {
     daemon->wait = daemon->options->wait || service_is_managed();
     int r = take_signals(daemon, why);
+    if (r == 0)
+        r = notifier_create(&daemon->notifier, daemon->event, why);
     /* The directory comes first: a second daemon of this name must not touch the camera. */
     if (r == 0)
         r = runtime_create(&daemon->runtime, daemon->config.output.runtime_dir, why);
     if (r == 0)
-        r = camera_start(&daemon->camera, &daemon->config, continue_ring(daemon), daemon->wait, why);
+        r = camera_start(&daemon->camera, &daemon->config, continue_ring(daemon), daemon->wait,
+                         why);
     if (r == 0)
         r = start_server(daemon, why);
     if (r == 0)
         r = start_control(daemon, why);
     if (r == 0)
-        r = service_create(&daemon->service, daemon->event, progress, daemon->camera, why);
+        r = service_create(&daemon->service, daemon->event, daemon->notifier, progress,
+                           daemon->camera, why);
     if (r < 0)
         return r;
     r = sd_event_add_io(daemon->event, NULL, camera_fd(daemon->camera), EPOLLIN, on_camera, daemon);
@@ -323,7 +328,8 @@ static int start(struct daemon *daemon, struct error *why)
  * orderly exit would hang too. */
 static bool stop(struct daemon *daemon)
 {
-    service_stopping();
+    if (daemon->notifier != NULL)
+        service_stopping(daemon->notifier);
     service_destroy(daemon->service);
     listener_destroy(daemon->watch_listener);
     listener_destroy(daemon->control_listener);
@@ -332,6 +338,7 @@ static bool stop(struct daemon *daemon)
     listener_destroy(daemon->frames_listener);
     ring_server_destroy(daemon->server);
     stopped = stopped && camera_stop(daemon->camera) == 0;
+    notifier_destroy(daemon->notifier);
     runtime_destroy(daemon->runtime);
     sd_event_unref(daemon->event);
     return stopped;

@@ -121,6 +121,28 @@ static unsigned utf8_length(const unsigned char *text)
     return length;
 }
 
+/* The C0 and C1 control characters and DEL (ISO/IEC 6429), the latter two bytes long in UTF-8. */
+static bool is_control(const unsigned char *character, unsigned length)
+{
+    return (length == 1 && (character[0] < 0x20 || character[0] == 0x7f)) ||
+           (length == 2 && character[0] == 0xc2 && character[1] < 0xa0);
+}
+
+char *text_clean(char *text)
+{
+    unsigned char *at = (unsigned char *)text;
+    while (*at != '\0') {
+        const unsigned length = utf8_length(at);
+        const unsigned bytes = length == 0 ? 1 : length;
+        if (length == 1 && *at >= '\t' && *at <= '\r')
+            *at = ' ';
+        else if (length == 0 || is_control(at, length))
+            memset(at, '?', bytes);
+        at += bytes;
+    }
+    return text;
+}
+
 char *text_to_json(char *json, size_t size, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;

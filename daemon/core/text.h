@@ -21,6 +21,11 @@ void text_from_number(double number, char *text, size_t size);
  * "..." if it is too long. Returns its first argument. */
 char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text);
 
+/* Makes a text from elsewhere (a path, a camera's name, a peer) safe to print: line breaks and
+ * tabs become spaces; other control characters, which could command a terminal, and bytes that are
+ * not UTF-8 become '?'. Returns its argument. */
+char *text_clean(char *text);
+
 /* A text as a JSON string, quotes included, for any bytes. Valid UTF-8 stays as it is; control
  * characters, quotes and backslashes are escaped; each byte that is not UTF-8 becomes U+FFFD. What
  * does not fit into size bytes is cut between two characters, so that the result is still a

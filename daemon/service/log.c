@@ -1,4 +1,5 @@
-/* Each message is one write, so lines of several threads never mix.
+/* Each message is one write and one line, so lines of several threads never mix, and no path or
+ * name in a message can look like another message.
  *
  * systemd sets JOURNAL_STREAM to the device and inode of its stream to the journal. The variable
  * may be inherited by a process whose stderr is something else, so both are compared. Structured
@@ -17,6 +18,8 @@
 #include <sys/stat.h>
 #include <systemd/sd-journal.h>
 #include <unistd.h>
+
+#include "core/text.h"
 
 #define MESSAGE_BYTES  4096
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
@@ -80,6 +83,7 @@ void log_message(int priority, const char *format, ...)
     va_start(args, format);
     vsnprintf(message, sizeof message, format, args);
     va_end(args);
+    text_clean(message);
 
     if (target == TO_JOURNAL &&
         sd_journal_send("MESSAGE=%s", message, "PRIORITY=%d", priority, "FFTD_CAMERA=%s", camera,

@@ -17,6 +17,7 @@
 #include "service/log.h"
 
 struct service {
+    struct notifier *notifier;
     sd_event_source *timer;
     uint64_t period_us;
     int64_t (*progress)(void *context);
@@ -32,7 +33,7 @@ static int feed(sd_event_source *timer, uint64_t scheduled_us, void *userdata)
     bool stalled = age_us > (int64_t)(service->period_us / 2);
 
     if (!stalled)
-        sd_notify(0, "WATCHDOG=1");
+        notifier_send(service->notifier, NOTIFIER_WATCHDOG, "WATCHDOG=1", NULL);
     else if (!service->stalled)
         log_error(
             "no progress for %.1f s: systemd's watchdog is no longer fed and will restart fftd",
@@ -41,12 +42,13 @@ static int feed(sd_event_source *timer, uint64_t scheduled_us, void *userdata)
     return sd_event_source_set_time(timer, scheduled_us + service->period_us / 4);
 }
 
-int service_create(struct service **ret, struct sd_event *event, int64_t (*progress)(void *context),
-                   void *context, struct error *why)
+int service_create(struct service **ret, struct sd_event *event, struct notifier *notifier,
+                   int64_t (*progress)(void *context), void *context, struct error *why)
 {
     struct service *service = calloc(1, sizeof *service);
     if (service == NULL)
         return error_set(why, ENOMEM, "out of memory");
+    service->notifier = notifier;
     service->progress = progress;
     service->context = context;
 
@@ -84,7 +86,7 @@ void service_destroy(struct service *service)
 void service_ready(struct service *service, const char *status)
 {
     service->state = READY;
-    sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+    notifier_send(service->notifier, NOTIFIER_READY, "READY=1", status);
 }
 
 bool service_is_ready(const struct service *service)
@@ -94,22 +96,22 @@ bool service_is_ready(const struct service *service)
 
 void service_status(struct service *service, const char *status)
 {
-    (void)service;
-    sd_notifyf(0, "STATUS=%s", status);
+    notifier_send(service->notifier, NOTIFIER_STATUS, "", status);
 }
 
 void service_reloading(struct service *service)
 {
     static const char status[] = "Reading the configuration again";
     if (service->state == STARTING) {
-        sd_notifyf(0, "STATUS=%s", status);
+        service_status(service, status);
         return;
     }
     service->state = RELOADING;
     /* With Type=notify-reload (systemd 253), systemd compares this time with that of its request.
      */
-    sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRId64 "\nSTATUS=%s", clock_now_ns() / 1000,
-               status);
+    char lines[64];
+    snprintf(lines, sizeof lines, "RELOADING=1\nMONOTONIC_USEC=%" PRId64, clock_now_ns() / 1000);
+    notifier_send(service->notifier, NOTIFIER_RELOADING, lines, status);
 }
 
 void service_reloaded(struct service *service, const char *status)
@@ -120,24 +122,12 @@ void service_reloaded(struct service *service, const char *status)
         service_status(service, status);
 }
 
-void service_stopping(void)
+void service_stopping(struct notifier *notifier)
 {
-    sd_notify(0, "STOPPING=1\nSTATUS=Finishing the frames in flight");
+    notifier_send(notifier, NOTIFIER_STOPPING, "STOPPING=1", "Finishing the frames in flight");
 }
 
 bool service_is_managed(void)
 {
     return getenv("NOTIFY_SOCKET") != NULL;
-}
-
-void service_keep(const char *name, int fd)
-{
-    char text[64];
-    snprintf(text, sizeof text, "FDSTORE=1\nFDNAME=%s", name);
-    sd_pid_notify_with_fds(0, 0, text, &fd, 1);
-}
-
-void service_forget(const char *name)
-{
-    sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
 }

@@ -1,6 +1,5 @@
-/* Reports to systemd: readiness, status, watchdog; and gives it descriptors to keep for the next
- * process. Does nothing where systemd did not start this process. Main thread only. What systemd
- * passes to this process is received by runtime.h. */
+/* Reports to systemd: readiness, status, watchdog. Does nothing where systemd did not start this
+ * process. Main thread only. What systemd passes to this process is received by runtime.h. */
 #ifndef FFTD_SERVICE_H
 #define FFTD_SERVICE_H
 
@@ -8,14 +7,15 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "service/notifier.h"
 
 struct service;
 struct sd_event;
 
 /* Arms the watchdog timer if systemd asks for one; progress(context) returns the CLOCK_MONOTONIC ns
  * of the last real progress, and the watchdog is fed only if that is recent enough. */
-int service_create(struct service **ret, struct sd_event *event, int64_t (*progress)(void *context),
-                   void *context, struct error *why);
+int service_create(struct service **ret, struct sd_event *event, struct notifier *notifier,
+                   int64_t (*progress)(void *context), void *context, struct error *why);
 void service_destroy(struct service *service);
 
 /* Each of these sets the line that `systemctl status` shows. */
@@ -32,15 +32,11 @@ void service_reloading(struct service *service);
 void service_reloaded(struct service *service, const char *status);
 
 /* Reports that the process is about to end. May be called without a service. */
-void service_stopping(void);
+void service_stopping(struct notifier *notifier);
 
 /* Whether a service manager started this process. It then restarts the process, and passes to the
- * next one the descriptors that it was given to keep (FileDescriptorStoreMax= in the unit). */
+ * next one the descriptors that it was given to keep (notifier.h, and FileDescriptorStoreMax= in
+ * the unit). */
 bool service_is_managed(void);
-
-/* Gives the manager a copy of the descriptor to keep, under a name without ':'. The manager itself
- * drops a connection whose other end has closed. Forgetting removes everything of that name. */
-void service_keep(const char *name, int fd);
-void service_forget(const char *name);
 
 #endif

@@ -50,6 +50,20 @@ static void lines_carry_name_and_word(void **state)
                                                  "fftd: warning: two\n");
 }
 
+static void hostile_name(void)
+{
+    log_warning("cannot open %s", "/tmp/x\nfftd[cam-1]: all is well\x1b[1A");
+}
+
+/* A path cannot add a line of its own, or command the terminal. */
+static void each_message_is_one_line(void **state)
+{
+    (void)state;
+    log_init("cam-1", LOG_INFO);
+    assert_string_equal(written(hostile_name),
+                        "fftd[cam-1]: warning: cannot open /tmp/x fftd[cam-1]: all is well?[1A\n");
+}
+
 static void init_with_foreign_stream(void)
 {
     log_init("cam", LOG_INFO);
@@ -112,6 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_carry_name_and_word),
+        cmocka_unit_test(each_message_is_one_line),
         cmocka_unit_test(a_foreign_journal_is_not_believed),
         cmocka_unit_test(without_its_socket_the_journal_gets_priorities),
         cmocka_unit_test(long_messages_stay_one_line),

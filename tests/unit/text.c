@@ -206,6 +206,31 @@ static void append_never_overruns(void **state)
     assert_string_equal(text, "abcdefg");
 }
 
+static void texts_are_safe_to_print(void **state)
+{
+    static const struct {
+        const char *text, *clean;
+    } cases[] = {
+        {"", ""},
+        {"Mikroskop 3: \xc3\xbc \xe2\x82\xac", "Mikroskop 3: \xc3\xbc \xe2\x82\xac"},
+        {"a\nb\tc\x7f", "a b c?"},
+        {"\x1b[31mred", "?[31mred"},
+        {"\xc2\x9b"
+         "2J",
+         "??2J"}, /* U+009B, the one-character form of ESC [ */
+        {"\xc2\xa0", "\xc2\xa0"},
+        {"\x9b"
+         "2J \xff\xc3",
+         "?2J ??"}, /* not UTF-8 */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s", cases[i].text);
+        assert_string_equal(text_clean(text), cases[i].clean);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +244,7 @@ int main(void)
         cmocka_unit_test(the_nearest_name_is_found),
         cmocka_unit_test(text_is_cut_apart),
         cmocka_unit_test(append_never_overruns),
+        cmocka_unit_test(texts_are_safe_to_print),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

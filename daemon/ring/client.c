@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "ring/slot.h"
 
-#define PIPE_BYTES 4096 /* one page, the smallest size the kernel gives */
+#define PIPE_BYTES    4096 /* one page, the smallest size the kernel gives */
+#define KEEP_AFTER_NS (500 * NS_PER_MS)
 
 /* ---- the store ---- */
 
@@ -19,17 +21,22 @@ static void name_in_store(const struct client *client, char name[32])
     snprintf(name, 32, RING_STORE_CLIENT "%llu", (unsigned long long)client->id);
 }
 
-/* Only clients that have attached are kept. A connection that sent garbage or nothing is not worth
- * a descriptor in the store. */
-static void keep(struct client *client)
+/* Only clients that have attached are kept: a connection that sent garbage or nothing is not worth
+ * a descriptor in the store. A client that leaves at once is not kept either. It would cost the
+ * service manager two messages each time. */
+int64_t client_keep(struct client *client)
 {
     const struct ring_store *store = &client->server->store;
     char name[32];
-    if (store->keep == NULL || client->kept)
-        return;
+    if (store->keep == NULL || client->kept || client->wake.fd < 0)
+        return INT64_MAX;
+    const int64_t due_ns = client->attached_ns + KEEP_AFTER_NS;
+    if (clock_now_ns() < due_ns)
+        return due_ns;
     client->kept = true;
     name_in_store(client, name);
     store->keep(store->context, name, client->fd);
+    return INT64_MAX;
 }
 
 void client_forget(struct client *client)
@@ -65,7 +72,8 @@ int client_attach(struct client *client, int *ret_pipe_fd, struct error *why)
         return r;
     ring_add_listener(client->server->ring, &client->wake);
     client->server->attached++;
-    keep(client);
+    if (client->attached_ns == 0)
+        client->attached_ns = clock_now_ns();
     return 0;
 }
 

@@ -15,6 +15,7 @@ struct ring_server {
     struct admission admission;
     struct client *clients;
     struct ring_store store;     /* all NULL: none */
+    sd_event_source *keep_timer; /* armed while a client is to be put into the store */
     ring_server_watch_fn *watch; /* NULL: none */
     void *watch_context;
     uint64_t last_id;
@@ -32,6 +33,7 @@ struct client {
     struct ring_listener wake; /* fd -1: not attached */
     uint64_t id;               /* names the client in the store */
     bool kept;                 /* is in the store */
+    int64_t attached_ns;       /* when the client attached first */
     bool leaving;              /* dropped, but has not received all replies */
     uint64_t held;             /* bit s: slot s of the server's ring is held */
 };
@@ -60,7 +62,11 @@ int client_hold(struct client *client, uint64_t sequence, struct error *why);
 int client_release(struct client *client, uint64_t sequence, struct error *why);
 void client_release_all(struct client *client);
 
-/* Removes the connection from the store, where it was put when the client first attached. */
+/* Puts the connection into the store if it has lasted long enough since the client attached.
+ * Returns when that will be the case; INT64_MAX: there is nothing to do. */
+int64_t client_keep(struct client *client);
+
+/* Removes the connection from the store. */
 void client_forget(struct client *client);
 
 #endif

@@ -41,6 +41,24 @@ static void forget_ring(struct ring_server *server, struct ring *ring)
     ring->kept = false;
 }
 
+/* ---- clients in the store ---- */
+
+static int keep_clients(sd_event_source *timer, uint64_t time_us, void *context)
+{
+    struct ring_server *server = context;
+    int64_t next_ns = INT64_MAX;
+    (void)time_us;
+    for (struct client *client = server->clients; client != NULL; client = client->next) {
+        const int64_t due_ns = client_keep(client);
+        if (due_ns < next_ns)
+            next_ns = due_ns;
+    }
+    if (next_ns == INT64_MAX)
+        return sd_event_source_set_enabled(timer, SD_EVENT_OFF);
+    int r = sd_event_source_set_time(timer, (uint64_t)(next_ns / 1000) + 1);
+    return r < 0 ? r : sd_event_source_set_enabled(timer, SD_EVENT_ONESHOT);
+}
+
 /* ---- connections ---- */
 
 static void notify_watch(const struct ring_server *server)
@@ -106,6 +124,8 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
         return 0;
     if (bytes <= 0 || client_answer(client, &request, bytes) < 0)
         client_drop(client);
+    else if (!client->kept && client->wake.fd >= 0)
+        keep_clients(client->server->keep_timer, 0, client->server);
     return 0;
 }
 
@@ -204,6 +224,14 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, unsigne
         return error_set(why, ENOMEM, "frames socket: out of memory");
     server->event = sd_event_ref(event);
     admission_init(&server->admission, max_clients, max_clients);
+    int r =
+        sd_event_add_time(event, &server->keep_timer, CLOCK_MONOTONIC, 0, 0, keep_clients, server);
+    if (r >= 0)
+        r = sd_event_source_set_enabled(server->keep_timer, SD_EVENT_OFF);
+    if (r < 0) {
+        ring_server_destroy(server);
+        return error_set(why, -r, "frames socket: cannot create a timer: %s", strerror(-r));
+    }
     *ret = server;
     return 0;
 }
@@ -242,6 +270,7 @@ void ring_server_destroy(struct ring_server *server)
         next = client->next;
         client_destroy(client);
     }
+    sd_event_source_disable_unref(server->keep_timer);
     sd_event_unref(server->event);
     free(server);
 }

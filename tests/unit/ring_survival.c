@@ -30,6 +30,7 @@ struct manager {
     char dir[32];
     int socket[2]; /* the daemon tells [1], we listen at [0] */
     int said[2];   /* a byte from the daemon: it has come as far as it should */
+    unsigned messages;
     unsigned kept;
     int fd[MAX_KEPT];
     char name[MAX_KEPT][NAME_SIZE];
@@ -92,6 +93,7 @@ static void listen_to_daemon(struct manager *manager)
                                 .msg_controllen = sizeof control};
         if (recvmsg(manager->socket[0], &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
             return;
+        manager->messages++;
         const struct cmsghdr *c = CMSG_FIRSTHDR(&packet);
         if (c == NULL) {
             remove_kept(manager, name);
@@ -162,7 +164,7 @@ static void die_writing(struct daemon *daemon)
     pause();
 }
 
-/* A connection is not yet an attachment. */
+/* Waits until that many clients have attached, and have stayed long enough to be kept. */
 static void wait_for_attachments(struct daemon *daemon, uint64_t count)
 {
     for (unsigned ms = 0; frames_stats(&daemon->frames).attached < count; ms++) {
@@ -170,6 +172,7 @@ static void wait_for_attachments(struct daemon *daemon, uint64_t count)
             abort();
         poll(NULL, 0, 1);
     }
+    poll(NULL, 0, 800);
 }
 
 /* Continues once the client has come back. */
@@ -291,6 +294,15 @@ static bool frame_is_whole(const struct fftd_frame *frame)
     return frames_match(frame->format, frame->plane[0], frame->sequence);
 }
 
+static void wait_until_kept(struct manager *manager, const char *name)
+{
+    for (unsigned ms = 0; find_kept(manager, name) < 0; ms++) {
+        assert_true(ms < PATIENCE);
+        poll(NULL, 0, 1);
+        listen_to_daemon(manager);
+    }
+}
+
 static struct fftd *open_and_take(struct manager *manager, struct fftd_frame *frame)
 {
     struct fftd *camera;
@@ -309,6 +321,7 @@ static void a_crash_is_a_pause(void **state)
     struct fftd *camera = open_and_take(manager, &held);
     assert_int_equal(held.sequence, 10);
     assert_int_equal(fftd_hold(camera, &held), 0);
+    wait_until_kept(manager, "client-1");
     kill_daemon(manager);
     assert_int_equal(manager->kept, 2);
     assert_true(find_kept(manager, "ring") >= 0);
@@ -345,6 +358,7 @@ static void crash_after_crash(void **state)
     struct fftd_frame frame;
     start_daemon(manager, publish_and_stay);
     struct fftd *camera = open_and_take(manager, &frame);
+    wait_until_kept(manager, "client-1");
     for (uint32_t epoch = 2; epoch < 6; epoch++) {
         kill_daemon(manager);
         start_daemon(manager, publish_and_stay);
@@ -386,6 +400,7 @@ static void a_restart_can_change_the_format(void **state)
     struct fftd_frame frame;
     start_daemon(manager, publish_and_stay);
     struct fftd *camera = open_and_take(manager, &frame);
+    wait_until_kept(manager, "client-1");
     kill_daemon(manager);
     start_daemon(manager, change_the_format);
     assert_int_equal(fftd_wait(camera, PATIENCE), 1);
@@ -397,6 +412,22 @@ static void a_restart_can_change_the_format(void **state)
     kill_daemon(manager);
     assert_int_equal(manager->kept, 2);
     fftd_close(camera);
+}
+
+/* A client that reconnects in a loop costs the service manager nothing. */
+static void who_leaves_at_once_is_not_kept(void **state)
+{
+    struct manager *manager = *state;
+    struct fftd_frame frame;
+    start_daemon(manager, publish_and_stay);
+    for (unsigned i = 0; i < 20; i++)
+        fftd_close(open_and_take(manager, &frame));
+    struct fftd *camera = open_and_take(manager, &frame);
+    wait_until_kept(manager, "client-21");
+    assert_int_equal(manager->kept, 2);
+    assert_int_equal(manager->messages, 3); /* the last ring, this ring, this client */
+    fftd_close(camera);
+    kill_daemon(manager);
 }
 
 static void who_leaves_is_forgotten(void **state)
@@ -543,6 +574,7 @@ int main(void)
         survival_test(an_orderly_restart_is_a_pause),
         survival_test(a_restart_can_change_the_format),
         survival_test(who_leaves_is_forgotten),
+        survival_test(who_leaves_at_once_is_not_kept),
         cmocka_unit_test(only_rings_are_continued),
         cmocka_unit_test(only_clients_are_taken_over),
         cmocka_unit_test(numbers_go_on_when_none_was_published),

@@ -82,6 +82,7 @@ def reading(service):
     found = {}
     client = service.watch()
     service.wait_for(lambda: service.status()["Clients"] == 1, "the client")
+    service.wait_for(lambda: service.show("NFileDescriptorStore") == "2", "it to be kept")
     yield found
     service.wait_for_state("online")
     service.wait_for_frames()

@@ -1,14 +1,16 @@
 /* file:PATH - a recording replayed as if a camera delivered it: Y4M, or raw frames whose format
  * and size the user gives.
  *
- * The whole file is checked at open, frame by frame, so that a damaged one is refused with the
- * position of the damage instead of ending in the middle. Frames are read, not mapped: a file that
- * shrinks while it is replayed is then an error to report, not a SIGBUS.
+ * The whole file is checked at open, so that a damaged one is refused with the position of the
+ * damage instead of ending in the middle: Y4M frame by frame, raw frames by the file's size alone,
+ * because a file with holes can have thousands of millions of them. Frames are read, not mapped: a
+ * file that shrinks while it is replayed is then an error to report, not a SIGBUS.
  *
  * Unlike a camera a file loses nothing, because a replay should show the whole recording: a frame
  * that finds no free buffer comes at the next tick, and the following frames are as much later. */
 #include "capture/capture.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -120,10 +122,26 @@ static int find_pixels(const struct file *file, off_t offset, off_t *ret, struct
     }
 }
 
-/* Checks that each frame is complete. */
-static int check_frames(struct file *file, struct error *why)
+static int refuse_truncated(const struct file *file, off_t offset, off_t pixels, struct error *why)
 {
-    off_t frame_bytes = file->capture.format.frame_bytes;
+    return error_set(why, EINVAL, "frame %llu at byte %lld is truncated: %lld bytes of %lld",
+                     (unsigned long long)file->frame_count, (long long)offset,
+                     (long long)(file->bytes - pixels),
+                     (long long)file->capture.format.frame_bytes);
+}
+
+static int check_raw_frames(struct file *file, struct error *why)
+{
+    const off_t frame_bytes = file->capture.format.frame_bytes;
+    assert(frame_bytes > 0);
+    const off_t last = file->bytes - file->bytes % frame_bytes;
+    file->frame_count = (uint64_t)(file->bytes / frame_bytes);
+    return last < file->bytes ? refuse_truncated(file, last, last, why) : 0;
+}
+
+static int check_y4m_frames(struct file *file, struct error *why)
+{
+    const off_t frame_bytes = file->capture.format.frame_bytes;
     off_t offset = file->first;
     while (offset < file->bytes) {
         off_t pixels = 0;
@@ -132,16 +150,20 @@ static int check_frames(struct file *file, struct error *why)
             return error_prefix(why, -r, "frame %llu at byte %lld",
                                 (unsigned long long)file->frame_count, (long long)offset);
         if (pixels + frame_bytes > file->bytes)
-            return error_set(why, EINVAL,
-                             "frame %llu at byte %lld is truncated: %lld bytes of %lld",
-                             (unsigned long long)file->frame_count, (long long)offset,
-                             (long long)(file->bytes - pixels), (long long)frame_bytes);
+            return refuse_truncated(file, offset, pixels, why);
         offset = pixels + frame_bytes;
         file->frame_count++;
     }
-    if (file->frame_count == 0)
-        return error_set(why, EINVAL, "contains no frame");
     return 0;
+}
+
+/* Counts the frames and checks that each is complete. */
+static int check_frames(struct file *file, struct error *why)
+{
+    int r = file->y4m ? check_y4m_frames(file, why) : check_raw_frames(file, why);
+    if (r == 0 && file->frame_count == 0)
+        r = error_set(why, EINVAL, "contains no frame");
+    return r;
 }
 
 /* Reads the next frame into a buffer and advances. */

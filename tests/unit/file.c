@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "support/cmocka.h"
@@ -173,6 +174,29 @@ static void raw_needs_size_and_format(void **state)
                    -EINVAL, "frame 2 at byte 128 is truncated: 16 bytes of 64");
 }
 
+/* A file takes no room on the disk for its holes, so that anyone can make one of this size. */
+static void holes_cost_nothing_at_open(void **state)
+{
+    const struct fixture *fixture = *state;
+    const struct capture_request request = {
+        .width = 16, .height = 16, .fourcc = format_by_name("GREY")->fourcc, .rate = 500};
+    const off_t bytes = 8ll << 40;
+    write_bytes(fixture, "\1", 1);
+    if (truncate(fixture->path, bytes) < 0) {
+        printf("skipped: no file of 8 TiB in /tmp: %s\n", strerror(errno));
+        skip();
+    }
+    const clock_t before = clock();
+    struct capture *capture = open_clip(fixture, request);
+    assert_true(clock() - before < 2 * CLOCKS_PER_SEC); /* of processor time */
+    assert_string_equal(capture->description,
+                        "raw file of 34359738368 frames, GREY 16x16 at 500 fps");
+    capture_close(capture);
+    assert_int_equal(truncate(fixture->path, bytes + 3), 0);
+    assert_refused(fixture, request, -EINVAL,
+                   "frame 34359738368 at byte 8796093022208 is truncated: 3 bytes of 256");
+}
+
 static void loop_goes_on(void **state)
 {
     const struct fixture *fixture = *state;
@@ -275,6 +299,7 @@ int main(void)
         CLIP_TEST(y4m_is_replayed_whole),
         CLIP_TEST(rate_is_the_file_s_unless_asked),
         CLIP_TEST(raw_needs_size_and_format),
+        CLIP_TEST(holes_cost_nothing_at_open),
         CLIP_TEST(loop_goes_on),
         CLIP_TEST(lent_buffers_hold_the_file),
         CLIP_TEST(damaged_files_are_refused),

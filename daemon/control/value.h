@@ -4,11 +4,12 @@
 
 #include <systemd/sd-bus.h>
 
+#include "core/filter.h"
 #include "fftd/ring.h"
 
 /* Replaces bytes that are not UTF-8 by '?' and cuts to size. D-Bus closes a connection that carries
  * other text, and the name of a device or a truncated message may be such text. Returns `clean`. */
-#define VALUE_TEXT_BYTES 4096
+#define VALUE_TEXT_BYTES FILTER_TEXT_BYTES /* no text on the bus is longer than a filter */
 const char *value_clean_text(char clean[VALUE_TEXT_BYTES], const char *text);
 
 /* Append text that goes through value_clean_text: as it is, or as {sv}. */

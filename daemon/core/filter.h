@@ -18,7 +18,7 @@
 
 #define FILTER_MAX_STAGES     32
 #define FILTER_MAX_SUPPORT_PX 256.0 /* the greatest result of filter_chain_support */
-#define FILTER_TEXT_BYTES     4096  /* enough for any chain's text form */
+#define FILTER_TEXT_BYTES     8192  /* enough for the text form of any chain */
 
 struct filter_chain {
     unsigned count;

@@ -383,6 +383,17 @@ def test_filter_actions(daemon):
     assert daemon.ctl("filter", "show", "--raw").stdout == "none\n"
 
 
+def test_the_longest_filter_is_shown_whole(daemon):
+    stage = "highboost:base=-2.2250738585072014e-308,boost=-2.2250738585072014e-308," \
+            "cutoff=0.00010000000000000002,shape=butterworth,order=1.0000000000000002"
+    for _ in range(32):
+        daemon.ctl("filter", "add", stage)
+    shown = daemon.ctl("filter", "show", "--raw").stdout.strip()
+    assert len(shown) > 4095 and shown == " | ".join([stage] * 32)
+    daemon.ctl("filter", "set", shown)
+    assert daemon.ctl("filter", "show", "--raw").stdout.strip() == shown
+
+
 def test_filter_presets(start, tmp_path):
     mine = tmp_path / "mine.conf"
     daemon = start(env={"FFTD_PRESET_DIR": str(tmp_path)})

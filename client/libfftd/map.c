@@ -1,14 +1,18 @@
-/* The daemon that made the ring is not trusted. Reading its memory could fail in two ways:
+/* The daemon that made the ring is not trusted. Reading its memory could fail in three ways:
  * - The memory could shrink under the mapping (SIGBUS). The seal against shrinking prevents that.
+ * - A page could be missing when it is first read (SIGBUS), if it had to be a huge page. Only
+ *   memory of tmpfs is taken: an ordinary memfd.
  * - An offset in the header could point outside. So the header is copied, and the copy is checked
  *   in 64 bits against the size that the kernel reports. */
 #include "map.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "slot.h"
 
@@ -50,11 +54,19 @@ static bool header_is_sound(const struct fftd_ring_header *header, uint64_t byte
            header->header_bytes + header->slot_count * header->slot_stride <= bytes;
 }
 
+/* Whether each byte of the file can be read for as long as it is mapped. */
+static bool memory_is_sound(int fd)
+{
+    struct statfs about;
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) && fstatfs(fd, &about) == 0 &&
+           about.f_type == TMPFS_MAGIC;
+}
+
 int map_open(struct map *ret, int fd)
 {
     struct stat st;
-    int seals = fcntl(fd, F_GET_SEALS);
-    if (seals < 0 || !(seals & F_SEAL_SHRINK) || fstat(fd, &st) < 0)
+    if (!memory_is_sound(fd) || fstat(fd, &st) < 0)
         return -EPROTO;
     uint64_t bytes = (uint64_t)st.st_size;
     if (bytes < sizeof(struct fftd_ring_header))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -585,12 +586,12 @@ static void *mute_main(void *context)
     return NULL;
 }
 
-static void mute_start(struct mute_daemon *mute, const char *dir, const struct ring *ring)
+static void mute_start(struct mute_daemon *mute, const char *dir, int ring_fd)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof address.sun_path, "%s/frames", dir);
     unlink(address.sun_path);
-    mute->ring_fd = ring->memory.fd;
+    mute->ring_fd = ring_fd;
     mute->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(mute->listen_fd, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(mute->listen_fd, 1), 0);
@@ -620,7 +621,7 @@ static void only_a_hold_waits_for_a_mute_daemon(void **state)
     assert_int_equal(fftd_hold(f->camera, &frame), 0);
     strcpy(dir, f->frames.dir);
     frames_stop(&f->frames);
-    mute_start(&mute, dir, f->ring);
+    mute_start(&mute, dir, f->ring->memory.fd);
 
     /* Once attached again, the library has to request the hold again. */
     int look = -EPIPE;
@@ -652,6 +653,52 @@ static void only_a_hold_waits_for_a_mute_daemon(void **state)
     assert_true(release_ms < AT_ONCE_MS);
     assert_int_equal(hold, -ETIMEDOUT);
     assert_true(hold_ms >= AT_ONCE_MS);
+}
+
+/* Copies the ring into huge pages, if the machine has any; otherwise nothing can be written. */
+static int copy_to_huge_pages(const struct ring *ring)
+{
+    struct stat st;
+    struct fftd_ring_header header;
+    const int fd = memfd_create("huge", MFD_CLOEXEC | MFD_HUGETLB | MFD_ALLOW_SEALING);
+    if (fd < 0)
+        return -1;
+    assert_int_equal(fstat(fd, &st), 0);
+    const size_t bytes = (size_t)st.st_blksize;
+    assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+    assert_int_equal(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+    uint8_t *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (base == MAP_FAILED)
+        return fd;
+    assert_true(pread(ring->memory.fd, base, bytes, 0) > (ssize_t)sizeof header);
+    memcpy(&header, base, sizeof header);
+    header.ring_bytes = bytes;
+    memcpy(base, &header, sizeof header);
+    munmap(base, bytes);
+    return fd;
+}
+
+/* A huge page that cannot be allocated when it is read kills the reader with SIGBUS. */
+static void a_ring_on_huge_pages_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd *camera = NULL;
+    struct mute_daemon mute;
+    char dir[sizeof f->frames.dir];
+    const int huge_fd = copy_to_huge_pages(f->ring);
+    if (huge_fd < 0) {
+        printf("skipped: no memfd on huge pages: %s\n", strerror(errno));
+        skip();
+    }
+    strcpy(dir, f->frames.dir);
+    frames_stop(&f->frames);
+    mute_start(&mute, dir, huge_fd);
+    const int r = fftd_open(&camera, dir);
+    mute_stop(&mute);
+    frames_start(&f->frames, dir, 3);
+    fftd_close(camera);
+    close(huge_fd);
+    assert_int_equal(r, -EPROTO);
 }
 
 static void a_refused_client_gets_the_reason(void **state)
@@ -853,6 +900,7 @@ int main(void)
         cmocka_unit_test(a_wait_survives_the_death_of_a_daemon),
         camera_test(a_restarted_daemon_is_asked_for_every_hold),
         camera_test(only_a_hold_waits_for_a_mute_daemon),
+        camera_test(a_ring_on_huge_pages_is_refused),
         camera_test(a_refused_client_gets_the_reason),
         camera_test(a_signal_ends_the_wait),
         camera_test(the_descriptor_is_readable_when_there_is_news),

@@ -51,23 +51,24 @@ struct fftd_frame {
 };
 
 /* Connects to a camera. A `name` with a '/' is a runtime directory. Any other name (NULL:
- * "default") is looked up as the daemon does: /run/fftd/NAME, $XDG_RUNTIME_DIR/fftd/NAME (if
- * that directory belongs to this user), then the private directory under /tmp. The caller closes
- * the result. A daemon that has no frame yet is not an error. Blocks for at most 2 s.
+ * "default") is looked up as the daemon does: /run/fftd/NAME, $XDG_RUNTIME_DIR/fftd/NAME (if that
+ * directory belongs to this user), then the private directory under /tmp. The caller closes the
+ * result. A daemon that has no frame yet is not an error. Blocks for at most 2 s.
  *   -ENOENT, -ECONNREFUSED  no such daemon
- *   -EACCES                 permission denied
- *   -EPROTO                 the daemon speaks another ABI
- *   -EUSERS                 the daemon's client limit is reached
- *   -EMFILE                 too few descriptors left; a connection takes five
- *   -ETIMEDOUT              the daemon does not reply */
+ *   -EACCES     permission denied
+ *   -EPROTO     the daemon speaks another ABI, or its ring is not safe to read: expected a memfd on
+ *               ordinary pages, sealed against shrinking
+ *   -EUSERS     the daemon's client limit is reached
+ *   -EMFILE     too few descriptors left; a connection takes five
+ *   -ETIMEDOUT  the daemon does not reply */
 int fftd_open(struct fftd **ret, const char *name);
 
 /* Frees everything; NULL is allowed. Held frames are released. */
 void fftd_close(struct fftd *camera);
 
 /* Waits until there is a frame newer than the last one returned. timeout_ms < 0 waits for ever;
- * 0 only checks and never blocks. Returns 1 if there is such a frame, 0 after the timeout or a
- * signal. Attaches again by itself after a change of format or a restart of the daemon.
+ * 0 only checks, and never waits for the daemon. Returns 1 if there is such a frame, 0 after the
+ * timeout or a signal. Attaches again by itself after a change of format or a restart.
  *   -EPIPE   the connection was lost and the daemon did not come back within the timeout; the
  *            next call tries again
  *   -EPROTO  the daemon that came back speaks another ABI
@@ -98,8 +99,14 @@ uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
  *   -ETIMEDOUT  the daemon does not reply */
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);
 
-/* Ends one hold; the frame may then be overwritten at any moment. Never blocks: the daemon's reply
- * is read by a later call. -ENOENT: the frame is not held. */
+/* Ends one hold; the frame may then be overwritten at any moment. Never waits for the daemon, as
+ * fftd_wait with a timeout of 0: a request is sent if the socket takes it at once, and its reply is
+ * read by a later call. If the socket does not take it, the connection is closed, which releases
+ * all frames; the next fftd_wait connects again and asks for the remaining holds. -ENOENT: the
+ * frame is not held.
+ *
+ * Both can still block in the kernel because of a malicious daemon, never because of a slow or
+ * stopped one: whoever shares a pipe can keep its lock in the kernel for as long as it likes. */
 int fftd_release(struct fftd *camera, const struct fftd_frame *frame);
 
 /* Keeps the frame's memory mapped across changes of format until fftd_unpin or fftd_close. The

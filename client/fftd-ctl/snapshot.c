@@ -1,10 +1,10 @@
 /* Implements `snapshot`, which saves one frame before and after the filter as images. The daemon
- * sends both versions of the same frame in sealed memory. */
+ * sends both versions of the same frame in memory. They are copied from there, because a mapping of
+ * memory that shrinks would end this program. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +16,8 @@
 
 struct shot {
     struct fftd_format format;
-    struct pixels before, after;
-    void *memory[2];
-    size_t size[2];
+    struct pixels before, after; /* in memory[] */
+    uint8_t *memory[2];
 };
 
 /* ---- the daemon's reply ---- */
@@ -88,41 +87,64 @@ static int read_format(sd_bus_message *reply, struct fftd_format *ret)
     return r < 0 ? r : sd_bus_message_exit_container(reply);
 }
 
-static int map_frame(int fd, void **ret_memory, size_t *ret_size)
+/* No frame of the greatest size takes more than this. */
+#define MAX_FRAME_BYTES ((uint64_t)FFTD_MAX_SIDE * FFTD_MAX_SIDE * 4 + (1u << 20))
+
+/* The end of the last plane. -EFBIG: the daemon describes a frame that cannot be. */
+static int find_size(const struct fftd_format *format, size_t *ret)
 {
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return -errno;
-    void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (memory == MAP_FAILED)
-        return -errno;
-    *ret_memory = memory;
-    *ret_size = (size_t)st.st_size;
-    return 0;
+    uint64_t size = 0;
+    for (unsigned i = 0; i < format->plane_count; i++) {
+        const struct fftd_plane *plane = &format->plane[i];
+        const uint64_t rows = plane->rows > 0 ? plane->rows - 1 : 0;
+        const uint64_t end = plane->offset + rows * plane->stride + plane->row_bytes;
+        size = end > size ? end : size;
+    }
+    *ret = (size_t)size;
+    return size > MAX_FRAME_BYTES ? -EFBIG : 0;
+}
+
+static int read_frame(int fd, size_t size, uint8_t **ret)
+{
+    ssize_t got = 1;
+    uint8_t *memory = malloc(size > 0 ? size : 1);
+    if (memory == NULL)
+        return -ENOMEM;
+    for (size_t done = 0; got > 0 && done < size; done += (size_t)got)
+        got = pread(fd, memory + done, size - done, (off_t)done);
+    if (got > 0) {
+        *ret = memory;
+        return 0;
+    }
+    got = got < 0 ? -errno : -ENODATA;
+    free(memory);
+    return (int)got;
 }
 
 static void shot_finish(struct shot *shot)
 {
     for (unsigned i = 0; i < 2; i++)
-        if (shot->memory[i] != NULL)
-            munmap(shot->memory[i], shot->size[i]);
+        free(shot->memory[i]);
 }
 
-/* The descriptors remain the reply's; *ret owns the mappings. */
+/* The descriptors remain the reply's; *ret owns the memory, also on failure. */
 static int shot_read(struct shot *ret, sd_bus_message *reply)
 {
     int before, after;
+    size_t size;
     int r = sd_bus_message_read(reply, "hh", &before, &after);
     if (r >= 0)
         r = read_format(reply, &ret->format);
     if (r >= 0)
-        r = map_frame(before, &ret->memory[0], &ret->size[0]);
+        r = find_size(&ret->format, &size);
     if (r >= 0)
-        r = map_frame(after, &ret->memory[1], &ret->size[1]);
+        r = read_frame(before, size, &ret->memory[0]);
     if (r >= 0)
-        r = pixels_from_memory(&ret->before, &ret->format, ret->memory[0], ret->size[0]);
+        r = read_frame(after, size, &ret->memory[1]);
     if (r >= 0)
-        r = pixels_from_memory(&ret->after, &ret->format, ret->memory[1], ret->size[1]);
+        r = pixels_from_memory(&ret->before, &ret->format, ret->memory[0], size);
+    if (r >= 0)
+        r = pixels_from_memory(&ret->after, &ret->format, ret->memory[1], size);
     return r;
 }
 
@@ -297,6 +319,9 @@ int command_snapshot(const struct ctl *ctl)
     if (r == -EOPNOTSUPP)
         code = ctl_fail(ctl, EX_PROTOCOL,
                         "snapshot: this fftd-ctl does not know the camera's pixel format");
+    else if (r == -ENODATA)
+        code = ctl_fail(ctl, EX_PROTOCOL,
+                        "snapshot: the daemon's memory is smaller than the frame it describes");
     else if (r < 0)
         code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: cannot read the reply: %s", strerror(-r));
     else

@@ -48,6 +48,7 @@ def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1, f
 class Message:
     def __init__(self, head, fields, data):
         self.type = head[1]
+        self.serial, = struct.unpack_from("<I", head, 8)
         self.fields = fields
         self.data = data
 

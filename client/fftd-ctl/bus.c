@@ -3,11 +3,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+
+#include "clean.h"
 
 /* ---- connecting ---- */
 
@@ -101,17 +104,34 @@ static int exit_code_of(const sd_bus_error *error)
     return EX_SOFTWARE;
 }
 
+static int fail_unreadable(const struct ctl *ctl, int negative_errno)
+{
+    return ctl_fail(ctl, EX_PROTOCOL, "cannot read the daemon's reply: %s",
+                    negative_errno == -EBADMSG ? "it is damaged, or nested too deeply"
+                                               : strerror(-negative_errno));
+}
+
+/* Sends a message, and cleans the reply unless it is only shown as JSON. */
+static int call(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_error *error,
+                sd_bus_message **ret)
+{
+    int r = sd_bus_call(bus, message, 0, error, ret);
+    return r < 0 || ctl->json ? r : clean_message(ret);
+}
+
 int bus_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int code = 0;
-    int r = sd_bus_call(bus, message, 0, &error, ret);
+    int r = call(ctl, bus, message, &error, ret);
     if (r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE)
         code = ctl_fail(ctl, EX_TEMPFAIL,
                         "the daemon closed the connection: it is stopping, or its limit of "
                         "connections is reached");
     else if (r == -ETIMEDOUT || sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY))
         code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon did not answer in time");
+    else if (r == -EBADMSG)
+        code = fail_unreadable(ctl, r);
     else if (r < 0)
         code = ctl_fail(ctl, exit_code_of(&error), "%s",
                         error.message != NULL ? error.message : strerror(-r));
@@ -151,12 +171,12 @@ static int make_get_all(sd_bus *bus, sd_bus_message **ret)
     return r < 0 ? r : sd_bus_message_append(*ret, "s", BUS_INTERFACE);
 }
 
-int bus_try_get_all(sd_bus *bus, sd_bus_message **ret)
+int bus_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
 {
     sd_bus_message *message = NULL;
     int r = make_get_all(bus, &message);
     if (r >= 0)
-        r = sd_bus_call(bus, message, 0, NULL, ret);
+        r = call(ctl, bus, message, NULL, ret);
     sd_bus_message_unref(message);
     return r < 0 ? r : 0;
 }
@@ -317,6 +337,8 @@ int bus_to_json(sd_bus_message *message, struct json *json, const char *key)
         return r;
     if (type != 'a' && type != 'v' && type != 'r')
         return basic_to_json(message, type, json, key);
+    if (json_is_full(json))
+        return -EBADMSG;
     if ((r = sd_bus_message_enter_container(message, type, contents)) < 0)
         return r;
     if (type == 'v') {
@@ -333,4 +355,20 @@ int bus_to_json(sd_bus_message *message, struct json *json, const char *key)
         json_close(json, ']');
     }
     return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
+int bus_print_json(const struct ctl *ctl, sd_bus_message *message)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    if (memory == NULL)
+        return ctl_fail(ctl, EX_OSERR, "out of memory");
+    int r = bus_to_json(message, &(struct json){.file = memory}, NULL);
+    if (fclose(memory) != 0)
+        r = -ENOMEM;
+    if (r >= 0)
+        fputs(text, stdout);
+    free(text);
+    return r < 0 ? fail_unreadable(ctl, r) : ctl_finish(ctl);
 }

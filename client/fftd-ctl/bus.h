@@ -20,6 +20,8 @@ int bus_connect_any(sd_bus **ret, const char *dir);
  * return 0 or an exit code. */
 int bus_open(const struct ctl *ctl, sd_bus **ret);
 
+/* The daemon is not trusted: all replies, but for --json, have clean texts (clean.h). */
+
 /* Calls a method of the object, with arguments as for sd_bus_message_append. The caller unrefs
  * *ret. */
 int bus_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
@@ -33,7 +35,7 @@ int bus_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus
 /* Gets all properties, as an a{sv}. The caller unrefs *ret. bus_get_all prints the reason of a
  * failure and returns 0 or an exit code; bus_try_get_all prints nothing and returns 0 or -errno. */
 int bus_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
-int bus_try_get_all(sd_bus *bus, sd_bus_message **ret);
+int bus_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
 
 /* Finds a key in the a{sv} that the message begins with, and enters its variant, which must have
  * these contents. The caller reads the value and need not leave it: the next bus_find starts from
@@ -55,7 +57,12 @@ double bus_double(sd_bus_message *message, const char *key);
  * bus_counter(message, "Counters", "published"). */
 uint64_t bus_counter(sd_bus_message *message, const char *key, const char *counter);
 
-/* Writes the next complete value of the message as JSON; dictionaries become objects. */
+/* Writes the next complete value of the message as JSON; dictionaries become objects. -EBADMSG: the
+ * value is nested too deeply; what is written is complete JSON even then. */
 int bus_to_json(sd_bus_message *message, struct json *json, const char *key);
+
+/* Prints the next complete value of the message, or why that is not possible. Returns an exit code.
+ */
+int bus_print_json(const struct ctl *ctl, sd_bus_message *message);
 
 #endif

@@ -171,12 +171,8 @@ static int camera_controls(const struct ctl *ctl)
     int code = bus_open(ctl, &bus);
     if (code == 0)
         code = bus_call(ctl, bus, &list, "ListControls", NULL);
-    if (code == 0 && ctl->json) {
-        bus_to_json(list, &(struct json){.file = stdout}, NULL);
-        code = ctl_finish(ctl);
-    } else if (code == 0) {
-        code = print_controls(ctl, list);
-    }
+    if (code == 0)
+        code = ctl->json ? bus_print_json(ctl, list) : print_controls(ctl, list);
     sd_bus_message_unref(list);
     sd_bus_unref(bus);
     return code;

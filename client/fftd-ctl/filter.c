@@ -118,15 +118,17 @@ static int filter_show(const struct ctl *ctl)
         json_open(&json, NULL, '{');
         json_text(&json, "Filter", bus_text(properties, "Filter"));
         json_integer(&json, "Serial", bus_u64(properties, "Serial"));
-        if (bus_find(properties, "FilterStages", "aa{sv}"))
-            bus_to_json(properties, &json, "FilterStages");
+        if (bus_find(properties, "FilterStages", "aa{sv}") &&
+            bus_to_json(properties, &json, "FilterStages") < 0)
+            code = ctl_fail(ctl, EX_PROTOCOL, "FilterStages: unexpected reply format");
         json_close(&json, '}');
     } else if (ctl->raw) {
         puts(bus_text(properties, "Filter"));
     } else {
         print_stages(bus_text(properties, "Filter"));
     }
-    code = ctl_finish(ctl);
+    if (code == 0)
+        code = ctl_finish(ctl);
 
 out:
     sd_bus_message_unref(properties);
@@ -333,7 +335,6 @@ static int find_kind(sd_bus_message *kinds, const char *wanted)
 /* Writes all of them as an array, or the wanted one as an object. */
 static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
 {
-    struct json json = {.file = stdout};
     int r = 0;
     if (only != NULL) {
         const int number = find_kind(kinds, only);
@@ -343,9 +344,7 @@ static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char 
         for (int i = 0; i < number && r >= 0; i++)
             r = sd_bus_message_skip(kinds, "a{sv}");
     }
-    if (r >= 0)
-        r = bus_to_json(kinds, &json, NULL);
-    return r < 0 ? fail_kinds(ctl) : ctl_finish(ctl);
+    return r < 0 ? fail_kinds(ctl) : bus_print_json(ctl, kinds);
 }
 
 static int filter_kinds(const struct ctl *ctl)

@@ -4,17 +4,20 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* All control characters are escaped, also DEL and C1 (two bytes), which RFC 8259 does not demand:
+ * a terminal obeys them. */
 static void quote(FILE *file, const char *text)
 {
     putc('"', file);
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\')
-            fprintf(file, "\\%c", c);
-        else if (c < ' ')
-            fprintf(file, "\\u%04x", c);
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        if (*at == '"' || *at == '\\')
+            fprintf(file, "\\%c", *at);
+        else if (*at < ' ' || *at == 0x7f)
+            fprintf(file, "\\u%04x", *at);
+        else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+            fprintf(file, "\\u%04x", *++at);
         else
-            putc(c, file);
+            putc(*at, file);
     }
     putc('"', file);
 }
@@ -38,12 +41,17 @@ static void end(struct json *json)
     json->filled[0] = false;
 }
 
+bool json_is_full(const struct json *json)
+{
+    return json->depth == JSON_MAX_DEPTH - 1;
+}
+
 void json_open(struct json *json, const char *key, char bracket)
 {
     begin(json, key);
     putc(bracket, json->file);
     if (++json->depth == JSON_MAX_DEPTH)
-        abort(); /* D-Bus allows no deeper nesting */
+        abort(); /* a mistake of the caller, who has to ask json_is_full */
     json->filled[json->depth] = false;
 }
 

@@ -16,7 +16,8 @@ struct json {
     bool filled[JSON_MAX_DEPTH]; /* the next value needs a comma */
 };
 
-/* bracket is '{' or '[', '}' or ']'. */
+/* bracket is '{' or '[', '}' or ']'. Nothing may be opened in a json that is full. */
+bool json_is_full(const struct json *json);
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);
 

@@ -102,7 +102,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     if (code == 0 && wants_metrics(ctl)) {
         code = print_metrics(ctl, stats);
     } else if (code == 0 && ctl->json) {
-        bus_to_json(stats, &(struct json){.file = stdout}, NULL);
+        code = bus_print_json(ctl, stats);
     } else if (code == 0) {
         print_counters(stats);
         print_latency(stats);

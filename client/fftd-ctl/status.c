@@ -93,11 +93,12 @@ int command_status(const struct ctl *ctl)
         code = bus_get_all(ctl, bus, &properties);
     if (code != 0)
         goto out;
-    if (ctl->json)
-        bus_to_json(properties, &(struct json){.file = stdout}, NULL);
-    else
+    if (ctl->json) {
+        code = bus_print_json(ctl, properties);
+    } else {
         print_status(properties, dir);
-    code = ctl_finish(ctl);
+        code = ctl_finish(ctl);
+    }
 
 out:
     sd_bus_message_unref(properties);
@@ -114,12 +115,12 @@ struct listing {
 };
 
 /* The properties of the daemon in this runtime directory; NULL: it did not answer. */
-static sd_bus_message *ask(const char *dir, int *ret_error)
+static sd_bus_message *ask(const struct ctl *ctl, const char *dir, int *ret_error)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
     int r = bus_connect_any(&bus, dir);
-    if (r == 0 && bus_try_get_all(bus, &properties) < 0)
+    if (r == 0 && bus_try_get_all(ctl, bus, &properties) < 0)
         r = -EIO; /* the reason may be -ENOENT, which would mean that there is no daemon */
     sd_bus_unref(bus);
     *ret_error = r;
@@ -130,7 +131,7 @@ static void list_one(struct listing *listing, const char *dir, const char *name)
 {
     int error;
     char format[64] = "-";
-    sd_bus_message *p = ask(dir, &error);
+    sd_bus_message *p = ask(listing->ctl, dir, &error);
     if (error == -ENOENT || error == -ENOTDIR)
         return;
     const char *state = p != NULL                ? bus_text(p, "State")

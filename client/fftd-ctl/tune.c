@@ -50,8 +50,8 @@ static int print_result(const struct ctl *ctl, sd_bus_message *tuning)
     if (*problem != '\0')
         return ctl_fail(ctl, EX_TEMPFAIL, "the search found no settings: %s", problem);
     if (ctl->json)
-        bus_to_json(tuning, &(struct json){.file = stdout}, NULL);
-    else if (best_ms < default_ms)
+        return bus_print_json(ctl, tuning);
+    if (best_ms < default_ms)
         printf("%.3f ms a frame on the device instead of %.3f, %.0f %% less; saved for the next "
                "start\n",
                best_ms, default_ms, 100 * (1 - best_ms / default_ms));

@@ -1,15 +1,50 @@
 """fftd-ctl with a daemon that wants to harm it, or the terminal that it runs in."""
 
 import contextlib
+import json
 import os
 import subprocess
 import threading
 import time
+import unicodedata
 
 import pytest
 
 from conftest import BUILD, PATIENCE
-from hostile_control import HostileControl
+from hostile_control import Failure, HostileControl
+
+# Sets the terminal's title, clears it, and forges a line: as C0, C1 in UTF-8, and DEL.
+EVIL = "\x1b]0;owned\x07\x1b[2J\x7f\u009b31m\r\nforged line\t\u00e9"
+# What is left of it. A cleaned C1 character takes two places.
+CLEANED = "?]0;owned??[2J???31m  forged line \u00e9"
+PROPERTIES = {
+    **{name: ("s", EVIL) for name in (
+        "Name", "State", "StateReason", "Source", "SourceDescription", "Input", "Engine", "Device",
+        "DeviceMemory", "Filter", "FilterProblem", "Version")},
+    "Format": ("a{sv}", {"name": ("s", EVIL), "width": ("u", 64), "height": ("u", 48)}),
+    "Counters": ("a{st}", {EVIL: 1, "published": 2}),
+    "Latency": ("a{sa{st}}", {EVIL: {"p50_ns": 1000}}),
+    "LatencyHistograms": ("a{s(tta(tt))}", {EVIL: (1, 2, [(3, 4)])}),
+    "FilterStages": ("aa{sv}", [{"kind": ("s", EVIL)}]),
+    "Problem": ("s", EVIL),
+}
+CONTROL = {"name": ("s", EVIL), "type": ("s", "menu"), "value": ("x", 1),
+           "menu": ("a(xs)", [(1, EVIL)])}
+TEXT_CONTROL = {"name": ("s", EVIL), "type": ("s", "text"), "value": ("s", EVIL)}
+KIND = {"name": ("s", EVIL), "summary": ("s", EVIL), "parameters": ("aa{sv}", [
+    {name: ("s", EVIL) for name in ("name", "summary", "unit", "expected", "default")}])}
+ANSWERS = {
+    "GetAll": ("a{sv}", PROPERTIES),
+    "GetStats": ("a{sv}", PROPERTIES),
+    "GetTuning": ("a{sv}", PROPERTIES),
+    "Tune": ("",),
+    "ListControls": ("aa{sv}", [CONTROL, TEXT_CONTROL]),
+    "ListFilters": ("aa{sv}", [KIND]),
+    "SetFilter": Failure("org.fftd.Error.InvalidFilter", EVIL),
+    "Reload": Failure("org.evil.Error", EVIL),
+    "Snapshot": Failure("org.fftd.Error.NotOnline", EVIL),
+    "SetControls": Failure("org.freedesktop.DBus.Error.AccessDenied", EVIL),
+}
 
 
 def ctl(directory, *arguments):
@@ -17,10 +52,106 @@ def ctl(directory, *arguments):
                           capture_output=True, timeout=PATIENCE, check=False)
 
 
+def controls_in(output):
+    return {char for char in output.decode() if unicodedata.category(char) == "Cc"} - {"\n"}
+
+
 @pytest.fixture
 def directory(runtime_dir):
     runtime_dir.mkdir()
     return runtime_dir
+
+
+# ---- what reaches the terminal ----
+
+@pytest.mark.parametrize("command", [
+    ["status"], ["list"], ["stats"], ["stats", "--prometheus"], ["stats", "--openmetrics"],
+    ["camera", "controls"], ["filter", "show"], ["filter", "show", "--raw"], ["filter", "kinds"]],
+    ids=" ".join)
+def test_texts_of_the_daemon_cannot_command_the_terminal(directory, command):
+    with HostileControl(directory, ANSWERS):
+        done = ctl(directory, *command)
+    assert done.returncode == 0, done.stderr
+    assert CLEANED in done.stdout.decode()
+    assert not controls_in(done.stdout)
+    assert b"\nforged" not in done.stdout
+
+
+@pytest.mark.parametrize("command", [
+    ["filter", "set", "none"], ["reload"], ["snapshot"], ["camera", "set", "a=1"], ["tune"]],
+    ids=" ".join)
+def test_errors_of_the_daemon_cannot_command_the_terminal(directory, command):
+    with HostileControl(directory, ANSWERS):
+        done = ctl(directory, *command)
+        in_json = ctl(directory, "--json", *command)
+    assert done.returncode > 0
+    assert CLEANED in done.stderr.decode()
+    assert not controls_in(done.stderr) and done.stderr.count(b"\n") == 1
+    assert not controls_in(in_json.stderr)
+    assert EVIL in json.loads(in_json.stderr)["error"]
+
+
+@pytest.mark.parametrize("command", [
+    ["status"], ["list"], ["stats"], ["camera", "controls"], ["filter", "show"],
+    ["filter", "kinds"]], ids=" ".join)
+def test_json_escapes_what_a_terminal_obeys_and_keeps_the_text(directory, command):
+    def texts(value):
+        if isinstance(value, dict):
+            value = [*value, *value.values()]
+        return {value} if isinstance(value, str) else \
+            set().union(*map(texts, value)) if isinstance(value, list) else set()
+
+    with HostileControl(directory, ANSWERS):
+        done = ctl(directory, "--json", *command)
+    assert done.returncode == 0, done.stderr
+    assert not controls_in(done.stdout)
+    assert EVIL in texts(json.loads(done.stdout))
+
+
+# ---- replies that are not what they should be ----
+
+def nested(depth, kind="a"):
+    """Returns the signature and the value of an integer in that number of arrays or variants."""
+    signature, value = "i", 1
+    for _ in range(depth):
+        signature, value = ("a" + signature, [value]) if kind == "a" else \
+            ("v", (signature, value))
+    return signature, value
+
+
+@pytest.mark.parametrize("depth, kind", [(31, "a"), (100, "v"), (200, "v")])
+@pytest.mark.parametrize("command", [["status"], ["list"], ["stats"]], ids=" ".join)
+def test_deep_nesting_is_an_error_and_no_crash(directory, depth, kind, command):
+    answer = ("a{sv}", {"State": nested(depth, kind), "Format": nested(depth, kind)})
+    with HostileControl(directory, {"GetAll": answer, "GetStats": answer}):
+        in_json = ctl(directory, "--json", *command)
+        as_text = ctl(directory, *command)
+    for done in (in_json, as_text):
+        assert done.returncode in (0, 76), done.stderr
+    if in_json.returncode == 0:
+        json.loads(in_json.stdout)
+    else:
+        assert b"nested too deeply" in in_json.stderr and not in_json.stdout
+    if kind == "a" and command != ["list"]:
+        assert in_json.returncode == 76
+
+
+@pytest.mark.parametrize("command", [
+    ["status"], ["list"], ["stats"], ["stats", "--prometheus"], ["camera", "controls"],
+    ["filter", "show"], ["filter", "kinds"], ["snapshot"], ["tune"], ["reload"]], ids=" ".join)
+@pytest.mark.parametrize("answer", [
+    ("",), ("s", EVIL), ("a{ss}", {"State": EVIL}), ("aas", [[EVIL], []]),
+    ("a{sv}", {"Format": ("i", 1), "Counters": ("v", ("i", 1)), "Filter": ("ay", b"x")}),
+    ("aa{sv}", [{"name": ("i", 1), "menu": ("s", EVIL), "parameters": ("i", 1)}]),
+    ("s", b"\xff\xfe")], ids=["empty", "s", "a{ss}", "aas", "a{sv}", "aa{sv}", "not UTF-8"])
+def test_unexpected_replies_do_no_harm(directory, tmp_path, command, answer):
+    output = ["--output", tmp_path] if command == ["snapshot"] else []
+    answers = {**{name: answer for name in ANSWERS}, "StopTuning": ("",)}
+    with HostileControl(directory, answers):
+        for json_option in ([], ["--json"]):
+            done = ctl(directory, *json_option, *command, *output)
+            assert 0 <= done.returncode <= 78, done
+            assert not controls_in(done.stdout) and not controls_in(done.stderr)
 
 
 # ---- the memory of a snapshot ----

@@ -49,8 +49,8 @@ static void texts_are_escaped(void **state)
 {
     (void)state;
     struct json json = begin();
-    json_text(&json, NULL, "a\"b\\c\n\x01\x7f\xc3\xa9");
-    assert_written(&json, "\"a\\\"b\\\\c\\u000a\\u0001\x7f\xc3\xa9\"\n");
+    json_text(&json, NULL, "a\"b\\c\n\x01\x7f\xc2\x9b\xc2\xa0\xc3\xa9");
+    assert_written(&json, "\"a\\\"b\\\\c\\u000a\\u0001\\u007f\\u009b\xc2\xa0\xc3\xa9\"\n");
 }
 
 static void numbers_come_back_exactly(void **state)

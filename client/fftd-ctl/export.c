@@ -77,6 +77,15 @@ static void write_state(const struct exporter *out)
     }
 }
 
+/* The name of a counter becomes part of the name of a metric, where nothing is escaped. */
+static bool is_counter_name(const char *name)
+{
+    const size_t length = strlen(name);
+    return length > 0 && length < MAX_NAME_BYTES &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+               length;
+}
+
 static unsigned read_counters(const struct exporter *out, struct counter counters[MAX_COUNTERS])
 {
     const char *name;
@@ -86,7 +95,7 @@ static unsigned read_counters(const struct exporter *out, struct counter counter
         return 0;
     while (count < MAX_COUNTERS &&
            sd_bus_message_read(out->stats, "{st}", &name, &counters[count].value) > 0) {
-        if (strlen(name) >= MAX_NAME_BYTES)
+        if (!is_counter_name(name))
             continue;
         strcpy(counters[count].name, name);
         counters[count++].exported = false;

@@ -108,6 +108,15 @@ def test_json_escapes_what_a_terminal_obeys_and_keeps_the_text(directory, comman
     assert EVIL in texts(json.loads(done.stdout))
 
 
+def test_names_of_counters_add_no_metrics(directory):
+    forged = 'x 1\nfftd_clients{name="forged"} 9\n#'
+    answer = ("a{sv}", {"Counters": ("a{st}", {forged: 7, "new_counter": 8})})
+    with HostileControl(directory, {"GetStats": answer}):
+        done = ctl(directory, "stats", "--prometheus")
+    assert b"new_counter" in done.stdout
+    assert b"forged" not in done.stdout
+
+
 # ---- replies that are not what they should be ----
 
 def nested(depth, kind="a"):

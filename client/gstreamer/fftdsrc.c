@@ -239,10 +239,11 @@ static gboolean adopt_format(FftdSrc *self, const struct fftd_format *format)
     if (self->negotiated && memcmp(&self->format, format, sizeof *format) == 0)
         return TRUE;
     if (!describe_format(format, &self->info)) {
+        const struct fftd_pixel_format *known = fftd_pixel_format(format->fourcc);
         GST_ELEMENT_ERROR(self, STREAM, FORMAT,
-                          ("Frames of format '%.4s' have no equivalent in GStreamer.",
-                           (const char *)&format->fourcc),
-                          (NULL));
+                          ("Frames of format '%s' have no equivalent in GStreamer.",
+                           known != NULL ? known->name : "unknown"),
+                          ("fourcc 0x%08x", format->fourcc));
         return FALSE;
     }
     GstCaps *caps = gst_video_info_to_caps(&self->info);

@@ -109,6 +109,16 @@ def test_a_format_without_its_planes_is_refused(launch, tmp_path, planes):
     assert "Frames of format 'NV12' have no equivalent in GStreamer." in said
 
 
+def test_the_name_of_an_unknown_format_cannot_command_the_terminal(launch, tmp_path):
+    layout = layout_of([LUMA], 3072)
+    layout.fourcc = int.from_bytes(b"\x1b[2J", "little")
+    with HostileDaemon(tmp_path, layout):
+        pipeline = launch(f"fftdsrc camera={tmp_path} num-buffers=1 ! fakesink")
+        said, _ = pipeline.communicate(timeout=PATIENCE)
+    assert "Frames of format 'unknown' have no equivalent in GStreamer." in said
+    assert "0x4a325b1b" in said and "\x1b" not in said
+
+
 @pytest.mark.parametrize("rate", [(30, 0), (2**32 - 1, 1), (0, 0)])
 def test_a_rate_that_is_none_is_no_rate(launch, tmp_path, rate):
     with HostileDaemon(tmp_path, layout_of([LUMA, CHROMA], 3072, rate)):

@@ -86,17 +86,19 @@ static int identify(struct video_device *device, const char *path, struct error 
     if (r < 0)
         return error_set(why, EINVAL, "%s: not a V4L2 device: %s", path, strerror(-r));
 
+    snprintf(device->card, sizeof device->card, "%.31s", capability.card);
+    snprintf(device->driver, sizeof device->driver, "%.15s", capability.driver);
+    snprintf(device->bus, sizeof device->bus, "%.31s", capability.bus_info);
+    text_clean(device->card); /* a webcam sends its own name */
+    text_clean(device->driver);
+    text_clean(device->bus);
     uint32_t can = capability.capabilities & V4L2_CAP_DEVICE_CAPS ? capability.device_caps
                                                                   : capability.capabilities;
     if ((can & (V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_VIDEO_CAPTURE_MPLANE)) == 0 ||
         (can & V4L2_CAP_STREAMING) == 0)
-        return error_set(why, EINVAL, "%s (%.32s) does not stream captured video", path,
-                         capability.card);
+        return error_set(why, EINVAL, "%s (%s) does not stream captured video", path, device->card);
     device->multi = (can & V4L2_CAP_VIDEO_CAPTURE) == 0;
     device->type = device->multi ? V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE : V4L2_BUF_TYPE_VIDEO_CAPTURE;
-    snprintf(device->card, sizeof device->card, "%.31s", capability.card);
-    snprintf(device->driver, sizeof device->driver, "%.15s", capability.driver);
-    snprintf(device->bus, sizeof device->bus, "%.31s", capability.bus_info);
     return 0;
 }
 

@@ -153,8 +153,8 @@ char *text_to_json(char *json, size_t size, const char *text)
         const unsigned length = utf8_length(at);
         if (length == 0)
             strcpy(escaped, "\xef\xbf\xbd");
-        else if (*at < 0x20 || *at == 0x7f)
-            snprintf(escaped, sizeof escaped, "\\u%04x", *at);
+        else if (is_control(at, length))
+            snprintf(escaped, sizeof escaped, "\\u%04x", at[length - 1]);
         else
             snprintf(escaped, sizeof escaped, "%s%.*s", *at == '"' || *at == '\\' ? "\\" : "",
                      (int)length, (const char *)at);

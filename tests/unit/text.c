@@ -130,7 +130,7 @@ static void json_strings_are_valid(void **state)
         {"", "\"\""},
         {"HD Webcam C270", "\"HD Webcam C270\""},
         {"a \"b\" \\ c", "\"a \\\"b\\\" \\\\ c\""},
-        {"\x01\t\n\x7f", "\"\\u0001\\u0009\\u000a\\u007f\""},
+        {"\x01\t\n\x7f\xc2\x9b", "\"\\u0001\\u0009\\u000a\\u007f\\u009b\""},
         {"Kamera f\xc3\xbcr \xe2\x82\xac \xf0\x9f\x93\xb7",
          "\"Kamera f\xc3\xbcr \xe2\x82\xac \xf0\x9f\x93\xb7\""},
         {"\xfc", "\"\xef\xbf\xbd\""},                   /* Latin-1 */

@@ -33,11 +33,14 @@ packages_of() {
     gst) echo libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base ;;
     # Plots and figures of make soak.
     soak) echo gnuplot-nox python3 python3-numpy ;;
+    # The least that boots another kernel.
+    udmabuf) echo qemu-system-x86 seabios busybox-static ;;
     vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod python3 ;;
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, style," \
-            "lint, devices, bench, bench-ring, mali, valgrind, fuzz, model, gst, soak, vm or cross" >&2
+            "lint, devices, bench, bench-ring, mali, valgrind, fuzz, model, gst, soak, udmabuf, vm or" \
+            "cross" >&2
         exit 64
         ;;
     esac

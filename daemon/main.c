@@ -28,6 +28,7 @@ struct daemon {
     const struct options *options;
     struct config config; /* of the start, and what was reloaded since */
     struct reload reload;
+    bool is_reloading; /* since SIGHUP; the service manager waits for the end */
     struct sd_event *event;
     struct notifier *notifier;
     struct runtime *runtime;
@@ -74,6 +75,21 @@ static void describe(const struct camera_status *status, char *text, size_t size
                  status->state_reason[0] != '\0' ? status->state_reason : status->source);
 }
 
+/* The service manager is told once no reload is under way. */
+static void end_reload(struct daemon *daemon)
+{
+    struct camera_status status;
+    char text[600];
+
+    control_announce_filter(daemon->control);
+    if (!daemon->is_reloading || reload_is_pending(&daemon->reload))
+        return;
+    daemon->is_reloading = false;
+    camera_get_status(daemon->camera, &status);
+    describe(&status, text, sizeof text);
+    service_reloaded(daemon->service, text);
+}
+
 /* The service is ready once readers get frames, or the reason why they do not is known. */
 static void report_to_service(struct daemon *daemon, const struct camera_status *status)
 {
@@ -101,7 +117,8 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) == 0)
         return 0;
     camera_get_status(daemon->camera, &status);
-    reload_report(&daemon->reload, &status);
+    if (reload_settle(&daemon->reload, daemon->camera, &daemon->config, &status))
+        end_reload(daemon);
     if (status.state == CAMERA_FAILED && !service_is_ready(daemon->service) && !daemon->wait)
         return sd_event_exit(daemon->event, EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)
@@ -117,7 +134,7 @@ static int64_t progress(void *context)
 
 /* ---- reload ---- */
 
-static int reload(void *context, struct error *why)
+static int reload(void *context, struct reload_waiter *waiter, struct error *why)
 {
     struct daemon *daemon = context;
     struct config config;
@@ -129,26 +146,24 @@ static int reload(void *context, struct error *why)
     int r = options_configure(daemon->options, &config, &unused, why);
     if (r < 0)
         return r;
-    r = reload_apply(&daemon->reload, daemon->camera, &daemon->config, &config, why);
+    r = reload_apply(&daemon->reload, daemon->camera, &daemon->config, &config, waiter, why);
     if (r == 0)
-        control_announce_filter(daemon->control);
+        end_reload(daemon);
     return r;
 }
 
 static int on_hangup(sd_event_source *source, const struct signalfd_siginfo *info, void *userdata)
 {
     struct daemon *daemon = userdata;
-    struct camera_status status;
     struct error why;
-    char text[600];
 
     (void)source, (void)info;
     service_reloading(daemon->service);
-    if (reload(daemon, &why) < 0)
-        log_error("the reload failed and changed nothing: %s", why.text);
-    camera_get_status(daemon->camera, &status);
-    describe(&status, text, sizeof text);
-    service_reloaded(daemon->service, text);
+    daemon->is_reloading = true;
+    if (reload(daemon, NULL, &why) < 0) {
+        reload_log_failure(why.text);
+        end_reload(daemon);
+    }
     return 0;
 }
 
@@ -333,6 +348,7 @@ static bool stop(struct daemon *daemon)
     service_destroy(daemon->service);
     listener_destroy(daemon->watch_listener);
     listener_destroy(daemon->control_listener);
+    reload_cancel(&daemon->reload);
     control_destroy(daemon->control);
     bool stopped = camera_halt(daemon->camera) == 0;
     listener_destroy(daemon->frames_listener);

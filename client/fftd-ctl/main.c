@@ -95,8 +95,8 @@ static const struct command commands[] = {
      "  fftd-ctl camera set power_line_frequency='50 Hz'\n",
      0, 1, -1, command_camera},
     {"reload", "", "read the configuration file again",
-     "Applies every key that a running daemon can change. A file with an error\n"
-     "changes nothing.\n",
+     "Applies every key that a running daemon can change. A file with an error, or\n"
+     "with a source that cannot be opened, changes nothing.\n",
      0, 0, 0, command_reload},
     {"snapshot", "[before] [after] [spectrum] [side-by-side]",
      "save PNG images of one frame and its spectrum",

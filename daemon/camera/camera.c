@@ -20,8 +20,16 @@
  * daemon ends within a second, on a busy machine too. */
 #define STOP_TIMEOUT_NS (600 * NS_PER_MS)
 
+/* What is desired again if the requested source does not open. Main thread only. */
+struct fallback {
+    uint64_t source_version; /* of that request; 0: none, or it is settled */
+    struct config_source source;
+    struct filter_chain filter;
+};
+
 struct camera {
     struct config config; /* of the start */
+    struct fallback fallback;
     struct mailbox mailbox;
     struct designer *designer;
     struct reconciler reconciler; /* of the camera's thread, while that runs */
@@ -166,12 +174,37 @@ int camera_fd(const struct camera *camera)
     return camera->mailbox.event_fd;
 }
 
+/* The requested source has been opened, or nothing that came with it was applied. */
+static void settle_source(struct camera *camera)
+{
+    struct mailbox *mailbox = &camera->mailbox;
+    struct fallback *fallback = &camera->fallback;
+
+    pthread_mutex_lock(&mailbox->lock);
+    const bool is_settled =
+        fallback->source_version != 0 && mailbox->status.source_version >= fallback->source_version;
+    const bool failed = is_settled && mailbox->status.source_problem[0] != '\0';
+    pthread_mutex_unlock(&mailbox->lock);
+    if (is_settled)
+        fallback->source_version = 0;
+    if (!failed)
+        return;
+    struct desired *desired = mailbox_begin_change(mailbox);
+    desired->source = fallback->source;
+    if (desired->filter_serial == desired->source_serial) {
+        desired->filter = fallback->filter;
+        desired->filter_serial++;
+    }
+    mailbox_end_change(mailbox);
+}
+
 unsigned camera_take_events(struct camera *camera)
 {
     struct mailbox *mailbox = &camera->mailbox;
     eventfd_t count;
     eventfd_read(mailbox->event_fd, &count);
 
+    settle_source(camera);
     pthread_mutex_lock(&mailbox->lock);
     unsigned events = mailbox->events;
     struct request *answered = mailbox->answered;
@@ -208,14 +241,20 @@ struct ring *camera_ring(struct camera *camera)
 
 /* ---- desired state ---- */
 
+static int check_chain(const struct filter_chain *chain, struct error *why)
+{
+    int r = 0;
+    for (unsigned i = 0; r == 0 && i < chain->count; i++)
+        r = filter_stage_check(&chain->stage[i], why);
+    return r;
+}
+
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
                       struct error *why)
 {
-    for (unsigned i = 0; i < chain->count; i++) {
-        int r = filter_stage_check(&chain->stage[i], why);
-        if (r < 0)
-            return r;
-    }
+    int r = check_chain(chain, why);
+    if (r < 0)
+        return r;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     desired->filter = *chain;
     *ret_serial = ++desired->filter_serial;
@@ -230,13 +269,28 @@ void camera_get_filter(struct camera *camera, struct filter_chain *ret)
     pthread_mutex_unlock(&camera->mailbox.lock);
 }
 
-uint64_t camera_set_source(struct camera *camera, const struct config_source *source)
+int camera_set_source(struct camera *camera, const struct config_source *source,
+                      const struct settings *controls, const struct filter_chain *filter,
+                      uint64_t *ret_version, struct error *why)
 {
+    int r = filter != NULL ? check_chain(filter, why) : 0;
+    if (r < 0)
+        return r;
+    if (camera->fallback.source_version != 0)
+        return error_set(why, EBUSY, "the camera is still opening another source");
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    camera->fallback = (struct fallback){.source_version = ++desired->source_version,
+                                         .source = desired->source,
+                                         .filter = desired->filter};
     desired->source = *source;
-    uint64_t version = ++desired->source_version;
+    desired->source_controls = controls != NULL ? *controls : (struct settings){.count = 0};
+    if (filter != NULL) {
+        desired->filter = *filter;
+        desired->source_serial = ++desired->filter_serial;
+    }
+    *ret_version = desired->source_version;
     mailbox_end_change(&camera->mailbox);
-    return version;
+    return 0;
 }
 
 void camera_want_controls(struct camera *camera, const struct settings *settings)
@@ -280,7 +334,9 @@ static int send_controls(struct camera *camera, enum request_kind kind,
     int r = request_create_controls(&request, kind, settings, done, context);
     if (r < 0)
         return r;
-    request->controls.version = camera->mailbox.desired.controls_version; /* this thread's own */
+    const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
+    request->controls.version = desired->controls_version;
+    request->controls.source_version = desired->source_version;
     mailbox_send(&camera->mailbox, request);
     return 0;
 }

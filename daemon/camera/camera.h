@@ -59,10 +59,15 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
                       struct error *why);
 void camera_get_filter(struct camera *camera, struct filter_chain *ret); /* the newest asked for */
 
-/* Asks for another source, or the same one with another size, rate or format. Returns the version
- * of this request: once status.source_version has reached it, the source was changed, or
- * status.source_problem says why the camera kept the old one. */
-uint64_t camera_set_source(struct camera *camera, const struct config_source *source);
+/* Asks for another source, or the same one with another size, rate or format; and with it for
+ * controls and a filter, which may be NULL to stay as they are. All of it is applied, or nothing.
+ * Once status.source_version has reached *ret_version, the source was changed, or
+ * status.source_problem says why the camera kept the old one. The desired filter is then the
+ * previous one again, unless a client has asked for another one. -EBUSY: the request before this
+ * one is not settled; -EINVAL: the chain is not valid. */
+int camera_set_source(struct camera *camera, const struct config_source *source,
+                      const struct settings *controls, const struct filter_chain *filter,
+                      uint64_t *ret_version, struct error *why);
 
 /* Asks that these controls be set: at once, or when the camera returns, and whenever it is opened
  * again. Other controls keep their values. A control that the camera rejects is logged. */

@@ -127,6 +127,8 @@ static void take_design(struct reconciler *reconciler)
 
     if (!designer_take(reconciler->designer, &design))
         return;
+    if (design.result_serial >= reconciler->applied.awaited_serial)
+        reconciler->applied.awaited_serial = 0;
     if (design.result < 0 && reconciler->applied.engine_requested) {
         reconciler->applied.engine_requested = false;
         handle_engine_failure(reconciler, &design.why);
@@ -191,19 +193,27 @@ static bool is_same_source(const struct config_source *a, const struct config_so
            a->memory == b->memory && a->loop == b->loop && a->seed == b->seed;
 }
 
-/* A source that cannot be opened is tried once; the camera keeps the old one. */
+/* A source that cannot be opened is tried once; the camera keeps the old one, with its controls and
+ * its filter. Of another source no frame is published with the filter of the old one. */
 static void reconcile_source(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
+    struct applied *applied = &reconciler->applied;
     struct source *source = &reconciler->path.source;
     struct error why = {""};
 
-    if (desired->source_version == reconciler->applied.source_version)
+    if (desired->source_version == applied->source_version)
         return;
-    reconciler->applied.source_version = desired->source_version;
-    if (!is_same_source(&desired->source, &source->request) &&
-        source_change(source, &desired->source, &why) == 0)
+    applied->source_version = desired->source_version;
+    if (is_same_source(&desired->source, &source->request))
+        source_want_controls(source, &desired->source_controls);
+    else if (source_change(source, &desired->source, &desired->source_controls, &why) == 0)
         why.text[0] = '\0';
+    const bool has_filter = desired->source_serial > applied->filter_serial;
+    if (why.text[0] == '\0' && has_filter)
+        applied->awaited_serial = desired->source_serial;
+    else if (has_filter && desired->filter_serial == desired->source_serial)
+        applied->filter_serial = desired->filter_serial;
     report_source(&reconciler->report, source, desired->source_version, why.text);
 }
 
@@ -263,7 +273,8 @@ static void reconcile_streaming(struct reconciler *reconciler)
     int r = adopt_format(reconciler, &why);
     if (r < 0)
         source_lose(source, r, &why);
-    if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path))
+    if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path) ||
+        reconciler->applied.awaited_serial != 0)
         return;
     frame_path_update_memory(path);
     source_start(source);
@@ -308,8 +319,11 @@ void reconcile_receive(struct reconciler *reconciler)
 static int set_controls(struct reconciler *reconciler, struct request *request)
 {
     const struct request_controls *controls = &request->controls;
+    /* What was desired before the client's call comes first. */
     if (controls->version > reconciler->applied.controls_version)
-        reconcile_controls(reconciler); /* what was desired before the client's call */
+        reconcile_controls(reconciler);
+    if (controls->source_version > reconciler->applied.source_version)
+        reconcile_source(reconciler);
     return source_set_controls(&reconciler->path.source, &controls->settings, &request->why);
 }
 
@@ -358,11 +372,11 @@ void reconcile(struct reconciler *reconciler)
 {
     reconcile_receive(reconciler); /* before what was desired when they were sent is read */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
-    reconcile_filter(reconciler);
     take_design(reconciler);
     answer_requests(reconciler);
     reconcile_controls(reconciler); /* before the source, whose opening sets them again */
     reconcile_source(reconciler);
+    reconcile_filter(reconciler); /* after the source that it may have come with */
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);
     reconcile_engine(reconciler);

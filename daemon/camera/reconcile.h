@@ -21,7 +21,8 @@
 /* What has been done about the desired state. The source keeps its own part: request, controls. */
 struct applied {
     uint64_t source_version; /* the newest that was tried, with or without success */
-    uint64_t filter_serial;  /* handed to the designer */
+    uint64_t filter_serial;  /* handed to the designer, or refused with its source */
+    uint64_t awaited_serial; /* the source does not stream before this filter was designed */
     uint64_t controls_version;
     bool paused;             /* the source is not to stream */
     int64_t pause_ns;        /* when to pause; INT64_MAX: there are readers, or it is paused */

@@ -37,6 +37,7 @@ struct request_controls {
     camera_controls_fn *done;
     struct settings settings;      /* REQUEST_SET_CONTROLS: what to set */
     uint64_t version;              /* desired.controls_version when this was asked for */
+    uint64_t source_version;       /* desired.source_version then */
     struct capture_controls *list; /* REQUEST_LIST_CONTROLS: the answer */
 };
 

@@ -302,13 +302,18 @@ int source_open(struct source *source, struct error *why)
     return 0;
 }
 
-int source_change(struct source *source, const struct config_source *request, struct error *why)
+int source_change(struct source *source, const struct config_source *request,
+                  const struct settings *controls, struct error *why)
 {
     const struct config_source old = source->request;
+    const struct settings old_controls = source->controls;
     const bool was_closed = source->phase == SOURCE_CLOSED;
+    int r = settings_merge(&source->controls, controls, why);
+    if (r < 0)
+        return r;
     close_capture(source);
     source->request = *request;
-    int r = source_open(source, why);
+    r = source_open(source, why);
     if (r == 0) {
         source->state = CAMERA_STARTING;
         source->reason.text[0] = '\0';
@@ -316,6 +321,7 @@ int source_change(struct source *source, const struct config_source *request, st
         return 0;
     }
     source->request = old;
+    source->controls = old_controls;
     struct error again;
     int reopened = was_closed ? 0 : source_open(source, &again); /* else its deadline still holds */
     if (reopened < 0)

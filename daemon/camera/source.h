@@ -79,9 +79,11 @@ void source_finish(struct source *source);
 /* The first opening; leaves the source closed on failure. Errors as capture_open. */
 int source_open(struct source *source, struct error *why);
 
-/* Opens another source, or the same one with another size, rate or format. Errors as capture_open;
- * after a failure the old source is opened again, or is still waited for. */
-int source_change(struct source *source, const struct config_source *request, struct error *why);
+/* Opens another source, or the same one with another size, rate or format, and adds these controls
+ * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls.
+ * After a failure the old source is opened again with its controls, or is still waited for. */
+int source_change(struct source *source, const struct config_source *request,
+                  const struct settings *controls, struct error *why);
 
 /* Treats a failure to open as the loss of the source, and keeps trying. */
 void source_lose(struct source *source, int err, const struct error *why);

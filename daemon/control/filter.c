@@ -31,9 +31,10 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, sd
         return peer_fail(error, CONTROL_ERROR_FAILED, why.text);
     filter_chain_print(chain, text, sizeof text);
     log_info("filter %" PRIu64 " by user %u: %s", serial, (unsigned)peer->uid, text);
-    int r = sd_bus_reply_method_return(call, "t", serial);
+    if (sd_bus_reply_method_return(call, "t", serial) < 0)
+        peer_hang_up(peer); /* an error would say that nothing has changed */
     control_emit_filter(peer->services);
-    return r;
+    return 1;
 }
 
 int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)

@@ -6,6 +6,7 @@
 #include "config/config.h"
 #include "core/error.h"
 
+struct reload_waiter;
 struct ring_server;
 
 /* In the event loop: control comes after everything else, so that a flood of calls delays neither
@@ -17,8 +18,9 @@ struct control_hooks {
     struct camera *camera;
     struct ring_server *server;
     const struct config *config;
-    /* Reads the configuration file again and applies what can change at run time. */
-    int (*reload)(void *context, struct error *why);
+    /* Reads the configuration file again and applies what can change at run time; as reload_apply.
+     */
+    int (*reload)(void *context, struct reload_waiter *waiter, struct error *why);
     void *context;
 };
 

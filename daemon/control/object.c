@@ -1,8 +1,33 @@
 /* The interface of the object, and Reload. */
 #include "control/object.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "control/methods.h"
+#include "control/reload.h"
+#include "control/value.h"
 #include "service/log.h"
+
+struct reload_call {
+    struct reload_waiter waiter;
+    struct peer_call call;
+};
+
+static void on_reloaded(struct reload_waiter *waiter, const char *problem)
+{
+    struct reload_call *waiting = (struct reload_call *)waiter; /* its first member */
+    sd_bus_message *call = waiting->call.message;
+    char clean[VALUE_TEXT_BYTES];
+
+    if (call != NULL && problem != NULL)
+        sd_bus_reply_method_errorf(call, CONTROL_ERROR_INVALID_CONFIG, "%s",
+                                   value_clean_text(clean, problem));
+    else if (call != NULL && sd_bus_reply_method_return(call, NULL) < 0)
+        peer_hang_up(waiting->call.peer); /* an error would say that nothing has changed */
+    peer_call_end(&waiting->call);
+    free(waiting);
+}
 
 static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
@@ -12,10 +37,23 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     int r = peer_refuse_read_only(peer, error);
     if (r < 0)
         return r;
+    if (peer->call[PEER_CALL_RELOAD] != NULL)
+        return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
+                                "this client already waits for a reload: one at a time");
+    struct reload_call *waiting = calloc(1, sizeof *waiting);
+    if (waiting == NULL)
+        return -ENOMEM;
+    waiting->waiter.done = on_reloaded;
     log_info("user %u requested a reload", (unsigned)peer->uid);
-    if (peer->services->hooks.reload(peer->services->hooks.context, &why) < 0)
+    r = peer->services->hooks.reload(peer->services->hooks.context, &waiting->waiter, &why);
+    if (r < 0) {
+        free(waiting);
         return peer_fail(error, CONTROL_ERROR_INVALID_CONFIG, why.text);
-    return sd_bus_reply_method_return(call, NULL);
+    }
+    peer_call_begin(peer, PEER_CALL_RELOAD, &waiting->call, call);
+    if (r == 0)
+        on_reloaded(&waiting->waiter, NULL);
+    return 1; /* answered, or later */
 }
 
 #define CONSTANT SD_BUS_VTABLE_PROPERTY_CONST

@@ -51,7 +51,7 @@ struct peer_call {
 };
 
 /* A peer may wait for one answer of each kind. */
-enum peer_call_kind { PEER_CALL_SNAPSHOT, PEER_CALL_CONTROLS, PEER_CALL_KINDS };
+enum peer_call_kind { PEER_CALL_SNAPSHOT, PEER_CALL_CONTROLS, PEER_CALL_RELOAD, PEER_CALL_KINDS };
 
 struct peer {
     const struct peer_services *services;

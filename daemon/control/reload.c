@@ -1,11 +1,9 @@
 #include "control/reload.h"
 
-#include <assert.h>
+#include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "config/key.h"
-#include "core/text.h"
 #include "service/log.h"
 
 /* Names the keys whose change a running daemon cannot follow. */
@@ -25,36 +23,12 @@ static void log_restart_keys(const struct config *config, const struct config *w
     }
 }
 
-/* The controls that the configuration no longer names keep their values. */
-static void apply_controls(struct camera *camera, const struct config *config,
-                           const struct config *wanted)
-{
-    char text[SETTINGS_TEXT_BYTES];
-
-    if (settings_equal(&config->camera.controls, &wanted->camera.controls))
-        return;
-    camera_want_controls(camera, &wanted->camera.controls);
-    settings_print(&wanted->camera.controls, text, sizeof text);
-    log_notice("reloaded: camera.controls = %s", text);
-}
-
-/* A client may have set another filter since the last reload, so the newest one counts. */
-static int apply_filter(struct camera *camera, const struct filter_chain *chain, struct error *why)
-{
-    char text[FILTER_TEXT_BYTES];
-    struct filter_chain newest;
-    uint64_t serial;
-
-    camera_get_filter(camera, &newest);
-    if (filter_chain_equal(&newest, chain))
-        return 0;
-    int r = camera_set_filter(camera, chain, &serial, why);
-    if (r < 0)
-        return r;
-    filter_chain_print(chain, text, sizeof text);
-    log_notice("reloaded: filter %llu: %s", (unsigned long long)serial, text);
-    return 0;
-}
+/* What a change to *wanted changes; NULL: nothing of that kind. */
+struct changes {
+    const struct config_source *source;
+    const struct settings *controls;
+    const struct filter_chain *filter;
+};
 
 static bool is_source_key(const struct config_key *key)
 {
@@ -62,62 +36,154 @@ static bool is_source_key(const struct config_key *key)
     return key->offset >= begin && key->offset < begin + sizeof(struct config_source);
 }
 
-/* A source that the camera could not open is requested again, since the reason may no longer
- * apply. A reload that comes before the result of the one before it adds its keys to the same line
- * of the log. */
-static void apply_source(struct reload *reload, struct camera *camera, const struct config *config,
+/* The controls that the configuration no longer names keep their values. */
+static void find_changes(struct changes *ret, const struct config *config,
                          const struct config *wanted)
 {
     unsigned count;
     const struct config_key *keys = config_keys(&count);
-    struct camera_status status;
-    char value[FILTER_TEXT_BYTES], changes[sizeof reload->changes] = "";
 
-    assert(count <= 64);
-    for (unsigned i = 0; i < count; i++) {
+    *ret = (struct changes){.source = NULL};
+    for (unsigned i = 0; i < count; i++)
         if (is_source_key(&keys[i]) && !config_key_equal(config, wanted, &keys[i]))
-            reload->changed |= UINT64_C(1) << i;
-        if (!(reload->changed >> i & 1))
-            continue;
-        config_key_print(wanted, &keys[i], value, sizeof value);
-        text_append(changes, sizeof changes, "%s%s = %s", changes[0] != '\0' ? ", " : "",
-                    keys[i].name, value);
-    }
-    camera_get_status(camera, &status);
-    if (changes[0] == '\0' && status.source_problem[0] == '\0')
-        return;
-    if (changes[0] != '\0')
-        memcpy(reload->changes, changes, sizeof changes);
-    reload->source_version = camera_set_source(camera, &wanted->camera.source);
+            ret->source = &wanted->camera.source;
+    if (!settings_equal(&config->camera.controls, &wanted->camera.controls))
+        ret->controls = &wanted->camera.controls;
+    if (!filter_chain_equal(&config->filter, &wanted->filter))
+        ret->filter = &wanted->filter;
 }
 
-int reload_apply(struct reload *reload, struct camera *camera, struct config *config,
-                 const struct config *wanted, struct error *why)
+/* Everything has been applied. */
+static void finish(struct config *config, const struct config *wanted)
 {
     unsigned count;
     const struct config_key *keys = config_keys(&count);
+    char value[FILTER_TEXT_BYTES];
 
-    int r = apply_filter(camera, &wanted->filter, why);
-    if (r < 0)
-        return r;
-    apply_controls(camera, config, wanted); /* before the source, whose opening sets them again */
-    apply_source(reload, camera, config, wanted);
+    for (unsigned i = 0; i < count; i++) {
+        if (!keys[i].live || config_key_equal(config, wanted, &keys[i]))
+            continue;
+        config_key_print(wanted, &keys[i], value, sizeof value);
+        log_notice("reloaded: %s = %s", keys[i].name, value);
+    }
     log_restart_keys(config, wanted);
     for (unsigned i = 0; i < count; i++)
         if (keys[i].live)
             config_key_copy(config, wanted, &keys[i]);
+}
+
+void reload_log_failure(const char *problem)
+{
+    log_error("the reload failed and changed nothing: %s", problem);
+}
+
+static void add_waiter(struct reload_waiter **list, struct reload_waiter *waiter)
+{
+    if (waiter == NULL)
+        return;
+    waiter->next = *list;
+    *list = waiter;
+}
+
+static void answer(struct reload_waiter *list, const char *problem)
+{
+    while (list != NULL) {
+        struct reload_waiter *waiter = list;
+        list = list->next;
+        waiter->done(waiter, problem);
+    }
+}
+
+/* As reload_apply, while none is under way. */
+static int begin(struct reload *reload, struct camera *camera, struct config *config,
+                 const struct config *wanted, struct error *why)
+{
+    struct changes changes;
+    uint64_t serial;
+    int r = 0;
+
+    camera_get_filter(camera, &config->filter); /* a client may have set it */
+    find_changes(&changes, config, wanted);
+    if (changes.source != NULL) {
+        reload->wanted = *wanted;
+        r = camera_set_source(camera, changes.source, changes.controls, changes.filter,
+                              &reload->source_version, why);
+        return r < 0 ? r : 1;
+    }
+    if (changes.filter != NULL)
+        r = camera_set_filter(camera, changes.filter, &serial, why);
+    if (r < 0)
+        return r;
+    if (changes.controls != NULL)
+        camera_want_controls(camera, changes.controls);
+    finish(config, wanted);
     return 0;
 }
 
-void reload_report(struct reload *reload, const struct camera_status *status)
+int reload_apply(struct reload *reload, struct camera *camera, struct config *config,
+                 const struct config *wanted, struct reload_waiter *waiter, struct error *why)
 {
-    if (reload->source_version == 0 || status->source_version < reload->source_version)
+    if (reload_is_pending(reload)) {
+        reload->has_next = true;
+        reload->next = *wanted;
+        add_waiter(&reload->next_waiting, waiter);
+        return 1;
+    }
+    const int r = begin(reload, camera, config, wanted, why);
+    if (r > 0)
+        add_waiter(&reload->waiting, waiter);
+    return r;
+}
+
+bool reload_is_pending(const struct reload *reload)
+{
+    return reload->source_version != 0;
+}
+
+static void begin_next(struct reload *reload, struct camera *camera, struct config *config)
+{
+    struct reload_waiter *waiting = reload->next_waiting;
+    struct error why;
+
+    reload->has_next = false;
+    reload->next_waiting = NULL;
+    const int r = begin(reload, camera, config, &reload->next, &why);
+    if (r > 0) {
+        reload->waiting = waiting;
         return;
+    }
+    if (r < 0)
+        reload_log_failure(why.text);
+    answer(waiting, r < 0 ? why.text : NULL);
+}
+
+bool reload_settle(struct reload *reload, struct camera *camera, struct config *config,
+                   const struct camera_status *status)
+{
+    struct reload_waiter *waiting = reload->waiting;
+    struct error why;
+
+    if (!reload_is_pending(reload) || status->source_version < reload->source_version)
+        return false;
+    const bool failed = status->source_problem[0] != '\0';
     reload->source_version = 0;
-    reload->changed = 0;
-    if (status->source_problem[0] != '\0')
-        log_warning("the new source does not work, the previous one stays in use: %s",
-                    status->source_problem);
-    else
-        log_notice("reloaded: %s", reload->changes);
+    reload->waiting = NULL;
+    if (failed) {
+        error_set(&why, ENODEV, "the new source does not work, the previous one stays in use: %s",
+                  status->source_problem);
+        reload_log_failure(why.text);
+    } else {
+        finish(config, &reload->wanted);
+    }
+    answer(waiting, failed ? why.text : NULL);
+    if (reload->has_next)
+        begin_next(reload, camera, config);
+    return true;
+}
+
+void reload_cancel(struct reload *reload)
+{
+    answer(reload->waiting, "fftd is stopping");
+    answer(reload->next_waiting, "fftd is stopping");
+    reload->waiting = reload->next_waiting = NULL;
 }

@@ -1,28 +1,54 @@
-/* Applies what the configuration file says now to the running camera. Main thread only. */
+/* Applies what the configuration file says now to the running camera. Main thread only.
+ *
+ * What a reload changes is applied together, or not at all. A filter or controls alone are applied
+ * at once. With another source they wait until it is known whether that opens. */
 #ifndef FFTD_RELOAD_H
 #define FFTD_RELOAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "camera/camera.h"
 #include "config/config.h"
 #include "core/error.h"
 
-/* The reloads whose result is not known yet. Zero-initialised: there are none. */
-struct reload {
-    uint64_t source_version; /* of the newest requested source; 0: none, or its result is logged */
-    uint64_t changed;        /* bit i: key i of config_keys differs from what was in use before */
-    char changes[1024];      /* "camera.fps = 10, camera.size = 640x480" */
+/* Somebody who waits for the result of a reload; part of a record of its owner. */
+struct reload_waiter {
+    struct reload_waiter *next;
+    /* Called once, not from reload_apply. problem: why nothing has changed; NULL: all has. */
+    void (*done)(struct reload_waiter *waiter, const char *problem);
 };
 
-/* Requests from the camera what differs between *config, the last request, and *wanted: the
- * filter, the camera's own controls, and the source with its size, rate and format. On success
- * *config takes over those keys, and the log names the keys that need a restart. On failure nothing
- * has changed. The source is changed later: see reload_report. */
-int reload_apply(struct reload *reload, struct camera *camera, struct config *config,
-                 const struct config *wanted, struct error *why);
+/* Zero-initialised: there is no reload under way. */
+struct reload {
+    uint64_t source_version; /* of the source that is being opened; 0: none */
+    struct config wanted;    /* the configuration that it belongs to */
+    struct reload_waiter *waiting;
 
-/* Logs whether the source was changed, once that is known. To be called with every new status. */
-void reload_report(struct reload *reload, const struct camera_status *status);
+    /* The newest reload since then, which begins with the result of that one. */
+    bool has_next;
+    struct config next;
+    struct reload_waiter *next_waiting;
+};
+
+/* Requests from the camera what differs between *config, which is in use, and *wanted: the filter,
+ * the camera's own controls, and the source with its size, rate and format. 0: it was applied,
+ * *config has taken over those keys, and the log names the keys that need a restart. 1: *waiter,
+ * unless it is NULL, will be told the result. -errno: nothing has changed. */
+int reload_apply(struct reload *reload, struct camera *camera, struct config *config,
+                 const struct config *wanted, struct reload_waiter *waiter, struct error *why);
+
+/* Ends the reload that is under way once its result is known, logs it and begins the next one. To
+ * be called with every new status. True: a reload has ended. */
+bool reload_settle(struct reload *reload, struct camera *camera, struct config *config,
+                   const struct camera_status *status);
+
+void reload_log_failure(const char *problem);
+
+/* Whether the result of a reload is not known yet. */
+bool reload_is_pending(const struct reload *reload);
+
+/* Tells all who wait that the result will not be known. */
+void reload_cancel(struct reload *reload);
 
 #endif

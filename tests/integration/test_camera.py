@@ -9,6 +9,7 @@ import pytest
 
 from client import Reader, LIVE
 from conftest import FAST_KERNELS, SANITIZED
+from service_manager import ServiceManager
 
 END_SECONDS = 5 if SANITIZED else 1
 FILTERS = ["lowpass:shape=gaussian,cutoff=0.1", "notch:at=0.21/0.13,width=0.02", "none",
@@ -227,13 +228,54 @@ def test_reload_changes_the_source_while_clients_read(start, tmp_path):
 
         # Settings that the source refuses change nothing.
         write(source="pattern:wobble")
-        daemon.ctl("reload")
-        daemon.wait_for_log("the previous one stays in use: ")
-        assert "wobble" in daemon.log
+        refused = daemon.ctl("reload", check=False)
+        assert refused.returncode == 78 and "wobble" in refused.stderr
+        assert "the previous one stays in use: " in daemon.log
         assert reader.next().width == 160
         assert daemon.ctl_json("status")["Source"] == "pattern:zoneplate"
     assert daemon.ctl_json("status")["State"] == "online"
     assert "takes effect at the next start" not in daemon.log
+
+
+def test_a_reload_is_applied_as_a_whole_or_not_at_all(start, tmp_path, runtime_dir):
+    """The source is opened last. If that fails, the new filter is not applied either, and whoever
+    asked for the reload is told: the client by an error, the service manager by its end."""
+    config = tmp_path / "fftd.conf"
+    manager = ServiceManager(runtime_dir.parent / "notify")
+
+    def write(source, filters):
+        config.write_text(f'camera = {{ source = "{source}"; }};\nfilter = "{filters}";\n')
+
+    def reload_by_signal():
+        daemon.signal(signal.SIGHUP)
+        manager.wait_for("RELOADING=1")
+        manager.wait_for("READY=1")
+
+    write("pattern:moire", FILTERS[0])
+    daemon = start("--config", config, source=None, env=manager.env)
+    manager.wait_for("READY=1")
+    with Reader(daemon) as reader:
+        before = reader.next()
+        for failures, reload in enumerate((lambda: daemon.ctl("reload", check=False).returncode,
+                                           reload_by_signal), start=1):
+            write("file:/nonexistent.y4m", FILTERS[1])
+            assert reload() in (None, 78)
+            assert daemon.log.count("the reload failed and changed nothing: ") == failures
+            shown = daemon.ctl_json("status")
+            assert shown["Source"] == "pattern:moire"
+            assert "notch" not in daemon.ctl("filter", "show").stdout
+            serial = shown["Serial"]
+            after = reader.take_until(lambda frame, serial=serial: frame.filter_serial >= serial)
+            assert {frame.digest for frame in after} == {before.digest}
+
+        # Another file applies both, and no frame of the new source has the old filter.
+        write("pattern:zoneplate", FILTERS[1])
+        reload_by_signal()
+        serial = daemon.ctl_json("status")["Serial"]
+        taken = reader.take_until(lambda frame: frame.filter_serial >= serial)
+        assert {frame.digest for frame in taken[:-1]} <= {before.digest}
+        assert daemon.ctl_json("status")["Source"] == "pattern:zoneplate"
+    assert daemon.stop() == 0
 
 
 def voluntary_switches(pid):

@@ -1,5 +1,5 @@
-/* What becomes of a reloaded configuration: the newest one always wins, and nothing that a camera
- * cannot take now is forgotten. */
+/* What becomes of a reloaded configuration: it is applied as a whole or not at all, the newest one
+ * always wins, and nothing that a camera cannot take now is forgotten. */
 #include "support/cmocka.h"
 
 #include <string.h>
@@ -9,13 +9,16 @@
 #include "support/faked_camera.h"
 
 static struct reload reload;
-static struct config asked; /* what main.c keeps: the configuration asked for last */
+static struct config asked; /* what main.c keeps: the configuration in use */
+static unsigned answers;
+static char problem[512];
 
 static int setup(void **state)
 {
     (void)state;
     faked_camera_reset();
     memset(&reload, 0, sizeof reload);
+    answers = 0;
     return 0;
 }
 
@@ -36,13 +39,56 @@ static void start_and_publish(void)
     WAIT_FOR(status.published == 1);
 }
 
-static void reload_with(const char *source, const char *controls)
+static void take_answer(struct reload_waiter *waiter, const char *text)
+{
+    (void)waiter;
+    answers++;
+    snprintf(problem, sizeof problem, "%s", text != NULL ? text : "");
+}
+
+static int reload_config(const struct config *wanted)
+{
+    static struct reload_waiter waiters[4];
+    static unsigned used;
+    struct reload_waiter *waiter = &waiters[used++ % 4];
+    struct error why = {""};
+    waiter->done = take_answer;
+    return reload_apply(&reload, camera, &asked, wanted, waiter, &why);
+}
+
+static int reload_all(const char *source, const char *controls, const char *filter)
 {
     struct config wanted = asked;
-    struct error why = {""};
     strcpy(wanted.camera.source.uri, source);
     assert_int_equal(settings_parse(&wanted.camera.controls, controls, NULL), 0);
-    assert_int_equal(reload_apply(&reload, camera, &asked, &wanted, &why), 0);
+    assert_int_equal(filter_chain_parse(&wanted.filter, filter, NULL), 0);
+    return reload_config(&wanted);
+}
+
+static void reload_with(const char *source, const char *controls)
+{
+    assert_in_range(reload_all(source, controls, "none"), 0, 1);
+}
+
+/* Waits for the end of every reload. */
+static void settle(void)
+{
+    WAIT_FOR((reload_settle(&reload, camera, &asked, &status), !reload_is_pending(&reload)));
+}
+
+static void assert_filter(const char *expected)
+{
+    struct filter_chain chain;
+    char text[FILTER_TEXT_BYTES];
+    camera_get_filter(camera, &chain);
+    filter_chain_print(&chain, text, sizeof text);
+    assert_string_equal(text, expected);
+}
+
+static void ignore_controls(void *context, int result, const char *why,
+                            const struct capture_controls *controls)
+{
+    (void)context, (void)result, (void)why, (void)controls;
 }
 
 static void assert_controls(const char *expected)
@@ -59,11 +105,11 @@ static void test_a_source_is_changed(void **state)
     (void)state;
     start_and_publish();
     reload_with("fake:b", "none");
-    WAIT_FOR(strcmp(status.uri, "fake:b") == 0);
-    assert_int_equal(status.source_version, reload.source_version);
-    assert_string_equal(status.source_problem, "");
-    reload_report(&reload, &status);
-    assert_int_equal(reload.source_version, 0);
+    settle();
+    assert_string_equal(status.uri, "fake:b");
+    assert_string_equal(asked.camera.source.uri, "fake:b");
+    assert_int_equal(answers, 1);
+    assert_string_equal(problem, "");
     fake_capture_offer();
     WAIT_FOR(status.published == 2);
 }
@@ -74,9 +120,10 @@ static void test_the_newest_of_three_quick_reloads_wins(void **state)
     start_and_publish();
     /* None of the results is seen before the last one is asked for. */
     reload_with("fake:b", "none");
+    reload_with("fake:c", "none");
     reload_with("fake:camera", "none");
-    const uint64_t version = reload.source_version;
-    WAIT_FOR(status.source_version == version);
+    settle();
+    assert_int_equal(answers, 3);
     assert_string_equal(status.uri, "fake:camera");
     pthread_mutex_lock(&fake_capture.lock);
     assert_string_equal(fake_capture.uri, "fake:camera");
@@ -85,42 +132,85 @@ static void test_the_newest_of_three_quick_reloads_wins(void **state)
     WAIT_FOR(status.published == 2);
 }
 
-static void test_the_log_names_what_two_quick_reloads_changed(void **state)
+/* The source comes last, so the rest would be applied by then. */
+static void test_a_source_that_does_not_open_changes_nothing(void **state)
 {
     (void)state;
-    start_and_publish();
-    reload_with("fake:b", "none");
-    struct config wanted = asked;
-    struct error why;
-    wanted.camera.source.loop = !wanted.camera.source.loop;
-    assert_int_equal(reload_apply(&reload, camera, &asked, &wanted, &why), 0);
-    assert_non_null(strstr(reload.changes, "camera.source = fake:b"));
-    assert_non_null(strstr(reload.changes, "camera.loop = "));
-    WAIT_FOR(status.source_version == reload.source_version);
-    reload_report(&reload, &status);
-
-    reload_with("fake:camera", "none");
-    assert_string_equal(reload.changes, "camera.source = fake:camera");
-    WAIT_FOR(status.source_version == reload.source_version);
-}
-
-static void test_a_source_that_does_not_open_is_asked_for_again(void **state)
-{
-    (void)state;
+    config.camera.controls = (struct settings){.count = 0};
+    assert_int_equal(settings_parse(&config.camera.controls, "gain=2", NULL), 0);
     start_and_publish();
     fake_capture.refused = "fake:b";
-    reload_with("fake:b", "none");
-    WAIT_FOR(status.source_version == reload.source_version);
-    assert_string_equal(status.source_problem, "fake:b does not open");
+    assert_int_equal(reload_all("fake:b", "gain=7, focus=3", "gain:ac=0.5"), 1);
+    settle();
+    assert_int_equal(answers, 1);
+    assert_non_null(strstr(problem, "the previous one stays in use: fake:b does not open"));
     assert_string_equal(status.uri, "fake:camera");
-    reload_report(&reload, &status);
+    assert_string_equal(asked.camera.source.uri, "fake:camera");
+    assert_filter("none");
+    assert_controls("gain=2");
+    WAIT_FOR((fake_capture_offer(),
+              status.published > 1 && status.filter_serial == status.wanted_serial));
+    assert_string_equal(status.filter_problem, "");
 
+    /* The file has not changed, but what was wrong may have. */
     pthread_mutex_lock(&fake_capture.lock);
     fake_capture.refused = NULL;
     pthread_mutex_unlock(&fake_capture.lock);
-    reload_with("fake:b", "none"); /* the file has not changed, but what was wrong may have */
-    WAIT_FOR(strcmp(status.uri, "fake:b") == 0);
-    assert_string_equal(status.source_problem, "");
+    assert_int_equal(reload_all("fake:b", "gain=7, focus=3", "gain:ac=0.5"), 1);
+    settle();
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:b");
+    assert_filter("gain:dc=1,ac=0.5");
+    assert_controls("gain=7, focus=3");
+}
+
+static void test_a_filter_of_a_client_outlives_a_reload_that_fails(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    uint64_t serial;
+    start_and_publish();
+    fake_capture.refused = "fake:b";
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    assert_int_equal(filter_chain_parse(&chain, "gain:ac=0.25", NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, &serial, NULL), 0);
+    settle();
+    assert_filter("gain:dc=1,ac=0.25");
+    look();
+    assert_int_equal(status.wanted_serial, serial);
+}
+
+/* A control that a client has set stays, although the configuration names another value. */
+static void test_a_control_of_a_client_outlives_a_reload_that_fails(void **state)
+{
+    (void)state;
+    struct settings settings = {.count = 0};
+    assert_int_equal(settings_parse(&config.camera.controls, "gain=2", NULL), 0);
+    start_and_publish();
+    assert_int_equal(settings_parse(&settings, "gain=5", NULL), 0);
+    assert_int_equal(camera_set_controls(camera, &settings, ignore_controls, NULL), 0);
+    fake_capture.refused = "fake:b";
+    assert_int_equal(reload_all("fake:b", "gain=7", "none"), 1);
+    settle();
+    assert_controls("gain=5");
+}
+
+/* Frames of the new source never have the filter of the old one. */
+static void test_a_source_starts_with_the_filter_that_came_with_it(void **state)
+{
+    (void)state;
+    start_and_publish();
+    FAKE_ENGINE_SET(gate_closed, true);
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    settle();
+    assert_string_equal(status.uri, "fake:b");
+    fake_capture_offer();
+    for (unsigned i = 0; i < 20; i++)
+        look();
+    assert_int_equal(status.published, 1);
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR(status.published == 2);
+    assert_int_equal(status.filter_serial, status.wanted_serial);
 }
 
 static void test_a_source_is_changed_during_a_pause(void **state)
@@ -134,7 +224,7 @@ static void test_a_source_is_changed_during_a_pause(void **state)
     pthread_mutex_unlock(&fake_capture.lock);
     events = 0;
     reload_with("fake:b", "none");
-    WAIT_FOR(status.source_version == reload.source_version);
+    settle();
     assert_string_equal(status.uri, "fake:b");
     assert_string_equal(status.source, "another camera");
     assert_int_equal(status.state, CAMERA_PAUSED);
@@ -184,9 +274,7 @@ static void test_a_filter_is_changed_only_if_it_differs(void **state)
     reload_with("fake:camera", "none");
     look();
     assert_int_equal(status.wanted_serial, 1);
-    struct config wanted = asked;
-    assert_int_equal(filter_chain_parse(&wanted.filter, "sharpen:amount=1,sigma=1", NULL), 0);
-    assert_int_equal(reload_apply(&reload, camera, &asked, &wanted, NULL), 0);
+    assert_int_equal(reload_all("fake:camera", "none", "sharpen:amount=1,sigma=1"), 0);
     look();
     assert_int_equal(status.wanted_serial, 2);
 }
@@ -198,8 +286,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_source_is_changed),
         TEST(test_the_newest_of_three_quick_reloads_wins),
-        TEST(test_the_log_names_what_two_quick_reloads_changed),
-        TEST(test_a_source_that_does_not_open_is_asked_for_again),
+        TEST(test_a_source_that_does_not_open_changes_nothing),
+        TEST(test_a_filter_of_a_client_outlives_a_reload_that_fails),
+        TEST(test_a_control_of_a_client_outlives_a_reload_that_fails),
+        TEST(test_a_source_starts_with_the_filter_that_came_with_it),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),
         TEST(test_controls_wait_for_a_camera_that_is_away),

@@ -32,7 +32,7 @@ struct fftd {
     int epoll_fd; /* watches the next three */
     int timer_fd;
     int socket_fd;                        /* -1: none */
-    int wake_fd;                          /* the wake-up pipe; -1: none */
+    int wake_fd;                          /* the wake-up socket; -1: none */
     int retry_ms;                         /* pause before the next attempt */
     bool continued;                       /* `current` came over the present connection */
     struct request request[MAX_REQUESTS]; /* unanswered; replies come in the same order */

@@ -2,8 +2,8 @@
  * within its timeout, even while the daemon is restarted or does not reply.
  *
  * One epoll descriptor, the one that fftd_fd returns, watches for every event:
- * - a byte in the wake-up pipe: a frame or a change of state;
- * - the end of that pipe: the daemon has died. The service manager may have kept the connection
+ * - a byte in the wake-up socket: a frame or a change of state;
+ * - the end of that socket: the daemon has died. The service manager may have kept the connection
  *   for the next daemon, so ATTACH is sent again on it;
  * - a reply on the socket, or its end;
  * - the timer, which is armed only while there is no ring.

@@ -1,17 +1,17 @@
-/* What one client holds: its wake-up pipe, slots of the ring, and its connection's place in the
+/* What one client holds: its wake-up socket, slots of the ring, and its connection's place in the
  * store that outlives this process. */
 #include "ring/client.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "ring/slot.h"
 
-#define PIPE_BYTES    4096 /* one page, the smallest size the kernel gives */
+#define WAKE_BYTES    1 /* the kernel raises this to its minimum, a handful of wake-ups */
 #define KEEP_AFTER_NS (500 * NS_PER_MS)
 
 /* ---- the store ---- */
@@ -52,22 +52,26 @@ void client_forget(struct client *client)
 
 /* ---- wake-ups ---- */
 
-static int make_pipe(int *ret_read, int *ret_write, struct error *why)
+/* Sockets and not a pipe: a client that reads a pipe into memory that the kernel has to fetch (from
+ * a FUSE file, for example) keeps the pipe locked meanwhile, and whoever writes the other end or
+ * closes it waits in the kernel, also with O_NONBLOCK. */
+static int make_wake_sockets(int *ret_client_fd, int *ret_our_fd, struct error *why)
 {
+    const int bytes = WAKE_BYTES;
     int fd[2];
-    if (pipe2(fd, O_CLOEXEC | O_NONBLOCK) < 0)
-        return error_set(why, errno, "cannot make the wake-up pipe: %s", strerror(errno));
-    /* A page holds more wake-ups than a client needs; the default is sixteen pages. */
-    fcntl(fd[1], F_SETPIPE_SZ, PIPE_BYTES);
-    *ret_read = fd[0];
-    *ret_write = fd[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) < 0)
+        return error_set(why, errno, "cannot make the wake-up socket: %s", strerror(errno));
+    setsockopt(fd[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    shutdown(fd[1], SHUT_RD); /* the client cannot send */
+    *ret_client_fd = fd[0];
+    *ret_our_fd = fd[1];
     return 0;
 }
 
-int client_attach(struct client *client, int *ret_pipe_fd, struct error *why)
+int client_attach(struct client *client, int *ret_wake_fd, struct error *why)
 {
     client_detach(client);
-    int r = make_pipe(ret_pipe_fd, &client->wake.fd, why);
+    int r = make_wake_sockets(ret_wake_fd, &client->wake.fd, why);
     if (r < 0)
         return r;
     ring_add_listener(client->server->ring, &client->wake);

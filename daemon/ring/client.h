@@ -49,11 +49,11 @@ void client_refuse(struct ring_server *server, int fd, const struct error *why);
 
 /* ---- client.c ---- */
 
-/* Attaches the client to the server's ring: a new wake-up pipe, whose reading end the caller sends
+/* Attaches the client to the server's ring: a new wake-up socket, whose other end the caller sends
  * and closes. A client that is attached already is attached again. */
-int client_attach(struct client *client, int *ret_pipe_fd, struct error *why);
+int client_attach(struct client *client, int *ret_wake_fd, struct error *why);
 
-/* Closes the wake-up pipe. Does nothing for a client that is not attached. */
+/* Closes the wake-up socket. Does nothing for a client that is not attached. */
 void client_detach(struct client *client);
 
 /* A client holds a frame once, however often it asks. -ENOENT and -EBUSY as ring_hold; releasing a

@@ -24,7 +24,7 @@ void ring_memory_finish(struct ring_memory *memory);
 
 /* ---- waker.c: a thread that wakes readers, so that the writer does not have to ---- */
 
-/* The writing end of one client's wake-up pipe; part of the client's record. */
+/* Our end of one client's wake-up socket; part of the client's record. */
 struct ring_listener {
     int fd;
     struct ring_listener *next;
@@ -102,7 +102,7 @@ int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct e
 /* Removes a holder. */
 void ring_release(struct ring *ring, unsigned slot);
 
-/* Every publication writes to the listener's pipe, until the listener is removed. */
+/* Every publication writes to the listener's socket, until the listener is removed. */
 void ring_add_listener(struct ring *ring, struct ring_listener *listener);
 void ring_remove_listener(struct ring *ring, struct ring_listener *listener);
 

@@ -244,7 +244,7 @@ void ring_server_set_ring(struct ring_server *server, struct ring *ring)
     for (struct client *client = server->clients; client != NULL; client = client->next) {
         client_release_all(client);
         if (ring == NULL) {
-            client_detach(client); /* a closed pipe wakes the client */
+            client_detach(client); /* a closed wake-up socket wakes the client */
         } else if (client->wake.fd >= 0) {
             ring_remove_listener(old, &client->wake);
             ring_add_listener(ring, &client->wake);
@@ -257,7 +257,7 @@ void ring_server_set_ring(struct ring_server *server, struct ring *ring)
     }
     if (ring != NULL)
         keep_ring(server, ring);
-    /* The new ring's waker has the clients' pipes now, so it wakes them for the old ring's end. */
+    /* The new ring's waker has the clients now, so it wakes them for the old ring's end. */
     if (ring != NULL)
         waker_poke(&ring->waker);
 }

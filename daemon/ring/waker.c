@@ -2,14 +2,13 @@
  *
  * Waking a process costs a microsecond or more, and the process that wakes up may preempt the
  * thread that woke it. With 32 clients this would delay the frame path 32 times. So the writer only
- * posts a semaphore, and this thread wakes the readers: first by a byte into every client's pipe,
+ * posts a semaphore, and this thread wakes the readers: first by a byte into every client's socket,
  * then by one FUTEX_WAKE for all that sleep on the word. Any reader can make thousands of threads
  * sleep on that word, and waking them must not delay the others.
  *
  * The event loop does not do this, because a long D-Bus call there would delay frames. The thread
- * never blocks: the writing ends of the pipes are nonblocking, and no other process has them. A
- * client that does not read only has a full pipe. Signals are blocked here, SIGPIPE among them,
- * because the main thread handles them. */
+ * never blocks: sockets are written with MSG_DONTWAIT, and a client that does not read only has a
+ * full one. Signals are blocked here because the main thread handles them. */
 #include "ring/private.h"
 
 #include <errno.h>
@@ -17,6 +16,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,8 +25,8 @@ static void wake_readers(struct waker *waker)
     static const char byte = 1;
     pthread_mutex_lock(&waker->lock);
     for (const struct ring_listener *l = waker->listeners; l != NULL; l = l->next) {
-        /* A full or broken pipe is not an error; the server notices closed connections. */
-        if (write(l->fd, &byte, 1) < 0)
+        /* A full or closed socket is not an error; the server notices closed connections. */
+        if (send(l->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
             continue;
     }
     pthread_mutex_unlock(&waker->lock);

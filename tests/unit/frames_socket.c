@@ -1,11 +1,14 @@
 /* The frames socket, spoken to directly: what it answers, and what it puts up with. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -140,7 +143,8 @@ static void attach_brings_two_descriptors(void **state)
     assert_string_equal(message.text, "");
     assert_true(fd[0] >= 0 && fd[1] >= 0);
     assert_int_equal(fcntl(fd[0], F_GETFL) & O_ACCMODE, O_RDONLY);
-    assert_int_equal(fcntl(fd[1], F_GETFL) & O_ACCMODE, O_RDONLY);
+    assert_int_equal(send(fd[1], "", 1, MSG_NOSIGNAL), -1);
+    assert_int_equal(errno, EPIPE);
 
     while (read(fd[1], &byte, 1) == 1) /* a wake-up too many is allowed */
         continue;
@@ -388,7 +392,7 @@ static void a_stuck_client_costs_nobody_anything(void **state)
     send(other, &message, sizeof message, 0);
     receive(stuck, &message, stuck_fd);
     receive(other, &message, fd);
-    /* It does its worst: it makes its end blocking, never reads, and its pipe is long full. */
+    /* It does its worst: it makes its end blocking, never reads, and its socket is long full. */
     assert_int_equal(fcntl(stuck_fd[1], F_SETFL, 0), 0);
     char bytes[64];
     for (unsigned n = 0; n < 6000; n++) {
@@ -401,6 +405,67 @@ static void a_stuck_client_costs_nobody_anything(void **state)
     close(other);
     close(stuck_fd[0]);
     close(stuck_fd[1]);
+    close(fd[0]);
+    close(fd[1]);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+/* A client reads its wake-ups into a page that the kernel must fetch from somebody who never sends
+ * it: a FUSE file, or here userfaultfd. A pipe stays locked meanwhile, and whoever writes it or
+ * closes it waits in the kernel, where no signal ends the wait. */
+static void a_client_stopped_inside_a_read_delays_nobody(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_message message = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+    int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+    if (faults < 0) {
+        printf("skipped: userfaultfd: %s\n", strerror(errno));
+        skip();
+    }
+    close(faults);
+    int told[2];
+    assert_int_equal(pipe(told), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct fftd_message mine = message;
+        int fd[2], client = connect_to(&f->frames);
+        send(client, &mine, sizeof mine, 0);
+        receive(client, &mine, fd);
+        const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+        void *missing =
+            mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        struct uffdio_api api = {.api = UFFD_API};
+        struct uffdio_register range = {.range = {(uintptr_t)missing, page},
+                                        .mode = UFFDIO_REGISTER_MODE_MISSING};
+        faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+        if (ioctl(faults, UFFDIO_API, &api) < 0 || ioctl(faults, UFFDIO_REGISTER, &range) < 0)
+            _exit(1);
+        fcntl(fd[1], F_SETFL, 0);
+        if (write(told[1], "", 1) == 1 && read(fd[1], missing, page) < 0)
+            _exit(2);
+        _exit(0);
+    }
+    char bytes[64];
+    assert_int_equal(read(told[0], bytes, 1), 1);
+    int other = connect_to(&f->frames), fd[2];
+    send(other, &message, sizeof message, 0);
+    receive(other, &message, fd);
+    bool woken = true;
+    for (unsigned n = 0; n < 10 && woken; n++) {
+        frames_publish(f->ring);
+        struct pollfd wait = {.fd = fd[1], .events = POLLIN};
+        woken = poll(&wait, 1, FRAMES_PATIENCE_MS) == 1 && read(fd[1], bytes, sizeof bytes) > 0;
+        usleep(10000);
+    }
+    /* Until it is killed nothing here may end: the server would wait for it, too. */
+    kill(child, SIGKILL);
+    int status;
+    waitpid(child, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    assert_true(woken);
+    close(told[0]);
+    close(told[1]);
+    close(other);
     close(fd[0]);
     close(fd[1]);
     assert_true(frames_settle(&f->frames, 0, 0));
@@ -563,6 +628,7 @@ int main(void)
         socket_test(a_client_that_does_not_read_is_dropped),
         socket_test(who_does_not_fetch_keeps_a_place),
         socket_test(a_stuck_client_costs_nobody_anything),
+        socket_test(a_client_stopped_inside_a_read_delays_nobody),
         socket_test(the_killed_release_what_they_held),
         socket_test(without_descriptors_it_does_not_spin),
         socket_test(coming_and_going_leaves_nothing_behind),

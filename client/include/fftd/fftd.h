@@ -106,7 +106,8 @@ int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);
  * frame is not held.
  *
  * Both can still block in the kernel because of a malicious daemon, never because of a slow or
- * stopped one: whoever shares a pipe can keep its lock in the kernel for as long as it likes. */
+ * stopped one: a daemon that keeps a copy of the client's wake-up socket can keep that socket's
+ * lock in the kernel. */
 int fftd_release(struct fftd *camera, const struct fftd_frame *frame);
 
 /* Keeps the frame's memory mapped across changes of format until fftd_unpin or fftd_close. The

@@ -19,7 +19,7 @@
  *   3. slot.sequence differs from the sequence in 1: overwritten, start again with a newer frame
  *   4. use the frame
  *   5. acquire fence; slot.lock (load-relaxed) == lock: the data used is one whole frame
- * How to wait: poll() on the wake-up pipe, which only this client has. Programs that trust
+ * How to wait: poll() on the wake-up socket, which only this client has. Programs that trust
  * all other readers can use FUTEX_WAIT (shared, works on a read-only mapping) on header.futex
  * instead, which is incremented after every publication and change of state. Any reader can move
  * the others' sleep to another futex (FUTEX_REQUEUE), and a daemon that crashes wakes nobody there,
@@ -140,25 +140,27 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
  * message of the wrong size, magic or kind with an error and closes the connection. A reply's
  * `result` is 0 or a negative errno, in Linux's generic numbering.
  *   ATTACH   value = the client's FFTD_RING_ABI. A reply of 0 carries two descriptors (SCM_RIGHTS):
- *            the ring, read-only, and the reading end of a wake-up pipe. The daemon writes a byte
- *            into the pipe after every publication and change of state; read it empty to clear it.
+ *            the ring, read-only, and a wake-up socket (AF_UNIX, SOCK_STREAM). The daemon sends a
+ *            byte there after every publication and change of state; read it empty to clear it.
  *            End of file means that the daemon has ended or has no ring any more. -EPROTO:
  *            another ABI, `value` is the daemon's; -EAGAIN: no ring yet; -EUSERS: too many
  *            clients, sent as soon as a client connects, without waiting for its request.
- *            ATTACH on an existing connection returns the next generation's ring and a new pipe.
+ *            ATTACH on an existing connection returns the next generation's ring and another
+ *            wake-up socket.
  *   HOLD     value = a sequence; the daemon will not reuse its slot until RELEASE or
  *            disconnect. -ENOENT: the frame is overwritten; -EBUSY: no more slots may be held.
  *   RELEASE  value = a sequence held by this client. -ENOENT: the client does not hold it.
  * `text` is empty or explains `result` in words. The daemon disconnects a client that leaves more
  * than a few replies unread.
  *
- * A daemon that is restarted may leave its connections to its successor. The pipe then ends, but
- * the connection stays open. ATTACH on it returns the successor's ring, which has the next
- * generation, the next epoch and the next sequence numbers. Nobody writes the old ring any more:
- * its frames stay as they are for as long as a client maps it, and need no holds.
+ * A daemon that is restarted may leave its connections to its successor. The wake-up socket then
+ * ends, but the connection stays open. ATTACH on it returns the successor's ring, which has the
+ * next generation, the next epoch and the next sequence numbers. Nobody writes the old ring any
+ * more: its frames stay as they are for as long as a client maps it, and need no holds.
  *
- * An eventfd would not do instead of the pipe, because both sides share its open file. A client
- * could switch it to blocking and fill it, and so stop the thread that wakes all other clients. */
+ * Neither an eventfd nor a pipe would do instead of the wake-up socket. Both sides of an eventfd
+ * share its open file: a client could switch it to blocking and fill it. A client can keep a pipe
+ * locked in the kernel. Either would stop the thread that wakes all other clients. */
 #define FFTD_FRAMES_MAGIC 0x46544446u /* the bytes "FDTF" */
 
 enum fftd_request {

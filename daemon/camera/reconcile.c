@@ -103,7 +103,8 @@ static void handle_engine_failure(struct reconciler *reconciler, const struct er
     report_engine_failure(&reconciler->report);
     error_set(&path->failure, EIO, "engine: %s", reason.text);
     path->failures++;
-    if (!frame_path_engine_fits(path) && !reconciler->applied.engine_requested)
+    const bool is_needed = !frame_path_engine_fits(path) || reconciler->applied.awaited_serial != 0;
+    if (is_needed && !reconciler->applied.engine_requested)
         reconciler->applied.engine_retry_ns = clock_now_ns() + clock_backoff_ns(path->failures);
 }
 
@@ -119,7 +120,8 @@ static void reconcile_engine(struct reconciler *reconciler)
 }
 
 /* Fetches what the designer has made: a response to apply, maybe with a new engine, or a failure. A
- * filter that could not be made leaves the previous one in use. */
+ * filter that could not be made leaves the previous one in use; with a new source there is none, so
+ * it is tried again. */
 static void take_design(struct reconciler *reconciler)
 {
     struct frame_path *path = &reconciler->path;
@@ -127,9 +129,11 @@ static void take_design(struct reconciler *reconciler)
 
     if (!designer_take(reconciler->designer, &design))
         return;
-    if (design.result_serial >= reconciler->applied.awaited_serial)
+    const bool is_awaited = reconciler->applied.awaited_serial != 0 &&
+                            design.result_serial >= reconciler->applied.awaited_serial;
+    if (is_awaited && design.result == 0)
         reconciler->applied.awaited_serial = 0;
-    if (design.result < 0 && reconciler->applied.engine_requested) {
+    if (design.result < 0 && (reconciler->applied.engine_requested || is_awaited)) {
         reconciler->applied.engine_requested = false;
         handle_engine_failure(reconciler, &design.why);
     } else if (design.result < 0) {

@@ -213,6 +213,23 @@ static void test_a_source_starts_with_the_filter_that_came_with_it(void **state)
     assert_int_equal(status.filter_serial, status.wanted_serial);
 }
 
+static void test_a_source_does_not_start_without_its_filter(void **state)
+{
+    (void)state;
+    start_and_publish();
+    FAKE_ENGINE_SET(design_result, -ENOMEM);
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    settle();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    fake_capture_offer();
+    for (unsigned i = 0; i < 20; i++)
+        look();
+    assert_int_equal(status.published, 1);
+    FAKE_ENGINE_SET(design_result, 0);
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    assert_int_equal(status.filter_serial, status.wanted_serial);
+}
+
 static void test_a_source_is_changed_during_a_pause(void **state)
 {
     (void)state;
@@ -290,6 +307,7 @@ int main(void)
         TEST(test_a_filter_of_a_client_outlives_a_reload_that_fails),
         TEST(test_a_control_of_a_client_outlives_a_reload_that_fails),
         TEST(test_a_source_starts_with_the_filter_that_came_with_it),
+        TEST(test_a_source_does_not_start_without_its_filter),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),
         TEST(test_controls_wait_for_a_camera_that_is_away),

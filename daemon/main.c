@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sysexits.h>
 #include <systemd/sd-event.h>
@@ -23,6 +24,9 @@
 #include "service/log.h"
 #include "service/runtime.h"
 #include "service/service.h"
+
+/* Open files of a daemon with a handful of clients; drivers of OpenCL need most of them. */
+#define ENOUGH_FILES 64
 
 struct daemon {
     const struct options *options;
@@ -360,6 +364,16 @@ static bool stop(struct daemon *daemon)
     return stopped;
 }
 
+/* Drivers and compilers of OpenCL report a lack of descriptors as anything. */
+static void check_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ENOUGH_FILES)
+        log_warning("the limit of open files is %llu, which may be too few: expected at least %d "
+                    "(LimitNOFILE=, ulimit -n)",
+                    (unsigned long long)limit.rlim_cur, ENOUGH_FILES);
+}
+
 static int run(const struct options *options, const struct config *config)
 {
     struct daemon daemon = {.options = options, .config = *config};
@@ -367,6 +381,7 @@ static int run(const struct options *options, const struct config *config)
     int code;
 
     log_init(config->name, options->max_priority);
+    check_limit();
     int r = start(&daemon, &why);
     if (r < 0) {
         log_error("%s", why.text);
@@ -430,9 +445,10 @@ int main(int argc, char *argv[])
     struct options options;
     struct error why;
 
-    if (options_parse(&options, argc, argv, &why) < 0) {
+    const int r = options_parse(&options, argc, argv, &why);
+    if (r < 0) {
         log_error("%s", why.text);
-        return EX_USAGE;
+        return r == -ENOMEM ? EX_OSERR : EX_USAGE;
     }
     environment_clean();
     int code = act(&options);

@@ -238,6 +238,8 @@ int options_configure(const struct options *options, struct config *ret, int *ex
     *exit_code = EX_USAGE;
     for (unsigned i = 0; i < options->override_count; i++) {
         r = set_override(&config, &options->override[i], why);
+        if (r == -ENOMEM)
+            *exit_code = EX_OSERR;
         if (r < 0)
             return r;
     }

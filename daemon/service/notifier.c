@@ -213,7 +213,8 @@ int notifier_create(struct notifier **ret, struct sd_event *event, struct error 
 {
     struct notifier *notifier = calloc(1, sizeof *notifier);
     if (notifier == NULL)
-        return error_set(why, ENOMEM, "out of memory");
+        return error_set(why, ENOMEM,
+                         "out of memory while creating the connection to the service manager");
     notifier->fd = -1;
     int r = connect_to_manager(&notifier->fd);
     if (r < 0 && r != -ENOENT)

@@ -47,7 +47,7 @@ int service_create(struct service **ret, struct sd_event *event, struct notifier
 {
     struct service *service = calloc(1, sizeof *service);
     if (service == NULL)
-        return error_set(why, ENOMEM, "out of memory");
+        return error_set(why, ENOMEM, "out of memory while preparing the service's state");
     service->notifier = notifier;
     service->progress = progress;
     service->context = context;

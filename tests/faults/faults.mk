@@ -1,4 +1,4 @@
-# Libraries that make OpenCL or memory imports fail under the real program. They are built beside the
+# Libraries that make OpenCL, memory imports or allocations fail under the real program. They are built beside the
 # programs that tests run, and are copied with them.
 
 FAULTS := $(patsubst tests/faults/%.c,$(BUILD)/tests/tools/faulty_%.so,$(wildcard tests/faults/*.c))
@@ -8,4 +8,15 @@ $(FAULTS): $(BUILD)/tests/tools/faulty_%.so: tests/faults/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -g -O2 -std=c11 $(WARN) -fPIC -pthread -shared -o $@ $< -ldl
 
-test-programs test-integration _test-vm-programs: $(FAULTS)
+test-programs test-integration test-faults _test-vm-programs: $(FAULTS)
+
+# These files are not called test_*.py, so that test-integration, which is run before each commit,
+# leaves them out.
+FAULT_TESTS := $(wildcard tests/integration/faults_*.py)
+
+##@ Tests, each described in tests/README.md
+.PHONY: test-faults ## lets allocations fail, descriptors run out and disks fill up under the real daemon
+test-faults: all
+	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
+	    $(call run-suite,faults,600) --jobs $$(nproc) --pytest $(FAULT_TESTS)

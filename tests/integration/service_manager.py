@@ -1,5 +1,6 @@
 """The part of systemd that a Type=notify service uses."""
 
+import contextlib
 import select
 import socket
 import time
@@ -18,6 +19,14 @@ class ServiceManager:
         self.env = {"NOTIFY_SOCKET": str(path)}
         if watchdog:
             self.env["WATCHDOG_USEC"] = str(int(watchdog * 1e6))
+
+    def fill(self):
+        """Fills its queue, so that whoever notifies it could wait without end."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    sender.sendto(b"X=1", self.env["NOTIFY_SOCKET"])
 
     def wait_for(self, line):
         while True:

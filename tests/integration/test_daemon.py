@@ -183,6 +183,25 @@ def test_a_reload_while_starting_does_not_report_ready(start_faulty, faults, run
     assert daemon.stop() == 0
 
 
+def test_a_service_manager_that_does_not_read(start, runtime_dir, tmp_path):
+    """Frames, clients, reloads and the end do not wait for it."""
+    manager = ServiceManager(runtime_dir.parent / "notify", watchdog=1)
+    manager.fill()
+    config = tmp_path / "fftd.conf"
+    config.write_text('filter = "none";')
+    daemon = start("--config", config, *FAST_KERNELS, env=manager.env)
+    with Reader(daemon) as reader:
+        for n in range(2, 22):
+            config.write_text(f'filter = "gain:ac={n / 50}";')
+            daemon.signal(signal.SIGHUP)
+            reader.take_until(lambda frame, serial=n: frame.filter_serial == serial)
+            with Reader(daemon) as another:
+                another.next()
+        assert daemon.ctl_json("status")["State"] == "online"
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait() == 0
+
+
 def test_a_service_waits_for_its_camera(start, runtime_dir):
     manager = ServiceManager(runtime_dir.parent / "notify")
     daemon = start(source="v4l2:/dev/video99", env=manager.env)

@@ -120,10 +120,12 @@ class Reader:
         return frame if self.library.fftd_frame_valid(self.handle, ctypes.byref(raw)) else None
 
     def take_rest(self):
-        """Takes every frame that is left in the ring, which can be many on a busy host. fftd_wait
-        does not look at the connection while there are any."""
-        while self.take():
-            pass
+        """Takes every frame that is left in the ring, which can be many on a busy host, and returns
+        the last one. fftd_wait does not look at the connection while there are any."""
+        last = None
+        while frame := self.take():
+            last = frame
+        return last
 
     def frames(self):
         """Yields the frames of one daemon and its successor, except those that this reader

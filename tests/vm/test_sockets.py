@@ -15,7 +15,8 @@ from commands import PATIENCE, run
 from conftest import Service
 
 SOCKETS = {"frames": "fftd", "control-watch": "fftd", "control": "fftd-admin"}
-NOBODY = 65534
+# Users without an account. Neither is 65534, as which a user namespace shows all it does not know.
+SOMEBODY, ANOTHER = 4321, 4322
 
 
 @pytest.fixture
@@ -26,11 +27,15 @@ def running(service):
     return service
 
 
-def ctl_as(service, groups, *arguments):
-    """Runs fftd-ctl as user nobody with these groups."""
-    return subprocess.run(["fftd-ctl", "--name", service.name, *arguments], user=NOBODY,
-                          group=NOBODY, extra_groups=[grp.getgrnam(name).gr_gid for name in groups],
-                          capture_output=True, text=True, timeout=PATIENCE)
+def as_user(user, groups):
+    return {"user": user, "group": user,
+            "extra_groups": [grp.getgrnam(name).gr_gid for name in groups]}
+
+
+def ctl_as(service, groups, *arguments, user=SOMEBODY):
+    """Runs fftd-ctl as a user with these groups."""
+    return subprocess.run(["fftd-ctl", "--name", service.name, *arguments],
+                          capture_output=True, text=True, timeout=PATIENCE, **as_user(user, groups))
 
 
 def test_who_may_what(running):
@@ -46,7 +51,30 @@ def test_who_may_what(running):
     refused = ctl_as(running, ["fftd"], "filter", "set", "lowpass:cutoff=0.1")
     assert refused.returncode == 77 and f"/run/fftd/{running.name}/control" in refused.stderr
     assert ctl_as(running, ["fftd-admin"], "filter", "set", "lowpass:cutoff=0.1").returncode == 0
-    assert "user 65534" in running.journal
+    assert f"user {SOMEBODY}" in running.journal
+
+
+def test_a_user_leaves_places_to_others(service):
+    """One user opens connections until the daemon refuses one. Another user is still served."""
+    service.configure("pattern:moire", output="max_clients = 8;")
+    service.systemctl("start")
+    service.wait_for_state("online")
+    readers = []
+    try:
+        for count in range(1, 5):
+            readers.append(subprocess.Popen(["fftd-ctl", "--name", service.name, "frames"],
+                                            stdout=subprocess.DEVNULL,
+                                            **as_user(SOMEBODY, ["fftd"])))
+            service.wait_for(lambda: service.status()["Clients"] == count, f"client {count}")
+        frames = ("frames", "-n", "3", "-o", "/dev/null")
+        refused = ctl_as(service, ["fftd"], *frames)
+        assert refused.returncode == os.EX_TEMPFAIL, refused.stderr
+        served = ctl_as(service, ["fftd"], *frames, user=ANOTHER)
+        assert served.returncode == 0, served.stderr
+    finally:
+        for reader in readers:
+            reader.kill()
+            reader.wait()
 
 
 def test_the_process_can_do_little(running):

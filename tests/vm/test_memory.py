@@ -46,7 +46,7 @@ def account():
 def start(service, camera, memory, planes="luma", format="auto"):
     service.configure(f"v4l2:{camera.device}", filter=FILTER, engine=f'planes = "{planes}";',
                       camera=f'stall_timeout = 1.0; memory = "{memory}"; format = "{format}";')
-    service.systemctl("stop")  # no restart, after which earlier frames would still be in the ring
+    service.systemctl("stop")  # a reload does not change all of these keys
     service.systemctl("start")
     service.wait_for_state("online")
     return service.status()["Input"]

@@ -7,7 +7,9 @@
 #include "control/peer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,6 +22,7 @@
 
 #define MAX_UNREAD   64 /* messages a peer may leave unread */
 #define HANDSHAKE_US 3000000
+#define MESSAGE_US   3000000 /* from a message's first byte to its last */
 
 /* ---- calls that are answered later ---- */
 
@@ -64,6 +67,10 @@ void peer_destroy(struct peer *peer)
     sd_event_source_disable_unref(peer->deadline);
     sd_bus_close(peer->bus); /* without flushing, which would wait for the peer */
     sd_bus_unref(peer->bus);
+    if (peer->pass_fd >= 0)
+        close(peer->pass_fd);
+    close(peer->fd);
+    free(peer->received);
     free(peer);
 }
 
@@ -73,12 +80,11 @@ void peer_destroy(struct peer *peer)
  * until it has received the snapshots or closed its end. */
 static int leave(struct peer *peer)
 {
-    const int fd = sd_bus_get_fd(peer->bus);
-    int r = -EBADF;
-    if (peer->unread_snapshots > 0 && fd >= 0 && socket_is_unread(fd)) {
+    int r = -ENOENT;
+    if (peer->unread_snapshots > 0 && socket_is_unread(peer->fd)) {
         end_calls(peer);
         peer->leaving = true;
-        shutdown(fd, SHUT_RD);
+        shutdown(peer->fd, SHUT_RD);
         peer->deadline = sd_event_source_disable_unref(peer->deadline);
         peer->turn = sd_event_source_disable_unref(peer->turn);
         r = sd_event_source_set_io_events(peer->io, EPOLLOUT | EPOLLET);
@@ -117,16 +123,73 @@ static int plan_turn(sd_event_source *io, void *userdata)
     return r;
 }
 
+/* Reads what fits, without descriptors: there is no room for them, so the kernel drops them. */
+static int receive(struct peer *peer)
+{
+    const size_t room = DBUS_LONGEST_MESSAGE - peer->received_count;
+    if (room == 0) /* the peer does not read its replies during the authentication */
+        return -EMSGSIZE;
+    const ssize_t bytes = recv(peer->fd, peer->received + peer->received_count, room, MSG_DONTWAIT);
+    if (bytes == 0)
+        return -ECONNRESET;
+    if (bytes < 0)
+        return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+    peer->received_count += (size_t)bytes;
+    return 0;
+}
+
+/* The time for the rest of a message begins with its first bytes. */
+static int plan_deadline(struct peer *peer, bool is_incomplete)
+{
+    if (!peer->connected) /* the deadline of the handshake runs */
+        return 0;
+    if (!is_incomplete)
+        return sd_event_source_set_enabled(peer->deadline, SD_EVENT_OFF);
+    int r = sd_event_source_get_enabled(peer->deadline, NULL);
+    if (r != 0)
+        return r;
+    r = sd_event_source_set_time_relative(peer->deadline, MESSAGE_US);
+    return r < 0 ? r : sd_event_source_set_enabled(peer->deadline, SD_EVENT_ONESHOT);
+}
+
+/* Passes the next line or message on to the bus, which has processed everything before it. So the
+ * pair of sockets is empty and has room, and it is known whether the authentication is over. */
+static int pass_on(struct peer *peer)
+{
+    /* The bus takes the next line only after it has sent the reply to the one before. */
+    if (!peer->connected && (sd_bus_get_events(peer->bus) & EPOLLOUT) != 0)
+        return 0;
+    const ssize_t length = dbus_framing_next(peer->connected, peer->received, peer->received_count);
+    if (length < 0)
+        return (int)length;
+    if (length > 0) {
+        if (send(peer->pass_fd, peer->received, (size_t)length, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+            length)
+            return -EIO;
+        peer->received_count -= (size_t)length;
+        memmove(peer->received, peer->received + length, peer->received_count);
+        peer->has_buffered = true;
+    }
+    return plan_deadline(peer, length == 0 && peer->received_count > 0);
+}
+
 /* Processes one message. */
 static int take_turn(struct peer *peer)
 {
     if (peer->hung_up || sd_bus_is_open(peer->bus) <= 0)
         return leave(peer);
-    const int r = sd_bus_process(peer->bus, NULL);
+    int r = 0;
+    if (!peer->has_buffered)
+        r = receive(peer);
+    if (r >= 0 && !peer->has_buffered)
+        r = pass_on(peer);
+    if (r >= 0)
+        r = sd_bus_process(peer->bus, NULL);
     if (r < 0 || sd_bus_is_open(peer->bus) <= 0) /* garbage, or the end of the connection */
         return leave(peer);
-    if (r == 0)
-        peer->has_buffered = false;
+    peer->has_buffered = r > 0;
+    if (r == 0 && pass_on(peer) < 0)
+        return leave(peer);
     return plan_turn(peer->io, peer);
 }
 
@@ -169,15 +232,12 @@ static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *err
     return 1;
 }
 
-/* A peer may send its first call together with the end of the handshake, as libdbus does. sd-bus
- * has then read that call already, and the socket does not become readable for it. */
 static int on_connected(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     (void)message, (void)error;
-    peer->deadline = sd_event_source_disable_unref(peer->deadline);
-    peer->has_buffered = true;
-    return 0;
+    peer->connected = true;
+    return sd_event_source_set_enabled(peer->deadline, SD_EVENT_OFF);
 }
 
 static int on_deadline(sd_event_source *source, uint64_t now_us, void *userdata)
@@ -201,7 +261,7 @@ bool peer_has_read_everything(const struct peer *peer)
 {
     uint64_t queued = 0;
     return sd_bus_get_n_queued_write(peer->bus, &queued) >= 0 && queued == 0 &&
-           !socket_is_unread(sd_bus_get_fd(peer->bus));
+           !socket_is_unread(peer->fd);
 }
 
 int peer_fail(sd_bus_error *error, const char *name, const char *text)
@@ -221,23 +281,43 @@ int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error)
 
 /* ---- the beginning ---- */
 
+/* Gives the bus a socket to read from, whose other end the peer keeps, and one to write to. */
+static int make_bus(struct peer *peer)
+{
+    int ends[2];
+    int r = sd_bus_new(&peer->bus);
+    if (r < 0)
+        return r;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return -errno;
+    peer->pass_fd = ends[0];
+    const int copy = fcntl(peer->fd, F_DUPFD_CLOEXEC, 3);
+    r = copy < 0 ? -errno : sd_bus_set_fd(peer->bus, ends[1], copy);
+    if (r >= 0)
+        return 0;
+    close(ends[1]);
+    if (copy >= 0)
+        close(copy);
+    return r;
+}
+
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
                 bool read_only)
 {
     sd_id128_t id;
     struct peer *peer = calloc(1, sizeof *peer);
-    int r = peer == NULL ? -ENOMEM : sd_id128_randomize(&id);
-    if (r >= 0)
-        r = sd_bus_new(&peer->bus);
-    if (r >= 0)
-        r = sd_bus_set_fd(peer->bus, fd, fd);
-    if (r < 0) {
+    if (peer == NULL) {
         close(fd);
-        goto fail;
+        return -ENOMEM;
     }
-    peer->services = services;
-    peer->uid = uid;
-    peer->read_only = read_only;
+    *peer = (struct peer){
+        .services = services, .fd = fd, .pass_fd = -1, .read_only = read_only, .uid = uid};
+    peer->received = malloc(DBUS_LONGEST_MESSAGE);
+    int r = peer->received == NULL ? -ENOMEM : sd_id128_randomize(&id);
+    if (r >= 0)
+        r = make_bus(peer);
+    if (r < 0)
+        goto fail;
     if ((r = sd_bus_set_server(peer->bus, true, id)) < 0 ||
         /* The socket's mode decides who may connect; SO_PEERCRED has the user. */
         (r = sd_bus_set_anonymous(peer->bus, true)) < 0 ||
@@ -258,7 +338,7 @@ fail:
 /* The deadline keeps the default priority: it must not wait for other peers' messages. */
 static int add_sources(struct peer *peer, struct sd_event *event)
 {
-    int r = sd_event_add_io(event, &peer->io, sd_bus_get_fd(peer->bus), EPOLLIN, on_io, peer);
+    int r = sd_event_add_io(event, &peer->io, peer->fd, EPOLLIN, on_io, peer);
     if (r >= 0)
         r = sd_event_source_set_priority(peer->io, CONTROL_PRIORITY);
     if (r >= 0)

@@ -1,11 +1,12 @@
 /* One connection to the control socket. Each is a separate peer-to-peer bus. Main thread only.
  *
- * sd-bus does the handshake, checks every message and reports garbage. This file adds three limits:
- * the duration of a handshake, the number of replies and signals that wait for a peer that does not
- * read, and one peer's share of the event loop.
- *
- * The size of a message is limited only by D-Bus, to 128 MiB. sd-bus collects the whole message
- * first, so a user with access to the socket can make the daemon use that much memory. */
+ * sd-bus does the handshake, checks every message and reports garbage. But it would collect a
+ * message of up to 128 MiB for as long as the peer takes to send it, and keep all descriptors that
+ * come with it. So a peer's bytes are read here, which drops descriptors, and are passed on to
+ * sd-bus through a pair of sockets one whole message at a time. This sets limits to the size of a
+ * message and to the time in which it must arrive. Other limits are the duration of the handshake,
+ * the number of replies and signals that wait for a peer that does not read, and one peer's share
+ * of the event loop. */
 #ifndef FFTD_CONTROL_PEER_H
 #define FFTD_CONTROL_PEER_H
 
@@ -17,6 +18,7 @@
 
 #include "control/hooks.h"
 #include "core/admission.h"
+#include "core/dbus_framing.h"
 
 #define CONTROL_PATH                  "/org/fftd/camera"
 #define CONTROL_INTERFACE             "org.fftd.Camera1"
@@ -58,12 +60,17 @@ struct peer {
     struct peer *next;
     struct peer **link; /* what points to this peer; NULL: it is in no list */
     struct admission_place place;
-    sd_bus *bus;
-    sd_event_source *io;
+    int fd;            /* the peer's socket; the bus only writes to it, by a copy */
+    int pass_fd;       /* the bus reads from the other end */
+    sd_bus *bus;       /* reads from `pass_fd`, writes to a copy of `fd` */
+    uint8_t *received; /* what is not passed on yet, at most DBUS_LONGEST_MESSAGE bytes */
+    size_t received_count;
+    sd_event_source *io;       /* of fd */
     sd_event_source *turn;     /* armed while the bus has work although the socket is quiet */
-    sd_event_source *deadline; /* of the handshake; NULL after it */
+    sd_event_source *deadline; /* of the handshake, then of a message that has begun to arrive */
+    bool connected;            /* the handshake is over */
     bool read_only;            /* methods that change something are refused */
-    bool has_buffered;         /* sd-bus may have read more than the handshake */
+    bool has_buffered;         /* the bus may not have processed all that was passed on */
     bool hung_up;              /* ends at its next turn */
     bool leaving;              /* ended, but has snapshots to fetch */
     uid_t uid;                 /* of the process that connected */

@@ -6,10 +6,12 @@ import pathlib
 import socket
 import subprocess
 import tempfile
+import time
 
 import pytest
 
 from conftest import BUILD, FAST_KERNELS, PATIENCE
+from dbus_peer import RETURN, Peer, call
 
 OTHER = 65534  # a user who is neither root nor the one who runs the tests
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="giving directories away takes root")
@@ -17,7 +19,11 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="giving directories aw
 
 @pytest.fixture
 def daemon(start):
-    return start(*FAST_KERNELS)
+    daemon = start(*FAST_KERNELS)
+    daemon.wait_for_log("online")
+    for name in ("frames", "control", "control-watch"):
+        daemon.wait_for_socket(name)
+    return daemon
 
 
 @pytest.fixture
@@ -26,6 +32,62 @@ def theirs():
     with tempfile.TemporaryDirectory(prefix="fftd-test-") as path:
         os.chown(path, OTHER, OTHER)
         yield pathlib.Path(path)
+
+
+# ---- the control sockets ----
+
+def pass_descriptors(peer, data, count=200):
+    """Sends data with descriptors of /dev/null."""
+    with open("/dev/null", "rb") as null:
+        socket.send_fds(peer.socket, [data], [null.fileno()] * count)
+
+
+def test_descriptors_sent_to_the_daemon_are_dropped(daemon):
+    """A watcher fills the table of descriptors with a message that never ends: with two
+    connections no reader could attach any more, and no engine be built."""
+    with Peer(daemon, "control-watch") as peer:
+        before = len(daemon.descriptors())
+        unfinished = call("GetStats")[:-1]
+        for byte in unfinished:
+            pass_descriptors(peer, bytes([byte]))
+        assert len(daemon.descriptors()) == before
+        peer.send(call("GetStats")[-1:])
+        assert peer.reply(1).type == RETURN
+
+
+def test_long_messages_are_refused_before_they_are_collected(daemon):
+    """16 unfinished messages of 127 MiB would take 2 GB for as long as the sender likes."""
+    before = daemon.memory_bytes()
+    for _ in range(16):
+        with Peer(daemon, "control-watch") as peer:
+            head = bytearray(call("GetStats")[:16])
+            head[4:8] = (127 << 20).to_bytes(4, "little")
+            peer.send(bytes(head))
+            assert peer.is_closed()
+    assert daemon.memory_bytes() - before < 2 << 20
+
+
+def test_a_message_must_arrive_in_time(daemon):
+    with Peer(daemon, "control-watch") as slow, Peer(daemon, "control-watch") as idle:
+        begin = time.monotonic()
+        slow.send(call("GetStats")[:20])
+        assert slow.is_closed()
+        assert 2 < time.monotonic() - begin < 10
+        assert idle.call("GetStats").type == RETURN
+
+
+def test_messages_follow_only_a_handshake_that_has_ended(daemon):
+    """What sd-bus takes for a line is not counted as a message, and the reverse: the end of a long
+    message could hide in another one's middle."""
+    with Peer(daemon, "control-watch", handshake=False) as peer:
+        peer.send(b"\0AUTH NOSUCH\r\n")
+        assert peer.line().startswith(b"REJECTED")
+        peer.send(b"BEGIN\r\n")
+        assert peer.line().startswith(b"ERROR")
+        peer.send(b"AUTH EXTERNAL " + b"0".hex().encode() + b"\r\n")
+        assert peer.line().startswith(b"OK")
+        peer.send(b"BEGIN\r\n")
+        assert peer.call("GetStats").type == RETURN
 
 
 # ---- files and directories ----

@@ -58,9 +58,25 @@ fail:
 int bus_connect_any(sd_bus **ret, const char *dir)
 {
     int r = bus_connect(ret, dir, "control");
-    if (r == -EACCES || r == -ENOENT)
-        r = bus_connect(ret, dir, "control-watch") == 0 ? 0 : r;
-    return r;
+    if (r != -EACCES && r != -ENOENT)
+        return r;
+    int watch = bus_connect(ret, dir, "control-watch");
+    return watch == -EACCES || watch == -ENOENT ? r : watch;
+}
+
+static bool is_closed(int r)
+{
+    return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE;
+}
+
+/* The daemon closes connections above its limits, which are those of daemon/control/control.c,
+ * before it reads from them. */
+static int fail_closed(const struct ctl *ctl)
+{
+    return ctl_fail(ctl, EX_TEMPFAIL,
+                    "the daemon closed the connection: it has too many clients, or it is stopping; "
+                    "a control socket serves 16 connections of one user and 32 in all, so close "
+                    "some and try again");
 }
 
 int bus_open(const struct ctl *ctl, sd_bus **ret)
@@ -71,7 +87,7 @@ int bus_open(const struct ctl *ctl, sd_bus **ret)
         return code;
 
     int r = bus_connect_any(ret, dir);
-    return r < 0 ? ctl_no_daemon(ctl, dir, r) : 0;
+    return r >= 0 ? 0 : is_closed(r) ? fail_closed(ctl) : ctl_no_daemon(ctl, dir, r);
 }
 
 /* ---- calling ---- */
@@ -124,10 +140,8 @@ int bus_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus
     sd_bus_error error = SD_BUS_ERROR_NULL;
     int code = 0;
     int r = call(ctl, bus, message, &error, ret);
-    if (r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE)
-        code = ctl_fail(ctl, EX_TEMPFAIL,
-                        "the daemon closed the connection: it is stopping, or its limit of "
-                        "connections is reached");
+    if (is_closed(r))
+        code = fail_closed(ctl);
     else if (r == -ETIMEDOUT || sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY))
         code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon did not answer in time");
     else if (r == -EBADMSG)

@@ -12,9 +12,10 @@
 #include "control/methods.h"
 #include "control/object.h"
 
-/* Each of the two sockets has its own limit, so that clients of the read-only socket cannot keep
+/* Each of the two sockets has its own limits, so that clients of the read-only socket cannot keep
  * out those that may change something. */
-#define MAX_PEERS 16
+#define MAX_PEERS         32
+#define MAX_PEERS_OF_USER 16
 
 struct crowd {
     struct admission admission;
@@ -111,7 +112,7 @@ int control_create(struct control **ret, struct sd_event *event, const struct co
     control->services = (struct peer_services){
         .event = sd_event_ref(event), .hooks = *hooks, .emit = emit, .context = control};
     for (unsigned c = 0; c < 2; c++)
-        admission_init(&control->crowd[c].admission, MAX_PEERS, MAX_PEERS);
+        admission_init(&control->crowd[c].admission, MAX_PEERS, MAX_PEERS_OF_USER, geteuid());
     *ret = control;
     return 0;
 }

@@ -3,9 +3,10 @@
 #include <errno.h>
 #include <stddef.h>
 
-void admission_init(struct admission *admission, unsigned limit, unsigned user_limit)
+void admission_init(struct admission *admission, unsigned limit, unsigned user_limit,
+                    uint32_t own_uid)
 {
-    *admission = (struct admission){.limit = limit, .user_limit = user_limit};
+    *admission = (struct admission){.limit = limit, .user_limit = user_limit, .own_uid = own_uid};
 }
 
 /* A new connection is rare and there are at most about a thousand of them: a search is enough. */
@@ -21,7 +22,8 @@ int admission_check(const struct admission *admission, uint32_t uid, struct erro
 {
     if (admission->count >= admission->limit)
         return error_set(why, EUSERS, "client limit of %u reached", admission->limit);
-    if (count_of_user(admission, uid) >= admission->user_limit)
+    if (uid != 0 && uid != admission->own_uid &&
+        count_of_user(admission, uid) >= admission->user_limit)
         return error_set(why, EUSERS, "limit of %u clients of user %u reached",
                          admission->user_limit, uid);
     return 0;

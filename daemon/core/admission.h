@@ -1,5 +1,7 @@
 /* The admission policy of a local socket: how many connections it serves at the same time, in all
- * and of one user. Pure bookkeeping; the caller accepts and closes the connections. One thread. */
+ * and of one user, so that no user can keep out the others. Root and the daemon's own user could
+ * stop the daemon anyway and have only the limit in all. Pure bookkeeping; the caller accepts and
+ * closes the connections. One thread. */
 #ifndef FFTD_ADMISSION_H
 #define FFTD_ADMISSION_H
 
@@ -19,11 +21,13 @@ struct admission_place {
 struct admission {
     unsigned limit;      /* connections in all */
     unsigned user_limit; /* connections of one user */
+    uint32_t own_uid;    /* the daemon's user, to whom only the limit in all applies */
     unsigned count;
     struct admission_place *places;
 };
 
-void admission_init(struct admission *admission, unsigned limit, unsigned user_limit);
+void admission_init(struct admission *admission, unsigned limit, unsigned user_limit,
+                    uint32_t own_uid);
 
 /* Checks whether another connection of this user may be admitted. -EUSERS: it may not; `why` names
  * the limit. Changes nothing. */

@@ -109,6 +109,12 @@ int client_hold(struct client *client, uint64_t sequence, struct error *why)
     unsigned slot;
     if (find_held(client, sequence) >= 0)
         return 0;
+    /* No client can hold all frames that clients may hold. */
+    const unsigned limit = (ring_lends(client->server->ring) + 1) / 2;
+    if (limit > 0 && (unsigned)__builtin_popcountll(client->held) >= limit)
+        return error_set(why, EBUSY,
+                         "this client holds %u frames, the limit for one with output.slots = %u",
+                         limit, client->server->ring->slot_count);
     int r = ring_hold(client->server->ring, sequence, &slot, why);
     if (r < 0)
         return r;

@@ -29,6 +29,7 @@ struct client {
     struct client **link; /* what points to this client */
     struct admission_place place;
     sd_event_source *source;
+    sd_event_source *deadline; /* of the first request; NULL after it */
     int fd;
     struct ring_listener wake; /* fd -1: not attached */
     uint64_t id;               /* names the client in the store */
@@ -56,8 +57,9 @@ int client_attach(struct client *client, int *ret_wake_fd, struct error *why);
 /* Closes the wake-up socket. Does nothing for a client that is not attached. */
 void client_detach(struct client *client);
 
-/* A client holds a frame once, however often it asks. -ENOENT and -EBUSY as ring_hold; releasing a
- * frame that is not held is -ENOENT. */
+/* A client holds a frame once, however often it asks, and at most half of the frames that all
+ * clients may hold: -EBUSY. Otherwise as ring_hold; releasing a frame that is not held is -ENOENT.
+ */
 int client_hold(struct client *client, uint64_t sequence, struct error *why);
 int client_release(struct client *client, uint64_t sequence, struct error *why);
 void client_release_all(struct client *client);

@@ -5,6 +5,8 @@
  * - The socket's send buffer is as small as the kernel allows: descriptors that a client has not
  *   received yet count against the daemon's limit.
  * - The event loop limits the rate of requests.
+ * - A connection must make its first request in time, and no user gets more than half of the places
+ *   (core/admission.h).
  * - A client's record is one allocation; the slots it holds are one word, a bit for each slot. */
 #include "ring/client.h"
 
@@ -20,6 +22,7 @@
 #define SECOND_US           1000000u
 #define REQUESTS_A_SECOND   4096u
 #define SMALLEST_SEND_SPACE 1 /* the kernel raises this to its minimum, a handful of replies */
+#define FIRST_REQUEST_US    3000000u /* from a connection to its first request */
 
 /* ---- the ring in the store ---- */
 
@@ -80,6 +83,7 @@ static void client_destroy(struct client *client)
         if (server->admission.count == 0)
             notify_watch(server);
     }
+    sd_event_source_disable_unref(client->deadline);
     sd_event_source_disable_unref(client->source);
     close(client->fd);
     free(client);
@@ -122,10 +126,20 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
     ssize_t bytes = recv(fd, &request, sizeof request, MSG_DONTWAIT | MSG_TRUNC);
     if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
+    client->deadline = sd_event_source_disable_unref(client->deadline);
     if (bytes <= 0 || client_answer(client, &request, bytes) < 0)
         client_drop(client);
     else if (!client->kept && client->wake.fd >= 0)
         keep_clients(client->server->keep_timer, 0, client->server);
+    return 0;
+}
+
+/* A connection that asks for nothing must not take a place. One that a previous process kept has
+ * asked already, and so has no deadline. */
+static int on_deadline(sd_event_source *source, uint64_t now_us, void *context)
+{
+    (void)source, (void)now_us;
+    client_drop(context);
     return 0;
 }
 
@@ -166,13 +180,22 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
 int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct error *why)
 {
     struct client *client;
-    int r = admission_check(&server->admission, uid, why);
+    struct error limit;
+    int r = admission_check(&server->admission, uid, &limit);
     if (r < 0) {
+        error_set(why, -r, "%s: output.max_clients = %u, one user gets half", limit.text,
+                  server->admission.limit);
         client_refuse(server, fd, why);
         close(fd);
         return r;
     }
     r = client_create(server, fd, uid, &client);
+    if (r == 0) {
+        r = sd_event_add_time_relative(server->event, &client->deadline, CLOCK_MONOTONIC,
+                                       FIRST_REQUEST_US, 0, on_deadline, client);
+        if (r < 0)
+            client_destroy(client);
+    }
     if (r < 0) {
         server->refused++;
         return error_set(why, -r, "%s", strerror(-r));
@@ -223,7 +246,8 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, unsigne
     if (server == NULL)
         return error_set(why, ENOMEM, "frames socket: out of memory");
     server->event = sd_event_ref(event);
-    admission_init(&server->admission, max_clients, max_clients);
+    /* One of 1 must be somebody's, hence rounded up. */
+    admission_init(&server->admission, max_clients, (max_clients + 1) / 2, geteuid());
     int r =
         sd_event_add_time(event, &server->keep_timer, CLOCK_MONOTONIC, 0, 0, keep_clients, server);
     if (r >= 0)

@@ -13,9 +13,11 @@
 
 #include "service/log.h"
 
-#define SECOND_US        1000000u
-#define ACCEPTS_A_SECOND 1024u
-#define PAUSE_US         500000u
+/* The interval is short, because all others wait for its end when one user's connections have used
+ * it up. */
+#define INTERVAL_US 15625u
+#define ACCEPTS     64u
+#define PAUSE_US    500000u
 
 struct listener {
     struct listener_options options;
@@ -102,7 +104,7 @@ int listener_create(struct listener **ret, struct sd_event *event, int listen_fd
     if (r >= 0)
         r = sd_event_source_set_priority(listener->source, options->priority);
     if (r >= 0)
-        r = sd_event_source_set_ratelimit(listener->source, SECOND_US, ACCEPTS_A_SECOND);
+        r = sd_event_source_set_ratelimit(listener->source, INTERVAL_US, ACCEPTS);
     if (r >= 0)
         r = sd_event_add_time(event, &listener->resume, CLOCK_MONOTONIC, 0, 0, on_resume, listener);
     if (r >= 0)

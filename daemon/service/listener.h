@@ -1,6 +1,6 @@
 /* Accepts the connections of one listening AF_UNIX socket in the event loop. Main thread only.
  *
- * Accepting is bounded: at most 1024 connections a second, and after a failure (no descriptors, no
+ * Accepting is bounded: at most 64 connections in 1/64 s, and after a failure (no descriptors, no
  * memory) it pauses for half a second. Connections that cannot be accepted or are refused are
  * logged once, until one succeeds again. */
 #ifndef FFTD_LISTENER_H

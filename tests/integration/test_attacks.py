@@ -1,20 +1,28 @@
 """Attacks by other users of the machine, each as it succeeded before. docs/SECURITY.md says what is
 promised to whom."""
 
+import contextlib
+import ctypes
+import errno
+import mmap
 import os
 import pathlib
+import shutil
 import socket
+import struct
 import subprocess
+import sys
 import tempfile
 import time
 
 import pytest
 
+from client import RawFrame, Reader
 from conftest import BUILD, FAST_KERNELS, PATIENCE
 from dbus_peer import RETURN, Peer, call
 
-OTHER = 65534  # a user who is neither root nor the one who runs the tests
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="giving directories away takes root")
+OTHER, VICTIM = 65534, 65533  # users who are neither root nor the one who runs the tests
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="acting as other users takes root")
 
 
 @pytest.fixture
@@ -27,11 +35,229 @@ def daemon(start):
 
 
 @pytest.fixture
+def shared(daemon):
+    """A daemon whose frames every user may read and watch, as members of the group fftd may."""
+    for path, mode in ((daemon.runtime_dir.parent, 0o755), (daemon.runtime_dir, 0o755),
+                       (daemon.runtime_dir / "frames", 0o666),
+                       (daemon.runtime_dir / "control-watch", 0o666)):
+        path.chmod(mode)
+    return daemon
+
+
+@contextlib.contextmanager
+def user(uid):
+    """Connections that are made here are that user's."""
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
 def theirs():
     """A directory that belongs to another user."""
     with tempfile.TemporaryDirectory(prefix="fftd-test-") as path:
         os.chown(path, OTHER, OTHER)
         yield pathlib.Path(path)
+
+
+# ---- places ----
+
+class FramesClient:
+    """A client of the frames socket without the library."""
+
+    MESSAGE = struct.Struct("<IIQiI104s")
+    MAGIC, ATTACH, ABI = 0x46544446, 1, 1
+
+    def __init__(self, daemon):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(str(daemon.runtime_dir / "frames"))  # waits while the backlog is full
+        self.socket.settimeout(PATIENCE)
+
+    def close(self):
+        self.socket.close()
+
+    def receive(self):
+        """Returns the result, the text and the descriptors of a reply; None at the end."""
+        data, fds, _, _ = socket.recv_fds(self.socket, self.MESSAGE.size, 2)
+        if not data:
+            return None
+        _, _, _, result, _, text = self.MESSAGE.unpack(data)
+        return result, text.rstrip(b"\0").decode(), fds
+
+    def attach(self):
+        """Returns the ring's descriptor, or the reason why there is none."""
+        with contextlib.suppress(ConnectionError):  # the refusal has been sent already
+            self.socket.send(self.MESSAGE.pack(self.MAGIC, self.ATTACH, self.ABI, 0, 0, b""))
+        result, text, fds = self.receive()
+        if result < 0:
+            return text
+        os.close(fds[1])
+        return fds[0]
+
+
+def attach_all(daemon, count):
+    """Returns that many connections and what each was answered."""
+    clients = [FramesClient(daemon) for _ in range(count)]
+    return clients, [client.attach() for client in clients]
+
+
+def is_ring(answer):
+    if isinstance(answer, int):
+        os.close(answer)
+    return isinstance(answer, int)
+
+
+@needs_root
+def test_one_users_clients_keep_out_nobody_else(shared):
+    """64 connections of one user took all places of the frames socket."""
+    with user(OTHER):
+        clients, answers = attach_all(shared, 70)
+    assert answers[-1] == ("limit of 32 clients of user 65534 reached: output.max_clients = 64, "
+                           "one user gets half")
+    assert sum(is_ring(answer) for answer in answers) == 32
+    with user(VICTIM):
+        others, answers = attach_all(shared, 1)
+    assert is_ring(answers[0])
+    for client in clients + others:
+        client.close()
+
+
+def test_the_daemons_own_user_may_take_all_places(daemon):
+    clients, answers = attach_all(daemon, 65)
+    assert answers[-1] == "client limit of 64 reached: output.max_clients = 64, one user gets half"
+    assert sum(is_ring(answer) for answer in answers) == 64
+    for client in clients:
+        client.close()
+
+
+def test_a_connection_that_asks_for_nothing_loses_its_place(daemon):
+    idle, quiet = FramesClient(daemon), FramesClient(daemon)
+    assert is_ring(quiet.attach())
+    assert idle.receive() is None
+    quiet.socket.settimeout(1)
+    with pytest.raises(TimeoutError):
+        quiet.receive()
+    assert is_ring(quiet.attach())
+    for client in (idle, quiet):
+        client.close()
+
+
+@needs_root
+def test_one_users_watchers_keep_out_nobody_else(shared):
+    """16 watchers of one user took all places, and fftd-ctl said that permission was denied."""
+    with user(OTHER), contextlib.ExitStack() as crowd:
+        for _ in range(16):
+            peer = crowd.enter_context(Peer(shared, "control-watch"))
+            assert peer.call("GetStats").type == RETURN
+        with Peer(shared, "control-watch", handshake=False) as late:
+            assert late.is_closed()
+        os.seteuid(0)
+        refused, served = (ctl_of(uid, shared, "status") for uid in (OTHER, VICTIM))
+        assert served.returncode == 0
+        assert "too many clients" in refused.stderr and "16 connections" in refused.stderr
+        assert refused.returncode == os.EX_TEMPFAIL
+
+
+def ctl_of(uid, daemon, *arguments):
+    """Runs fftd-ctl as another user, who may not be able to enter the build folder."""
+    with tempfile.TemporaryDirectory(prefix="fftd-test-") as path:
+        os.chmod(path, 0o755)
+        program = shutil.copy(BUILD / "fftd-ctl", path)
+        return subprocess.run([program, "--runtime-dir", daemon.runtime_dir, *arguments], user=uid,
+                              extra_groups=[], cwd="/", capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+
+
+def hold_newest(reader):
+    """Holds the newest frame; returns fftd_hold's result."""
+    raw, result = RawFrame(), -errno.EAGAIN
+    while result in (-errno.EAGAIN, -errno.ENOENT):  # none yet; overwritten meanwhile
+        assert reader.wait() == 1
+        result = reader.library.fftd_frame(reader.handle, ctypes.byref(raw))
+        if result == 0:
+            result = reader.library.fftd_hold(reader.handle, ctypes.byref(raw))
+    return result
+
+
+def test_one_client_cannot_hold_all_frames(daemon):
+    """Of 8 slots, clients may hold 4. One client took them all."""
+    with Reader(daemon) as greedy, Reader(daemon) as modest:
+        results = [hold_newest(greedy) for _ in range(5)]
+        assert results == 2 * [0] + 3 * [-errno.EBUSY]
+        assert [hold_newest(modest) for _ in range(2)] == [0, 0]
+
+
+# ---- waiting ----
+
+FUTEX_WAIT, FUTEX_REQUEUE, SYS_FUTEX = 0, 3, {"x86_64": 202, "aarch64": 98, "armv7l": 240}
+FUTEX_WORD = 264  # offset in the ring's header
+STEAL_SLEEP = f"""
+import ctypes, mmap, sys
+sys.path[:0] = [{os.path.dirname(__file__)!r}]
+from test_attacks import *
+word = Word(int(sys.argv[1]))
+print(flush=True)
+while True:
+    word.futex(FUTEX_REQUEUE, 0, 2**31 - 1, word.address + 8)
+"""
+
+
+class Word:
+    """The futex word of a ring that is mapped read-only."""
+
+    def __init__(self, ring_fd):
+        self.library = ctypes.CDLL(None, use_errno=True)
+        self.library.mmap.restype = ctypes.c_void_p
+        self.library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *3 * [ctypes.c_int],
+                                      ctypes.c_size_t]
+        base = self.library.mmap(None, mmap.PAGESIZE, mmap.PROT_READ, mmap.MAP_SHARED, ring_fd, 0)
+        self.address = base + FUTEX_WORD
+
+    @property
+    def value(self):
+        return ctypes.c_uint32.from_address(self.address).value
+
+    def futex(self, operation, value, timeout_or_count, other=0):
+        return self.library.syscall(
+            SYS_FUTEX[os.uname().machine], ctypes.c_void_p(self.address), operation, value,
+            ctypes.c_void_p(timeout_or_count), ctypes.c_void_p(other), 0)
+
+    def is_woken(self):
+        """Whether a sleep on the word ends by a wake-up, within half a second."""
+        timeout = (ctypes.c_long * 2)(0, 500_000_000)
+        return self.futex(FUTEX_WAIT, self.value, ctypes.addressof(timeout)) == 0
+
+
+@contextlib.contextmanager
+def sleep_stolen(ring_fd):
+    """A reader that moves all sleep on the ring's futex to another word, which nobody wakes."""
+    with subprocess.Popen([sys.executable, "-c", STEAL_SLEEP, str(ring_fd)], pass_fds=[ring_fd],
+                          stdout=subprocess.PIPE) as thief:
+        try:
+            thief.stdout.readline()
+            yield
+        finally:
+            thief.kill()
+
+
+@pytest.mark.skipif(os.uname().machine not in SYS_FUTEX, reason="the number of futex() is unknown")
+def test_a_stolen_sleep_does_not_disturb_the_library(daemon):
+    """FUTEX_REQUEUE works on a read-only mapping. A reader that slept on the futex got 1 frame of
+    240; the library sleeps on a pipe of its own."""
+    client = FramesClient(daemon)
+    ring_fd = client.attach()
+    word = Word(ring_fd)
+    assert any(word.is_woken() for _ in range(5))
+    with Reader(daemon) as reader, sleep_stolen(ring_fd):
+        assert sum(word.is_woken() for _ in range(5)) < 5, "the attack works"
+        reader.take_rest()
+        for _ in range(60):
+            assert reader.wait(10_000) == 1
+            reader.take_rest()
+    os.close(ring_fd)
+    client.close()
 
 
 # ---- the control sockets ----

@@ -13,6 +13,7 @@ import pytest
 from conftest import SANITIZED
 from dbus_peer import CALL, CAMERA, MEMBER, NO_REPLY, RETURN, SIGNAL, Peer, call
 
+PLACES = 32  # of each control socket, for root and the user who runs the daemon
 PROPERTIES = "org.freedesktop.DBus.Properties"
 
 
@@ -200,7 +201,7 @@ def ask_and_leave(daemon):
 def test_unread_snapshots_keep_a_place(daemon):
     """A peer that reconnects for each snapshot gets no more of them than one that stays
     connected."""
-    left = [ask_and_leave(daemon) for _ in range(16)]
+    left = [ask_and_leave(daemon) for _ in range(PLACES)]
     try:
         assert not answers(daemon, "control")
         assert left[0].reply(1).error is None
@@ -266,7 +267,7 @@ def test_unknown_methods_and_wrong_types_are_named(daemon):
 
 
 def test_connections_are_bounded_and_watchers_shut_nobody_out(daemon):
-    crowd = [Peer(daemon, "control-watch") for _ in range(16)]
+    crowd = [Peer(daemon, "control-watch") for _ in range(PLACES)]
     try:
         for peer in crowd:
             assert peer.call("GetStats").type == RETURN
@@ -284,14 +285,14 @@ def test_connections_are_bounded_and_watchers_shut_nobody_out(daemon):
 
 
 def test_half_open_connections_are_ended(daemon):
-    crowd = [Peer(daemon, handshake=False) for _ in range(15)]
+    crowd = [Peer(daemon, handshake=False) for _ in range(PLACES - 1)]
     crowd[0].send(b"\0AUTH EXTERNAL ")
     crowd[1].send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
     still_serves(daemon)
     assert all(peer.is_closed() for peer in crowd)
     idle = Peer(daemon)
     assert idle.call("GetStats").type == RETURN
-    crowd = [Peer(daemon, handshake=False) for _ in range(15)]
+    crowd = [Peer(daemon, handshake=False) for _ in range(PLACES - 1)]
     assert all(peer.is_closed() for peer in crowd)
     assert idle.call("GetStats").type == RETURN, "a peer that has completed the handshake may stay"
 

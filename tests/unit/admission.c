@@ -5,13 +5,15 @@
 
 #include "core/admission.h"
 
+#define OWN 500 /* the daemon's user */
+
 static void the_limit_counts_all_users(void **state)
 {
     (void)state;
     struct admission admission;
     struct admission_place place[3] = {0};
     struct error why;
-    admission_init(&admission, 2, 2);
+    admission_init(&admission, 2, 2, OWN);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(admission_check(&admission, i, &why), 0);
         admission_enter(&admission, &place[i], i);
@@ -28,7 +30,7 @@ static void one_user_leaves_places_for_others(void **state)
     struct admission admission;
     struct admission_place place[4] = {0};
     struct error why;
-    admission_init(&admission, 4, 2);
+    admission_init(&admission, 4, 2, OWN);
     admission_enter(&admission, &place[0], 1000);
     admission_enter(&admission, &place[1], 0);
     admission_enter(&admission, &place[2], 1000);
@@ -39,6 +41,25 @@ static void one_user_leaves_places_for_others(void **state)
     assert_int_equal(admission_check(&admission, 1000, &why), 0);
 }
 
+/* They could stop the daemon, so a limit would only be in their way. */
+static void root_and_the_daemons_user_have_only_the_limit_in_all(void **state)
+{
+    (void)state;
+    static const uint32_t users[] = {0, OWN};
+    for (unsigned u = 0; u < 2; u++) {
+        struct admission admission;
+        struct admission_place place[4] = {0};
+        struct error why;
+        admission_init(&admission, 4, 2, OWN);
+        for (unsigned i = 0; i < 4; i++) {
+            assert_int_equal(admission_check(&admission, users[u], &why), 0);
+            admission_enter(&admission, &place[i], users[u]);
+        }
+        assert_int_equal(admission_check(&admission, users[u], &why), -EUSERS);
+        assert_string_equal(why.text, "client limit of 4 reached");
+    }
+}
+
 static void places_leave_in_any_order_and_only_once(void **state)
 {
     (void)state;
@@ -46,7 +67,7 @@ static void places_leave_in_any_order_and_only_once(void **state)
     for (unsigned o = 0; o < 4; o++) {
         struct admission admission;
         struct admission_place place[3] = {0};
-        admission_init(&admission, 3, 3);
+        admission_init(&admission, 3, 3, OWN);
         for (unsigned i = 0; i < 3; i++)
             admission_enter(&admission, &place[i], 5);
         for (unsigned i = 0; i < 3; i++) {
@@ -64,7 +85,7 @@ static void entering_ignores_the_limits(void **state)
     (void)state;
     struct admission admission;
     struct admission_place place[2] = {0};
-    admission_init(&admission, 1, 1);
+    admission_init(&admission, 1, 1, OWN);
     admission_enter(&admission, &place[0], 1);
     admission_enter(&admission, &place[1], 1);
     assert_int_equal(admission.count, 2);
@@ -77,6 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_limit_counts_all_users),
         cmocka_unit_test(one_user_leaves_places_for_others),
+        cmocka_unit_test(root_and_the_daemons_user_have_only_the_limit_in_all),
         cmocka_unit_test(places_leave_in_any_order_and_only_once),
         cmocka_unit_test(entering_ignores_the_limits),
     };

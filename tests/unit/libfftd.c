@@ -263,22 +263,42 @@ static void a_held_frame_stays(void **state)
     assert_int_equal(fftd_hold(f->camera, &frame), -ENOENT);
 }
 
+/* Of 8 slots 3 can be open and one is the newest, so 4 can be held, and 2 of these by one client.
+ */
 static void holds_are_bounded(void **state)
 {
     struct fixture *f = *state;
-    struct fftd_frame frame[5];
+    struct fftd *client[3] = {f->camera};
+    struct fftd_frame frame[5], late;
+    for (unsigned c = 1; c < 3; c++)
+        assert_int_equal(fftd_open(&client[c], f->frames.dir), 0);
     for (unsigned i = 0; i < 5; i++) {
+        struct fftd *holder = client[i / 2];
         publish(f, 1);
-        assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);
-        /* Of 8 slots 3 can be open and one is the newest, so 4 can be held. */
-        assert_int_equal(fftd_hold(f->camera, &frame[i]), i < 4 ? 0 : -EBUSY);
+        assert_int_equal(fftd_frame(holder, &frame[i]), 0);
+        assert_int_equal(fftd_hold(holder, &frame[i]), i < 4 ? 0 : -EBUSY);
+        if (i % 2 == 0)
+            continue;
+        publish(f, 1);
+        assert_int_equal(fftd_frame(holder, &late), 0);
+        assert_int_equal(fftd_hold(holder, &late), -EBUSY);
     }
     publish(f, 50);
     for (unsigned i = 0; i < 4; i++)
-        assert_true(fftd_frame_valid(f->camera, &frame[i]));
-    assert_int_equal(fftd_release(f->camera, &frame[2]), 0);
-    assert_int_equal(fftd_frame(f->camera, &frame[4]), 0);
-    assert_int_equal(fftd_hold(f->camera, &frame[4]), 0);
+        assert_true(fftd_frame_valid(client[i / 2], &frame[i]));
+    assert_int_equal(fftd_release(f->camera, &frame[1]), 0);
+    assert_int_equal(fftd_frame(f->camera, &late), 0);
+    assert_int_equal(fftd_hold(f->camera, &late), 0);
+    for (unsigned c = 1; c < 3; c++)
+        fftd_close(client[c]);
+}
+
+/* Gives the fixture a ring of which one client may hold 4 frames. */
+static void enlarge_ring(struct fixture *f)
+{
+    replace_ring(f, frames_ring(NV12, 64, 16, 12, 2, 1));
+    publish(f, 1);
+    assert_int_equal(fftd_wait(f->camera, PATIENCE), 1);
 }
 
 /* Releases more frames at once than the library has requests. */
@@ -286,6 +306,7 @@ static void releases_in_a_row_all_arrive(void **state)
 {
     struct fixture *f = *state;
     struct fftd_frame frame[4];
+    enlarge_ring(f);
     for (unsigned i = 0; i < 4; i++) {
         publish(f, 1);
         assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);
@@ -525,6 +546,7 @@ static void a_restarted_daemon_is_asked_for_every_hold(void **state)
     struct fixture *f = *state;
     struct fftd_frame frame[4];
     char dir[sizeof f->frames.dir];
+    enlarge_ring(f);
     for (unsigned i = 0; i < 4; i++) {
         publish(f, 1);
         assert_int_equal(fftd_frame(f->camera, &frame[i]), 0);

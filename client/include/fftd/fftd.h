@@ -94,7 +94,8 @@ uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
  * fftd_frame_valid returns false if that was too late. Blocks until the daemon replies, for at most
  * 2 s.
  *   -ENOENT     the frame has been overwritten
- *   -EBUSY      the daemon lends no more slots
+ *   -EBUSY      the daemon lends no more slots, or no more to one client: of N slots N - 4 in all,
+ *               and half of these to one client (2 of the default 8)
  *   -EPIPE      the connection was lost
  *   -ETIMEDOUT  the daemon does not reply */
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);

@@ -146,9 +146,10 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
  *            another ABI, `value` is the daemon's; -EAGAIN: no ring yet; -EUSERS: too many
  *            clients, sent as soon as a client connects, without waiting for its request.
  *            ATTACH on an existing connection returns the next generation's ring and another
- *            wake-up socket.
+ *            wake-up socket. A connection that makes no request within 3 s is closed.
  *   HOLD     value = a sequence; the daemon will not reuse its slot until RELEASE or
- *            disconnect. -ENOENT: the frame is overwritten; -EBUSY: no more slots may be held.
+ *            disconnect. -ENOENT: the frame is overwritten; -EBUSY: no more slots may be held, or
+ *            no more by this client.
  *   RELEASE  value = a sequence held by this client. -ENOENT: the client does not hold it.
  * `text` is empty or explains `result` in words. The daemon disconnects a client that leaves more
  * than a few replies unread.

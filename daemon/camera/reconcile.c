@@ -297,14 +297,6 @@ static void reconcile_end(struct reconciler *reconciler)
 
 /* ---- requests ---- */
 
-static int list_controls(const struct source *source, struct request *request)
-{
-    if (source->capture != NULL)
-        return capture_list_controls(source->capture, &request->controls.list, &request->why);
-    return error_set(&request->why, ENODEV, "the camera is %s: %s",
-                     camera_state_name(source->state), source->reason.text);
-}
-
 void reconcile_receive(struct reconciler *reconciler)
 {
     struct request *next;
@@ -334,9 +326,10 @@ static int set_controls(struct reconciler *reconciler, struct request *request)
 static void answer_requests(struct reconciler *reconciler)
 {
     for (struct request *each = reconciler->requests; each != NULL; each = each->next)
-        each->result = each->kind == REQUEST_LIST_CONTROLS
-                           ? list_controls(&reconciler->path.source, each)
-                           : set_controls(reconciler, each);
+        each->result =
+            each->kind == REQUEST_LIST_CONTROLS
+                ? source_list_controls(&reconciler->path.source, &each->controls.list, &each->why)
+                : set_controls(reconciler, each);
     mailbox_answer(reconciler->mailbox, reconciler->requests);
     reconciler->requests = NULL;
 }

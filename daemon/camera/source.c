@@ -116,6 +116,7 @@ static void close_capture(struct source *source)
         capture_stop(source->capture);
         capture_close(source->capture);
         source->capture = NULL;
+        control_list_forget(&source->control_list);
     }
     source->phase = SOURCE_CLOSED;
 }
@@ -232,6 +233,7 @@ static void apply_controls(struct source *source, const struct settings *setting
 {
     struct error *problem = &source->control_problem;
     problem->text[0] = '\0';
+    control_list_forget(&source->control_list);
     for (unsigned i = 0; i < settings->count; i++) {
         const struct settings one = {.count = 1, .item = {settings->item[i]}};
         struct error why;
@@ -261,12 +263,25 @@ void source_want_controls(struct source *source, const struct settings *desired)
         apply_controls(source, &changed);
 }
 
+static int fail_closed(const struct source *source, struct error *why)
+{
+    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(source->state),
+                     source->reason.text);
+}
+
+int source_list_controls(struct source *source, struct capture_controls **ret, struct error *why)
+{
+    if (source->capture == NULL)
+        return fail_closed(source, why);
+    return control_list_get(&source->control_list, source->capture, ret, why);
+}
+
 int source_set_controls(struct source *source, const struct settings *settings, struct error *why)
 {
     struct settings merged = source->controls;
     if (source->capture == NULL)
-        return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(source->state),
-                         source->reason.text);
+        return fail_closed(source, why);
+    control_list_forget(&source->control_list);
     int r = settings_merge(&merged, settings, why);
     if (r == 0)
         r = capture_set_controls(source->capture, settings, why);

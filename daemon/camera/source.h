@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "camera/control_list.h"
 #include "camera/status.h"
 #include "capture/capture.h"
 #include "config/config.h"
@@ -60,6 +61,7 @@ struct source {
     struct config_source request; /* what is asked of it */
     struct settings controls;     /* the camera's own controls, set whenever it is opened */
     struct error control_problem; /* which of them it rejected; empty if it took all */
+    struct control_list control_list;
     struct source_memory memory;
     unsigned start_count; /* times it was started; marks the frames of one start */
 
@@ -118,6 +120,10 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
 
 /* Gives a frame back. Does nothing for a frame that has become void. */
 void source_release(struct source *source, const struct capture_frame *frame);
+
+/* The controls and their values, as read last (control_list.h). The caller frees
+ * the list. Errors as capture_list_controls; -ENODEV: the source is closed. */
+int source_list_controls(struct source *source, struct capture_controls **ret, struct error *why);
 
 /* Sets controls now, all or none, and whenever the camera is opened again. Errors as
  * capture_set_controls; -ENODEV: the source is closed. */

@@ -5,6 +5,7 @@
 #define FFTD_TESTS_FAKE_CAPTURE_H
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,8 @@ static struct {
     uint32_t fourcc, width, height;
     const char *description; /* NULL: "a fake camera" */
     const char *lacks;       /* a control that is missing */
+    int list_result;         /* of listing the controls */
+    unsigned list_ms;        /* how long listing them takes */
     const char *refused;     /* a URI that cannot be opened */
     enum memory_mode best;   /* the best memory mode that it supports */
     int memory_result;       /* what starting in a better mode returns; 0: -EOPNOTSUPP */
@@ -203,13 +206,25 @@ void capture_release(struct capture *capture, const struct capture_frame *frame)
 
 int capture_list_controls(struct capture *capture, struct capture_controls **ret, struct error *why)
 {
-    (void)capture, (void)why;
-    struct capture_controls *controls = calloc(1, sizeof *controls + sizeof controls->control[0]);
+    (void)capture;
     pthread_mutex_lock(&fake_capture.lock);
     fake_capture.listed++;
+    const int result = fake_capture.list_result;
+    const unsigned ms = fake_capture.list_ms;
     pthread_mutex_unlock(&fake_capture.lock);
     pthread_mutex_lock(&fake_capture.gate);
     pthread_mutex_unlock(&fake_capture.gate);
+    poll(NULL, 0, (int)ms);
+    if (result < 0)
+        return error_set(why, -result, "it does not list its controls");
+    struct capture_menu_entry *entry;
+    struct capture_controls *controls =
+        calloc(1, sizeof *controls + sizeof controls->control[0] + sizeof *entry);
+    entry = (void *)&controls->control[1];
+    snprintf(entry->name, sizeof entry->name, "automatic");
+    controls->control[0].type = CAPTURE_MENU;
+    controls->control[0].entry = entry;
+    controls->control[0].entry_count = 1;
     controls->count = 1;
     snprintf(controls->control[0].name, sizeof controls->control[0].name, "gain");
     *ret = controls;

@@ -616,6 +616,8 @@ static void take_controls(void *context, int result, const char *why,
     controls_answer.result = result;
     snprintf(controls_answer.why, sizeof controls_answer.why, "%s", why);
     controls_answer.count = controls != NULL ? controls->count : 0;
+    if (controls != NULL)
+        assert_string_equal(controls->control[0].entry->name, "automatic");
 }
 
 static void set_controls(const char *text)
@@ -730,6 +732,46 @@ static void test_newest_controls_win(void **state)
     publish(1);
     assert_int_equal(status.reopens, 1);
     assert_controls("gain=4, focus=1, zoom=1");
+}
+
+static void ask_for_controls(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(camera_list_controls(camera, take_controls, NULL), 0);
+}
+
+/* Clients share a reading of the controls: it takes time that frames need. */
+static void test_many_asks_read_the_controls_once(void **state)
+{
+    (void)state;
+    memset(&controls_answer, 0, sizeof controls_answer);
+    fake_capture.list_ms = 200; /* a reading is good for 100 times that */
+    start();
+    publish(1);
+    ask_for_controls(100);
+    WAIT_FOR(controls_answer.calls == 100);
+    for (unsigned i = 0; i < 20; i++) {
+        ask_for_controls(1);
+        publish(1);
+    }
+    WAIT_FOR(controls_answer.calls == 120);
+    assert_int_equal(controls_answer.result, 0);
+    assert_int_equal(controls_answer.count, 1);
+    assert_int_equal(fake_capture_get(&fake_capture.listed), 1);
+    set_controls("gain=7");
+    ask_for_controls(1);
+    WAIT_FOR(controls_answer.calls == 122);
+    assert_int_equal(fake_capture_get(&fake_capture.listed), 2);
+    fake_capture_fail(-ENODEV, 0); /* another camera may be opened again */
+    publish(1);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.list_result = -EIO;
+    pthread_mutex_unlock(&fake_capture.lock);
+    ask_for_controls(100);
+    WAIT_FOR(controls_answer.calls == 222);
+    assert_int_equal(controls_answer.result, -EIO);
+    assert_string_equal(controls_answer.why, "it does not list its controls");
+    assert_int_equal(fake_capture_get(&fake_capture.listed), 3);
 }
 
 static void test_controls_of_a_camera_that_is_away(void **state)
@@ -996,6 +1038,7 @@ int main(void)
         TEST(test_snapshot_of_a_camera_that_is_lost),
         TEST(test_controls_are_set_again),
         TEST(test_newest_controls_win),
+        TEST(test_many_asks_read_the_controls_once),
         TEST(test_controls_of_a_camera_that_is_away),
         TEST(test_slow_requests_are_not_a_stall),
         TEST(test_stop_does_not_wait_for_a_compiler),

@@ -9,6 +9,7 @@
 
 #include <systemd/sd-event.h>
 
+#include "control/loan.h"
 #include "control/methods.h"
 #include "control/object.h"
 
@@ -25,6 +26,7 @@ struct crowd {
 struct control {
     struct peer_services services;
     struct crowd crowd[2]; /* by enum control_access */
+    struct loans loans[2];
 };
 
 /* ---- announcements ---- */
@@ -103,20 +105,6 @@ int control_accept(struct control *control, enum control_access access, int fd, 
     return 0;
 }
 
-int control_create(struct control **ret, struct sd_event *event, const struct control_hooks *hooks,
-                   struct error *why)
-{
-    struct control *control = calloc(1, sizeof *control);
-    if (control == NULL)
-        return error_set(why, ENOMEM, "out of memory");
-    control->services = (struct peer_services){
-        .event = sd_event_ref(event), .hooks = *hooks, .emit = emit, .context = control};
-    for (unsigned c = 0; c < 2; c++)
-        admission_init(&control->crowd[c].admission, MAX_PEERS, MAX_PEERS_OF_USER, geteuid());
-    *ret = control;
-    return 0;
-}
-
 void control_destroy(struct control *control)
 {
     if (control == NULL)
@@ -125,6 +113,33 @@ void control_destroy(struct control *control)
     for (unsigned c = 0; c < 2; c++)
         while (control->crowd[c].peers.first != NULL)
             peer_destroy(control->crowd[c].peers.first);
+    for (unsigned c = 0; c < 2; c++)
+        loans_finish(&control->loans[c]);
     sd_event_unref(control->services.event);
     free(control);
+}
+
+int control_create(struct control **ret, struct sd_event *event, const struct control_hooks *hooks,
+                   struct error *why)
+{
+    struct control *control = calloc(1, sizeof *control);
+    if (control == NULL)
+        return error_set(why, ENOMEM, "out of memory");
+    control->services = (struct peer_services){.event = sd_event_ref(event),
+                                               .hooks = *hooks,
+                                               .loans = control->loans,
+                                               .emit = emit,
+                                               .context = control};
+    int r = 0;
+    for (unsigned c = 0; c < 2; c++) {
+        admission_init(&control->crowd[c].admission, MAX_PEERS, MAX_PEERS_OF_USER, geteuid());
+        if (r >= 0)
+            r = loans_init(&control->loans[c], event);
+    }
+    if (r < 0) {
+        control_destroy(control);
+        return error_set(why, -r, "%s", strerror(-r));
+    }
+    *ret = control;
+    return 0;
 }

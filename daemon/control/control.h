@@ -1,9 +1,10 @@
 /* The D-Bus object org.fftd.Camera1 at /org/fftd/camera, served peer to peer on local sockets
  * (AF_UNIX SOCK_STREAM, no broker). Main thread only.
  *
- * Files, each of which calls only those before it: value.c (values on the bus), peer.c (one
- * connection), read.c, kinds.c, filter.c, tune.c, controls.c and snapshot.c (methods), object.c
- * (the interface), control.c (all connections). peer.h says what a peer can cost the daemon. */
+ * Files, each of which calls only those before it: value.c (values on the bus), loan.c (memory of
+ * snapshots), peer.c (one connection), read.c, kinds.c, filter.c, tune.c, controls.c and snapshot.c
+ * (methods), object.c (the interface), control.c (all connections). peer.h says what a peer can
+ * cost the daemon. */
 #ifndef FFTD_CONTROL_H
 #define FFTD_CONTROL_H
 

@@ -36,6 +36,7 @@
 struct peer_services {
     struct sd_event *event;
     struct control_hooks hooks;
+    struct loans *loans; /* two: of changers, and of watchers */
     /* Sends PropertiesChanged to all peers; names ends with NULL. */
     void (*emit)(void *context, const char *const *names);
     void *context;

@@ -1,22 +1,23 @@
-/* Snapshot: answered with the next frame, by a callback of the camera that is called exactly once
- * and frees the record of the call. A peer may wait for one snapshot at a time.
+/* Snapshot: answered with the next frame, by a callback of the camera that is
+ * called exactly once and frees the record of the call. A peer may wait for one snapshot at a time.
  *
- * The frames are sent as two sealed memfds: no frame passes through a socket, and neither side can
- * change what the other sees. Until a peer has received an answer, the frames in it are the
- * daemon's memory and its descriptors count against the daemon's limit. The number of such answers
- * is therefore limited. */
+ * The frames are sent as sealed memfds (loan.h): no frame passes through a socket. Until a peer has
+ * received an answer, the descriptors in it count against the daemon's limit, so it keeps its place
+ * until then (peer.c). */
 #include "control/methods.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "control/loan.h"
 #include "control/value.h"
 
-#define MAX_UNREAD_SNAPSHOTS 4 /* more than one, because signals may be unread as well */
+struct snapshot_call {
+    struct peer_call call;
+    struct loan *loan;
+};
 
 void control_snapshot_fail(struct peer *peer, const char *name, const char *text)
 {
@@ -28,27 +29,10 @@ void control_snapshot_fail(struct peer *peer, const char *name, const char *text
     peer_call_end(call);
 }
 
-static int frame_to_memfd(const char *name, const uint8_t *frame, size_t size)
+static int append_frame(sd_bus_message *reply, struct loan *loan, const char *name,
+                        const uint8_t *frame, size_t size)
 {
-    int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0)
-        return -errno;
-    for (size_t done = 0; done < size;) {
-        ssize_t n = write(fd, frame + done, size - done);
-        if (n < 0) {
-            int r = -errno;
-            close(fd);
-            return r;
-        }
-        done += (size_t)n;
-    }
-    fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-    return fd;
-}
-
-static int append_frame(sd_bus_message *reply, const char *name, const uint8_t *frame, size_t size)
-{
-    int fd = frame_to_memfd(name, frame, size);
+    int fd = loan_frame(loan, name, frame, size);
     if (fd < 0)
         return fd;
     int r = sd_bus_message_append(reply, "h", fd); /* duplicates it */
@@ -56,15 +40,15 @@ static int append_frame(sd_bus_message *reply, const char *name, const uint8_t *
     return r;
 }
 
-static int answer(sd_bus_message *call, const struct fftd_format *format, const uint8_t *before,
-                  const uint8_t *after, uint64_t sequence)
+static int answer(struct snapshot_call *call, const struct fftd_format *format,
+                  const uint8_t *before, const uint8_t *after, uint64_t sequence)
 {
     sd_bus_message *reply = NULL;
-    int r = sd_bus_message_new_method_return(call, &reply);
+    int r = sd_bus_message_new_method_return(call->call.message, &reply);
     if (r >= 0)
-        r = append_frame(reply, "fftd-before", before, format->frame_bytes);
+        r = append_frame(reply, call->loan, "fftd-before", before, format->frame_bytes);
     if (r >= 0)
-        r = append_frame(reply, "fftd-after", after, format->frame_bytes);
+        r = append_frame(reply, call->loan, "fftd-after", after, format->frame_bytes);
     if (r >= 0)
         r = value_append_format(reply, format);
     if (r >= 0)
@@ -78,31 +62,33 @@ static int answer(sd_bus_message *call, const struct fftd_format *format, const 
 static void done(void *context, int result, const struct fftd_format *format, const uint8_t *before,
                  const uint8_t *after, uint64_t sequence)
 {
-    struct peer_call *call = context;
+    struct snapshot_call *call = context;
     int r = result;
 
-    if (call->message != NULL && r >= 0) {
-        call->peer->unread_snapshots++;
-        r = answer(call->message, format, before, after, sequence);
+    if (call->call.message != NULL && r >= 0) {
+        call->call.peer->unread_snapshots++;
+        r = answer(call, format, before, after, sequence);
     }
-    if (call->message != NULL && r < 0)
-        sd_bus_reply_method_errorf(call->message, CONTROL_ERROR_FAILED,
+    if (call->call.message != NULL && r >= 0)
+        loan_sent(call->loan);
+    else
+        loan_end(call->loan);
+    if (call->call.message != NULL && r < 0)
+        sd_bus_reply_method_errorf(call->call.message, CONTROL_ERROR_FAILED,
                                    "cannot take a snapshot: %s", strerror(-r));
-    peer_call_end(call);
+    peer_call_end(&call->call);
     free(call);
 }
 
-int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
+static int check(const struct peer *peer, sd_bus_error *error)
 {
-    struct peer *peer = userdata;
-    struct camera *camera = peer->services->hooks.camera;
     struct camera_status status;
 
     if (sd_bus_can_send(peer->bus, SD_BUS_TYPE_UNIX_FD) <= 0)
         return sd_bus_error_set(error, SD_BUS_ERROR_NOT_SUPPORTED,
                                 "this connection carries no descriptors: the client must negotiate "
                                 "them in the handshake");
-    camera_get_status(camera, &status);
+    camera_get_status(peer->services->hooks.camera, &status);
     if (!camera_may_deliver(status.state))
         return sd_bus_error_setf(error, CONTROL_ERROR_NOT_ONLINE,
                                  "there are no frames: the camera is %s",
@@ -110,21 +96,33 @@ int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (peer->call[PEER_CALL_SNAPSHOT] != NULL)
         return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
                                 "this client already waits for a snapshot: one at a time");
+    return 0;
+}
+
+int control_snapshot(sd_bus_message *message, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    struct error why;
+    int r = check(peer, error);
+    if (r < 0)
+        return r;
     if (peer_has_read_everything(peer))
         peer->unread_snapshots = 0;
-    if (peer->unread_snapshots >= MAX_UNREAD_SNAPSHOTS)
-        return sd_bus_error_setf(error, CONTROL_ERROR_BUSY,
-                                 "this client has %u unread snapshots: it must read them first",
-                                 peer->unread_snapshots);
-    struct peer_call *waiting = calloc(1, sizeof *waiting);
-    if (waiting == NULL)
+    struct snapshot_call *call = calloc(1, sizeof *call);
+    if (call == NULL)
         return -ENOMEM;
-    int r = camera_snapshot(camera, done, waiting);
+    r = loan_begin(&call->loan, &peer->services->loans[peer->read_only], peer->uid, &why);
     if (r < 0) {
-        free(waiting);
+        free(call);
+        return sd_bus_error_set(error, CONTROL_ERROR_BUSY, why.text);
+    }
+    r = camera_snapshot(peer->services->hooks.camera, done, call);
+    if (r < 0) {
+        loan_end(call->loan);
+        free(call);
         return sd_bus_error_setf(error, CONTROL_ERROR_BUSY, "cannot take a snapshot now: %s",
                                  strerror(-r));
     }
-    peer_call_begin(peer, PEER_CALL_SNAPSHOT, waiting, call);
+    peer_call_begin(peer, PEER_CALL_SNAPSHOT, &call->call, message);
     return 1; /* answered later */
 }

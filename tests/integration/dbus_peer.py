@@ -159,3 +159,26 @@ class Peer:
                 self.more()
         except (EOFError, ConnectionError):
             return True
+
+
+class Keeper(Peer):
+    """A peer that keeps the descriptors it receives, until the end of the test."""
+
+    def __init__(self, *arguments, **options):
+        self.descriptors = []
+        super().__init__(*arguments, **options)
+
+    def __exit__(self, *_):
+        super().__exit__()
+        self.close_descriptors()
+
+    def close_descriptors(self):
+        while self.descriptors:
+            os.close(self.descriptors.pop())
+
+    def more(self):
+        data, descriptors, _, _ = socket.recv_fds(self.socket, 65536, 16)
+        self.descriptors += descriptors
+        if not data:
+            raise EOFError
+        self.buffer += data

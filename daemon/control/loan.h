@@ -1,0 +1,52 @@
+/* Frames on loan: the memory of snapshots, which clients read from descriptors. Main thread only.
+ *
+ * A client can keep a descriptor, and the memory behind it, for as long as it likes, even after it
+ * has disconnected. The daemon therefore keeps a descriptor of each frame too, and lends only a few
+ * snapshots at the same time: to each user, and in all. A loan ends when the client has closed and
+ * unmapped the frames. It ends after a minute in any case: what is read later is empty. */
+#ifndef FFTD_CONTROL_LOAN_H
+#define FFTD_CONTROL_LOAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/error.h"
+
+struct sd_event;
+struct sd_event_source;
+
+#define LOAN_FRAMES 2
+
+struct loan {
+    struct loans *loans;
+    struct loan *next;
+    uid_t uid;
+    int fd[LOAN_FRAMES]; /* the daemon's own, to write; -1: none */
+    uint64_t due_us;     /* CLOCK_MONOTONIC: when it ends at the latest; 0: not sent yet */
+};
+
+struct loans {
+    struct loan *first;
+    struct sd_event_source *timer; /* armed while there are loans that were sent */
+};
+
+int loans_init(struct loans *ret, struct sd_event *event);
+
+/* The frames become their readers' own. For what loans_init has not reached, too. */
+void loans_finish(struct loans *loans);
+
+/* Begins a loan of at most LOAN_FRAMES frames. -EUSERS: too many are out, as `why` says. */
+int loan_begin(struct loan **ret, struct loans *loans, uid_t uid, struct error *why);
+
+/* Copies a frame into memory of its own. Returns a descriptor to send, which can only be read and
+ * which the caller closes, or -errno. */
+int loan_frame(struct loan *loan, const char *name, const uint8_t *frame, size_t size);
+
+/* The frames were sent: the loan ends by itself. */
+void loan_sent(struct loan *loan);
+
+/* Ends a loan and frees its memory, whoever holds it. NULL is allowed. */
+void loan_end(struct loan *loan);
+
+#endif

@@ -103,6 +103,8 @@ static const struct command commands[] = {
      "Without operands it saves all four images of the same frame. The spectrum is\n"
      "the logarithm of the magnitude before and after the filter, with frequency\n"
      "zero in the middle and 0.5 cycles per pixel at the edges.\n\n"
+     "All images but `after` show the picture before the filter, and so take the\n"
+     "right to change the filter.\n\n"
      "  -o, --output PATH      a file for one image (- is stdout), or a directory\n"
      "                         for several (default: the working directory)\n\n"
      "Examples:\n"

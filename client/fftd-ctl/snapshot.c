@@ -1,7 +1,8 @@
 /* Implements `snapshot`, which saves one frame before and after the filter as images. The daemon
- * sends both versions of the same frame in memory. They are copied from there, because a mapping of
- * memory that shrinks would end this program. */
+ * sends the frame in memory files. They are read and not mapped, because a mapping of memory that
+ * another process truncates would end this program. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 struct shot {
     struct fftd_format format;
-    struct pixels before, after; /* in memory[] */
+    struct pixels before, after; /* before: all zero unless it was asked for */
     uint8_t *memory[2];
 };
 
@@ -104,7 +105,7 @@ static int find_size(const struct fftd_format *format, size_t *ret)
     return size > MAX_FRAME_BYTES ? -EFBIG : 0;
 }
 
-static int read_frame(int fd, size_t size, uint8_t **ret)
+static int read_memory(int fd, size_t size, uint8_t **ret)
 {
     ssize_t got = 1;
     uint8_t *memory = malloc(size > 0 ? size : 1);
@@ -121,6 +122,17 @@ static int read_frame(int fd, size_t size, uint8_t **ret)
     return (int)got;
 }
 
+/* The caller frees *ret_memory, also after a failure. */
+static int read_frame(int fd, const struct fftd_format *format, uint8_t **ret_memory,
+                      struct pixels *ret)
+{
+    size_t size;
+    int r = find_size(format, &size);
+    if (r >= 0)
+        r = read_memory(fd, size, ret_memory);
+    return r < 0 ? r : pixels_from_memory(ret, format, *ret_memory, size);
+}
+
 static void shot_finish(struct shot *shot)
 {
     for (unsigned i = 0; i < 2; i++)
@@ -128,23 +140,18 @@ static void shot_finish(struct shot *shot)
 }
 
 /* The descriptors remain the reply's; *ret owns the memory, also on failure. */
-static int shot_read(struct shot *ret, sd_bus_message *reply)
+static int shot_read(struct shot *ret, sd_bus_message *reply, bool with_before)
 {
-    int before, after;
-    size_t size;
-    int r = sd_bus_message_read(reply, "hh", &before, &after);
+    int before = -1, after;
+    int r = with_before ? sd_bus_message_read(reply, "h", &before) : 0;
+    if (r >= 0)
+        r = sd_bus_message_read(reply, "h", &after);
     if (r >= 0)
         r = read_format(reply, &ret->format);
+    if (r >= 0 && with_before)
+        r = read_frame(before, &ret->format, &ret->memory[0], &ret->before);
     if (r >= 0)
-        r = find_size(&ret->format, &size);
-    if (r >= 0)
-        r = read_frame(before, size, &ret->memory[0]);
-    if (r >= 0)
-        r = read_frame(after, size, &ret->memory[1]);
-    if (r >= 0)
-        r = pixels_from_memory(&ret->before, &ret->format, ret->memory[0], size);
-    if (r >= 0)
-        r = pixels_from_memory(&ret->after, &ret->format, ret->memory[1], size);
+        r = read_frame(after, &ret->format, &ret->memory[1], &ret->after);
     return r;
 }
 
@@ -198,11 +205,12 @@ static int draw_spectrum(struct picture *ret, const struct shot *shot)
 static const struct kind {
     const char *name;
     int (*draw)(struct picture *ret, const struct shot *shot);
+    bool with_before; /* shows the frame before the filter, too */
 } kinds[] = {
-    {"before", draw_before},
-    {"after", draw_after},
-    {"spectrum", draw_spectrum},
-    {"side-by-side", draw_side_by_side},
+    {"before", draw_before, true},
+    {"after", draw_after, false},
+    {"spectrum", draw_spectrum, true},
+    {"side-by-side", draw_side_by_side, true},
 };
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])
 
@@ -299,21 +307,25 @@ int command_snapshot(const struct ctl *ctl)
     sd_bus_message *reply = NULL;
     struct shot shot = {0};
     uint64_t sequence = 0;
+    bool with_before = ctl->argc == 0;
 
-    for (int i = 0; i < ctl->argc; i++)
-        if (find_kind(ctl->argv[i]) == NULL)
+    for (int i = 0; i < ctl->argc; i++) {
+        const struct kind *kind = find_kind(ctl->argv[i]);
+        if (kind == NULL)
             return ctl_fail(ctl, EX_USAGE,
                             "snapshot %s: expected before, after, spectrum or side-by-side",
                             ctl->argv[i]);
+        with_before |= kind->with_before;
+    }
     if (ctl->argc != 1 && ctl->output != NULL && strcmp(ctl->output, "-") == 0)
         return ctl_fail(ctl, EX_USAGE, "snapshot: only one image can go to stdout: name it");
 
     int code = bus_open(ctl, &bus);
     if (code == 0)
-        code = bus_call(ctl, bus, &reply, "Snapshot", NULL);
+        code = bus_call(ctl, bus, &reply, with_before ? "Snapshot" : "SnapshotAfter", NULL);
     if (code != 0)
         goto out;
-    int r = shot_read(&shot, reply);
+    int r = shot_read(&shot, reply, with_before);
     if (r >= 0)
         r = sd_bus_message_read(reply, "t", &sequence);
     if (r == -EOPNOTSUPP)

@@ -309,7 +309,8 @@ void camera_set_has_readers(struct camera *camera, bool has_readers)
 
 /* ---- requests ---- */
 
-int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context)
+int camera_snapshot(struct camera *camera, bool with_before, camera_snapshot_fn *done,
+                    void *context)
 {
     struct request *request;
 
@@ -321,7 +322,7 @@ int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *conte
         return -ENODEV;
     if (format.width == 0)
         return -EAGAIN;
-    int r = request_create_snapshot(&request, &format, done, context);
+    int r = request_create_snapshot(&request, &format, with_before, done, context);
     if (r == 0)
         mailbox_send(&camera->mailbox, request);
     return r;

@@ -76,10 +76,11 @@ void camera_want_controls(struct camera *camera, const struct settings *settings
 /* The following requests are answered by `done`, exactly once if they return 0, in the main thread,
  * from camera_take_events or camera_stop. */
 
-/* A snapshot: the next frame, before and after the filter. -ENODEV: no frame can be expected from
- * the camera, or no longer; -EAGAIN: its format is not known yet, or has changed; -EIO: the frame
- * was lost; -ENOMEM. */
-int camera_snapshot(struct camera *camera, camera_snapshot_fn *done, void *context);
+/* A snapshot: the next frame after the filter, and before it if that is wanted. -ENODEV: no frame
+ * can be expected from the camera, or no longer; -EAGAIN: its format is not known yet, or has
+ * changed; -EIO: the frame was lost; -ENOMEM. */
+int camera_snapshot(struct camera *camera, bool with_before, camera_snapshot_fn *done,
+                    void *context);
 
 /* The camera's own controls, as capture_list_controls and capture_set_controls return them;
  * -ENODEV: the camera is not open. Controls that were set are set again whenever the camera is

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 int request_create_snapshot(struct request **ret, const struct fftd_format *format,
-                            camera_snapshot_fn *done, void *context)
+                            bool with_before, camera_snapshot_fn *done, void *context)
 {
     struct request *request = calloc(1, sizeof *request);
     if (request == NULL)
@@ -15,12 +15,13 @@ int request_create_snapshot(struct request **ret, const struct fftd_format *form
         .snapshot = {.done = done, .format = *format},
     };
     /* Padding at the end of rows is handed out too, so it must not be old memory. */
-    request->snapshot.before = calloc(2, format->frame_bytes);
-    if (request->snapshot.before == NULL) {
+    request->snapshot.after = calloc(with_before ? 2 : 1, format->frame_bytes);
+    if (request->snapshot.after == NULL) {
         free(request);
         return -ENOMEM;
     }
-    request->snapshot.after = request->snapshot.before + format->frame_bytes;
+    if (with_before)
+        request->snapshot.before = request->snapshot.after + format->frame_bytes;
     *ret = request;
     return 0;
 }
@@ -45,7 +46,7 @@ void request_destroy(struct request *request)
         return;
     switch (request->kind) {
     case REQUEST_SNAPSHOT:
-        free(request->snapshot.before);
+        free(request->snapshot.after);
         break;
     case REQUEST_LIST_CONTROLS:
     case REQUEST_SET_CONTROLS:

@@ -7,6 +7,7 @@
 #ifndef FFTD_CAMERA_REQUEST_H
 #define FFTD_CAMERA_REQUEST_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/capture.h"
@@ -15,7 +16,7 @@
 #include "fftd/ring.h"
 
 /* Receives a frame before and after the filter. Both buffers have the format's layout and are freed
- * after the call; they are NULL if result is negative. */
+ * after the call; they are NULL if result is negative, and `before` if it was not asked for. */
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
                                 const uint8_t *before, const uint8_t *after, uint64_t sequence);
 
@@ -30,7 +31,8 @@ struct request_snapshot {
     camera_snapshot_fn *done;
     struct fftd_format format;
     uint64_t sequence;
-    uint8_t *before, *after; /* format.frame_bytes each, in one allocation */
+    uint8_t *before; /* format.frame_bytes; NULL: not asked for */
+    uint8_t *after;  /* the same; the allocation that both are in */
 };
 
 struct request_controls {
@@ -55,7 +57,7 @@ struct request {
 
 /* Both allocate all that the answer needs, so that the frame path only copies. -ENOMEM. */
 int request_create_snapshot(struct request **ret, const struct fftd_format *format,
-                            camera_snapshot_fn *done, void *context);
+                            bool with_before, camera_snapshot_fn *done, void *context);
 int request_create_controls(struct request **ret, enum request_kind kind,
                             const struct settings *settings, camera_controls_fn *done,
                             void *context);

@@ -21,6 +21,8 @@ void snapshot_take_before(struct request *list, const struct fftd_format *format
     for (struct request *each = list; each != NULL; each = each->next) {
         if (memcmp(&each->snapshot.format, format, sizeof *format) != 0)
             each->result = -EAGAIN;
+        else if (each->snapshot.before == NULL)
+            continue;
         else if (captured == format->fourcc)
             copy_frame(&each->snapshot, frame);
         else

@@ -9,7 +9,8 @@
 #include "capture/capture.h"
 
 /* Copies a captured frame of the pixel format `captured`, converted to the ring's `format` where
- * the two differ. A request that was made for another format fails with -EAGAIN. */
+ * the two differ, into the requests that want it. A request that was made for another format fails
+ * with -EAGAIN. */
 void snapshot_take_before(struct request *list, const struct fftd_format *format, uint32_t captured,
                           const struct capture_frame *frame);
 

@@ -316,6 +316,14 @@ static const struct config_key keys[] = {
         .max = 1024,
     },
     {
+        .name = "output.watch_unfiltered",
+        .initial = "false",
+        .summary = "whether watchers may take snapshots from before the filter",
+        .type = &config_type_bool,
+        FIELD(output.watch_unfiltered),
+        .live = true,
+    },
+    {
         .name = "output.runtime_dir",
         .initial = "auto",
         .summary = "the directory of the sockets",

@@ -33,6 +33,7 @@ int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *err
 
 /* ---- snapshot.c ---- */
 int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* Fails the peer's snapshot if it waits for one. */
 void control_snapshot_fail(struct peer *peer, const char *name, const char *text);

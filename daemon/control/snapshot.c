@@ -1,4 +1,4 @@
-/* Snapshot: answered with the next frame, by a callback of the camera that is
+/* Snapshot and SnapshotAfter: answered with the next frame, by a callback of the camera that is
  * called exactly once and frees the record of the call. A peer may wait for one snapshot at a time.
  *
  * The frames are sent as sealed memfds (loan.h): no frame passes through a socket. Until a peer has
@@ -40,12 +40,13 @@ static int append_frame(sd_bus_message *reply, struct loan *loan, const char *na
     return r;
 }
 
+/* before: NULL unless it was asked for. */
 static int answer(struct snapshot_call *call, const struct fftd_format *format,
                   const uint8_t *before, const uint8_t *after, uint64_t sequence)
 {
     sd_bus_message *reply = NULL;
     int r = sd_bus_message_new_method_return(call->call.message, &reply);
-    if (r >= 0)
+    if (r >= 0 && before != NULL)
         r = append_frame(reply, call->loan, "fftd-before", before, format->frame_bytes);
     if (r >= 0)
         r = append_frame(reply, call->loan, "fftd-after", after, format->frame_bytes);
@@ -99,9 +100,9 @@ static int check(const struct peer *peer, sd_bus_error *error)
     return 0;
 }
 
-int control_snapshot(sd_bus_message *message, void *userdata, sd_bus_error *error)
+static int request(sd_bus_message *message, struct peer *peer, bool with_before,
+                   sd_bus_error *error)
 {
-    struct peer *peer = userdata;
     struct error why;
     int r = check(peer, error);
     if (r < 0)
@@ -116,7 +117,7 @@ int control_snapshot(sd_bus_message *message, void *userdata, sd_bus_error *erro
         free(call);
         return sd_bus_error_set(error, CONTROL_ERROR_BUSY, why.text);
     }
-    r = camera_snapshot(peer->services->hooks.camera, done, call);
+    r = camera_snapshot(peer->services->hooks.camera, with_before, done, call);
     if (r < 0) {
         loan_end(call->loan);
         free(call);
@@ -125,4 +126,23 @@ int control_snapshot(sd_bus_message *message, void *userdata, sd_bus_error *erro
     }
     peer_call_begin(peer, PEER_CALL_SNAPSHOT, &call->call, message);
     return 1; /* answered later */
+}
+
+int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    const struct config_output *output = &peer->services->hooks.config->output;
+
+    if (peer->read_only && !output->watch_unfiltered)
+        return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED,
+                                 "permission denied: this socket shows only the picture after the "
+                                 "filter (SnapshotAfter); the one before it needs %s/control, or "
+                                 "output.watch_unfiltered = true",
+                                 output->runtime_dir);
+    return request(call, peer, true, error);
+}
+
+int control_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    return request(call, userdata, false, error);
 }

@@ -141,11 +141,11 @@ def test_a_watcher_changes_nothing(daemon):
     with Peer(daemon, "control-watch") as watcher:
         for method, values in (("SetFilter", ["none"]), ("AddStage", ["lowpass:cutoff=0.1", 0]),
                                ("RemoveStage", ["1"]), ("SetParameter", ["1", "cutoff", "0.1"]),
-                               ("Reload", [])):
+                               ("Reload", []), ("Snapshot", [])):
             answer = watcher.call(method, *values)
             assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
             assert f"{daemon.runtime_dir}/control" in answer.message
-        for method in ("GetStats", "ListFilters", "Snapshot"):
+        for method in ("GetStats", "ListFilters", "SnapshotAfter"):
             assert watcher.call(method).type == RETURN
         assert watcher.call("GetAll", CAMERA, interface=PROPERTIES).type == RETURN
 

@@ -495,6 +495,7 @@ static struct {
     unsigned calls;
     int result;
     uint64_t sequence;
+    bool has_before;
     uint8_t before, after;
 } answer;
 
@@ -508,7 +509,8 @@ static void answered(void *context, int result, const struct fftd_format *format
     if (result == 0) {
         const struct fftd_plane *plane = &format->plane[0];
         size_t last = plane->offset + (plane->rows - 1) * plane->stride + plane->row_bytes - 1;
-        answer.before = before[last];
+        answer.has_before = before != NULL;
+        answer.before = before != NULL ? before[last] : 0;
         answer.after = after[last];
     }
 }
@@ -523,7 +525,7 @@ static void test_mosaics_are_published_in_colour(void **state)
     assert_int_equal(ring_format(camera_ring(camera))->fourcc, format_by_name("XBGR32")->fourcc);
     assert_int_equal(ring_format(camera_ring(camera))->full_range, 1);
     memset(&answer, 0, sizeof answer);
-    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
     publish(1);
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, 0);
@@ -547,7 +549,8 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     struct error why;
     assert_int_equal(filter_chain_parse(&config.filter, NARROW "|" NARROW "|" NARROW, &why), 0);
     start();
-    assert_int_equal(camera_snapshot(camera, answered, &answer), 0); /* the first frame will do */
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer),
+                     0); /* the first frame will do */
     publish(1);
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, 0);
@@ -556,11 +559,17 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     assert_int_equal(answer.after, (uint8_t)(answer.before + 3));
     publish(1);
     assert_int_equal(answer.calls, 1);
-    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
-    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
     publish(1);
     WAIT_FOR(answer.calls == 3);
     assert_int_equal(answer.sequence, 3);
+    assert_true(answer.has_before);
+    assert_int_equal(camera_snapshot(camera, false, answered, &answer), 0);
+    publish(1);
+    WAIT_FOR(answer.calls == 4);
+    assert_false(answer.has_before);
+    assert_int_equal(answer.after, (uint8_t)(fake_capture.pixels[32 * 16 - 1] + 3));
 }
 
 static void test_snapshot_wakes_a_camera_that_pauses(void **state)
@@ -570,7 +579,7 @@ static void test_snapshot_wakes_a_camera_that_pauses(void **state)
     config.camera.idle = CONFIG_IDLE_PAUSE;
     start();
     WAIT_FOR(status.state == CAMERA_PAUSED); /* before its first frame */
-    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
     WAIT_FOR(fake_capture_get(&fake_capture.started) > fake_capture_get(&fake_capture.stopped));
     publish(1);
     WAIT_FOR(answer.calls == 1);
@@ -585,15 +594,15 @@ static void test_snapshot_of_a_camera_that_is_lost(void **state)
     start();
     publish(1);
     WAIT_FOR(status.state == CAMERA_ONLINE);
-    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
     fake_capture_fail(-ENODEV, -ENODEV);
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, -ENODEV);
-    assert_int_equal(camera_snapshot(camera, answered, &answer), -ENODEV);
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer), -ENODEV);
     fake_capture_fail(0, 0);
     publish(1);
     WAIT_FOR(status.state == CAMERA_ONLINE);
-    assert_int_equal(camera_snapshot(camera, answered, &answer), 0);
+    assert_int_equal(camera_snapshot(camera, true, answered, &answer), 0);
     stop();
     assert_int_equal(answer.calls, 2);
     assert_int_equal(answer.result, -ECANCELED);

@@ -159,7 +159,8 @@ static int pass_on(struct peer *peer)
     /* The bus takes the next line only after it has sent the reply to the one before. */
     if (!peer->connected && (sd_bus_get_events(peer->bus) & EPOLLOUT) != 0)
         return 0;
-    const ssize_t length = dbus_framing_next(peer->connected, peer->received, peer->received_count);
+    const ptrdiff_t length =
+        dbus_framing_next(peer->connected, peer->received, peer->received_count);
     if (length < 0)
         return (int)length;
     if (length > 0) {

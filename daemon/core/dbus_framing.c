@@ -5,13 +5,13 @@
 
 #define HEADER_BYTES 16u /* of the fixed part, with the length of the fields that follow */
 
-static ssize_t next_line(const uint8_t *bytes, size_t count)
+static ptrdiff_t next_line(const uint8_t *bytes, size_t count)
 {
     const uint8_t *end = memchr(bytes, '\n', count);
     const size_t length = end != NULL ? (size_t)(end - bytes) + 1 : count;
     if (length > DBUS_LONGEST_LINE)
         return -EMSGSIZE;
-    return end == NULL ? 0 : (ssize_t)length;
+    return end == NULL ? 0 : (ptrdiff_t)length;
 }
 
 static uint32_t read_word(const uint8_t *bytes, bool big_endian)
@@ -22,7 +22,7 @@ static uint32_t read_word(const uint8_t *bytes, bool big_endian)
     return word;
 }
 
-static ssize_t next_message(const uint8_t *bytes, size_t count)
+static ptrdiff_t next_message(const uint8_t *bytes, size_t count)
 {
     if (count < HEADER_BYTES)
         return 0;
@@ -33,10 +33,10 @@ static ssize_t next_message(const uint8_t *bytes, size_t count)
     const uint64_t length = HEADER_BYTES + (fields + 7) / 8 * 8 + body;
     if (length > DBUS_LONGEST_MESSAGE)
         return -EMSGSIZE;
-    return count < length ? 0 : (ssize_t)length;
+    return count < length ? 0 : (ptrdiff_t)length;
 }
 
-ssize_t dbus_framing_next(bool has_begun, const uint8_t *bytes, size_t count)
+ptrdiff_t dbus_framing_next(bool has_begun, const uint8_t *bytes, size_t count)
 {
     return has_begun ? next_message(bytes, count) : next_line(bytes, count);
 }

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #define DBUS_LONGEST_LINE    1024u  /* bytes of a line of the authentication */
 #define DBUS_LONGEST_MESSAGE 65536u /* bytes, header and padding included */
@@ -16,6 +15,6 @@
  * (`has_begun`), the next message; 0: it is not complete yet. -EMSGSIZE: it is too long; -EBADMSG:
  * it is no message. To be called again with the bytes after it. Whether messages follow a line is
  * the receiver's decision: a client may send BEGIN before it is authenticated. */
-ssize_t dbus_framing_next(bool has_begun, const uint8_t *bytes, size_t count);
+ptrdiff_t dbus_framing_next(bool has_begun, const uint8_t *bytes, size_t count);
 
 #endif

@@ -147,7 +147,10 @@ int client_answer(struct client *client, const struct fftd_message *request, ssi
 
 void client_refuse(struct ring_server *server, int fd, const struct error *why)
 {
-    struct fftd_message reply = make_reply(FFTD_REQUEST_ATTACH, server->ring, -EUSERS, why);
+    struct fftd_message reply = make_reply(FFTD_REQUEST_ATTACH, server->ring, -EUSERS, why), unread;
+    /* A request that is unread when the connection ends would make an error of the end, which the
+     * client would see instead of the reason. */
+    recv(fd, &unread, sizeof unread, MSG_DONTWAIT);
     send_message(fd, &reply, NULL, 0);
     server->refused++;
 }

@@ -9,14 +9,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static ssize_t next(bool has_begun, const uint8_t *data, size_t size)
+static ptrdiff_t next(bool has_begun, const uint8_t *data, size_t size)
 {
     uint8_t *bytes = malloc(size); /* exactly as long as it is, for the address sanitizer */
     if (bytes == NULL && size > 0)
         abort();
     if (size > 0)
         memcpy(bytes, data, size);
-    const ssize_t length = dbus_framing_next(has_begun, bytes, size);
+    const ptrdiff_t length = dbus_framing_next(has_begun, bytes, size);
     free(bytes);
     return length;
 }
@@ -26,7 +26,7 @@ static void check_piece(bool has_begun, const uint8_t *data, size_t length)
 {
     if (length > (has_begun ? DBUS_LONGEST_MESSAGE : DBUS_LONGEST_LINE) || length == 0)
         abort();
-    if (next(has_begun, data, length) != (ssize_t)length)
+    if (next(has_begun, data, length) != (ptrdiff_t)length)
         abort();
     if (next(has_begun, data, length - 1) != 0 || next(has_begun, data, length / 2) != 0)
         abort();
@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     unsigned lines = data[0] % 8;
     const uint8_t *at = data + 1;
     size_t left = size - 1;
-    ssize_t length;
+    ptrdiff_t length;
     while ((length = next(lines == 0, at, left)) > 0) {
         if ((size_t)length > left)
             abort();

@@ -289,14 +289,14 @@ def test_connections_are_bounded_and_watchers_shut_nobody_out(daemon):
 
 
 def test_half_open_connections_are_ended(daemon):
-    crowd = [Peer(daemon, handshake=False) for _ in range(PLACES - 1)]
+    crowd = [Peer(daemon, handshake=False) for _ in range(PLACES - 2)]
     crowd[0].send(b"\0AUTH EXTERNAL ")
     crowd[1].send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
     still_serves(daemon)
     assert all(peer.is_closed() for peer in crowd)
     idle = Peer(daemon)
     assert idle.call("GetStats").type == RETURN
-    crowd = [Peer(daemon, handshake=False) for _ in range(PLACES - 1)]
+    crowd = [Peer(daemon, handshake=False) for _ in range(PLACES - 2)]
     assert all(peer.is_closed() for peer in crowd)
     assert idle.call("GetStats").type == RETURN, "a peer that has completed the handshake may stay"
 

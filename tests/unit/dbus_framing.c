@@ -23,12 +23,12 @@ static void make_header(uint8_t header[16], char endian, uint32_t body, uint32_t
 static void lines_end_with_a_newline(void **state)
 {
     static const char stream[] = "\0AUTH EXTERNAL\r\nDATA\r\n\nBEGIN\r\nl";
-    static const ssize_t lengths[] = {16, 6, 1, 7};
+    static const ptrdiff_t lengths[] = {16, 6, 1, 7};
     const uint8_t *at = (const uint8_t *)stream;
     size_t left = sizeof stream - 1;
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
-        for (ssize_t part = 0; part < lengths[i]; part++)
+        for (ptrdiff_t part = 0; part < lengths[i]; part++)
             assert_int_equal(dbus_framing_next(false, at, (size_t)part), 0);
         assert_int_equal(dbus_framing_next(false, at, left), lengths[i]);
         at += lengths[i];
@@ -52,7 +52,7 @@ static void messages_end_where_they_say(void **state)
     static const struct {
         char endian;
         uint32_t body, fields;
-        ssize_t length;
+        ptrdiff_t length;
     } cases[] = {
         {'l', 0, 0, 16},
         {'l', 5, 1, 16 + 8 + 5},

@@ -13,6 +13,10 @@
 
 #include "service/log.h"
 
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83 /* Linux 6.16; the same on all architectures but parisc and sparc */
+#endif
+
 /* The interval is short, because all others wait for its end when one user's connections have used
  * it up. */
 #define INTERVAL_US 15625u
@@ -32,6 +36,15 @@ static void log_failure(struct listener *listener, const char *what, const char 
     if (!listener->failure_logged)
         log_warning("%s: %s: %s", listener->options.name, what, reason);
     listener->failure_logged = true;
+}
+
+/* Has the kernel refuse descriptors when a client sends them. Dropping them can block: the last
+ * close of a TCP socket waits for as long as its SO_LINGER says. An older kernel has no such
+ * option; the descriptors are dropped then. */
+static void refuse_descriptors(int listen_fd)
+{
+    const int off = 0;
+    setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
 }
 
 /* The user whose process connected, as the kernel recorded it. */
@@ -97,6 +110,7 @@ int listener_create(struct listener **ret, struct sd_event *event, int listen_fd
         return error_set(why, ENOMEM, "%s: out of memory", options->name);
     }
     *listener = (struct listener){.options = *options, .fd = listen_fd};
+    refuse_descriptors(listen_fd);
     /* A connection may be closed again before it is accepted: accept must not wait for another. */
     int r = fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
     if (r >= 0)

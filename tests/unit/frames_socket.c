@@ -303,7 +303,10 @@ static void descriptors_sent_to_it_are_not_kept(void **state)
                                 .msg_controllen = sizeof control};
         int reply_fd[2];
         memcpy(CMSG_DATA(&control.header), &fd, sizeof fd);
-        assert_int_equal(sendmsg(fd, &packet, 0), sizeof message);
+        ssize_t sent = sendmsg(fd, &packet, 0);
+        if (sent < 0 && errno == EPERM) /* from Linux 6.16 on they cannot even be sent */
+            sent = send(fd, &message, sizeof message, 0);
+        assert_int_equal(sent, sizeof message);
         assert_int_equal(receive(fd, &message, reply_fd), sizeof message);
     }
     /* The client's end and the server's end of the connection. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -14,18 +15,23 @@
 
 /* ---- connecting ---- */
 
+#define CONNECT_TIMEOUT_S 5 /* in a queue of connections that is full */
+
 /* sd-bus does not report why it could not connect, so the socket is connected here. */
 static int connect_socket(const char *dir, const char *name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const struct timeval patience = {.tv_sec = CONNECT_TIMEOUT_S};
     int length = snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", dir, name);
     if ((size_t)length >= sizeof address.sun_path)
         return -ENAMETOOLONG;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
+    /* The time limit of sending is that of connecting, too. */
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0) {
-        int r = -errno;
+        int r = errno == EAGAIN ? -ETIMEDOUT : -errno;
         close(fd);
         return r;
     }

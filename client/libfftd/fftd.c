@@ -37,7 +37,7 @@ int fftd_open(struct fftd **ret, const char *name)
         goto fail;
 
     int64_t deadline_ms = link_now_ms() + OPEN_TIMEOUT_MS;
-    link_start(camera);
+    link_start(camera, OPEN_TIMEOUT_MS);
     while (is_undecided(camera)) {
         int64_t left_ms = deadline_ms - link_now_ms();
         if (left_ms <= 0) {

@@ -261,18 +261,35 @@ void link_ask(struct fftd *camera)
         drop(camera, r);
 }
 
-void link_start(struct fftd *camera)
+/* The socket, connected, or -errno. Whoever waits takes turns with all others that do. An attempt
+ * that does not wait fails for as long as others keep the queue of connections full. */
+static int connect_to(const char *path, int timeout_ms)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, camera->socket_path, sizeof address.sun_path);
-    int r = 0;
+    const struct timeval timeout = {timeout_ms / 1000, timeout_ms % 1000 * 1000};
+    memcpy(address.sun_path, path, sizeof address.sun_path);
+    int fd =
+        socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (timeout_ms > 0 ? 0 : SOCK_NONBLOCK), 0);
+    if (fd < 0)
+        return -errno;
+    /* The time limit of sending is that of connecting, too. */
+    if (timeout_ms > 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+        return fd;
+    int r = errno == EINTR ? -EAGAIN : -errno;
+    close(fd);
+    return r;
+}
 
-    camera->socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (camera->socket_fd < 0 ||
-        connect(camera->socket_fd, (struct sockaddr *)&address, sizeof address) < 0)
-        r = -errno;
-    if (r == 0)
+void link_start(struct fftd *camera, int timeout_ms)
+{
+    int r = connect_to(camera->socket_path, timeout_ms);
+    if (r >= 0) {
+        camera->socket_fd = r;
         r = watch(camera, camera->socket_fd);
+    }
     if (r < 0) {
         drop(camera, r);
         return;
@@ -301,7 +318,7 @@ static void take_timer(struct fftd *camera)
     if (read(camera->timer_fd, &times, sizeof times) < 0)
         return;
     if (camera->state == LINK_DOWN)
-        link_start(camera);
+        link_start(camera, 0);
     else if (camera->state == LINK_WAITING)
         link_ask(camera);
 }

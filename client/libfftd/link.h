@@ -9,8 +9,9 @@
 int link_init(struct fftd *camera);
 void link_finish(struct fftd *camera);
 
-/* Connects and asks for the ring, or arms the timer to try again. Never blocks. */
-void link_start(struct fftd *camera);
+/* Connects and asks for the ring, or arms the timer to try again. Waits up to timeout_ms in the
+ * daemon's queue of connections if that is full; with 0 it never blocks. */
+void link_start(struct fftd *camera, int timeout_ms);
 
 /* Asks for the ring again on the existing connection. Never blocks. */
 void link_ask(struct fftd *camera);

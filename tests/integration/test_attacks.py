@@ -148,6 +148,33 @@ def test_a_connection_that_asks_for_nothing_loses_its_place(daemon):
         client.close()
 
 
+FLOOD = """
+import contextlib, os, socket, sys, threading
+os.setuid(int(sys.argv[1]))
+def flood():
+    while True:
+        with contextlib.suppress(OSError):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+                connection.connect(sys.argv[2])
+for _ in range(8):
+    threading.Thread(target=flood).start()
+"""
+
+
+@needs_root
+def test_a_flood_of_connections_does_not_keep_out_a_reader(shared):
+    """An attempt that does not wait in the queue of connections finds it full almost always."""
+    socket_path = shared.runtime_dir / "frames"
+    with subprocess.Popen([sys.executable, "-c", FLOOD, str(OTHER), socket_path]) as flood:
+        try:
+            time.sleep(1)
+            for _ in range(10):
+                with Reader(shared) as reader:
+                    assert reader.next()
+        finally:
+            flood.kill()
+
+
 @needs_root
 def test_one_users_watchers_keep_out_nobody_else(shared):
     """16 watchers of one user took all places, and fftd-ctl said that permission was denied."""

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import threading
 import time
@@ -249,3 +250,19 @@ def test_a_snapshot_that_shrinks_does_not_end_the_program(directory, tmp_path):
         stop.set()
         thread.join()
     assert codes <= {0, 76}, codes
+
+
+# ---- a daemon that does not answer ----
+
+def test_a_queue_of_connections_that_stays_full_is_an_error(directory):
+    with socket.socket(socket.AF_UNIX) as mute, contextlib.ExitStack() as queue:
+        mute.bind(str(directory / "control"))
+        mute.listen(0)
+        while True:
+            waiting = queue.enter_context(socket.socket(socket.AF_UNIX))
+            waiting.setblocking(False)
+            if waiting.connect_ex(str(directory / "control")) != 0:
+                break
+        done = ctl(directory, "status")
+    assert done.returncode != 0
+    assert b"cannot connect to the daemon" in done.stderr and b"timed out" in done.stderr

@@ -94,21 +94,20 @@ uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
  * fftd_frame_valid returns false if that was too late. Blocks until the daemon replies, for at most
  * 2 s.
  *   -ENOENT     the frame has been overwritten
- *   -EBUSY      the daemon lends no more slots, or no more to one client: of N slots N - 4 in all,
- *               and half of these to one client (2 of the default 8)
+ *   -EBUSY      the daemon lends no more slots, or no more to this client: of N slots it lends
+ *               N - 4 in all, and half of these, rounded up, to one client (2 of the default 8)
  *   -EPIPE      the connection was lost
  *   -ETIMEDOUT  the daemon does not reply */
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);
 
-/* Ends one hold; the frame may then be overwritten at any moment. Never waits for the daemon, as
- * fftd_wait with a timeout of 0: a request is sent if the socket takes it at once, and its reply is
- * read by a later call. If the socket does not take it, the connection is closed, which releases
+/* Ends one hold; the frame may then be overwritten at any moment. Like fftd_wait with a timeout of
+ * 0, it never waits for the daemon: a request is sent if the socket takes it at once, and its reply
+ * is read by a later call. If the socket does not take it, the connection is closed, which releases
  * all frames; the next fftd_wait connects again and asks for the remaining holds. -ENOENT: the
  * frame is not held.
  *
- * Both can still block in the kernel because of a malicious daemon, never because of a slow or
- * stopped one: a daemon that keeps a copy of the client's wake-up socket can keep that socket's
- * lock in the kernel. */
+ * A slow or stopped daemon cannot block these two calls, but a malicious one can: if it keeps a
+ * copy of the client's wake-up socket, it can keep that socket's lock in the kernel. */
 int fftd_release(struct fftd *camera, const struct fftd_frame *frame);
 
 /* Keeps the frame's memory mapped across changes of format until fftd_unpin or fftd_close. The

@@ -276,7 +276,7 @@ def sleep_stolen(ring_fd):
 @pytest.mark.skipif(os.uname().machine not in SYS_FUTEX, reason="the number of futex() is unknown")
 def test_a_stolen_sleep_does_not_disturb_the_library(daemon):
     """FUTEX_REQUEUE works on a read-only mapping. A reader that slept on the futex got 1 frame of
-    240; the library sleeps on a pipe of its own."""
+    240; the library sleeps on a socket of its own."""
     client = FramesClient(daemon)
     ring_fd = client.attach()
     word = Word(ring_fd)

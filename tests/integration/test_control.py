@@ -141,7 +141,8 @@ def test_a_watcher_changes_nothing(daemon):
     with Peer(daemon, "control-watch") as watcher:
         for method, values in (("SetFilter", ["none"]), ("AddStage", ["lowpass:cutoff=0.1", 0]),
                                ("RemoveStage", ["1"]), ("SetParameter", ["1", "cutoff", "0.1"]),
-                               ("Reload", []), ("Snapshot", [])):
+                               ("Tune", ["quick"]), ("StopTuning", []), ("Reload", []),
+                               ("Snapshot", [])):
             answer = watcher.call(method, *values)
             assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
             assert f"{daemon.runtime_dir}/control" in answer.message

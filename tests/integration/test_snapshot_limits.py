@@ -54,6 +54,20 @@ def test_a_new_connection_brings_no_more_snapshots(daemon):
         assert answers == LIMIT * [None] + (20 - LIMIT) * [BUSY]
 
 
+def test_a_snapshot_cannot_be_written(daemon):
+    with Keeper(daemon) as peer:
+        assert peer.call("Snapshot").type == RETURN
+        for descriptor in peer.descriptors:
+            with pytest.raises(OSError):
+                os.write(descriptor, b"!")
+            with pytest.raises(OSError):
+                mmap.mmap(descriptor, 4096, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
+            again = os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_NONBLOCK)
+            with pytest.raises(PermissionError):  # sealed, also for the daemon's user
+                os.write(again, b"!")
+            os.close(again)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root")
 def test_another_user_is_served(daemon):
     for path in (daemon.runtime_dir.parent, daemon.runtime_dir,

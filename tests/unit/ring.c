@@ -185,6 +185,29 @@ static void held_slots_are_passed_over(void **state)
     assert_int_not_equal(slot->sequence, 1);
 }
 
+/* Somebody overwrites the header and every slot's before each frame, with the greatest numbers
+ * there are. The writer goes on by its own, and what it publishes is whole. */
+static void what_is_written_into_the_ring_misleads_nobody(void **state)
+{
+    struct ring *ring = *state;
+    struct error why;
+    unsigned held;
+    for (uint64_t n = 1; n <= 50; n++) {
+        memset(ring->header, 0xff, ring->header_bytes);
+        for (unsigned i = 0; i < ring->slot_count; i++)
+            memset(ring_slot(ring, i), 0xff, sizeof(struct fftd_slot));
+        frames_publish(ring);
+        assert_int_equal(ring_newest(ring), n);
+        assert_int_equal(ring_hold(ring, n, &held, &why), 0);
+        const struct fftd_slot *slot = ring_slot(ring, held);
+        assert_int_equal(slot->sequence, n);
+        assert_int_equal(slot->lock % 2, 0);
+        assert_true(ring->header->newest == FFTD_NEWEST(n, held));
+        assert_true(frames_match(ring_format(ring), (const uint8_t *)slot + ring->data_offset, n));
+        ring_release(ring, held);
+    }
+}
+
 /* Holding and releasing at random against a writer with all its frames in flight. */
 static void *hold_at_random(void *context)
 {
@@ -430,6 +453,8 @@ int main(void)
                                         end_ring),
         cmocka_unit_test(the_newest_frame_is_never_rewritten),
         cmocka_unit_test_setup_teardown(slots_are_reused_oldest_first, new_ring, end_ring),
+        cmocka_unit_test_setup_teardown(what_is_written_into_the_ring_misleads_nobody, new_ring,
+                                        end_ring),
         cmocka_unit_test_setup_teardown(held_slots_are_passed_over, new_ring, end_ring),
         cmocka_unit_test_setup_teardown(lending_never_stops_the_writer, new_ring, end_ring),
         cmocka_unit_test(checksum_is_fnv1a_of_the_pixels),

@@ -175,18 +175,14 @@ int camera_fd(const struct camera *camera)
 }
 
 /* The requested source has been opened, or nothing that came with it was applied. */
-static void settle_source(struct camera *camera)
+static void settle_source(struct camera *camera, uint64_t version, bool failed)
 {
     struct mailbox *mailbox = &camera->mailbox;
     struct fallback *fallback = &camera->fallback;
 
-    pthread_mutex_lock(&mailbox->lock);
-    const bool is_settled =
-        fallback->source_version != 0 && mailbox->status.source_version >= fallback->source_version;
-    const bool failed = is_settled && mailbox->status.source_problem[0] != '\0';
-    pthread_mutex_unlock(&mailbox->lock);
-    if (is_settled)
-        fallback->source_version = 0;
+    if (fallback->source_version == 0 || version < fallback->source_version)
+        return;
+    fallback->source_version = 0;
     if (!failed)
         return;
     struct desired *desired = mailbox_begin_change(mailbox);
@@ -204,8 +200,9 @@ unsigned camera_take_events(struct camera *camera)
     eventfd_t count;
     eventfd_read(mailbox->event_fd, &count);
 
-    settle_source(camera);
     pthread_mutex_lock(&mailbox->lock);
+    const uint64_t version = mailbox->status.source_version;
+    const bool failed = mailbox->status.source_problem[0] != '\0';
     unsigned events = mailbox->events;
     struct request *answered = mailbox->answered;
     struct ring *retired = mailbox->retired;
@@ -214,6 +211,7 @@ unsigned camera_take_events(struct camera *camera)
     mailbox->retired = NULL;
     pthread_mutex_unlock(&mailbox->lock);
 
+    settle_source(camera, version, failed);
     request_answer(answered);
     ring_destroy(retired);
     return events;
@@ -286,8 +284,9 @@ int camera_set_source(struct camera *camera, const struct config_source *source,
     desired->source_controls = controls != NULL ? *controls : (struct settings){.count = 0};
     if (filter != NULL) {
         desired->filter = *filter;
-        desired->source_serial = ++desired->filter_serial;
+        desired->filter_serial++;
     }
+    desired->source_serial = filter != NULL ? desired->filter_serial : 0;
     *ret_version = desired->source_version;
     mailbox_end_change(&camera->mailbox);
     return 0;
@@ -378,11 +377,14 @@ void camera_get_status(struct camera *camera, struct camera_status *ret)
 
     pthread_mutex_lock(&camera->mailbox.lock);
     *ret = mailbox->status;
-    ret->wanted_serial = mailbox->desired.filter_serial;
-    if (mailbox->problem_serial != mailbox->desired.filter_serial)
-        ret->filter_problem[0] = '\0';
+    const uint64_t problem_serial = mailbox->problem_serial;
     int64_t silent_ns = clock_now_ns() - mailbox->published_ns;
     pthread_mutex_unlock(&camera->mailbox.lock);
+    /* Whoever sees that a source was refused may rely on what is desired again. */
+    settle_source(camera, ret->source_version, ret->source_problem[0] != '\0');
+    ret->wanted_serial = mailbox->desired.filter_serial; /* this thread's own */
+    if (problem_serial != ret->wanted_serial)
+        ret->filter_problem[0] = '\0';
     /* The rate is counted when frames come, so it does not show by itself that they have stopped.
      */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)

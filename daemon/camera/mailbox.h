@@ -30,7 +30,7 @@ struct desired {
     struct config_source source;
     uint64_t source_version; /* goes up whenever a source is asked for, even the same one again */
     struct settings source_controls; /* that came with the source, and are set only if it opens */
-    uint64_t source_serial;          /* of the filter that came with it; likewise */
+    uint64_t source_serial;          /* of the filter that came with it; likewise. 0: none */
     struct settings controls;        /* of the configuration; clients set others by requests */
     uint64_t controls_version;
     struct filter_chain filter;

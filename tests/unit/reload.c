@@ -180,6 +180,45 @@ static void test_a_filter_of_a_client_outlives_a_reload_that_fails(void **state)
     assert_int_equal(status.wanted_serial, serial);
 }
 
+/* The result may come between the main loop's look at the events and its look at the status. */
+static void test_a_reload_that_fails_is_undone_when_that_is_seen(void **state)
+{
+    (void)state;
+    start_and_publish();
+    fake_capture.refused = "fake:b";
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    assert_int_equal(reload_all("fake:c", "none", "gain:ac=0.5"), 1);
+    do
+        camera_get_status(camera, &status);
+    while (!reload_settle(&reload, camera, &asked, &status));
+    assert_int_equal(answers, 1);
+    settle();
+    assert_int_equal(answers, 2);
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:c");
+    assert_filter("gain:dc=1,ac=0.5");
+    for (unsigned i = 0; i < 20; i++)
+        look();
+    assert_filter("gain:dc=1,ac=0.5");
+}
+
+/* A failure changes nothing, so it does not name a new filter either. */
+static void test_a_source_without_a_filter_leaves_the_serial(void **state)
+{
+    (void)state;
+    start_and_publish();
+    assert_int_equal(reload_all("fake:c", "none", "gain:ac=0.5"), 1);
+    settle();
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.refused = "fake:b";
+    pthread_mutex_unlock(&fake_capture.lock);
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    settle();
+    look();
+    assert_non_null(strstr(problem, "fake:b does not open"));
+    assert_int_equal(status.wanted_serial, 2);
+}
+
 /* A control that a client has set stays, although the configuration names another value. */
 static void test_a_control_of_a_client_outlives_a_reload_that_fails(void **state)
 {
@@ -305,6 +344,8 @@ int main(void)
         TEST(test_the_newest_of_three_quick_reloads_wins),
         TEST(test_a_source_that_does_not_open_changes_nothing),
         TEST(test_a_filter_of_a_client_outlives_a_reload_that_fails),
+        TEST(test_a_reload_that_fails_is_undone_when_that_is_seen),
+        TEST(test_a_source_without_a_filter_leaves_the_serial),
         TEST(test_a_control_of_a_client_outlives_a_reload_that_fails),
         TEST(test_a_source_starts_with_the_filter_that_came_with_it),
         TEST(test_a_source_does_not_start_without_its_filter),

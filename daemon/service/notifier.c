@@ -177,6 +177,7 @@ void notifier_forget(struct notifier *notifier, const char *name)
     char text[64];
     if (notifier->fd < 0 || remove_queued(notifier, BIT(KIND_KEEP), name))
         return;
+    remove_queued(notifier, BIT(KIND_FORGET), name);
     snprintf(text, sizeof text, "FDSTOREREMOVE=1\nFDNAME=%s", name);
     append(notifier, KIND_FORGET, name, -1, text);
 }

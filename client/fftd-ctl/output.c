@@ -15,21 +15,24 @@ static bool is_device(const struct stat *st)
     return S_ISCHR(st->st_mode) || S_ISFIFO(st->st_mode);
 }
 
-/* Whether the path is a device or a pipe, which is written in its place. */
-static bool names_device(const char *path)
+/* Whether the path is a device or a pipe, which is written in its place, and whether that is so
+ * through a link. */
+static bool names_device(const char *path, bool *ret_is_link)
 {
     struct stat st;
     if (lstat(path, &st) < 0)
         return false;
-    if (S_ISLNK(st.st_mode) && (st.st_uid == geteuid() || st.st_uid == 0) && stat(path, &st) < 0)
+    *ret_is_link = S_ISLNK(st.st_mode);
+    if (*ret_is_link && (st.st_uid == geteuid() || st.st_uid == 0) && stat(path, &st) < 0)
         return false;
     return is_device(&st);
 }
 
-static int open_device(const char *path)
+/* Follows a link only where there was one already, or somebody could plant one meanwhile. */
+static int open_device(const char *path, bool is_link)
 {
     struct stat st;
-    const int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    const int fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC | (is_link ? 0 : O_NOFOLLOW));
     if (fd < 0)
         return -errno;
     if (fstat(fd, &st) == 0 && is_device(&st))
@@ -74,15 +77,17 @@ int output_open(struct output_file *ret, const char *path, enum output_kind kind
     if (strlen(path) >= sizeof ret->path)
         return -ENAMETOOLONG;
     strcpy(ret->path, path);
-    const int fd = names_device(path)      ? open_device(path)
-                   : kind == OUTPUT_STREAM ? open_stream(path)
-                                           : open_temporary(ret);
+    bool is_link;
+    const int fd = names_device(path, &is_link) ? open_device(path, is_link)
+                   : kind == OUTPUT_STREAM      ? open_stream(path)
+                                                : open_temporary(ret);
     if (fd < 0)
         return fd == -EEXIST ? -EISDIR : fd;
     ret->file = fdopen(fd, "wb");
     if (ret->file != NULL)
         return 0;
     close(fd);
+    output_discard(ret);
     return -ENOMEM;
 }
 

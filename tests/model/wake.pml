@@ -1,4 +1,5 @@
-/* Waking (daemon/ring/waker.c) and waiting: by the futex word, and by the pipe.
+/* Waking (daemon/ring/waker.c) and waiting: by the futex word, and by the wake-up
+ * socket.
  *
  * A writer publishes FRAMES frames; a semaphore wakes the waker; a reader waits until it has
  * seen the last frame. Property: no reader misses a wake-up, that is, no execution ends with a
@@ -7,14 +8,14 @@
  *   BUMP_FIRST    the futex word changes before newest does
  *   LOOK_FIRST    the reader looks at newest before it loads the word
  *   WAKE_FIRST    the waker forgets the rounds asked for after waking, not before
- *   DRAIN_LATE    the reader empties the pipe after it has looked at newest, not before */
+ *   DRAIN_LATE    the reader empties the socket after it has looked at newest, not before */
 
 #define FRAMES 3
-#define PIPE_BYTES 2 /* full after two: a byte that does not fit is dropped */
+#define SOCKET_BYTES 2 /* full after two: a byte that does not fit is dropped */
 
 byte newest, word, rounds;
 bool asleep;       /* in FUTEX_WAIT */
-byte in_pipe;
+byte in_socket;
 bool done;         /* the writer is */
 
 active proctype writer() {
@@ -40,7 +41,7 @@ active proctype waker() {
         rounds = 0; /* sem_wait, then sem_trywait until there is none */
 #endif
         asleep = false;
-        atomic { if :: in_pipe < PIPE_BYTES -> in_pipe++ :: else fi };
+        atomic { if :: in_socket < SOCKET_BYTES -> in_socket++ :: else fi };
 #ifdef WAKE_FIRST
         rounds = 0;
 #endif
@@ -74,7 +75,7 @@ active proctype futex_reader() {
     od
 }
 
-active proctype pipe_reader() {
+active proctype socket_reader() {
     byte last;
     do
     :: last == FRAMES -> break
@@ -83,11 +84,11 @@ active proctype pipe_reader() {
         :: newest > last -> last = newest
         :: else ->
 #ifdef DRAIN_LATE
-            in_pipe = 0;
-            in_pipe > 0
+            in_socket = 0;
+            in_socket > 0
 #else
-            in_pipe > 0; /* epoll_wait */
-            in_pipe = 0
+            in_socket > 0; /* epoll_wait */
+            in_socket = 0
 #endif
         fi
     od

@@ -1,7 +1,9 @@
 #include "service/environment.h"
 
+#include <limits.h>
 #include <pwd.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,12 +17,19 @@ static const char *const directories[] = {
     "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH",
 };
 
-/* A directory that does not exist yet is this user's once it is created. */
+/* Of a directory that does not exist yet, the one above decides, where it would be created. */
 static bool belongs_to_another(const char *path, uid_t *ret_owner)
 {
+    char existing[PATH_MAX];
     struct stat st;
-    if (stat(path, &st) < 0)
+    if ((size_t)snprintf(existing, sizeof existing, "%s", path) >= sizeof existing)
         return false;
+    while (stat(existing, &st) < 0) {
+        char *last = strrchr(existing, '/');
+        if (last == NULL || last == existing)
+            return false;
+        *last = '\0';
+    }
     *ret_owner = st.st_uid;
     return st.st_uid != geteuid() && st.st_uid != 0;
 }

@@ -392,11 +392,13 @@ def test_output_to_stdout_writes_through_a_redirection(daemon, tmp_path, path):
 
 @needs_root
 @pytest.mark.parametrize("variable", ["HOME", "XDG_CACHE_HOME", "POCL_CACHE_DIR"])
-def test_caches_of_another_user_are_not_used(start, theirs, variable):
+@pytest.mark.parametrize("place", ["", "not/there/yet"])
+def test_caches_of_another_user_are_not_used(start, theirs, variable, place):
     """sudo can keep HOME. Whoever fills the cache there would have code of theirs run as root."""
-    daemon = start(*FAST_KERNELS, env={"XDG_CACHE_HOME": "", variable: str(theirs)})
+    path = theirs / place
+    daemon = start(*FAST_KERNELS, env={"XDG_CACHE_HOME": "", variable: str(path)})
     daemon.wait_for_log("online")
-    assert f"{variable}={theirs} is ignored: it belongs to user {OTHER}" in daemon.log
+    assert f"{variable}={path} is ignored: it belongs to user {OTHER}" in daemon.log
     assert list(theirs.iterdir()) == []
 
 

@@ -2,8 +2,10 @@
  *
  * $FFTD_ALLOCATIONS names a file with a struct plan, which a test shares with the program. Only
  * allocations by the program itself and by libsystemd count: drivers of OpenCL, and libconfig, do
- * not survive one that fails. */
+ * not survive one that fails. Whoever frees it, a block is the one's who allocated it: what is left
+ * at the end of the program is a leak. */
 #include <link.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,6 +23,7 @@ struct plan {
     _Atomic uint32_t owner; /* whose allocations count: OF_... */
     _Atomic uint32_t failed;
     _Atomic int64_t left; /* allocations before the one that fails; negative: none fails */
+    _Atomic int32_t live; /* blocks of both that are not freed */
 };
 
 struct range {
@@ -31,6 +34,7 @@ struct range {
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
+void __libc_free(void *memory);
 
 static struct plan *plan;
 static struct range ranges[8];
@@ -58,24 +62,72 @@ __attribute__((constructor)) static void open_plan(void)
     if (fd < 0)
         return;
     dl_iterate_phdr(add_object, NULL);
-    void *memory = mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    struct plan *memory = mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    if (memory != MAP_FAILED)
-        plan = memory;
+    if (memory == MAP_FAILED)
+        return;
+    memory->live = 0;
+    plan = memory;
 }
+
+/* 0: neither of both. */
+static uint32_t owner_of(const void *caller)
+{
+    const uintptr_t at = (uintptr_t)caller;
+    for (unsigned i = 0; i < range_count; i++)
+        if (at >= ranges[i].begin && at < ranges[i].end)
+            return ranges[i].owner;
+    return 0;
+}
+
+/* ---- blocks that are not freed: a hash table with open addressing ---- */
+
+#define BLOCKS 65536u
+
+static void *const removed = &plan; /* where a block was, and others may follow */
+static void *blocks[BLOCKS];
+static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static unsigned place_of(const void *block)
+{
+    return (unsigned)(((uintptr_t)block >> 4) * 2654435761u % BLOCKS);
+}
+
+static void *track(void *block, const void *caller)
+{
+    if (plan == NULL || block == NULL || owner_of(caller) == 0)
+        return block;
+    pthread_mutex_lock(&blocks_lock);
+    unsigned at = place_of(block);
+    for (unsigned n = 0; n < BLOCKS && blocks[at] != NULL && blocks[at] != removed; n++)
+        at = (at + 1) % BLOCKS;
+    blocks[at] = block;
+    plan->live++;
+    pthread_mutex_unlock(&blocks_lock);
+    return block;
+}
+
+static void untrack(const void *block)
+{
+    if (plan == NULL || block == NULL)
+        return;
+    pthread_mutex_lock(&blocks_lock);
+    unsigned at = place_of(block);
+    for (unsigned n = 0; n < BLOCKS && blocks[at] != NULL && blocks[at] != block; n++)
+        at = (at + 1) % BLOCKS;
+    if (blocks[at] == block) {
+        blocks[at] = removed;
+        plan->live--;
+    }
+    pthread_mutex_unlock(&blocks_lock);
+}
+
+/* ---- what fails ---- */
 
 /* Counts an allocation; whether it fails. */
 static bool fails(const void *caller)
 {
-    const uintptr_t at = (uintptr_t)caller;
-    uint32_t owner = 0;
-
-    if (plan == NULL || plan->left < 0)
-        return false;
-    for (unsigned i = 0; i < range_count; i++)
-        if (at >= ranges[i].begin && at < ranges[i].end)
-            owner = ranges[i].owner;
-    if (owner != plan->owner)
+    if (plan == NULL || plan->left < 0 || owner_of(caller) != plan->owner)
         return false;
     if (plan->left-- != 0)
         return false;
@@ -84,21 +136,31 @@ static bool fails(const void *caller)
     return true;
 }
 
-#define FAILS fails(__builtin_return_address(0))
+#define CALLER __builtin_return_address(0)
+#define FAILS  fails(CALLER)
 
 void *malloc(size_t size)
 {
-    return FAILS ? NULL : __libc_malloc(size);
+    return FAILS ? NULL : track(__libc_malloc(size), CALLER);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return FAILS ? NULL : __libc_calloc(count, size);
+    return FAILS ? NULL : track(__libc_calloc(count, size), CALLER);
+}
+
+static void *resize(void *memory, size_t size, const void *caller)
+{
+    untrack(memory); /* before: another thread may get its address as soon as it is free */
+    void *moved = __libc_realloc(memory, size);
+    if (moved == NULL && size > 0)
+        track(memory, caller);
+    return track(moved, caller);
 }
 
 void *realloc(void *memory, size_t size)
 {
-    return FAILS ? NULL : __libc_realloc(memory, size);
+    return FAILS ? NULL : resize(memory, size, CALLER);
 }
 
 void *reallocarray(void *memory, size_t count, size_t size)
@@ -106,12 +168,18 @@ void *reallocarray(void *memory, size_t count, size_t size)
     size_t bytes;
     if (FAILS || __builtin_mul_overflow(count, size, &bytes))
         return NULL;
-    return __libc_realloc(memory, bytes);
+    return resize(memory, bytes, CALLER);
 }
 
-static char *copy(const char *text, size_t length)
+void free(void *memory)
 {
-    char *memory = __libc_malloc(length + 1);
+    untrack(memory);
+    __libc_free(memory);
+}
+
+static char *copy(const char *text, size_t length, const void *caller)
+{
+    char *memory = track(__libc_malloc(length + 1), caller);
     if (memory == NULL)
         return NULL;
     memcpy(memory, text, length);
@@ -121,33 +189,36 @@ static char *copy(const char *text, size_t length)
 
 char *strdup(const char *text)
 {
-    return FAILS ? NULL : copy(text, strlen(text));
+    return FAILS ? NULL : copy(text, strlen(text), CALLER);
 }
 
 char *strndup(const char *text, size_t size)
 {
-    return FAILS ? NULL : copy(text, strnlen(text, size));
+    return FAILS ? NULL : copy(text, strnlen(text, size), CALLER);
 }
 
-int vasprintf(char **ret, const char *format, va_list values)
+static int print(char **ret, const char *format, va_list values, const void *caller)
 {
     va_list again;
-    if (FAILS)
+    if (fails(caller))
         return -1;
     va_copy(again, values);
     const int length = vsnprintf(NULL, 0, format, again);
     va_end(again);
-    *ret = length < 0 ? NULL : __libc_malloc((size_t)length + 1);
+    *ret = length < 0 ? NULL : track(__libc_malloc((size_t)length + 1), caller);
     return *ret == NULL ? -1 : vsnprintf(*ret, (size_t)length + 1, format, values);
+}
+
+int vasprintf(char **ret, const char *format, va_list values)
+{
+    return print(ret, format, values, CALLER);
 }
 
 int asprintf(char **ret, const char *format, ...)
 {
     va_list values;
-    if (FAILS)
-        return -1;
     va_start(values, format);
-    const int length = vasprintf(ret, format, values);
+    const int length = print(ret, format, values, CALLER);
     va_end(values);
     return length;
 }

@@ -24,7 +24,7 @@ SETTINGS = [*FAST_KERNELS, "--set", "camera.format=GREY"]
 class Allocations:
     """struct plan of tests/faults/alloc.c, shared with the daemon."""
 
-    LAYOUT = "<IIq"
+    LAYOUT = "<IIqi4x"
 
     def __init__(self, path):
         path.write_bytes(bytes(struct.calcsize(self.LAYOUT)))
@@ -43,6 +43,11 @@ class Allocations:
         """Returns whether an allocation has failed."""
         struct.pack_into("<q", self.memory, 8, -1)
         return struct.unpack_from(self.LAYOUT, self.memory)[1] > 0
+
+    @property
+    def live(self):
+        """How many blocks of the program and of libsystemd the last process has not freed."""
+        return struct.unpack_from(self.LAYOUT, self.memory)[3]
 
 
 @pytest.fixture
@@ -97,6 +102,12 @@ def assert_serves(daemon, reader):
     reader.take_until(lambda frame: frame.sequence > sequence and frame.filter_serial >= serial)
 
 
+def assert_leaves_nothing(daemon, allocations):
+    assert allocations.live > 20, "the blocks of a running daemon are counted"
+    assert daemon.stop() == 0
+    assert allocations.live == 0, "leaks"
+
+
 def wait_for_start(daemon):
     """Returns the exit code, or None once there are frames."""
     deadline = time.monotonic() + PATIENCE
@@ -117,8 +128,9 @@ def test_at_the_start(launch, allocations, owner):
         if code is None:
             with Reader(daemon) as reader:
                 assert_serves(daemon, reader)
-            assert daemon.stop() == 0
+            assert_leaves_nothing(daemon, allocations)
         else:
+            assert allocations.live == 0, f"allocation {left}: leaks at the exit"
             assert code in SYSEXITS, f"allocation {left}: {code}, {daemon.log}"
             assert "memory" in daemon.log, f"allocation {left}: {code}"
         if not failed:
@@ -147,7 +159,7 @@ def test_while_the_filter_changes(launch, allocations, owner):
         else:
             raise AssertionError("the change never ends")
         daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "no leak")
-    assert daemon.stop() == 0
+    assert_leaves_nothing(daemon, allocations)
 
 
 @pytest.mark.parametrize("owner", OWNERS)
@@ -185,7 +197,7 @@ def test_during_a_reload(launch, allocations, owner, tmp_path):
         else:
             raise AssertionError("the change never ends")
         daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "no leak")
-    assert daemon.stop() == 0
+    assert_leaves_nothing(daemon, allocations)
 
 
 @pytest.mark.parametrize("owner, connect", [
@@ -210,4 +222,4 @@ def test_while_a_client_connects(launch, allocations, owner, connect):
         else:
             raise AssertionError("the connection never ends")
         daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "no leak")
-    assert daemon.stop() == 0
+    assert_leaves_nothing(daemon, allocations)

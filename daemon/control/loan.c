@@ -55,12 +55,16 @@ static bool is_over(const struct loan *loan)
 static unsigned collect(struct loans *loans)
 {
     unsigned sent = 0;
-    for (struct loan *loan = loans->first, *next; loan != NULL; loan = next) {
-        next = loan->next;
-        if (is_over(loan))
+    for (struct loan **link = &loans->first; *link != NULL;) {
+        struct loan *loan = *link;
+        if (is_over(loan)) {
+            *link = loan->next;
+            loan->loans = NULL;
             loan_end(loan);
-        else
+        } else {
             sent += loan->due_us != 0;
+            link = &loan->next;
+        }
     }
     return sent;
 }
@@ -106,11 +110,14 @@ static void forget(struct loan *loan)
 
 void loans_finish(struct loans *loans)
 {
-    while (loans->first != NULL)
-        if (loans->first->due_us != 0)
-            forget(loans->first);
-        else
-            detach(loans->first); /* the one who waits for the frames ends it */
+    while (loans->first != NULL) {
+        struct loan *loan = loans->first;
+        loans->first = loan->next;
+        loan->loans = NULL;
+        if (loan->due_us != 0)
+            forget(loan);
+        /* Any other is ended by the one who waits for its frames. */
+    }
     loans->timer = sd_event_source_disable_unref(loans->timer);
 }
 

@@ -31,10 +31,22 @@ struct range {
     uint32_t owner;
 };
 
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t count, size_t size);
-void *__libc_realloc(void *memory, size_t size);
-void __libc_free(void *memory);
+/* libc's functions, under names of this file, and those that take their place. The compiler does
+ * not see that they are malloc and its kin, about which it has opinions. */
+void *libc_malloc(size_t size) __asm__("__libc_malloc");
+void *libc_calloc(size_t count, size_t size) __asm__("__libc_calloc");
+void *libc_realloc(void *memory, size_t size) __asm__("__libc_realloc");
+void libc_free(void *memory) __asm__("__libc_free");
+
+void *faulty_malloc(size_t size) __asm__("malloc");
+void *faulty_calloc(size_t count, size_t size) __asm__("calloc");
+void *faulty_realloc(void *memory, size_t size) __asm__("realloc");
+void *faulty_reallocarray(void *memory, size_t count, size_t size) __asm__("reallocarray");
+void faulty_free(void *memory) __asm__("free");
+char *faulty_strdup(const char *text) __asm__("strdup");
+char *faulty_strndup(const char *text, size_t size) __asm__("strndup");
+int faulty_vasprintf(char **ret, const char *format, va_list values) __asm__("vasprintf");
+int faulty_asprintf(char **ret, const char *format, ...) __asm__("asprintf");
 
 static struct plan *plan;
 static struct range ranges[8];
@@ -139,31 +151,31 @@ static bool fails(const void *caller)
 #define CALLER __builtin_return_address(0)
 #define FAILS  fails(CALLER)
 
-void *malloc(size_t size)
+void *faulty_malloc(size_t size)
 {
-    return FAILS ? NULL : track(__libc_malloc(size), CALLER);
+    return FAILS ? NULL : track(libc_malloc(size), CALLER);
 }
 
-void *calloc(size_t count, size_t size)
+void *faulty_calloc(size_t count, size_t size)
 {
-    return FAILS ? NULL : track(__libc_calloc(count, size), CALLER);
+    return FAILS ? NULL : track(libc_calloc(count, size), CALLER);
 }
 
 static void *resize(void *memory, size_t size, const void *caller)
 {
     untrack(memory); /* before: another thread may get its address as soon as it is free */
-    void *moved = __libc_realloc(memory, size);
+    void *moved = libc_realloc(memory, size);
     if (moved == NULL && size > 0)
         track(memory, caller);
     return track(moved, caller);
 }
 
-void *realloc(void *memory, size_t size)
+void *faulty_realloc(void *memory, size_t size)
 {
     return FAILS ? NULL : resize(memory, size, CALLER);
 }
 
-void *reallocarray(void *memory, size_t count, size_t size)
+void *faulty_reallocarray(void *memory, size_t count, size_t size)
 {
     size_t bytes;
     if (FAILS || __builtin_mul_overflow(count, size, &bytes))
@@ -171,15 +183,15 @@ void *reallocarray(void *memory, size_t count, size_t size)
     return resize(memory, bytes, CALLER);
 }
 
-void free(void *memory)
+void faulty_free(void *memory)
 {
     untrack(memory);
-    __libc_free(memory);
+    libc_free(memory);
 }
 
 static char *copy(const char *text, size_t length, const void *caller)
 {
-    char *memory = track(__libc_malloc(length + 1), caller);
+    char *memory = track(libc_malloc(length + 1), caller);
     if (memory == NULL)
         return NULL;
     memcpy(memory, text, length);
@@ -187,12 +199,12 @@ static char *copy(const char *text, size_t length, const void *caller)
     return memory;
 }
 
-char *strdup(const char *text)
+char *faulty_strdup(const char *text)
 {
     return FAILS ? NULL : copy(text, strlen(text), CALLER);
 }
 
-char *strndup(const char *text, size_t size)
+char *faulty_strndup(const char *text, size_t size)
 {
     return FAILS ? NULL : copy(text, strnlen(text, size), CALLER);
 }
@@ -205,16 +217,16 @@ static int print(char **ret, const char *format, va_list values, const void *cal
     va_copy(again, values);
     const int length = vsnprintf(NULL, 0, format, again);
     va_end(again);
-    *ret = length < 0 ? NULL : track(__libc_malloc((size_t)length + 1), caller);
+    *ret = length < 0 ? NULL : track(libc_malloc((size_t)length + 1), caller);
     return *ret == NULL ? -1 : vsnprintf(*ret, (size_t)length + 1, format, values);
 }
 
-int vasprintf(char **ret, const char *format, va_list values)
+int faulty_vasprintf(char **ret, const char *format, va_list values)
 {
     return print(ret, format, values, CALLER);
 }
 
-int asprintf(char **ret, const char *format, ...)
+int faulty_asprintf(char **ret, const char *format, ...)
 {
     va_list values;
     va_start(values, format);

@@ -104,7 +104,7 @@ static int attach(const struct frames *frames)
                            .msg_iovlen = 1,
                            .msg_control = &control,
                            .msg_controllen = sizeof control};
-    int fd[2];
+    int fd[2] = {-1, -1};
     const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     snprintf(address.sun_path, sizeof address.sun_path, "%s/frames", frames->dir);
     assert_int_equal(connect(client, (struct sockaddr *)&address, sizeof address), 0);
@@ -112,7 +112,9 @@ static int attach(const struct frames *frames)
     assert_int_equal(recvmsg(client, &reply, MSG_CMSG_CLOEXEC), sizeof message);
     assert_int_equal(message.result, 0);
     assert_int_equal(reply.msg_controllen, CMSG_SPACE(sizeof fd));
-    memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&reply)), sizeof fd);
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&reply);
+    if (c != NULL)
+        memcpy(fd, CMSG_DATA(c), sizeof fd);
     close(fd[1]);
     close(client);
     return fd[0];

@@ -68,6 +68,7 @@ static inline void NAME(put_)(const cplx *x, uint4 places, uint e, global stored
 #endif
 }
 
+/* In half precision each stage divides its sums by their number, so that none of them overflows. */
 static inline void NAME(forward_one_)(uint block, uint p, uint4 places, global stored *spectrum,
                                       global const float2 *twiddle)
 {
@@ -80,7 +81,8 @@ static inline void NAME(forward_one_)(uint block, uint p, uint4 places, global s
         x[j] = stage_turn(x[j], twiddle, j, RADIX, SPAN, TWIDDLES, p);
 #pragma unroll
     for (uint j = 0; j < RADIX; j++)
-        c_store(x[j], spectrum, NAME(leg_)(places, e, j));
+        c_store(HALF_STORAGE ? c_scale(x[j], 1.0f / RADIX) : x[j], spectrum,
+                NAME(leg_)(places, e, j));
 }
 
 static inline void NAME(inverse_one_)(uint block, uint p, uint4 places, global stored *spectrum,

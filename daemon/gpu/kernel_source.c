@@ -105,6 +105,7 @@ static void put_constants(FILE *out, const struct transform *transform)
     const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
     /* In half precision the largest sum along the first axis is 1/8 of the largest number. The rest
      * is headroom for filters that amplify. */
+    const bool staged = tuning->technique == TRANSFORM_STAGED; /* its other stages divide, too */
     const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)u.axis->length);
     fprintf(out,
             "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
@@ -113,9 +114,9 @@ static void put_constants(FILE *out, const struct transform *transform)
             tuning->lanes, tuning->half, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
             transform_pitch(transform), transform->image.count, transform_spectrum_size(transform),
             twiddle_names[tuning->twiddles]);
-    fprintf(out,
-            "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
-            load, 0.5 / v.axis->length, 1 / (load * u.axis->length));
+    fprintf(
+        out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
+        load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));
     put_axis(out, 'U', &u);
     put_axis(out, 'V', &v);
     put_image(out, &transform->image, &transform->border);

@@ -67,6 +67,11 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *context)
     return 0;
 }
 
+static void close_plan(void)
+{
+    plan = NULL;
+}
+
 __attribute__((constructor)) static void open_plan(void)
 {
     const char *path = getenv("FFTD_ALLOCATIONS");
@@ -80,6 +85,9 @@ __attribute__((constructor)) static void open_plan(void)
         return;
     memory->live = 0;
     plan = memory;
+    /* Not for the programs that it runs, such as the linker of a driver's compiler. */
+    unsetenv("FFTD_ALLOCATIONS");
+    pthread_atfork(NULL, NULL, close_plan);
 }
 
 /* 0: neither of both. */

@@ -41,8 +41,8 @@ static void name_entry(char name[NAME_BYTES], const char *kind, uint64_t key)
 
 /* ---- whom to believe ---- */
 
-/* What is in the cache is run as this user: a driver loads programs from there as they are. So
- * nobody else may have written it. */
+/* Cached programs run with this user's rights, and the drivers load them unchecked. So nobody else
+ * may be able to write them. */
 static int check_owner(int fd, mode_t type, const char *what, struct error *why)
 {
     struct stat st;
@@ -61,17 +61,22 @@ static int check_owner(int fd, mode_t type, const char *what, struct error *why)
     return 0;
 }
 
-/* -ENOENT: there is no such directory yet. */
-static int open_directory(const char *dir, struct error *why)
+/* Takes the result of open(): returns the descriptor if it may be used, else closes it. */
+static int check_opened(int fd, mode_t type, const char *what, struct error *why)
 {
-    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return error_set(why, errno, "%s: %s", dir, strerror(errno));
-    const int r = check_owner(fd, S_IFDIR, dir, why);
+        return error_set(why, errno, "%s: %s", what, strerror(errno));
+    const int r = check_owner(fd, type, what, why);
     if (r == 0)
         return fd;
     close(fd);
     return r;
+}
+
+/* -ENOENT: there is no such directory yet. */
+static int open_directory(const char *dir, struct error *why)
+{
+    return check_opened(open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), S_IFDIR, dir, why);
 }
 
 /* Opens a file of the directory for reading. Without O_NONBLOCK, opening a FIFO would wait for a
@@ -79,13 +84,7 @@ static int open_directory(const char *dir, struct error *why)
 static int open_entry(int dir_fd, const char *name, struct error *why)
 {
     const int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return error_set(why, errno, "%s: %s", name, strerror(errno));
-    const int r = check_owner(fd, S_IFREG, name, why);
-    if (r == 0)
-        return fd;
-    close(fd);
-    return r;
+    return check_opened(fd, S_IFREG, name, why);
 }
 
 /* ---- reading ---- */

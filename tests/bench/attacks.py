@@ -281,7 +281,7 @@ def service_manager(path, reads):
 
 
 def measure(options, name):
-    import fftd
+    from latency import open_camera  # loads the library
     with tempfile.TemporaryDirectory(prefix="fftd-attack-") as base, \
             service_manager(f"{base}/notify", name != "silent_manager") as env:
         os.chmod(base, 0o755)
@@ -293,7 +293,7 @@ def measure(options, name):
             "--set", f"engine.device={options.device}"], env=env)
         attacker = None
         try:
-            camera = open_camera(fftd, directory, daemon)
+            camera = open_camera(directory, daemon)
             os.chmod(directory, 0o755)
             for each in pathlib.Path(directory).iterdir():
                 if each.is_socket():
@@ -325,19 +325,6 @@ def measure(options, name):
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
-
-
-def open_camera(fftd, directory, daemon):
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            camera = fftd.Camera(directory)
-            camera.wait(PATIENCE_S)
-            return camera
-        except OSError:
-            if daemon.poll() is not None or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
 
 
 def report(options, name):

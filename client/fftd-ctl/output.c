@@ -15,8 +15,8 @@ static bool is_device(const struct stat *st)
     return S_ISCHR(st->st_mode) || S_ISFIFO(st->st_mode);
 }
 
-/* Whether the path is a device or a pipe, which is written in its place, and whether that is so
- * through a link. */
+/* Returns whether the path names a device or a pipe, which is written to and not replaced.
+ * *ret_is_link: the path is a symbolic link to it. */
 static bool names_device(const char *path, bool *ret_is_link)
 {
     struct stat st;

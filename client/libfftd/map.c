@@ -54,7 +54,7 @@ static bool header_is_sound(const struct fftd_ring_header *header, uint64_t byte
            header->header_bytes + header->slot_count * header->slot_stride <= bytes;
 }
 
-/* Whether each byte of the file can be read for as long as it is mapped. */
+/* Returns whether every byte of the file stays readable while it is mapped. */
 static bool memory_is_sound(int fd)
 {
     struct statfs about;

@@ -20,7 +20,7 @@
  * daemon ends within a second, on a busy machine too. */
 #define STOP_TIMEOUT_NS (600 * NS_PER_MS)
 
-/* What is desired again if the requested source does not open. Main thread only. */
+/* What to return to if the requested source cannot be opened. Main thread only. */
 struct fallback {
     uint64_t source_version; /* of that request; 0: none, or it is settled */
     struct config_source source;

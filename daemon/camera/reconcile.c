@@ -315,7 +315,7 @@ void reconcile_receive(struct reconciler *reconciler)
 static int set_controls(struct reconciler *reconciler, struct request *request)
 {
     const struct request_controls *controls = &request->controls;
-    /* What was desired before the client's call comes first. */
+    /* First apply what was desired before the client's call. */
     if (controls->version > reconciler->applied.controls_version)
         reconcile_controls(reconciler);
     if (controls->source_version > reconciler->applied.source_version)

@@ -34,8 +34,8 @@ static uint64_t now_us(void)
     return (uint64_t)clock_now_ns() / 1000;
 }
 
-/* Somebody who opens the file again meanwhile breaks the lease, which sends a signal to this
- * process. SIGURG is ignored; the usual one, SIGIO, would end it. */
+/* If a client reopens the file while the lease is held, the kernel signals this process. SIGURG is
+ * ignored by default; the usual signal, SIGIO, would end the process. */
 static bool is_released(int fd)
 {
     return fcntl(fd, F_SETSIG, SIGURG) == 0 && fcntl(fd, F_SETLEASE, F_WRLCK) == 0;

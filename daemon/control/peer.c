@@ -156,7 +156,7 @@ static int plan_deadline(struct peer *peer, bool is_incomplete)
  * pair of sockets is empty and has room, and it is known whether the authentication is over. */
 static int pass_on(struct peer *peer)
 {
-    /* The bus takes the next line only after it has sent the reply to the one before. */
+    /* Pass the next line on only once the bus has sent its reply to the previous one. */
     if (!peer->connected && (sd_bus_get_events(peer->bus) & EPOLLOUT) != 0)
         return 0;
     const ptrdiff_t length =

@@ -23,7 +23,7 @@ static void log_restart_keys(const struct config *config, const struct config *w
     }
 }
 
-/* What a change to *wanted changes; NULL: nothing of that kind. */
+/* What differs in *wanted; NULL: no difference of that kind. */
 struct changes {
     const struct config_source *source;
     const struct settings *controls;

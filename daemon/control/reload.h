@@ -1,7 +1,7 @@
 /* Applies what the configuration file says now to the running camera. Main thread only.
  *
- * What a reload changes is applied together, or not at all. A filter or controls alone are applied
- * at once. With another source they wait until it is known whether that opens. */
+ * The changes of one reload are applied together or not at all. If only the filter or the controls
+ * change, they are applied at once. If the source changes, they wait until it has been opened. */
 #ifndef FFTD_RELOAD_H
 #define FFTD_RELOAD_H
 
@@ -12,7 +12,7 @@
 #include "config/config.h"
 #include "core/error.h"
 
-/* Somebody who waits for the result of a reload; part of a record of its owner. */
+/* A caller that waits for the result of a reload; embedded in a record of its own. */
 struct reload_waiter {
     struct reload_waiter *next;
     /* Called once, not from reload_apply. problem: why nothing has changed; NULL: all has. */
@@ -45,7 +45,7 @@ bool reload_settle(struct reload *reload, struct camera *camera, struct config *
 
 void reload_log_failure(const char *problem);
 
-/* Whether the result of a reload is not known yet. */
+/* Returns whether a reload is still in progress. */
 bool reload_is_pending(const struct reload *reload);
 
 /* Tells all who wait that the result will not be known. */

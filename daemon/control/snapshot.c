@@ -135,9 +135,9 @@ int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
     if (peer->read_only && !output->watch_unfiltered)
         return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED,
-                                 "permission denied: this socket shows only the picture after the "
-                                 "filter (SnapshotAfter); the one before it needs %s/control, or "
-                                 "output.watch_unfiltered = true",
+                                 "permission denied: this socket shows only filtered pictures "
+                                 "(SnapshotAfter); to see the picture before the filter, use "
+                                 "%s/control, or set output.watch_unfiltered = true",
                                  output->runtime_dir);
     return request(call, peer, true, error);
 }

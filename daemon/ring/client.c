@@ -1,5 +1,5 @@
-/* What one client holds: its wake-up socket, slots of the ring, and its connection's place in the
- * store that outlives this process. */
+/* The resources of one client: its wake-up socket, the slots it holds, and the place of its
+ * connection in the store that outlives this process. */
 #include "ring/client.h"
 
 #include <errno.h>

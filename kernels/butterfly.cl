@@ -115,17 +115,6 @@ static inline void dft_6(cplx *x)
     x[5] = c_sub(a2, b2);
 }
 
-/* 1/8 and 3/8 of a turn, clockwise */
-static inline cplx c_turn_1_8(cplx a)
-{
-    return c_scale(c_make(a.re + a.im, a.im - a.re), 0.707106781186547524f);
-}
-
-static inline cplx c_turn_3_8(cplx a)
-{
-    return c_scale(c_make(a.im - a.re, -a.re - a.im), 0.707106781186547524f);
-}
-
 static inline void dft_8(cplx *x)
 {
     cplx b0 = x[1], b1 = x[3], b2 = x[5], b3 = x[7];

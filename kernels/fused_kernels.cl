@@ -16,7 +16,7 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
 }
 
 kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
-middle(global stored *restrict spectrum, global const uint4 *restrict pairs,
+middle(global stored *restrict spectrum, global const uint2 *restrict pairs,
        global const stored *restrict response, global const float2 *restrict twiddle,
        local work_v_t *work)
 {

@@ -13,10 +13,10 @@
  * excess pairs are zero. They cannot repeat the last pair, because another item may be writing it.
  */
 static inline void load_pair(cplx *x, struct butterfly place, global const stored *spectrum,
-                             global const uint4 *pairs)
+                             global const uint2 *pairs)
 {
     const uint pair = (uint)get_group_id(0) * V_LINES + place.line;
-    const uint4 places = pairs[min(pair, (uint)PAIRS - 1)];
+    const uint2 places = pairs[min(pair, (uint)PAIRS - 1)];
 #pragma unroll
     for (uint j = 0; j < RADIX / 2; j++) {
         cplx plus = c_make(0, 0), minus = c_make(0, 0);
@@ -30,10 +30,10 @@ static inline void load_pair(cplx *x, struct butterfly place, global const store
 }
 
 static inline void store_pair(const cplx *x, struct butterfly place, global stored *spectrum,
-                              global const uint4 *pairs)
+                              global const uint2 *pairs)
 {
     const uint pair = (uint)get_group_id(0) * V_LINES + place.line;
-    const uint4 places = pairs[min(pair, (uint)PAIRS - 1)];
+    const uint2 places = pairs[min(pair, (uint)PAIRS - 1)];
 #pragma unroll
     for (uint j = 0; j < RADIX / 2; j++) {
         if (pair < PAIRS) {
@@ -50,7 +50,7 @@ static inline void store_pair(const cplx *x, struct butterfly place, global stor
 #endif
 
 static inline void NAME(get_)(cplx *x, struct butterfly place, global const stored *spectrum,
-                              global const uint4 *pairs, local const work_v_t *work)
+                              global const uint2 *pairs, local const work_v_t *work)
 {
 #if STAGE == 0 && LANES == 1
     load_pair(x, place, spectrum, pairs);
@@ -62,7 +62,7 @@ static inline void NAME(get_)(cplx *x, struct butterfly place, global const stor
 }
 
 static inline void NAME(put_)(const cplx *x, struct butterfly place, global stored *spectrum,
-                              global const uint4 *pairs, local work_v_t *work)
+                              global const uint2 *pairs, local work_v_t *work)
 {
 #if STAGE == 0 && LANES == 1
     store_pair(x, place, spectrum, pairs);
@@ -92,7 +92,7 @@ static inline uint NAME(response_)(struct butterfly place, uint leg)
 
 /* Transforms forward, multiplies by H and transforms back. */
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint4 *pairs, global const stored *response,
+                                      global const uint2 *pairs, global const stored *response,
                                       global const float2 *twiddle, local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -110,7 +110,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 #else
 
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint4 *pairs, global const stored *response,
+                                      global const uint2 *pairs, global const stored *response,
                                       global const float2 *twiddle, local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -125,7 +125,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 }
 
 static inline void NAME(inverse_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint4 *pairs, global const float2 *twiddle,
+                                      global const uint2 *pairs, global const float2 *twiddle,
                                       local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -142,7 +142,7 @@ static inline void NAME(inverse_one_)(cplx *x, uint item, global stored *spectru
 #endif
 
 /* Computes stages 0 to this one. The last stage includes the product with H and its own inverse. */
-static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global const uint4 *pairs,
+static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global const uint2 *pairs,
                                      global const stored *response, global const float2 *twiddle,
                                      local work_v_t *work)
 {
@@ -169,7 +169,7 @@ static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global
 /* Computes the inverse of the stages from this one to 0, except the last stage, whose forward
  * function includes it. */
 static inline void NAME(inverse_from_)(cplx *held, global stored *spectrum,
-                                       global const uint4 *pairs, global const float2 *twiddle,
+                                       global const uint2 *pairs, global const float2 *twiddle,
                                        local work_v_t *work)
 {
 #if HELD && !IS_LAST

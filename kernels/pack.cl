@@ -21,9 +21,8 @@
  *   last stage: leg j of butterfly b is at j (U_LENGTH / radix) + b, so that neighbouring items
  *   access neighbouring numbers.
  *   pairs[k], k = 0 .. PAIRS - 1: .x is the place of frequency ku along U, .y that of -ku. They are
- *   equal for frequency 0 and for half the length. .z is the place where the staged technique keeps
- *   B between its dispatches: .y, or a spare row if .x and .y are equal. Neighbouring pairs are
- *   neighbours in the spectrum wherever that is possible (daemon/core/plan.c).
+ *   equal for frequency 0 and for half the length. Neighbouring pairs are neighbours in the
+ *   spectrum wherever that is possible (daemon/core/plan.c).
  *
  * Work-items: those of the kernels that use these functions (fused.cl, staged.cl). */
 
@@ -114,8 +113,8 @@ static inline void half_store(global uchar *result, global const uchar *image, s
 static inline void packed_store(global uchar *result, global const uchar *image, uint u, uint leg,
                                 bool inside, uint v, cplx z)
 {
-    half_store(result, image, place_of_a(u, leg, inside, v), z.im);
-    half_store(result, image, place_of_b(u, leg, inside, v), z.re);
+    half_store(result, image, place_of_a(u, leg, inside, v), c_im(z));
+    half_store(result, image, place_of_b(u, leg, inside, v), c_re(z));
 }
 
 /* Convert lines ku and -ku to twice the transforms of A and of B, and back. */

@@ -46,12 +46,53 @@ static double radix_cost(uint8_t radix)
 /* The cost of an element independent of the stages: main memory both ways and the conversions. */
 #define ELEMENT_COST 30.
 
-static double axis_cost(const struct plan_axis *axis)
+/* Seconds of an element in a stage, forward or inverse, without the fixed time of a dispatch.
+ * HUGE_VAL: the stage is not in the model. */
+static double stage_seconds(const struct plan_model *model, const struct cost_stage *stage)
+{
+    const bool at_image = stage->axis == COST_COLUMNS && stage->place == COST_FIRST;
+    const double number_bytes = stage->precision == COST_HALF ? 4 : 8;
+    struct cost_rates rates = model->device->rates;
+    /* The bytes of the image itself are few. */
+    struct cost_work work = {.bytes =
+                                 (at_image ? 1 : 2) * number_bytes / model->stages_per_dispatch};
+    rates.dispatch_s = 0;
+    return cost_add_stage(&work, model->device, stage, 1) ? cost_seconds(&rates, &work) : HUGE_VAL;
+}
+
+/* The mean of both directions. */
+static double axis_seconds(const struct plan_axis *axis, const struct plan_model *model,
+                           enum cost_axis along)
+{
+    double seconds = 0;
+    for (unsigned i = 0; i < axis->stage_count; i++)
+        for (enum cost_direction direction = COST_FORWARD; direction <= COST_INVERSE; direction++) {
+            const struct cost_stage stage = {.precision = model->precision,
+                                             .axis = along,
+                                             .place = cost_place(along, i, axis->stage_count),
+                                             .direction = direction,
+                                             .radix = axis->radix[i]};
+            if (!cost_is_in_forward(&stage))
+                seconds += stage_seconds(model, &stage) / 2;
+        }
+    return seconds;
+}
+
+/* Of an element in all stages of an axis, in one direction. */
+static double axis_cost(const struct plan_axis *axis, const struct plan_model *model,
+                        enum cost_axis along)
 {
     double cost = 0;
+    if (model->device != NULL)
+        return axis_seconds(axis, model, along);
     for (unsigned i = 0; i < axis->stage_count; i++)
         cost += radix_cost(axis->radix[i]) + STAGE_COST;
     return cost;
+}
+
+static double element_cost(const struct plan_model *model)
+{
+    return model->device != NULL ? 0 : ELEMENT_COST;
 }
 
 struct factoring {
@@ -59,17 +100,32 @@ struct factoring {
     double best_cost;
     uint8_t max_radix;
     bool first_even;
+    struct plan_model model;
+    enum cost_axis along;
 };
+
+static void put_even_first(struct plan_axis *axis)
+{
+    unsigned first = 0;
+    while (axis->radix[first] % 2 != 0)
+        first++;
+    const uint8_t even = axis->radix[first];
+    memmove(&axis->radix[1], &axis->radix[0], first);
+    axis->radix[0] = even;
+}
 
 /* Tries every product of radices not larger than radices[from] that is `rest`. There are at most
  * some hundreds, so no heuristic is needed. */
 static void factor_rest(struct factoring *f, uint32_t rest, unsigned from)
 {
     if (rest == 1) {
-        const double cost = axis_cost(&f->now);
+        struct plan_axis axis = f->now;
+        if (f->first_even)
+            put_even_first(&axis);
+        const double cost = axis_cost(&axis, &f->model, f->along);
         if (cost < f->best_cost) {
             f->best_cost = cost;
-            f->best = f->now;
+            f->best = axis;
         }
         return;
     }
@@ -84,29 +140,27 @@ static void factor_rest(struct factoring *f, uint32_t rest, unsigned from)
     }
 }
 
-int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int first_even)
+static int factor(struct plan_axis *ret, uint32_t length, struct factoring f)
 {
-    struct factoring f = {.best_cost = HUGE_VAL, .max_radix = max_radix};
     uint32_t rest = length;
     for (unsigned prime = 2; prime <= 7 && rest > 1; prime++)
         while (rest % prime == 0)
             rest /= prime;
-    if (length < 2 || rest != 1 || (first_even && length % 2 != 0))
+    if (length < 2 || rest != 1 || (f.first_even && length % 2 != 0))
         return -EINVAL;
+    f.best_cost = HUGE_VAL;
     factor_rest(&f, length, 0);
     if (f.best_cost == HUGE_VAL)
         return -EINVAL;
     f.best.length = length;
-    for (unsigned i = 0; first_even && i < f.best.stage_count; i++) {
-        if (f.best.radix[i] % 2 != 0)
-            continue;
-        const uint8_t even = f.best.radix[i];
-        memmove(&f.best.radix[1], &f.best.radix[0], i);
-        f.best.radix[0] = even;
-        break;
-    }
     *ret = f.best;
     return 0;
+}
+
+int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int first_even)
+{
+    return factor(ret, length,
+                  (struct factoring){.max_radix = max_radix, .first_even = first_even});
 }
 
 static unsigned twos_in(uint8_t radix)
@@ -149,13 +203,14 @@ const struct plan_axis *plan_second(const struct plan *plan)
 
 /* Along the first axis: half as many lines as the second axis is long, forward and back. Along the
  * second axis: pairs of lines, in whole groups of lanes. */
-double plan_cost(const struct plan *plan, uint32_t lanes)
+double plan_cost(const struct plan *plan, const struct plan_limits *limits)
 {
+    const struct plan_model *model = &limits->model;
     const struct plan_axis *first = plan_first(plan), *second = plan_second(plan);
     const double lines = 0.5 * second->length * first->length;
-    const double pairs = (double)round_up(first->length / 2 + 1, lanes) * second->length;
-    return 2 * lines * (axis_cost(first) + ELEMENT_COST / 2) +
-           pairs * (2 * axis_cost(second) + ELEMENT_COST / 2);
+    const double pairs = (double)round_up(first->length / 2 + 1, limits->lanes) * second->length;
+    return 2 * lines * (axis_cost(first, model, COST_COLUMNS) + element_cost(model) / 2) +
+           pairs * (2 * axis_cost(second, model, COST_ROWS) + element_cost(model) / 2);
 }
 
 /* The longest length worth trying. For every length there is a power of two, or three times one,
@@ -187,11 +242,17 @@ static unsigned rank_axis(struct ranked_axis ret[RANKED], const struct plan_limi
     for (uint32_t n = round_up(need < 2 ? 2 : need, step); n <= longest && n <= search_end(need);
          n += step) {
         struct ranked_axis entry;
-        if (plan_factor(&entry.axis, n, limits->max_radix, !first) < 0)
+        const struct factoring f = {.max_radix = limits->max_radix,
+                                    .first_even = !first,
+                                    .model = limits->model,
+                                    .along = first ? COST_COLUMNS : COST_ROWS};
+        if (factor(&entry.axis, n, f) < 0)
             continue;
         if (first && along_x)
             align_runs(&entry.axis);
-        entry.cost = n == wanted ? 0 : n * (axis_cost(&entry.axis) + ELEMENT_COST);
+        entry.cost = n == wanted
+                         ? 0
+                         : n * (axis_cost(&entry.axis, &f.model, f.along) + element_cost(&f.model));
         unsigned at = count < RANKED ? count++ : RANKED;
         for (; at > 0 && ret[at - 1].cost > entry.cost; at--)
             if (at < RANKED)
@@ -216,9 +277,9 @@ unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *lim
                                   .order = limits->order,
                                   .x = x[i / y_count].axis,
                                   .y = y[i % y_count].axis};
-        const double cost = plan_cost(&plan, limits->lanes);
+        const double cost = plan_cost(&plan, limits);
         unsigned at = count < max ? count++ : max;
-        for (; at > 0 && plan_cost(&ret[at - 1], limits->lanes) > cost; at--)
+        for (; at > 0 && plan_cost(&ret[at - 1], limits) > cost; at--)
             if (at < max)
                 ret[at] = ret[at - 1];
         if (at < max)

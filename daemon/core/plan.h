@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/cost.h"
 #include "core/error.h"
 
 #define PLAN_MAX_STAGES 8
@@ -39,6 +40,13 @@ struct plan {
     struct plan_axis x, y;
 };
 
+/* The staged technique on a device whose kernels have been counted. */
+struct plan_model {
+    const struct cost_device *device; /* NULL: another technique or device */
+    enum cost_precision precision;
+    unsigned stages_per_dispatch; /* they share their traffic */
+};
+
 /* The constraints of a plan. */
 struct plan_limits {
     uint32_t width, height;      /* of the plane */
@@ -48,22 +56,24 @@ struct plan_limits {
     uint32_t max_x, max_y;   /* longest axes that are possible; 0: PLAN_MAX_LENGTH */
     uint8_t max_radix;       /* 4 .. 16 */
     uint32_t want_x, want_y; /* lengths to prefer if they are possible; 0: the cheapest */
+    struct plan_model model; /* without a device: the operations counted in plan.c; with one, always
+                                columns first */
 };
 
 /* Splits a length into radices, large ones first; first_even: the first one is even. -EINVAL: it
  * has another prime factor than 2, 3, 5 and 7, or too many of them. */
 int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int first_even);
 
-/* Picks the cheapest padded size within the limits, by the work counted in plan.c. -ERANGE: even
- * the longest lengths are too short; the text names them. */
+/* Picks the cheapest padded size within the limits. -ERANGE: even the longest lengths are too
+ * short; the text names them. */
 int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error *why);
 
 /* Fills ret with the cheapest padded sizes in the order of their cost, at most `max`. Returns their
  * number. The first one is what plan_choose picks. */
 unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *limits);
 
-/* Work of one frame, in the arbitrary unit of plan_choose. */
-double plan_cost(const struct plan *plan, uint32_t lanes);
+/* What plan_choose minimizes: seconds if there is a model, otherwise work in an arbitrary unit. */
+double plan_cost(const struct plan *plan, const struct plan_limits *limits);
 
 /* The frequency, 0 .. length - 1 cycles per length, of element `position` after the forward stages,
  * and the position of a frequency. */

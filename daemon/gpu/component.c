@@ -171,9 +171,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
     };
     c->sub_x = sub[0];
     c->sub_y = sub[1];
-    transform_default_tuning(&tuning, engine->device);
-    tuning.half = subject->half;
-    tuning.technique = subject->technique;
+    tuner_start(&tuning, subject);
     if (engine->options.tune != ENGINE_TUNE_OFF)
         c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,

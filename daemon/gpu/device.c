@@ -192,6 +192,7 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
                     &device->max_group, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof device->vector_width,
                     &device->vector_width, NULL);
+    device->half_vectors = has_extension(device->id, "cl_khr_fp16");
     device->midgard = strncmp(chosen->name, "Mali-T", 6) == 0;
     device->caches_programs = pocl_has_cache(chosen);
     device->builds_for_required_group = strcmp(chosen->platform_name, "NVIDIA CUDA") == 0;

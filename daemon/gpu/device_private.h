@@ -27,6 +27,7 @@ struct gpu_device {
     cl_ulong local_bytes;
     size_t max_group;
     bool builds_for_required_group; /* dispatch.c: kernel_group_limit */
+    bool half_vectors;              /* cl_khr_fp16 */
     bool midgard;                   /* Mali Midgard: fewer registers per kernel allow more items */
     bool caches_programs;           /* its driver keeps on disk what it compiled: program.c */
     cl_uint vector_width;           /* native floats in a register; 1 on scalar devices */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
@@ -24,6 +25,10 @@
     {                                                                                              \
         .kind = ARGUMENT_SPECTRUM                                                                  \
     }
+#define LINES                                                                                      \
+    {                                                                                              \
+        .kind = ARGUMENT_LINES                                                                     \
+    }
 #define TABLE(name)                                                                                \
     {                                                                                              \
         .kind = ARGUMENT_TABLE, .table = transform->name                                           \
@@ -33,9 +38,8 @@
         .kind = ARGUMENT_LOCAL, .local_bytes = (bytes)                                             \
     }
 
-static void add_dispatch(struct transform *transform, struct dispatch dispatch, size_t groups)
+static void add_dispatch(struct transform *transform, struct dispatch dispatch)
 {
-    dispatch.global = groups * dispatch.local;
     while (dispatch.argument_count < MAX_ARGUMENTS &&
            (dispatch.argument[dispatch.argument_count].kind != ARGUMENT_NONE))
         dispatch.argument_count++;
@@ -45,6 +49,18 @@ static void add_dispatch(struct transform *transform, struct dispatch dispatch, 
 static size_t divide_up(size_t a, size_t b)
 {
     return (a + b - 1) / b;
+}
+
+/* One dimension of whole groups, and one of images. */
+static void add_fused(struct transform *transform, struct dispatch dispatch, size_t group,
+                      size_t groups)
+{
+    dispatch.dimensions = transform->image.count > 1 ? 2 : 1;
+    dispatch.local[0] = group;
+    dispatch.global[0] = groups * group;
+    dispatch.local[1] = 1;
+    dispatch.global[1] = transform->image.count;
+    add_dispatch(transform, dispatch);
 }
 
 /* The arguments as fused.cl declares them. */
@@ -59,82 +75,58 @@ static void list_fused_dispatches(struct transform *transform)
     const struct argument v_twiddle = {.kind = ARGUMENT_TABLE, .table = v.twiddle};
     const struct dispatch forward = {
         .kernel = "forward",
-        .local = u.group,
         .along_rows = u.along_rows,
         .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, LOCAL(u.work_bytes)},
     };
     const struct dispatch middle = {
         .kernel = "middle",
-        .local = v.group,
         .along_rows = v.along_rows,
         .argument = {SPECTRUM, TABLE(pairs), RESPONSE, v_twiddle, LOCAL(v.work_bytes)},
     };
     const struct dispatch inverse = {
         .kernel = "inverse",
-        .local = u.group,
         .along_rows = u.along_rows,
         .argument = {SPECTRUM, IMAGE, RESULT, u_twiddle, LOCAL(u.work_bytes)},
     };
-    add_dispatch(transform, forward, divide_up(lines, lanes * u.lines));
-    add_dispatch(transform, middle, divide_up(pairs, lanes * v.lines));
-    add_dispatch(transform, inverse, divide_up(lines, lanes * u.lines));
+    add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
+    add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));
+    add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
 }
 
-static uint32_t pass_legs(const struct plan_axis *axis, const struct pass *pass)
+/* The arguments as staged_dispatch.cl declares them. */
+static void add_staged(struct transform *transform, const char *direction,
+                       const struct plan_axis *axis, const struct pass *pass)
 {
-    return axis->radix[pass->first] * (pass->count == 2 ? axis->radix[pass->first + 1] : 1u);
-}
-
-static void add_staged_columns(struct transform *transform, bool forward, const struct pass *pass)
-{
-    const struct plan *plan = &transform->plan;
-    const size_t local = transform->tuning.column_group;
-    const size_t items = (size_t)plan->x.length / 2 * (plan->y.length / pass_legs(&plan->y, pass));
-    struct dispatch in = {
-        .local = local,
-        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), TABLE(twiddle_y)}};
-    struct dispatch out = {.local = local, .argument = {SPECTRUM, IMAGE, RESULT, TABLE(twiddle_y)}};
-    struct dispatch *dispatch = forward ? &in : &out;
-    snprintf(dispatch->kernel, sizeof dispatch->kernel, "columns_%s_%u",
-             forward ? "forward" : "inverse", pass->first);
-    add_dispatch(transform, *dispatch, divide_up(items, local));
-}
-
-static void add_staged_rows(struct transform *transform, const char *kernel,
-                            const struct pass *pass)
-{
-    const struct plan *plan = &transform->plan;
-    const size_t local = transform->tuning.row_group;
-    const size_t items =
-        (size_t)(plan->y.length / 2 + 1) * (plan->x.length / pass_legs(&plan->x, pass));
-    struct dispatch dispatch = {
-        .local = local,
-        .along_rows = true,
-        .argument = {SPECTRUM, TABLE(pairs), RESPONSE, TABLE(twiddle_x)},
-    };
-    snprintf(dispatch.kernel, sizeof dispatch.kernel, "%s", kernel);
-    add_dispatch(transform, dispatch, divide_up(items, local));
+    const bool along_rows = axis == &transform->plan.x;
+    const struct staged_range range = transform_staged_range(transform, axis, pass);
+    struct dispatch dispatch = {.dimensions = 3,
+                                .along_rows = along_rows,
+                                .argument = {SPECTRUM, LINES, RESPONSE, IMAGE, RESULT}};
+    memcpy(dispatch.global, range.global, sizeof dispatch.global);
+    memcpy(dispatch.local, range.local, sizeof dispatch.local);
+    if (direction == NULL)
+        snprintf(dispatch.kernel, sizeof dispatch.kernel, "rows_middle");
+    else
+        snprintf(dispatch.kernel, sizeof dispatch.kernel, "%s_%s_%u",
+                 along_rows ? "rows" : "columns", direction, pass->first);
+    add_dispatch(transform, dispatch);
 }
 
 static void list_staged_dispatches(struct transform *transform)
 {
-    struct pass x[PLAN_MAX_STAGES], y[PLAN_MAX_STAGES];
-    const unsigned columns = transform_passes(y, &transform->plan.y, &transform->tuning);
-    const unsigned last = transform_passes(x, &transform->plan.x, &transform->tuning) - 1;
-    char name[32];
-    for (unsigned i = 0; i < columns; i++)
-        add_staged_columns(transform, true, &y[i]);
-    for (unsigned i = 0; i < last; i++) {
-        snprintf(name, sizeof name, "rows_forward_%u", x[i].first);
-        add_staged_rows(transform, name, &x[i]);
-    }
-    add_staged_rows(transform, "rows_middle", &x[last]);
-    for (unsigned i = last; i-- > 0;) {
-        snprintf(name, sizeof name, "rows_inverse_%u", x[i].first);
-        add_staged_rows(transform, name, &x[i]);
-    }
-    for (unsigned i = columns; i-- > 0;)
-        add_staged_columns(transform, false, &y[i]);
+    const struct plan_axis *x = &transform->plan.x, *y = &transform->plan.y;
+    struct pass rows[PLAN_MAX_STAGES], columns[PLAN_MAX_STAGES];
+    const unsigned column_count = transform_passes(columns, transform, y);
+    const unsigned last = transform_passes(rows, transform, x) - 1;
+    for (unsigned i = 0; i < column_count; i++)
+        add_staged(transform, "forward", y, &columns[i]);
+    for (unsigned i = 0; i < last; i++)
+        add_staged(transform, "forward", x, &rows[i]);
+    add_staged(transform, NULL, x, &rows[last]);
+    for (unsigned i = last; i-- > 0;)
+        add_staged(transform, "inverse", x, &rows[i]);
+    for (unsigned i = column_count; i-- > 0;)
+        add_staged(transform, "inverse", y, &columns[i]);
 }
 
 /* Gets the largest work-group that a built kernel accepts. This depends on its registers and may be
@@ -154,8 +146,8 @@ static int kernel_group_limit(const struct transform *transform, const struct di
     clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required,
                              required, NULL);
     clReleaseKernel(kernel);
-    if (device->builds_for_required_group && required[0] == dispatch->local)
-        limit = dispatch->local;
+    if (device->builds_for_required_group && required[0] == dispatch->local[0])
+        limit = dispatch->local[0];
     *ret = limit > 0 ? limit : 1;
     return 0;
 }

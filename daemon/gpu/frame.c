@@ -7,7 +7,7 @@
 
 struct transform_frame {
     const struct transform *transform;
-    cl_mem spectra;
+    cl_mem spectra, lines;
     cl_kernel kernel[MAX_DISPATCHES];
     struct transform_buffers bound; /* retained, so that no new buffer gets the same address */
 };
@@ -25,6 +25,8 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
         return &frame->bound.response;
     case ARGUMENT_SPECTRUM:
         return &frame->spectra;
+    case ARGUMENT_LINES:
+        return &frame->lines;
     case ARGUMENT_TABLE:
         return &argument->table;
     case ARGUMENT_LOCAL:
@@ -79,6 +81,50 @@ static int make_kernels(struct transform_frame *frame, struct error *why)
     return 0;
 }
 
+static int make_buffer(cl_mem *ret, const struct transform *transform, size_t bytes, void *contents,
+                       struct error *why)
+{
+    cl_int code;
+    const cl_mem_flags flags = CL_MEM_READ_WRITE | (contents != NULL ? CL_MEM_COPY_HOST_PTR : 0);
+    *ret = clCreateBuffer(transform->device->context, flags, bytes, contents, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+/* Creates the two buffers of the staged technique: zeros, with the tables at the end of each
+ * image's part. */
+static int make_staged(struct transform_frame *frame, struct error *why)
+{
+    const struct transform *transform = frame->transform;
+    const struct staged_layout layout = transform_staged_layout(transform);
+    const unsigned count = transform->image.count;
+    char *spectra = calloc(count, layout.spectrum_bytes);
+    char *lines = calloc(count, layout.lines_bytes);
+    int r = spectra != NULL && lines != NULL
+                ? 0
+                : error_set(why, ENOMEM, "out of memory while creating a frame");
+    for (unsigned i = 0; r == 0 && i < count; i++)
+        transform_fill_staged(transform, spectra + i * layout.spectrum_bytes,
+                              lines + i * layout.lines_bytes);
+    if (r == 0)
+        r = make_buffer(&frame->spectra, transform, count * layout.spectrum_bytes, spectra, why);
+    if (r == 0)
+        r = make_buffer(&frame->lines, transform, count * layout.lines_bytes, lines, why);
+    free(spectra);
+    free(lines);
+    return r;
+}
+
+static int make_buffers(struct transform_frame *frame, struct error *why)
+{
+    const struct transform *transform = frame->transform;
+    if (transform->tuning.technique == TRANSFORM_STAGED)
+        return make_staged(frame, why);
+    return make_buffer(&frame->spectra, transform,
+                       transform->image.count * transform_spectrum_size(transform) *
+                           transform_stored_bytes(transform),
+                       NULL, why);
+}
+
 int transform_frame_create(struct transform_frame **ret, const struct transform *transform,
                            struct error *why)
 {
@@ -87,16 +133,13 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
         return error_set(why, ENOMEM, "out of memory while creating a frame");
     frame->transform = transform;
 
-    cl_int code;
-    const size_t spectra_bytes = transform->image.count * transform_spectrum_size(transform) *
-                                 transform_stored_bytes(transform);
-    frame->spectra =
-        clCreateBuffer(transform->device->context, CL_MEM_READ_WRITE, spectra_bytes, NULL, &code);
-    int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    int r = make_buffers(frame, why);
     if (r == 0)
         r = make_kernels(frame, why);
     if (r == 0)
         r = set_arguments(frame, ARGUMENT_SPECTRUM, why);
+    if (r == 0)
+        r = set_arguments(frame, ARGUMENT_LINES, why);
     if (r == 0)
         r = set_arguments(frame, ARGUMENT_TABLE, why);
     if (r == 0)
@@ -116,7 +159,7 @@ void transform_frame_destroy(struct transform_frame *frame)
     for (unsigned i = 0; i < MAX_DISPATCHES; i++)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
-    const cl_mem buffers[] = {frame->spectra, frame->bound.image, frame->bound.result,
+    const cl_mem buffers[] = {frame->spectra, frame->lines, frame->bound.image, frame->bound.result,
                               frame->bound.response};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
@@ -144,11 +187,9 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
     for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++) {
         const struct dispatch *dispatch = &transform->dispatch[i];
         cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;
-        const size_t global[] = {dispatch->global, transform->image.count};
-        const size_t local[] = {dispatch->local, 1};
         const cl_int code =
-            clEnqueueNDRangeKernel(queue, frame->kernel[i], transform->image.count > 1 ? 2 : 1,
-                                   NULL, global, local, 0, NULL, event);
+            clEnqueueNDRangeKernel(queue, frame->kernel[i], dispatch->dimensions, NULL,
+                                   dispatch->global, dispatch->local, 0, NULL, event);
         if (code != CL_SUCCESS)
             r = opencl_fail(why, code, "clEnqueueNDRangeKernel");
     }

@@ -8,8 +8,8 @@
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
 
-static const char *const shared_files[] = {"complex.cl", "butterfly.cl", "batch.cl", "mosaic.cl",
-                                           "pixel.cl",   "pack.cl",      "stage.cl"};
+static const char *const shared_files[] = {"butterfly.cl", "batch.cl", "mosaic.cl",
+                                           "pixel.cl",     "pack.cl",  "stage.cl"};
 
 static void put_file(FILE *out, const char *name)
 {
@@ -105,15 +105,17 @@ static void put_constants(FILE *out, const struct transform *transform)
     const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
     /* In half precision the largest sum along the first axis is 1/8 of the largest number. The rest
      * is headroom for filters that amplify. */
-    const bool staged = tuning->technique == TRANSFORM_STAGED; /* its other stages divide, too */
+    const bool staged = tuning->technique == TRANSFORM_STAGED; /* all stages but the last divide */
     const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)u.axis->length);
     fprintf(out,
             "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
+            "#define HALF_VECTORS %d\n"
             "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
-            "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n",
-            tuning->lanes, tuning->half, tuning->order == PLAN_ROWS_FIRST, tuning->skew,
-            transform_pitch(transform), transform->image.count, transform_spectrum_size(transform),
-            twiddle_names[tuning->twiddles]);
+            "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n#define STAGED %d\n",
+            tuning->lanes, tuning->half, transform->device->half_vectors,
+            tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
+            transform->image.count, transform_spectrum_size(transform),
+            twiddle_names[tuning->twiddles], staged);
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));
@@ -163,40 +165,54 @@ static void put_fused(FILE *out, const struct transform *transform)
     put_file(out, "fused_kernels.cl");
 }
 
-static void put_staged_axis(FILE *out, const char *name, const struct plan_axis *axis,
-                            const struct transform_tuning *tuning, const char *stage_file,
-                            const char *pass_file)
+static void put_staged_axis(FILE *out, const struct transform *transform,
+                            const struct plan_axis *axis)
 {
+    const bool along_v = axis == plan_second(&transform->plan);
+    const char *name = along_v ? "v_" : "u_";
     struct pass pass[PLAN_MAX_STAGES];
-    const unsigned count = transform_passes(pass, axis, tuning);
+    const unsigned count = transform_passes(pass, transform, axis);
+    fprintf(out, "#undef KERNEL_AXIS\n#define KERNEL_AXIS %s\n", along_v ? "rows_" : "columns_");
+    put_constant(out, "ALONG_V", along_v);
     for (unsigned i = 0; i < axis->stage_count; i++) {
         put_stage(out, name, axis, i);
-        put_file(out, stage_file);
+        put_file(out, "staged_stage.cl");
     }
     for (unsigned i = 0; i < count; i++) {
+        const struct staged_range range = transform_staged_range(transform, axis, &pass[i]);
         const unsigned last = pass[i].first + pass[i].count - 1;
-        const uint32_t radix_1 = axis->radix[pass[i].first];
-        const uint32_t radix_2 = pass[i].count == 2 ? axis->radix[last] : 1;
+        const char *const radix_names[] = {"RADIX_1", "RADIX_2", "RADIX_3"};
         fprintf(out, "#line 1 \"dispatch %u\"\n", i);
         put_constant(out, "FIRST", pass[i].first);
-        put_constant(out, "SECOND", last);
+        put_constant(out, "SECOND", pass[i].first + 1);
+        put_constant(out, "THIRD", pass[i].first + 2);
         put_constant(out, "COUNT", pass[i].count);
-        put_constant(out, "RADIX_1", radix_1);
-        put_constant(out, "RADIX_2", radix_2);
+        for (unsigned k = 0; k < MAX_PASS_STAGES; k++)
+            put_constant(out, radix_names[k],
+                         k < pass[i].count ? axis->radix[pass[i].first + k] : 1);
+        put_constant(out, "LEAST_RADIX", transform_least_radix(axis, &pass[i]));
         put_constant(out, "SPAN", plan_span(axis, last));
-        put_constant(out, "ITEMS", axis->length / (radix_1 * radix_2));
-        put_constant(out, "IS_MIDDLE", i + 1 == count);
-        put_file(out, pass_file);
+        put_constant(out, "IS_MIDDLE", along_v && i + 1 == count);
+        put_constant(out, "CROSSING", along_v && i == 0);
+        put_constant(out, "IS_WIDE", range.local[1] > 1);
+        put_file(out, "staged_dispatch.cl");
     }
 }
 
 static void put_staged(FILE *out, const struct transform *transform)
 {
+    const struct staged_layout layout = transform_staged_layout(transform);
+    fprintf(out,
+            "#define LINES %u\n#define LINES_SIZE %zu\n#define SPECTRUM_TWIDDLES %zuu\n"
+            "#define MAP_X %zuu\n#define MAP_Y %zuu\n#define LINES_TWIDDLES %zuu\n"
+            "#define PAIRS_AT %zuu\n",
+            layout.lines, layout.lines_bytes / transform_stored_bytes(transform),
+            layout.spectrum_twiddles, layout.map_x, layout.map_y, layout.lines_twiddles,
+            layout.pairs);
     put_file(out, "staged.cl");
-    put_staged_axis(out, "u_", plan_first(&transform->plan), &transform->tuning,
-                    "staged_columns.cl", "staged_columns_pass.cl");
-    put_staged_axis(out, "v_", plan_second(&transform->plan), &transform->tuning, "staged_rows.cl",
-                    "staged_rows_pass.cl");
+    put_file(out, "staged_image.cl");
+    put_staged_axis(out, transform, plan_first(&transform->plan));
+    put_staged_axis(out, transform, plan_second(&transform->plan));
 }
 
 char *transform_source(const struct transform *transform)
@@ -206,10 +222,13 @@ char *transform_source(const struct transform *transform)
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
+    const bool fused = transform->tuning.technique == TRANSFORM_FUSED;
     put_constants(out, transform);
+    put_file(out, "complex.cl");
+    put_file(out, fused ? "planar.cl" : "interleaved.cl");
     for (size_t i = 0; i < sizeof shared_files / sizeof shared_files[0]; i++)
         put_file(out, shared_files[i]);
-    if (transform->tuning.technique == TRANSFORM_FUSED)
+    if (fused)
         put_fused(out, transform);
     else
         put_staged(out, transform);

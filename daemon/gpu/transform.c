@@ -70,25 +70,22 @@ static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, u
     return make_table(ret, transform, map, padded * sizeof map[0], why);
 }
 
-/* Creates the table of pairs: the indices of ku and -ku in the spectrum, and of half B (pack.cl).
- */
-static int make_pairs(cl_mem *ret, struct transform *transform, struct error *why)
+/* Creates the table of pairs: their places along the first axis (pack.cl). */
+static int make_pairs(struct transform *transform, struct error *why)
 {
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
-    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][4];
-    const uint32_t length = plan_first(&transform->plan)->length, count = length / 2 + 1;
-    uint32_t spare = length;
+    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
+    const uint32_t count = plan_first(&transform->plan)->length / 2 + 1;
     plan_pairs(&transform->plan, pair);
     for (uint32_t k = 0; k < count; k++) {
         table[k][0] = pair[k].place;
         table[k][1] = pair[k].negative;
-        table[k][2] = pair[k].negative != pair[k].place ? pair[k].negative : spare++;
-        table[k][3] = 0;
     }
-    return make_table(ret, transform, table, count * sizeof table[0], why);
+    return make_table(&transform->pairs, transform, table, count * sizeof table[0], why);
 }
 
-static int make_buffers(struct transform *transform, struct error *why)
+/* Creates the tables of the fused technique. */
+static int make_tables(struct transform *transform, struct error *why)
 {
     const struct plan *plan = &transform->plan;
     const enum plan_border mode = transform->border.mode;
@@ -100,8 +97,30 @@ static int make_buffers(struct transform *transform, struct error *why)
     if (r == 0)
         r = make_map(&transform->map_y, transform, plan->y.length, plan->height, mode, why);
     if (r == 0)
-        r = make_pairs(&transform->pairs, transform, why);
+        r = make_pairs(transform, why);
     return r;
+}
+
+void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines)
+{
+    const struct staged_layout layout = transform_staged_layout(transform);
+    const struct plan *plan = &transform->plan;
+    const enum plan_border mode = transform->border.mode;
+    const uint32_t count = plan->y.length / 2 + 1;
+    const uint32_t row =
+        transform_pitch(transform) * 4 * (uint32_t)transform_stored_bytes(transform);
+    const uint32_t spare = plan->y.length; /* the first spare row */
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    uint32_t *place = (void *)((char *)lines + layout.pairs);
+    plan_twiddles(&plan->y, (void *)((char *)spectrum + layout.spectrum_twiddles));
+    plan_border_map((void *)((char *)spectrum + layout.map_x), plan->x.length, plan->width, mode);
+    plan_border_map((void *)((char *)spectrum + layout.map_y), plan->y.length, plan->height, mode);
+    plan_twiddles(&plan->x, (void *)((char *)lines + layout.lines_twiddles));
+    plan_pairs(plan, pair);
+    for (uint32_t k = 0; k < layout.lines; k++) {
+        *place++ = (k < count ? pair[k].place : spare + k - count) * row;
+        *place++ = (k < count ? pair[k].negative : spare + k - count) * row;
+    }
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
@@ -137,8 +156,8 @@ int transform_prepare(struct transform **ret, const struct gpu_device *device,
     transform->border = *border;
     transform->tuning = *tuning;
     r = transform_fit(transform, why);
-    if (r == 0)
-        r = make_buffers(transform, why);
+    if (r == 0 && tuning->technique == TRANSFORM_FUSED)
+        r = make_tables(transform, why);
     if (r == 0)
         r = transform_load(transform, cache_dir, warning, why);
     if (r < 0) {
@@ -207,23 +226,40 @@ unsigned transform_dispatches(const struct transform *transform)
     return transform->dispatch_count;
 }
 
-double transform_traffic(const struct transform *transform)
+/* The bytes of all input images and of all results. */
+static double image_bytes(const struct transform_image *image, bool result)
 {
-    const struct transform_image *image = &transform->image;
     static const unsigned sample_bytes[] = {
         [SAMPLE_U8] = 1, [SAMPLE_U16] = 2, [SAMPLE_RGB8] = 3, [SAMPLE_BAYER] = 1, [SAMPLE_F32] = 4};
     const bool mosaic = image->kind == SAMPLE_BAYER;
     const double samples = (double)image->width * image->height;
     const double plane =
         samples * (image->keep_others || mosaic ? image->step : sample_bytes[image->kind]);
-    const double in = mosaic ? plane : image->count * plane;
-    const double out = image->count * (mosaic ? samples * (image->keep_others ? 4 : 1) : plane);
+    if (!mosaic)
+        return image->count * plane;
+    return result ? image->count * samples * (image->keep_others ? 4 : 1) : plane;
+}
+
+double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
+{
+    const struct transform_image *image = &transform->image;
+    const bool is_first = dispatch == 0, is_last = dispatch + 1 == transform->dispatch_count;
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
                            (double)transform_stored_bytes(transform) * image->count;
-    /* The sum has five terms: input images; spectra, written by every dispatch but the last and
-     * read by the next; the response; input bytes that are kept; results. */
-    return in + 2 * (transform->dispatch_count - 1) * spectra +
-           (double)transform_response_bytes(transform) + (image->keep_others ? in : 0) + out;
+    const double in = is_first ? image_bytes(image, false) : spectra;
+    const double out = is_last ? image_bytes(image, true) : spectra;
+    const double kept = is_last && image->keep_others ? image_bytes(image, false) : 0;
+    /* The dispatches after the middle one are the inverses of those before it. */
+    const bool is_middle = dispatch == transform->dispatch_count / 2;
+    return in + out + kept + (is_middle ? (double)transform_response_bytes(transform) : 0);
+}
+
+double transform_traffic(const struct transform *transform)
+{
+    double bytes = 0;
+    for (unsigned i = 0; i < transform->dispatch_count; i++)
+        bytes += transform_dispatch_traffic(transform, i);
+    return bytes;
 }
 
 /* ---- response ------------------------------------------------------------------------------ */
@@ -232,10 +268,12 @@ double transform_traffic(const struct transform *transform)
 static struct response_layout response_layout(const struct transform *transform)
 {
     const struct transform_tuning *tuning = &transform->tuning;
+    const bool staged = tuning->technique == TRANSFORM_STAGED;
     return (struct response_layout){.plan = &transform->plan,
-                                    .lanes = tuning->order == PLAN_ROWS_FIRST ? tuning->columns
-                                                                              : tuning->lanes,
-                                    .legs_apart = tuning->lanes == 1};
+                                    .lanes = staged ? transform_staged_layout(transform).lines
+                                             : tuning->order == PLAN_ROWS_FIRST ? tuning->columns
+                                                                                : tuning->lanes,
+                                    .legs_apart = !staged && tuning->lanes == 1};
 }
 
 size_t transform_response_bytes(const struct transform *transform)

@@ -41,17 +41,17 @@ struct transform_tuning {
     enum transform_technique technique;
     enum plan_order order; /* rows first: fused with one lane only */
     bool half;             /* spectrum and response in half precision */
-    unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 1 */
+    unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 2 */
     unsigned max_radix;    /* 4 .. 16 */
     unsigned column_group; /* work-items in a group */
     unsigned columns;      /* columns, or pairs of columns, of a work-group, divided by lanes */
     unsigned row_group;
-    unsigned rows;                /* likewise for rows */
-    bool skew;                    /* gaps in local memory that prevent bank conflicts */
-    bool columns_held, rows_held; /* one lane only: numbers stay in registers between stages */
-    enum transform_twiddles twiddles;
-    unsigned stages_per_dispatch; /* staged: 1 or 2 */
-    uint32_t length_x, length_y;  /* padded size, if it fits the border; 0: the planner chooses */
+    unsigned rows;                    /* likewise for rows */
+    bool skew;                        /* gaps in local memory that prevent bank conflicts */
+    bool columns_held, rows_held;     /* one lane only: numbers stay in registers between stages */
+    enum transform_twiddles twiddles; /* fused */
+    unsigned stages_per_dispatch;     /* staged: 1 .. 3 */
+    uint32_t length_x, length_y; /* padded size, if it fits the border; 0: the planner chooses */
 };
 
 struct transform_border {
@@ -92,8 +92,9 @@ const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
 unsigned transform_dispatches(const struct transform *transform);
 
-/* Returns the bytes of main memory that a frame's dispatches read and write. A byte that one
- * dispatch reads twice counts once. */
+/* Returns the bytes of main memory that a dispatch, 0 .. transform_dispatches() - 1, or all
+ * dispatches of a frame read and write. A byte that one dispatch reads twice counts once. */
+double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch);
 double transform_traffic(const struct transform *transform);
 
 /* The response in the order in which kernels read it: its size and its contents. The contents are H

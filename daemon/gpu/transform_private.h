@@ -5,7 +5,9 @@
  *     dispatch.c         the list of dispatches: kernels, arguments, work-group sizes
  *     kernel_source.c    the kernels' source, specialised
  *     program.c          compiling the source, and cached binaries (program.h)
- *     layout.c           layout of spectra, lines and passes */
+ *     layout.c           layout of spectra, lines and passes
+ *
+ * estimate.c uses these to predict a transform's time (estimate.h). */
 #ifndef FFTD_GPU_TRANSFORM_PRIVATE_H
 #define FFTD_GPU_TRANSFORM_PRIVATE_H
 
@@ -20,6 +22,7 @@ enum argument_kind {
     ARGUMENT_RESULT,   /* transform_buffers */
     ARGUMENT_RESPONSE, /* transform_buffers */
     ARGUMENT_SPECTRUM, /* transform_frame */
+    ARGUMENT_LINES,    /* transform_frame */
     ARGUMENT_TABLE,    /* transform */
     ARGUMENT_LOCAL,    /* local memory */
 };
@@ -34,7 +37,8 @@ struct argument {
 
 struct dispatch {
     char kernel[32];
-    size_t global, local; /* work-items per image and per group; a second dimension counts images */
+    unsigned dimensions;
+    size_t global[3], local[3]; /* work-items; the last dimension also counts images */
     bool along_rows;
     unsigned argument_count;
     struct argument argument[MAX_ARGUMENTS];
@@ -46,11 +50,16 @@ struct transform {
     struct transform_border border;
     struct transform_tuning tuning;
     struct plan plan;
-    cl_program program; /* NULL: not built yet */
-    cl_mem map_x, map_y, pairs, twiddle_x, twiddle_y;
+    cl_program program;                               /* NULL: not built yet */
+    cl_mem map_x, map_y, pairs, twiddle_x, twiddle_y; /* fused */
     struct dispatch dispatch[MAX_DISPATCHES];
     unsigned dispatch_count;
 };
+
+/* ---- transform.c --------------------------------------------------------------------------- */
+
+/* Fills in the tables at the ends of one image's buffers of the staged technique. */
+void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines);
 
 /* ---- layout.c ------------------------------------------------------------------------------ */
 
@@ -60,7 +69,8 @@ struct transform {
 int transform_fit(struct transform *transform, struct error *why);
 
 /* Returns the planner's limits for an image with these settings. */
-struct plan_limits transform_limits(const struct transform_image *image,
+struct plan_limits transform_limits(const struct gpu_device *device,
+                                    const struct transform_image *image,
                                     const struct transform_border *border,
                                     const struct transform_tuning *tuning);
 
@@ -80,13 +90,35 @@ struct line_layout transform_line_layout(const struct transform *transform,
                                          const struct plan_axis *axis);
 
 /* The stages that one dispatch of the staged technique computes along an axis. */
+#define MAX_PASS_STAGES 3
 struct pass {
-    unsigned first, count; /* count: 1 or 2 */
+    unsigned first, count; /* count: 1 .. MAX_PASS_STAGES */
 };
 
 /* Lists the passes of an axis in forward order and returns their number. */
-unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct plan_axis *axis,
-                          const struct transform_tuning *tuning);
+unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct transform *transform,
+                          const struct plan_axis *axis);
+
+/* The work-items of a pass of the staged technique, as staged.cl lists them, and of their groups,
+ * which divide them exactly. */
+struct staged_range {
+    size_t global[3], local[3];
+};
+struct staged_range transform_staged_range(const struct transform *transform,
+                                           const struct plan_axis *axis, const struct pass *pass);
+
+/* Returns the smallest radix of a pass, whose stage has the most butterflies. */
+unsigned transform_least_radix(const struct plan_axis *axis, const struct pass *pass);
+
+/* The buffers of the staged technique, for one image: how many lines a row of the second one has
+ * (the pairs of lines, rounded up so that groups can divide them), their sizes, and where the
+ * tables at their ends begin, in bytes (staged.cl). */
+struct staged_layout {
+    uint32_t lines;
+    size_t spectrum_twiddles, map_x, map_y, spectrum_bytes;
+    size_t lines_twiddles, pairs, lines_bytes;
+};
+struct staged_layout transform_staged_layout(const struct transform *transform);
 
 /* Returns the distance between two rows, or two panels, of the spectrum, in groups of lanes
  * (pack.cl). */

@@ -17,6 +17,9 @@ struct tuner_subject {
     enum transform_technique technique;
 };
 
+/* Returns the settings that a transform has before it is tuned. */
+void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subject);
+
 struct tuner;
 
 struct tuner_progress {

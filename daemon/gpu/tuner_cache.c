@@ -27,7 +27,7 @@
     FIELD(twiddles, TWIDDLES_READ, TWIDDLES_COMPUTED)                                              \
     FIELD(length_x, 0, PLAN_MAX_LENGTH)                                                            \
     FIELD(length_y, 0, PLAN_MAX_LENGTH)                                                            \
-    FIELD(stages_per_dispatch, 1, 2)                                                               \
+    FIELD(stages_per_dispatch, 1, MAX_PASS_STAGES)                                                 \
     FIELD(order, PLAN_COLUMNS_FIRST, PLAN_ROWS_FIRST)
 
 #define COUNT(member, smallest, largest) +1

@@ -17,7 +17,8 @@ static void vary_size(const struct tuner *tuner, struct tuner_values *ret)
     const struct tuner_subject *subject = &tuner->subject;
     struct transform_tuning tuning = tuner->best;
     struct plan plan[MAX_SIZES];
-    const struct plan_limits limits = transform_limits(&subject->image, &subject->border, &tuning);
+    const struct plan_limits limits =
+        transform_limits(subject->device, &subject->image, &subject->border, &tuning);
     const unsigned count = plan_rank(plan, tuner->exhaustive ? MAX_SIZES : 4, &limits);
     for (unsigned i = 0; i < count; i++) {
         tuning.length_x = plan[i].x.length;
@@ -63,7 +64,7 @@ static void vary_order(const struct tuner *tuner, struct tuner_values *ret)
 /* Lists the work-group sizes to try and returns their number. On a CPU the only one is 1. */
 static unsigned list_groups(const struct tuner *tuner, unsigned ret[MAX_GROUPS])
 {
-    if (tuner->best.lanes > 1) {
+    if (gpu_device_is_cpu(tuner->subject.device)) {
         ret[0] = 1;
         return 1;
     }
@@ -80,8 +81,9 @@ static unsigned most_held(const struct tuner *tuner)
 
 static void vary_columns(const struct tuner *tuner, struct tuner_values *ret)
 {
+    const bool is_fused = tuner->best.technique == TRANSFORM_FUSED;
     const bool one_lane = tuner->best.lanes == 1;
-    const unsigned fewest = one_lane ? 2 : 1, most = one_lane ? 16 : 4;
+    const unsigned fewest = one_lane ? 2 : 1, most = !is_fused ? 1 : one_lane ? 16 : 4;
     struct transform_tuning tuning = tuner->best;
     unsigned group[MAX_GROUPS];
     const unsigned group_count = list_groups(tuner, group);
@@ -106,7 +108,8 @@ static void vary_rows(const struct tuner *tuner, struct tuner_values *ret)
     struct transform_tuning tuning = tuner->best;
     unsigned group[MAX_GROUPS];
     const unsigned group_count = list_groups(tuner, group);
-    for (unsigned rows = 1; rows <= (tuner->exhaustive ? 4 : 2); rows *= 2)
+    const unsigned most = tuner->best.technique != TRANSFORM_FUSED ? 1 : tuner->exhaustive ? 4 : 2;
+    for (unsigned rows = 1; rows <= most; rows *= 2)
         for (unsigned held = 0; held <= most_held(tuner); held++)
             for (unsigned i = 0; i < group_count; i++) {
                 if (!tuner->exhaustive && one_lane && (group[i] == 512 || rows == 2))
@@ -123,6 +126,8 @@ static void vary_twiddles(const struct tuner *tuner, struct tuner_values *ret)
     static const enum transform_twiddles kinds[] = {TWIDDLES_READ, TWIDDLES_COMBINED,
                                                     TWIDDLES_COMPUTED};
     struct transform_tuning tuning = tuner->best;
+    if (tuning.technique != TRANSFORM_FUSED)
+        return;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         tuning.twiddles = kinds[i];
         add(ret, &tuning);
@@ -140,7 +145,7 @@ static void vary_skew(const struct tuner *tuner, struct tuner_values *ret)
 static void add_staged(struct tuner_values *ret, struct transform_tuning tuning)
 {
     tuning.technique = TRANSFORM_STAGED;
-    for (unsigned stages = 1; stages <= 2; stages++)
+    for (unsigned stages = 1; stages <= MAX_PASS_STAGES; stages++)
         for (unsigned group = 64; group <= 256; group *= 2) {
             tuning.stages_per_dispatch = stages;
             tuning.column_group = tuning.row_group = group;
@@ -157,6 +162,13 @@ static void vary_technique(const struct tuner *tuner, struct tuner_values *ret)
         (gpu_device_is_cpu(tuner->subject.device) && !tuner->exhaustive))
         return;
     add_staged(ret, tuning);
+    if (tuner->subject.device->midgard && tuning.technique == TRANSFORM_STAGED) {
+        struct transform_tuning fused;
+        transform_default_tuning(&fused, tuner->subject.device);
+        fused.half = tuning.half;
+        fused.technique = TRANSFORM_FUSED;
+        add(ret, &fused);
+    }
     if (tuner->subject.device->midgard && tuning.max_radix > LEAST_RADIX) {
         tuning.max_radix = LEAST_RADIX;
         tuning.length_x = tuning.length_y = 0;

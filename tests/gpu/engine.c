@@ -328,8 +328,23 @@ static void test_formats_all_planes(void **state)
         if (cases[i].luma.sample_bytes != 3 && takes_format(cases[i].name))
             check_format(&cases[i], 62, 34, 1, &options,
                          i % 2 ? "gaussian-blur:sigma=2" : "notch:at=0.24/0.1,width=0.08");
+}
+
+/* The staged technique has loads and stores of its own: words of two samples, samples one by one,
+ * and samples that are computed. */
+static void test_formats_staged(void **state)
+{
+    (void)state;
+    struct engine_options options = fixed_margin;
     options.technique = ENGINE_STAGED;
-    check_format(&cases[6], 60, 48, 64, &options, "gaussian-blur:sigma=2");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        if (!device_takes_every_layout() && strstr("Y12 YUYV XRGB32", cases[i].name) == NULL)
+            continue;
+        options.planes = i % 2 == 0 && cases[i].luma.sample_bytes != 3 ? ENGINE_ALL : ENGINE_LUMA;
+        check_format(&cases[i], 62, 48, i % 2 == 0 ? 64 : 1, &options, "gaussian-blur:sigma=2");
+        if (cases[i].count == 1) /* one column is not part of a word */
+            check_format(&cases[i], 61, 47, 1, &options, "gaussian-blur:sigma=2");
+    }
 }
 
 /* Colours of the same shape share dispatches: three for luma and three for both chroma components,
@@ -532,7 +547,7 @@ static void test_mosaics(void **state)
                      i % 3 == 0 ? "sharpen:amount=2,sigma=1.5"
                                 : "lowpass:shape=gaussian,cutoff=0.1");
     }
-    options.technique = ENGINE_STAGED; /* one pixel at a time */
+    options.technique = ENGINE_STAGED; /* samples are computed one at a time */
     check_mosaic("SGBRG8", 71, 48, &options, "gaussian-blur:sigma=2");
     check_mosaic("SRGGB12", 64, 49, &options, "gaussian-blur:sigma=2");
 }
@@ -902,6 +917,7 @@ int main(void)
         cmocka_unit_test(test_identity_is_exact),
         cmocka_unit_test(test_formats_luma),
         cmocka_unit_test(test_formats_all_planes),
+        cmocka_unit_test(test_formats_staged),
         cmocka_unit_test(test_rgb_all_planes),
         cmocka_unit_test(test_dispatches_of_all_planes),
         cmocka_unit_test(test_mosaics),

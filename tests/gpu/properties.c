@@ -23,8 +23,8 @@
 
 static cl_command_queue queue;
 
-/* Returns one of several settings: the device's defaults; staged with one or two stages per
- * dispatch; a GPU's, with numbers held in registers. */
+/* Returns one of several settings: the device's defaults; staged; a GPU's, with numbers held in
+ * registers. */
 static struct transform_tuning tuning_of(unsigned kind)
 {
     struct transform_tuning tuning;

@@ -2,6 +2,7 @@
  * tuner_find and an engine find it in the cache. */
 #include <errno.h>
 #include <glob.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 
 #include "gpu/cache.h"
 #include "gpu/engine_private.h"
+#include "gpu/estimate.h"
 
 #define STEPS        5 /* each step builds kernels */
 #define NARROW_STEPS 2 /* before kernels with 16 lanes */
@@ -148,41 +150,89 @@ static void test_search_without_a_place_is_refused(void **state)
     engine_destroy(engine);
 }
 
-static unsigned settings_to_try(const struct gpu_device *on)
+static unsigned settings_to_try(const struct tuner_subject *subject)
 {
-    struct engine *engine = make_engine();
-    struct tuner_subject subject = engine->component[0].subject;
     struct tuner_progress progress;
     struct tuner *tuner;
     struct error why;
-    subject.device = on;
-    subject.any_technique = true;
-    if (tuner_create(&tuner, &subject, false, &why) < 0)
+    if (tuner_create(&tuner, subject, false, &why) < 0)
         fail_msg("%s", why.text);
     tuner_get_progress(tuner, &progress);
     tuner_destroy(tuner);
-    engine_destroy(engine);
     return progress.total;
 }
 
 /* The defaults for Midgard use a radix at which kernels do not spill, and groups that fit. The
- * search also tries fewer registers. */
+ * search also tries fewer registers. If the technique is free, it starts with what the model knows.
+ */
 static void test_midgard_has_few_registers(void **state)
 {
     (void)state;
+    struct engine *engine = make_engine();
+    struct tuner_subject subject = engine->component[0].subject;
     struct gpu_device gpu = *device;
     struct transform_tuning tuning;
+    subject.device = &gpu;
+    subject.any_technique = false;
+    subject.technique = TRANSFORM_FUSED;
     gpu.type = CL_DEVICE_TYPE_GPU;
     gpu.midgard = false;
-    const unsigned usual = settings_to_try(&gpu);
+    const unsigned usual = settings_to_try(&subject);
     gpu.midgard = true;
-    transform_default_tuning(&tuning, &gpu);
+    tuner_start(&tuning, &subject);
+    assert_int_equal(tuning.technique, TRANSFORM_FUSED);
     assert_int_equal(tuning.max_radix, 8);
     assert_int_equal(tuning.column_group, 64);
     assert_int_equal(tuning.row_group, 64);
-    /* Radix 4 adds one fused combination, and staged ones with one or two stages per dispatch and
-     * three group sizes. */
-    assert_int_equal(settings_to_try(&gpu), usual + 1 + 2 * 3);
+    assert_int_equal(settings_to_try(&subject), usual + 1); /* radix 4 */
+
+    subject.technique = TRANSFORM_STAGED;
+    const unsigned staged = settings_to_try(&subject);
+    subject.any_technique = true;
+    subject.technique = TRANSFORM_FUSED;
+    tuner_start(&tuning, &subject);
+    assert_int_equal(tuning.technique, TRANSFORM_STAGED);
+    assert_int_equal(tuning.column_group, 64);
+    /* One to three stages per dispatch and three group sizes, except the initial combination, and
+     * all of them with radix 4; and the fused defaults. */
+    assert_int_equal(settings_to_try(&subject), staged + (3 * 3 - 1) + 3 * 3 + 1);
+    engine_destroy(engine);
+}
+
+/* The model's choice is the fastest of its plans. */
+static void test_midgard_starts_with_the_fastest_plan(void **state)
+{
+    (void)state;
+    struct gpu_device gpu = *device;
+    struct transform_tuning fastest;
+    struct cost_work work;
+    struct error why;
+    double seconds[MAX_PASS_STAGES + 1], least = HUGE_VAL;
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    gpu.midgard = true;
+    struct transform transform = {
+        .device = &gpu,
+        .image = {.count = 1, .width = 1280, .height = 720, .stride = 1280, .step = 1, .bits = 8},
+        .border = {.margin_x = 16, .margin_y = 16},
+    };
+    for (unsigned stages = 1; stages <= MAX_PASS_STAGES; stages++) {
+        transform_default_tuning(&transform.tuning, &gpu);
+        transform.tuning.technique = TRANSFORM_STAGED;
+        transform.tuning.stages_per_dispatch = stages;
+        transform.tuning.max_radix = 6; /* at 1280x720, smaller ones are slower */
+        assert_int_equal(transform_fit(&transform, &why), 0);
+        seconds[stages] = estimate_staged(&work, &transform, &cost_midgard);
+        /* No dispatch is faster than its words, accesses or bytes, and their sum is not slower. */
+        assert_true(seconds[stages] >= cost_seconds(&cost_midgard.rates, &work));
+        assert_true(seconds[stages] <= work.words / cost_midgard.rates.words +
+                                           work.accesses / cost_midgard.rates.accesses +
+                                           work.bytes / cost_midgard.rates.bytes);
+        least = fmin(least, seconds[stages]);
+    }
+    transform_default_tuning(&fastest, &gpu);
+    const double best = estimate_fastest(&fastest, &gpu, &transform.image, &transform.border);
+    assert_float_equal(best, least, 1e-9);
+    assert_float_equal(seconds[fastest.stages_per_dispatch], least, 1e-9);
 }
 
 static int setup(void **state)
@@ -206,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_nonsense_is_not_used),
         cmocka_unit_test(test_search_without_a_place_is_refused),
         cmocka_unit_test(test_midgard_has_few_registers),
+        cmocka_unit_test(test_midgard_starts_with_the_fastest_plan),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,0 +1,165 @@
+/* Complex numbers with real and imaginary parts in separate vectors (complex.cl). On a CPU LANES is
+ * the width of its vector registers; on a GPU it is 1.
+ *
+ * In global memory a cplx is LANES real parts followed by LANES imaginary parts. For LANES = 1 that
+ * is the usual interleaved order. It is read and written as one word, because vload2 cannot rely on
+ * alignment and becomes two accesses. */
+
+typedef struct {
+    real re, im;
+} cplx;
+
+static inline real c_re(cplx z)
+{
+    return z.re;
+}
+
+static inline real c_im(cplx z)
+{
+    return z.im;
+}
+
+static inline cplx c_make(real re, real im)
+{
+    cplx z;
+    z.re = re;
+    z.im = im;
+    return z;
+}
+
+static inline cplx c_add(cplx a, cplx b)
+{
+    return c_make(a.re + b.re, a.im + b.im);
+}
+
+static inline cplx c_sub(cplx a, cplx b)
+{
+    return c_make(a.re - b.re, a.im - b.im);
+}
+
+static inline cplx c_scale(cplx a, float s)
+{
+    return c_make(a.re * s, a.im * s);
+}
+
+/* a + s b */
+static inline cplx c_mad(cplx b, float s, cplx a)
+{
+    return c_make(b.re * s + a.re, b.im * s + a.im);
+}
+
+/* a + i b and a - i b */
+static inline cplx c_add_i(cplx a, cplx b)
+{
+    return c_make(a.re - b.im, a.im + b.re);
+}
+
+static inline cplx c_sub_i(cplx a, cplx b)
+{
+    return c_make(a.re + b.im, a.im - b.re);
+}
+
+static inline cplx c_conj(cplx a)
+{
+    return c_make(a.re, -a.im);
+}
+
+/* -i a */
+static inline cplx c_minus_i(cplx a)
+{
+    return c_make(a.im, -a.re);
+}
+
+/* i conj(a): an inverse transform is a forward one between two swaps. */
+static inline cplx c_swap(cplx a)
+{
+    return c_make(a.im, a.re);
+}
+
+/* 1/8 and 3/8 of a turn, clockwise */
+static inline cplx c_turn_1_8(cplx a)
+{
+    return c_scale(c_make(a.re + a.im, a.im - a.re), 0.707106781186547524f);
+}
+
+static inline cplx c_turn_3_8(cplx a)
+{
+    return c_scale(c_make(a.im - a.re, -a.re - a.im), 0.707106781186547524f);
+}
+
+/* Multiplies all lanes by one complex factor. */
+static inline cplx c_twiddle(cplx a, float2 w)
+{
+    return c_make(a.re * w.x - a.im * w.y, a.re * w.y + a.im * w.x);
+}
+
+/* Multiplies each lane by its own real factor. */
+static inline cplx c_weigh(cplx a, real w)
+{
+    return c_make(a.re * w, a.im * w);
+}
+
+#if LANES == 1 && HALF_STORAGE
+/* Convert between one complex number and one word of memory. */
+static inline float2 halves_to_floats(ushort2 word)
+{
+    return vload_half2(0, (const half *)&word);
+}
+
+static inline ushort2 floats_to_halves(float2 z)
+{
+    ushort2 word;
+    vstore_half2(z, 0, (half *)&word);
+    return word;
+}
+#endif
+
+static inline cplx c_load(global const stored *from, size_t index)
+{
+#if LANES == 1
+#if HALF_STORAGE
+    const float2 z = halves_to_floats(((global const ushort2 *)from)[index]);
+#else
+    const float2 z = ((global const float2 *)from)[index];
+#endif
+    return c_make(z.x, z.y);
+#elif HALF_STORAGE
+    return c_make(PASTE(vload_half, LANES)(2 * index, from),
+                  PASTE(vload_half, LANES)(2 * index + 1, from));
+#else
+    return c_make(PASTE(vload, LANES)(2 * index, from), PASTE(vload, LANES)(2 * index + 1, from));
+#endif
+}
+
+static inline void c_store(cplx z, global stored *to, size_t index)
+{
+#if LANES == 1
+#if HALF_STORAGE
+    ((global ushort2 *)to)[index] = floats_to_halves((float2)(z.re, z.im));
+#else
+    ((global float2 *)to)[index] = (float2)(z.re, z.im);
+#endif
+#elif HALF_STORAGE
+    PASTE(vstore_half, LANES)(z.re, 2 * index, to);
+    PASTE(vstore_half, LANES)(z.im, 2 * index + 1, to);
+#else
+    PASTE(vstore, LANES)(z.re, 2 * index, to);
+    PASTE(vstore, LANES)(z.im, 2 * index + 1, to);
+#endif
+}
+
+/* Loads LANES values of the response; `index` counts groups of LANES values. */
+static inline real response_load(global const stored *from, size_t index)
+{
+#if LANES == 1
+#if HALF_STORAGE
+    return vload_half(index, from);
+#else
+    return from[index];
+#endif
+#elif HALF_STORAGE
+    return PASTE(vload_half, LANES)(index, from);
+#else
+    return PASTE(vload, LANES)(index, from);
+#endif
+}

@@ -99,10 +99,8 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
     NAME(get_)(x, place, spectrum, pairs, work);
     DFT(x);
 #pragma unroll
-    for (uint j = 0; j < RADIX; j++) {
-        const real h = response_load(response, NAME(response_)(place, j));
-        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * PRODUCT_SCALE : h));
-    }
+    for (uint j = 0; j < RADIX; j++)
+        x[j] = c_swap(product(x[j], response, NAME(response_)(place, j)));
     DFT(x);
     NAME(put_)(x, place, spectrum, pairs, work);
 }

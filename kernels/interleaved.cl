@@ -100,6 +100,12 @@ static inline cplx c_weigh(cplx a, real w)
     return a * w.xxyy;
 }
 
+/* Multiplies each number by its own complex factor. */
+static inline cplx c_multiply(cplx a, real re, real im)
+{
+    return a.yxwz * (ROTATED * im.xxyy) + a * re.xxyy;
+}
+
 /* Places in memory are offsets in bytes here, of 32 bits: load and store units add one to a base
  * address at no cost, but an index has to be scaled and widened. 4 GiB are enough for the longest
  * axes. */

@@ -117,6 +117,21 @@ static inline void packed_store(global uchar *result, global const uchar *image,
     half_store(result, image, place_of_b(u, leg, inside, v), c_re(z));
 }
 
+/* Multiplies by H. The response is all its real parts, followed by all its imaginary parts if
+ * COMPLEX_RESPONSE. Imaginary parts are RESPONSE_PART numbers behind the real ones; `at` is in the
+ * unit of response_load. */
+static inline cplx product(cplx z, global const stored *response, uint at)
+{
+    const real re = response_load(response, at);
+#if COMPLEX_RESPONSE
+    const real im = response_load(response + RESPONSE_PART, at);
+    return HALF_STORAGE ? c_multiply(z, re * PRODUCT_SCALE, im * PRODUCT_SCALE)
+                        : c_multiply(z, re, im);
+#else
+    return c_weigh(z, HALF_STORAGE ? re * PRODUCT_SCALE : re);
+#endif
+}
+
 /* Convert lines ku and -ku to twice the transforms of A and of B, and back. */
 static inline cplx line_a(cplx plus, cplx minus)
 {

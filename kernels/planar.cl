@@ -99,6 +99,12 @@ static inline cplx c_weigh(cplx a, real w)
     return c_make(a.re * w, a.im * w);
 }
 
+/* Multiplies each lane by its own complex factor. */
+static inline cplx c_multiply(cplx a, real re, real im)
+{
+    return c_make(a.re * re - a.im * im, a.re * im + a.im * re);
+}
+
 #if LANES == 1 && HALF_STORAGE
 /* Convert between one complex number and one word of memory. */
 static inline float2 halves_to_floats(ushort2 word)

@@ -123,10 +123,8 @@ static inline void NAME(middle_one_)(const struct frame *frame, uint e, uint p, 
     NAME(get_)(x, frame, e, across, at);
     DFT(x);
 #pragma unroll
-    for (uint j = 0; j < RADIX; j++) {
-        const real h = response_load(frame->response, at / 2 + j * (ROW / 2));
-        x[j] = c_swap(c_weigh(x[j], HALF_STORAGE ? h * PRODUCT_SCALE : h));
-    }
+    for (uint j = 0; j < RADIX; j++)
+        x[j] = c_swap(product(x[j], frame->response, at / 2 + j * (ROW / 2)));
     DFT(x);
     NAME(set_)(x, frame, e, across, at);
 }

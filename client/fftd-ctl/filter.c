@@ -10,7 +10,7 @@
 #include "bus.h"
 #include "commands.h"
 
-#define CHAIN_BYTES 8192
+#define CHAIN_BYTES 32768
 
 /* ---- changing ---- */
 

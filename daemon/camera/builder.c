@@ -109,7 +109,7 @@ static int warm_up(struct engine *engine, const struct fftd_format *format, stru
 }
 
 static int build(struct builder *builder, const struct engine_frames *frames, double support_px,
-                 struct engine **ret, struct error *why)
+                 bool is_complex, struct engine **ret, struct error *why)
 {
     struct engine_options options = builder->options;
     struct engine *engine = NULL;
@@ -122,6 +122,7 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
     if (r < 0)
         return r;
     options.source = frames->captured;
+    options.complex_response = is_complex;
     r = engine_create(&engine, builder->device, &frames->format, &options, support_px,
                       builder->cache_dir, &builder->observer, why);
     if (r == 0)
@@ -139,13 +140,18 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, struct engine_response **ret,
                    struct error *why)
 {
-    const double support_px = filter_chain_support(chain);
-    const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
+    const bool is_complex = filter_chain_is_complex(chain);
+    const bool is_too_small =
+        builder->options.margin < 0 && filter_chain_support(chain) > builder->support_px;
+    double support_px = filter_chain_support(chain);
     struct engine *engine = builder->engine;
     int r = 0;
 
-    if (frames != NULL || is_too_small)
-        r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &engine, why);
+    if (frames == NULL && builder->support_px > support_px)
+        support_px = builder->support_px; /* wide enough for the filters before */
+    if (frames != NULL || is_too_small || is_complex != builder->is_complex)
+        r = build(builder, frames != NULL ? frames : &builder->frames, support_px, is_complex,
+                  &engine, why);
     if (r < 0)
         return r;
     r = engine_design(engine, chain, ret, why);
@@ -157,6 +163,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     }
     const double built_px = engine_support(engine);
     builder->engine = engine;
+    builder->is_complex = is_complex;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)
         builder->frames = *frames;

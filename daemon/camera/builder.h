@@ -48,6 +48,7 @@ struct builder {
     struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
     struct engine_frames frames;
     double support_px; /* that the engine's padding allows for, or was built for */
+    bool is_complex;   /* the engine's response */
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
 };
@@ -60,7 +61,8 @@ int builder_init(struct builder *ret, const struct config_engine *config,
 void builder_finish(struct builder *builder);
 
 /* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
- * chain's support, and samples the chain's response for it. On failure the engine is as before. */
+ * chain's support and whose response is real or complex as the chain's is, and samples the chain's
+ * response for it. On failure the engine is as before. */
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, struct engine_response **ret,
                    struct error *why);

@@ -5,8 +5,9 @@
  * newest engine from designer_take until designer_return_engine.
  *
  * Only the newest waiting request is carried out. A chain whose support is larger than the engine's
- * padding allows for (where the margin is automatic) gets a new engine; frames go on with the old
- * one meanwhile. */
+ * padding allows for (where the margin is automatic), or whose response is complex while the
+ * engine's is real or the other way round, gets a new engine; frames go on with the old one
+ * meanwhile. */
 #ifndef FFTD_CAMERA_DESIGNER_H
 #define FFTD_CAMERA_DESIGNER_H
 

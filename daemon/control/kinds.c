@@ -28,6 +28,10 @@ static void expected(const struct filter_param *param, char *text, size_t size)
     case FILTER_BOOL:
         snprintf(text, size, "true or false");
         break;
+    case FILTER_KERNEL:
+        snprintf(text, size, "rows of numbers, -1 0 1/-2 0 2/-1 0 1, at most %dx%d, each %g .. %g",
+                 FILTER_KERNEL_SIDE, FILTER_KERNEL_SIDE, param->min, param->max);
+        break;
     }
 }
 
@@ -49,6 +53,8 @@ static void initial(const struct filter_param *param, char *text, size_t size)
         break;
     case FILTER_BOOL:
         snprintf(text, size, "%s", param->initial != 0 ? "true" : "false");
+        break;
+    case FILTER_KERNEL: /* always required */
         break;
     }
 }

@@ -26,9 +26,29 @@ static void take_reading(struct reading *ret, const struct control_hooks *hooks)
 
 /* ---- values ---- */
 
-static int append_parameter(sd_bus_message *reply, const struct filter_param *param,
-                            const struct filter_value *value)
+static int append_kernel(sd_bus_message *reply, const char *name,
+                         const struct filter_kernel *kernel)
 {
+    int r = sd_bus_message_open_container(reply, 'e', "sv");
+    if (r < 0 || (r = sd_bus_message_append(reply, "s", name)) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'v', "aad")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'a', "ad")) < 0)
+        return r;
+    for (unsigned y = 0; y < kernel->rows; y++) {
+        double row[FILTER_KERNEL_SIDE];
+        for (unsigned x = 0; x < kernel->columns; x++)
+            row[x] = (double)kernel->value[y][x];
+        r = sd_bus_message_append_array(reply, 'd', row, kernel->columns * sizeof row[0]);
+        if (r < 0)
+            return r;
+    }
+    return value_close_containers(reply, 3);
+}
+
+static int append_parameter(sd_bus_message *reply, const struct filter_stage *stage, unsigned index)
+{
+    const struct filter_param *param = &stage->kind->param[index];
+    const struct filter_value *value = &stage->value[index];
     switch (param->type) {
     case FILTER_NUMBER:
         return sd_bus_message_append(reply, "{sv}", param->name, "d", value->number);
@@ -39,6 +59,8 @@ static int append_parameter(sd_bus_message *reply, const struct filter_param *pa
         return value_append_named_text(reply, param->name, param->choices[(unsigned)value->number]);
     case FILTER_BOOL:
         return sd_bus_message_append(reply, "{sv}", param->name, "b", value->number != 0);
+    case FILTER_KERNEL:
+        return append_kernel(reply, param->name, &stage->kernel);
     }
     return -EINVAL;
 }
@@ -54,7 +76,7 @@ static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
         (r = sd_bus_message_open_container(reply, 'a', "{sv}")) < 0)
         return r;
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
-        r = append_parameter(reply, &stage->kind->param[i], &stage->value[i]);
+        r = append_parameter(reply, stage, i);
         if (r < 0)
             return r;
     }

@@ -3,6 +3,7 @@
 #ifndef FFTD_CORE_ENGINE_OPTIONS_H
 #define FFTD_CORE_ENGINE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/plan.h"
@@ -23,6 +24,8 @@ struct engine_options {
     unsigned in_flight;  /* frames in flight at once, 1 .. ENGINE_MAX_IN_FLIGHT */
     uint32_t source;     /* fourcc of captured frames if it differs from the published one
                             (format_published); otherwise 0 */
+    bool complex_response; /* for filters that filter_chain_is_complex names; costs more memory
+                              traffic */
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3

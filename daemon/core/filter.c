@@ -10,9 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/filter_value.h"
 #include "core/text.h"
-
-#define EXPECTATION_BYTES 160
 
 int filter_param_index(const struct filter_kind *kind, const char *name)
 {
@@ -29,34 +28,6 @@ void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
         double initial = kind->param[i].required ? NAN : kind->param[i].initial;
         ret->value[i] = (struct filter_value){.number = initial, .second = initial};
     }
-}
-
-/* ---- what a parameter takes, in words ---- */
-
-static const char *expectation(const struct filter_param *param, char text[EXPECTATION_BYTES])
-{
-    const char *space = param->unit[0] != '\0' ? " " : "";
-    text[0] = '\0';
-    switch (param->type) {
-    case FILTER_NUMBER:
-        text_append(text, EXPECTATION_BYTES, "%g .. %g%s%s", param->min, param->max, space,
-                    param->unit);
-        break;
-    case FILTER_PAIR:
-        text_append(text, EXPECTATION_BYTES, "two numbers a/b, each %g .. %g%s%s", param->min,
-                    param->max, space, param->unit);
-        break;
-    case FILTER_CHOICE:
-        text_append(text, EXPECTATION_BYTES, "one of ");
-        for (const char *const *choice = param->choices; *choice != NULL; choice++)
-            text_append(text, EXPECTATION_BYTES, "%s%s", choice == param->choices ? "" : ", ",
-                        *choice);
-        break;
-    case FILTER_BOOL:
-        text_append(text, EXPECTATION_BYTES, "true or false");
-        break;
-    }
-    return text;
 }
 
 int filter_kind_find(const struct filter_kind **ret, const char *name, struct error *why)
@@ -94,83 +65,7 @@ static int unknown_param(const struct filter_kind *kind, const char *name, struc
                      text_quote(quoted, name), known, hint);
 }
 
-/* ---- text to values ---- */
-
-static int read_in_range(double *ret, const struct filter_param *param, const char *text)
-{
-    double number;
-    int r = text_to_number(&number, text);
-    if (r < 0)
-        return r;
-    if (number < param->min || number > param->max)
-        return -ERANGE;
-    *ret = number;
-    return 0;
-}
-
-static int read_pair(struct filter_value *ret, const struct filter_param *param, const char *text)
-{
-    char first[TEXT_NUMBER_BYTES];
-    const char *slash = strchr(text, '/');
-    if (slash == NULL || (size_t)(slash - text) >= sizeof first)
-        return -EINVAL;
-    memcpy(first, text, (size_t)(slash - text));
-    first[slash - text] = '\0';
-
-    struct filter_value value = *ret;
-    int r = read_in_range(&value.number, param, first);
-    int r_second = read_in_range(&value.second, param, slash + 1);
-    if (r == -EINVAL || r_second == -EINVAL)
-        return -EINVAL;
-    if (r < 0 || r_second < 0)
-        return -ERANGE;
-    *ret = value;
-    return 0;
-}
-
-static int read_word(double *ret, const char *const *words, const char *text)
-{
-    for (unsigned i = 0; words[i] != NULL; i++) {
-        if (strcmp(words[i], text) == 0) {
-            *ret = i;
-            return 0;
-        }
-    }
-    return -EINVAL;
-}
-
-static const char *const bool_words[] = {"false", "true", NULL};
-
-static int read_value(struct filter_value *ret, const struct filter_param *param, const char *text)
-{
-    switch (param->type) {
-    case FILTER_NUMBER:
-        return read_in_range(&ret->number, param, text);
-    case FILTER_PAIR:
-        return read_pair(ret, param, text);
-    case FILTER_CHOICE:
-        return read_word(&ret->number, param->choices, text);
-    case FILTER_BOOL:
-        return read_word(&ret->number, bool_words, text);
-    }
-    return -EINVAL;
-}
-
-static const char *fault(const struct filter_param *param, int r)
-{
-    if (r == -ERANGE)
-        return "is out of range";
-    switch (param->type) {
-    case FILTER_NUMBER:
-        return "is not a number";
-    case FILTER_PAIR:
-        return "is not a pair of numbers";
-    case FILTER_CHOICE:
-    case FILTER_BOOL:
-        return "is not known";
-    }
-    return "is not valid";
-}
+/* ---- text to stages ---- */
 
 int filter_stage_set(struct filter_stage *stage, const char *param, const char *text,
                      struct error *why)
@@ -180,14 +75,13 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
         return unknown_param(stage->kind, param, why);
 
     const struct filter_param *about = &stage->kind->param[index];
-    struct filter_value value = stage->value[index];
-    int r = read_value(&value, about, text);
+    int r = filter_value_read(stage, (unsigned)index, text);
     if (r < 0) {
-        char quoted[TEXT_QUOTE_BYTES], expected[EXPECTATION_BYTES];
+        char quoted[TEXT_QUOTE_BYTES], expected[FILTER_EXPECTS_BYTES];
         return error_set(why, EINVAL, "%s: %s = %s %s: expected %s", stage->kind->name, param,
-                         text_quote(quoted, text), fault(about, r), expectation(about, expected));
+                         text_quote(quoted, text), filter_value_fault(about, r),
+                         filter_value_expects(expected, about));
     }
-    stage->value[index] = value;
     return 0;
 }
 
@@ -195,10 +89,10 @@ int filter_stage_check(const struct filter_stage *stage, struct error *why)
 {
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
         const struct filter_param *param = &stage->kind->param[i];
-        if (isnan(stage->value[i].number)) {
-            char expected[EXPECTATION_BYTES];
+        if (!filter_value_is_set(stage, i)) {
+            char expected[FILTER_EXPECTS_BYTES];
             return error_set(why, EINVAL, "%s: %s is missing: expected %s", stage->kind->name,
-                             param->name, expectation(param, expected));
+                             param->name, filter_value_expects(expected, param));
         }
     }
     return stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
@@ -296,30 +190,7 @@ int filter_chain_parse(struct filter_chain *ret, const char *text, struct error 
     return 0;
 }
 
-/* ---- values to text ---- */
-
-static void append_value(char *text, size_t size, const struct filter_param *param,
-                         const struct filter_value *value)
-{
-    char first[TEXT_NUMBER_BYTES], second[TEXT_NUMBER_BYTES];
-    switch (param->type) {
-    case FILTER_NUMBER:
-        text_from_number(value->number, first, sizeof first);
-        text_append(text, size, "%s", first);
-        break;
-    case FILTER_PAIR:
-        text_from_number(value->number, first, sizeof first);
-        text_from_number(value->second, second, sizeof second);
-        text_append(text, size, "%s/%s", first, second);
-        break;
-    case FILTER_CHOICE:
-        text_append(text, size, "%s", param->choices[(unsigned)value->number]);
-        break;
-    case FILTER_BOOL:
-        text_append(text, size, "%s", bool_words[value->number != 0]);
-        break;
-    }
-}
+/* ---- stages to text ---- */
 
 static void append_stage(char *text, size_t size, const struct filter_stage *stage)
 {
@@ -327,7 +198,7 @@ static void append_stage(char *text, size_t size, const struct filter_stage *sta
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
         const struct filter_param *param = &stage->kind->param[i];
         text_append(text, size, "%c%s=", i == 0 ? ':' : ',', param->name);
-        append_value(text, size, param, &stage->value[i]);
+        filter_value_append(text, size, stage, i);
     }
 }
 
@@ -353,8 +224,7 @@ static bool equal_stages(const struct filter_stage *a, const struct filter_stage
     if (a->kind != b->kind)
         return false;
     for (unsigned i = 0; i < a->kind->param_count; i++)
-        if (a->value[i].number != b->value[i].number ||
-            (a->kind->param[i].type == FILTER_PAIR && a->value[i].second != b->value[i].second))
+        if (!filter_value_equal(a, b, i))
             return false;
     return true;
 }
@@ -371,24 +241,48 @@ bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain 
 
 /* ---- the response ---- */
 
-/* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
- * output real. (Two of the four corners are the negatives of the other two.) */
-static double stage_response(const struct filter_stage *stage, double fx, double fy)
+static bool is_complex(const struct filter_stage *stage)
 {
-    double (*response)(const struct filter_stage *, double, double) = stage->kind->response;
-    if (fabs(fx) == 0.5)
-        return (response(stage, fx, fy) + response(stage, -fx, fy)) / 2;
-    if (fabs(fy) == 0.5)
-        return (response(stage, fx, fy) + response(stage, fx, -fy)) / 2;
-    return response(stage, fx, fy);
+    const struct filter_kind *kind = stage->kind;
+    return kind->complex_response != NULL && (kind->is_real == NULL || !kind->is_real(stage));
 }
 
-double filter_chain_response(const struct filter_chain *chain, double fx, double fy)
+static double complex response_at(const struct filter_stage *stage, double fx, double fy)
 {
-    double product = 1;
+    const struct filter_kind *kind = stage->kind;
+    if (kind->complex_response == NULL)
+        return kind->response(stage, fx, fy);
+    const double complex h = kind->complex_response(stage, fx, fy);
+    return is_complex(stage) ? h : creal(h); /* without what rounding has left */
+}
+
+/* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
+ * output real. (Two of the four corners are the negatives of the other two.) */
+static double complex stage_response(const struct filter_stage *stage, double fx, double fy)
+{
+    if (fabs(fx) == 0.5 && fabs(fy) == 0.5)
+        return creal(response_at(stage, fx, fy) + response_at(stage, -fx, fy)) / 2;
+    if (fabs(fx) == 0.5)
+        return (response_at(stage, fx, fy) + response_at(stage, -fx, fy)) / 2;
+    if (fabs(fy) == 0.5)
+        return (response_at(stage, fx, fy) + response_at(stage, fx, -fy)) / 2;
+    return response_at(stage, fx, fy);
+}
+
+double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy)
+{
+    double complex product = 1;
     for (unsigned i = 0; i < chain->count; i++)
         product *= stage_response(&chain->stage[i], fx, fy);
     return product;
+}
+
+bool filter_chain_is_complex(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (is_complex(&chain->stage[i]))
+            return true;
+    return false;
 }
 
 double filter_chain_support(const struct filter_chain *chain)

@@ -2,8 +2,9 @@
  *
  * A chain is a list of stages; each stage is a kind (lowpass, notch, ...; filter_kind.h) and its
  * parameters. All stages are linear, so the chain is one function H(fx, fy), the product of the
- * stages' responses, which is real and even as well. The lines f = +0.5 and f = -0.5 are the same
- * frequency: there H is the mean of both sides, so that H(0.5, fy) = H(-0.5, fy).
+ * stages' responses; H(-fx, -fy) is its complex conjugate. The lines f = +0.5 and f = -0.5 are the
+ * same frequency: there each stage's response is the mean of both sides, so that
+ * H(0.5, fy) = H(-0.5, fy).
  *
  * Text form, used on command lines and over D-Bus:
  *     lowpass:shape=gaussian,cutoff=0.1 | notch:at=0.25/0,width=0.01
@@ -18,7 +19,7 @@
 
 #define FILTER_MAX_STAGES     32
 #define FILTER_MAX_SUPPORT_PX 256.0 /* the greatest result of filter_chain_support */
-#define FILTER_TEXT_BYTES     8192  /* enough for the text form of any chain */
+#define FILTER_TEXT_BYTES     32768 /* enough for the text form of any chain */
 
 struct filter_chain {
     unsigned count;
@@ -56,7 +57,10 @@ void filter_stage_print(const struct filter_stage *stage, char *text, size_t siz
 bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain *b);
 
 /* H(fx, fy). */
-double filter_chain_response(const struct filter_chain *chain, double fx, double fy);
+double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy);
+
+/* Whether H may have an imaginary part that is not 0. */
+bool filter_chain_is_complex(const struct filter_chain *chain);
 
 /* Radius in pixels of the whole chain: the sum of its stages', at most FILTER_MAX_SUPPORT_PX. 0 for
  * the empty chain. */

@@ -1,23 +1,28 @@
 /* The kinds of filters that exist: their parameters and their response. Pure.
  *
- * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. H is real and even,
- * H(-fx, -fy) = H(fx, fy), exactly. Parsing, checking, printing, help and documentation all follow
- * from the kinds. filter.h, above this, makes chains of stages. */
+ * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. A shift by x pixels to
+ * the right is exp(-2 pi i fx x). H(-fx, -fy) is the complex conjugate of H(fx, fy), exactly, so
+ * filtered pictures are real; a kind whose impulse response is the same in opposite directions has
+ * a real H. Parsing, checking, printing, help and documentation all follow from the kinds.
+ * filter.h, above this, makes chains of stages. */
 #ifndef FFTD_CORE_FILTER_KIND_H
 #define FFTD_CORE_FILTER_KIND_H
 
+#include <complex.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/error.h"
 
-#define FILTER_MAX_PARAMS 8
+#define FILTER_MAX_PARAMS  8
+#define FILTER_KERNEL_SIDE 7 /* the most rows and columns of a kernel in a chain's text */
 
 enum filter_type {
     FILTER_NUMBER, /* a finite double within [min, max] */
     FILTER_PAIR,   /* two of them, written a/b: a point of the frequency plane */
     FILTER_CHOICE, /* one of `choices`, stored as its index in number */
     FILTER_BOOL,
+    FILTER_KERNEL, /* rows of numbers within [min, max], written 0 -1 0/-1 5 -1/0 -1 0 */
 };
 
 struct filter_param {
@@ -35,6 +40,12 @@ struct filter_value {
     double second; /* FILTER_PAIR only */
 };
 
+/* The value of a FILTER_KERNEL, of which a kind has one at most. */
+struct filter_kernel {
+    unsigned columns, rows;                              /* 0: not set */
+    float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
+};
+
 struct filter_stage;
 
 struct filter_kind {
@@ -44,7 +55,11 @@ struct filter_kind {
     struct filter_param param[FILTER_MAX_PARAMS];
     /* Checks what the range of a single parameter cannot express (low < high); may be NULL. */
     int (*check)(const struct filter_stage *stage, struct error *why);
+    /* H: one of the two, the other is NULL. */
     double (*response)(const struct filter_stage *stage, double fx, double fy);
+    double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
+    /* With complex_response: whether these parameters make it real; may be NULL if none do. */
+    bool (*is_real)(const struct filter_stage *stage);
     /* Radius in pixels beyond which the impulse response is negligible (below 1e-3 of its
      * energy), or an estimate of it. */
     double (*support)(const struct filter_stage *stage);
@@ -53,6 +68,7 @@ struct filter_kind {
 struct filter_stage {
     const struct filter_kind *kind;
     struct filter_value value[FILTER_MAX_PARAMS]; /* in the order of kind->param */
+    struct filter_kernel kernel;
 };
 
 /* All kinds, in the order in which help lists them. */
@@ -66,5 +82,11 @@ extern const struct filter_kind filter_lowpass, filter_highpass, filter_bandpass
 /* In filter_kernel.c. */
 extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sharpen,
     filter_laplacian, filter_gain;
+
+/* In filter_complex.c. */
+extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;
+
+/* In filter_restore.c. */
+extern const struct filter_kind filter_wiener;
 
 #endif

@@ -7,20 +7,25 @@
 #include "core/filter.h"
 #include "core/plan.h"
 
-/* The order of H's values. Pairs of lines (plan_pairs) are stored in groups of `lanes`, side by
- * side. Element e of pair k is values[(k / lanes * length + plan_place(e)) * lanes + k % lanes],
- * where length is that of the second axis. */
+/* The order of H's values: all real parts, then, if is_complex, all imaginary parts. Pairs of lines
+ * (plan_pairs) are stored in groups of `lanes`, side by side. Element e of pair k is values[(k /
+ * lanes * length + plan_place(e)) * lanes + k % lanes], where length is that of the second axis. */
 struct response_layout {
     const struct plan *plan;
     unsigned lanes;
     bool legs_apart;
+    bool is_complex;
 };
 
-/* The number of floats that response_fill writes: all pairs, rounded up to whole groups. */
+/* The number of real parts: all pairs, rounded up to whole groups. */
+size_t response_part_count(const struct response_layout *layout);
+
+/* The number of floats that response_fill writes. */
 size_t response_count(const struct response_layout *layout);
 
-/* Sets each value to scale * H(fx, fy). Frequencies are in cycles per luma pixel in every plane; a
- * sample of the plane covers sub_x * sub_y luma pixels. The lanes added by rounding are 0. */
+/* Sets each value to scale * H(fx, fy), without its imaginary part unless is_complex. Frequencies
+ * are in cycles per luma pixel in every plane; a sample of the plane covers sub_x * sub_y luma
+ * pixels. The lanes added by rounding are 0. */
 void response_fill(float *values, const struct response_layout *layout,
                    const struct filter_chain *chain, double sub_x, double sub_y, double scale);
 

@@ -174,6 +174,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
     tuner_start(&tuning, subject);
     if (engine->options.tune != ENGINE_TUNE_OFF)
         c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
+    tuning.complex_response = engine->options.complex_response;
     int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
                               cache_dir, &engine->warning, why);
     if (r == -ERANGE && subject->any_technique) {
@@ -251,13 +252,14 @@ void engine_describe(struct engine *engine)
     }
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u, %s",
+             "groups %u and %u%s, %s",
              tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
              tuning->half ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
              plan->height, plan->x.length, plan->y.length, dispatches,
              traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
-             tuning->row_group, engine_is_tuned(engine) ? "tuned" : "not tuned");
+             tuning->row_group, tuning->complex_response ? ", complex response" : "",
+             engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 void engine_release_components(struct engine *engine)
@@ -303,6 +305,10 @@ static int design_component(const struct engine *engine, const struct component 
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
 {
+    if (filter_chain_is_complex(chain) && !engine->options.complex_response)
+        return error_set(why, EINVAL,
+                         "the filter's response is complex: expected an engine with "
+                         "complex_response");
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");

@@ -44,7 +44,8 @@ struct engine_observer {
  * margin is computed if options->margin is -1 (filter_chain_support). cache_dir holds program
  * binaries; NULL or empty: no cache. observer: NULL, or valid during the call. The call takes
  * milliseconds if the kernels are in the cache, and up to many seconds otherwise. The first
- * response is H = 1 with serial 0. The caller keeps ownership of the device. */
+ * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine without
+ * options->complex_response cannot apply filters whose response is complex. */
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   const struct engine_observer *observer, struct error *why);
@@ -69,7 +70,8 @@ const char *engine_warning(const struct engine *engine);
 double engine_support(const struct engine *engine);
 
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
- * it, because it only reads the engine. It takes tens of milliseconds at full HD. */
+ * it, because it only reads the engine. It takes tens of milliseconds at full HD. -EINVAL: the
+ * response is complex and the engine's is real. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);

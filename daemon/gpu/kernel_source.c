@@ -111,11 +111,13 @@ static void put_constants(FILE *out, const struct transform *transform)
             "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
             "#define HALF_VECTORS %d\n"
             "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
-            "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n#define STAGED %d\n",
+            "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n#define STAGED %d\n"
+            "#define COMPLEX_RESPONSE %d\n#define RESPONSE_PART %zu\n",
             tuning->lanes, tuning->half, transform->device->half_vectors,
             tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
             transform->image.count, transform_spectrum_size(transform),
-            twiddle_names[tuning->twiddles], staged);
+            twiddle_names[tuning->twiddles], staged, tuning->complex_response,
+            transform_response_part(transform));
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));

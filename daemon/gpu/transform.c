@@ -273,7 +273,14 @@ static struct response_layout response_layout(const struct transform *transform)
                                     .lanes = staged ? transform_staged_layout(transform).lines
                                              : tuning->order == PLAN_ROWS_FIRST ? tuning->columns
                                                                                 : tuning->lanes,
-                                    .legs_apart = !staged && tuning->lanes == 1};
+                                    .legs_apart = !staged && tuning->lanes == 1,
+                                    .is_complex = tuning->complex_response};
+}
+
+size_t transform_response_part(const struct transform *transform)
+{
+    const struct response_layout layout = response_layout(transform);
+    return response_part_count(&layout);
 }
 
 size_t transform_response_bytes(const struct transform *transform)

@@ -41,6 +41,7 @@ struct transform_tuning {
     enum transform_technique technique;
     enum plan_order order; /* rows first: fused with one lane only */
     bool half;             /* spectrum and response in half precision */
+    bool complex_response; /* H has an imaginary part */
     unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 2 */
     unsigned max_radix;    /* 4 .. 16 */
     unsigned column_group; /* work-items in a group */

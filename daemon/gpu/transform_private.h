@@ -58,6 +58,9 @@ struct transform {
 
 /* ---- transform.c --------------------------------------------------------------------------- */
 
+/* Returns the distance between real and imaginary parts of the response, in stored numbers. */
+size_t transform_response_part(const struct transform *transform);
+
 /* Fills in the tables at the ends of one image's buffers of the staged technique. */
 void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines);
 

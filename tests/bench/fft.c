@@ -148,7 +148,7 @@ static void sample_response(float *response, const struct filter_chain *chain, u
         for (uint32_t u = 0; u <= width / 2; u++) {
             const double fx = (double)u / width;
             const double fy = (v <= height / 2 ? (double)v : (double)v - height) / height;
-            *response++ = (float)(filter_chain_response(chain, fx, fy) / width / height);
+            *response++ = (float)(creal(filter_chain_response(chain, fx, fy)) / width / height);
         }
 }
 

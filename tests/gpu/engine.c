@@ -277,7 +277,9 @@ static void check_format(const struct format_case *c, uint32_t width, uint32_t h
 {
     const struct fftd_format format = layout(c->name, width, height, align);
     const struct filter_chain chain = parse(text);
-    struct engine *engine = make_engine(&format, options, filter_chain_support(&chain));
+    struct engine_options with = *options;
+    with.complex_response = filter_chain_is_complex(&chain);
+    struct engine *engine = make_engine(&format, &with, filter_chain_support(&chain));
     uint8_t *in = make_frame(c, &format, width);
     uint8_t *out = malloc(format.frame_bytes);
     uint8_t *seen = calloc(1, format.frame_bytes);
@@ -345,6 +347,60 @@ static void test_formats_staged(void **state)
         if (cases[i].count == 1) /* one column is not part of a word */
             check_format(&cases[i], 61, 47, 1, &options, "gaussian-blur:sigma=2");
     }
+}
+
+/* Filters that move something, for samples of 8 and 12 bits, all planes, and luma of RGB. */
+static void test_complex_responses(void **state)
+{
+    (void)state;
+    static const char *const chains[] = {"shift:by=2.5/-7", "convolve:kernel=1 2 3/-4 5 1/0 0 2",
+                                         "gradient:along=y | shift:by=0.25/0",
+                                         "wiener:blur=motion,size=4,angle=30 | gradient:dc=0.5"};
+    static const char *const names[] = {"GREY", "Y12", "NV12", "YUYV", "XRGB32"};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+            struct engine_options options = fixed_margin;
+            if (strcmp(cases[i].name, names[n]) != 0)
+                continue;
+            options.planes = cases[i].count > 1 ? ENGINE_ALL : ENGINE_LUMA;
+            check_format(&cases[i], 62, 34, 1, &options, chains[n % 4]);
+            if (device_takes_every_layout())
+                check_format(&cases[i], 61, 47, 64, &options, chains[(n + 1) % 4]);
+        }
+}
+
+/* A complex response needs an engine for it; a real one fits both kinds. */
+static void test_real_and_complex_engines(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("GREY", 62, 34, 1);
+    const struct filter_chain real = parse("convolve:kernel=1 2 1,normalise=sum");
+    const struct filter_chain moving = parse("convolve:kernel=1 2 0,normalise=sum");
+    struct engine_options options = fixed_margin;
+    struct engine_response *response = NULL;
+    struct error why = {""};
+    struct engine *engine = make_engine(&format, &options, 0);
+    assert_int_equal(engine_design(engine, &moving, &response, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "complex"));
+    assert_null(response);
+    assert_null(strstr(engine_description(engine), "complex"));
+    assert_int_equal(engine_design(engine, &real, &response, &why), 0);
+    engine_response_free(response);
+    engine_destroy(engine);
+
+    options.complex_response = true;
+    engine = make_engine(&format, &options, 0);
+    assert_non_null(strstr(engine_description(engine), "complex response"));
+    uint8_t *in = make_frame(&cases[0], &format, 3), *out = malloc(format.frame_bytes);
+    uint8_t *seen = calloc(1, format.frame_bytes);
+    apply(engine, &real, 1);
+    submit(engine, &format, in, out, NULL);
+    collect(engine);
+    check_component(&cases[0].luma, &format, engine, 0, &real, PLAN_MIRROR, in, out, seen, "GREY");
+    free(in);
+    free(out);
+    free(seen);
+    engine_destroy(engine);
 }
 
 /* Colours of the same shape share dispatches: three for luma and three for both chroma components,
@@ -593,6 +649,10 @@ static void test_every_kind_on_pictures(void **state)
                                          "highboost:cutoff=0.1,boost=2",
                                          "laplacian",
                                          "directional:angle=30,width=20",
+                                         "convolve:kernel=0 1 2/-1 1 1/-2 -1 0",
+                                         "gradient:sigma=0.7",
+                                         "shift:by=-4.6/2.1",
+                                         "wiener:blur=disk,size=2",
                                          "gain:dc=0.8,ac=1.2"};
     unsigned kind_count;
     filter_kinds(&kind_count);
@@ -602,7 +662,9 @@ static void test_every_kind_on_pictures(void **state)
     uint8_t *seen = malloc(format.frame_bytes);
     for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
         const struct filter_chain chain = parse(chains[i]);
-        struct engine *engine = make_engine(&format, &fixed_margin, filter_chain_support(&chain));
+        struct engine_options options = fixed_margin;
+        options.complex_response = filter_chain_is_complex(&chain);
+        struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
         apply(engine, &chain, 1);
         for (size_t scene = 0; scene < sizeof scenes / sizeof scenes[0]; scene++) {
             assert_int_equal(pattern_draw(scenes[scene], &format, 3, 1, in, NULL), 0);
@@ -919,6 +981,8 @@ int main(void)
         cmocka_unit_test(test_formats_all_planes),
         cmocka_unit_test(test_formats_staged),
         cmocka_unit_test(test_rgb_all_planes),
+        cmocka_unit_test(test_complex_responses),
+        cmocka_unit_test(test_real_and_complex_engines),
         cmocka_unit_test(test_dispatches_of_all_planes),
         cmocka_unit_test(test_mosaics),
         cmocka_unit_test(test_mosaic_colours_apart),

@@ -116,9 +116,10 @@ static double *random_images(const struct shape *shape, float **ret_float)
 }
 
 /* The relative L2 error, and the error's size in units of full scale 255. */
-static double measure(struct fixture *f, const struct transform_tuning *tuning,
+static double measure(struct fixture *f, const struct transform_tuning *wanted,
                       const struct shape *shape, double *ret_rms)
 {
+    struct transform_tuning tuning = *wanted;
     const size_t count = pixel_count(shape) * (shape->more + 1);
     struct filter_chain chain;
     struct error why;
@@ -130,7 +131,8 @@ static double measure(struct fixture *f, const struct transform_tuning *tuning,
     double *expected = malloc(count * sizeof *expected);
     if (filter_chain_parse(&chain, shape->chain, &why) < 0)
         fail_msg("%s", why.text);
-    run(f, tuning, shape, &chain, in_float, out_float, &plan);
+    tuning.complex_response = filter_chain_is_complex(&chain);
+    run(f, &tuning, shape, &chain, in_float, out_float, &plan);
     const struct reference reference = {.width = shape->width,
                                         .height = shape->height,
                                         .padded_x = plan.x.length,
@@ -345,6 +347,38 @@ static void test_staged_in_threes(void **state)
     check_staged(*state, 3);
 }
 
+/* Tests complex responses with every technique and kind of lanes. */
+static void test_complex(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const moving[] = {
+        "shift:by=3.25/-1.5", "convolve:kernel=1 2 -3/0 4 5/-6 0.5 7,normalise=sum | gradient"};
+    struct transform_tuning tunings[] = {fused(f, PLAN_COLUMNS_FIRST), fused(f, PLAN_COLUMNS_FIRST),
+                                         fused(f, PLAN_ROWS_FIRST), fused(f, PLAN_COLUMNS_FIRST)};
+    tunings[0].lanes = 1;
+    tunings[0].columns = 4;
+    tunings[1].lanes = 4;
+    tunings[1].columns = 1;
+    tunings[3].technique = TRANSFORM_STAGED;
+    for (size_t i = 0; i < 2 * sizeof tunings / sizeof tunings[0]; i++) {
+        struct transform_tuning tuning = tunings[i / 2];
+        const struct shape shape = {60, 48, 7, PLAN_MIRROR, moving[i % 2], i % 2};
+        const struct shape odd = {45, 31, 0, PLAN_WRAP, moving[1 - i % 2], 0};
+        check(f, &tuning, &shape);
+        if (device_takes_every_layout())
+            check(f, &tuning, &odd);
+        if (i % 2 == 1 && !device_takes_every_layout())
+            continue;
+        double rms;
+        tuning.half = true;
+        measure(f, &tuning, &odd, &rms);
+        const double psnr_db = 20 * log10(255 / rms);
+        print_message("# half, %s: PSNR %.1f dB\n", odd.chain, psnr_db);
+        if (!(psnr_db > 60))
+            fail_msg("half, %s: PSNR %.1f dB", odd.chain, psnr_db);
+    }
+}
+
 /* Tests several images in the same dispatches, with every technique and kind of lanes. */
 static void test_images_alike(void **state)
 {
@@ -471,6 +505,7 @@ int main(void)
                                        cmocka_unit_test(test_staged),
                                        cmocka_unit_test(test_staged_in_pairs),
                                        cmocka_unit_test(test_staged_in_threes),
+                                       cmocka_unit_test(test_complex),
                                        cmocka_unit_test(test_images_alike),
                                        cmocka_unit_test(test_images_that_can_not_be),
                                        cmocka_unit_test(test_staged_dispatches),

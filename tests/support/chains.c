@@ -25,9 +25,25 @@ static double random_number(const struct filter_param *param, uint64_t *state)
     }
 }
 
-static void random_value(struct filter_value *ret, const struct filter_param *param,
-                         uint64_t *state)
+/* Every other kernel is symmetric about its middle, so that its response is real. */
+static void random_kernel(struct filter_kernel *ret, const struct filter_param *param,
+                          uint64_t *state)
 {
+    const bool symmetric = random_bits(state) % 2 == 0;
+    ret->rows = 1 + (unsigned)(random_bits(state) % FILTER_KERNEL_SIDE);
+    ret->columns = 1 + (unsigned)(random_bits(state) % FILTER_KERNEL_SIDE);
+    for (unsigned y = 0; y < ret->rows; y++)
+        for (unsigned x = 0; x < ret->columns; x++)
+            ret->value[y][x] = (float)random_number(param, state);
+    for (unsigned y = 0; symmetric && y < ret->rows; y++)
+        for (unsigned x = 0; x < ret->columns; x++)
+            ret->value[y][x] = ret->value[ret->rows - 1 - y][ret->columns - 1 - x];
+}
+
+static void random_value(struct filter_stage *stage, unsigned index, uint64_t *state)
+{
+    const struct filter_param *param = &stage->kind->param[index];
+    struct filter_value *ret = &stage->value[index];
     unsigned choices = 1;
     switch (param->type) {
     case FILTER_NUMBER:
@@ -45,6 +61,9 @@ static void random_value(struct filter_value *ret, const struct filter_param *pa
     case FILTER_BOOL:
         ret->number = (double)(random_bits(state) % 2);
         break;
+    case FILTER_KERNEL:
+        random_kernel(&stage->kernel, param, state);
+        break;
     }
 }
 
@@ -53,7 +72,7 @@ void random_stage(struct filter_stage *ret, const struct filter_kind *kind, uint
     do {
         filter_stage_init(ret, kind);
         for (unsigned p = 0; p < kind->param_count; p++)
-            random_value(&ret->value[p], &kind->param[p], state);
+            random_value(ret, p, state);
     } while (filter_stage_check(ret, NULL) != 0);
 }
 

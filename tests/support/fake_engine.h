@@ -25,6 +25,7 @@ struct engine {
     bool abandoned;
     struct fftd_format format;
     double support_px;
+    bool is_complex;
     unsigned stages, in_flight, capacity;
     uint64_t serial;
     struct engine_done done[ENGINE_MAX_IN_FLIGHT];
@@ -39,7 +40,7 @@ static struct {
     bool gate_closed;  /* engine_create and engine_design wait */
     bool hold;         /* frames finish only when released or waited for */
     /* The calls they received. */
-    unsigned devices_opened, engines_created, designs, submitted;
+    unsigned devices_opened, engines_created, designs, complex_designs, submitted;
     unsigned devices, engines, responses; /* existing now */
     unsigned memories, lent;              /* existing now; frames lent to sources */
     unsigned submitted_there;             /* frames submitted in frame_memory */
@@ -158,6 +159,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->device = device;
         engine->format = *format;
         engine->support_px = support_px;
+        engine->is_complex = options->complex_response;
         engine->capacity = options->in_flight;
         fake_engine.engines_created++;
         fake_engine.engines++;
@@ -308,10 +310,12 @@ double engine_support(const struct engine *engine)
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
 {
-    (void)engine;
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine_pass_gate();
     int r = fake_engine.design_result;
+    if (filter_chain_is_complex(chain) && !engine->is_complex)
+        abort(); /* no response of this engine can be complex */
+    fake_engine.complex_designs += engine->is_complex;
     fake_engine.designs++;
     if (r < 0) {
         error_set(why, -r, "the response does not fit");

@@ -147,6 +147,33 @@ static void test_wide_filter_builds_an_engine_meanwhile(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
 }
 
+/* Real responses are those of an engine that is as fast as it can be. */
+static void test_complex_filter_builds_an_engine_meanwhile(void **state)
+{
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(gate_closed, true);
+    uint64_t serial = set_filter("shift:by=3/0");
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    publish(3);
+    assert_int_equal(status.filter_serial, 1);
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    assert_int_equal(fake_engine_get(&fake_engine.complex_designs), 1);
+    serial = set_filter("shift:by=-2/0");
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    assert_int_equal(fake_engine_get(&fake_engine.complex_designs), 2);
+    serial = set_filter(NARROW);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 3);
+    assert_int_equal(fake_engine_get(&fake_engine.complex_designs), 2);
+    WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
+    assert_int_equal(status.generation, 1);
+}
+
 static void test_filter_that_cannot_be_made_changes_nothing(void **state)
 {
     (void)state;
@@ -1024,6 +1051,7 @@ int main(void)
         TEST(test_start_can_wait_for_the_source),
         TEST(test_newest_filter_wins),
         TEST(test_wide_filter_builds_an_engine_meanwhile),
+        TEST(test_complex_filter_builds_an_engine_meanwhile),
         TEST(test_filter_that_cannot_be_made_changes_nothing),
         TEST(test_engine_that_loses_a_frame_is_rebuilt),
         TEST(test_engine_that_takes_no_frame_is_rebuilt),

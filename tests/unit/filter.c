@@ -22,7 +22,8 @@ static void the_table_is_sound(void **state)
         assert_ptr_equal(filter_kind_by_name(kind->name), kind); /* so names are unique */
         assert_int_equal(strspn(kind->name, "abcdefghijklmnopqrstuvwxyz-"), strlen(kind->name));
         assert_true(strlen(kind->summary) > 0);
-        assert_non_null(kind->response);
+        assert_true((kind->response == NULL) != (kind->complex_response == NULL));
+        assert_true(kind->is_real == NULL || kind->complex_response != NULL);
         assert_non_null(kind->support);
         assert_in_range(kind->param_count, 1, FILTER_MAX_PARAMS);
         for (unsigned p = 0; p < kind->param_count; p++) {
@@ -35,7 +36,9 @@ static void the_table_is_sound(void **state)
                 assert_non_null(param->choices[(unsigned)param->initial]);
             else if (!param->required)
                 assert_true(param->initial >= param->min && param->initial <= param->max);
-            if (param->type == FILTER_NUMBER || param->type == FILTER_PAIR)
+            if (param->type == FILTER_KERNEL)
+                assert_true(param->required);
+            if (param->type != FILTER_CHOICE && param->type != FILTER_BOOL)
                 assert_true(param->min < param->max);
         }
         for (unsigned p = kind->param_count; p < FILTER_MAX_PARAMS; p++)
@@ -166,6 +169,14 @@ static void chains_are_compared(void **state)
     }
 }
 
+static void longest_kernel(struct filter_kernel *ret)
+{
+    ret->rows = ret->columns = FILTER_KERNEL_SIDE;
+    for (unsigned y = 0; y < ret->rows; y++)
+        for (unsigned x = 0; x < ret->columns; x++)
+            ret->value[y][x] = -1.17549449e-38f;
+}
+
 /* FILTER_TEXT_BYTES keeps its promise for the worst chain there can be. */
 static void the_longest_chain_fits(void **state)
 {
@@ -181,6 +192,8 @@ static void the_longest_chain_fits(void **state)
                                   : param->type == FILTER_BOOL ? false
                                                                : longest_number(param);
             stage.value[p] = (struct filter_value){number, number};
+            if (param->type == FILTER_KERNEL)
+                longest_kernel(&stage.kernel);
         }
         struct filter_chain chain = {.count = FILTER_MAX_STAGES}, back;
         for (unsigned s = 0; s < chain.count; s++)
@@ -295,7 +308,7 @@ static void too_much_is_refused(void **state)
     memset(text, ' ', sizeof text - 1);
     text[sizeof text - 1] = '\0';
     assert_int_equal(filter_chain_parse(&chain, text, &why), -EINVAL);
-    assert_non_null(strstr(why.text, "at most 8191 characters"));
+    assert_non_null(strstr(why.text, "at most 32767 characters"));
 }
 
 static void setting_is_all_or_nothing(void **state)

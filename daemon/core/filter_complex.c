@@ -1,0 +1,241 @@
+/* The filters whose response is complex, because their impulse response differs in opposite
+ * directions: it moves something. */
+#include <errno.h>
+#include <math.h>
+
+#include "core/filter_shape.h"
+
+/* exp(-i turns), where 1 is a whole turn. */
+static double complex phase(double turns)
+{
+    return CMPLX(cos(2 * M_PI * turns), -sin(2 * M_PI * turns));
+}
+
+/* ---- convolve ---- */
+
+enum { CONVOLVE_KERNEL, CONVOLVE_ANCHOR, CONVOLVE_NORMALISE, CONVOLVE_CORRELATE };
+enum normalise { NORMALISE_NONE, NORMALISE_SUM };
+static const char *const normalise_names[] = {"none", "sum", NULL};
+
+static int origin_x(const struct filter_stage *stage)
+{
+    return (int)stage->kernel.columns / 2 + (int)stage->value[CONVOLVE_ANCHOR].number;
+}
+
+static int origin_y(const struct filter_stage *stage)
+{
+    return (int)stage->kernel.rows / 2 + (int)stage->value[CONVOLVE_ANCHOR].second;
+}
+
+static double kernel_sum(const struct filter_kernel *kernel)
+{
+    double sum = 0;
+    for (unsigned y = 0; y < kernel->rows; y++)
+        for (unsigned x = 0; x < kernel->columns; x++)
+            sum += (double)kernel->value[y][x];
+    return sum;
+}
+
+static double convolve_scale(const struct filter_stage *stage)
+{
+    return number(stage, CONVOLVE_NORMALISE) == NORMALISE_SUM ? 1 / kernel_sum(&stage->kernel) : 1;
+}
+
+/* sum of kernel(x, y) exp(-2 pi i (fx (x - origin_x) + fy (y - origin_y))), by Horner's scheme. */
+static double complex convolve_response(const struct filter_stage *stage, double fx, double fy)
+{
+    const struct filter_kernel *kernel = &stage->kernel;
+    const double complex turn_x = phase(fx), turn_y = phase(fy);
+    double complex sum = 0;
+    for (unsigned y = kernel->rows; y-- > 0;) {
+        double complex row = 0;
+        for (unsigned x = kernel->columns; x-- > 0;)
+            row = row * turn_x + (double)kernel->value[y][x];
+        sum = sum * turn_y + row;
+    }
+    sum *= convolve_scale(stage) * phase(-fx * origin_x(stage) - fy * origin_y(stage));
+    return number(stage, CONVOLVE_CORRELATE) != 0 ? conj(sum) : sum;
+}
+
+/* Whether the kernel is the same on opposite sides of its origin. */
+static bool is_symmetric(const struct filter_stage *stage)
+{
+    const struct filter_kernel *kernel = &stage->kernel;
+    const int columns = (int)kernel->columns, rows = (int)kernel->rows;
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < columns; x++) {
+            const int mirror_x = 2 * origin_x(stage) - x, mirror_y = 2 * origin_y(stage) - y;
+            const bool inside =
+                mirror_x >= 0 && mirror_x < columns && mirror_y >= 0 && mirror_y < rows;
+            if (kernel->value[y][x] != (inside ? kernel->value[mirror_y][mirror_x] : 0))
+                return false;
+        }
+    return true;
+}
+
+static int convolve_check(const struct filter_stage *stage, struct error *why)
+{
+    const struct filter_value *anchor = &stage->value[CONVOLVE_ANCHOR];
+    if (anchor->number != rint(anchor->number) || anchor->second != rint(anchor->second))
+        return error_set(why, EINVAL,
+                         "convolve: anchor = %g/%g is between pixels: expected whole numbers",
+                         anchor->number, anchor->second);
+    const double sum = kernel_sum(&stage->kernel);
+    if (number(stage, CONVOLVE_NORMALISE) == NORMALISE_SUM && fabs(sum) < 1e-3)
+        return error_set(why, EINVAL,
+                         "convolve: the kernel's sum is %g: expected at least 0.001 for "
+                         "normalise = sum; normalise = none keeps the numbers as they are",
+                         sum);
+    return 0;
+}
+
+static double convolve_support(const struct filter_stage *stage)
+{
+    const int left = origin_x(stage), right = (int)stage->kernel.columns - 1 - left;
+    const int above = origin_y(stage), below = (int)stage->kernel.rows - 1 - above;
+    return hypot(fmax(abs(left), abs(right)), fmax(abs(above), abs(below)));
+}
+
+const struct filter_kind filter_convolve = {
+    .name = "convolve",
+    .summary = "convolves with a kernel of numbers, such as Prewitt's or an embossing one",
+    .param_count = 4,
+    .param =
+        {
+            [CONVOLVE_KERNEL] =
+                {
+                    .name = "kernel",
+                    .unit = "",
+                    .summary = "its rows, separated by /, from top to bottom",
+                    .type = FILTER_KERNEL,
+                    .required = true,
+                    .min = -1000,
+                    .max = 1000,
+                },
+            [CONVOLVE_ANCHOR] =
+                {
+                    .name = "anchor",
+                    .unit = "px",
+                    .summary = "the kernel's origin, counted from its middle to the right and down",
+                    .type = FILTER_PAIR,
+                    .min = -FILTER_KERNEL_SIDE,
+                    .max = FILTER_KERNEL_SIDE,
+                },
+            [CONVOLVE_NORMALISE] =
+                {
+                    .name = "normalise",
+                    .unit = "",
+                    .summary = "sum: divides by the sum of the numbers, which keeps the brightness",
+                    .type = FILTER_CHOICE,
+                    .initial = NORMALISE_NONE,
+                    .choices = normalise_names,
+                },
+            [CONVOLVE_CORRELATE] =
+                {
+                    .name = "correlate",
+                    .unit = "",
+                    .summary = "turns the kernel by 180 degrees first, as OpenCV's filter2D does",
+                    .type = FILTER_BOOL,
+                },
+        },
+    .check = convolve_check,
+    .complex_response = convolve_response,
+    .is_real = is_symmetric,
+    .support = convolve_support,
+};
+
+/* ---- gradient ---- */
+
+enum { GRADIENT_ALONG, GRADIENT_SIGMA, GRADIENT_GAIN, GRADIENT_DC };
+enum along { ALONG_X, ALONG_Y };
+static const char *const along_names[] = {"x", "y", NULL};
+
+/* The derivative of exp(2 pi i f x) along x is 2 pi i f times it; a Gaussian limits the noise. */
+static double complex gradient_response(const struct filter_stage *stage, double fx, double fy)
+{
+    if (fx == 0 && fy == 0)
+        return number(stage, GRADIENT_DC);
+    const double f = number(stage, GRADIENT_ALONG) == ALONG_X ? fx : fy;
+    const double blur =
+        exp(-2 * square(M_PI * number(stage, GRADIENT_SIGMA)) * (square(fx) + square(fy)));
+    return CMPLX(0, number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
+}
+
+/* The impulse response is x exp(-x^2 / 2 s^2), whose energy is (1 + r^2 / s^2) exp(-r^2 / s^2)
+ * beyond r. At 1.2 times the radius of the Gaussian itself that is less than FILTER_LEFT_LN asks
+ * for. */
+static double gradient_support(const struct filter_stage *stage)
+{
+    return 1.2 * number(stage, GRADIENT_SIGMA) * sqrt(FILTER_LEFT_LN);
+}
+
+const struct filter_kind filter_gradient = {
+    .name = "gradient",
+    .summary = "slope of the brightness along one axis: a relief lit from one side",
+    .param_count = 4,
+    .param =
+        {
+            [GRADIENT_ALONG] =
+                {
+                    .name = "along",
+                    .unit = "",
+                    .summary = "x: brighter where it rises to the right; y: downwards",
+                    .type = FILTER_CHOICE,
+                    .initial = ALONG_X,
+                    .choices = along_names,
+                },
+            [GRADIENT_SIGMA] =
+                {
+                    .name = "sigma",
+                    .unit = "px",
+                    .summary = "standard deviation of the blur that is part of it",
+                    .type = FILTER_NUMBER,
+                    .min = 0.5,
+                    .max = 100,
+                    .initial = 1,
+                },
+            [GRADIENT_GAIN] = GAIN_PARAM("gain", "factor on the change per pixel", 1),
+            [GRADIENT_DC] = DC_PARAM(1),
+        },
+    .complex_response = gradient_response,
+    .support = gradient_support,
+};
+
+/* ---- shift ---- */
+
+enum { SHIFT_BY };
+
+static double complex shift_response(const struct filter_stage *stage, double fx, double fy)
+{
+    return phase(fx * stage->value[SHIFT_BY].number + fy * stage->value[SHIFT_BY].second);
+}
+
+/* Between pixels the impulse response is a sinc, whose energy beyond r is about 1 / (pi^2 r). 16
+ * pixels, which leave 0.6%, are a compromise with the cost of the margin. */
+static double shift_support(const struct filter_stage *stage)
+{
+    const struct filter_value *by = &stage->value[SHIFT_BY];
+    const bool between = by->number != rint(by->number) || by->second != rint(by->second);
+    return hypot(by->number, by->second) + (between ? 16 : 0);
+}
+
+const struct filter_kind filter_shift = {
+    .name = "shift",
+    .summary = "moves the picture, also by parts of a pixel",
+    .param_count = 1,
+    .param =
+        {
+            [SHIFT_BY] =
+                {
+                    .name = "by",
+                    .unit = "px",
+                    .summary = "to the right and down",
+                    .type = FILTER_PAIR,
+                    .required = true,
+                    .min = -128,
+                    .max = 128,
+                },
+        },
+    .complex_response = shift_response,
+    .support = shift_support,
+};

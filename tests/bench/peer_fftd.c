@@ -2,7 +2,7 @@
  * queues in turn, each with its own spectrum, as in the engine. "tuned" uses the result of the
  * tuner's quick search; the others use the device's default settings. "bare" has no margin, like
  * its peers. "pairs" filters two consecutive frames of one buffer in the same dispatches, as for
- * two cameras. */
+ * two cameras. "complex" reads an imaginary part of the response, which is 0, like its peers'. */
 #include "fft.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define MARGIN 16
 
-enum variant { FUSED = 0, STAGED = 1, HALF = 2, BARE = 4, TUNED = 8, PAIRS = 16 };
+enum variant { FUSED = 0, STAGED = 1, HALF = 2, BARE = 4, TUNED = 8, PAIRS = 16, COMPLEX = 32 };
 
 struct run {
     const struct scene *scene;
@@ -134,6 +134,7 @@ static int choose_tuning(struct transform_tuning *ret, unsigned variant, const s
     if (variant & TUNED)
         r = search(ret, scene, image, why);
     ret->half = variant & HALF;
+    ret->complex_response = variant & COMPLEX;
     if (variant & STAGED)
         ret->technique = TRANSFORM_STAGED;
     return r;
@@ -242,6 +243,9 @@ static const struct subject subjects[] = {
     SUBJECT("fftd tuned half, bare", TUNED | HALF | BARE),
     SUBJECT("fftd fused float, bare", FUSED | BARE),
     SUBJECT("fftd staged float, bare", STAGED | BARE),
+    SUBJECT("fftd fused float, bare, complex", FUSED | BARE | COMPLEX),
+    SUBJECT("fftd fused half, bare, complex", FUSED | BARE | COMPLEX | HALF),
+    SUBJECT("fftd staged float, bare, complex", STAGED | BARE | COMPLEX),
     SUBJECT("fftd tuned float, bare, pairs", TUNED | BARE | PAIRS),
 };
 

@@ -1,0 +1,277 @@
+"""Checks whole frames, every kind of filter, against models in double precision that are written
+from the formulas of the manual and share no code with the daemon."""
+
+import os
+import pathlib
+import re
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+from conftest import BUILD, FAST_KERNELS, PATIENCE, Daemon
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "client" / "python"))
+os.environ.setdefault("LIBFFTD", str(BUILD / "libfftd.so.0"))
+np = pytest.importorskip("numpy", reason="python3-numpy is not installed")
+
+WIDTH, HEIGHT = 90, 62
+
+
+# ---- models: H of each kind, for arrays of frequencies in cycles per pixel ----
+
+def cut(shape, d, order=2):
+    """A lowpass at d times its cutoff; half of the power is left at d = 1."""
+    with np.errstate(over="ignore"):
+        return {"ideal": lambda: (d <= 1) * 1.0,
+                "butterworth": lambda: (1 + d ** (2 * order)) ** -0.5,
+                "gaussian": lambda: 2 ** (-d ** 2 / 2)}[shape]()
+
+
+def cut_out(shape, d, order=2):
+    """The highpass of the same shape."""
+    with np.errstate(divide="ignore"):
+        return {"ideal": lambda: (d > 1) * 1.0,
+                "butterworth": lambda: (1 + d ** (-2.0 * order)) ** -0.5,
+                "gaussian": lambda: 1 - (1 - 0.5 ** 0.5) ** (d ** 2)}[shape]()
+
+
+def mean_is(gain, h):
+    """Sets the gain of frequency 0."""
+    h = h.copy()
+    h[0, 0] = gain
+    return h
+
+
+def band(fx, fy, low, high):
+    f = np.hypot(fx, fy)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.abs((f ** 2 - low * high) / (f * (high - low)))
+
+
+def gaussian(fx, fy, sigma):
+    return np.exp(-2 * np.pi ** 2 * sigma ** 2 * (fx ** 2 + fy ** 2))
+
+
+def notch(fx, fy, x, y, width):
+    nearest = np.inf
+    for sign in (1, -1):
+        for px in (-1, 0, 1):
+            for py in (-1, 0, 1):
+                nearest = np.minimum(nearest, np.hypot(fx - sign * x - px, fy - sign * y - py))
+    return cut_out("gaussian", nearest / (width / 2))
+
+
+def weights(fx, fy, kernel, anchor=(0, 0)):
+    """The transform of a kernel around its middle element, moved by the anchor."""
+    kernel = np.array(kernel, float)
+    h = 0
+    for (y, x), weight in np.ndenumerate(kernel):
+        h = h + weight * np.exp(-2j * np.pi * (fx * (x - kernel.shape[1] // 2 - anchor[0]) +
+                                               fy * (y - kernel.shape[0] // 2 - anchor[1])))
+    return h
+
+
+def wedge(fx, fy, angle, width):
+    degrees = np.degrees(np.arctan2(fy, fx))
+    off = np.abs((degrees - angle + 90) % 180 - 90)
+    return mean_is(1, cut("gaussian", off / (width / 2)))
+
+
+def disk(fx, fy, radius):
+    """The transform of a disk, summed over its rows, whose transforms are known."""
+    turn = (np.arange(400)[:, None, None] + 0.5) * np.pi / 400
+    y, half = radius * np.cos(turn), radius * np.sin(turn)
+    rows = half * np.sinc(2 * half * fx) * np.cos(2 * np.pi * fy * y)
+    return (rows * np.sin(turn)).sum(0) / (half * np.sin(turn)).sum()
+
+
+def restore(blur, noise):
+    return mean_is(1, blur / (blur ** 2 + noise))
+
+
+MODELS = {
+    "none": lambda x, y: 1 + 0 * x,
+    "lowpass:cutoff=0.1": lambda x, y: cut("gaussian", np.hypot(x, y) / 0.1),
+    "lowpass:shape=ideal,cutoff=0.2": lambda x, y: cut("ideal", np.hypot(x, y) / 0.2),
+    "highpass:shape=butterworth,cutoff=0.1,order=3,dc=1":
+        lambda x, y: mean_is(1, cut_out("butterworth", np.hypot(x, y) / 0.1, 3)),
+    "bandpass:shape=butterworth,low=0.1,high=0.3,dc=1":
+        lambda x, y: mean_is(1, cut("butterworth", band(x, y, 0.1, 0.3))),
+    "bandstop:low=0.1,high=0.3":
+        lambda x, y: mean_is(1, cut_out("gaussian", band(x, y, 0.1, 0.3))),
+    "notch:at=0.21/-0.13,width=0.05": lambda x, y: notch(x, y, 0.21, -0.13, 0.05),
+    "gaussian-blur:sigma=2.5": lambda x, y: gaussian(x, y, 2.5),
+    "box-blur:radius=3": lambda x, y: weights(x, y, np.ones((7, 7)) / 49).real,
+    "sharpen:amount=1.5,sigma=2": lambda x, y: 1 + 1.5 * (1 - gaussian(x, y, 2)),
+    "highboost:base=0.7,boost=1.5,cutoff=0.15":
+        lambda x, y: 0.7 + 1.5 * cut_out("gaussian", np.hypot(x, y) / 0.15),
+    "laplacian:gain=0.5,dc=1":
+        lambda x, y: mean_is(1, 0.5 * weights(x, y, [[0, -1, 0], [-1, 4, -1], [0, -1, 0]]).real),
+    "directional:angle=30,width=40": lambda x, y: wedge(x, y, 30, 40),
+    "gain:dc=0.8,ac=1.3": lambda x, y: mean_is(0.8, 1.3 + 0 * x),
+    "wiener:size=1.2,noise=0.02": lambda x, y: restore(gaussian(x, y, 1.2), 0.02),
+    "wiener:blur=disk,size=2.5,noise=0.02": lambda x, y: restore(disk(x, y, 2.5), 0.02),
+    "wiener:blur=motion,size=5,angle=-30,noise=0.02":
+        lambda x, y: restore(np.sinc(5 * (x * 3 ** 0.5 / 2 - y / 2)), 0.02),
+    "convolve:kernel=1 2 1/2 4 2/1 2 1,normalise=sum":
+        lambda x, y: weights(x, y, np.outer([1, 2, 1], [1, 2, 1]) / 16),
+    "convolve:kernel=1 2 -3 0.5/0 4 5 -1,anchor=1/-2":
+        lambda x, y: weights(x, y, [[1, 2, -3, 0.5], [0, 4, 5, -1]], (1, -2)),
+    "convolve:kernel=2 1 0/1 1 -1/0 -1 -2,correlate=true":
+        lambda x, y: np.conj(weights(x, y, [[2, 1, 0], [1, 1, -1], [0, -1, -2]])),
+    "gradient:sigma=0.8,gain=2":
+        lambda x, y: mean_is(1, 2 * 2j * np.pi * x * gaussian(x, y, 0.8)),
+    "gradient:along=y,dc=0.5":
+        lambda x, y: mean_is(0.5, 2j * np.pi * y * gaussian(x, y, 1)),
+    "shift:by=7/-3": lambda x, y: np.exp(-2j * np.pi * (7 * x - 3 * y)),
+    "shift:by=-0.5/2.25": lambda x, y: np.exp(-2j * np.pi * (-0.5 * x + 2.25 * y)),
+    "shift:by=2.5/0 | gradient:along=y | gaussian-blur:sigma=1":
+        lambda x, y: (np.exp(-2j * np.pi * 2.5 * x) * gaussian(x, y, 1) *
+                      mean_is(1, 2j * np.pi * y * gaussian(x, y, 1))),
+}
+
+
+def model(picture, chain, padded):
+    """The filtered picture: extended on all sides by reflection, transformed, multiplied."""
+    pad = [whole - part for whole, part in zip(padded, picture.shape)]
+    around = [(each // 2, each - each // 2) for each in pad]
+    wide = np.pad(picture.astype(float), around, "reflect")
+    wide = np.roll(wide, [-before for before, _ in around], (0, 1))
+    fy, fx = np.meshgrid(*(np.fft.fftfreq(length) for length in padded), indexing="ij")
+    # -0.5 and 0.5 are the same frequency, where H is the mean of both.
+    h = sum(MODELS[chain](x, y) for x in (fx, np.where(fx == -0.5, 0.5, fx))
+            for y in (fy, np.where(fy == -0.5, 0.5, fy))) / 4
+    out = np.fft.ifft2(np.fft.fft2(wide) * h)
+    assert np.abs(out.imag).max() < 1e-9
+    out = out.real
+    return out[:picture.shape[0], :picture.shape[1]]
+
+
+# ---- the daemon ----
+
+def write_clip(path, picture):
+    path.write_bytes(b"YUV4MPEG2 W%d H%d F60:1 Ip A1:1 Cmono\nFRAME\n" % picture.shape[::-1] +
+                     picture.tobytes())
+
+
+def random_picture():
+    """Edges, a wave and noise; parts of it are black and white."""
+    random = np.random.default_rng(7)
+    y, x = np.mgrid[:HEIGHT, :WIDTH]
+    picture = (90 + 60 * (x > 40) + 40 * (y > 25) + 25 * np.sin(0.8 * x + 0.5 * y) +
+               random.normal(0, 20, (HEIGHT, WIDTH)))
+    picture[:8, :20] = 255 * (x[:8, :20] % 4 < 2)
+    return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+
+
+class Filtered:
+    """A daemon that repeats one picture, and a reader of it."""
+
+    def __init__(self, directory, log, picture, module, arguments=()):
+        clip = directory / "clip.y4m"
+        write_clip(clip, picture)
+        self.daemon = Daemon(directory / "run", log,
+                             ["--source", f"file:{clip}", "--set", "camera.loop=true",
+                              "--set", f"engine.cache_dir={directory}/cache", *arguments],
+                             os.environ)
+        self.daemon.wait_for_socket("frames")
+        self.camera = module.Camera(str(self.daemon.runtime_dir))
+
+    def frame(self, chain):
+        """A frame of this filter, and the size to which its engine pads."""
+        serial = self.daemon.ctl_json("filter", "set", chain)["Serial"]
+        for frame in self.camera.frames():
+            if frame.filter_serial == serial:
+                planes = frame.copy()
+                if planes is not None:
+                    break
+        engine = self.daemon.ctl_json("status")["Engine"]
+        width, height = map(int, re.search(r" in (\d+)x(\d+)", engine).groups())
+        return planes[0], (height, width)
+
+    def close(self):
+        self.camera.close()
+        self.daemon.process.kill()
+        self.daemon.process.wait()
+        self.daemon.log_file.close()
+
+
+@pytest.fixture(scope="module")
+def fftd_module():
+    if "san" in BUILD.name:
+        pytest.skip("a sanitized library cannot be loaded into Python")
+    import fftd  # pylint: disable=import-outside-toplevel
+    return fftd
+
+
+@pytest.fixture(scope="module")
+def filtered(fftd_module, tmp_path_factory):
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="fftd-test-"))
+    each = Filtered(directory, tmp_path_factory.mktemp("log") / "log", random_picture(),
+                    fftd_module, ["--set", "engine.margin=20", *FAST_KERNELS])
+    yield each
+    each.close()
+    shutil.rmtree(directory)
+
+
+def test_every_kind_has_a_model(filtered):
+    kinds = {kind["name"] for kind in filtered.daemon.ctl_json("filter", "kinds")}
+    assert kinds == {chain.partition(":")[0] for chain in MODELS} - {"none"}
+
+
+@pytest.mark.parametrize("chain", MODELS)
+def test_frames_match_the_model(filtered, chain):
+    got, padded = filtered.frame(chain)
+    wanted = np.clip(model(random_picture(), chain, padded), 0, 255)
+    # Rounded to the nearest; floats cannot tell which one that is in the middle between two.
+    worst = np.abs(got - wanted).max()
+    print(f"{chain}: {worst:.4f} grey levels")
+    assert worst < 0.505
+
+
+# ---- presets that undo something ----
+
+def disk_blur(picture):
+    """A defocused lens: 3 pixels' radius, in steps of a twelfth of a pixel."""
+    fine = 12
+    y, x = np.mgrid[-3 * fine:3 * fine + 1, -3 * fine:3 * fine + 1] / fine
+    kernel = {}
+    for dx, dy in zip(x[x ** 2 + y ** 2 <= 9], y[x ** 2 + y ** 2 <= 9]):
+        at = round(dx), round(dy)
+        kernel[at] = kernel.get(at, 0) + 1
+    total = sum(kernel.values())
+    return sum(np.roll(picture, (dy, dx), (0, 1)) * weight / total
+               for (dx, dy), weight in kernel.items())
+
+
+def motion_blur(picture):
+    """9 pixels sideways during the exposure."""
+    return sum(np.roll(picture, shift, 1) for shift in range(-4, 5)) / 9
+
+
+def psnr(picture, reference):
+    inside = (slice(16, -16), slice(16, -16))  # what came from beyond the edges is unknown
+    return 10 * np.log10(255 ** 2 / np.mean((picture[inside] - reference[inside]) ** 2.0))
+
+
+@pytest.mark.parametrize("preset, blur", [("defocus", disk_blur), ("motion-deblur", motion_blur)])
+def test_presets_undo_blurs(fftd_module, tmp_path, preset, blur):
+    random = np.random.default_rng(3)
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="fftd-test-"))
+    y, x = np.mgrid[:120, :160]
+    sharp = (100 + 60 * (np.hypot(x - 60, y - 60) < 25) + 50 * ((x // 9 + y // 13) % 3 == 0) +
+             30 * np.sin(x * x / 400))
+    blurred = np.clip(np.rint(blur(sharp) + random.normal(0, 1, sharp.shape)), 0, 255)
+    filtered = Filtered(directory, tmp_path / "log", blurred.astype(np.uint8), fftd_module,
+                        ["--set", "engine.margin=20", *FAST_KERNELS])
+    try:
+        restored, _ = filtered.frame(f"preset:{preset}")
+    finally:
+        filtered.close()
+        shutil.rmtree(directory)
+    before, after = psnr(blurred, sharp), psnr(restored.astype(float), sharp)
+    print(f"{preset}: {before:.1f} dB before, {after:.1f} dB after")
+    assert after > before + 3

@@ -13,6 +13,9 @@ int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
 /* ---- kinds.c ---- */
 int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
+/* ---- response.c ---- */
+int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
 /* ---- filter.c ---- */
 int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error);

@@ -1,4 +1,5 @@
-"""A minimal D-Bus client for raw bytes on the control socket: little-endian, strings and u32."""
+"""A minimal D-Bus client for raw bytes on the control socket: little-endian, strings, u32 and
+arrays of doubles."""
 
 import array
 import fcntl
@@ -24,11 +25,23 @@ def text(value):
     return struct.pack("<I", len(data)) + data + b"\0"
 
 
+def numbers(data, values):
+    """Appends an array of doubles. Elements begin at a multiple of 8, even if there are none."""
+    values = struct.pack(f"<{len(values)}d", *values)
+    return pad(data + struct.pack("<I", len(values)), 8) + values
+
+
 def body(values):
-    data = b""
+    data, signature = b"", ""
     for value in values:
-        data = pad(data, 4) + (struct.pack("<I", value) if isinstance(value, int) else text(value))
-    return data, "".join("u" if isinstance(value, int) else "s" for value in values)
+        data = pad(data, 4)
+        if isinstance(value, list):
+            data, signature = numbers(data, value), signature + "ad"
+        elif isinstance(value, int):
+            data, signature = data + struct.pack("<I", value), signature + "u"
+        else:
+            data, signature = data + text(value), signature + "s"
+    return data, signature
 
 
 def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1, flags=0):
@@ -65,6 +78,12 @@ class Message:
     @property
     def number(self):
         return struct.unpack_from("<Q", self.data)[0]
+
+    @property
+    def numbers(self):
+        """Returns the doubles of the body's array."""
+        length, = struct.unpack_from("<I", self.data)
+        return list(struct.unpack_from(f"<{length // 8}d", self.data, 8))
 
 
 class Peer:

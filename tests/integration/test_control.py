@@ -1,6 +1,7 @@
 """Tests of the control socket: the object, and the limits for misbehaving peers."""
 
 import contextlib
+import math
 import os
 import signal
 import socket
@@ -51,7 +52,8 @@ def test_introspection_names_arguments(daemon):
     with Peer(daemon) as peer:
         answer = peer.call("Introspect", interface="org.freedesktop.DBus.Introspectable").message
     for method, argument in (("SetFilter", "chain"), ("AddStage", "position"),
-                             ("SetParameter", "value"), ("Snapshot", "before")):
+                             ("SetParameter", "value"), ("Snapshot", "before"),
+                             ("GetResponse", "magnitudes")):
         block = answer.partition(f'<method name="{method}">')[2].partition("</method>")[0]
         assert f'name="{argument}"' in block, block
 
@@ -79,6 +81,7 @@ def test_serials_grow_with_every_change(daemon):
     ("SetParameter", ["1", "sigma", "-1"], "InvalidFilter", ["sigma", "-1"]),
     ("SetParameter", ["1", "sigmar", "1"], "InvalidFilter", ["sigmar", "sigma"]),
     ("SetParameter", ["0", "sigma", "1"], "NoSuchStage", ["0"]),
+    ("GetResponse", ["lowpass:cutoff=nan", [], []], "InvalidFilter", ["cutoff", "nan", "0.5"]),
 ])
 def test_what_fails_changes_nothing(daemon, method, values, error, words):
     with Peer(daemon) as peer:
@@ -91,6 +94,34 @@ def test_what_fails_changes_nothing(daemon, method, values, error, words):
         assert daemon.ctl_json("filter", "show") | {"FilterStages": chain} == \
             daemon.ctl_json("filter", "show")
         assert daemon.ctl_json("status")["Serial"] == before
+
+
+def test_a_response_is_that_of_the_chain_in_the_call(daemon):
+    fx, fy = [0.0, 0.125, 0.25, -0.3, 0.5], [0.0, 0.0, -0.25, 0.4, 0.5]
+    with Peer(daemon) as peer:
+        before = peer.call("SetFilter", "gaussian-blur:sigma=2").number
+        answer = peer.call("GetResponse", "gaussian-blur:sigma=0.7 | gain:dc=-2,ac=-3", fx, fy)
+        expected = [(-3 if x or y else -2) * math.exp(-2 * (math.pi * 0.7) ** 2 * (x * x + y * y))
+                    for x, y in zip(fx, fy)]
+        assert answer.numbers == pytest.approx([abs(value) for value in expected], rel=1e-12)
+        assert peer.call("GetResponse", "none", [], []).numbers == []
+        assert len(peer.call("GetResponse", "none", 1024 * [0.1], 1024 * [0.2]).numbers) == 1024
+    assert daemon.ctl_json("status")["Serial"] == before
+
+
+@pytest.mark.parametrize("fx, fy, words", [
+    ([0.1, 0.2], [0.1], ["2 frequencies along x and 1 along y"]),
+    (1025 * [0.1], 1025 * [0.1], ["1025", "at most 1024"]),
+    ([0.1], [0.51], ["out of range", "-0.5 .. 0.5"]),
+    ([math.nan], [0.1], ["out of range"]),
+    ([0.1], [-math.inf], ["out of range"]),
+], ids=["unequal", "many", "high", "nan", "infinite"])
+def test_a_response_at_wrong_frequencies_is_refused(daemon, fx, fy, words):
+    with Peer(daemon) as peer:
+        answer = peer.call("GetResponse", "none", fx, fy)
+    assert answer.error == "org.freedesktop.DBus.Error.InvalidArgs"
+    for word in words:
+        assert word in answer.message
 
 
 def test_reload_without_a_file_is_refused(daemon):
@@ -146,8 +177,9 @@ def test_a_watcher_changes_nothing(daemon):
             answer = watcher.call(method, *values)
             assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
             assert f"{daemon.runtime_dir}/control" in answer.message
-        for method in ("GetStats", "ListFilters", "SnapshotAfter"):
-            assert watcher.call(method).type == RETURN
+        for method, values in (("GetStats", []), ("ListFilters", []), ("SnapshotAfter", []),
+                               ("GetResponse", ["none", [0.5], [-0.5]])):
+            assert watcher.call(method, *values).type == RETURN
         assert watcher.call("GetAll", CAMERA, interface=PROPERTIES).type == RETURN
 
 

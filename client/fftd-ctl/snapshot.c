@@ -11,8 +11,7 @@
 
 #include "bus.h"
 #include "commands.h"
-#include "output.h"
-#include "picture.h"
+#include "picture_file.h"
 #include "spectrum.h"
 
 struct shot {
@@ -228,27 +227,10 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
                          const char *path)
 {
     struct picture picture = {0};
-    struct output_file output;
-    bool to_stdout = strcmp(path, "-") == 0;
     int r = kind->draw(&picture, shot);
     if (r < 0)
         return ctl_fail(ctl, EX_OSERR, "snapshot %s: %s", kind->name, strerror(-r));
-
-    int code = EX_OK;
-    r = output_open(&output, path, OUTPUT_WHOLE);
-    if (r < 0) {
-        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(-r));
-        goto out;
-    }
-    errno = 0;
-    r = picture_write_png(&picture, output.file);
-    if (r < 0)
-        output_discard(&output);
-    else if (!to_stdout)
-        r = output_close(&output);
-    if (r < 0 && !(to_stdout && r == -EPIPE)) /* ctl_finish handles a closed pipe */
-        code = ctl_fail(ctl, EX_IOERR, "%s: %s", to_stdout ? "stdout" : path, strerror(-r));
-out:
+    const int code = picture_save(ctl, &picture, path);
     picture_free(&picture);
     return code;
 }

@@ -9,6 +9,7 @@
 
 #include "bus.h"
 #include "commands.h"
+#include "filter_plot.h"
 
 #define CHAIN_BYTES 32768
 
@@ -47,19 +48,27 @@ out:
     return code;
 }
 
+/* Joins the operands from the first one on. Returns 0 or an exit code. */
+static int join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES])
+{
+    size_t used = 0;
+    chain[0] = '\0';
+    for (int i = first; i < ctl->argc; i++) {
+        int n = snprintf(chain + used, CHAIN_BYTES - used, "%s%s", i > first ? " | " : "",
+                         ctl->argv[i]);
+        used += (size_t)n;
+        if (used >= CHAIN_BYTES)
+            return ctl_fail(ctl, EX_DATAERR, "filter %s: the chain is longer than %d bytes",
+                            ctl->argv[0], CHAIN_BYTES - 1);
+    }
+    return 0;
+}
+
 static int filter_set(const struct ctl *ctl)
 {
-    char chain[CHAIN_BYTES] = "";
-    size_t used = 0;
-    for (int i = 1; i < ctl->argc; i++) {
-        int n =
-            snprintf(chain + used, sizeof chain - used, "%s%s", i > 1 ? " | " : "", ctl->argv[i]);
-        used += (size_t)n;
-        if (used >= sizeof chain)
-            return ctl_fail(ctl, EX_DATAERR, "filter set: the chain is longer than %d bytes",
-                            CHAIN_BYTES - 1);
-    }
-    return change(ctl, "SetFilter", "s", chain);
+    char chain[CHAIN_BYTES];
+    const int code = join_chain(ctl, 1, chain);
+    return code != 0 ? code : change(ctl, "SetFilter", "s", chain);
 }
 
 static int filter_preset(const struct ctl *ctl)
@@ -364,6 +373,13 @@ static int filter_kinds(const struct ctl *ctl)
 
 /* ---- the commands ---- */
 
+static int filter_plot(const struct ctl *ctl)
+{
+    char chain[CHAIN_BYTES];
+    const int code = join_chain(ctl, 2, chain);
+    return code != 0 ? code : filter_plot_save(ctl, ctl->argv[1], ctl->argc > 2 ? chain : NULL);
+}
+
 int command_filter(const struct ctl *ctl)
 {
     static const struct {
@@ -378,6 +394,7 @@ int command_filter(const struct ctl *ctl)
         {"preset", " NAME", 2, 2, filter_preset},
         {"save", " FILE [SUMMARY]", 2, 3, filter_save},
         {"kinds", " [KIND]", 1, 2, filter_kinds},
+        {"plot", " FILE [CHAIN...]", 2, -1, filter_plot},
     };
     for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(actions[i].name, ctl->argv[0]) != 0)
@@ -390,7 +407,7 @@ int command_filter(const struct ctl *ctl)
         return actions[i].run(ctl);
     }
     return ctl_fail(ctl, EX_USAGE,
-                    "filter %s: expected show, set, add, remove, preset, save or kinds",
+                    "filter %s: expected show, set, add, remove, preset, save, kinds or plot",
                     ctl->argv[0]);
 }
 

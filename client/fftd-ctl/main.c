@@ -64,7 +64,10 @@ static const struct command commands[] = {
      "  filter remove STAGE      remove a stage, by its number or an unambiguous kind\n"
      "  filter preset NAME       replace the chain by a preset\n"
      "  filter save FILE [TEXT]  save the chain as a preset with the summary TEXT\n"
-     "  filter kinds [KIND]      list the kinds of filters and their parameters\n\n"
+     "  filter kinds [KIND]      list the kinds of filters and their parameters\n"
+     "  filter plot FILE [CHAIN...]\n"
+     "                           draw the response of the filter, or of a chain that\n"
+     "                           is not in use, as a PNG image (- is stdout)\n\n"
      "A stage is KIND:PARAMETER=VALUE,... Frequencies are in cycles per pixel, from\n"
      "0 to 0.5. A change takes effect as a whole or not at all. The command prints\n"
      "the serial of the new filter; each frame that the filter makes carries it.\n\n"
@@ -73,6 +76,7 @@ static const struct command commands[] = {
      "  fftd-ctl filter set 'notch:at=0.25/0,width=0.01 | sharpen:amount=0.5'\n"
      "  fftd-ctl filter add notch:at=0.125/0,width=0.02 1\n"
      "  fftd-ctl filter remove notch\n"
+     "  fftd-ctl filter plot response.png\n"
      "  fftd-ctl filter set none\n",
      TAKES_RAW, 1, -1, command_filter},
     {"set", "STAGE.PARAMETER VALUE", "change one parameter of the filter",

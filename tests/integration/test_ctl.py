@@ -6,14 +6,13 @@ import pathlib
 import re
 import shutil
 import socket
-import struct
 import subprocess
-import zlib
 
 import pytest
 
 from conftest import BUILD, FAST_KERNELS, PATIENCE
 from dbus_peer import Peer
+from png import Png
 
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -40,42 +39,6 @@ def daemon(start):
     daemon.wait_for_log("online")
     daemon.wait_for_socket()
     return daemon
-
-
-class Png:
-    """Width, height and rows of (r, g, b) of an 8-bit RGB picture (the PNG specification)."""
-
-    def __init__(self, data):
-        assert data[:8] == b"\x89PNG\r\n\x1a\n"
-        packed, at = b"", 8
-        while at < len(data):
-            length, kind = struct.unpack_from(">I4s", data, at)
-            chunk = data[at + 8:at + 8 + length]
-            assert zlib.crc32(kind + chunk) == struct.unpack_from(">I", data, at + 8 + length)[0]
-            if kind == b"IHDR":
-                self.width, self.height, bits, colour = struct.unpack_from(">IIBB", chunk)
-                assert (bits, colour) == (8, 2)
-            elif kind == b"IDAT":
-                packed += chunk
-            at += 12 + length
-        self.rows = self.unfilter(zlib.decompress(packed))
-
-    def unfilter(self, data):
-        rows, above, size = [], bytes(3 * self.width), 3 * self.width
-        for y in range(self.height):
-            kind = data[y * (size + 1)]
-            row = bytearray(data[y * (size + 1) + 1:(y + 1) * (size + 1)])
-            for i in range(size):
-                a = row[i - 3] if i >= 3 else 0
-                b, c = above[i], above[i - 3] if i >= 3 else 0
-                nearest = min((abs(b - c), 0, a), (abs(a - c), 1, b), (abs(a + b - 2 * c), 2, c))[2]
-                row[i] = (row[i] + [0, a, b, (a + b) // 2, nearest][kind]) & 255
-            rows.append(bytes(row))
-            above = row
-        return rows
-
-    def pixel(self, x, y):
-        return tuple(self.rows[y][3 * x:3 * x + 3])
 
 
 def picture(daemon, kind):
@@ -147,6 +110,7 @@ def test_manual_knows_every_key(fftd):
     (["filter"], ["filter"]),
     (["filter", "wobble"], ["wobble", "show"]),
     (["filter", "set"], ["CHAIN"]),
+    (["filter", "plot"], ["FILE"]),
     (["filter", "add", "lowpass", "x"], ["x"]),
     (["filter", "add", "--", "lowpass", "-18446744073709551615"], ["-18446744073709551615"]),
     (["--json=x", "list"], ["--json=x", "no value"]),
@@ -229,7 +193,8 @@ JSON_COMMANDS = [
     ["filter", "set", "lowpass:cutoff=0.1"], ["filter", "add", "sharpen:amount=1"],
     ["filter", "show"], ["set", "1.cutoff", "0.2"], ["filter", "save", "saved.conf"],
     ["filter", "remove", "1"], ["filter", "preset", "remove-moire"], ["filter", "kinds"],
-    ["reload"], ["snapshot", "-o", "."], ["check", "cam.conf"], ["devices"], ["tune", "stop"],
+    ["filter", "plot", "plot.png"], ["reload"], ["snapshot", "-o", "."], ["check", "cam.conf"],
+    ["devices"], ["tune", "stop"],
 ]
 
 

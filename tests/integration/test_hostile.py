@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import socket
 import subprocess
@@ -41,6 +42,7 @@ ANSWERS = {
     "Tune": ("",),
     "ListControls": ("aa{sv}", [CONTROL, TEXT_CONTROL]),
     "ListFilters": ("aa{sv}", [KIND]),
+    "GetResponse": Failure("org.fftd.Error.InvalidFilter", EVIL),
     "SetFilter": Failure("org.fftd.Error.InvalidFilter", EVIL),
     "Reload": Failure("org.evil.Error", EVIL),
     "Snapshot": Failure("org.fftd.Error.NotOnline", EVIL),
@@ -79,8 +81,8 @@ def test_texts_of_the_daemon_cannot_command_the_terminal(directory, command):
 
 
 @pytest.mark.parametrize("command", [
-    ["filter", "set", "none"], ["reload"], ["snapshot"], ["camera", "set", "a=1"], ["tune"]],
-    ids=" ".join)
+    ["filter", "set", "none"], ["filter", "plot", "/none/plot.png"], ["reload"], ["snapshot"],
+    ["camera", "set", "a=1"], ["tune"]], ids=" ".join)
 def test_errors_of_the_daemon_cannot_command_the_terminal(directory, command):
     with HostileControl(directory, ANSWERS):
         done = ctl(directory, *command)
@@ -148,7 +150,8 @@ def test_deep_nesting_is_an_error_and_no_crash(directory, depth, kind, command):
 
 @pytest.mark.parametrize("command", [
     ["status"], ["list"], ["stats"], ["stats", "--prometheus"], ["camera", "controls"],
-    ["filter", "show"], ["filter", "kinds"], ["snapshot"], ["tune"], ["reload"]], ids=" ".join)
+    ["filter", "show"], ["filter", "kinds"], ["filter", "plot", "/none/plot.png"], ["snapshot"],
+    ["tune"], ["reload"]], ids=" ".join)
 @pytest.mark.parametrize("answer", [
     ("",), ("s", EVIL), ("a{ss}", {"State": EVIL}), ("aas", [[EVIL], []]),
     ("a{sv}", {"Format": ("i", 1), "Counters": ("v", ("i", 1)), "Filter": ("ay", b"x")}),
@@ -162,6 +165,16 @@ def test_unexpected_replies_do_no_harm(directory, tmp_path, command, answer):
             done = ctl(directory, *json_option, *command, *output)
             assert 0 <= done.returncode <= 78, done
             assert not controls_in(done.stdout) and not controls_in(done.stderr)
+
+
+@pytest.mark.parametrize("magnitudes", [
+    [], 1023 * [1.0], 1025 * [1.0], 1024 * [math.nan], 1024 * [math.inf], 1024 * [-1.0]],
+    ids=["none", "few", "many", "NaN", "infinite", "negative"])
+def test_a_response_that_is_none_is_not_drawn(directory, tmp_path, magnitudes):
+    with HostileControl(directory, {"GetResponse": ("ad", magnitudes)}):
+        done = ctl(directory, "filter", "plot", tmp_path / "plot.png", "none")
+    assert (done.returncode, b"GetResponse" in done.stderr) == (76, True)
+    assert not (tmp_path / "plot.png").exists()
 
 
 # ---- the memory of a snapshot ----

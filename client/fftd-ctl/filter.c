@@ -250,7 +250,7 @@ static void print_parameter(const struct about *about)
 
 static int print_kind(sd_bus_message *kinds, const char *only, bool *ret_found)
 {
-    const char *key, *name = "", *summary = "";
+    const char *key, *name = "", *summary = "", *formula = "";
     struct about about;
     bool wanted = true;
     int r;
@@ -264,6 +264,10 @@ static int print_kind(sd_bus_message *kinds, const char *only, bool *ret_found)
             r = sd_bus_message_read(kinds, "v", "s", &summary);
             if (wanted)
                 printf("%s: %s\n", name, summary);
+        } else if (strcmp(key, "formula") == 0) {
+            r = sd_bus_message_read(kinds, "v", "s", &formula);
+            if (wanted)
+                printf("    %s\n", formula);
         } else if (strcmp(key, "parameters") == 0 && wanted) {
             r = sd_bus_message_enter_container(kinds, 'v', "aa{sv}");
             if (r >= 0)

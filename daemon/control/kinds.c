@@ -61,13 +61,17 @@ static void initial(const struct filter_param *param, char *text, size_t size)
 
 static int append_param_help(sd_bus_message *reply, const struct filter_param *param)
 {
+    static const char *const types[] = {[FILTER_NUMBER] = "number",
+                                        [FILTER_PAIR] = "pair",
+                                        [FILTER_CHOICE] = "choice",
+                                        [FILTER_BOOL] = "boolean"};
     char range[200], value[TEXT_NUMBER_BYTES * 2];
     expected(param, range, sizeof range);
     initial(param, value, sizeof value);
-    return sd_bus_message_append(reply, "a{sv}", 6, "name", "s", param->name, "summary", "s",
-                                 param->summary, "unit", "s", param->unit, "required", "b",
-                                 (int)param->required, "expected", "s", range, "default", "s",
-                                 value);
+    return sd_bus_message_append(reply, "a{sv}", 7, "name", "s", param->name, "summary", "s",
+                                 param->summary, "type", "s", types[param->type], "unit", "s",
+                                 param->unit, "required", "b", (int)param->required, "expected",
+                                 "s", range, "default", "s", value);
 }
 
 static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kind)
@@ -75,6 +79,7 @@ static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kin
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r < 0 || (r = value_append_named_text(reply, "name", kind->name)) < 0 ||
         (r = value_append_named_text(reply, "summary", kind->summary)) < 0 ||
+        (r = value_append_named_text(reply, "formula", kind->formula)) < 0 ||
         (r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
         (r = sd_bus_message_append(reply, "s", "parameters")) < 0 ||
         (r = sd_bus_message_open_container(reply, 'v', "aa{sv}")) < 0 ||

@@ -43,6 +43,7 @@ static double cut_support(const struct filter_stage *stage)
 const struct filter_kind filter_lowpass = {
     .name = "lowpass",
     .summary = "keeps what is coarser than the cutoff",
+    .formula = "H = pass(f / cutoff)",
     .param_count = 3,
     .param =
         {
@@ -57,6 +58,7 @@ const struct filter_kind filter_lowpass = {
 const struct filter_kind filter_highpass = {
     .name = "highpass",
     .summary = "keeps what is finer than the cutoff",
+    .formula = "H = stop(f / cutoff), dc at f = 0",
     .param_count = 4,
     .param =
         {
@@ -118,6 +120,7 @@ static double band_support(const struct filter_stage *stage)
 const struct filter_kind filter_bandpass = {
     .name = "bandpass",
     .summary = "keeps what is between two frequencies",
+    .formula = "H = pass((f^2 - low * high) / (f * (high - low))), dc at f = 0",
     .param_count = 5,
     .param =
         {
@@ -135,6 +138,7 @@ const struct filter_kind filter_bandpass = {
 const struct filter_kind filter_bandstop = {
     .name = "bandstop",
     .summary = "removes what is between two frequencies",
+    .formula = "H = stop((f^2 - low * high) / (f * (high - low))), 1 at f = 0",
     .param_count = 4,
     .param =
         {
@@ -178,6 +182,7 @@ static double notch_support(const struct filter_stage *stage)
 const struct filter_kind filter_notch = {
     .name = "notch",
     .summary = "removes one periodic pattern: a spot of the spectrum and its mirror",
+    .formula = "H = stop(2 * r / width), r = distance to the nearer of at and -at",
     .param_count = 4,
     .param =
         {
@@ -221,6 +226,7 @@ static double highboost_support(const struct filter_stage *stage)
 const struct filter_kind filter_highboost = {
     .name = "highboost",
     .summary = "base + boost * highpass: evens out large tones, lifts detail",
+    .formula = "H = base + boost * stop(f / cutoff)",
     .param_count = 5,
     .param =
         {
@@ -273,6 +279,8 @@ static double directional_support(const struct filter_stage *stage)
 const struct filter_kind filter_directional = {
     .name = "directional",
     .summary = "keeps or removes structures of one direction and any size",
+    .formula = "H = pass(2 * a / width) inside, stop(2 * a / width) outside, 1 at f = 0, a = "
+               "degrees between fx, fy and angle",
     .param_count = 5,
     .param =
         {

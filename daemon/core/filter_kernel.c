@@ -32,6 +32,7 @@ static double gaussian_blur_support(const struct filter_stage *stage)
 const struct filter_kind filter_gaussian_blur = {
     .name = "gaussian-blur",
     .summary = "blurs without ringing",
+    .formula = "H = exp(-2 * (pi * sigma * f)^2)",
     .param_count = 1,
     .param =
         {
@@ -76,6 +77,8 @@ static double box_blur_support(const struct filter_stage *stage)
 const struct filter_kind filter_box_blur = {
     .name = "box-blur",
     .summary = "mean over a square of 2 radius + 1 pixels a side",
+    .formula = "H = B(fx) * B(fy), B(f) = (sin((2 * m + 1) * pi * f) / sin(pi * f) + 2 * (radius - "
+               "m) * cos(2 * pi * (m + 1) * f)) / (2 * radius + 1), m = floor(radius)",
     .param_count = 1,
     .param =
         {
@@ -113,6 +116,7 @@ static double sharpen_support(const struct filter_stage *stage)
 const struct filter_kind filter_sharpen = {
     .name = "sharpen",
     .summary = "unsharp mask: adds what a blur would take away",
+    .formula = "H = 1 + amount * (1 - exp(-2 * (pi * sigma * f)^2))",
     .param_count = 2,
     .param =
         {
@@ -160,6 +164,7 @@ static double laplacian_support(const struct filter_stage *stage)
 const struct filter_kind filter_laplacian = {
     .name = "laplacian",
     .summary = "second derivative, negated: outlines, bright on their inner side",
+    .formula = "H = gain * (4 - 2 * cos(2 * pi * fx) - 2 * cos(2 * pi * fy)), dc at f = 0",
     .param_count = 2,
     .param =
         {
@@ -188,6 +193,7 @@ static double gain_support(const struct filter_stage *stage)
 const struct filter_kind filter_gain = {
     .name = "gain",
     .summary = "brightness and contrast: the mean and all that differs from it",
+    .formula = "H = ac, dc at f = 0",
     .param_count = 2,
     .param =
         {

@@ -51,6 +51,8 @@ struct filter_stage;
 struct filter_kind {
     const char *name;
     const char *summary;
+    const char *formula; /* of H, in ASCII, with the names of the parameters; f^2 = fx^2 + fy^2, and
+                            pass and stop are the shapes of filter_shape.c */
     unsigned param_count;
     struct filter_param param[FILTER_MAX_PARAMS];
     /* Checks what the range of a single parameter cannot express (low < high); may be NULL. */

@@ -378,9 +378,10 @@ def test_filter_kinds(daemon):
     assert {"lowpass", "highpass", "bandpass", "bandstop", "notch", "gaussian-blur",
             "sharpen"} <= kinds.keys()
     cutoff, = (each for each in kinds["lowpass"]["parameters"] if each["name"] == "cutoff")
-    assert (cutoff["unit"], cutoff["required"]) == ("cycles/pixel", True)
+    assert (cutoff["type"], cutoff["unit"], cutoff["required"]) == ("number", "cycles/pixel", True)
     one = daemon.ctl("filter", "kinds", "notch").stdout
     assert one.startswith("notch: ") and "lowpass" not in one and "required" in one
+    assert f"\n    {kinds['notch']['formula']}\n" in one
     assert daemon.ctl_json("filter", "kinds", "notch") == kinds["notch"]
     for options in ([], ["--json"]):
         assert_refused(daemon.ctl(*options, "filter", "kinds", "wobble", check=False), 65, "wobble")

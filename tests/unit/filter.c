@@ -22,6 +22,8 @@ static void the_table_is_sound(void **state)
         assert_ptr_equal(filter_kind_by_name(kind->name), kind); /* so names are unique */
         assert_int_equal(strspn(kind->name, "abcdefghijklmnopqrstuvwxyz-"), strlen(kind->name));
         assert_true(strlen(kind->summary) > 0);
+        assert_non_null(kind->formula);
+        assert_true(strncmp(kind->formula, "H = ", 4) == 0);
         assert_true((kind->response == NULL) != (kind->complex_response == NULL));
         assert_true(kind->is_real == NULL || kind->complex_response != NULL);
         assert_non_null(kind->support);

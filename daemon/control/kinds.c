@@ -64,7 +64,8 @@ static int append_param_help(sd_bus_message *reply, const struct filter_param *p
     static const char *const types[] = {[FILTER_NUMBER] = "number",
                                         [FILTER_PAIR] = "pair",
                                         [FILTER_CHOICE] = "choice",
-                                        [FILTER_BOOL] = "boolean"};
+                                        [FILTER_BOOL] = "boolean",
+                                        [FILTER_KERNEL] = "kernel"};
     char range[200], value[TEXT_NUMBER_BYTES * 2];
     expected(param, range, sizeof range);
     initial(param, value, sizeof value);

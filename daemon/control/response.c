@@ -16,7 +16,7 @@
 /* |H|. */
 static double magnitude(const struct filter_chain *chain, double fx, double fy)
 {
-    return fabs(filter_chain_response(chain, fx, fy));
+    return cabs(filter_chain_response(chain, fx, fy));
 }
 
 static bool are_frequencies(const double *values, size_t count)

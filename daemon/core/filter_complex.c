@@ -99,6 +99,8 @@ static double convolve_support(const struct filter_stage *stage)
 const struct filter_kind filter_convolve = {
     .name = "convolve",
     .summary = "convolves with a kernel of numbers, such as Prewitt's or an embossing one",
+    .formula = "H = S * sum of kernel(x, y) * exp(-2 * pi * i * (fx * x + fy * y)), x and y "
+               "counted from the anchor, S = 1 or 1 / sum of kernel; its conjugate to correlate",
     .param_count = 4,
     .param =
         {
@@ -172,6 +174,8 @@ static double gradient_support(const struct filter_stage *stage)
 const struct filter_kind filter_gradient = {
     .name = "gradient",
     .summary = "slope of the brightness along one axis: a relief lit from one side",
+    .formula = "H = gain * 2 * pi * i * g * exp(-2 * (pi * sigma * f)^2), dc at f = 0, g = fx or "
+               "fy",
     .param_count = 4,
     .param =
         {
@@ -222,6 +226,7 @@ static double shift_support(const struct filter_stage *stage)
 const struct filter_kind filter_shift = {
     .name = "shift",
     .summary = "moves the picture, also by parts of a pixel",
+    .formula = "H = exp(-2 * pi * i * (fx * x + fy * y)), by = x/y",
     .param_count = 1,
     .param =
         {

@@ -49,6 +49,9 @@ static double wiener_support(const struct filter_stage *stage)
 const struct filter_kind filter_wiener = {
     .name = "wiener",
     .summary = "undoes a blur of known shape as far as the noise allows",
+    .formula = "H = B / (B^2 + noise), 1 at f = 0, B = exp(-2 * (pi * size * f)^2), "
+               "2 * J1(2 * pi * size * f) / (2 * pi * size * f) or sin(pi * size * g) / "
+               "(pi * size * g), g = fx * cos(angle) + fy * sin(angle)",
     .param_count = 4,
     .param =
         {

@@ -4,3 +4,9 @@ demo:
 	@tests/tools/deps.sh build run
 	@$(MAKE) -s -j$$(nproc) all
 	@tests/demo/demo.sh $(BUILD) build/demo
+
+.PHONY: docs-filters ## writes docs/FILTERS.md and its pictures from the program
+docs-filters:
+	@tests/tools/deps.sh build run
+	@$(MAKE) -s all
+	@DEVICE=$(DEVICE) tests/demo/filters.py $(BUILD)

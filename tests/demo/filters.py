@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""Writes docs/FILTERS.md from the filters that the daemon knows, and its pictures.
+
+    filters.py BUILD      the folder of fftd and fftd-ctl; DEVICE chooses the OpenCL device
+
+tests/integration/test_filters_doc.py compares the committed text with the running program.
+"""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/integration"))
+from png import Png  # noqa: E402, pylint: disable=wrong-import-position
+
+TEXT = ROOT / "docs/FILTERS.md"
+PICTURES = ROOT / "docs/filters"
+PATIENCE_S = 60  # the first build of the kernels takes seconds
+
+# For each kind the test scene and the chain of its pictures.
+EXAMPLES = {
+    "lowpass": ("zoneplate", "lowpass:cutoff=0.15"),
+    "highpass": ("zoneplate", "highpass:cutoff=0.15,dc=1"),
+    "bandpass": ("zoneplate", "bandpass:low=0.1,high=0.25,dc=1"),
+    "bandstop": ("zoneplate", "bandstop:low=0.1,high=0.25"),
+    "notch": ("moire", "notch:at=0.21/0.13,width=0.12"),
+    "gaussian-blur": ("scene", "gaussian-blur:sigma=2"),
+    "box-blur": ("zoneplate", "box-blur:radius=3"),
+    "sharpen": ("scene", "sharpen:amount=2,sigma=1.5"),
+    "highboost": ("scene", "highboost:base=0.7,boost=1.5,cutoff=0.1"),
+    "laplacian": ("scene", "laplacian:dc=1"),
+    "gradient": ("scene", "gradient:gain=3"),
+    "directional": ("zoneplate", "directional:angle=45,width=40"),
+    "convolve": ("scene", "convolve:kernel=-2 -1 0/-1 1 1/0 1 2"),
+    "wiener": ("scene", "wiener:blur=disk,size=1.5,noise=0.02"),
+    "shift": ("scene", "shift:by=20/-10.5"),
+    "gain": ("scene", "gain:dc=1.2,ac=0.5"),
+}
+SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
+SIZE = "256x192"
+
+INTRODUCTION = """\
+<!-- `make docs-filters` writes this file from the program; do not edit it. -->
+# Filters
+
+A chain is a list of stages, `KIND:PARAMETER=VALUE,... | KIND:...`. Its response H is the product of
+the responses of its stages. Frequencies are in cycles per pixel, from -0.5 to 0.5: fx to the right
+and fy downwards. f is the distance from zero, f^2 = fx^2 + fy^2. `fftd-ctl filter kinds` prints
+formulas and parameters, and `fftd-ctl filter plot` draws the response of a chain.
+
+Kinds with a cut-off use one of two functions of a ratio d, in one of three shapes. At d = 1 half of
+the power is left in each of them:
+
+| shape | pass(d) | stop(d) |
+| --- | --- | --- |
+| ideal | 1 if \\|d\\| <= 1, else 0 | 0 if \\|d\\| <= 1, else 1 |
+| butterworth | 1 / sqrt(1 + d^(2 order)) | 1 / sqrt(1 + d^(-2 order)) |
+| gaussian | 2^(-d^2 / 2) | 1 - (1 - sqrt(1/2))^(d^2) |
+
+Each kind has one example: a test scene before and after the filter, then the magnitude of H over
+the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the
+frequency grows with the distance from the centre, so that it shows the response, too.
+"""
+
+
+# ---- the text ----
+
+def table_row(*cells):
+    return f"| {' | '.join(cells)} |"
+
+
+def section(kind):
+    """One kind, as ListFilters describes it."""
+    name = kind["name"]
+    if name not in EXAMPLES:
+        raise KeyError(f"{name}: no example; add one to EXAMPLES in tests/demo/filters.py")
+    scene, chain = EXAMPLES[name]
+    rows = [table_row("`" + each["name"] + "`", each["type"], each["expected"], each["unit"],
+                      "required" if each["required"] else each["default"], each["summary"])
+            for each in kind["parameters"]]
+    return "\n".join([
+        f"\n## {name}\n", kind["summary"][0].upper() + kind["summary"][1:] + ".\n",
+        f"    {kind['formula']}\n",
+        table_row("parameter", "type", "values", "unit", "default", "meaning"),
+        table_row(*6 * ["---"]), *rows,
+        f"\nExample: `{chain}` with the scene `{scene}`.\n",
+        f"![The scene before and after the filter](filters/{name}-effect.png)\n",
+        f"![The response](filters/{name}-response.png)\n"])
+
+
+def text(kinds):
+    return INTRODUCTION + "".join(map(section, kinds))
+
+
+# ---- the pictures ----
+
+class Daemon:
+    """`with Daemon(build, directory, scene, chain) as ctl:` ctl(operand...) runs fftd-ctl."""
+
+    def __init__(self, build, directory, scene, chain):
+        self.place = ["--runtime-dir", directory]
+        self.ctl = build / "fftd-ctl"
+        self.command = [build / "fftd", "--quiet", *self.place, "--device",
+                        os.environ.get("DEVICE", "auto"), "--source", f"pattern:{scene}", "--size",
+                        SIZES.get(scene, SIZE), "--fps", "10", "--filter", chain, "--set",
+                        "camera.format=GREY", "--set", "engine.technique=staged"]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command)
+        deadline = time.monotonic() + PATIENCE_S
+        while self.run("snapshot", "after", "-o", "-").returncode != 0:
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                sys.exit(f"fftd publishes no frame: {self.command}")
+            time.sleep(0.1)
+        return lambda *operands: self.run(*operands, check=True).stdout
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def run(self, *operands, check=False):
+        return subprocess.run([self.ctl, *self.place, *operands], check=check,
+                              stdout=subprocess.PIPE, stderr=None if check else subprocess.DEVNULL)
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+def in_grey(picture):
+    """The PNG of a picture whose channels are equal, at half the size."""
+    png = Png(picture)
+    rows = [row[::3] for row in png.rows]
+    assert all(row[::3] == row[1::3] == row[2::3] for row in png.rows)
+    # Each pixel as the difference from the one before it, or as it is.
+    packed = min((zlib.compress(b"".join(rows), 9) for rows in (
+        [b"\0" + row for row in rows],
+        [b"\1" + bytes((a - b) & 255 for a, b in zip(row, b"\0" + row)) for row in rows])), key=len)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(
+        ">IIBBBBB", png.width, png.height, 8, 0, 0, 0, 0)) + chunk(b"IDAT", packed) + \
+        chunk(b"IEND", b"")
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    build = pathlib.Path(sys.argv[1]).resolve()
+    PICTURES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as directory:
+        for name, (scene, chain) in EXAMPLES.items():
+            with Daemon(build, directory, scene, chain) as ctl:
+                effect = ctl("snapshot", "side-by-side", "-o", "-")
+                (PICTURES / f"{name}-effect.png").write_bytes(in_grey(effect))
+                ctl("filter", "plot", PICTURES / f"{name}-response.png")
+                kinds = json.loads(ctl("--json", "filter", "kinds"))
+    TEXT.write_text(text(kinds))
+
+
+if __name__ == "__main__":
+    main()

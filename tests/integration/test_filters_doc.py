@@ -1,0 +1,142 @@
+"""docs/FILTERS.md says what the program does: its text, its formulas and its pictures."""
+
+import cmath
+import math
+import pathlib
+import re
+import sys
+
+import pytest
+
+from conftest import FAST_KERNELS
+from dbus_peer import Peer
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/demo"))
+import filters  # noqa: E402, pylint: disable=wrong-import-position
+
+FREQUENCIES = [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.0, 0.15), (0.25, -0.125), (-0.3, 0.2),
+               (-0.21, -0.13), (0.24, 0.24), (0.4, 0.4), (-0.07, 0.45)]
+
+
+@pytest.fixture
+def daemon(start):
+    daemon = start(*FAST_KERNELS)
+    daemon.wait_for_socket()
+    return daemon
+
+
+def test_the_text_is_that_of_the_program(daemon):
+    assert filters.TEXT.read_text() == filters.text(daemon.ctl_json("filter", "kinds")), \
+        "run make docs-filters"
+
+
+def test_each_kind_has_its_pictures(daemon):
+    kinds = [kind["name"] for kind in daemon.ctl_json("filter", "kinds")]
+    found = {path.name: path.stat().st_size for path in filters.PICTURES.iterdir()}
+    assert found.keys() == {f"{kind}-{what}.png" for kind in kinds for what in
+                            ("effect", "response")}
+    assert sum(found.values()) < 1.5e6
+
+
+# ---- formulas ----
+
+SHAPES = {  # as the introduction writes them
+    "ideal": (lambda d, n: float(d <= 1), lambda d, n: float(d > 1)),
+    "butterworth": (lambda d, n: 1 / math.sqrt(1 + d ** (2 * n)),
+                    lambda d, n: 1 / math.sqrt(1 + d ** (-2 * n)) if d > 0 else 0),
+    "gaussian": (lambda d, n: 2 ** (-d ** 2 / 2),
+                 lambda d, n: 1 - (1 - math.sqrt(1 / 2)) ** (d ** 2)),
+}
+
+
+def evaluate(text, names):
+    text = re.sub(r"\bpass\(", "pass_(", text).replace("^", "**")
+    return eval(text, {"__builtins__": {}}, names)  # pylint: disable=eval-used
+
+
+def distance(fx, fy, at):
+    """To the nearer of two points, around the circle of frequencies."""
+    return min(math.hypot(math.remainder(fx - x, 1), math.remainder(fy - y, 1))
+               for x, y in (at, (-at[0], -at[1])))
+
+
+def bessel(x):
+    """J1, by its integral."""
+    turns = [(step + 0.5) * math.pi / 200 for step in range(200)]
+    return sum(math.cos(turn - x * math.sin(turn)) for turn in turns) / 200
+
+
+def blur(parameters, fx, fy):
+    """The transform of the blur that wiener undoes."""
+    size, f, angle = parameters["size"], math.hypot(fx, fy), math.radians(parameters["angle"])
+    if parameters["blur"] == "gaussian":
+        return math.exp(-2 * (math.pi * size * f) ** 2)
+    if parameters["blur"] == "disk":
+        return bessel(2 * math.pi * size * f) / (math.pi * size * f) if f else 1
+    turns = math.pi * size * (fx * math.cos(angle) + fy * math.sin(angle))
+    return math.sin(turns) / turns if turns else 1
+
+
+def convolved(parameters, fx, fy):
+    """|H| of a kernel; the anchor turns only its phase."""
+    rows = parameters["kernel"]
+    total = sum(map(sum, rows)) if parameters["normalise"] == "sum" else 1
+    return abs(sum(weight * cmath.exp(-2j * math.pi * (fx * x + fy * y))
+                   for y, row in enumerate(rows) for x, weight in enumerate(row)) / total)
+
+
+def computed(formula, parameters, fx, fy):
+    """|H| as the formula has it."""
+    if "kernel" in parameters:
+        return convolved(parameters, fx, fy)
+    first, *rest = re.split(r", (?=stop|\w+ at f = 0|\w+(?:\(f\))? = )",
+                            formula.removeprefix("H = "))
+    f, shape = math.hypot(fx, fy), SHAPES[parameters.get("shape", "ideal")]
+    names = {"f": f, "fx": fx, "fy": fy, "pi": math.pi, "i": 1j, "floor": math.floor, **parameters,
+             **{name: getattr(cmath, name) for name in ("sin", "cos", "exp")},
+             "pass_": lambda d: shape[0](abs(d), parameters["order"]),
+             "stop": lambda d: shape[1](abs(d), parameters["order"])}
+    if "at" in parameters:
+        names["r"] = distance(fx, fy, parameters["at"])
+    if "by" in parameters:
+        names["x"], names["y"] = parameters["by"]
+    if "along" in parameters:
+        names["g"] = {"x": fx, "y": fy}[parameters["along"]]
+    if "blur" in parameters:
+        names["B"] = blur(parameters, fx, fy)
+    if "angle" in parameters:
+        names["a"] = math.remainder(math.degrees(math.atan2(fy, fx)) - parameters["angle"], 180)
+    branches = dict(reversed(branch.rsplit(" ", 1)) for branch in (first, *rest)
+                    if branch.endswith("side"))
+    first = branches.get(parameters.get("keep"), first)
+    for each in reversed(rest):
+        if special := re.fullmatch(r"(\w+) at f = 0", each):
+            if f == 0:
+                return abs(evaluate(special[1], names))
+        elif named := re.fullmatch(r"m = (.*)", each):
+            names["m"] = evaluate(named[1], names)
+        elif named := re.fullmatch(r"B\(f\) = (.*)", each):
+            # The limit of sin(n x) / sin(x) at 0 is n, which a small number comes close to.
+            names["B"] = lambda x, named=named: evaluate(named[1], {**names, "f": x or 1e-6})
+    return abs(evaluate(first, names))
+
+
+MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,shape=ideal,dc=0.5",
+        "bandpass:low=0.05,high=0.3,shape=butterworth", "notch:at=0.45/0.1,width=0.3",
+        "convolve:kernel=1 2 3/4 5 6,anchor=1/0,normalise=sum", "gradient:along=y,dc=0.3",
+        "wiener:blur=motion,size=7,angle=30", "wiener:size=2,noise=0.1",
+        "directional:angle=-70,width=50,keep=outside,shape=butterworth", "box-blur:radius=2.3"]
+
+
+@pytest.mark.parametrize("chain", [chain for _, chain in filters.EXAMPLES.values()] + MORE)
+def test_the_formula_is_the_response(daemon, chain):
+    """The stage as the daemon shows it has every parameter."""
+    kind = daemon.ctl_json("filter", "kinds", chain.partition(":")[0])
+    daemon.ctl("filter", "set", chain)
+    stage, = daemon.ctl_json("filter", "show")["FilterStages"]
+    with Peer(daemon) as peer:
+        magnitudes = peer.call("GetResponse", chain, *map(list, zip(*FREQUENCIES))).numbers
+    for (fx, fy), magnitude in zip(FREQUENCIES, magnitudes, strict=True):
+        expected = computed(kind["formula"], stage["parameters"], fx, fy)
+        assert magnitude == pytest.approx(expected, abs=1e-6), (fx, fy)

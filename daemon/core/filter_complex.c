@@ -2,6 +2,7 @@
  * directions: it moves something. */
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/filter_shape.h"
 

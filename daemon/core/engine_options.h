@@ -19,11 +19,11 @@ struct engine_options {
     enum engine_technique technique;
     enum engine_tune tune;
     enum plan_border border;
-    double border_value; /* PLAN_CONSTANT: sample value outside the image, 0 .. 1 of full scale */
-    int margin;          /* pixels added to each axis at least; -1: from the filter's support */
-    unsigned in_flight;  /* frames in flight at once, 1 .. ENGINE_MAX_IN_FLIGHT */
-    uint32_t source;     /* fourcc of captured frames if it differs from the published one
-                            (format_published); otherwise 0 */
+    double border_value;   /* PLAN_CONSTANT: sample value outside the image, 0 .. 1 of full scale */
+    int margin;            /* pixels added to each axis at least; -1: from the filter's support */
+    unsigned in_flight;    /* frames in flight at once, 1 .. ENGINE_MAX_IN_FLIGHT */
+    uint32_t source;       /* fourcc of captured frames if it differs from the published one
+                              (format_published); otherwise 0 */
     bool complex_response; /* for filters that filter_chain_is_complex names; costs more memory
                               traffic */
 };

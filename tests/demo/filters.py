@@ -39,7 +39,7 @@ EXAMPLES = {
     "gradient": ("scene", "gradient:gain=3"),
     "directional": ("zoneplate", "directional:angle=45,width=40"),
     "convolve": ("scene", "convolve:kernel=-2 -1 0/-1 1 1/0 1 2"),
-    "wiener": ("scene", "wiener:blur=disk,size=1.5,noise=0.02"),
+    "wiener": ("scene", "wiener:blur=disk,size=1.5"),
     "shift": ("scene", "shift:by=20/-10.5"),
     "gain": ("scene", "gain:dc=1.2,ac=0.5"),
 }

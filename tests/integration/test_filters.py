@@ -88,8 +88,8 @@ def disk(fx, fy, radius):
     return (rows * np.sin(turn)).sum(0) / (half * np.sin(turn)).sum()
 
 
-def restore(blur, noise):
-    return mean_is(1, blur / (blur ** 2 + noise))
+def restore(fx, fy, blur, noise, falloff=3):
+    return mean_is(1, blur / (blur ** 2 + noise * (np.hypot(fx, fy) / 0.1) ** falloff))
 
 
 MODELS = {
@@ -112,10 +112,11 @@ MODELS = {
         lambda x, y: mean_is(1, 0.5 * weights(x, y, [[0, -1, 0], [-1, 4, -1], [0, -1, 0]]).real),
     "directional:angle=30,width=40": lambda x, y: wedge(x, y, 30, 40),
     "gain:dc=0.8,ac=1.3": lambda x, y: mean_is(0.8, 1.3 + 0 * x),
-    "wiener:size=1.2,noise=0.02": lambda x, y: restore(gaussian(x, y, 1.2), 0.02),
-    "wiener:blur=disk,size=2.5,noise=0.02": lambda x, y: restore(disk(x, y, 2.5), 0.02),
-    "wiener:blur=motion,size=5,angle=-30,noise=0.02":
-        lambda x, y: restore(np.sinc(5 * (x * 3 ** 0.5 / 2 - y / 2)), 0.02),
+    "wiener:size=1.2,noise=0.02,falloff=0":
+        lambda x, y: restore(x, y, gaussian(x, y, 1.2), 0.02, 0),
+    "wiener:blur=disk,size=2.5": lambda x, y: restore(x, y, disk(x, y, 2.5), 0.002),
+    "wiener:blur=motion,size=5,angle=-30,noise=0.01,falloff=2":
+        lambda x, y: restore(x, y, np.sinc(5 * (x * 3 ** 0.5 / 2 - y / 2)), 0.01, 2),
     "convolve:kernel=1 2 1/2 4 2/1 2 1,normalise=sum":
         lambda x, y: weights(x, y, np.outer([1, 2, 1], [1, 2, 1]) / 16),
     "convolve:kernel=1 2 -3 0.5/0 4 5 -1,anchor=1/-2":

@@ -125,7 +125,7 @@ def computed(formula, parameters, fx, fy):
 MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,shape=ideal,dc=0.5",
         "bandpass:low=0.05,high=0.3,shape=butterworth", "notch:at=0.45/0.1,width=0.3",
         "convolve:kernel=1 2 3/4 5 6,anchor=1/0,normalise=sum", "gradient:along=y,dc=0.3",
-        "wiener:blur=motion,size=7,angle=30", "wiener:size=2,noise=0.1",
+        "wiener:blur=motion,size=7,angle=30", "wiener:size=2,noise=0.1,falloff=1.5",
         "directional:angle=-70,width=50,keep=outside,shape=butterworth", "box-blur:radius=2.3"]
 
 

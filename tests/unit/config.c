@@ -277,7 +277,7 @@ static void assignments_are_refused_with_reasons(void **state)
         {"filter=lowpas", {"--set: filter: unknown filter lowpas"}},
         {"filter=lowpass:cutoff=nan", {"--set: filter: lowpass: cutoff = nan is not a number"}},
         {"filter=preset:no-such",
-         {"--set: filter: unknown preset no-such: expected one of fine-texture, flatten-",
+         {"--set: filter: unknown preset no-such: expected one of defocus, fine-texture, ",
           "remove-moire"}},
         {"filter=preset:unshrp", {"did you mean unsharp?"}},
         {"filter=preset:../presets/unsharp", {"unknown preset ../presets/unsharp"}},

@@ -9,7 +9,7 @@ int command_list(const struct ctl *ctl);
 int command_status(const struct ctl *ctl);
 int command_stats(const struct ctl *ctl);
 
-/* filter.c: the subcommands of `filter`, and `set` */
+/* filter.c: the subcommands of `filter`; change.c: `set` */
 int command_filter(const struct ctl *ctl);
 int command_set(const struct ctl *ctl);
 int command_reload(const struct ctl *ctl);

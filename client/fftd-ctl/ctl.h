@@ -20,7 +20,8 @@ struct ctl {
     bool raw;
     bool openmetrics;
     bool prometheus;
-    int argc; /* operands after the command's name */
+    uint64_t if_serial; /* 0: change the filter whatever its serial is */
+    int argc;           /* operands after the command's name */
     char **argv;
 };
 

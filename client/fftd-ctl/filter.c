@@ -1,98 +1,14 @@
-/* Implements `filter`, `set` and `reload`. The daemon knows the filters and checks every value. */
+/* Implements `filter` and `reload`; change.c has the actions that change the filter. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bus.h"
+#include "change.h"
 #include "commands.h"
 #include "filter_plot.h"
-
-#define CHAIN_BYTES 32768
-
-/* ---- changing ---- */
-
-/* Calls a method that changes the filter, and prints the serial of the new one. */
-static int change(const struct ctl *ctl, const char *method, const char *types, ...)
-{
-    sd_bus *bus = NULL;
-    sd_bus_message *reply = NULL;
-    uint64_t serial = 0;
-    va_list args;
-
-    int code = bus_open(ctl, &bus);
-    if (code != 0)
-        return code;
-    va_start(args, types);
-    code = bus_callv(ctl, bus, &reply, method, types, args);
-    va_end(args);
-    if (code != 0)
-        goto out;
-    sd_bus_message_read(reply, "t", &serial);
-    if (ctl->json) {
-        struct json json = {.file = stdout};
-        json_open(&json, NULL, '{');
-        json_integer(&json, "Serial", serial);
-        json_close(&json, '}');
-    } else {
-        printf("filter %" PRIu64 "\n", serial);
-    }
-    code = ctl_finish(ctl);
-
-out:
-    sd_bus_message_unref(reply);
-    sd_bus_unref(bus);
-    return code;
-}
-
-/* Joins the operands from the first one on. Returns 0 or an exit code. */
-static int join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES])
-{
-    size_t used = 0;
-    chain[0] = '\0';
-    for (int i = first; i < ctl->argc; i++) {
-        int n = snprintf(chain + used, CHAIN_BYTES - used, "%s%s", i > first ? " | " : "",
-                         ctl->argv[i]);
-        used += (size_t)n;
-        if (used >= CHAIN_BYTES)
-            return ctl_fail(ctl, EX_DATAERR, "filter %s: the chain is longer than %d bytes",
-                            ctl->argv[0], CHAIN_BYTES - 1);
-    }
-    return 0;
-}
-
-static int filter_set(const struct ctl *ctl)
-{
-    char chain[CHAIN_BYTES];
-    const int code = join_chain(ctl, 1, chain);
-    return code != 0 ? code : change(ctl, "SetFilter", "s", chain);
-}
-
-static int filter_preset(const struct ctl *ctl)
-{
-    char chain[300];
-    if ((size_t)snprintf(chain, sizeof chain, "preset:%s", ctl->argv[1]) >= sizeof chain)
-        return ctl_fail(ctl, EX_DATAERR, "filter preset: the name is longer than %zu bytes",
-                        sizeof chain - sizeof "preset:");
-    return change(ctl, "SetFilter", "s", chain);
-}
-
-static int filter_add(const struct ctl *ctl)
-{
-    uint64_t position = 0;
-    if (ctl->argc > 2 && (!ctl_parse_count(ctl->argv[2], &position) || position > UINT32_MAX))
-        return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a number of at least 1",
-                        ctl->argv[2]);
-    return change(ctl, "AddStage", "su", ctl->argv[1], (uint32_t)position);
-}
-
-static int filter_remove(const struct ctl *ctl)
-{
-    return change(ctl, "RemoveStage", "s", ctl->argv[1]);
-}
 
 /* ---- showing ---- */
 
@@ -380,7 +296,7 @@ static int filter_kinds(const struct ctl *ctl)
 static int filter_plot(const struct ctl *ctl)
 {
     char chain[CHAIN_BYTES];
-    const int code = join_chain(ctl, 2, chain);
+    const int code = change_join_chain(ctl, 2, chain);
     return code != 0 ? code : filter_plot_save(ctl, ctl->argv[1], ctl->argc > 2 ? chain : NULL);
 }
 
@@ -390,15 +306,17 @@ int command_filter(const struct ctl *ctl)
         const char *name, *operands;
         int min, max; /* number of operands with the action; max -1: any number */
         int (*run)(const struct ctl *ctl);
+        bool changes;
     } actions[] = {
-        {"show", "", 1, 1, filter_show},
-        {"set", " CHAIN...", 2, -1, filter_set},
-        {"add", " STAGE [NUMBER]", 2, 3, filter_add},
-        {"remove", " STAGE", 2, 2, filter_remove},
-        {"preset", " NAME", 2, 2, filter_preset},
-        {"save", " FILE [SUMMARY]", 2, 3, filter_save},
-        {"kinds", " [KIND]", 1, 2, filter_kinds},
-        {"plot", " FILE [CHAIN...]", 2, -1, filter_plot},
+        {"show", "", 1, 1, filter_show, false},
+        {"set", " CHAIN...", 2, -1, change_replace, true},
+        {"add", " STAGE [NUMBER]", 2, 3, change_add, true},
+        {"remove", " STAGE", 2, 2, change_remove, true},
+        {"edit", " CHANGE...", 2, -1, change_edit, true},
+        {"preset", " NAME", 2, 2, change_preset, true},
+        {"save", " FILE [SUMMARY]", 2, 3, filter_save, false},
+        {"kinds", " [KIND]", 1, 2, filter_kinds, false},
+        {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, false},
     };
     for (unsigned i = 0; i < sizeof actions / sizeof actions[0]; i++) {
         if (strcmp(actions[i].name, ctl->argv[0]) != 0)
@@ -408,32 +326,13 @@ int command_filter(const struct ctl *ctl)
                             actions[i].operands);
         if (ctl->raw && actions[i].run != filter_show)
             return ctl_fail(ctl, EX_USAGE, "filter %s does not take --raw", actions[i].name);
+        if (ctl->if_serial != 0 && !actions[i].changes)
+            return ctl_fail(ctl, EX_USAGE, "filter %s does not take --if-serial", actions[i].name);
         return actions[i].run(ctl);
     }
     return ctl_fail(ctl, EX_USAGE,
-                    "filter %s: expected show, set, add, remove, preset, save, kinds or plot",
+                    "filter %s: expected show, set, add, remove, edit, preset, save, kinds or plot",
                     ctl->argv[0]);
-}
-
-int command_set(const struct ctl *ctl)
-{
-    char key[200];
-    const char *value = ctl->argc > 1 ? ctl->argv[1] : strchr(ctl->argv[0], '=');
-    if (value == NULL)
-        return ctl_fail(ctl, EX_USAGE, "set %s: expected a value", ctl->argv[0]);
-    if (ctl->argc == 1)
-        value++;
-    size_t length = ctl->argc > 1 ? strlen(ctl->argv[0]) : strcspn(ctl->argv[0], "=");
-    snprintf(key, sizeof key, "%.*s", length < sizeof key ? (int)length : 0, ctl->argv[0]);
-    char *param = strrchr(key, '.');
-    if (param == NULL)
-        return ctl_fail(ctl, EX_USAGE,
-                        "set %.60s: expected STAGE.PARAMETER, such as lowpass.cutoff or 2.width; "
-                        "`fftd-ctl filter show` lists the stages",
-                        ctl->argv[0]);
-    *param++ = '\0';
-
-    return change(ctl, "SetParameter", "sss", key, param, value);
 }
 
 int command_reload(const struct ctl *ctl)

@@ -18,6 +18,7 @@ enum {
     TAKES_RAW = 8,
     TAKES_OPENMETRICS = 16,
     TAKES_PROMETHEUS = 32,
+    TAKES_IF_SERIAL = 64,
 };
 
 struct command {
@@ -62,6 +63,7 @@ static const struct command commands[] = {
      "  filter set CHAIN...      replace the chain; several operands are joined by |\n"
      "  filter add STAGE [N]     add a stage at the end, or as number N\n"
      "  filter remove STAGE      remove a stage, by its number or an unambiguous kind\n"
+     "  filter edit CHANGE...    make several changes at once (see below)\n"
      "  filter preset NAME       replace the chain by a preset\n"
      "  filter save FILE [TEXT]  save the chain as a preset with the summary TEXT\n"
      "  filter kinds [KIND]      list the kinds of filters and their parameters\n"
@@ -71,22 +73,30 @@ static const struct command commands[] = {
      "A stage is KIND:PARAMETER=VALUE,... Frequencies are in cycles per pixel, from\n"
      "0 to 0.5. A change takes effect as a whole or not at all. The command prints\n"
      "the serial of the new filter; each frame that the filter makes carries it.\n\n"
+     "The changes of `edit` are made in their order, get one serial, and take effect\n"
+     "with the same frame:\n"
+     "  add STAGE [N] | remove STAGE | move STAGE N | set STAGE.PARAMETER=VALUE |\n"
+     "  replace CHAIN\n\n"
+     "      --if-serial N      change the filter only if its serial is still N\n\n"
      "Examples:\n"
      "  fftd-ctl filter set lowpass:cutoff=0.1\n"
      "  fftd-ctl filter set 'notch:at=0.25/0,width=0.01 | sharpen:amount=0.5'\n"
      "  fftd-ctl filter add notch:at=0.125/0,width=0.02 1\n"
      "  fftd-ctl filter remove notch\n"
+     "  fftd-ctl filter edit set bandpass.low=0.2 set bandpass.high=0.3 remove notch\n"
      "  fftd-ctl filter plot response.png\n"
      "  fftd-ctl filter set none\n",
-     TAKES_RAW, 1, -1, command_filter},
+     TAKES_RAW | TAKES_IF_SERIAL, 1, -1, command_filter},
     {"set", "STAGE.PARAMETER VALUE", "change one parameter of the filter",
      "STAGE is the number of a stage, from 1, or its kind. The form\n"
      "STAGE.PARAMETER=VALUE also takes negative values. To change a key of the\n"
-     "configuration, edit its file and run `fftd-ctl reload`.\n\n"
+     "configuration, edit its file and run `fftd-ctl reload`. `fftd-ctl filter edit`\n"
+     "changes several parameters at once.\n\n"
+     "      --if-serial N      change it only if the filter's serial is still N\n\n"
      "Examples:\n"
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
-     0, 1, 2, command_set},
+     TAKES_IF_SERIAL, 1, 2, command_set},
     {"camera", "ACTION ...", "show or set the camera's own controls",
      "  camera controls           list the controls, their values and ranges\n"
      "  camera set NAME=VALUE...  set controls in this order, all of them or none\n\n"
@@ -211,6 +221,7 @@ enum {
     OPTION_RAW,
     OPTION_OPENMETRICS,
     OPTION_PROMETHEUS,
+    OPTION_IF_SERIAL,
 };
 
 static const struct option options[] = {
@@ -225,6 +236,7 @@ static const struct option options[] = {
     {"raw", no_argument, NULL, OPTION_RAW},
     {"openmetrics", no_argument, NULL, OPTION_OPENMETRICS},
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
+    {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
     {0},
 };
 
@@ -283,6 +295,11 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             request->given |= TAKES_PROMETHEUS;
             ctl->prometheus = true;
             break;
+        case OPTION_IF_SERIAL:
+            request->given |= TAKES_IF_SERIAL;
+            if (!ctl_parse_count(optarg, &ctl->if_serial))
+                set_problem(request, "filter", "--if-serial: expected a number of at least 1");
+            break;
         case 'h':
             request->help = true;
             break;
@@ -332,6 +349,7 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
                  : extra & TAKES_OUTPUT      ? "--output"
                  : extra & TAKES_OPENMETRICS ? "--openmetrics"
                  : extra & TAKES_PROMETHEUS  ? "--prometheus"
+                 : extra & TAKES_IF_SERIAL   ? "--if-serial"
                                              : "--raw");
         return usage_error(ctl, command->name, text);
     }

@@ -15,6 +15,7 @@
 #include "camera/reconcile.h"
 #include "camera/thread.h"
 #include "core/clock.h"
+#include "core/filter_edit.h"
 
 /* How long camera_halt and camera_stop wait for the threads: with the rest of the shutdown, a
  * daemon ends within a second, on a busy machine too. */
@@ -239,18 +240,10 @@ struct ring *camera_ring(struct camera *camera)
 
 /* ---- desired state ---- */
 
-static int check_chain(const struct filter_chain *chain, struct error *why)
-{
-    int r = 0;
-    for (unsigned i = 0; r == 0 && i < chain->count; i++)
-        r = filter_stage_check(&chain->stage[i], why);
-    return r;
-}
-
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
                       struct error *why)
 {
-    int r = check_chain(chain, why);
+    int r = filter_edit_check(chain, why);
     if (r < 0)
         return r;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
@@ -260,18 +253,18 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
     return 0;
 }
 
-void camera_get_filter(struct camera *camera, struct filter_chain *ret)
+uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret)
 {
-    pthread_mutex_lock(&camera->mailbox.lock);
-    *ret = camera->mailbox.desired.filter;
-    pthread_mutex_unlock(&camera->mailbox.lock);
+    const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
+    *ret = desired->filter;
+    return desired->filter_serial;
 }
 
 int camera_set_source(struct camera *camera, const struct config_source *source,
                       const struct settings *controls, const struct filter_chain *filter,
                       uint64_t *ret_version, struct error *why)
 {
-    int r = filter != NULL ? check_chain(filter, why) : 0;
+    int r = filter != NULL ? filter_edit_check(filter, why) : 0;
     if (r < 0)
         return r;
     if (camera->fallback.source_version != 0)

@@ -57,7 +57,9 @@ struct ring *camera_ring(struct camera *camera);
  * -EINVAL: the chain is not valid. What goes wrong later is in the status. */
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
                       struct error *why);
-void camera_get_filter(struct camera *camera, struct filter_chain *ret); /* the newest asked for */
+
+/* Gets the newest chain that was asked for, and returns its serial. */
+uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret);
 
 /* Asks for another source, or the same one with another size, rate or format; and with it for
  * controls and a filter, which may be NULL to stay as they are. All of it is applied, or nothing.

@@ -1,17 +1,19 @@
 /* The methods that change the filter. A change copies the newest chain, edits and checks the
  * copy, and passes it to the camera as a whole. A change that fails therefore changes nothing. All
- * this happens in the main thread, so two clients never edit the same chain at once.
- *
- * A stage is named by its number in the chain, counting from 1, or by its kind if only one stage is
- * of that kind. */
+ * this happens in the main thread, so two clients never edit the same chain at once. */
 #include "control/methods.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "config/preset.h"
+#include "core/filter_edit.h"
 #include "core/text.h"
 #include "service/log.h"
+
+#define MAX_CHANGES 64 /* of one call */
+#define MAX_WORDS   4  /* of one change */
 
 void control_emit_filter(const struct peer_services *services)
 {
@@ -37,6 +39,17 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, sd
     return 1;
 }
 
+/* As change_filter, after an edit with this result. */
+static int change_edited(struct peer *peer, int result, const struct filter_chain *chain,
+                         const struct error *why, sd_bus_message *call, sd_bus_error *error)
+{
+    if (result == 0)
+        return change_filter(peer, chain, call, error);
+    return peer_fail(error,
+                     result == -ENOENT ? CONTROL_ERROR_NO_SUCH_STAGE : CONTROL_ERROR_INVALID_FILTER,
+                     why->text);
+}
+
 int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
@@ -56,7 +69,6 @@ int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     struct filter_chain chain;
-    struct filter_stage stage;
     struct error why;
     const char *text;
     uint32_t position;
@@ -64,79 +76,24 @@ int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
     int r = peer_refuse_read_only(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "su", &text, &position)) < 0)
         return r;
-    if (filter_stage_parse(&stage, text, &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
     camera_get_filter(peer->services->hooks.camera, &chain);
-    if (chain.count == FILTER_MAX_STAGES)
-        return sd_bus_error_setf(error, CONTROL_ERROR_INVALID_FILTER,
-                                 "the chain is full: it has %u stages", FILTER_MAX_STAGES);
-    if (position > chain.count + 1)
-        return sd_bus_error_setf(error, CONTROL_ERROR_INVALID_FILTER,
-                                 "position %u is out of range: expected 1 .. %u, or 0 for the end",
-                                 position, chain.count + 1);
-    unsigned place = position == 0 ? chain.count : position - 1;
-    memmove(&chain.stage[place + 1], &chain.stage[place],
-            (chain.count - place) * sizeof chain.stage[0]);
-    chain.stage[place] = stage;
-    chain.count++;
-    return change_filter(peer, &chain, call, error);
-}
-
-static int number_of_kind(const struct filter_chain *chain, const char *name, unsigned *ret,
-                          sd_bus_error *error)
-{
-    char quoted[TEXT_QUOTE_BYTES], chain_text[FILTER_TEXT_BYTES];
-    unsigned found = 0;
-    for (unsigned i = 0; i < chain->count; i++)
-        if (strcmp(chain->stage[i].kind->name, name) == 0 && found++ == 0)
-            *ret = i;
-    if (found == 1)
-        return 0;
-    if (found > 1)
-        return sd_bus_error_setf(error, CONTROL_ERROR_NO_SUCH_STAGE,
-                                 "%u stages are of kind %s: name one by its number, 1 .. %u", found,
-                                 name, chain->count);
-    filter_chain_print(chain, chain_text, sizeof chain_text);
-    return sd_bus_error_setf(error, CONTROL_ERROR_NO_SUCH_STAGE,
-                             "the chain has no stage of kind %s: it is %.300s",
-                             text_quote(quoted, name), chain_text);
-}
-
-static int find_stage(const struct filter_chain *chain, const char *name, unsigned *ret,
-                      sd_bus_error *error)
-{
-    double number;
-    if (text_to_number(&number, name) < 0)
-        return number_of_kind(chain, name, ret, error);
-    for (unsigned i = 0; i < chain->count; i++)
-        if (number == i + 1) {
-            *ret = i;
-            return 0;
-        }
-    if (chain->count == 0)
-        return sd_bus_error_setf(error, CONTROL_ERROR_NO_SUCH_STAGE,
-                                 "there is no stage %g: the chain is empty", number);
-    return sd_bus_error_setf(error, CONTROL_ERROR_NO_SUCH_STAGE,
-                             "there is no stage %g: expected 1 .. %u", number, chain->count);
+    r = filter_edit_add(&chain, text, position, &why);
+    return change_edited(peer, r, &chain, &why, call, error);
 }
 
 int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     struct filter_chain chain;
+    struct error why;
     const char *name;
-    unsigned at = 0;
 
     int r = peer_refuse_read_only(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "s", &name)) < 0)
         return r;
     camera_get_filter(peer->services->hooks.camera, &chain);
-    r = find_stage(&chain, name, &at, error);
-    if (r < 0)
-        return r;
-    chain.count--;
-    memmove(&chain.stage[at], &chain.stage[at + 1], (chain.count - at) * sizeof chain.stage[0]);
-    return change_filter(peer, &chain, call, error);
+    r = filter_edit_remove(&chain, name, &why);
+    return change_edited(peer, r, &chain, &why, call, error);
 }
 
 int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -145,17 +102,174 @@ int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *er
     struct filter_chain chain;
     struct error why;
     const char *name, *param, *value;
-    unsigned at = 0;
 
     int r = peer_refuse_read_only(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "sss", &name, &param, &value)) < 0)
         return r;
     camera_get_filter(peer->services->hooks.camera, &chain);
-    r = find_stage(&chain, name, &at, error);
+    r = filter_edit_set(&chain, name, param, value, &why);
+    if (r == 0)
+        r = filter_edit_check(&chain, &why);
+    return change_edited(peer, r, &chain, &why, call, error);
+}
+
+/* ---- several changes at once ---- */
+
+/* One change, as words: "set", "1", "cutoff", "0.2". */
+struct change {
+    const char *word[MAX_WORDS];
+    unsigned count;
+};
+
+static int read_position(double *ret, const struct change *change, unsigned at, struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES];
+    if (at >= change->count)
+        *ret = 0;
+    else if (text_to_number(ret, change->word[at]) < 0 || *ret == 0)
+        return error_set(why, EINVAL, "position %s: expected a number of at least 1",
+                         text_quote(quoted, change->word[at]));
+    return 0;
+}
+
+static int apply_replace(struct filter_chain *chain, const struct change *change, struct error *why)
+{
+    return config_filter(chain, change->word[1], why) < 0 ? -EINVAL : 0;
+}
+
+static int apply_add(struct filter_chain *chain, const struct change *change, struct error *why)
+{
+    double position;
+    int r = read_position(&position, change, 2, why);
+    return r < 0 ? r : filter_edit_add(chain, change->word[1], position, why);
+}
+
+static int apply_remove(struct filter_chain *chain, const struct change *change, struct error *why)
+{
+    return filter_edit_remove(chain, change->word[1], why);
+}
+
+static int apply_move(struct filter_chain *chain, const struct change *change, struct error *why)
+{
+    double position;
+    int r = read_position(&position, change, 2, why);
+    return r < 0 ? r : filter_edit_move(chain, change->word[1], position, why);
+}
+
+static int apply_set(struct filter_chain *chain, const struct change *change, struct error *why)
+{
+    return filter_edit_set(chain, change->word[1], change->word[2], change->word[3], why);
+}
+
+static int apply_change(struct filter_chain *chain, const struct change *change, struct error *why)
+{
+    static const struct {
+        const char *name, *usage;
+        unsigned min, max; /* words */
+        int (*apply)(struct filter_chain *chain, const struct change *change, struct error *why);
+    } known[] = {
+        {"replace", "replace CHAIN", 2, 2, apply_replace},
+        {"add", "add STAGE [NUMBER]", 2, 3, apply_add},
+        {"remove", "remove STAGE", 2, 2, apply_remove},
+        {"move", "move STAGE NUMBER", 3, 3, apply_move},
+        {"set", "set STAGE PARAMETER VALUE", 4, 4, apply_set},
+    };
+    char quoted[TEXT_QUOTE_BYTES];
+    for (unsigned i = 0; change->count > 0 && i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(known[i].name, change->word[0]) != 0)
+            continue;
+        if (change->count < known[i].min || change->count > known[i].max)
+            return error_set(why, EINVAL, "%u words: expected %s", change->count, known[i].usage);
+        return known[i].apply(chain, change, why);
+    }
+    return error_set(why, EINVAL, "unknown change %s: expected replace, add, remove, move or set",
+                     text_quote(quoted, change->count > 0 ? change->word[0] : ""));
+}
+
+/* Puts "change 2 (remove 7): " before the reason. */
+static int name_change(const struct change *change, unsigned number, int result, struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES], text[120] = "";
+    for (unsigned i = 0; i < change->count && i < MAX_WORDS; i++)
+        text_append(text, sizeof text, "%s%s", i > 0 ? " " : "",
+                    text_quote(quoted, change->word[i]));
+    return error_prefix(why, -result, "change %u (%s)", number, text);
+}
+
+/* Reads one change: an array of words. Returns 1, 0 at the end of the changes, or what sd-bus
+ * does. Words too many are counted, but not kept. */
+static int read_change(struct change *ret, sd_bus_message *call)
+{
+    const char *word;
+    int r = sd_bus_message_enter_container(call, 'a', "s");
+    ret->count = 0;
+    if (r <= 0)
+        return r;
+    for (; (r = sd_bus_message_read(call, "s", &word)) > 0; ret->count++)
+        if (ret->count < MAX_WORDS)
+            ret->word[ret->count] = word;
+    return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : 1;
+}
+
+/* Returns the number of changes, or what sd-bus does. Changes too many are counted, but not kept.
+ */
+static int read_changes(struct change ret[MAX_CHANGES], sd_bus_message *call)
+{
+    struct change change;
+    int count = 0;
+    int r = sd_bus_message_enter_container(call, 'a', "as");
+    for (; r >= 0 && (r = read_change(&change, call)) > 0; count++)
+        if (count < MAX_CHANGES)
+            ret[count] = change;
+    return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : count;
+}
+
+/* Applies the changes in their order. Parameters of a stage must agree only after the last one, so
+ * that several can be set. If they do not, the change after which they no longer did is at fault.
+ */
+static int apply_changes(struct filter_chain *chain, const struct change *changes, unsigned count,
+                         struct error *why)
+{
+    struct error disagreement;
+    unsigned at_fault = 0;
+    int r = 0;
+    if (count == 0 || count > MAX_CHANGES)
+        return error_set(why, EINVAL, "%u changes: expected 1 .. %d", count, MAX_CHANGES);
+    for (unsigned i = 1; i <= count; i++) {
+        r = apply_change(chain, &changes[i - 1], why);
+        if (r < 0)
+            return count > 1 ? name_change(&changes[i - 1], i, r, why) : r;
+        if (filter_edit_check(chain, at_fault == 0 ? &disagreement : NULL) == 0)
+            at_fault = 0;
+        else if (at_fault == 0)
+            at_fault = i;
+    }
+    if (at_fault == 0)
+        return 0;
+    *why = disagreement;
+    return count > 1 ? name_change(&changes[at_fault - 1], at_fault, -EINVAL, why) : -EINVAL;
+}
+
+int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct peer *peer = userdata;
+    struct change changes[MAX_CHANGES];
+    struct filter_chain chain;
+    struct error why;
+    uint64_t based_on;
+
+    int r = peer_refuse_read_only(peer, error);
     if (r < 0)
         return r;
-    if (filter_stage_set(&chain.stage[at], param, value, &why) < 0 ||
-        filter_stage_check(&chain.stage[at], &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
-    return change_filter(peer, &chain, call, error);
+    const int count = read_changes(changes, call);
+    if (count < 0 || (r = sd_bus_message_read(call, "t", &based_on)) < 0)
+        return count < 0 ? count : r;
+    const uint64_t serial = camera_get_filter(peer->services->hooks.camera, &chain);
+    if (based_on != 0 && based_on != serial)
+        return sd_bus_error_setf(error, CONTROL_ERROR_FILTER_CHANGED,
+                                 "the filter has changed: its serial is %" PRIu64
+                                 ", but these changes were made for %" PRIu64,
+                                 serial, based_on);
+    r = apply_changes(&chain, changes, (unsigned)count, &why);
+    return change_edited(peer, r, &chain, &why, call, error);
 }

@@ -95,6 +95,8 @@ static const sd_bus_vtable vtable[] = {
                             control_remove_stage, METHOD),
     SD_BUS_METHOD_WITH_ARGS("SetParameter", SD_BUS_ARGS("s", stage, "s", parameter, "s", value),
                             SD_BUS_RESULT("t", serial), control_set_parameter, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("EditFilter", SD_BUS_ARGS("aas", changes, "t", based_on),
+                            SD_BUS_RESULT("t", serial), control_edit_filter, METHOD),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, reload, METHOD),
     SD_BUS_METHOD_WITH_ARGS("Snapshot", SD_BUS_NO_ARGS,
                             SD_BUS_RESULT("h", before, "h", after, "a{sv}", format, "t", sequence),

@@ -1,5 +1,4 @@
-"""A minimal D-Bus client for raw bytes on the control socket: little-endian, strings, u32 and
-arrays of doubles."""
+"""A minimal D-Bus client for raw bytes on the control socket: little-endian."""
 
 import array
 import fcntl
@@ -14,6 +13,9 @@ PATH, INTERFACE, MEMBER, ERROR_NAME, REPLY_SERIAL, SIGNATURE = 1, 2, 3, 4, 5, 8
 CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
 NO_REPLY = 1
 CAMERA = "org.fftd.Camera1"
+NUMBERS = {"y": "B", "b": "I", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d",
+           "h": "I"}
+ALIGNMENT = {"y": 1, "g": 1, "v": 1, "n": 2, "q": 2, "x": 8, "t": 8, "d": 8, "(": 8, "{": 8}
 
 
 def pad(data, to):
@@ -25,28 +27,59 @@ def text(value):
     return struct.pack("<I", len(data)) + data + b"\0"
 
 
-def numbers(data, values):
-    """Appends an array of doubles. Elements begin at a multiple of 8, even if there are none."""
-    values = struct.pack(f"<{len(values)}d", *values)
-    return pad(data + struct.pack("<I", len(values)), 8) + values
+def complete_types(signature):
+    """Splits a signature: "sa{sv}u" is "s", "a{sv}", "u"."""
+    while signature:
+        length, depth = 0, 0
+        while True:
+            letter = signature[length]
+            depth += (letter in "({") - (letter in ")}")
+            length += 1
+            if depth == 0 and letter != "a":
+                break
+        yield signature[:length]
+        signature = signature[length:]
 
 
-def body(values):
-    data, signature = b"", ""
-    for value in values:
-        data = pad(data, 4)
-        if isinstance(value, list):
-            data, signature = numbers(data, value), signature + "ad"
-        elif isinstance(value, int):
-            data, signature = data + struct.pack("<I", value), signature + "u"
-        else:
-            data, signature = data + text(value), signature + "s"
-    return data, signature
+def put(data, kind, value):
+    """Appends one complete value: dictionaries for a{..}, (signature, value) for a variant."""
+    data += b"\0" * (-len(data) % ALIGNMENT.get(kind[0], 4))
+    if kind in NUMBERS:
+        data += struct.pack("<" + NUMBERS[kind], value)
+    elif kind in ("s", "o"):
+        data += text(value)
+    elif kind == "g":
+        data += bytes([len(value)]) + value.encode() + b"\0"
+    elif kind == "v":
+        put(data, "g", value[0])
+        put(data, *value)
+    elif kind[0] == "a":
+        place = len(data)
+        data += bytes(4)
+        data += b"\0" * (-len(data) % ALIGNMENT.get(kind[1], 4))
+        begin = len(data)
+        for item in value.items() if isinstance(value, dict) else value:
+            put(data, kind[1:], item)
+        struct.pack_into("<I", data, place, len(data) - begin)
+    else:
+        for each, item in zip(complete_types(kind[1:-1]), value, strict=True):
+            put(data, each, item)
 
 
-def call(member, *values, interface=CAMERA, path="/org/fftd/camera", serial=1, flags=0):
+def body(values, signature):
+    """Strings, u32 and arrays of doubles need no signature."""
+    if signature is None:
+        signature = "".join({int: "u", list: "ad"}.get(type(value), "s") for value in values)
+    data = bytearray()
+    for kind, value in zip(complete_types(signature), values, strict=True):
+        put(data, kind, value)
+    return bytes(data), signature
+
+
+def call(member, *values, signature=None, interface=CAMERA, path="/org/fftd/camera", serial=1,
+         flags=0):
     """Returns the bytes of a method call."""
-    data, signature = body(values)
+    data, signature = body(values, signature)
     fields = b""
     for code, kind, value in ((PATH, "o", path), (INTERFACE, "s", interface),
                               (MEMBER, "s", member)):

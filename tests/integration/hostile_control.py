@@ -6,51 +6,10 @@ import socket
 import struct
 import threading
 
-from dbus_peer import (ERROR, ERROR_NAME, MEMBER, REPLY_SERIAL, RETURN, SIGNATURE, Peer, pad, text)
+from dbus_peer import (ERROR, ERROR_NAME, MEMBER, REPLY_SERIAL, RETURN, SIGNATURE, Peer,
+                       complete_types, pad, put)
 
 UNIX_FDS = 9
-NUMBERS = {"y": "B", "b": "I", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d",
-           "h": "I"}
-ALIGNMENT = {"y": 1, "g": 1, "v": 1, "n": 2, "q": 2, "x": 8, "t": 8, "d": 8, "(": 8, "{": 8}
-
-
-def complete_types(signature):
-    """Splits a signature: "sa{sv}u" is "s", "a{sv}", "u"."""
-    while signature:
-        length, depth = 0, 0
-        while True:
-            letter = signature[length]
-            depth += (letter in "({") - (letter in ")}")
-            length += 1
-            if depth == 0 and letter != "a":
-                break
-        yield signature[:length]
-        signature = signature[length:]
-
-
-def put(data, kind, value):
-    """Appends one complete value: dictionaries for a{..}, (signature, value) for a variant."""
-    data += b"\0" * (-len(data) % ALIGNMENT.get(kind[0], 4))
-    if kind in NUMBERS:
-        data += struct.pack("<" + NUMBERS[kind], value)
-    elif kind in ("s", "o"):
-        data += text(value)
-    elif kind == "g":
-        data += bytes([len(value)]) + value.encode() + b"\0"
-    elif kind == "v":
-        put(data, "g", value[0])
-        put(data, *value)
-    elif kind[0] == "a":
-        place = len(data)
-        data += bytes(4)
-        data += b"\0" * (-len(data) % ALIGNMENT.get(kind[1], 4))
-        begin = len(data)
-        for item in value.items() if isinstance(value, dict) else value:
-            put(data, kind[1:], item)
-        struct.pack_into("<I", data, place, len(data) - begin)
-    else:
-        for each, item in zip(complete_types(kind[1:-1]), value, strict=True):
-            put(data, each, item)
 
 
 def message(kind, serial, fields, signature="", values=(), fds=0):

@@ -52,8 +52,8 @@ def test_introspection_names_arguments(daemon):
     with Peer(daemon) as peer:
         answer = peer.call("Introspect", interface="org.freedesktop.DBus.Introspectable").message
     for method, argument in (("SetFilter", "chain"), ("AddStage", "position"),
-                             ("SetParameter", "value"), ("Snapshot", "before"),
-                             ("GetResponse", "magnitudes")):
+                             ("SetParameter", "value"), ("EditFilter", "changes"),
+                             ("Snapshot", "before"), ("GetResponse", "magnitudes")):
         block = answer.partition(f'<method name="{method}">')[2].partition("</method>")[0]
         assert f'name="{argument}"' in block, block
 
@@ -177,6 +177,8 @@ def test_a_watcher_changes_nothing(daemon):
             answer = watcher.call(method, *values)
             assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
             assert f"{daemon.runtime_dir}/control" in answer.message
+        assert watcher.call("EditFilter", [["remove", "1"]], 0, signature="aast").error == \
+            "org.freedesktop.DBus.Error.AccessDenied"
         for method, values in (("GetStats", []), ("ListFilters", []), ("SnapshotAfter", []),
                                ("GetResponse", ["none", [0.5], [-0.5]])):
             assert watcher.call(method, *values).type == RETURN

@@ -44,7 +44,7 @@ ANSWERS = {
     "ListControls": ("aa{sv}", [CONTROL, TEXT_CONTROL]),
     "ListFilters": ("aa{sv}", [KIND]),
     "GetResponse": Failure("org.fftd.Error.InvalidFilter", EVIL),
-    "SetFilter": Failure("org.fftd.Error.InvalidFilter", EVIL),
+    "EditFilter": Failure("org.fftd.Error.InvalidFilter", EVIL),
     "Reload": Failure("org.evil.Error", EVIL),
     "Snapshot": Failure("org.fftd.Error.NotOnline", EVIL),
     "SetControls": Failure("org.freedesktop.DBus.Error.AccessDenied", EVIL),

@@ -1,0 +1,247 @@
+/* A change is sent as an array of words, and EditFilter takes an array of changes. The daemon knows
+ * the filters and checks everything; only the operands are split into changes here. */
+#include "change.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bus.h"
+#include "commands.h"
+
+#define KEY_BYTES 200
+
+/* ---- the call ---- */
+
+struct change_call {
+    const struct ctl *ctl;
+    sd_bus *bus;
+    sd_bus_message *message;
+    int result; /* of sd-bus, while the message is written */
+};
+
+/* Connects and begins the message; to be ended by change_send. Returns an exit code. */
+static int change_begin(struct change_call *call, const struct ctl *ctl)
+{
+    *call = (struct change_call){.ctl = ctl};
+    int code = bus_open(ctl, &call->bus);
+    if (code != 0)
+        return code;
+    call->result = sd_bus_message_new_method_call(call->bus, &call->message, NULL, BUS_PATH,
+                                                  BUS_INTERFACE, "EditFilter");
+    if (call->result >= 0)
+        call->result = sd_bus_message_open_container(call->message, 'a', "as");
+    return 0;
+}
+
+/* Appends one change; words that are NULL are left out. */
+static void change_append(struct change_call *call, const char *verb, const char *first,
+                          const char *second, const char *third)
+{
+    const char *const words[] = {verb, first, second, third};
+    if (call->result >= 0)
+        call->result = sd_bus_message_open_container(call->message, 'a', "s");
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (call->result >= 0 && words[i] != NULL)
+            call->result = sd_bus_message_append(call->message, "s", words[i]);
+    if (call->result >= 0)
+        call->result = sd_bus_message_close_container(call->message);
+}
+
+static void print_serial(const struct ctl *ctl, uint64_t serial)
+{
+    struct json json = {.file = stdout};
+    if (!ctl->json) {
+        printf("filter %" PRIu64 "\n", serial);
+        return;
+    }
+    json_open(&json, NULL, '{');
+    json_integer(&json, "Serial", serial);
+    json_close(&json, '}');
+}
+
+static int change_finish(struct change_call *call, int code)
+{
+    sd_bus_message_unref(call->message);
+    sd_bus_unref(call->bus);
+    return code;
+}
+
+/* Ends the message, sends it, and prints the serial of the new filter. */
+static int change_send(struct change_call *call)
+{
+    const struct ctl *ctl = call->ctl;
+    sd_bus_message *reply = NULL;
+    uint64_t serial = 0;
+    int r = call->result;
+    if (r >= 0)
+        r = sd_bus_message_close_container(call->message);
+    if (r >= 0)
+        r = sd_bus_message_append(call->message, "t", ctl->if_serial);
+    if (r < 0)
+        return change_finish(
+            call, r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8")
+                               : ctl_fail(ctl, EX_SOFTWARE, "EditFilter: %s", strerror(-r)));
+    int code = bus_send(ctl, call->bus, call->message, &reply);
+    if (code == 0) {
+        sd_bus_message_read(reply, "t", &serial);
+        print_serial(ctl, serial);
+        code = ctl_finish(ctl);
+    }
+    sd_bus_message_unref(reply);
+    return change_finish(call, code);
+}
+
+static int send_one(const struct ctl *ctl, const char *verb, const char *first, const char *second,
+                    const char *third)
+{
+    struct change_call call;
+    int code = change_begin(&call, ctl);
+    if (code != 0)
+        return code;
+    change_append(&call, verb, first, second, third);
+    return change_send(&call);
+}
+
+/* ---- single changes ---- */
+
+int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES])
+{
+    size_t used = 0;
+    chain[0] = '\0';
+    for (int i = first; i < ctl->argc; i++) {
+        int n = snprintf(chain + used, CHAIN_BYTES - used, "%s%s", i > first ? " | " : "",
+                         ctl->argv[i]);
+        used += (size_t)n;
+        if (used >= CHAIN_BYTES)
+            return ctl_fail(ctl, EX_DATAERR, "filter %s: the chain is longer than %d bytes",
+                            ctl->argv[0], CHAIN_BYTES - 1);
+    }
+    return 0;
+}
+
+int change_replace(const struct ctl *ctl)
+{
+    char chain[CHAIN_BYTES];
+    const int code = change_join_chain(ctl, 1, chain);
+    return code != 0 ? code : send_one(ctl, "replace", chain, NULL, NULL);
+}
+
+int change_preset(const struct ctl *ctl)
+{
+    char chain[300];
+    if ((size_t)snprintf(chain, sizeof chain, "preset:%s", ctl->argv[1]) >= sizeof chain)
+        return ctl_fail(ctl, EX_DATAERR, "filter preset: the name is longer than %zu bytes",
+                        sizeof chain - sizeof "preset:");
+    return send_one(ctl, "replace", chain, NULL, NULL);
+}
+
+int change_add(const struct ctl *ctl)
+{
+    uint64_t position;
+    if (ctl->argc > 2 && (!ctl_parse_count(ctl->argv[2], &position) || position > UINT32_MAX))
+        return ctl_fail(ctl, EX_USAGE, "filter add: position %s: expected a number of at least 1",
+                        ctl->argv[2]);
+    return send_one(ctl, "add", ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : NULL, NULL);
+}
+
+int change_remove(const struct ctl *ctl)
+{
+    return send_one(ctl, "remove", ctl->argv[1], NULL, NULL);
+}
+
+/* Splits STAGE.PARAMETER[=VALUE]. The value may be NULL, if it is another operand. */
+static bool split_key(char key[KEY_BYTES], const char **ret_param, const char **ret_value,
+                      const char *operand)
+{
+    const char *equals = strchr(operand, '=');
+    size_t length = equals != NULL ? (size_t)(equals - operand) : strlen(operand);
+    snprintf(key, KEY_BYTES, "%.*s", length < KEY_BYTES ? (int)length : 0, operand);
+    char *param = strrchr(key, '.');
+    if (param == NULL)
+        return false;
+    *param++ = '\0';
+    *ret_param = param;
+    *ret_value = equals != NULL ? equals + 1 : NULL;
+    return true;
+}
+
+static int fail_key(const struct ctl *ctl, const char *command, const char *operand)
+{
+    return ctl_fail(ctl, EX_USAGE,
+                    "%s %.60s: expected STAGE.PARAMETER, such as lowpass.cutoff or 2.width; "
+                    "`fftd-ctl filter show` lists the stages",
+                    command, operand);
+}
+
+int command_set(const struct ctl *ctl)
+{
+    char key[KEY_BYTES];
+    const char *param, *value;
+    if (ctl->argc == 1 && strchr(ctl->argv[0], '=') == NULL)
+        return ctl_fail(ctl, EX_USAGE, "set %s: expected a value", ctl->argv[0]);
+    if (!split_key(key, &param, &value, ctl->argv[0]))
+        return fail_key(ctl, "set", ctl->argv[0]);
+    return send_one(ctl, "set", key, param, ctl->argc > 1 ? ctl->argv[1] : value);
+}
+
+/* ---- several changes ---- */
+
+static int fail_change(const struct ctl *ctl, const char *verb, const char *expected)
+{
+    return ctl_fail(ctl, EX_USAGE, "filter edit: %.60s: expected %s", verb, expected);
+}
+
+static bool is_number(const char *text)
+{
+    return *text != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
+/* Appends the change that begins with operand *at, and advances to the next one. */
+static int append_operands(struct change_call *call, int *at)
+{
+    static const struct {
+        const char *verb, *expected;
+        int count; /* of operands; `add` may have one more */
+    } known[] = {
+        {"add", "STAGE [NUMBER] after it", 1}, {"remove", "STAGE after it", 1},
+        {"move", "STAGE NUMBER after it", 2},  {"set", "STAGE.PARAMETER=VALUE after it", 1},
+        {"replace", "CHAIN after it", 1},
+    };
+    const struct ctl *ctl = call->ctl;
+    const char *verb = ctl->argv[*at], *param, *value;
+    char *const *operand = ctl->argv + *at + 1;
+    const int left = ctl->argc - *at - 1;
+    char key[KEY_BYTES];
+    unsigned i = 0;
+    while (i < sizeof known / sizeof known[0] && strcmp(known[i].verb, verb) != 0)
+        i++;
+    if (i == sizeof known / sizeof known[0])
+        return fail_change(ctl, verb, "add, remove, move, set or replace");
+    int count = known[i].count;
+    if (left < count)
+        return fail_change(ctl, verb, known[i].expected);
+    if (strcmp(verb, "set") == 0) {
+        if (!split_key(key, &param, &value, operand[0]))
+            return fail_key(ctl, "filter edit: set", operand[0]);
+        if (value == NULL)
+            return fail_change(ctl, verb, known[i].expected);
+        change_append(call, verb, key, param, value);
+    } else {
+        if (strcmp(verb, "add") == 0 && left > 1 && is_number(operand[1]))
+            count = 2;
+        change_append(call, verb, operand[0], count > 1 ? operand[1] : NULL, NULL);
+    }
+    *at += 1 + count;
+    return 0;
+}
+
+int change_edit(const struct ctl *ctl)
+{
+    struct change_call call;
+    int code = change_begin(&call, ctl);
+    for (int at = 1; code == 0 && at < ctl->argc;)
+        code = append_operands(&call, &at);
+    return code == 0 ? change_send(&call) : change_finish(&call, code);
+}

@@ -70,6 +70,7 @@ gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \
 .PHONY: test-unit ## tests each part by itself; needs no OpenCL device
 .PHONY: test-gpu ## compares the engine on the OpenCL device DEVICE with a double-precision reference
 .PHONY: test-integration ## tests the real daemon, fftd-ctl and the clients with pytest
+.PHONY: test-changes ## changes the filter 30 times a second for CHANGE_SECONDS=60 while clients check every frame
 .PHONY: lint-quick ## checks format, rules of the tree, headers, scripts and kernels
 .PHONY: lint ## runs lint-quick, all warnings of gcc and clang, clang-tidy and cppcheck
 .PHONY: test-rusticl ## runs test-gpu on Mesa's rusticl and llvmpipe, with small frames
@@ -99,6 +100,13 @@ test-integration: all
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
 	    $(call run-suite,integration,400) --jobs $$(($$(nproc) + 1)) --pytest tests/integration
+
+CHANGE_SECONDS ?= 60
+test-changes: all
+	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
+	    CHANGE_SECONDS=$(CHANGE_SECONDS) $(call run-suite,changes,$$(($(CHANGE_SECONDS) + 120))) \
+	    --pytest tests/integration/test_changes.py
 
 test-valgrind: all $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
 	@tests/tools/deps.sh valgrind

@@ -11,7 +11,7 @@
 The result of a suite is one file, $RESULTS/SUITE.json (RESULTS defaults to build/results). A
 program adds one failed test if it crashes, hangs, leaves out tests of its plan, or exits non-zero
 without naming a failed test. A program that runs no test has failed. Lines "# figures: ..." of a
-program are shown even if nothing failed. The exit code is 0 only if tests were run and none failed.
+program, and the property "figures" of a pytest case, are shown even if nothing failed. The exit code is 0 only if tests were run and none failed.
 With --sum the last line reads exactly
 
     N passed, N failed, N skipped
@@ -134,7 +134,7 @@ def run_pytest(suite, paths, timeout, jobs):
     report = RESULTS / f"{suite}.xml"
     report.unlink(missing_ok=True)
     command = ["/usr/bin/python3", "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
-               f"--junitxml={report}", *paths]
+               f"--junitxml={report}", "-o", "junit_family=xunit1", *paths]
     if jobs > 1:
         command += ["-n", str(jobs), "--dist", "loadfile"]
     code, output = run_bounded(command, timeout, dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
@@ -144,6 +144,9 @@ def run_pytest(suite, paths, timeout, jobs):
     cases = []
     for each in ElementTree.parse(report).iter("testcase"):
         name = f"{each.get('classname')}: {each.get('name')}"
+        for said in each.iter("property"):
+            if said.get("name") == "figures":
+                print(f"     {name}: {said.get('value')}", flush=True)
         bad = each.find("failure") if each.find("failure") is not None else each.find("error")
         skip = each.find("skipped")
         if bad is not None:

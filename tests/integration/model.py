@@ -1,0 +1,64 @@
+"""The filter in double precision, from its definition: it shares no code with the daemon."""
+
+import re
+
+import numpy
+
+SIZE = WIDTH, HEIGHT = 160, 120
+# The padding is the same for every filter, so that the engine is.
+ARGUMENTS = ("--set", "camera.loop=true", "--set", "engine.border=mirror", "--set",
+             "engine.margin=24")
+RATE = 60  # frames a second
+
+
+def write_scene(path, seed=12):
+    """Writes a clip of one frame that is repeated: edges, a gradient and noise. Nothing is near the
+    ends of the range, so that few results are clipped. Returns the frame."""
+    y, x = numpy.mgrid[:HEIGHT, :WIDTH]
+    scene = 90 + 0.3 * x + 40 * ((x // 16 + y // 12) % 2)
+    scene += numpy.random.default_rng(seed).uniform(-45, 45, scene.shape)
+    frame = numpy.rint(scene).astype(numpy.uint8)
+    path.write_bytes(b"YUV4MPEG2 W%d H%d F%d:1 Cmono\nFRAME\n" % (WIDTH, HEIGHT, RATE)
+                     + frame.tobytes())
+    return frame
+
+
+class Model:
+    """A picture, and what a blur and a gain make of it."""
+
+    def __init__(self, picture, engine):
+        """engine: the daemon's description, which has the padded size."""
+        size = re.search(rf"{WIDTH}x{HEIGHT} in (\d+)x(\d+)", engine)
+        padded_x, padded_y = int(size[1]), int(size[2])
+        near_x, near_y = (padded_x - WIDTH) // 2, (padded_y - HEIGHT) // 2
+        padded = numpy.pad(picture.astype(float),
+                           ((near_y, padded_y - HEIGHT - near_y),
+                            (near_x, padded_x - WIDTH - near_x)), mode="reflect")
+        self.near = near_x, near_y
+        self.spectrum = numpy.fft.fft2(padded)
+        fx, fy = numpy.meshgrid(numpy.fft.fftfreq(padded_x), numpy.fft.fftfreq(padded_y))
+        self.squared = fx * fx + fy * fy
+
+    def response(self, sigma, gain):
+        """gaussian-blur:sigma=... | gain:dc=1,ac=..."""
+        response = gain * numpy.exp(-2 * numpy.pi ** 2 * sigma ** 2 * self.squared)
+        response[0, 0] = 1
+        return response
+
+    def filtered(self, response):
+        """What a client should read, before it is rounded."""
+        x, y = self.near
+        result = numpy.fft.ifft2(self.spectrum * response).real[y:y + HEIGHT, x:x + WIDTH]
+        return numpy.clip(result, 0, 255)
+
+
+def chain(sigma, gain):
+    return f"gaussian-blur:sigma={sigma} | gain:dc=1,ac={gain}"
+
+
+def pixels(frame):
+    return numpy.frombuffer(frame.planes[0], numpy.uint8).reshape(HEIGHT, WIDTH).astype(float)
+
+
+def distance(a, b):
+    return numpy.abs(a - b).max()

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpu/engine_private.h"
+#include "gpu/fade.h"
 
 /* Describes one component, whose samples are `sub_x` and `sub_y` luma pixels apart. */
 static struct transform_image component_image(const struct engine *engine, unsigned plane,
@@ -331,5 +332,36 @@ void engine_response_free(struct engine_response *response)
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
         if (response->buffer[i] != NULL)
             clReleaseMemObject(response->buffer[i]);
+    fade_destroy(response->fade);
     free(response);
+}
+
+int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
+                       struct engine_response *from, struct error *why)
+{
+    const int r = fade_create(&response->fade, engine, response, frames, from, why);
+    engine_response_free(from);
+    return r;
+}
+
+void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
+{
+    struct fade *fade = response->fade;
+    response->fade = NULL;
+    if (fade != NULL)
+        fade_begin(fade, engine->filter.fade, engine->component);
+    fade_destroy(engine->filter.fade);
+    engine->filter.fade = fade;
+    engine->filter.serial = serial;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const cl_mem old = engine->component[i].response;
+        engine->component[i].response = response->buffer[i];
+        response->buffer[i] = old;
+    }
+    engine_response_free(response);
+}
+
+bool engine_is_fading(const struct engine *engine)
+{
+    return engine->filter.fade != NULL;
 }

@@ -236,6 +236,9 @@ void gpu_device_close(struct gpu_device *device)
 {
     if (device == NULL)
         return;
+    for (unsigned i = 0; i < sizeof device->blend / sizeof device->blend[0]; i++)
+        if (device->blend[i] != NULL)
+            clReleaseProgram(device->blend[i]);
     clReleaseContext(device->context);
     free(device);
 }

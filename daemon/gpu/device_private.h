@@ -31,6 +31,7 @@ struct gpu_device {
     bool midgard;                   /* Mali Midgard: fewer registers per kernel allow more items */
     bool caches_programs;           /* its driver keeps on disk what it compiled: program.c */
     cl_uint vector_width;           /* native floats in a register; 1 on scalar devices */
+    cl_program blend[2];            /* fade.c: of floats, of halves; NULL: not needed yet */
 };
 
 /* Returns the name of an OpenCL error code, such as "CL_OUT_OF_RESOURCES". */

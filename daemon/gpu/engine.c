@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "gpu/fade.h"
 
 #define SOURCE_ALIGN_BYTES 64
 
@@ -214,6 +215,7 @@ void engine_destroy(struct engine *engine)
         engine_collect(engine, true, &done, NULL);
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
         release_slot(&engine->slot[i]);
+    fade_destroy(engine->filter.fade);
     engine_release_components(engine);
     if (engine->event_fd >= 0)
         close(engine->event_fd);
@@ -276,13 +278,19 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
 
 static int run_kernels(struct slot *slot, cl_mem image, struct error *why)
 {
-    const struct engine *engine = slot->engine;
+    struct engine *engine = slot->engine;
+    struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
+    slot->result.blended = fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const struct transform_buffers buffers = {image, slot->out, engine->component[i].response};
-        const bool is_last = i + 1 == engine->component_count;
-        const int r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers,
-                                              i == 0 ? &slot->first : NULL,
-                                              is_last ? &slot->last : NULL, why);
+        struct transform_buffers buffers = {image, slot->out, engine->component[i].response};
+        cl_event *first = i == 0 ? &slot->first : NULL;
+        cl_event *last = i + 1 == engine->component_count ? &slot->last : NULL;
+        int r = 0;
+        if (fade != NULL)
+            r = fade_enqueue(fade, slot, i, buffers.response, &buffers.response, first, why);
+        if (r == 0)
+            r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers,
+                                        fade != NULL ? NULL : first, last, why);
         if (r < 0)
             return r;
     }
@@ -345,17 +353,6 @@ static void drop_image(struct slot *slot)
         transform_frame_drop_image(slot->frame[i]);
 }
 
-void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
-{
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        const cl_mem old = engine->component[i].response;
-        engine->component[i].response = response->buffer[i];
-        response->buffer[i] = old;
-    }
-    engine_response_free(response);
-    engine->serial = serial;
-}
-
 static int watch_done(struct slot *slot, struct error *why)
 {
     /* The callback is set before the flush, because some drivers never call it for an event that is
@@ -394,7 +391,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
     slot->job = *job;
     slot->complete = false;
-    slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->serial};
+    slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->filter.serial};
 
     const int64_t begun_ns = clock_now_ns();
     take_planes(&engine->format, job, job->out, engine->filtered_planes, engine->info->plane_count);

@@ -76,9 +76,20 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);
 
+/* Prepares a response to come into use gradually: frame i of `frames` frames is filtered with
+ * from + i/frames (response - from). `from` is NULL, or a response of this engine, which is taken
+ * over, on failure too. NULL: the fade begins at the response in use when engine_apply is called;
+ * if that is in a fade, at the blend that the last frame was filtered with. The thread that designs
+ * calls it. */
+int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
+                       struct engine_response *from, struct error *why);
+
 /* Filters the frames submitted after this call with the response; frames in flight keep theirs. The
  * engine takes ownership of the response. */
 void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial);
+
+/* Whether the next frame may be filtered with a blend of two responses. */
+bool engine_is_fading(const struct engine *engine);
 
 /* Creates memory of the engine's device for input frames. Every engine that it suits can use it,
  * and it may outlive them and the device. Only the submitting thread uses it. */
@@ -102,6 +113,7 @@ struct engine_job {
 struct engine_done {
     void *tag;
     uint64_t filter_serial;
+    bool blended;                      /* with the response before, by a fade */
     int64_t submitted_ns, finished_ns; /* CLOCK_MONOTONIC */
     /* Duration of each step; 0 if the device does not report it. */
     int64_t upload_ns, kernel_ns, download_ns;

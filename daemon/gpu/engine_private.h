@@ -53,7 +53,10 @@ struct engine {
     unsigned component_count;
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
     unsigned oldest, in_flight;
-    uint64_t serial;
+    struct {
+        uint64_t serial;
+        struct fade *fade; /* into component.response; NULL: none */
+    } filter;              /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
@@ -64,6 +67,7 @@ struct engine {
 
 struct engine_response {
     cl_mem buffer[MAX_COMPONENTS];
+    struct fade *fade; /* with which it comes into use; NULL: at once */
 };
 
 /* Plans and builds a transform for every component that is filtered. */

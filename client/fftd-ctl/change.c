@@ -78,7 +78,7 @@ static int change_send(struct change_call *call)
     if (r >= 0)
         r = sd_bus_message_close_container(call->message);
     if (r >= 0)
-        r = sd_bus_message_append(call->message, "t", ctl->if_serial);
+        r = sd_bus_message_append(call->message, "tu", ctl->if_serial, ctl->fade);
     if (r < 0)
         return change_finish(
             call, r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8")

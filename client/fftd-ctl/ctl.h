@@ -21,6 +21,7 @@ struct ctl {
     bool openmetrics;
     bool prometheus;
     uint64_t if_serial; /* 0: change the filter whatever its serial is */
+    uint32_t fade;      /* frames in which a change of the filter takes effect; 0: at once */
     int argc;           /* operands after the command's name */
     char **argv;
 };

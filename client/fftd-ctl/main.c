@@ -19,6 +19,7 @@ enum {
     TAKES_OPENMETRICS = 16,
     TAKES_PROMETHEUS = 32,
     TAKES_IF_SERIAL = 64,
+    TAKES_FADE = 128,
 };
 
 struct command {
@@ -77,6 +78,7 @@ static const struct command commands[] = {
      "with the same frame:\n"
      "  add STAGE [N] | remove STAGE | move STAGE N | set STAGE.PARAMETER=VALUE |\n"
      "  replace CHAIN\n\n"
+     "      --fade N           blend from the old filter to the new one over N frames\n"
      "      --if-serial N      change the filter only if its serial is still N\n\n"
      "Examples:\n"
      "  fftd-ctl filter set lowpass:cutoff=0.1\n"
@@ -85,18 +87,19 @@ static const struct command commands[] = {
      "  fftd-ctl filter remove notch\n"
      "  fftd-ctl filter edit set bandpass.low=0.2 set bandpass.high=0.3 remove notch\n"
      "  fftd-ctl filter plot response.png\n"
-     "  fftd-ctl filter set none\n",
-     TAKES_RAW | TAKES_IF_SERIAL, 1, -1, command_filter},
+     "  fftd-ctl filter set --fade 30 none\n",
+     TAKES_RAW | TAKES_IF_SERIAL | TAKES_FADE, 1, -1, command_filter},
     {"set", "STAGE.PARAMETER VALUE", "change one parameter of the filter",
      "STAGE is the number of a stage, from 1, or its kind. The form\n"
      "STAGE.PARAMETER=VALUE also takes negative values. To change a key of the\n"
      "configuration, edit its file and run `fftd-ctl reload`. `fftd-ctl filter edit`\n"
      "changes several parameters at once.\n\n"
+     "      --fade N           blend from the old value to the new one over N frames\n"
      "      --if-serial N      change it only if the filter's serial is still N\n\n"
      "Examples:\n"
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
-     TAKES_IF_SERIAL, 1, 2, command_set},
+     TAKES_IF_SERIAL | TAKES_FADE, 1, 2, command_set},
     {"camera", "ACTION ...", "show or set the camera's own controls",
      "  camera controls           list the controls, their values and ranges\n"
      "  camera set NAME=VALUE...  set controls in this order, all of them or none\n\n"
@@ -212,6 +215,16 @@ static bool parse_seconds(const char *text, double *ret)
     return true;
 }
 
+/* The daemon knows the largest number. */
+static bool parse_frames(const char *text, uint32_t *ret)
+{
+    uint64_t value = 0;
+    if (strcmp(text, "0") != 0 && (!ctl_parse_count(text, &value) || value > UINT32_MAX))
+        return false;
+    *ret = (uint32_t)value;
+    return true;
+}
+
 enum {
     OPTION_NAME = 256,
     OPTION_DIR,
@@ -222,6 +235,7 @@ enum {
     OPTION_OPENMETRICS,
     OPTION_PROMETHEUS,
     OPTION_IF_SERIAL,
+    OPTION_FADE,
 };
 
 static const struct option options[] = {
@@ -237,6 +251,7 @@ static const struct option options[] = {
     {"openmetrics", no_argument, NULL, OPTION_OPENMETRICS},
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
+    {"fade", required_argument, NULL, OPTION_FADE},
     {0},
 };
 
@@ -300,6 +315,11 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             if (!ctl_parse_count(optarg, &ctl->if_serial))
                 set_problem(request, "filter", "--if-serial: expected a number of at least 1");
             break;
+        case OPTION_FADE:
+            request->given |= TAKES_FADE;
+            if (!parse_frames(optarg, &ctl->fade))
+                set_problem(request, "filter", "--fade: expected a number of frames");
+            break;
         case 'h':
             request->help = true;
             break;
@@ -350,6 +370,7 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
                  : extra & TAKES_OPENMETRICS ? "--openmetrics"
                  : extra & TAKES_PROMETHEUS  ? "--prometheus"
                  : extra & TAKES_IF_SERIAL   ? "--if-serial"
+                 : extra & TAKES_FADE        ? "--fade"
                                              : "--raw");
         return usage_error(ctl, command->name, text);
     }

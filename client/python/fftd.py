@@ -31,7 +31,7 @@ __all__ = ["Camera", "Frame", "PixelFormat", "pixel_formats", "GREY", "YUV", "RG
 
 STARTING, LIVE, OFFLINE, RETIRED = range(4)
 GREY, YUV, RGB = range(3)  # PixelFormat.family
-FLAG_CHECKSUM, FLAG_DISCONTINUITY = 1, 2
+FLAG_CHECKSUM, FLAG_DISCONTINUITY, FLAG_BLENDED = 1, 2, 4
 _MAX_PLANES = 4
 _LONGEST_WAIT = (2**31 - 1) / 1000  # seconds; milliseconds are a C int
 

@@ -136,14 +136,43 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
     return 0;
 }
 
-int builder_design(struct builder *builder, const struct engine_frames *frames,
-                   const struct filter_chain *chain, struct engine_response **ret,
-                   struct error *why)
+static int design_fade(struct engine *engine, struct engine_response *response,
+                       const struct builder_fade *fade, struct error *why)
 {
-    const bool is_complex = filter_chain_is_complex(chain);
-    const bool is_too_small =
-        builder->options.margin < 0 && filter_chain_support(chain) > builder->support_px;
-    double support_px = filter_chain_support(chain);
+    struct engine_response *from = NULL;
+    if (engine != fade->engine) {
+        const int r = engine_design(engine, &fade->from, &from, why);
+        if (r < 0)
+            return r;
+    }
+    return engine_design_fade(engine, response, fade->frames, from, why);
+}
+
+static int design(struct engine *engine, const struct filter_chain *chain,
+                  const struct builder_fade *fade, struct engine_response **ret, struct error *why)
+{
+    struct engine_response *response;
+    int r = engine_design(engine, chain, &response, why);
+    if (r == 0 && fade->frames > 0) {
+        r = design_fade(engine, response, fade, why);
+        if (r < 0)
+            engine_response_free(response);
+    }
+    if (r == 0)
+        *ret = response;
+    return r;
+}
+
+int builder_design(struct builder *builder, const struct engine_frames *frames,
+                   const struct filter_chain *chain, const struct builder_fade *fade,
+                   struct engine_response **ret, struct error *why)
+{
+    const double chain_px = filter_chain_support(chain);
+    const double from_px = fade->frames > 0 ? filter_chain_support(&fade->from) : 0;
+    double support_px = chain_px > from_px ? chain_px : from_px;
+    const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
+    const bool is_complex = filter_chain_is_complex(chain) ||
+                            (fade->frames > 0 && filter_chain_is_complex(&fade->from));
     struct engine *engine = builder->engine;
     int r = 0;
 
@@ -154,7 +183,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
                   &engine, why);
     if (r < 0)
         return r;
-    r = engine_design(engine, chain, ret, why);
+    r = design(engine, chain, fade, ret, why);
     if (engine == builder->engine)
         return r;
     if (r < 0) {

@@ -60,12 +60,21 @@ int builder_init(struct builder *ret, const struct config_engine *config,
 /* Closes the device; every engine must have been closed and none be stuck. */
 void builder_finish(struct builder *builder);
 
+/* A fade into the response to design. */
+struct builder_fade {
+    unsigned frames;             /* 0: none */
+    const struct engine *engine; /* in use when it begins */
+    struct filter_chain from;    /* in use then */
+    uint64_t from_serial;
+};
+
 /* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
  * chain's support and whose response is real or complex as the chain's is, and samples the chain's
- * response for it. On failure the engine is as before. */
+ * response for it, which comes into use with that fade. In a fade all of this holds for both
+ * chains. On failure the engine is as before. */
 int builder_design(struct builder *builder, const struct engine_frames *frames,
-                   const struct filter_chain *chain, struct engine_response **ret,
-                   struct error *why);
+                   const struct filter_chain *chain, const struct builder_fade *fade,
+                   struct engine_response **ret, struct error *why);
 
 /* Destroys an engine, or puts it aside if the device keeps frames of it. */
 void builder_close_engine(struct builder *builder, struct engine *engine);

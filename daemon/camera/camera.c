@@ -190,6 +190,7 @@ static void settle_source(struct camera *camera, uint64_t version, bool failed)
     desired->source = fallback->source;
     if (desired->filter_serial == desired->source_serial) {
         desired->filter = fallback->filter;
+        desired->fade_frames = 0;
         desired->filter_serial++;
     }
     mailbox_end_change(mailbox);
@@ -240,14 +241,18 @@ struct ring *camera_ring(struct camera *camera)
 
 /* ---- desired state ---- */
 
-int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
-                      struct error *why)
+int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
+                      uint64_t *ret_serial, struct error *why)
 {
     int r = filter_edit_check(chain, why);
     if (r < 0)
         return r;
+    if (fade_frames > CAMERA_MAX_FADE)
+        return error_set(why, EINVAL, "a fade of %u frames is out of range: expected 0 .. %d",
+                         fade_frames, CAMERA_MAX_FADE);
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     desired->filter = *chain;
+    desired->fade_frames = fade_frames;
     *ret_serial = ++desired->filter_serial;
     mailbox_end_change(&camera->mailbox);
     return 0;
@@ -277,6 +282,7 @@ int camera_set_source(struct camera *camera, const struct config_source *source,
     desired->source_controls = controls != NULL ? *controls : (struct settings){.count = 0};
     if (filter != NULL) {
         desired->filter = *filter;
+        desired->fade_frames = 0;
         desired->filter_serial++;
     }
     desired->source_serial = filter != NULL ? desired->filter_serial : 0;

@@ -53,10 +53,15 @@ unsigned camera_take_events(struct camera *camera);
  * after the main loop has taken CAMERA_EVENT_RING and called camera_ring again. */
 struct ring *camera_ring(struct camera *camera);
 
+#define CAMERA_MAX_FADE 300 /* frames */
+
 /* Asks for another chain, which must be checked; frames with filter_serial >= *ret_serial obey it.
- * -EINVAL: the chain is not valid. What goes wrong later is in the status. */
-int camera_set_filter(struct camera *camera, const struct filter_chain *chain, uint64_t *ret_serial,
-                      struct error *why);
+ * fade_frames, 0 .. CAMERA_MAX_FADE: frame i of that many is filtered with a blend, i / fade_frames
+ * of the new response and the rest of the one that was in use. A device that fails, or another
+ * source, cuts a fade short. -EINVAL: the chain or the number is not valid. What goes wrong later
+ * is in the status. */
+int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
+                      uint64_t *ret_serial, struct error *why);
 
 /* Gets the newest chain that was asked for, and returns its serial. */
 uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret);

@@ -18,6 +18,7 @@ struct request_design {
     struct engine_frames frames;
     struct filter_chain chain;
     uint64_t serial;
+    unsigned fade_frames;
 };
 
 /* (fields: three groups, by the thread that may touch them.) */
@@ -40,6 +41,9 @@ struct designer {
     struct engine *borrowed; /* the newest engine that the camera's thread has */
     bool posted;
     struct design design;
+    struct filter_chain posted_chain; /* of the design */
+    struct filter_chain taken_chain;  /* of the response that was taken last */
+    uint64_t taken_serial;            /* 0: none was */
     struct build_progress progress;
     struct tuning_status tuning;
     bool stop_tuning;
@@ -97,8 +101,8 @@ static void drop_posted(struct designer *designer)
     designer->posted = designer->design.result < 0;
 }
 
-/* Puts a design into the result slot, over one that was not fetched. */
-static void post(struct designer *designer, struct design *design)
+/* Puts a chain's design into the result slot, over one that was not fetched. */
+static void post(struct designer *designer, struct design *design, const struct filter_chain *chain)
 {
     struct design *slot = &designer->design;
 
@@ -119,6 +123,7 @@ static void post(struct designer *designer, struct design *design)
             slot->engine != designer->borrowed)
             designer->closing[designer->closing_count++] = slot->engine;
         *slot = *design;
+        designer->posted_chain = *chain;
         designer->posted = true;
     }
     if (designer->posted)
@@ -192,6 +197,30 @@ static bool wants_search(const struct designer *designer)
            (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
 }
 
+/* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
+ * If it takes another one meanwhile, the design is made again. */
+static void design_filter(struct designer *designer, const struct request_design *request,
+                          unsigned fade_frames, struct design *ret)
+{
+    const struct engine_frames *frames = request->is_engine ? &request->frames : NULL;
+    struct builder_fade fade;
+    do {
+        const bool fades = designer->borrowed != NULL && designer->taken_serial != request->serial;
+        fade = (struct builder_fade){.frames = fades ? fade_frames : 0,
+                                     .engine = designer->borrowed,
+                                     .from = designer->taken_chain,
+                                     .from_serial = designer->taken_serial};
+        enter_driver(designer);
+        engine_response_free(ret->response);
+        ret->response = NULL;
+        ret->result = builder_design(&designer->builder, frames, &request->chain, &fade,
+                                     &ret->response, &ret->why);
+        leave_driver(designer);
+        frames = NULL; /* the engine is built */
+    } while (ret->result == 0 && fade.frames > 0 &&
+             (fade.engine != designer->borrowed || fade.from_serial != designer->taken_serial));
+}
+
 static void carry_out(struct designer *designer)
 {
     struct builder *builder = &designer->builder;
@@ -203,10 +232,11 @@ static void carry_out(struct designer *designer)
     designer->device_failed = false;
     if (request.is_engine || builder->device_suspect)
         cancel_search(designer, "the frames' format or the device changed");
-    enter_driver(designer);
-    design.result = builder_design(builder, request.is_engine ? &request.frames : NULL,
-                                   &request.chain, &design.response, &design.why);
-    leave_driver(designer);
+    const bool is_same =
+        !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
+    design_filter(designer, &request, is_same ? request.fade_frames : 0, &design);
+    design.waits_for_fade =
+        is_same && (request.fade_frames > 0 || request.serial == designer->taken_serial);
     if (design.result == 0) {
         design.engine = builder->engine;
         design.frames = builder->frames;
@@ -219,7 +249,7 @@ static void carry_out(struct designer *designer)
         designer->stop_tuning = false;
     }
     designer->done_serial = request.serial;
-    post(designer, &design);
+    post(designer, &design, &request.chain);
 }
 
 /* Whether a request waits that can be carried out: a chain alone waits for the first engine. */
@@ -335,11 +365,12 @@ const char *designer_device_name(const struct designer *designer)
 }
 
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
-                             uint64_t serial)
+                             uint64_t serial, unsigned fade_frames)
 {
     pthread_mutex_lock(&designer->lock);
     designer->wanted.chain = *chain;
     designer->wanted.serial = serial;
+    designer->wanted.fade_frames = fade_frames;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
 }
@@ -354,16 +385,22 @@ void designer_request_engine(struct designer *designer, const struct engine_fram
     pthread_mutex_unlock(&designer->lock);
 }
 
-bool designer_take(struct designer *designer, struct design *ret)
+bool designer_take(struct designer *designer, bool is_fading, struct design *ret)
 {
     pthread_mutex_lock(&designer->lock);
-    bool posted = designer->posted;
+    const struct engine *engine = designer->design.engine;
+    const bool waits = is_fading && designer->design.waits_for_fade && engine != NULL &&
+                       engine != designer->borrowed;
+    const bool posted = designer->posted && !waits;
     if (posted) {
         *ret = designer->design;
         designer->design = (struct design){0};
         designer->posted = false;
-        if (ret->engine != NULL)
+        if (ret->engine != NULL) {
             designer->borrowed = ret->engine;
+            designer->taken_chain = designer->posted_chain;
+            designer->taken_serial = ret->serial;
+        }
     }
     pthread_mutex_unlock(&designer->lock);
     return posted;

@@ -4,6 +4,9 @@
  * a response is designed for it, and frames never wait for either. The camera's thread borrows the
  * newest engine from designer_take until designer_return_engine.
  *
+ * A filter may come into use by a fade. If it needs another engine, the fade begins on that one, so
+ * the filter before is designed for it, too; a fade that still runs on the old one ends first.
+ *
  * Only the newest waiting request is carried out. A chain whose support is larger than the engine's
  * padding allows for (where the margin is automatic), or whose response is complex while the
  * engine's is real or the other way round, gets a new engine; frames go on with the old one
@@ -33,6 +36,7 @@ struct design {
     struct engine_response *response; /* belongs to the caller of designer_take */
     struct engine_frames frames;      /* of the engine */
     uint64_t serial;                  /* of the response */
+    bool waits_for_fade;              /* if it is for another engine than the one in use */
 };
 
 /* Opens config->engine.device (-ENODEV) and starts the thread. wake_fd is an eventfd that becomes
@@ -52,15 +56,16 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns);
 const char *designer_device_name(const struct designer *designer);
 const char *designer_device_memory(const struct designer *designer);
 
-/* Camera's thread: asks for the response of another chain. */
+/* Camera's thread: asks for the response of another chain, which replaces the one that was taken
+ * last in a fade of that many frames; 0: at once. */
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
-                             uint64_t serial);
+                             uint64_t serial, unsigned fade_frames);
 
 /* Camera's thread: asks for an engine for these frames, with the newest chain's response. */
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames);
 
-/* Camera's thread: fetches the result, if there is one. */
-bool designer_take(struct designer *designer, struct design *ret);
+/* Camera's thread: fetches the result, if there is one. is_fading: of the engine in use. */
+bool designer_take(struct designer *designer, bool is_fading, struct design *ret);
 
 /* Camera's thread: returns an engine for good; its frames in flight must have been abandoned.
  * failed: it lost or kept a frame, so the device is opened again before the next engine is built.

@@ -28,6 +28,7 @@ static struct flight *pop_flight(struct frame_path *path)
 static void publish(struct frame_path *path, struct flight *flight, const struct engine_done *done)
 {
     flight->meta.filter_serial = done->filter_serial;
+    flight->meta.flags |= done->blended ? FFTD_FLAG_BLENDED : 0;
     flight->meta.submitted_ns = done->submitted_ns;
     flight->meta.finished_ns = done->finished_ns;
     int64_t published_ns = ring_publish(path->ring, &flight->write, &flight->meta);

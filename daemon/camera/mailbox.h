@@ -35,7 +35,8 @@ struct desired {
     uint64_t controls_version;
     struct filter_chain filter;
     uint64_t filter_serial;
-    bool has_readers; /* at least one client reads frames */
+    unsigned fade_frames; /* in which that filter replaces the one before; 0: at once */
+    bool has_readers;     /* at least one client reads frames */
     bool stop;
 };
 

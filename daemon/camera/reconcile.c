@@ -127,7 +127,8 @@ static void take_design(struct reconciler *reconciler)
     struct frame_path *path = &reconciler->path;
     struct design design;
 
-    if (!designer_take(reconciler->designer, &design))
+    if (!designer_take(reconciler->designer, path->engine != NULL && engine_is_fading(path->engine),
+                       &design))
         return;
     const bool is_awaited = reconciler->applied.awaited_serial != 0 &&
                             design.result_serial >= reconciler->applied.awaited_serial;
@@ -161,7 +162,8 @@ static void reconcile_filter(struct reconciler *reconciler)
     if (desired->filter_serial == reconciler->applied.filter_serial)
         return;
     reconciler->applied.filter_serial = desired->filter_serial;
-    designer_request_filter(reconciler->designer, &desired->filter, desired->filter_serial);
+    designer_request_filter(reconciler->designer, &desired->filter, desired->filter_serial,
+                            desired->fade_frames);
 }
 
 /* ---- the source ---- */

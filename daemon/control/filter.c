@@ -22,15 +22,15 @@ void control_emit_filter(const struct peer_services *services)
 }
 
 /* Passes a checked chain to the camera and answers with its serial. */
-static int change_filter(struct peer *peer, const struct filter_chain *chain, sd_bus_message *call,
-                         sd_bus_error *error)
+static int change_filter(struct peer *peer, const struct filter_chain *chain, unsigned fade_frames,
+                         sd_bus_message *call, sd_bus_error *error)
 {
     struct error why;
     uint64_t serial;
     char text[FILTER_TEXT_BYTES];
 
-    if (camera_set_filter(peer->services->hooks.camera, chain, &serial, &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_FAILED, why.text);
+    if (camera_set_filter(peer->services->hooks.camera, chain, fade_frames, &serial, &why) < 0)
+        return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
     filter_chain_print(chain, text, sizeof text);
     log_info("filter %" PRIu64 " by user %u: %s", serial, (unsigned)peer->uid, text);
     if (sd_bus_reply_method_return(call, "t", serial) < 0)
@@ -41,10 +41,11 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, sd
 
 /* As change_filter, after an edit with this result. */
 static int change_edited(struct peer *peer, int result, const struct filter_chain *chain,
-                         const struct error *why, sd_bus_message *call, sd_bus_error *error)
+                         unsigned fade_frames, const struct error *why, sd_bus_message *call,
+                         sd_bus_error *error)
 {
     if (result == 0)
-        return change_filter(peer, chain, call, error);
+        return change_filter(peer, chain, fade_frames, call, error);
     return peer_fail(error,
                      result == -ENOENT ? CONTROL_ERROR_NO_SUCH_STAGE : CONTROL_ERROR_INVALID_FILTER,
                      why->text);
@@ -62,7 +63,7 @@ int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error
         return r;
     if (config_filter(&chain, text, &why) < 0)
         return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
-    return change_filter(peer, &chain, call, error);
+    return change_filter(peer, &chain, 0, call, error);
 }
 
 int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -78,7 +79,7 @@ int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
         return r;
     camera_get_filter(peer->services->hooks.camera, &chain);
     r = filter_edit_add(&chain, text, position, &why);
-    return change_edited(peer, r, &chain, &why, call, error);
+    return change_edited(peer, r, &chain, 0, &why, call, error);
 }
 
 int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -93,7 +94,7 @@ int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *err
         return r;
     camera_get_filter(peer->services->hooks.camera, &chain);
     r = filter_edit_remove(&chain, name, &why);
-    return change_edited(peer, r, &chain, &why, call, error);
+    return change_edited(peer, r, &chain, 0, &why, call, error);
 }
 
 int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -110,7 +111,7 @@ int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *er
     r = filter_edit_set(&chain, name, param, value, &why);
     if (r == 0)
         r = filter_edit_check(&chain, &why);
-    return change_edited(peer, r, &chain, &why, call, error);
+    return change_edited(peer, r, &chain, 0, &why, call, error);
 }
 
 /* ---- several changes at once ---- */
@@ -257,12 +258,13 @@ int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *erro
     struct filter_chain chain;
     struct error why;
     uint64_t based_on;
+    uint32_t fade_frames;
 
     int r = peer_refuse_read_only(peer, error);
     if (r < 0)
         return r;
     const int count = read_changes(changes, call);
-    if (count < 0 || (r = sd_bus_message_read(call, "t", &based_on)) < 0)
+    if (count < 0 || (r = sd_bus_message_read(call, "tu", &based_on, &fade_frames)) < 0)
         return count < 0 ? count : r;
     const uint64_t serial = camera_get_filter(peer->services->hooks.camera, &chain);
     if (based_on != 0 && based_on != serial)
@@ -271,5 +273,5 @@ int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *erro
                                  ", but these changes were made for %" PRIu64,
                                  serial, based_on);
     r = apply_changes(&chain, changes, (unsigned)count, &why);
-    return change_edited(peer, r, &chain, &why, call, error);
+    return change_edited(peer, r, &chain, fade_frames, &why, call, error);
 }

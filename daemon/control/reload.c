@@ -111,7 +111,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
         return r < 0 ? r : 1;
     }
     if (changes.filter != NULL)
-        r = camera_set_filter(camera, changes.filter, &serial, why);
+        r = camera_set_filter(camera, changes.filter, 0, &serial, why);
     if (r < 0)
         return r;
     if (changes.controls != NULL)

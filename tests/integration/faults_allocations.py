@@ -75,7 +75,7 @@ def is_carried_out(peer):
             or read_property(peer, "State") == "failed")
 
 
-def call_with_fault(daemon, allocations, fault, method, *values):
+def call_with_fault(daemon, allocations, fault, method, *values, **options):
     """Calls a method while an allocation fails. Returns whether it was done; None: the connection
     has ended. The fault is over before another client connects: sd-bus aborts the process if the
     registration of an object fails."""
@@ -84,7 +84,7 @@ def call_with_fault(daemon, allocations, fault, method, *values):
         peer.call("GetStats")
         allocations.arm(OWNERS[owner], left)
         try:
-            done = peer.call(method, *values).type == RETURN
+            done = peer.call(method, *values, **options).type == RETURN
             if done and owner == "fftd":
                 daemon.wait_until(lambda: is_carried_out(peer), "the filter")
         except (EOFError, ConnectionError):
@@ -156,7 +156,8 @@ def test_at_the_start(launch, allocations, owner):
 
 
 @pytest.mark.parametrize("owner", OWNERS)
-def test_while_the_filter_changes(launch, allocations, owner):
+@pytest.mark.parametrize("fade_frames", [0, 3])
+def test_while_the_filter_changes(launch, allocations, owner, fade_frames):
     daemon = launch()
     chain = "lowpass:cutoff=0.1"
 
@@ -164,7 +165,8 @@ def test_while_the_filter_changes(launch, allocations, owner):
         daemon.ctl("filter", "set", "none")
         assert_serves(daemon, reader)
         before = in_use(daemon)
-        done, failed = call_with_fault(daemon, allocations, (owner, left), "SetFilter", chain)
+        done, failed = call_with_fault(daemon, allocations, (owner, left), "EditFilter",
+                                       [["replace", chain]], 0, fade_frames, signature="aastu")
         after = in_use(daemon)
         assert (done is not True or after != before) and (done is not False or after == before)
         daemon.ctl("filter", "set", chain)

@@ -63,8 +63,8 @@ def change(daemon, last_serial):
         for serial in range(FIRST_SERIAL + 1, last_serial + 1):
             sigma, gain = filter_of(serial)
             answer = peer.call("EditFilter", [["set", "gaussian-blur", "sigma", str(sigma)],
-                                              ["set", "gain", "ac", str(gain)]], serial - 1,
-                               signature="aast")
+                                              ["set", "gain", "ac", str(gain)]], serial - 1, 0,
+                               signature="aastu")
             assert answer.number == serial
             due = begin + (serial - FIRST_SERIAL) / CHANGES_PER_SECOND
             time.sleep(max(0, due - time.monotonic()))

@@ -177,7 +177,7 @@ def test_a_watcher_changes_nothing(daemon):
             answer = watcher.call(method, *values)
             assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
             assert f"{daemon.runtime_dir}/control" in answer.message
-        assert watcher.call("EditFilter", [["remove", "1"]], 0, signature="aast").error == \
+        assert watcher.call("EditFilter", [["remove", "1"]], 0, 0, signature="aastu").error == \
             "org.freedesktop.DBus.Error.AccessDenied"
         for method, values in (("GetStats", []), ("ListFilters", []), ("SnapshotAfter", []),
                                ("GetResponse", ["none", [0.5], [-0.5]])):

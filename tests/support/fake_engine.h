@@ -17,6 +17,8 @@
 
 struct engine_response {
     unsigned stages;
+    unsigned fade_frames;
+    bool has_from; /* the fade begins at a response that was designed for it */
 };
 
 struct engine {
@@ -27,6 +29,7 @@ struct engine {
     double support_px;
     bool is_complex;
     unsigned stages, in_flight, capacity;
+    unsigned fade_left; /* frames */
     uint64_t serial;
     struct engine_done done[ENGINE_MAX_IN_FLIGHT];
 };
@@ -45,6 +48,7 @@ static struct {
     unsigned memories, lent;              /* existing now; frames lent to sources */
     unsigned submitted_there;             /* frames submitted in frame_memory */
     unsigned waiting_at_gate;
+    unsigned fades, fades_from; /* begun; of these, at a response that was designed for it */
     unsigned search_steps;
     int search_result;
     bool tuned;
@@ -338,8 +342,28 @@ void engine_response_free(struct engine_response *response)
     free(response);
 }
 
+int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
+                       struct engine_response *from, struct error *why)
+{
+    (void)engine, (void)why;
+    response->fade_frames = frames;
+    response->has_from = from != NULL;
+    engine_response_free(from);
+    return 0;
+}
+
+bool engine_is_fading(const struct engine *engine)
+{
+    return engine->fade_left > 0;
+}
+
 void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
 {
+    pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.fades += response->fade_frames > 0;
+    fake_engine.fades_from += response->has_from;
+    pthread_mutex_unlock(&fake_engine.lock);
+    engine->fade_left = response->fade_frames;
     engine->stages = response->stages;
     engine->serial = serial;
     engine_response_free(response);
@@ -365,9 +389,12 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
             job->out[plane->offset + row * plane->stride + x] =
                 (uint8_t)(job->in[0][row * job->in_stride[0] + x] + engine->stages);
     int64_t now_ns = clock_now_ns();
+    if (engine->fade_left > 0)
+        engine->fade_left--;
     engine->done[engine->in_flight++] = (struct engine_done){
         .tag = job->tag,
         .filter_serial = engine->serial,
+        .blended = engine->fade_left > 0,
         .submitted_ns = now_ns,
         .finished_ns = now_ns,
     };

@@ -47,7 +47,7 @@ static uint64_t set_filter(const char *text)
     struct error why;
     uint64_t serial = 0;
     assert_int_equal(filter_chain_parse(&chain, text, &why), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, &serial, &why), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, &why), 0);
     return serial;
 }
 

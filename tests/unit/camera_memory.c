@@ -38,7 +38,7 @@ static void set_filter(const char *text)
     struct filter_chain chain;
     uint64_t serial;
     assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, &serial, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
     WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
 }
 

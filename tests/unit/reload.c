@@ -173,7 +173,7 @@ static void test_a_filter_of_a_client_outlives_a_reload_that_fails(void **state)
     fake_capture.refused = "fake:b";
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
     assert_int_equal(filter_chain_parse(&chain, "gain:ac=0.25", NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, &serial, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
     settle();
     assert_filter("gain:dc=1,ac=0.25");
     look();

@@ -41,8 +41,8 @@ struct fftd_frame {
     int64_t captured_ns, dequeued_ns, submitted_ns, finished_ns, published_ns;
     uint64_t missed;   /* frames published between the last one returned and this one */
     uint64_t checksum; /* valid with FFTD_FLAG_CHECKSUM; see ring.h */
-    uint32_t flags;
-    uint32_t lock; /* lock, slot and ring are private to the library */
+    uint32_t flags;    /* FFTD_FLAG_... of ring.h */
+    uint32_t lock;     /* lock, slot and ring are private to the library */
     uint32_t slot;
     uint32_t ring;
     const struct fftd_format *format;

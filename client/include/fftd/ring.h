@@ -117,13 +117,15 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 
 #define FFTD_FLAG_CHECKSUM           1u /* slot.checksum is valid */
 #define FFTD_FLAG_DISCONTINUITY      2u /* the source lost frames just before this one */
+#define FFTD_FLAG_BLENDED            4u /* a fade: the filter before has a part in this frame, too */
 
 struct fftd_slot {
     uint32_t lock; /* odd while the daemon writes the slot */
     uint32_t flags;
     uint64_t sequence;        /* of the frame, +1 a frame, never reused */
     uint64_t source_sequence; /* the camera's own count; gaps are frames lost before the daemon */
-    uint64_t filter_serial;   /* which filter made this frame; grows with every change */
+    uint64_t filter_serial;   /* which filter made this frame; grows with every change. With
+                                 FFTD_FLAG_BLENDED: the filter that the fade leads to */
     int64_t captured_ns;      /* start of exposure or of readout, as the driver says */
     int64_t dequeued_ns;      /* the daemon received it from the driver */
     int64_t submitted_ns;     /* its work was submitted to the GPU */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu/program.h"
 #include "gpu/transform_private.h"
 
 #define WIDTH  60
@@ -65,6 +66,17 @@ static const struct {
       .mosaic = {.bits = 8, .colour = 0, .result_stride = 4 * WIDTH}}},
 };
 
+static int write_file(const char *path, const char *constants, const char *source,
+                      struct error *why)
+{
+    FILE *file = fopen(path, "we");
+    if (source == NULL || file == NULL || fputs(constants, file) < 0 || fputs(source, file) < 0 ||
+        fclose(file) != 0)
+        return error_set(why, 5, "cannot write %s", path);
+    puts(path);
+    return 0;
+}
+
 static int write_source(const char *directory, const struct shape *shape, const char *sample,
                         const struct transform_image *image, bool half, struct error *why)
 {
@@ -93,12 +105,18 @@ static int write_source(const char *directory, const struct shape *shape, const 
     snprintf(path, sizeof path, "%s/%s-%s-%s.cl", directory, shape->name, sample,
              half ? "half" : "float");
     char *source = transform_source(&transform);
-    FILE *file = fopen(path, "we");
-    if (source == NULL || file == NULL || fputs(source, file) < 0 || fclose(file) != 0)
-        return error_set(why, 5, "cannot write %s", path);
+    r = write_file(path, "", source, why);
     free(source);
-    puts(path);
-    return 0;
+    return r;
+}
+
+/* The program that is not a part of a transform's (daemon/gpu/fade.c). */
+static int write_blend(const char *directory, bool half, struct error *why)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/blend-%s.cl", directory, half ? "half" : "float");
+    return write_file(path, half ? "#define HALF_STORAGE 1\n" : "#define HALF_STORAGE 0\n",
+                      program_file("blend.cl"), why);
 }
 
 int main(int argc, char **argv)
@@ -116,5 +134,10 @@ int main(int argc, char **argv)
                     fprintf(stderr, "kernels: %s: %s\n", shapes[i].name, why.text);
                     return EXIT_FAILURE;
                 }
+    for (unsigned half = 0; half <= 1; half++)
+        if (write_blend(argv[1], half, &why) < 0) {
+            fprintf(stderr, "kernels: %s\n", why.text);
+            return EXIT_FAILURE;
+        }
     return EXIT_SUCCESS;
 }

@@ -11,7 +11,8 @@
 The result of a suite is one file, $RESULTS/SUITE.json (RESULTS defaults to build/results). A
 program adds one failed test if it crashes, hangs, leaves out tests of its plan, or exits non-zero
 without naming a failed test. A program that runs no test has failed. Lines "# figures: ..." of a
-program, and the property "figures" of a pytest case, are shown even if nothing failed. The exit code is 0 only if tests were run and none failed.
+program, and the property "figures" of a pytest case, are shown even if nothing failed. The exit
+code is 0 only if tests were run and none failed.
 With --sum the last line reads exactly
 
     N passed, N failed, N skipped

@@ -18,8 +18,9 @@
 /* Y16: a step is 1/65535, so that a wrong weight shows. */
 #define TOP        65535.0
 
-static const char *const filters[] = {"gaussian-blur:sigma=2", "notch:at=0.1/0.05,width=0.1",
-                                      "sharpen:amount=0.5 | gain:dc=1,ac=0.7"};
+#define REAL       "notch:at=0.1/0.05,width=0.1"
+static const char *filters[] = {"gaussian-blur:sigma=2", REAL,
+                                "sharpen:amount=0.5 | gain:dc=1,ac=0.7"};
 
 struct fixture {
     struct fftd_format format;
@@ -215,6 +216,16 @@ static void a_fade_may_begin_at_another_filter(void **state)
     check_fade(&plain, 1, 0);
 }
 
+static void complex_responses_are_blended(void **state)
+{
+    struct engine_options options = plain;
+    (void)state;
+    options.complex_response = true;
+    filters[1] = "gradient:along=x | gain:dc=1,ac=0.5";
+    check_fade(&options, 1, -1);
+    filters[1] = REAL;
+}
+
 static void frames_are_blended_one_at_a_time(void **state)
 {
     struct engine_options options = plain;
@@ -365,6 +376,7 @@ int main(void)
         cmocka_unit_test(the_same_stage_by_stage),
         cmocka_unit_test(the_same_in_half_precision),
         cmocka_unit_test(a_fade_may_begin_at_another_filter),
+        cmocka_unit_test(complex_responses_are_blended),
         cmocka_unit_test(frames_are_blended_one_at_a_time),
         cmocka_unit_test(a_fade_of_one_frame_is_none),
         cmocka_unit_test(a_change_during_a_fade_begins_where_that_is),

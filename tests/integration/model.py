@@ -38,6 +38,7 @@ class Model:
         self.spectrum = numpy.fft.fft2(padded)
         fx, fy = numpy.meshgrid(numpy.fft.fftfreq(padded_x), numpy.fft.fftfreq(padded_y))
         self.squared = fx * fx + fy * fy
+        self.shift = numpy.exp(-2j * numpy.pi * fx)  # by a pixel to the right
 
     def response(self, sigma, gain):
         """gaussian-blur:sigma=... | gain:dc=1,ac=..."""

@@ -155,6 +155,23 @@ def test_the_engine_is_rebuilt_for_a_fade(start, scene, tmp_path):
     assert numbers == sorted(numbers)
 
 
+def test_a_real_filter_fades_into_a_complex_one_and_back(daemon, scene):
+    with Reader(daemon) as reader:
+        reader.next()
+        there = daemon.ctl_json("filter", "add", "shift:by=3/0", "--fade=12")["Serial"]
+        frames = take_fade(reader, there, 12)
+        engine = daemon.ctl_json("status")["Engine"]
+        assert "complex" in engine
+        back = daemon.ctl_json("filter", "remove", "shift", "--fade=12")["Serial"]
+        frames += take_fade(reader, back, 12)
+    model = Model(scene, engine)
+    still = model.response(*OLD)
+    moved = still * model.shift ** 3
+    for serial, old, new in ((there, still, moved), (back, moved, still)):
+        assert_fade(model, [frame for frame in frames if frame.filter_serial == serial], old, new,
+                    12)
+
+
 def test_a_device_that_fails_cuts_a_fade_short(start_faulty, faults, scene, tmp_path):
     daemon = start_faulty(*ARGUMENTS, *SLOTS, "--filter", chain(*OLD),
                           source=f"file:{tmp_path}/scene.y4m", size=None, fps=None)

@@ -11,8 +11,9 @@
 #include "service/log.h"
 #include "support/faked_camera.h"
 
-#define NARROW "gain:dc=0.5" /* has no support, so that no filter is narrower */
-#define WIDE   "gaussian-blur:sigma=10"
+#define NARROW  "gain:dc=0.5" /* has no support, so that no filter is narrower */
+#define COMPLEX "shift:by=1/0"
+#define WIDE    "gaussian-blur:sigma=10"
 
 static int setup(void **state)
 {
@@ -146,6 +147,29 @@ static void another_engine_begins_at_the_filter_before(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
 }
 
+/* A blend of a real and a complex response is complex. After a fade to a real one the engine stays
+ * until the next change. */
+static void a_fade_is_complex_if_one_of_both_is(void **state)
+{
+    (void)state;
+    start();
+    assert_frames(1, "-");
+    change(COMPLEX, 3);
+    wait_for_fades(1);
+    assert_frames(2, "bb-");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    assert_int_equal(fake_engine_get(&fake_engine.fades_from), 1);
+    change(NARROW, 3);
+    wait_for_fades(2);
+    assert_frames(3, "bb-");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    change("none", 3);
+    wait_for_fades(3);
+    assert_frames(4, "bb-");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 3);
+    assert_int_equal(fake_engine_get(&fake_engine.fades_from), 2);
+}
+
 static void another_engine_waits_for_the_end_of_a_fade(void **state)
 {
     (void)state;
@@ -251,6 +275,7 @@ int main(void)
         TEST(too_many_frames_are_refused),
         TEST(a_change_during_a_fade_begins_there),
         TEST(another_engine_begins_at_the_filter_before),
+        TEST(a_fade_is_complex_if_one_of_both_is),
         TEST(another_engine_waits_for_the_end_of_a_fade),
         TEST(a_change_at_once_waits_for_no_fade),
         TEST(a_tuned_engine_waits_for_the_end_of_a_fade),

@@ -1,5 +1,5 @@
-/* The daemon knows the filters, so it computes the response, in parts that keep its main thread
- * from nothing else. */
+/* The daemon knows the filters, so it computes the response, in small parts, so that
+ * its other clients do not wait. */
 #include "filter_plot.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "picture_file.h"
 #include "plot.h"
 
-#define PART_POINTS ((size_t)1024) /* the daemon takes no more at once */
+#define PART_POINTS ((size_t)256) /* the daemon takes no more at once */
 
 static int make_request(sd_bus *bus, sd_bus_message **ret, const char *chain, const double *fx,
                         const double *fy, size_t count)

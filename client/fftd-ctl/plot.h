@@ -8,7 +8,7 @@
 #include "picture.h"
 
 /* The plane has one frequency a pixel, as the image of a spectrum has (spectrum.h): pixel i of a
- * row or column is at i / PLOT_SIDE - 0.5 cycles per pixel, downwards on y. */
+ * row or column is at i / PLOT_SIDE - 0.5 cycles per pixel; y grows downwards. */
 #define PLOT_SIDE   512
 #define PLOT_RADII  (PLOT_SIDE + 1) /* 0 .. 0.5 cycles per pixel, one a column */
 #define PLOT_ANGLES 360             /* in half a turn: H(-f) is the complex conjugate of H(f) */

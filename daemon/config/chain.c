@@ -8,10 +8,14 @@ static int set_param(struct filter_stage *stage, const config_setting_t *setting
     const char *name = config_setting_name(setting);
     char text[CONFIG_VALUE_BYTES];
     int index = filter_param_index(stage->kind, name);
-    if (index >= 0 && !config_tree_scalar_or_pair(setting, text))
-        return error_set(why, EINVAL, "%s: %s is %s: expected a value", stage->kind->name, name,
-                         config_tree_shape(setting));
     enum filter_type type = index >= 0 ? stage->kind->param[index].type : FILTER_CHOICE;
+    const bool is_value = type == FILTER_PAIR ? config_tree_scalar_or_pair(setting, text)
+                                              : config_tree_scalar(setting, text);
+    if (index >= 0 && !is_value)
+        return error_set(why, EINVAL, "%s: %s is %s: expected %s", stage->kind->name, name,
+                         config_tree_shape(setting),
+                         type == FILTER_KERNEL ? "a text of its rows, \"1 2 1/2 4 2/1 2 1\""
+                                               : "a value");
     if ((type == FILTER_NUMBER || type == FILTER_BOOL) && config_tree_is_quoted_literal(setting))
         return error_set(why, EINVAL, "%s: %s = \"%s\" is in quotes: expected %s",
                          stage->kind->name, name, text,

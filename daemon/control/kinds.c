@@ -29,7 +29,9 @@ static void expected(const struct filter_param *param, char *text, size_t size)
         snprintf(text, size, "true or false");
         break;
     case FILTER_KERNEL:
-        snprintf(text, size, "rows of numbers, -1 0 1/-2 0 2/-1 0 1, at most %dx%d, each %g .. %g",
+        snprintf(text, size,
+                 "rows of equal length such as -1 0 1/-2 0 2/-1 0 1, at most %dx%d numbers, "
+                 "each %g .. %g",
                  FILTER_KERNEL_SIDE, FILTER_KERNEL_SIDE, param->min, param->max);
         break;
     }

@@ -241,19 +241,12 @@ bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain 
 
 /* ---- the response ---- */
 
-static bool is_complex(const struct filter_stage *stage)
-{
-    const struct filter_kind *kind = stage->kind;
-    return kind->complex_response != NULL && (kind->is_real == NULL || !kind->is_real(stage));
-}
-
 static double complex response_at(const struct filter_stage *stage, double fx, double fy)
 {
     const struct filter_kind *kind = stage->kind;
     if (kind->complex_response == NULL)
         return kind->response(stage, fx, fy);
-    const double complex h = kind->complex_response(stage, fx, fy);
-    return is_complex(stage) ? h : creal(h); /* without what rounding has left */
+    return kind->complex_response(stage, fx, fy);
 }
 
 /* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
@@ -275,6 +268,12 @@ double complex filter_chain_response(const struct filter_chain *chain, double fx
     for (unsigned i = 0; i < chain->count; i++)
         product *= stage_response(&chain->stage[i], fx, fy);
     return product;
+}
+
+static bool is_complex(const struct filter_stage *stage)
+{
+    const struct filter_kind *kind = stage->kind;
+    return kind->complex_response != NULL && (kind->is_real == NULL || !kind->is_real(stage));
 }
 
 bool filter_chain_is_complex(const struct filter_chain *chain)

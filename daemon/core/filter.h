@@ -59,7 +59,8 @@ bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain 
 /* H(fx, fy). */
 double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy);
 
-/* Whether H may have an imaginary part that is not 0. */
+/* Whether H may have an imaginary part that is not 0. (Where not, rounding may leave a small one.)
+ */
 bool filter_chain_is_complex(const struct filter_chain *chain);
 
 /* Radius in pixels of the whole chain: the sum of its stages', at most FILTER_MAX_SUPPORT_PX. 0 for

@@ -119,7 +119,9 @@ const struct filter_kind filter_convolve = {
                 {
                     .name = "anchor",
                     .unit = "px",
-                    .summary = "the kernel's origin, counted from its middle to the right and down",
+                    .summary = "the kernel's origin, to the right of its middle and down; the "
+                               "middle of an "
+                               "even number is the later one",
                     .type = FILTER_PAIR,
                     .min = -FILTER_KERNEL_SIDE,
                     .max = FILTER_KERNEL_SIDE,
@@ -137,7 +139,8 @@ const struct filter_kind filter_convolve = {
                 {
                     .name = "correlate",
                     .unit = "",
-                    .summary = "turns the kernel by 180 degrees first, as OpenCV's filter2D does",
+                    .summary = "turns the kernel by 180 degrees about its anchor, as OpenCV's "
+                               "filter2D does",
                     .type = FILTER_BOOL,
                 },
         },
@@ -164,9 +167,8 @@ static double complex gradient_response(const struct filter_stage *stage, double
     return CMPLX(0, number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
 }
 
-/* The impulse response is x exp(-x^2 / 2 s^2), whose energy is (1 + r^2 / s^2) exp(-r^2 / s^2)
- * beyond r. At 1.2 times the radius of the Gaussian itself that is less than FILTER_LEFT_LN asks
- * for. */
+/* The impulse response is x exp(-x^2 / 2 s^2), of whose energy (1 + r^2 / s^2) exp(-r^2 / s^2) is
+ * beyond r: 2e-4 at 1.2 times the radius of the Gaussian alone. */
 static double gradient_support(const struct filter_stage *stage)
 {
     return 1.2 * number(stage, GRADIENT_SIGMA) * sqrt(FILTER_LEFT_LN);

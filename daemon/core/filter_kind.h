@@ -19,7 +19,7 @@
 
 enum filter_type {
     FILTER_NUMBER, /* a finite double within [min, max] */
-    FILTER_PAIR,   /* two of them, written a/b: a point of the frequency plane */
+    FILTER_PAIR,   /* two of them, x and y, written a/b */
     FILTER_CHOICE, /* one of `choices`, stored as its index in number */
     FILTER_BOOL,
     FILTER_KERNEL, /* rows of numbers within [min, max], written 0 -1 0/-1 5 -1/0 -1 0 */

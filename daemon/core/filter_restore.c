@@ -54,10 +54,10 @@ static double wiener_support(const struct filter_stage *stage)
 const struct filter_kind filter_wiener = {
     .name = "wiener",
     .summary = "undoes a blur of known shape as far as the noise allows",
-    .formula =
-        "H = B / (B^2 + noise * (f / 0.1)^falloff), 1 at f = 0, B = exp(-2 * (pi * size * f)^2), "
-        "2 * J1(2 * pi * size * f) / (2 * pi * size * f) or sin(pi * size * g) / "
-        "(pi * size * g), g = fx * cos(angle) + fy * sin(angle)",
+    .formula = "H = B / (B^2 + noise * (f / 0.1)^falloff), 1 at f = 0, B = exp(-2 * (pi * size * "
+               "f)^2) for gaussian, 2 * J1(2 * pi * size * f) / (2 * pi * size * f) for disk, "
+               "sin(pi * size * g) / (pi * size * g) for motion, g = fx * cos(angle) + fy * "
+               "sin(angle)",
     .param_count = 5,
     .param =
         {
@@ -74,7 +74,7 @@ const struct filter_kind filter_wiener = {
                 {
                     .name = "size",
                     .unit = "px",
-                    .summary = "its standard deviation, radius or length",
+                    .summary = "standard deviation of gaussian, radius of disk, length of motion",
                     .type = FILTER_NUMBER,
                     .required = true,
                     .min = 0.1,

@@ -90,11 +90,14 @@ static int read_word(double *ret, const char *const *words, const char *text)
     return -EINVAL;
 }
 
-/* Reads one row of numbers with spaces between them, and overwrites the spaces. */
+/* Reads one row of numbers with white space between them, which it overwrites. */
 static int read_row(float row[FILTER_KERNEL_SIDE], unsigned *ret_columns,
                     const struct filter_param *param, char *text)
 {
     unsigned columns = 0;
+    for (char *at = text; *at != '\0'; at++)
+        if (strchr("\t\n\r\v\f", *at) != NULL)
+            *at = ' ';
     for (char *rest = text_trim(text); rest != NULL && *rest != '\0'; columns++) {
         char *word = rest;
         double number;
@@ -183,17 +186,18 @@ bool filter_value_is_set(const struct filter_stage *stage, unsigned index)
 
 /* ---- to text ---- */
 
-/* A float needs at most 9 digits, and most need few. */
+/* A float needs at most 9 digits, and few numbers need more than 6. */
 static void append_float(char *text, size_t size, float number)
 {
     char digits[TEXT_NUMBER_BYTES];
-    for (int precision = 1; precision <= 9; precision++) {
-        double back;
+    double rounded = 0;
+    for (int precision = 6; precision <= 9; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, (double)number);
-        text_from_number(strtod(digits, NULL), digits, sizeof digits);
-        if (text_to_number(&back, digits) == 0 && (float)back == number)
+        rounded = strtod(digits, NULL); /* in the same locale */
+        if ((float)rounded == number)
             break;
     }
+    text_from_number(rounded, digits, sizeof digits);
     text_append(text, size, "%s", digits);
 }
 

@@ -70,7 +70,8 @@ const char *engine_warning(const struct engine *engine);
 double engine_support(const struct engine *engine);
 
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
- * it, because it only reads the engine. It takes tens of milliseconds at full HD. -EINVAL: the
+ * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
+ * dozens of large kernels. -EINVAL: the
  * response is complex and the engine's is real. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);

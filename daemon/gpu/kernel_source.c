@@ -106,6 +106,7 @@ static void put_constants(FILE *out, const struct transform *transform)
     /* In half precision the largest sum along the first axis is 1/8 of the largest number. The rest
      * is headroom for filters that amplify. */
     const bool staged = tuning->technique == TRANSFORM_STAGED; /* all stages but the last divide */
+    const struct response_layout response = transform_response_layout(transform);
     const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)u.axis->length);
     fprintf(out,
             "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
@@ -117,7 +118,7 @@ static void put_constants(FILE *out, const struct transform *transform)
             tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
             transform->image.count, transform_spectrum_size(transform),
             twiddle_names[tuning->twiddles], staged, tuning->complex_response,
-            transform_response_part(transform));
+            response_part_count(&response));
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));

@@ -82,6 +82,18 @@ size_t transform_spectrum_size(const struct transform *transform)
     return axis->length * row;
 }
 
+struct response_layout transform_response_layout(const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    const bool staged = tuning->technique == TRANSFORM_STAGED;
+    return (struct response_layout){.plan = &transform->plan,
+                                    .lanes = staged ? transform_staged_layout(transform).lines
+                                             : tuning->order == PLAN_ROWS_FIRST ? tuning->columns
+                                                                                : tuning->lanes,
+                                    .legs_apart = !staged && tuning->lanes == 1,
+                                    .is_complex = tuning->complex_response};
+}
+
 /* ---- staged -------------------------------------------------------------------------------- */
 
 /* So that groups divide the lines, which are accessed in pairs, and begin at whole lines of cache.

@@ -264,32 +264,14 @@ double transform_traffic(const struct transform *transform)
 
 /* ---- response ------------------------------------------------------------------------------ */
 
-/* Returns the order in which fused.cl and staged.cl read the response. */
-static struct response_layout response_layout(const struct transform *transform)
-{
-    const struct transform_tuning *tuning = &transform->tuning;
-    const bool staged = tuning->technique == TRANSFORM_STAGED;
-    return (struct response_layout){.plan = &transform->plan,
-                                    .lanes = staged ? transform_staged_layout(transform).lines
-                                             : tuning->order == PLAN_ROWS_FIRST ? tuning->columns
-                                                                                : tuning->lanes,
-                                    .legs_apart = !staged && tuning->lanes == 1,
-                                    .is_complex = tuning->complex_response};
-}
-
-size_t transform_response_part(const struct transform *transform)
-{
-    const struct response_layout layout = response_layout(transform);
-    return response_part_count(&layout);
-}
-
 size_t transform_response_bytes(const struct transform *transform)
 {
-    const struct response_layout layout = response_layout(transform);
+    const struct response_layout layout = transform_response_layout(transform);
     return response_count(&layout) * transform_stored_bytes(transform);
 }
 
-/* Converts to IEEE 754 binary16 and rounds to nearest even. H is small and finite. */
+/* Converts a finite number to IEEE 754 binary16 and rounds to nearest even; the largest is 65504.
+ */
 static uint16_t to_half(float value)
 {
     union {
@@ -298,7 +280,7 @@ static uint16_t to_half(float value)
     } bits = {.f = fabsf(value)};
     const uint16_t sign = signbit(value) ? 0x8000 : 0;
     if (bits.f >= 65520.f)
-        return sign | 0x7c00;
+        return sign | 0x7bff;
     if (bits.f < 0x1p-14f) /* subnormal: a multiple of 2^-24 */
         return sign | (uint16_t)lrintf(bits.f * 0x1p24f);
     bits.u += 0xfff + (bits.u >> 13 & 1);
@@ -309,7 +291,7 @@ int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,
                             struct error *why)
 {
-    const struct response_layout layout = response_layout(transform);
+    const struct response_layout layout = transform_response_layout(transform);
     const struct plan *plan = &transform->plan;
     if (!transform->tuning.half) {
         response_fill(response, &layout, chain, sub_x, sub_y,

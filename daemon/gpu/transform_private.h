@@ -11,6 +11,7 @@
 #ifndef FFTD_GPU_TRANSFORM_PRIVATE_H
 #define FFTD_GPU_TRANSFORM_PRIVATE_H
 
+#include "core/response.h"
 #include "gpu/transform.h"
 
 #define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */
@@ -57,9 +58,6 @@ struct transform {
 };
 
 /* ---- transform.c --------------------------------------------------------------------------- */
-
-/* Returns the distance between real and imaginary parts of the response, in stored numbers. */
-size_t transform_response_part(const struct transform *transform);
 
 /* Fills in the tables at the ends of one image's buffers of the staged technique. */
 void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines);
@@ -129,6 +127,9 @@ uint32_t transform_pitch(const struct transform *transform);
 
 /* Returns the distance between the spectra of two images, in stored numbers. */
 size_t transform_spectrum_size(const struct transform *transform);
+
+/* Returns the order in which fused.cl and staged.cl read the response. */
+struct response_layout transform_response_layout(const struct transform *transform);
 
 /* Returns the bytes of one stored number. */
 size_t transform_stored_bytes(const struct transform *transform);

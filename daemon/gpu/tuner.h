@@ -1,5 +1,6 @@
 /* Finds the fastest settings of a transform on a device by measuring, and stores them in the cache.
- * Settings change only the speed (transform.h). */
+ * Settings change only the speed (transform.h). Those found with a real response serve a complex
+ * one, too, which only reads more. */
 #ifndef FFTD_GPU_TUNER_H
 #define FFTD_GPU_TUNER_H
 

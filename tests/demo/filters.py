@@ -43,6 +43,9 @@ EXAMPLES = {
     "shift": ("scene", "shift:by=20/-10.5"),
     "gain": ("scene", "gain:dc=1.2,ac=0.5"),
 }
+NOTES = {
+    "wiener": "The scene is sharp already, so the filter overdoes it; a blurred one becomes sharp.",
+}
 SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
 SIZE = "256x192"
 
@@ -90,7 +93,7 @@ def section(kind):
         f"    {kind['formula']}\n",
         table_row("parameter", "type", "values", "unit", "default", "meaning"),
         table_row(*6 * ["---"]), *rows,
-        f"\nExample: `{chain}` with the scene `{scene}`.\n",
+        f"\nExample: `{chain}` with the scene `{scene}`. {NOTES.get(name, '')}".rstrip() + "\n",
         f"![The scene before and after the filter](filters/{name}-effect.png)\n",
         f"![The response](filters/{name}-response.png)\n"])
 

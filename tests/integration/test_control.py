@@ -105,13 +105,13 @@ def test_a_response_is_that_of_the_chain_in_the_call(daemon):
                     for x, y in zip(fx, fy)]
         assert answer.numbers == pytest.approx([abs(value) for value in expected], rel=1e-12)
         assert peer.call("GetResponse", "none", [], []).numbers == []
-        assert len(peer.call("GetResponse", "none", 1024 * [0.1], 1024 * [0.2]).numbers) == 1024
+        assert len(peer.call("GetResponse", "none", 256 * [0.1], 256 * [0.2]).numbers) == 256
     assert daemon.ctl_json("status")["Serial"] == before
 
 
 @pytest.mark.parametrize("fx, fy, words", [
     ([0.1, 0.2], [0.1], ["2 frequencies along x and 1 along y"]),
-    (1025 * [0.1], 1025 * [0.1], ["1025", "at most 1024"]),
+    (257 * [0.1], 257 * [0.1], ["257", "at most 256"]),
     ([0.1], [0.51], ["out of range", "-0.5 .. 0.5"]),
     ([math.nan], [0.1], ["out of range"]),
     ([0.1], [-math.inf], ["out of range"]),

@@ -67,29 +67,22 @@ def bessel(x):
     return sum(math.cos(turn - x * math.sin(turn)) for turn in turns) / 200
 
 
-def blur(parameters, fx, fy):
-    """The transform of the blur that wiener undoes."""
-    size, f, angle = parameters["size"], math.hypot(fx, fy), math.radians(parameters["angle"])
-    if parameters["blur"] == "gaussian":
-        return math.exp(-2 * (math.pi * size * f) ** 2)
-    if parameters["blur"] == "disk":
-        return bessel(2 * math.pi * size * f) / (math.pi * size * f) if f else 1
-    turns = math.pi * size * (fx * math.cos(angle) + fy * math.sin(angle))
-    return math.sin(turns) / turns if turns else 1
+def blur(text, parameters, names):
+    """One of "B for gaussian, B for disk, B for motion", g = ... already known."""
+    text = dict(reversed(each.split(" for ")) for each in text.split(", "))[parameters["blur"]]
+    return evaluate(text, {**names, "J1": bessel, "f": names["f"] or 1e-9, "g": names["g"] or 1e-9})
 
 
-def convolved(parameters, fx, fy):
-    """|H| of a kernel; the anchor turns only its phase."""
+def convolved(summand, parameters, names):
+    """The sum over a kernel; the anchor turns only its phase."""
     rows = parameters["kernel"]
-    total = sum(map(sum, rows)) if parameters["normalise"] == "sum" else 1
-    return abs(sum(weight * cmath.exp(-2j * math.pi * (fx * x + fy * y))
-                   for y, row in enumerate(rows) for x, weight in enumerate(row)) / total)
+    scale = 1 / sum(map(sum, rows)) if parameters["normalise"] == "sum" else 1
+    return abs(scale * sum(weight * evaluate(summand, {**names, "x": x, "y": y})
+                           for y, row in enumerate(rows) for x, weight in enumerate(row)))
 
 
 def computed(formula, parameters, fx, fy):
-    """|H| as the formula has it."""
-    if "kernel" in parameters:
-        return convolved(parameters, fx, fy)
+    """|H| as the formula has it. Phases are checked by test_filters.py, which sees frames."""
     first, *rest = re.split(r", (?=stop|\w+ at f = 0|\w+(?:\(f\))? = )",
                             formula.removeprefix("H = "))
     f, shape = math.hypot(fx, fy), SHAPES[parameters.get("shape", "ideal")]
@@ -104,8 +97,8 @@ def computed(formula, parameters, fx, fy):
     if "along" in parameters:
         names["g"] = {"x": fx, "y": fy}[parameters["along"]]
     if "blur" in parameters:
-        names["B"] = blur(parameters, fx, fy)
-    if "angle" in parameters:
+        names["angle"] = math.radians(parameters["angle"])
+    elif "angle" in parameters:
         names["a"] = math.remainder(math.degrees(math.atan2(fy, fx)) - parameters["angle"], 180)
     branches = dict(reversed(branch.rsplit(" ", 1)) for branch in (first, *rest)
                     if branch.endswith("side"))
@@ -116,9 +109,19 @@ def computed(formula, parameters, fx, fy):
                 return abs(evaluate(special[1], names))
         elif named := re.fullmatch(r"m = (.*)", each):
             names["m"] = evaluate(named[1], names)
+        elif named := re.fullmatch(r"B = (.*)", each):
+            names["B"] = blur(named[1], parameters, names)
+        elif named := re.fullmatch(r"g = (.*angle.*)", each):
+            names["g"] = evaluate(named[1], names).real
         elif named := re.fullmatch(r"B\(f\) = (.*)", each):
             # The limit of sin(n x) / sin(x) at 0 is n, which a small number comes close to.
             names["B"] = lambda x, named=named: evaluate(named[1], {**names, "f": x or 1e-6})
+        else:  # prose about a name that is computed above, or a branch
+            assert each.partition(" = ")[0] in names or each.endswith("side") or \
+                "kernel" in parameters, each
+    if "kernel" in parameters:
+        return convolved(first.partition("S * sum of kernel(x, y) * ")[2].partition(",")[0],
+                         parameters, names)
     return abs(evaluate(first, names))
 
 

@@ -169,7 +169,7 @@ def test_unexpected_replies_do_no_harm(directory, tmp_path, command, answer):
 
 
 @pytest.mark.parametrize("magnitudes", [
-    [], 1023 * [1.0], 1025 * [1.0], 1024 * [math.nan], 1024 * [math.inf], 1024 * [-1.0]],
+    [], 255 * [1.0], 257 * [1.0], 256 * [math.nan], 256 * [math.inf], 256 * [-1.0]],
     ids=["none", "few", "many", "NaN", "infinite", "negative"])
 def test_a_response_that_is_none_is_not_drawn(directory, tmp_path, magnitudes):
     with HostileControl(directory, {"GetResponse": ("ad", magnitudes)}):

@@ -172,6 +172,13 @@ static void test_complex_filter_builds_an_engine_meanwhile(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.complex_designs), 2);
     WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
     assert_int_equal(status.generation, 1);
+    /* Padding that has become wide stays wide. */
+    static const char *const next[] = {WIDE, "shift:by=3/0", "gaussian-blur:sigma=9|shift:by=1/0"};
+    for (unsigned i = 0; i < 3; i++) {
+        serial = set_filter(next[i]);
+        WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+        assert_int_equal(fake_engine_get(&fake_engine.engines_created), i == 0 ? 4 : 5);
+    }
 }
 
 static void test_filter_that_cannot_be_made_changes_nothing(void **state)

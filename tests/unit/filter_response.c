@@ -138,7 +138,7 @@ static void the_response_is_hermitian_and_periodic(void **state)
         double complex h = filter_chain_response(&chain, fx, fy);
         assert_true(isfinite(creal(h)) && isfinite(cimag(h)));
         assert_true(filter_chain_response(&chain, -fx, -fy) == conj(h));
-        assert_true(cimag(h) == 0 || filter_chain_is_complex(&chain));
+        assert_true(fabs(cimag(h)) <= 1e-12 * fmax(1, cabs(h)) || filter_chain_is_complex(&chain));
 
         double complex edge = filter_chain_response(&chain, 0.5, fy);
         assert_true(filter_chain_response(&chain, -0.5, fy) == edge);

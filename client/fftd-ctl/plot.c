@@ -33,13 +33,15 @@
 void plot_point(size_t index, double *ret_fx, double *ret_fy)
 {
     if (index < PLANE_SIZE) {
-        *ret_fx = (double)(index % PLOT_SIDE) / PLOT_SIDE - 0.5;
-        *ret_fy = (double)(index / PLOT_SIDE) / PLOT_SIDE - 0.5;
+        const size_t row = index / PLOT_SIDE, column = index % PLOT_SIDE;
+        *ret_fx = (double)column / PLOT_SIDE - 0.5;
+        *ret_fy = (double)row / PLOT_SIDE - 0.5;
         return;
     }
     index -= PLANE_SIZE;
-    const double radius = (double)(index / PLOT_ANGLES) / (PLOT_RADII - 1) / 2;
-    const double angle = (double)(index % PLOT_ANGLES) * (PI / PLOT_ANGLES);
+    const size_t ring = index / PLOT_ANGLES, spoke = index % PLOT_ANGLES;
+    const double radius = (double)ring / (PLOT_RADII - 1) / 2;
+    const double angle = (double)spoke * (PI / PLOT_ANGLES);
     *ret_fx = radius * cos(angle);
     *ret_fy = radius * sin(angle);
 }

@@ -9,7 +9,7 @@
 /* exp(-i turns), where 1 is a whole turn. */
 static double complex phase(double turns)
 {
-    return CMPLX(cos(2 * M_PI * turns), -sin(2 * M_PI * turns));
+    return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
 }
 
 /* ---- convolve ---- */
@@ -164,7 +164,7 @@ static double complex gradient_response(const struct filter_stage *stage, double
     const double f = number(stage, GRADIENT_ALONG) == ALONG_X ? fx : fy;
     const double blur =
         exp(-2 * square(M_PI * number(stage, GRADIENT_SIGMA)) * (square(fx) + square(fy)));
-    return CMPLX(0, number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
+    return I * (number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
 }
 
 /* The impulse response is x exp(-x^2 / 2 s^2), of whose energy (1 + r^2 / s^2) exp(-r^2 / s^2) is

@@ -74,7 +74,7 @@ static bool from_fields(const uint32_t fields[FIELD_COUNT], struct transform_tun
     for (unsigned i = 0; i < FIELD_COUNT; i++)
         if (fields[i] < range[i].smallest || fields[i] > range[i].largest)
             return false;
-    struct transform_tuning tuning;
+    struct transform_tuning tuning = {0};
 #define TAKE(member, smallest, largest) tuning.member = *fields++;
     FOR_EACH_FIELD(TAKE)
 #undef TAKE

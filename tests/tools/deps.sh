@@ -22,6 +22,8 @@ packages_of() {
     # The peers of make bench-ring, and what tests/support is built with.
     bench-ring) echo libgstreamer1.0-dev gstreamer1.0-plugins-base gstreamer1.0-plugins-bad \
         ustreamer libcmocka-dev libfftw3-dev python3 ;;
+    # The peer of make bench-restore, and its photographs.
+    bench-restore) echo python3-skimage ;;
     # What Mesa's compiler for the Mali-T760 is built with.
     mali) echo bindgen bison clang-15 flex g++ libclang-15-dev libclc-15 libclc-15-dev libdrm-dev \
         libelf-dev libexpat1-dev libllvmspirvlib-15-dev libudev-dev llvm-15-dev meson ninja-build \
@@ -39,8 +41,8 @@ packages_of() {
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, style," \
-            "lint, devices, bench, bench-ring, mali, valgrind, fuzz, model, gst, soak, udmabuf, vm or" \
-            "cross" >&2
+            "lint, devices, bench, bench-ring, bench-restore, mali, valgrind, fuzz, model, gst, soak," \
+            "udmabuf, vm or cross" >&2
         exit 64
         ;;
     esac

@@ -26,6 +26,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     (void)state;
+    FAKE_ENGINE_SET(gate_closed, false); /* a test that failed may have left it so */
     stop();
     assert_int_equal(fake_engine.engines, 0);
     assert_int_equal(fake_engine.responses, 0);

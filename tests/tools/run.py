@@ -13,6 +13,11 @@ program adds one failed test if it crashes, hangs, leaves out tests of its plan,
 without naming a failed test. A program that runs no test has failed. Lines "# figures: ..." of a
 program, and the property "figures" of a pytest case, are shown even if nothing failed. The exit
 code is 0 only if tests were run and none failed.
+
+A few tests that failed are run a second time, one after the other, when all others have ended: on a
+busy machine a process may not run for seconds. What passes then counts as passed, and is listed
+with the reason of its first failure. What a sanitizer, valgrind or oclgrind reports is a failure,
+and is not run again.
 With --sum the last line reads exactly
 
     N passed, N failed, N skipped
@@ -35,6 +40,12 @@ RESULTS = pathlib.Path(os.environ.get("RESULTS", "build/results"))
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 EXIT_SKIPPED = 77  # of a program that cannot run here; its last line of output says why
 OUTPUT_KEPT = 64 * 1024  # bytes of a failed program's output that are shown
+SECOND_ATTEMPTS = 3  # programs or pytest cases of a suite; if more fail, the machine is not to blame
+
+# What analyzers print about an error. They may not find it again. (LeakSanitizer itself sometimes
+# crashes; its message has no colon.)
+FINDING = re.compile(r"Sanitizer: |runtime error: |ERROR SUMMARY: [1-9]|definitely lost: [1-9]|"
+                     r"Invalid (?:read|write)|[Dd]ata race")
 
 TAP_PLAN = re.compile(r"1\.\.(\d+)")
 TAP_LINE = re.compile(r"(not )?ok \d+(?: - | )?(.*)")
@@ -45,6 +56,18 @@ SKIP_REASON = re.compile(r"(?:# )?skipped: (.*)")  # a cmocka test prints it bef
 
 def case(name, status, detail=""):
     return {"name": name, "status": status, "detail": detail}
+
+
+def second(each, first):
+    """A case of a second attempt, with the detail of the first."""
+    if each["status"] != PASSED or first is None:
+        return each
+    return {**each, "first": first}
+
+
+def first_failure(cases):
+    return next(f"{each['name']}: {each['detail']}".rstrip(": ")
+                for each in cases if each["status"] == FAILED)
 
 
 def count(cases, status):
@@ -114,7 +137,24 @@ def run_program(path, timeout, wrap):
     elif not cases:
         cases.append(case(f"{program}: runs a test", FAILED, "it ran none"))
     report_program(program, cases, output, time.monotonic() - start)
-    return cases
+    return cases, bool(FINDING.search(output))
+
+
+def run_programs(paths, timeout, wrap, jobs):
+    """Runs all programs, then those that failed a second time."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        results = list(pool.map(lambda path: run_program(path, timeout, wrap), paths))
+    again = [i for i, (cases, found) in enumerate(results) if count(cases, FAILED) and not found]
+    for i in again if len(again) <= SECOND_ATTEMPTS else []:
+        failed = {each["name"] for each in results[i][0] if each["status"] == FAILED}
+        reason = first_failure(results[i][0])
+        print(f"second attempt: {pathlib.Path(paths[i]).name}", flush=True)
+        cases, found = run_program(paths[i], timeout, wrap)
+        if count(cases, FAILED) == 0:
+            named = failed & {each["name"] for each in cases} or {cases[0]["name"]}
+            cases = [second(each, reason if each["name"] in named else None) for each in cases]
+        results[i] = cases, found
+    return sum((cases for cases, _ in results), [])
 
 
 def report_program(program, cases, output, seconds):
@@ -129,20 +169,9 @@ def report_program(program, cases, output, seconds):
     print("\n".join(lines), flush=True)
 
 
-def run_pytest(suite, paths, timeout, jobs):
-    """Runs pytest, and takes the cases from its JUnit report. With several jobs the tests of one
-    file still run one after the other."""
-    report = RESULTS / f"{suite}.xml"
-    report.unlink(missing_ok=True)
-    command = ["/usr/bin/python3", "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
-               f"--junitxml={report}", "-o", "junit_family=xunit1", *paths]
-    if jobs > 1:
-        command += ["-n", str(jobs), "--dist", "loadfile"]
-    code, output = run_bounded(command, timeout, dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
-    print(output.rstrip(), flush=True)
-    if not report.exists():
-        return [case("pytest: runs the tests", FAILED, f"it {describe_exit(code, timeout)}")]
-    cases = []
+def pytest_cases(report):
+    """The cases of a JUnit report. Those that failed have the id by which pytest runs them, unless
+    an analyzer reported an error."""
     for each in ElementTree.parse(report).iter("testcase"):
         name = f"{each.get('classname')}: {each.get('name')}"
         for said in each.iter("property"):
@@ -151,13 +180,45 @@ def run_pytest(suite, paths, timeout, jobs):
         bad = each.find("failure") if each.find("failure") is not None else each.find("error")
         skip = each.find("skipped")
         if bad is not None:
-            cases.append(case(name, FAILED, (bad.get("message") or "").split("\n")[0]))
+            failed = case(name, FAILED, (bad.get("message") or "").split("\n")[0])
+            if not FINDING.search("".join(each.itertext())):
+                failed["id"] = f"{each.get('file')}::{each.get('name')}"
+            yield failed
         elif skip is not None:
-            cases.append(case(name, SKIPPED, skip.get("message") or ""))
+            yield case(name, SKIPPED, skip.get("message") or "")
         else:
-            cases.append(case(name, PASSED))
+            yield case(name, PASSED)
+
+
+def run_pytest_once(report, what, timeout):
+    report.unlink(missing_ok=True)
+    command = ["/usr/bin/python3", "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
+               f"--junitxml={report}", "-o", "junit_family=xunit1", *what]
+    code, output = run_bounded(command, timeout, dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
+    print(output.rstrip(), flush=True)
+    if not report.exists():
+        return [case("pytest: runs the tests", FAILED, f"it {describe_exit(code, timeout)}")]
+    cases = list(pytest_cases(report))
     if code != 0 and not count(cases, FAILED):
         cases.append(case("pytest: ends well", FAILED, f"it {describe_exit(code, timeout)}"))
+    return cases
+
+
+def run_pytest(suite, paths, timeout, jobs):
+    """Runs pytest, and takes the cases from its JUnit report. With several jobs the tests of one
+    file still run one after the other."""
+    parallel = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
+    cases = run_pytest_once(RESULTS / f"{suite}.xml", [*paths, *parallel], timeout)
+    again = {each["name"]: each for each in cases if "id" in each}
+    if again and len(again) <= SECOND_ATTEMPTS:
+        print("second attempt: " + ", ".join(again), flush=True)
+        attempt = run_pytest_once(RESULTS / f"{suite}-second.xml",
+                                  [each["id"] for each in again.values()], timeout)
+        repeated = {each["name"]: second(each, again[each["name"]]["detail"])
+                    for each in attempt if each["name"] in again}
+        cases = [repeated.get(each["name"], each) for each in cases]
+    for each in cases:
+        each.pop("id", None)
     return cases
 
 
@@ -181,6 +242,9 @@ def sum_up(suites):
             each["name"] = f"{suite}: {each['name']}"
         print(f"{suite:24} {summary(result['cases']):40} {result['seconds']:7.1f} s")
         total += result["cases"]
+    for each in total:
+        if "first" in each:
+            print(f"passed at the second attempt: {each['name']}: {each['first']}")
     for status in (SKIPPED, FAILED):
         for each in total:
             if each["status"] == status:
@@ -218,9 +282,7 @@ def main():
     elif args.pytest:
         cases = run_pytest(args.suite, args.what, args.timeout, args.jobs)
     else:
-        with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-            cases = sum(pool.map(lambda path: run_program(path, args.timeout, args.wrap),
-                                 args.what), [])
+        cases = run_programs(args.what, args.timeout, args.wrap, args.jobs)
     if not cases and not args.part:
         cases = [case("has tests", FAILED, "it has none")]
     result = {"suite": args.suite, "seconds": time.monotonic() - start, "cases": cases}

@@ -1,6 +1,6 @@
-/* Declarations shared by the files behind engine.h: engine.c (frames in flight), component.c
- * (components, their transforms and responses), memory.c (frames in memory shared with a source).
- */
+/* Declarations shared by the files behind engine.h: engine.c (the engine and its slots), submit.c
+ * (frames in flight), component.c (components, their transforms and responses), memory.c (frames in
+ * memory shared with a source). */
 #ifndef FFTD_GPU_ENGINE_PRIVATE_H
 #define FFTD_GPU_ENGINE_PRIVATE_H
 

@@ -1,0 +1,262 @@
+/* Frames in flight. A frame is uploaded, filtered by kernels, and downloaded. Each slot has its own
+ * queue, so these steps overlap with those of other slots. Frames share only tables and responses,
+ * which kernels only read. A replaced response stays valid for the frames that use it, because
+ * OpenCL keeps a buffer while commands use it. */
+#include "gpu/engine_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "core/clock.h"
+#include "gpu/fade.h"
+
+static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
+                      size_t row_bytes, unsigned rows)
+{
+    if (to_stride == from_stride && to_stride == row_bytes) {
+        memcpy(to, from, row_bytes * rows);
+        return;
+    }
+    for (unsigned i = 0; i < rows; i++)
+        memcpy(to + i * to_stride, from + i * from_stride, row_bytes);
+}
+
+/* Copies planes first .. end - 1 of the input into a frame with the layout of the format. */
+static void take_planes(const struct fftd_format *format, const struct engine_job *job,
+                        uint8_t *frame, unsigned first, unsigned end)
+{
+    for (unsigned i = first; i < end; i++) {
+        const struct fftd_plane *plane = &format->plane[i];
+        copy_rows(frame + plane->offset, plane->stride, job->in[i], job->in_stride[i],
+                  plane->row_bytes, plane->rows);
+    }
+}
+
+/* Uploads the planes to be filtered and returns the buffer that kernels read. The slot's queue must
+ * be empty, because the map blocks. */
+static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem *ret,
+                        struct error *why)
+{
+    struct engine *engine = slot->engine;
+    cl_int code;
+    if (job->memory != NULL)
+        return engine_memory_lend(job->memory, job->frame, slot->queue, ret, why);
+    *ret = slot->in;
+    if (!engine->device->unified_memory) {
+        take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
+        code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
+                                    slot->host_in_at, 0, NULL, NULL);
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+    }
+    uint8_t *at = clEnqueueMapBuffer(slot->queue, slot->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
+                                     0, engine->source_bytes, 0, NULL, NULL, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clEnqueueMapBuffer");
+    take_planes(&engine->source, job, at, 0, engine->filtered_planes);
+    code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
+}
+
+static int run_kernels(struct slot *slot, cl_mem image, struct error *why)
+{
+    struct engine *engine = slot->engine;
+    struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
+    slot->result.blended = fade != NULL;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        struct transform_buffers buffers = {image, slot->out, engine->component[i].response};
+        cl_event *first = i == 0 ? &slot->first : NULL;
+        cl_event *last = i + 1 == engine->component_count ? &slot->last : NULL;
+        int r = 0;
+        if (fade != NULL)
+            r = fade_enqueue(fade, slot, i, buffers.response, &buffers.response, first, why);
+        if (r == 0)
+            r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers,
+                                        fade != NULL ? NULL : first, last, why);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int fetch_result(struct slot *slot, struct error *why)
+{
+    struct engine *engine = slot->engine;
+    cl_int code;
+    if (engine->device->unified_memory) {
+        slot->mapped_out = clEnqueueMapBuffer(slot->queue, slot->out, CL_FALSE, CL_MAP_READ, 0,
+                                              engine->frame_bytes, 0, NULL, &slot->done, &code);
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+    }
+    code = clEnqueueReadBuffer(slot->queue, slot->out, CL_FALSE, 0, engine->frame_bytes,
+                               slot->host_out_at, 0, NULL, &slot->done);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
+}
+
+/* Runs in a thread of the driver. */
+static void CL_CALLBACK on_done(cl_event event, cl_int status, void *context)
+{
+    struct slot *slot = context;
+    struct engine *engine = slot->engine;
+    (void)event;
+    pthread_mutex_lock(&engine->mutex);
+    slot->finished_ns = clock_now_ns();
+    slot->status = status;
+    slot->complete = true;
+    pthread_cond_signal(&engine->finished);
+    eventfd_write(engine->event_fd, 1);
+    /* The unlock comes last, because the engine may be destroyed after it. */
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void release_events(struct slot *slot)
+{
+    cl_event *const events[] = {&slot->first, &slot->last, &slot->done};
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        if (*events[i] != NULL) {
+            clReleaseEvent(*events[i]);
+            *events[i] = NULL;
+        }
+}
+
+static void unmap_result(struct slot *slot)
+{
+    if (slot->mapped_out == NULL)
+        return;
+    clEnqueueUnmapMemObject(slot->queue, slot->out, slot->mapped_out, 0, NULL, NULL);
+    clFlush(slot->queue);
+    slot->mapped_out = NULL;
+}
+
+/* Releases the references of a finished frame to memory that does not belong to the engine. */
+static void drop_image(struct slot *slot)
+{
+    for (unsigned i = 0; slot->job.memory != NULL && i < slot->engine->component_count; i++)
+        transform_frame_drop_image(slot->frame[i]);
+}
+
+static int watch_done(struct slot *slot, struct error *why)
+{
+    /* The callback is set before the flush, because some drivers never call it for an event that is
+     * already complete. */
+    const cl_int code = clSetEventCallback(slot->done, CL_COMPLETE, on_done, slot);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetEventCallback");
+    clFlush(slot->queue);
+    slot->engine->in_flight++;
+    return 0;
+}
+
+/* Abandons a frame of which the device refused a part. The device may never finish the accepted
+ * part, so nothing here waits for it. The slot stays in use until a marker after that part
+ * completes. If the device refuses the marker too, the slot is released at once. */
+static void leave_refused(struct slot *slot)
+{
+    unmap_result(slot);
+    if (slot->done != NULL)
+        clReleaseEvent(slot->done);
+    slot->done = NULL;
+    slot->job.out = NULL;
+    if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS &&
+        watch_done(slot, NULL) == 0)
+        return;
+    drop_image(slot);
+    release_events(slot);
+}
+
+int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why)
+{
+    if (engine->in_flight == engine->options.in_flight)
+        return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
+                         engine->in_flight);
+    struct slot *slot =
+        &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
+    slot->job = *job;
+    slot->complete = false;
+    slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->filter.serial};
+
+    const int64_t begun_ns = clock_now_ns();
+    take_planes(&engine->format, job, job->out, engine->filtered_planes, engine->info->plane_count);
+    cl_mem image;
+    int r = upload_frame(slot, job, &image, why);
+    slot->result.submitted_ns = clock_now_ns();
+    slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
+    if (r == 0)
+        r = run_kernels(slot, image, why);
+    if (r == 0 && job->memory != NULL)
+        r = engine_memory_return(job->memory, job->frame, slot->queue, why);
+    if (r == 0)
+        r = fetch_result(slot, why);
+    if (r == 0)
+        r = watch_done(slot, why);
+    if (r < 0)
+        leave_refused(slot);
+    return r;
+}
+
+static int64_t kernel_time(const struct slot *slot)
+{
+    cl_ulong start, end;
+    if (clGetEventProfilingInfo(slot->first, CL_PROFILING_COMMAND_START, sizeof start, &start,
+                                NULL) != CL_SUCCESS ||
+        clGetEventProfilingInfo(slot->last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
+            CL_SUCCESS)
+        return 0;
+    return (int64_t)(end - start);
+}
+
+/* Whether the frame after the oldest is finished. The caller holds the mutex. */
+static bool is_next_complete(const struct engine *engine)
+{
+    return engine->in_flight > 1 &&
+           engine->slot[(engine->oldest + 1) % engine->options.in_flight].complete;
+}
+
+int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why)
+{
+    if (engine->in_flight == 0)
+        return error_set(why, EAGAIN, "no frame is in flight");
+    struct slot *slot = &engine->slot[engine->oldest];
+    eventfd_t count;
+
+    /* Some drivers make progress only while a thread waits in them. */
+    if (wait)
+        clWaitForEvents(1, &slot->done);
+    pthread_mutex_lock(&engine->mutex);
+    while (wait && !slot->complete)
+        pthread_cond_wait(&engine->finished, &engine->mutex);
+    const bool complete = slot->complete;
+    if (!complete || !is_next_complete(engine))
+        eventfd_read(engine->event_fd, &count);
+    pthread_mutex_unlock(&engine->mutex);
+    if (!complete)
+        return error_set(why, EAGAIN, "no frame is finished yet");
+
+    int r = 0;
+    if (slot->job.out == NULL) {
+        r = error_set(why, ECANCELED, "the frame was abandoned");
+    } else if (slot->status < 0) {
+        opencl_fail(why, slot->status, "filtering a frame");
+        r = -EIO;
+    } else {
+        const int64_t begun_ns = clock_now_ns();
+        slot->result.finished_ns = slot->finished_ns;
+        slot->result.kernel_ns = kernel_time(slot);
+        const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
+        memcpy(slot->job.out, from, engine->frame_bytes);
+        slot->result.download_ns = clock_now_ns() - begun_ns;
+    }
+    unmap_result(slot);
+    drop_image(slot);
+    release_events(slot);
+    *ret = slot->result;
+    engine->oldest = (engine->oldest + 1) % engine->options.in_flight;
+    engine->in_flight--;
+    return r;
+}
+
+void engine_abandon(struct engine *engine)
+{
+    for (unsigned i = 0; i < engine->in_flight; i++)
+        engine->slot[(engine->oldest + i) % engine->options.in_flight].job.out = NULL;
+}

@@ -8,11 +8,12 @@
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 forward(global const uchar *restrict image, global stored *restrict spectrum,
         global const int *restrict map_x, global const int *restrict map_y,
-        global const float2 *restrict twiddle, local work_u_t *work)
+        global const float2 *restrict twiddle, local work_u_t *work KERNEL_CORRECTION)
 {
     cplx held[U_LEGS_HELD];
     LAST_U(forward_to_)
-    (held, image + image_offset(), spectrum + spectrum_offset(), map_x, map_y, twiddle, work);
+    (held, image + image_offset(), spectrum + spectrum_offset(), map_x, map_y, twiddle,
+     work CORRECTION_ARGUMENT);
 }
 
 kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void

@@ -29,7 +29,7 @@ static inline uint NAME(spectrum_)(struct butterfly place, uint leg, uint line)
 static inline void NAME(forward_one_)(cplx *x, uint item, global const uchar *image,
                                       global stored *spectrum, global const int *map_x,
                                       global const int *map_y, global const float2 *twiddle,
-                                      local work_u_t *work)
+                                      local work_u_t *work CORRECTION_PARAMETER)
 {
     const struct butterfly place = NAME(butterfly_)(item);
     const uint wanted = NAME(wanted_line_)(place), line = min(wanted, (uint)V_LANES - 1);
@@ -42,6 +42,9 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global const uchar *im
         NAME(get_leg_)(x, j, work, place);
 #endif
     }
+#if STAGE == 0 && CORRECTIONS
+    correct(x, RADIX, SPAN, place.element, line * LANES, correction);
+#endif
     DFT(x);
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
@@ -86,10 +89,12 @@ static inline void NAME(inverse_one_)(cplx *x, uint item, global const stored *s
 /* Computes stages 0 to this one. */
 static inline void NAME(forward_to_)(cplx *held, global const uchar *image, global stored *spectrum,
                                      global const int *map_x, global const int *map_y,
-                                     global const float2 *twiddle, local work_u_t *work)
+                                     global const float2 *twiddle,
+                                     local work_u_t *work CORRECTION_PARAMETER)
 {
 #if STAGE > 0
-    NAME_PREVIOUS(forward_to_)(held, image, spectrum, map_x, map_y, twiddle, work);
+    NAME_PREVIOUS(forward_to_)
+    (held, image, spectrum, map_x, map_y, twiddle, work CORRECTION_ARGUMENT);
     NAME(pass_to_)(held, work);
 #endif
 #if HELD
@@ -98,12 +103,14 @@ static inline void NAME(forward_to_)(cplx *held, global const uchar *image, glob
         const uint item = get_local_id(0) + round * GROUP;
         if (ITEMS % GROUP == 0 || item < ITEMS)
             NAME(forward_one_)
-        (held + round * RADIX, item, image, spectrum, map_x, map_y, twiddle, work);
+        (held + round * RADIX, item, image, spectrum, map_x, map_y, twiddle,
+         work CORRECTION_ARGUMENT);
     }
 #else
     for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
         cplx x[RADIX];
-        NAME(forward_one_)(x, item, image, spectrum, map_x, map_y, twiddle, work);
+        NAME(forward_one_)
+        (x, item, image, spectrum, map_x, map_y, twiddle, work CORRECTION_ARGUMENT);
     }
 #endif
 }

@@ -67,6 +67,9 @@ struct frame {
     global const stored *response;
     global const uchar *image;
     global uchar *result;
+#if CORRECTIONS
+    global const float *correction;
+#endif
 };
 
 /* The distance between elements of a line, in bytes, and where factor `index` of its axis is. */

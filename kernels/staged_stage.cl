@@ -30,6 +30,9 @@ static inline void NAME(get_)(cplx *x, const struct frame *frame, uint e, uint a
 #pragma unroll
     for (uint j = 0; j < RADIX; j++)
         x[j] = image_load(frame, across * LANES, e + j * SPAN, is_leg_inside(j, SPAN));
+#if CORRECTIONS
+    correct(x, RADIX, SPAN, e, across * LANES, frame->correction);
+#endif
 #else
 #pragma unroll
     for (uint j = 0; j < RADIX; j++)

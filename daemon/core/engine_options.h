@@ -26,6 +26,7 @@ struct engine_options {
                               (format_published); otherwise 0 */
     bool complex_response; /* for filters that filter_chain_is_complex names; costs more memory
                               traffic */
+    bool corrections;      /* for jobs with a correction; costs time in every frame's load */
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3

@@ -176,6 +176,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
     if (engine->options.tune != ENGINE_TUNE_OFF)
         c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     tuning.complex_response = engine->options.complex_response;
+    tuning.corrections = engine->options.corrections && engine->component_count == 0;
     int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
                               cache_dir, &engine->warning, why);
     if (r == -ERANGE && subject->any_technique) {
@@ -253,13 +254,14 @@ void engine_describe(struct engine *engine)
     }
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u%s, %s",
+             "groups %u and %u%s%s, %s",
              tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
              tuning->half ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
              plan->height, plan->x.length, plan->y.length, dispatches,
              traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
              tuning->row_group, tuning->complex_response ? ", complex response" : "",
+             tuning->corrections ? ", corrections" : "",
              engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 

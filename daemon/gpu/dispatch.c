@@ -29,6 +29,10 @@
     {                                                                                              \
         .kind = ARGUMENT_LINES                                                                     \
     }
+#define CORRECTION                                                                                 \
+    {                                                                                              \
+        .kind = transform->tuning.corrections ? ARGUMENT_CORRECTION : ARGUMENT_NONE                \
+    }
 #define TABLE(name)                                                                                \
     {                                                                                              \
         .kind = ARGUMENT_TABLE, .table = transform->name                                           \
@@ -76,7 +80,8 @@ static void list_fused_dispatches(struct transform *transform)
     const struct dispatch forward = {
         .kernel = "forward",
         .along_rows = u.along_rows,
-        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, LOCAL(u.work_bytes)},
+        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, LOCAL(u.work_bytes),
+                     CORRECTION},
     };
     const struct dispatch middle = {
         .kernel = "middle",
@@ -101,7 +106,7 @@ static void add_staged(struct transform *transform, const char *direction,
     const struct staged_range range = transform_staged_range(transform, axis, pass);
     struct dispatch dispatch = {.dimensions = 3,
                                 .along_rows = along_rows,
-                                .argument = {SPECTRUM, LINES, RESPONSE, IMAGE, RESULT}};
+                                .argument = {SPECTRUM, LINES, RESPONSE, IMAGE, RESULT, CORRECTION}};
     memcpy(dispatch.global, range.global, sizeof dispatch.global);
     memcpy(dispatch.local, range.local, sizeof dispatch.local);
     if (direction == NULL)

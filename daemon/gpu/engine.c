@@ -69,6 +69,8 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
         r = pin(slot, &slot->host_out, engine->frame_bytes, &slot->host_out_at, CL_MAP_READ, why);
     for (unsigned i = 0; i < engine->component_count && r == 0; i++)
         r = transform_frame_create(&slot->frame[i], engine->component[i].transform, why);
+    if (r == 0 && engine->options.corrections)
+        r = corrector_create(&slot->corrector, engine->component[0].transform, slot->queue, why);
     return r;
 }
 
@@ -81,6 +83,7 @@ static void release_slot(struct slot *slot)
     if (slot->host_out_at != NULL)
         clEnqueueUnmapMemObject(slot->queue, slot->host_out, slot->host_out_at, 0, NULL, NULL);
     clFinish(slot->queue);
+    corrector_destroy(slot->corrector);
     const cl_mem buffers[] = {slot->in, slot->out, slot->host_in, slot->host_out};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)

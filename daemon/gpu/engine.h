@@ -7,6 +7,8 @@
  * for 12), so H = 1 changes nothing. Planes that are not filtered pass through unchanged.
  * RGB: luma Y = 0.299 R + 0.587 G + 0.114 B (BT.601) is filtered and the change of Y is added to
  * R, G and B, which keeps the colour differences.
+ * A correction (correction.h) changes the samples of luma, or of all colours if they are filtered,
+ * before they are extended by the border. Its waves are in units of these samples.
  * Mosaics: each pixel's missing colours are the means of its nearest neighbours of that colour
  * (bilinear; the mosaic is mirrored at its edges, edge not repeated), in units of 0 .. 255 whatever
  * the bits of a sample. That RGB image is filtered like RGB, in the same dispatches as the
@@ -21,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/correction.h"
 #include "core/engine_options.h"
 #include "core/error.h"
 #include "core/filter.h"
@@ -108,7 +111,9 @@ struct engine_job {
     struct frame_memory *memory; /* contains the filtered planes, which are not copied; or NULL */
     unsigned frame;              /* index of the frame in `memory` */
     uint8_t *out;                /* destination frame; must stay valid until collected */
-    void *tag;                   /* returned with the result */
+    const struct correction *correction; /* of this frame, for an engine with options->corrections;
+                                            copied; NULL: none */
+    void *tag;                           /* returned with the result */
 };
 
 struct engine_done {
@@ -123,7 +128,8 @@ struct engine_done {
 /* Starts a frame without waiting for the device. The input has been copied when this returns, so
  * its buffer may be returned to the camera; a frame in `memory` belongs to the device until it is
  * collected. -EBUSY: in_flight frames are in flight already; -EIO: the device refused a command,
- * which the text names. If the device refused only a part, the frame stays in flight as an
+ * which the text names; -EINVAL: the correction has too many waves, or the engine was built without
+ * corrections. If the device refused only a part, the frame stays in flight as an
  * abandoned one: engine_collect returns -ECANCELED for it once the device has finished the other
  * part. */
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why);

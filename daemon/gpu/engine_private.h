@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "gpu/corrector.h"
 #include "gpu/engine.h"
 #include "gpu/device_private.h"
 #include "gpu/transform.h"
@@ -13,7 +14,8 @@
 
 #define MAX_COMPONENTS 3
 
-/* The images that share dispatches: luma, or colours of the same shape. */
+/* The images that share dispatches: luma, or colours of the same shape. The first component is
+ * luma, or all colours, and the only one that is corrected. */
 struct component {
     struct tuner_subject subject;
     struct transform *transform;
@@ -31,7 +33,8 @@ struct slot {
     cl_mem in, out; /* read and written by kernels; `in` is unused for frames in frame_memory */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
     void *host_in_at, *host_out_at;
-    void *mapped_out; /* unified memory: the mapped result */
+    struct corrector *corrector; /* of the first component; NULL: none */
+    void *mapped_out;            /* unified memory: the mapped result */
     cl_event first, last, done;
     struct engine_job job;
     struct engine_done result;

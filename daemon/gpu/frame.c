@@ -23,6 +23,8 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
         return &frame->bound.result;
     case ARGUMENT_RESPONSE:
         return &frame->bound.response;
+    case ARGUMENT_CORRECTION:
+        return &frame->bound.correction;
     case ARGUMENT_SPECTRUM:
         return &frame->spectra;
     case ARGUMENT_LINES:
@@ -159,8 +161,8 @@ void transform_frame_destroy(struct transform_frame *frame)
     for (unsigned i = 0; i < MAX_DISPATCHES; i++)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
-    const cl_mem buffers[] = {frame->spectra, frame->lines, frame->bound.image, frame->bound.result,
-                              frame->bound.response};
+    const cl_mem buffers[] = {frame->spectra,      frame->lines,          frame->bound.image,
+                              frame->bound.result, frame->bound.response, frame->bound.correction};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
@@ -184,6 +186,8 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
         r = bind(frame, &frame->bound.result, buffers->result, ARGUMENT_RESULT, why);
     if (r == 0)
         r = bind(frame, &frame->bound.response, buffers->response, ARGUMENT_RESPONSE, why);
+    if (r == 0)
+        r = bind(frame, &frame->bound.correction, buffers->correction, ARGUMENT_CORRECTION, why);
     for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++) {
         const struct dispatch *dispatch = &transform->dispatch[i];
         cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;

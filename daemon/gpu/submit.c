@@ -64,11 +64,14 @@ static int run_kernels(struct slot *slot, cl_mem image, struct error *why)
     struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
     slot->result.blended = fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
-        struct transform_buffers buffers = {image, slot->out, engine->component[i].response};
+        struct transform_buffers buffers = {
+            .image = image, .result = slot->out, .response = engine->component[i].response};
         cl_event *first = i == 0 ? &slot->first : NULL;
         cl_event *last = i + 1 == engine->component_count ? &slot->last : NULL;
         int r = 0;
-        if (fade != NULL)
+        if (i == 0 && slot->corrector != NULL)
+            r = corrector_set(slot->corrector, slot->job.correction, &buffers.correction, why);
+        if (r == 0 && fade != NULL)
             r = fade_enqueue(fade, slot, i, buffers.response, &buffers.response, first, why);
         if (r == 0)
             r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers,
@@ -169,6 +172,9 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (engine->in_flight == engine->options.in_flight)
         return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
                          engine->in_flight);
+    int r = corrector_check(job->correction, engine->options.corrections, why);
+    if (r < 0)
+        return r;
     struct slot *slot =
         &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
     slot->job = *job;
@@ -178,7 +184,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     const int64_t begun_ns = clock_now_ns();
     take_planes(&engine->format, job, job->out, engine->filtered_planes, engine->info->plane_count);
     cl_mem image;
-    int r = upload_frame(slot, job, &image, why);
+    r = upload_frame(slot, job, &image, why);
     slot->result.submitted_ns = clock_now_ns();
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)

@@ -42,6 +42,7 @@ struct transform_tuning {
     enum plan_order order; /* rows first: fused with one lane only */
     bool half;             /* spectrum and response in half precision */
     bool complex_response; /* H has an imaginary part */
+    bool corrections;      /* of captured samples, for which a frame needs a buffer */
     unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 2 */
     unsigned max_radix;    /* 4 .. 16 */
     unsigned column_group; /* work-items in a group */
@@ -120,6 +121,7 @@ struct transform_buffers {
     cl_mem image;
     cl_mem result;
     cl_mem response;
+    cl_mem correction; /* tuning.corrections (corrector.h); otherwise NULL */
 };
 
 /* Enqueues one frame in an in-order queue. Its previous use must have ended, unless that was in the

@@ -85,7 +85,8 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     cl_mem image_buffer = buffer_of(f, count * 4, in);
     cl_mem result = buffer_of(f, count * 4, NULL);
     cl_mem response = buffer_of(f, transform_response_bytes(t), values);
-    const struct transform_buffers buffers = {image_buffer, result, response};
+    const struct transform_buffers buffers = {
+        .image = image_buffer, .result = result, .response = response};
     struct transform_frame *frame;
     if (transform_frame_create(&frame, t, &why) < 0 ||
         transform_frame_enqueue(frame, f->queue, &buffers, &first, &last, &why) < 0)

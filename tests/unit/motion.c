@@ -1,0 +1,228 @@
+/* Shifts between pictures of scenes whose true shift is known to the last digit, with noise; and
+ * pairs that no shift explains. FFTD_TEST_CLIPS=all measures more and larger pairs. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/scene.h"
+
+#include "core/motion.h"
+
+/* Pairs for the figures have seeds from here on; others were used to choose the constants. */
+#define FIRST_SEED 9000
+
+struct size {
+    unsigned width, height, pairs;
+};
+
+static bool measures_all(void)
+{
+    const char *clips = getenv("FFTD_TEST_CLIPS");
+    return clips != NULL && strcmp(clips, "all") == 0;
+}
+
+static struct size chosen_size(void)
+{
+    return measures_all() ? (struct size){640, 480, 60} : (struct size){160, 136, 8};
+}
+
+static float *picture(struct size size, const struct scene *scene, double x, double y,
+                      double angle_rad, double sigma, uint64_t *seed)
+{
+    float *samples = malloc(sizeof *samples * size.width * size.height);
+    scene_draw(scene, x, y, angle_rad, size.width, size.height, samples);
+    for (size_t i = 0; sigma > 0 && i < (size_t)size.width * size.height; i++)
+        samples[i] = (float)fmax(0, fmin(255, samples[i] + sigma * scene_normal(seed)));
+    return samples;
+}
+
+/* Takes both pictures. */
+static struct motion between(struct size size, float *last, float *next)
+{
+    struct motion_estimator *m;
+    struct motion motion;
+    assert_int_equal(motion_create(&m, size.width, size.height, NULL), 0);
+    motion_observe(m, last, &motion);
+    assert_false(motion.is_sure);
+    motion_observe(m, next, &motion);
+    motion_destroy(m);
+    free(last);
+    free(next);
+    return motion;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
+}
+
+static void shifts_are_found(void **state)
+{
+    (void)state;
+    const struct size size = chosen_size();
+    const double largest = measures_all() ? 40 : 15;
+    double error[64], lowest = 1;
+    unsigned near = 0, sure = 0;
+    for (unsigned i = 0; i < size.pairs; i++) {
+        uint64_t seed = FIRST_SEED + i;
+        struct scene scene;
+        scene_make(&scene, 1.6 * size.width, &seed);
+        const double angle = 2 * M_PI * scene_uniform(&seed);
+        const double shift = largest * i / (size.pairs - 1);
+        const double dx = shift * cos(angle), dy = shift * sin(angle);
+        const double sigma = 15 * scene_uniform(&seed);
+        float *last = picture(size, &scene, 0, 0, 0, sigma, &seed);
+        float *next = picture(size, &scene, -dx, -dy, 0, sigma, &seed);
+        const struct motion motion = between(size, last, next);
+        error[i] = hypot(motion.dx - dx, motion.dy - dy);
+        near += error[i] < 0.1;
+        sure += motion.is_sure;
+        lowest = motion.confidence < lowest ? motion.confidence : lowest;
+    }
+    qsort(error, size.pairs, sizeof *error, by_size);
+    const double median = 0.5 * (error[(size.pairs - 1) / 2] + error[size.pairs / 2]);
+    printf("# figures: %u pairs of %u x %u, noise to sigma 15: median error %.4f px, largest %.4f, "
+           "%u within 0.1 px, %u sure, lowest confidence %.2f\n",
+           size.pairs, size.width, size.height, median, error[size.pairs - 1], near, sure, lowest);
+    assert_true(median <= (measures_all() ? 0.01 : 0.05));
+    assert_true(near >= size.pairs * 9 / 10);
+    assert_true(sure >= size.pairs * 9 / 10);
+}
+
+static void rotations_and_cuts_are_unsure(void **state)
+{
+    (void)state;
+    const struct size size = chosen_size();
+    unsigned unsure[2] = {0};
+    double highest[2] = {0};
+    for (unsigned i = 0; i < size.pairs; i++)
+        for (unsigned cut = 0; cut <= 1; cut++) {
+            uint64_t seed = FIRST_SEED + 1000 + i;
+            struct scene scene, other;
+            scene_make(&scene, 1.6 * size.width, &seed);
+            scene_make(&other, 1.6 * size.width, &seed);
+            const double sigma = 15 * scene_uniform(&seed);
+            const double angle = M_PI / 180 * (2 + 18.0 * i / (size.pairs - 1));
+            float *last = picture(size, &scene, 0, 0, 0, sigma, &seed);
+            float *next = cut ? picture(size, &other, 0, 0, 0, sigma, &seed)
+                              : picture(size, &scene, 0, 0, angle, sigma, &seed);
+            const struct motion motion = between(size, last, next);
+            unsure[cut] += !motion.is_sure;
+            highest[cut] = fmax(highest[cut], motion.confidence);
+        }
+    printf("# figures: unsure are %u of %u rotations by 2 to 20 degrees (highest confidence %.2f) "
+           "and %u of %u cuts (%.2f)\n",
+           unsure[0], size.pairs, highest[0], unsure[1], size.pairs, highest[1]);
+    assert_true(unsure[0] * 10 >= size.pairs * 9 - (measures_all() ? 0 : 10));
+    assert_true(unsure[1] * 10 >= size.pairs * 9);
+}
+
+static void flat_pictures_are_unsure(void **state)
+{
+    (void)state;
+    const struct size size = {96, 80, 1};
+    static const struct scene none;
+    for (unsigned i = 0; i < 6; i++) {
+        uint64_t seed = FIRST_SEED + 2000 + i;
+        const double sigma = i * 2;
+        float *last = picture(size, &none, 0, 0, 0, sigma, &seed);
+        float *next = picture(size, &none, 0, 0, 0, sigma, &seed);
+        const struct motion motion = between(size, last, next);
+        assert_false(motion.is_sure);
+        assert_true(motion.is_plain);
+        assert_true(motion.dx == 0 && motion.dy == 0);
+    }
+}
+
+/* Bands of light move over a scene that stands still. */
+static void bands_are_not_motion(void **state)
+{
+    (void)state;
+    const struct size size = {160, 136, 1};
+    uint64_t seed = FIRST_SEED + 3000;
+    struct scene scene;
+    scene_make(&scene, 256, &seed);
+    float *picture_of[2];
+    for (unsigned i = 0; i < 2; i++) {
+        picture_of[i] = picture(size, &scene, 0, 0, 0, 3, &seed);
+        for (unsigned y = 0; y < size.height; y++)
+            for (unsigned x = 0; x < size.width; x++)
+                picture_of[i][y * size.width + x] *=
+                    (float)(1 + 0.2 * cos(2 * M_PI * (y / 61.0 + 0.3 * i)));
+    }
+    const struct motion motion = between(size, picture_of[0], picture_of[1]);
+    assert_true(motion.is_sure);
+    assert_true(hypot(motion.dx, motion.dy) < 0.1);
+}
+
+static void all_sizes_work(void **state)
+{
+    (void)state;
+    static const struct size sizes[] = {
+        {16, 16, 1}, {17, 300, 1}, {300, 19, 1}, {64, 64, 1}, {65, 127, 1}};
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t seed = FIRST_SEED + 4000 + i;
+        struct scene scene;
+        scene_make(&scene, 64, &seed);
+        float *last = picture(sizes[i], &scene, 0, 0, 0, 0, &seed);
+        float *next = picture(sizes[i], &scene, -1.25, 2.5, 0, 0, &seed);
+        const struct motion motion = between(sizes[i], last, next);
+        if (motion.is_sure)
+            assert_true(hypot(motion.dx - 1.25, motion.dy + 2.5) <
+                        (sizes[i].width < 64 || sizes[i].height < 64 ? 0.7 : 0.1));
+        if (sizes[i].width >= 64 && sizes[i].height >= 64)
+            assert_true(motion.is_sure);
+    }
+    struct motion_estimator *m = NULL;
+    struct error why = {""};
+    assert_int_equal(motion_create(&m, 15, 300, &why), -EINVAL);
+    assert_string_equal(why.text, "motion cannot be estimated in pictures of 15 x 300 pixels: "
+                                  "expected at least 16 x 16");
+    assert_null(m);
+    motion_destroy(NULL);
+}
+
+/* Numbers that are no numbers, and what follows them. */
+static void bad_numbers_pass_by(void **state)
+{
+    (void)state;
+    const struct size size = {64, 64, 1};
+    uint64_t seed = FIRST_SEED + 5000;
+    struct scene scene;
+    scene_make(&scene, 64, &seed);
+    struct motion_estimator *m;
+    struct motion motion;
+    assert_int_equal(motion_create(&m, size.width, size.height, NULL), 0);
+    float *samples = picture(size, &scene, 0, 0, 0, 1, &seed);
+    motion_observe(m, samples, &motion);
+    float *bad = malloc(sizeof *bad * 64 * 64);
+    for (unsigned i = 0; i < 64 * 64; i++)
+        bad[i] = i % 3 == 0 ? NAN : i % 3 == 1 ? INFINITY : -1e38F;
+    motion_observe(m, bad, &motion);
+    assert_false(motion.is_sure);
+    assert_true(isfinite(motion.dx) && isfinite(motion.dy));
+    motion_observe(m, samples, &motion);
+    assert_false(motion.is_sure);
+    motion_observe(m, samples, &motion);
+    assert_true(motion.is_sure && motion.confidence > 0.9);
+    motion_reset(m);
+    motion_observe(m, samples, &motion);
+    assert_false(motion.is_sure);
+    motion_destroy(m);
+    free(samples);
+    free(bad);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shifts_are_found),         cmocka_unit_test(rotations_and_cuts_are_unsure),
+        cmocka_unit_test(flat_pictures_are_unsure), cmocka_unit_test(bands_are_not_motion),
+        cmocka_unit_test(all_sizes_work),           cmocka_unit_test(bad_numbers_pass_by),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

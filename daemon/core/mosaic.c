@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "core/format.h"
-
 struct mosaic {
     const struct format_info *info;
     const uint8_t *samples;
@@ -66,4 +64,17 @@ void mosaic_convert(uint8_t *frame, const struct fftd_format *format, uint32_t f
                 pixel[result->rgb[c]] = (uint8_t)fmin(lrint(rgb[c] * scale), 255);
         }
     }
+}
+
+void mosaic_luma(float *ret, const struct format_info *info, uint32_t width, uint32_t height,
+                 const uint8_t *mosaic, size_t stride)
+{
+    const struct mosaic m = {info, mosaic, stride, (int)width, (int)height};
+    const double scale = 255.0 / ((1u << info->bits) - 1);
+    for (int y = 0; y < m.height; y++)
+        for (int x = 0; x < m.width; x++) {
+            double rgb[3];
+            colours(&m, x, y, rgb);
+            *ret++ = (float)(scale * (0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]));
+        }
 }

@@ -490,24 +490,32 @@ static unsigned sort_tracks(const struct periodic *p, const struct track **ret)
     return count;
 }
 
-unsigned periodic_waves(const struct periodic *p, int64_t at_ns,
-                        struct wave ret[CORRECTION_MAX_WAVES])
+void periodic_get_model(const struct periodic *p, struct periodic_model *ret)
 {
     const struct track *sorted[MAX_TRACKS];
     const unsigned tracks = sort_tracks(p, sorted);
-    unsigned count = 0;
-    for (unsigned i = 0; i < tracks && count < p->options.max_waves; i++) {
+    *ret = (struct periodic_model){.newest_ns = p->last_ns, .interval_ns = p->clock.interval_ns};
+    for (unsigned i = 0; i < tracks && ret->count < p->options.max_waves; i++) {
         const struct track *t = sorted[i];
-        double complex amplitude;
-        if (t->without_support > 2 || !history_is_predictable(&t->history) ||
-            !history_predict(&t->history, &p->clock, at_ns, &amplitude))
+        const struct track_history *h = &t->history;
+        if (t->without_support > 2 || !history_is_predictable(h) || h->count == 0 || h->step == 0)
             continue;
-        amplitude *=
+        const double complex amplitude =
+            h->predicted *
             cexp(-M_PI * I * (t->f.fx * (p->sheet.width - 1) + t->f.fy * (p->sheet.height - 1)));
-        ret[count++] = (struct wave){t->f.fx - round(t->f.fx), t->f.fy - round(t->f.fy),
-                                     creal(amplitude), cimag(amplitude)};
+        ret->track[ret->count].wave = (struct wave){
+            t->f.fx - round(t->f.fx), t->f.fy - round(t->f.fy), creal(amplitude), cimag(amplitude)};
+        ret->track[ret->count].drift = h->drift;
+        ret->track[ret->count++].step = h->step;
     }
-    return count;
+}
+
+unsigned periodic_waves(const struct periodic *p, int64_t at_ns,
+                        struct wave ret[CORRECTION_MAX_WAVES])
+{
+    struct periodic_model model;
+    periodic_get_model(p, &model);
+    return periodic_model_waves(&model, at_ns, ret);
 }
 
 unsigned periodic_reports(const struct periodic *p,

@@ -74,6 +74,25 @@ void periodic_observe(struct periodic *periodic, const float *luma, int64_t capt
 /* Whether the frame right after the last observed one should be observed, too. */
 bool periodic_wants_next(const struct periodic *periodic);
 
+/* What is needed to predict, as a value: with it another thread can predict while frames are
+ * observed. */
+struct periodic_model {
+    unsigned count; /* the strongest wave first */
+    struct {
+        struct wave wave; /* in the frame that was observed last, as predicted */
+        double drift;     /* periods per camera frame */
+        double step;      /* camera frames that observed ones are multiples of apart */
+    } track[CORRECTION_MAX_WAVES];
+    int64_t newest_ns;  /* when that frame was captured */
+    double interval_ns; /* between camera frames; 0: not known */
+};
+
+void periodic_get_model(const struct periodic *periodic, struct periodic_model *ret);
+
+/* As periodic_waves. */
+unsigned periodic_model_waves(const struct periodic_model *model, int64_t at_ns,
+                              struct wave ret[CORRECTION_MAX_WAVES]);
+
 /* The waves to subtract from the frame captured at at_ns, in grey levels of 255, the strongest
  * first. Meant for the next few frames; nothing is predicted for more than a second. Returns how
  * many. */

@@ -135,25 +135,31 @@ static void fit(struct track_history *h, const struct frame_clock *clock)
     h->predicted = mean;
 }
 
+bool track_turn(double drift, double step, double interval_ns, double after_ns, double *ret)
+{
+    if (fabs(after_ns) > AHEAD_NS)
+        return false;
+    if (interval_ns == 0) {
+        *ret = 0;
+        return true;
+    }
+    const double frames = after_ns / interval_ns;
+    const double whole = round(frames);
+    const bool is_between = fabs(frames - whole) > JITTER || fmod(fabs(whole), step) > 0.5;
+    if (is_between && fabs(drift) > SLOW)
+        return false;
+    *ret = drift * (is_between ? frames : whole);
+    return true;
+}
+
 bool history_predict(const struct track_history *h, const struct frame_clock *clock, int64_t at_ns,
                      double complex *ret)
 {
-    if (h->count == 0 || h->step == 0)
+    double turn;
+    if (h->count == 0 || h->step == 0 ||
+        !track_turn(h->drift, h->step, clock->interval_ns, (double)(at_ns - h->stamp[0]), &turn))
         return false;
-    const double after = (double)(at_ns - h->stamp[0]);
-    if (fabs(after) > AHEAD_NS)
-        return false;
-    if (clock->interval_ns == 0) {
-        *ret = h->predicted;
-        return true;
-    }
-    const double frames = after / clock->interval_ns;
-    const double whole = round(frames);
-    const bool is_between = fabs(frames - whole) > JITTER || fmod(fabs(whole), h->step) > 0.5;
-    if (is_between && fabs(h->drift) > SLOW)
-        return false;
-    const double turn = is_between ? frames : whole;
-    *ret = h->predicted * cexp(2 * M_PI * I * h->drift * turn);
+    *ret = h->predicted * cexp(2 * M_PI * I * turn);
     return true;
 }
 

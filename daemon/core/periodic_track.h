@@ -48,6 +48,10 @@ void history_add(struct track_history *history, const struct frame_clock *clock,
 /* Whether predictions are good enough that subtracting them helps. */
 bool history_is_predictable(const struct track_history *history);
 
+/* How far a wave has turned, in periods, at a time near the newest stamp of its history.
+ * interval_ns: of the clock. False: it cannot be said. */
+bool track_turn(double drift, double step, double interval_ns, double after_ns, double *ret);
+
 /* The amplitude at a time near the newest stamp. False: it cannot be said. */
 bool history_predict(const struct track_history *history, const struct frame_clock *clock,
                      int64_t at_ns, double complex *ret);

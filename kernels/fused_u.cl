@@ -45,6 +45,9 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global const uchar *im
 #if STAGE == 0 && CORRECTIONS
     correct(x, RADIX, SPAN, place.element, line * LANES, correction);
 #endif
+#if STAGE == 0 && HAS_CURVE
+    curve_apply(x, RADIX);
+#endif
     DFT(x);
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {

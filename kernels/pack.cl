@@ -84,6 +84,8 @@ static inline bool is_leg_inside(uint leg, uint span)
     return (leg + 1) * span <= U_IMAGE;
 }
 
+#if !STAGED /* staged_image.cl has its own */
+
 static inline real half_load(global const uchar *image, global const int *map_x,
                              global const int *map_y, struct place at)
 {
@@ -106,7 +108,7 @@ static inline void half_store(global uchar *result, global const uchar *image, s
     const int y = at.y + at.dy;
     if (at.y_inside || y < IMAGE_HEIGHT)
         samples_store(result, image, at.x, at.dx, at.x_inside, y,
-                      HALF_STORAGE ? value * STORE_SCALE : value);
+                      curve_undo(HALF_STORAGE ? value * STORE_SCALE : value));
 }
 
 /* Stores swapped numbers (c_swap): B is in the real parts. */
@@ -116,6 +118,8 @@ static inline void packed_store(global uchar *result, global const uchar *image,
     half_store(result, image, place_of_a(u, leg, inside, v), c_im(z));
     half_store(result, image, place_of_b(u, leg, inside, v), c_re(z));
 }
+
+#endif
 
 /* Multiplies by H. The response is all its real parts, followed by all its imaginary parts if
  * COMPLEX_RESPONSE. Imaginary parts are RESPONSE_PART numbers behind the real ones; `at` is in the

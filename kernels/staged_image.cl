@@ -89,7 +89,7 @@ typedef uint2 finished;
  * integers: adding 2^23 rounds to nearest even and leaves the integer in the lowest bits. */
 static inline finished finish(cplx z)
 {
-    const float4 scaled = HALF_STORAGE ? c_scale(z, STORE_SCALE) : z;
+    const float4 scaled = curve_undo(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
     const uint4 bits = as_uint4(clamp(scaled, 0.0f, (float)SAMPLE_MAX) + 8388608.0f);
     return (RAW_BYTES == 1 ? bits.xy : bits.xy & 0xffff) + (bits.zw << (8 * RAW_BYTES));
 }
@@ -112,7 +112,7 @@ typedef float2 finished_pair;
 
 static inline finished finish(cplx z)
 {
-    return HALF_STORAGE ? c_scale(z, STORE_SCALE) : z;
+    return curve_undo(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
 }
 
 static inline float2 half_a(finished value)

@@ -33,6 +33,9 @@ static inline void NAME(get_)(cplx *x, const struct frame *frame, uint e, uint a
 #if CORRECTIONS
     correct(x, RADIX, SPAN, e, across * LANES, frame->correction);
 #endif
+#if HAS_CURVE
+    curve_apply(x, RADIX);
+#endif
 #else
 #pragma unroll
     for (uint j = 0; j < RADIX; j++)

@@ -109,7 +109,7 @@ static int warm_up(struct engine *engine, const struct fftd_format *format, stru
 }
 
 static int build(struct builder *builder, const struct engine_frames *frames, double support_px,
-                 bool is_complex, struct engine **ret, struct error *why)
+                 bool is_complex, const struct curve *curve, struct engine **ret, struct error *why)
 {
     struct engine_options options = builder->options;
     struct engine *engine = NULL;
@@ -123,6 +123,7 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
         return r;
     options.source = frames->captured;
     options.complex_response = is_complex;
+    options.curve = *curve;
     r = engine_create(&engine, builder->device, &frames->format, &options, support_px,
                       builder->cache_dir, &builder->observer, why);
     if (r == 0)
@@ -173,14 +174,17 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
     const bool is_complex = filter_chain_is_complex(chain) ||
                             (fade->frames > 0 && filter_chain_is_complex(&fade->from));
+    const struct curve curve = filter_chain_curve(chain);
+    const bool is_other =
+        is_complex != builder->is_complex || !curve_equal(&curve, &builder->curve);
     struct engine *engine = builder->engine;
     int r = 0;
 
     if (frames == NULL && builder->support_px > support_px)
         support_px = builder->support_px; /* wide enough for the filters before */
-    if (frames != NULL || is_too_small || is_complex != builder->is_complex)
+    if (frames != NULL || is_too_small || is_other)
         r = build(builder, frames != NULL ? frames : &builder->frames, support_px, is_complex,
-                  &engine, why);
+                  &curve, &engine, why);
     if (r < 0)
         return r;
     r = design(engine, chain, fade, ret, why);
@@ -193,6 +197,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     const double built_px = engine_support(engine);
     builder->engine = engine;
     builder->is_complex = is_complex;
+    builder->curve = curve;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)
         builder->frames = *frames;

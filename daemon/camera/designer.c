@@ -197,6 +197,13 @@ static bool wants_search(const struct designer *designer)
            (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
 }
 
+/* Whether a fade between the two is possible: both are filtered by the same engine. */
+static bool can_fade(const struct filter_chain *from, const struct filter_chain *to)
+{
+    const struct curve a = filter_chain_curve(from), b = filter_chain_curve(to);
+    return curve_equal(&a, &b);
+}
+
 /* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
  * If it takes another one meanwhile, the design is made again. */
 static void design_filter(struct designer *designer, const struct request_design *request,
@@ -205,7 +212,9 @@ static void design_filter(struct designer *designer, const struct request_design
     const struct engine_frames *frames = request->is_engine ? &request->frames : NULL;
     struct builder_fade fade;
     do {
-        const bool fades = designer->borrowed != NULL && designer->taken_serial != request->serial;
+        const bool fades = designer->borrowed != NULL &&
+                           designer->taken_serial != request->serial &&
+                           can_fade(&designer->taken_chain, &request->chain);
         fade = (struct builder_fade){.frames = fades ? fade_frames : 0,
                                      .engine = designer->borrowed,
                                      .from = designer->taken_chain,
@@ -236,7 +245,8 @@ static void carry_out(struct designer *designer)
         !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
     design_filter(designer, &request, is_same ? request.fade_frames : 0, &design);
     design.waits_for_fade =
-        is_same && (request.fade_frames > 0 || request.serial == designer->taken_serial);
+        is_same && ((request.fade_frames > 0 && can_fade(&designer->taken_chain, &request.chain)) ||
+                    request.serial == designer->taken_serial);
     if (design.result == 0) {
         design.engine = builder->engine;
         design.frames = builder->frames;

@@ -5,7 +5,8 @@
  * newest engine from designer_take until designer_return_engine.
  *
  * A filter may come into use by a fade. If it needs another engine, the fade begins on that one, so
- * the filter before is designed for it, too; a fade that still runs on the old one ends first.
+ * the filter before is designed for it, too; a fade that still runs on the old one ends first. A
+ * filter with another curve (core/curve.h) comes into use at once, because no engine has both.
  *
  * Only the newest waiting request is carried out. A chain whose support is larger than the engine's
  * padding allows for (where the margin is automatic), or whose response is complex while the

@@ -70,6 +70,11 @@ int config_chain_read(struct filter_chain *ret, const struct config_tree *tree,
             return r;
         chain.count++;
     }
+    int r = filter_chain_check(&chain, why);
+    if (r < 0) {
+        char origin[CONFIG_ORIGIN_BYTES];
+        return error_prefix(why, -r, "%s: filter", config_tree_origin(tree, list, origin));
+    }
     *ret = chain;
     return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/curve.h"
 #include "core/plan.h"
 
 enum engine_precision { ENGINE_FLOAT, ENGINE_HALF };
@@ -27,6 +28,8 @@ struct engine_options {
     bool complex_response; /* for filters that filter_chain_is_complex names; costs more memory
                               traffic */
     bool corrections;      /* for jobs with a correction; costs time in every frame's load */
+    struct curve curve;    /* of the filters' chains (filter_chain_curve), for luma, red, green and
+                              blue; the chroma of YUV has none */
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3

@@ -55,6 +55,9 @@ static int unknown_param(const struct filter_kind *kind, const char *name, struc
 {
     char quoted[TEXT_QUOTE_BYTES], known[160] = "", hint[64] = "";
     struct text_guess guess = TEXT_GUESS(name);
+    if (kind->param_count == 0)
+        return error_set(why, EINVAL, "%s: unknown parameter %s: expected none", kind->name,
+                         text_quote(quoted, name));
     for (unsigned i = 0; i < kind->param_count; i++) {
         text_guess_try(&guess, kind->param[i].name);
         text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kind->param[i].name);
@@ -63,6 +66,22 @@ static int unknown_param(const struct filter_kind *kind, const char *name, struc
         snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
     return error_set(why, EINVAL, "%s: unknown parameter %s: expected one of %s%s", kind->name,
                      text_quote(quoted, name), known, hint);
+}
+
+int filter_chain_check(const struct filter_chain *chain, struct error *why)
+{
+    const struct filter_kind *first = NULL;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->curve != NULL && first != NULL)
+            return error_set(why, EINVAL,
+                             "stage %u: %s follows %s, but a chain has one curve: expected one "
+                             "stage of these kinds at most",
+                             i + 1, kind->name, first->name);
+        if (kind->curve != NULL)
+            first = kind;
+    }
+    return 0;
 }
 
 /* ---- text to stages ---- */
@@ -186,6 +205,9 @@ int filter_chain_parse(struct filter_chain *ret, const char *text, struct error 
             return is_single ? r : error_prefix(why, -r, "stage %u", chain.count + 1);
         chain.count++;
     }
+    r = filter_chain_check(&chain, why);
+    if (r < 0)
+        return r;
     *ret = chain;
     return 0;
 }
@@ -282,6 +304,16 @@ bool filter_chain_is_complex(const struct filter_chain *chain)
         if (is_complex(&chain->stage[i]))
             return true;
     return false;
+}
+
+/* ---- the curve ---- */
+
+struct curve filter_chain_curve(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->curve != NULL)
+            return chain->stage[i].kind->curve(&chain->stage[i]);
+    return (struct curve){.kind = CURVE_NONE};
 }
 
 double filter_chain_support(const struct filter_chain *chain)

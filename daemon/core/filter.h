@@ -63,6 +63,13 @@ double complex filter_chain_response(const struct filter_chain *chain, double fx
  */
 bool filter_chain_is_complex(const struct filter_chain *chain);
 
+/* The curve that samples pass before the chain filters them; its inverse follows. CURVE_NONE if no
+ * stage has one. */
+struct curve filter_chain_curve(const struct filter_chain *chain);
+
+/* -EINVAL: two stages have a curve. filter_chain_parse checks it, too. */
+int filter_chain_check(const struct filter_chain *chain, struct error *why);
+
 /* Radius in pixels of the whole chain: the sum of its stages', at most FILTER_MAX_SUPPORT_PX. 0 for
  * the empty chain. */
 double filter_chain_support(const struct filter_chain *chain);

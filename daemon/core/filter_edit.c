@@ -122,5 +122,5 @@ int filter_edit_check(const struct filter_chain *chain, struct error *why)
     int r = 0;
     for (unsigned i = 0; r == 0 && i < chain->count; i++)
         r = filter_stage_check(&chain->stage[i], why);
-    return r;
+    return r < 0 ? r : filter_chain_check(chain, why);
 }

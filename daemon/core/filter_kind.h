@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/curve.h"
 #include "core/error.h"
 
 #define FILTER_MAX_PARAMS  8
@@ -62,6 +63,8 @@ struct filter_kind {
     double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
     /* With complex_response: whether these parameters make it real; may be NULL if none do. */
     bool (*is_real)(const struct filter_stage *stage);
+    /* The curve of the whole chain that the stage is in; NULL: none. */
+    struct curve (*curve)(const struct filter_stage *stage);
     /* Radius in pixels beyond which the impulse response is negligible (below 1e-3 of its
      * energy), or an estimate of it. */
     double (*support)(const struct filter_stage *stage);
@@ -87,6 +90,9 @@ extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sh
 
 /* In filter_complex.c. */
 extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;
+
+/* In filter_curve.c. */
+extern const struct filter_kind filter_homomorphic, filter_linear_light;
 
 /* In filter_restore.c. */
 extern const struct filter_kind filter_wiener;

@@ -35,6 +35,7 @@ static struct transform_image luma_image(const struct engine *engine)
     image.kind = info->kind;
     image.bits = info->bits;
     memcpy(image.rgb, info->rgb, sizeof image.rgb);
+    image.curve = engine->options.curve;
     image.keep_others = info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1);
     return image;
 }
@@ -47,6 +48,7 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     const struct format_info *result = format_by_fourcc(engine->format.fourcc);
     struct transform_image image = component_image(engine, 0, 0, info->step, 1, 1);
     image.kind = SAMPLE_BAYER;
+    image.curve = engine->options.curve;
     image.count = count;
     image.keep_others = colour == 3;
     memcpy(image.rgb, result->rgb, sizeof image.rgb);
@@ -96,8 +98,8 @@ static void list_colours(struct component_list *list, const struct engine *engin
     const struct format_info *info = engine->info;
     const unsigned first = info->rgb[0] < info->rgb[2] ? info->rgb[0] : info->rgb[2];
     for (unsigned i = 0; i < 3; i++) {
-        const struct transform_image image =
-            component_image(engine, 0, first + i, info->step, 1, 1);
+        struct transform_image image = component_image(engine, 0, first + i, info->step, 1, 1);
+        image.curve = engine->options.curve;
         list_image(list, &image, 1, 1);
     }
 }
@@ -246,6 +248,7 @@ void engine_describe(struct engine *engine)
     const struct component *c = &engine->component[0];
     const struct plan *plan = transform_plan(c->transform);
     const struct transform_tuning *tuning = transform_tuning(c->transform);
+    const char *curve = curve_name(&engine->options.curve);
     unsigned dispatches = 0;
     double traffic = 0;
     for (unsigned i = 0; i < engine->component_count; i++) {
@@ -254,15 +257,15 @@ void engine_describe(struct engine *engine)
     }
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u%s%s, %s",
+             "groups %u and %u%s%s%s%s, %s",
              tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
              tuning->half ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
              plan->height, plan->x.length, plan->y.length, dispatches,
              traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
              tuning->row_group, tuning->complex_response ? ", complex response" : "",
-             tuning->corrections ? ", corrections" : "",
-             engine_is_tuned(engine) ? "tuned" : "not tuned");
+             tuning->corrections ? ", corrections" : "", curve != NULL ? ", " : "",
+             curve != NULL ? curve : "", engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 void engine_release_components(struct engine *engine)
@@ -312,6 +315,11 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         return error_set(why, EINVAL,
                          "the filter's response is complex: expected an engine with "
                          "complex_response");
+    const struct curve curve = filter_chain_curve(chain);
+    if (chain->count > 0 && !curve_equal(&curve, &engine->options.curve))
+        return error_set(why, EINVAL,
+                         "the filter has another curve than the engine: expected an engine with "
+                         "the same one");
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");

@@ -48,7 +48,8 @@ struct engine_observer {
  * binaries; NULL or empty: no cache. observer: NULL, or valid during the call. The call takes
  * milliseconds if the kernels are in the cache, and up to many seconds otherwise. The first
  * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine without
- * options->complex_response cannot apply filters whose response is complex. */
+ * options->complex_response cannot apply filters whose response is complex, and each engine only
+ * filters with the curve in its options. */
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   const struct engine_observer *observer, struct error *why);
@@ -74,8 +75,8 @@ double engine_support(const struct engine *engine);
 
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
  * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
- * dozens of large kernels. -EINVAL: the
- * response is complex and the engine's is real. */
+ * dozens of large kernels. -EINVAL: the response is complex and the engine's is real, or the chain
+ * has another curve than the engine; the empty chain may have any. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);

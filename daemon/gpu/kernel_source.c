@@ -1,6 +1,7 @@
 /* Writes the kernels' source: #define lines with the constants that the kernel files use, followed
  * by the files. A template is repeated for each stage or dispatch, and its constants precede each
  * copy (kernels/stage.cl). A #line before each file makes compiler messages name the file. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,8 +9,8 @@
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
 
-static const char *const shared_files[] = {"butterfly.cl", "batch.cl",   "mosaic.cl", "pixel.cl",
-                                           "pack.cl",      "correct.cl", "stage.cl"};
+static const char *const shared_files[] = {"butterfly.cl", "batch.cl", "mosaic.cl",  "pixel.cl",
+                                           "curve.cl",     "pack.cl",  "correct.cl", "stage.cl"};
 
 static void put_file(FILE *out, const char *name)
 {
@@ -94,6 +95,31 @@ static void put_image(FILE *out, const struct transform_image *image,
             border->mode == PLAN_CONSTANT, value);
 }
 
+/* A power is ((s + offset) / (1 + offset))^power of s = sample / max (core/curve.h); the factors
+ * and sums that follow are for samples in their own units. */
+static void put_curve(FILE *out, const struct transform_image *image)
+{
+    const struct curve *curve = &image->curve;
+    const double max = (1u << image->bits) - 1;
+    switch (curve->kind) {
+    case CURVE_NONE:
+        break;
+    case CURVE_LOG:
+        fprintf(out, "#define CURVE_LOG 1\n#define CURVE_SCALE %.9ef\n", max / log1p(max));
+        break;
+    case CURVE_POWER:
+        fprintf(out,
+                "#define CURVE_POWER 1\n#define CURVE_EXPONENT %.9ef\n"
+                "#define CURVE_CUT %.9ef\n#define CURVE_CUT_AT %.9ef\n#define CURVE_SLOPE %.9ef\n"
+                "#define CURVE_DECODE_SCALE %.9ef\n#define CURVE_DECODE_OFFSET %.9ef\n"
+                "#define CURVE_ENCODE_SCALE %.9ef\n#define CURVE_ENCODE_OFFSET %.9ef\n",
+                curve->power, curve->cut * max, curve->cut * max * curve->slope, curve->slope,
+                1 / (max * (1 + curve->offset)), curve->offset / (1 + curve->offset),
+                max * (1 + curve->offset), max * curve->offset);
+        break;
+    }
+}
+
 /* Writes the constants that all files share. */
 static void put_constants(FILE *out, const struct transform *transform)
 {
@@ -125,6 +151,7 @@ static void put_constants(FILE *out, const struct transform *transform)
     put_axis(out, 'U', &u);
     put_axis(out, 'V', &v);
     put_image(out, &transform->image, &transform->border);
+    put_curve(out, &transform->image);
 }
 
 /* Writes the constants of a stage that the templates of both techniques use. */

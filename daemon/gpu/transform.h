@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 
+#include "core/curve.h"
 #include "core/filter.h"
 #include "core/format.h"
 #include "core/plan.h"
@@ -21,8 +22,9 @@ struct transform_image {
     uint32_t step;          /* distance between samples, bytes */
     enum sample_kind kind;
     uint8_t bits;
-    uint8_t rgb[3];   /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
-    bool keep_others; /* the store copies the bytes between samples; images must not interleave */
+    uint8_t rgb[3];     /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
+    struct curve curve; /* that samples pass before they are filtered, and back */
+    bool keep_others;   /* the store copies the bytes between samples; images must not interleave */
     struct {
         uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */
         uint8_t bits;         /* of an input sample; filtered samples have image.bits */

@@ -42,9 +42,13 @@ EXAMPLES = {
     "wiener": ("scene", "wiener:blur=disk,size=1.5"),
     "shift": ("scene", "shift:by=20/-10.5"),
     "gain": ("scene", "gain:dc=1.2,ac=0.5"),
+    "homomorphic": ("scene", "homomorphic | highpass:cutoff=0.01,dc=1"),
+    "linear-light": ("scene", "linear-light | gaussian-blur:sigma=3"),
 }
 NOTES = {
     "wiener": "The scene is sharp already, so the filter overdoes it; a blurred one becomes sharp.",
+    "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces stay.",
+    "linear-light": "Light areas spread more than without the curve, as they do out of focus.",
 }
 SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
 SIZE = "256x192"
@@ -66,6 +70,17 @@ the power is left in each of them:
 | ideal | 1 if \\|d\\| <= 1, else 0 | 0 if \\|d\\| <= 1, else 1 |
 | butterworth | 1 / sqrt(1 + d^(2 order)) | 1 / sqrt(1 + d^(-2 order)) |
 | gaussian | 2^(-d^2 / 2) | 1 - (1 - sqrt(1/2))^(d^2) |
+
+Two kinds, `homomorphic` and `linear-light`, have no response of their own but a curve c, which
+rises and maps 0 .. max onto 0 .. max, where max is the largest sample: 255 for 8 bits. The whole
+chain, wherever in it the stage is, filters c(s) instead of the samples s, and the result goes
+through the inverse of c. Results beyond 0 .. max are cut off first. Of RGB and mosaics, luma takes
+this way and its change is added to the colours; with `engine.planes = "all"` each colour takes it.
+Chroma of YUV is filtered without the curve. A chain has one curve at most. A change between chains
+with different curves needs another engine and comes into use at once, without a fade. The line near
+black that `gamma` has keeps rounding errors small there. For `linear-light`, sample 0
+is black and max is white, also for video whose black is 16 and whose white is 235. In half
+precision `linear-light` is less exact near black.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over
 the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the
@@ -91,8 +106,8 @@ def section(kind):
     return "\n".join([
         f"\n## {name}\n", kind["summary"][0].upper() + kind["summary"][1:] + ".\n",
         f"    {kind['formula']}\n",
-        table_row("parameter", "type", "values", "unit", "default", "meaning"),
-        table_row(*6 * ["---"]), *rows,
+        *([table_row("parameter", "type", "values", "unit", "default", "meaning"),
+           table_row(*6 * ["---"]), *rows] if rows else ["It has no parameters."]),
         f"\nExample: `{chain}` with the scene `{scene}`. {NOTES.get(name, '')}".rstrip() + "\n",
         f"![The scene before and after the filter](filters/{name}-effect.png)\n",
         f"![The response](filters/{name}-response.png)\n"])

@@ -135,11 +135,40 @@ MODELS = {
 }
 
 
+LIGHT = {"srgb": (0.055, 0.04045, 12.92, 2.4), "gamma": (0, 256 ** (-1 / 0.8), 256, 1.8),
+         "bt709": (0.09929682680944, 4.5 * 0.018053968510807, 4.5, 1 / 0.45)}
+
+
+def light(encoding):
+    offset, cut, divisor, power = LIGHT[encoding]
+    return (lambda s: 255 * np.where(s / 255 <= cut, s / 255 / divisor,
+                                     ((s / 255 + offset) / (1 + offset)) ** power),
+            lambda v: 255 * np.where(v / 255 <= cut / divisor, v / 255 * divisor,
+                                     (1 + offset) * (v / 255) ** (1 / power) - offset))
+
+
+LOGARITHM = (lambda s: 255 * np.log(1 + s) / np.log(256), lambda v: 256 ** (v / 255) - 1)
+
+# Chains that filter a function of the samples: that function and its inverse.
+CURVES = {
+    "homomorphic": LOGARITHM,
+    "highboost:base=0.5,boost=1,cutoff=0.05 | homomorphic": LOGARITHM,
+    "linear-light": light("srgb"),
+    "linear-light | gaussian-blur:sigma=2.5": light("srgb"),
+    "linear-light:encoding=bt709 | gaussian-blur:sigma=2.5": light("bt709"),
+    "linear-light:encoding=gamma,gamma=1.8 | gaussian-blur:sigma=2.5": light("gamma"),
+}
+MODELS |= {chain: MODELS.get(chain.rpartition(" | ")[2], MODELS["none"]) for chain in CURVES}
+MODELS["highboost:base=0.5,boost=1,cutoff=0.05 | homomorphic"] = \
+    lambda x, y: 0.5 + cut_out("gaussian", np.hypot(x, y) / 0.05)
+
+
 def model(picture, chain, padded):
     """The filtered picture: extended on all sides by reflection, transformed, multiplied."""
     pad = [whole - part for whole, part in zip(padded, picture.shape)]
     around = [(each // 2, each - each // 2) for each in pad]
-    wide = np.pad(picture.astype(float), around, "reflect")
+    bend, unbend = CURVES.get(chain, (lambda s: s, lambda v: v))
+    wide = np.pad(bend(picture.astype(float)), around, "reflect")
     wide = np.roll(wide, [-before for before, _ in around], (0, 1))
     fy, fx = np.meshgrid(*(np.fft.fftfreq(length) for length in padded), indexing="ij")
     # -0.5 and 0.5 are the same frequency, where H is the mean of both.
@@ -147,7 +176,7 @@ def model(picture, chain, padded):
             for y in (fy, np.where(fy == -0.5, 0.5, fy))) / 4
     out = np.fft.ifft2(np.fft.fft2(wide) * h)
     assert np.abs(out.imag).max() < 1e-9
-    out = out.real
+    out = unbend(np.clip(out.real, 0, 255)) if chain in CURVES else out.real
     return out[:picture.shape[0], :picture.shape[1]]
 
 
@@ -220,7 +249,7 @@ def filtered(fftd_module, tmp_path_factory):
 
 def test_every_kind_has_a_model(filtered):
     kinds = {kind["name"] for kind in filtered.daemon.ctl_json("filter", "kinds")}
-    assert kinds == {chain.partition(":")[0] for chain in MODELS} - {"none"}
+    assert kinds == {re.split("[: ]", chain)[0] for chain in MODELS} - {"none"}
 
 
 @pytest.mark.parametrize("chain", MODELS)
@@ -276,3 +305,30 @@ def test_presets_undo_blurs(fftd_module, tmp_path, preset, blur):
     before, after = psnr(blurred, sharp), psnr(restored.astype(float), sharp)
     print(f"{preset}: {before:.1f} dB before, {after:.1f} dB after")
     assert after > before + 3
+
+
+# ---- a preset for light that is uneven ----
+
+def evenness(picture, measure):
+    """The least of eight columns' measures in relation to the greatest."""
+    each = [measure(part) for part in np.array_split(picture.astype(float), 8, 1)]
+    return min(each) / max(each)
+
+
+def test_flatten_illumination(fftd_module, tmp_path):
+    """A texture under a light from one side: afterwards its brightness and its contrast are even."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="fftd-test-"))
+    y, x = np.mgrid[:240, :320]
+    texture = 150 + 60 * ((x // 5 + y // 7) % 2)
+    shaded = np.rint(texture * (0.65 + 0.35 * np.cos(np.pi * x / 320))).astype(np.uint8)
+    filtered = Filtered(directory, tmp_path / "log", shaded, fftd_module, FAST_KERNELS)
+    try:
+        flat, _ = filtered.frame("preset:flatten-illumination")
+    finally:
+        filtered.close()
+        shutil.rmtree(directory)
+    for name, measure in ("brightness", np.mean), ("contrast", np.std):
+        before, after = evenness(shaded, measure), evenness(flat, measure)
+        print(f"# figures: evenness of {name}: {before:.2f} before, {after:.2f} after")
+        assert after > 0.7 > 0.5 > before
+    assert abs(np.log1p(flat).mean() - np.log1p(shaded).mean()) < 0.1

@@ -78,9 +78,13 @@ void random_stage(struct filter_stage *ret, const struct filter_kind *kind, uint
 
 void random_chain(struct filter_chain *ret, uint64_t *state)
 {
+    const unsigned stages = (unsigned)(random_bits(state) % (FILTER_MAX_STAGES + 1));
     unsigned count;
     const struct filter_kind *const *kinds = filter_kinds(&count);
-    *ret = (struct filter_chain){.count = (unsigned)(random_bits(state) % (FILTER_MAX_STAGES + 1))};
-    for (unsigned i = 0; i < ret->count; i++)
-        random_stage(&ret->stage[i], kinds[random_bits(state) % count], state);
+    *ret = (struct filter_chain){.count = 0};
+    while (ret->count < stages) {
+        random_stage(&ret->stage[ret->count++], kinds[random_bits(state) % count], state);
+        if (filter_chain_check(ret, NULL) != 0) /* a second curve */
+            ret->count--;
+    }
 }

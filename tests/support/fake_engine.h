@@ -28,6 +28,7 @@ struct engine {
     struct fftd_format format;
     double support_px;
     bool is_complex;
+    struct curve curve;
     unsigned stages, in_flight, capacity;
     unsigned fade_left; /* frames */
     uint64_t serial;
@@ -164,6 +165,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->format = *format;
         engine->support_px = support_px;
         engine->is_complex = options->complex_response;
+        engine->curve = options->curve;
         engine->capacity = options->in_flight;
         fake_engine.engines_created++;
         fake_engine.engines++;
@@ -319,6 +321,9 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     int r = fake_engine.design_result;
     if (filter_chain_is_complex(chain) && !engine->is_complex)
         abort(); /* no response of this engine can be complex */
+    const struct curve curve = filter_chain_curve(chain);
+    if (chain->count > 0 && !curve_equal(&curve, &engine->curve))
+        abort(); /* this engine filters with another curve */
     fake_engine.complex_designs += engine->is_complex;
     fake_engine.designs++;
     if (r < 0) {

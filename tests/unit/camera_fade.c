@@ -171,6 +171,30 @@ static void a_fade_is_complex_if_one_of_both_is(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.fades_from), 2);
 }
 
+/* Such a change needs another engine, and neither fades nor waits for the end of a fade. */
+static void another_curve_is_taken_at_once(void **state)
+{
+    (void)state;
+    start();
+    assert_frames(1, "-");
+    change(NARROW, 300);
+    wait_for_fades(1);
+    assert_frames(2, "bb");
+    change("homomorphic | " NARROW, 5);
+    offer_until(3);
+    assert_frames(3, "--");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    change("homomorphic", 3);
+    wait_for_fades(2);
+    assert_frames(4, "bb-");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    change("none", 3);
+    offer_until(5);
+    assert_frames(5, "--");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 3);
+    assert_int_equal(fake_engine_get(&fake_engine.fades), 2);
+}
+
 static void another_engine_waits_for_the_end_of_a_fade(void **state)
 {
     (void)state;
@@ -277,6 +301,7 @@ int main(void)
         TEST(a_change_during_a_fade_begins_there),
         TEST(another_engine_begins_at_the_filter_before),
         TEST(a_fade_is_complex_if_one_of_both_is),
+        TEST(another_curve_is_taken_at_once),
         TEST(another_engine_waits_for_the_end_of_a_fade),
         TEST(a_change_at_once_waits_for_no_fade),
         TEST(a_tuned_engine_waits_for_the_end_of_a_fade),

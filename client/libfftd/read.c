@@ -132,6 +132,23 @@ bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame)
     return map != NULL && slot_intact(map_slot(map, frame->slot), frame->lock);
 }
 
+int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *frame,
+                        struct fftd_measures *ret)
+{
+    const struct map *map = read_find_map((struct fftd *)camera, frame);
+    struct fftd_measures measures;
+    if ((frame->flags & FFTD_FLAG_MEASURES) == 0)
+        return -ENODATA;
+    if (map == NULL)
+        return -ENOENT;
+    const struct fftd_slot *slot = map_slot(map, frame->slot);
+    slot_load_measures(slot, &measures);
+    if (!slot_intact(slot, frame->lock))
+        return -ENOENT;
+    *ret = measures;
+    return 0;
+}
+
 uint64_t fftd_frame_checksum(const struct fftd_frame *frame)
 {
     uint64_t sum = 0xcbf29ce484222325u; /* FNV-1a */

@@ -13,6 +13,16 @@
 
 #define slot_load(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
+/* Measures are floats and integers of 32 bits each, which are loaded as words. */
+typedef uint32_t __attribute__((may_alias)) slot_word;
+static inline void slot_load_measures(const struct fftd_slot *slot, struct fftd_measures *ret)
+{
+    const slot_word *from = (const slot_word *)&slot->measures;
+    slot_word *to = (slot_word *)ret;
+    for (unsigned i = 0; i < sizeof *ret / sizeof *to; i++)
+        to[i] = slot_load(from[i]);
+}
+
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wtsan" /* see daemon/ring/slot.h */

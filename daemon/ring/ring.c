@@ -246,6 +246,7 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     slot_store(slot->finished_ns, meta->finished_ns);
     slot_store(slot->published_ns, published_ns);
     slot_store(slot->checksum, sum);
+    slot_store_measures(slot, &meta->measures);
     slot_store(ring->sequence[write->slot], sequence);
     give_back(ring, write->slot);
 

@@ -57,7 +57,8 @@ struct ring_meta {
     uint64_t source_sequence;
     uint64_t filter_serial;
     int64_t captured_ns, dequeued_ns, submitted_ns, finished_ns;
-    uint32_t flags; /* FFTD_FLAG_...; the ring adds CHECKSUM if that is on */
+    uint32_t flags;                /* FFTD_FLAG_...; the ring adds CHECKSUM if that is on */
+    struct fftd_measures measures; /* zeros without FFTD_FLAG_MEASURES */
 };
 
 /* A slot being written. Several may be open at once (frames in flight). */

@@ -36,6 +36,16 @@
 #define slot_store(field, value) __atomic_store_n(&(field), (value), __ATOMIC_RELAXED)
 #define slot_load(field)         __atomic_load_n(&(field), __ATOMIC_RELAXED)
 
+/* Measures are floats and integers of 32 bits each, which are stored as words. */
+typedef uint32_t __attribute__((may_alias)) slot_word;
+static inline void slot_store_measures(struct fftd_slot *slot, const struct fftd_measures *measures)
+{
+    const slot_word *from = (const slot_word *)measures;
+    slot_word *to = (slot_word *)&slot->measures;
+    for (unsigned i = 0; i < sizeof *measures / sizeof *to; i++)
+        slot_store(to[i], from[i]);
+}
+
 /* GCC warns that ThreadSanitizer does not model fences. Here it does not have to: it watches the
  * fields above, which are all atomic. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__)

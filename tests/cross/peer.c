@@ -3,6 +3,7 @@
  *     peer serve DIRECTORY    serves a ring, publishes a frame every 5 ms until its input ends
  *     peer read DIRECTORY     reads 50 frames, holding each third; exits 0 if all were as published
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -46,6 +47,12 @@ static const char *look_at(struct fftd *camera, unsigned n)
         frame.source_sequence != frame.sequence + 1000 || frame.finished_ns != 4 ||
         frame.format->width != 322 || frame.plane[1] != frame.plane[0] + 322 * 182)
         return "a frame's description is not what was published";
+    struct fftd_measures expected, measures = {0};
+    const int measured = fftd_frame_measures(camera, &frame, &measures);
+    if (frames_measures(frame.sequence, &expected) ? measured == -ENODATA : measured != -ENODATA)
+        return "a frame has measures, and should have none, or the other way round";
+    if (measured == 0 && memcmp(&measures, &expected, sizeof measures) != 0)
+        return "a frame's measures are not what was published";
     if (n % 3 == 0)
         poll(NULL, 0, 60); /* longer than the ring would keep it */
     bool whole = frames_match(frame.format, frame.plane[0], frame.sequence);

@@ -198,18 +198,37 @@ void frames_draw(const struct fftd_format *format, uint8_t *frame, uint64_t sequ
     }
 }
 
+bool frames_measures(uint64_t sequence, struct fftd_measures *ret)
+{
+    const float value = (float)(sequence % 1000);
+    *ret = (struct fftd_measures){0};
+    if (sequence % 4 != 3)
+        return false;
+    *ret = (struct fftd_measures){.sharpness = value + 0.5F,
+                                  .noise = value,
+                                  .mean = -value,
+                                  .peak_strength = value / 8,
+                                  .peaks = 7,
+                                  .age = 0x01020304};
+    return true;
+}
+
 void frames_publish(struct ring *ring)
 {
     struct ring_write write;
     uint64_t sequence = ring_newest(ring) + 1;
     ring_begin(ring, &write);
     frames_draw(ring_format(ring), write.data, sequence);
+    struct fftd_measures measures;
+    const bool measured = frames_measures(sequence, &measures);
     const struct ring_meta meta = {.source_sequence = sequence + 1000,
                                    .filter_serial = sequence * 10,
                                    .captured_ns = 1,
                                    .dequeued_ns = 2,
                                    .submitted_ns = 3,
-                                   .finished_ns = 4};
+                                   .finished_ns = 4,
+                                   .flags = measured ? FFTD_FLAG_MEASURES : 0,
+                                   .measures = measures};
     ring_publish(ring, &write, &meta);
 }
 

@@ -57,8 +57,12 @@ struct ring *frames_ring(uint32_t fourcc, uint32_t width, uint32_t height, unsig
 /* Draws the picture of a sequence number. */
 void frames_draw(const struct fftd_format *format, uint8_t *frame, uint64_t sequence);
 
-/* Writes and publishes the next frame. Its filter_serial is ten times its sequence. */
+/* Writes and publishes the next frame. Its filter_serial is ten times its sequence. Frames 3, 7, 11
+ * and so on carry measures. */
 void frames_publish(struct ring *ring);
+
+/* The measures of the frame with that number; false: it has none. */
+bool frames_measures(uint64_t sequence, struct fftd_measures *ret);
 
 /* Whether the bytes equal the frame of a sequence number. Reads each byte once. */
 bool frames_match(const struct fftd_format *format, const uint8_t *frame, uint64_t sequence);

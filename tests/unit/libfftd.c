@@ -121,6 +121,28 @@ static void a_frame_is_received_as_published(void **state)
     assert_int_equal(fftd_wait(f->camera, 10), 0);
 }
 
+static void measures_are_those_of_the_frame(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    struct fftd_measures measures, expected;
+    publish(f, 3);
+    for (uint64_t sequence = 1; sequence <= 2; sequence++) {
+        assert_int_equal(fftd_next(f->camera, &frame), 0);
+        assert_int_equal(frame.flags, 0);
+        assert_int_equal(fftd_frame_measures(f->camera, &frame, &measures), -ENODATA);
+    }
+    assert_int_equal(fftd_next(f->camera, &frame), 0);
+    assert_int_equal(frame.flags, FFTD_FLAG_MEASURES);
+    assert_true(frames_measures(3, &expected));
+    assert_int_equal(fftd_frame_measures(f->camera, &frame, &measures), 0);
+    assert_memory_equal(&measures, &expected, sizeof measures);
+    publish(f, 20);
+    memset(&measures, 0, sizeof measures);
+    assert_int_equal(fftd_frame_measures(f->camera, &frame, &measures), -ENOENT);
+    assert_true(measures.age == 0);
+}
+
 static void an_overtaken_reader_learns_what_it_missed(void **state)
 {
     struct fixture *f = *state;
@@ -903,6 +925,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         camera_test(a_frame_is_received_as_published),
+        camera_test(measures_are_those_of_the_frame),
         camera_test(an_overtaken_reader_learns_what_it_missed),
         camera_test(a_frame_is_invalid_as_soon_as_its_slot_is_reused),
         camera_test(every_frame_in_the_ring_can_be_read),

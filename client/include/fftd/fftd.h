@@ -89,6 +89,12 @@ bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame)
 /* The FNV-1a checksum of the pixels as they are now, to compare with frame->checksum. */
 uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
 
+/* Copies the measures of the picture that the frame was made from, or of one a little earlier; see
+ * ring.h. -ENODATA: the frame has none (output.measures is not set, or there are none yet);
+ * -ENOENT: the frame has been overwritten. */
+int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *frame,
+                        struct fftd_measures *ret);
+
 /* Keeps the frame from being overwritten until fftd_release or fftd_close, also across a change of
  * format. A frame can be held several times. A restarted daemon is asked to hold it again;
  * fftd_frame_valid returns false if that was too late. Blocks until the daemon replies, for at most

@@ -118,6 +118,34 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_FLAG_CHECKSUM           1u /* slot.checksum is valid */
 #define FFTD_FLAG_DISCONTINUITY      2u /* the source lost frames just before this one */
 #define FFTD_FLAG_BLENDED            4u /* a fade: the filter before has a part in this frame, too */
+#define FFTD_FLAG_MEASURES           8u /* slot.measures is valid */
+
+/* What is known about a picture, before the filter: measures of luma. fftd takes them beside the
+ * path of the frames, if output.measures is set, and not of every frame. So the measures of a frame
+ * are those of a picture that was captured at the same time or earlier; `age` says how much
+ * earlier. A float that was not measured is NaN, and a count is 0. */
+struct fftd_measures {
+    float sharpness; /* the root mean square of the spatial frequency, weighted by the power
+                        beyond the noise; cycles/pixel, 0 .. 0.5. It falls with blur. 0: there
+                        is nothing but noise. */
+    float noise;     /* standard deviation of white noise, in 1/255 of the range of samples */
+    float mean;      /* of all samples, 0 .. 255 (of 8 bits, whatever the samples have) */
+    float clipped;   /* share of samples at or beyond black or white, 0 .. 1; these are 0 and
+                        255, or 16 and 235 if format.full_range is 0 */
+    float shift_x, shift_y; /* pixels a frame that the picture moves right and down, on average
+                               since the picture that was measured before; NaN after a cut, and
+                               where nothing can be followed */
+    float shift_confidence; /* how well one shift explains both pictures, 0 .. 1 */
+    float flicker_hz;       /* frequency of the light's flicker in rows, 0 if there is none */
+    float flicker_depth;    /* its amplitude as a share of the mean, 0 .. 1 */
+    float peak_strength;    /* of the strongest periodic interference: amplitude in samples of 0 ..
+                               255 */
+    uint32_t peaks;         /* periodic interferences that were found */
+    uint32_t age;           /* frames that the daemon took from the camera since the measured one;
+                               0: this one. As long as none of them was lost, the measured frame has
+                               the number sequence - age. */
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_measures) == 48, "fftd_measures is ABI");
 
 struct fftd_slot {
     uint32_t lock; /* odd while the daemon writes the slot */
@@ -132,7 +160,7 @@ struct fftd_slot {
     int64_t finished_ns;      /* the GPU had finished it */
     int64_t published_ns;
     uint64_t checksum; /* FNV-1a (64 bit) of the frame's bytes, row by row without padding */
-    uint8_t reserved[48];
+    struct fftd_measures measures; /* with FFTD_FLAG_MEASURES; older daemons store zeros */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
 

@@ -31,6 +31,7 @@ static void publish(struct frame_path *path, struct flight *flight, const struct
     flight->meta.flags |= done->blended ? FFTD_FLAG_BLENDED : 0;
     flight->meta.submitted_ns = done->submitted_ns;
     flight->meta.finished_ns = done->finished_ns;
+    measuring_label(&path->measuring, flight->number, &flight->meta); /* newer ones than before */
     int64_t published_ns = ring_publish(path->ring, &flight->write, &flight->meta);
     path->published++;
     /* The slot does not change until this thread writes it again. */
@@ -178,6 +179,9 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
     flight->snapshots = path->snapshots;
     path->snapshots = NULL;
     snapshot_take_before(flight->snapshots, &path->frames.format, path->frames.captured, frame);
+    flight->number =
+        measuring_take(&path->measuring, &path->frames.format, path->frames.captured, frame);
+    measuring_label(&path->measuring, flight->number, &flight->meta);
     int r = engine_submit(path->engine, &job, &why);
     if (path->flights++ == 0)
         path->engine_moved_ns = clock_now_ns();
@@ -276,12 +280,14 @@ void frame_path_init(struct frame_path *ret, const struct config *config, struct
         .frame_timeout_ns = (int64_t)(config->engine.frame_timeout_s * (double)NS_PER_S),
     };
     source_init(&ret->source, &config->camera);
+    measuring_init(&ret->measuring, config->output.measures, report->mailbox);
 }
 
 void frame_path_finish(struct frame_path *path)
 {
     frame_path_drain(path);
     source_finish(&path->source);
+    measuring_finish(&path->measuring);
     engine_memory_destroy(path->memory);
     if (path->engine != NULL)
         designer_return_engine(path->designer, path->engine, false);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "camera/designer.h"
+#include "camera/measuring.h"
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/source.h"
@@ -26,8 +27,10 @@ struct flight {
     struct capture_frame frame; /* the source's; valid while */
     bool holds_frame;           /* the engine still reads it */
     struct request *snapshots;  /* of this frame */
+    uint64_t number;            /* of this frame, for its measures */
 };
 
+/* (fields: the parts of the path, what it counts, and why it failed.) */
 struct frame_path {
     struct designer *designer;
     struct report *report;
@@ -41,6 +44,7 @@ struct frame_path {
     unsigned first_flight, flights;
     unsigned max_flights;
     uint64_t published, limit; /* frames; no more than limit are submitted, unless that is 0 */
+    struct measuring measuring;
     struct request *snapshots; /* waiting for the next frame */
     int64_t engine_moved_ns;   /* it finished a frame then, or got a frame while it had none */
     int64_t frame_timeout_ns;  /* an engine that has not moved for this time has hung */

@@ -88,6 +88,20 @@ void mailbox_answer(struct mailbox *mailbox, struct request *answered)
     eventfd_write(mailbox->event_fd, 1);
 }
 
+void mailbox_put_measures(struct mailbox *mailbox, const struct camera_measures *measures)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->measures = *measures;
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+void mailbox_get_measures(struct mailbox *mailbox, struct camera_measures *ret)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    *ret = mailbox->measures;
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
 struct camera_status *mailbox_begin_report(struct mailbox *mailbox)
 {
     pthread_mutex_lock(&mailbox->lock);

@@ -40,6 +40,12 @@ struct desired {
     bool stop;
 };
 
+/* The newest measures (measuring.h), of the frame with this number. 0: there are none yet. */
+struct camera_measures {
+    uint64_t number;
+    struct fftd_measures values; /* without their age */
+};
+
 struct mailbox {
     pthread_mutex_t lock;
     int wake_fd;  /* eventfd: wakes the camera's thread */
@@ -51,9 +57,10 @@ struct mailbox {
 
     /* From the camera's thread to the main one. */
     struct camera_status status;
-    uint64_t problem_serial; /* the filter that status.filter_problem is about */
-    int64_t published_ns;    /* time of the newest published frame */
-    unsigned events;         /* CAMERA_EVENT_... */
+    struct camera_measures measures; /* from the thread that measures */
+    uint64_t problem_serial;         /* the filter that status.filter_problem is about */
+    int64_t published_ns;            /* time of the newest published frame */
+    unsigned events;                 /* CAMERA_EVENT_... */
     struct request *answered;
     struct ring *ring;    /* frames are published here */
     struct ring *served;  /* the main loop serves this one; it changes to `ring` when
@@ -85,6 +92,10 @@ struct request *mailbox_take_requests(struct mailbox *mailbox);
 
 /* Camera's thread: hands answered requests back. */
 void mailbox_answer(struct mailbox *mailbox, struct request *answered);
+
+/* The thread that measures: hands over its newest result. Camera's thread: copies that. */
+void mailbox_put_measures(struct mailbox *mailbox, const struct camera_measures *measures);
+void mailbox_get_measures(struct mailbox *mailbox, struct camera_measures *ret);
 
 /* Camera's thread: locks the mailbox to change the status; unlocks it and posts events, if any. */
 struct camera_status *mailbox_begin_report(struct mailbox *mailbox);

@@ -253,6 +253,8 @@ void report_frame(struct report *report, const struct ring_meta *meta,
         events |= CAMERA_EVENT_FILTER;
     status->filter_serial = meta->filter_serial;
     status->newest_sequence = sequence;
+    status->has_measures = (meta->flags & FFTD_FLAG_MEASURES) != 0;
+    status->measures = meta->measures;
     update_counters(status, source);
     report->mailbox->published_ns = published_ns;
     count_rate(report, status, published_ns);

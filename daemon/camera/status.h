@@ -61,6 +61,8 @@ struct camera_status {
     uint64_t stalls, restarts, reopens;
     uint64_t engine_failures; /* times an engine lost, refused or kept a frame, or did not build */
     uint64_t newest_sequence;
+    bool has_measures; /* the newest frame carries measures */
+    struct fftd_measures measures;
     uint32_t generation;
     double rate; /* frames published a second, over the last second or so */
     struct histogram latency[STAGE_COUNT];

@@ -66,6 +66,7 @@ struct config_engine {
 struct config_output {
     unsigned slots;                /* frames in the ring, 4 .. 64 */
     bool checksum;                 /* of every frame */
+    bool measures;                 /* of the picture before the filter, with every frame */
     unsigned max_clients;          /* 1 .. 1024 */
     bool watch_unfiltered;         /* watchers may take snapshots from before the filter */
     char runtime_dir[CONFIG_TEXT]; /* of the sockets; after config_finish a directory */

@@ -306,6 +306,13 @@ static const struct config_key keys[] = {
         FIELD(output.checksum),
     },
     {
+        .name = "output.measures",
+        .initial = "false",
+        .summary = "whether frames carry measures of their sharpness, noise and light",
+        .type = &config_type_bool,
+        FIELD(output.measures),
+    },
+    {
         .name = "output.max_clients",
         .initial = "64",
         .summary = "the number of clients that may read at the same time",

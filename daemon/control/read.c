@@ -4,6 +4,7 @@
 #include "control/methods.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "control/value.h"
@@ -243,6 +244,35 @@ static int append_latency(sd_bus_message *reply, const struct reading *reading)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+/* Only what was measured. */
+static int append_measures(sd_bus_message *reply, const struct reading *reading)
+{
+    const struct fftd_measures *m = &reading->camera.measures;
+    const struct {
+        const char *name;
+        double value;
+    } values[] = {
+        {"sharpness", (double)m->sharpness},
+        {"noise", (double)m->noise},
+        {"mean", (double)m->mean},
+        {"clipped", (double)m->clipped},
+        {"shift_x", (double)m->shift_x},
+        {"shift_y", (double)m->shift_y},
+        {"shift_confidence", (double)m->shift_confidence},
+        {"flicker_hz", (double)m->flicker_hz},
+        {"flicker_depth", (double)m->flicker_depth},
+        {"peak_strength", (double)m->peak_strength},
+        {"peaks", m->peaks},
+        {"age", m->age},
+    };
+    int r = sd_bus_message_open_container(reply, 'a', "{sd}");
+    for (size_t i = 0; r >= 0 && reading->camera.has_measures && i < sizeof values / sizeof *values;
+         i++)
+        if (isfinite(values[i].value))
+            r = sd_bus_message_append(reply, "{sd}", values[i].name, values[i].value);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 static int append_histograms(sd_bus_message *reply, const struct reading *reading)
 {
     int r = sd_bus_message_open_container(reply, 'a', "{s(tta(tt))}");
@@ -281,6 +311,7 @@ static const struct field fields[] = {
     {"Clients", "u", append_clients, true},
     {"Counters", "a{st}", append_counters, true},
     {"Latency", "a{sa{st}}", append_latency, true},
+    {"Measures", "a{sd}", append_measures, true},
     {"LatencyHistograms", "a{s(tta(tt))}", append_histograms, true},
 };
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])

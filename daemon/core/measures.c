@@ -1,6 +1,5 @@
 #include "core/measures.h"
 
-#include <assert.h>
 #include <complex.h>
 #include <errno.h>
 #include <math.h>
@@ -59,23 +58,19 @@ static float sample_at(const struct measures_picture *picture, size_t index)
                              : (float)((const uint8_t *)picture->samples)[index];
 }
 
-/* Patches are spread evenly, and touch the edges of the picture. */
-static size_t patch_origin(const struct measurer *measurer, unsigned number, size_t stride)
+/* Where patch `number` of `count` begins: they are spread evenly, and touch both edges. */
+static size_t patch_origin(uint32_t length, unsigned side, unsigned number, unsigned count)
 {
-    assert(measurer->columns > 0 && measurer->rows > 0);
-    const unsigned column = number % measurer->columns;
-    const unsigned row = number / measurer->columns;
-    const size_t free_x = measurer->width - measurer->side;
-    const size_t free_y = measurer->height - measurer->side;
-    const size_t x = measurer->columns > 1 ? free_x * column / (measurer->columns - 1) : free_x / 2;
-    const size_t y = measurer->rows > 1 ? free_y * row / (measurer->rows - 1) : free_y / 2;
-    return y * stride + x;
+    const size_t free = length - side;
+    return count > 1 ? free * number / (count - 1) : free / 2;
 }
 
 static void load_patch(struct measurer *measurer, const struct measures_picture *picture,
-                       unsigned number)
+                       unsigned column, unsigned row)
 {
-    const size_t origin = patch_origin(measurer, number, picture->stride);
+    const size_t origin =
+        patch_origin(measurer->height, measurer->side, row, measurer->rows) * picture->stride +
+        patch_origin(measurer->width, measurer->side, column, measurer->columns);
     float *to = measurer->patch;
     for (unsigned y = 0; y < measurer->side; y++)
         for (unsigned x = 0; x < measurer->side; x++)
@@ -251,8 +246,7 @@ static void measure_light(const struct measures_picture *picture, struct measure
 void measurer_measure(struct measurer *measurer, const struct measures_picture *picture,
                       struct measures *ret)
 {
-    const unsigned patches = measurer->columns * measurer->rows;
-    assert(picture->width == measurer->width && picture->height == measurer->height);
+    unsigned patches = 0;
     *ret = (struct measures){.sharpness = NAN, .noise = NAN};
     measure_light(picture, ret);
     if (measurer->side == 0)
@@ -260,13 +254,16 @@ void measurer_measure(struct measurer *measurer, const struct measures_picture *
     measurer->block_count = 0;
     for (unsigned r = 0; r <= measurer->side / 2 + 1; r++)
         measurer->ring[r].power = 0;
-    for (unsigned i = 0; i < patches; i++) {
-        load_patch(measurer, picture, i);
-        add_blocks(measurer, picture);
-        window_patch(measurer, i % 2 != 0);
-        if (i % 2 != 0 || i == patches - 1)
-            add_spectrum(measurer);
-    }
+    for (unsigned row = 0; row < measurer->rows; row++)
+        for (unsigned column = 0; column < measurer->columns; column++) {
+            load_patch(measurer, picture, column, row);
+            add_blocks(measurer, picture);
+            window_patch(measurer, patches % 2 != 0);
+            if (patches++ % 2 != 0)
+                add_spectrum(measurer);
+        }
+    if (patches % 2 != 0)
+        add_spectrum(measurer);
     ret->noise = estimate_noise(measurer, ret->clipped);
     ret->sharpness = estimate_sharpness(measurer, ret->noise);
 }

@@ -3,11 +3,8 @@
  * Pictures are dead leaves: discs that hide each other, whose radii follow a power law. Their power
  * falls with the square of the frequency, as that of photographs does. FFTD_TEST_CLIPS=all draws
  * more of them, larger, and measures the time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/cmocka.h"
 
-#include <cmocka.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "bus.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,6 +276,14 @@ uint64_t bus_counter(sd_bus_message *message, const char *key, const char *count
     uint64_t value = 0;
     if (bus_find(message, key, "a{st}") && bus_enter(message, "st", counter))
         sd_bus_message_read(message, "t", &value);
+    return value;
+}
+
+double bus_measure(sd_bus_message *message, const char *key, const char *measure)
+{
+    double value = NAN;
+    if (bus_find(message, key, "a{sd}") && bus_enter(message, "sd", measure))
+        sd_bus_message_read(message, "d", &value);
     return value;
 }
 

@@ -57,6 +57,9 @@ double bus_double(sd_bus_message *message, const char *key);
  * bus_counter(message, "Counters", "published"). */
 uint64_t bus_counter(sd_bus_message *message, const char *key, const char *counter);
 
+/* Returns one number of a dictionary (a{sd}) in the a{sv}; NaN: there is none. */
+double bus_measure(sd_bus_message *message, const char *key, const char *measure);
+
 /* Writes the next complete value of the message as JSON; dictionaries become objects. -EBADMSG: the
  * value is nested too deeply; what is written is complete JSON even then. */
 int bus_to_json(sd_bus_message *message, struct json *json, const char *key);

@@ -2,6 +2,7 @@
  * under its own name, so that no counter of a newer daemon is lost. */
 #include "export.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "bus.h"
@@ -195,6 +196,55 @@ static void write_latency(const struct exporter *out)
     }
 }
 
+/* In the units of Prometheus: shares of one instead of 0 .. 255. Only what was measured; axes of
+ * one family are adjacent. */
+static const struct {
+    const char *measure;
+    const char *family;
+    const char *unit;
+    const char *axis; /* value of the label of that name, or NULL */
+    double scale;
+    const char *help;
+} measures[] = {
+    {"sharpness", "fftd_sharpness_cycles_per_pixel", "cycles_per_pixel", NULL, 1,
+     "Root mean square of the spatial frequency of the picture before the filter, beyond noise."},
+    {"noise", "fftd_noise_ratio", "ratio", NULL, 1 / 255.0,
+     "Standard deviation of the picture's noise, as a share of full scale."},
+    {"mean", "fftd_brightness_ratio", "ratio", NULL, 1 / 255.0,
+     "Mean of luma, as a share of full scale."},
+    {"clipped", "fftd_clipped_ratio", "ratio", NULL, 1, "Share of samples at black or white."},
+    {"shift_x", "fftd_shift_pixels", "pixels", "x", 1,
+     "Shift of the picture since the picture that was measured before, right and down."},
+    {"shift_y", "fftd_shift_pixels", "pixels", "y", 1, NULL},
+    {"shift_confidence", "fftd_shift_confidence_ratio", "ratio", NULL, 1,
+     "How well one shift explains the change of the picture."},
+    {"flicker_hz", "fftd_flicker_hertz", "hertz", NULL, 1, "Frequency of the light's flicker."},
+    {"flicker_depth", "fftd_flicker_depth_ratio", "ratio", NULL, 1,
+     "Amplitude of the flicker, as a share of the mean."},
+    {"peaks", "fftd_interference_peaks", NULL, NULL, 1, "Periodic interferences that were found."},
+    {"peak_strength", "fftd_interference_amplitude_ratio", "ratio", NULL, 1 / 255.0,
+     "Amplitude of the strongest interference, as a share of full scale."},
+    {"age", "fftd_measures_age_frames", "frames", NULL, 1,
+     "Frames taken from the camera since the one that was measured."},
+};
+
+static void write_measures(const struct exporter *out)
+{
+    for (unsigned i = 0; i < sizeof measures / sizeof measures[0]; i++) {
+        const double value = bus_measure(out->stats, "Measures", measures[i].measure);
+        const struct metric_label labels[] = {
+            {"name", out->name},
+            {measures[i].axis != NULL ? "axis" : NULL, measures[i].axis},
+            {NULL, NULL}};
+        if (!isfinite(value))
+            continue;
+        if (measures[i].help != NULL)
+            metrics_family(&out->metrics, measures[i].family, METRIC_GAUGE, measures[i].unit,
+                           measures[i].help);
+        metrics_gauge(&out->metrics, measures[i].family, labels, value * measures[i].scale);
+    }
+}
+
 void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
 {
     struct exporter out = {.metrics = {file, format}, .stats = stats};
@@ -207,6 +257,7 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
     gauge(&out, "fftd_filter_serial", NULL, "Number of the filter that made the newest frame.",
           (double)bus_u64(stats, "PublishedSerial"));
     write_counters(&out);
+    write_measures(&out);
     write_latency(&out);
     metrics_end(&out.metrics);
 }

@@ -1,6 +1,7 @@
 /* Implements `stats`. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -63,6 +64,41 @@ static void print_latency(sd_bus_message *stats)
     }
 }
 
+/* Nothing without output.measures. */
+static void print_measures(sd_bus_message *stats)
+{
+    static const struct {
+        const char *name, *unit;
+    } shown[] = {
+        {"sharpness", " cycles/pixel"},
+        {"noise", ""},
+        {"mean", ""},
+        {"clipped", ""},
+        {"shift_x", " px"},
+        {"shift_y", " px"},
+        {"shift_confidence", ""},
+        {"flicker_hz", " Hz"},
+        {"flicker_depth", ""},
+        {"peaks", ""},
+        {"peak_strength", ""},
+        {"age", " frames"},
+    };
+    unsigned count = 0;
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        const double value = bus_measure(stats, "Measures", shown[i].name);
+        if (!isfinite(value))
+            continue;
+        printf("%s%s %.4g%s",
+               count == 0       ? "measures: "
+               : count % 6 == 0 ? "\n  "
+                                : ", ",
+               shown[i].name, value, shown[i].unit);
+        count++;
+    }
+    if (count > 0)
+        putchar('\n');
+}
+
 static bool wants_metrics(const struct ctl *ctl)
 {
     return ctl->openmetrics || ctl->prometheus;
@@ -106,6 +142,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     } else if (code == 0) {
         print_counters(stats);
         print_latency(stats);
+        print_measures(stats);
     }
     sd_bus_message_unref(stats);
     return code == 0 ? ctl_finish(ctl) : code;

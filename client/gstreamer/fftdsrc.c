@@ -158,13 +158,14 @@ typedef struct {
     GstVideoInfo usual;        /* GStreamer's default layout */
     gboolean meta_understood;  /* downstream elements read the video meta */
     GstClockTime latency;      /* under the object's lock */
+    gboolean measures;         /* to be posted; under the object's lock */
 } FftdSrc;
 
 typedef struct {
     GstPushSrcClass parent;
 } FftdSrcClass;
 
-enum { PROPERTY_CAMERA = 1 };
+enum { PROPERTY_CAMERA = 1, PROPERTY_MEASURES };
 
 #define FFTD_SRC(object) ((FftdSrc *)(object))
 
@@ -358,6 +359,32 @@ static GstClockTime running_time_of(FftdSrc *self, GstClockTime age)
     return now > before ? now - before : 0;
 }
 
+/* Posts the measures of a frame, if it has any: an element message "fftd-measures" with the frame's
+ * number and timestamp, and the fields of struct fftd_measures. */
+static void post_measures(FftdSrc *self, const struct fftd_measures *m, guint64 sequence,
+                          GstClockTime timestamp)
+{
+    GstStructure *fields = gst_structure_new(
+        "fftd-measures", "sequence", G_TYPE_UINT64, sequence, "timestamp", G_TYPE_UINT64, timestamp,
+        "sharpness", G_TYPE_DOUBLE, (gdouble)m->sharpness, "noise", G_TYPE_DOUBLE,
+        (gdouble)m->noise, "mean", G_TYPE_DOUBLE, (gdouble)m->mean, "clipped", G_TYPE_DOUBLE,
+        (gdouble)m->clipped, "shift-x", G_TYPE_DOUBLE, (gdouble)m->shift_x, "shift-y",
+        G_TYPE_DOUBLE, (gdouble)m->shift_y, "shift-confidence", G_TYPE_DOUBLE,
+        (gdouble)m->shift_confidence, "flicker-hz", G_TYPE_DOUBLE, (gdouble)m->flicker_hz,
+        "flicker-depth", G_TYPE_DOUBLE, (gdouble)m->flicker_depth, "peak-strength", G_TYPE_DOUBLE,
+        (gdouble)m->peak_strength, "peaks", G_TYPE_UINT, (guint)m->peaks, "age", G_TYPE_UINT,
+        (guint)m->age, NULL);
+    gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), fields));
+}
+
+static gboolean wants_measures(FftdSrc *self)
+{
+    GST_OBJECT_LOCK(self);
+    gboolean wants = self->measures;
+    GST_OBJECT_UNLOCK(self);
+    return wants;
+}
+
 static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_frame *frame)
 {
     GstVideoInfo *info = &self->info;
@@ -377,7 +404,8 @@ static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_fra
 
 /* Makes a buffer of the newest frame, without waiting. Returns 1, 0 if there is no new frame, or
  * the error of fftd_wait. */
-static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *ret_frame)
+static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *ret_frame,
+                      struct fftd_measures *ret_measures, gboolean *ret_measured)
 {
     struct fftd *camera = self->connection->camera;
     GstBuffer *buffer = NULL;
@@ -389,6 +417,7 @@ static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *
             buffer = lend_frame(self, ret_frame);
         else if (held == -EBUSY)
             buffer = copy_frame(self, ret_frame);
+        *ret_measured = fftd_frame_measures(camera, ret_frame, ret_measures) == 0;
     }
     g_mutex_unlock(&self->connection->lock);
     *ret_buffer = buffer;
@@ -399,9 +428,11 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
 {
     FftdSrc *self = FFTD_SRC(push);
     struct fftd_frame frame;
+    struct fftd_measures measures;
+    gboolean measured = FALSE;
     GstBuffer *buffer;
     int r;
-    while ((r = take_frame(self, &buffer, &frame)) != 1) {
+    while ((r = take_frame(self, &buffer, &frame, &measures, &measured)) != 1) {
         if (r == -EPROTO) {
             GST_ELEMENT_ERROR(self, RESOURCE, READ,
                               ("The camera's daemon came back with another protocol."), (NULL));
@@ -419,6 +450,8 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
     if (!self->meta_understood && !is_laid_out_as_usual(self))
         buffer = lay_out_as_usual(self, buffer);
     label_buffer(self, buffer, &frame);
+    if (measured && wants_measures(self))
+        post_measures(self, &measures, frame.sequence, GST_BUFFER_PTS(buffer));
     *ret = buffer;
     return GST_FLOW_OK;
 }
@@ -442,25 +475,37 @@ static gboolean fftd_src_query(GstBaseSrc *base, GstQuery *query)
 static void fftd_src_set_property(GObject *object, guint id, const GValue *value, GParamSpec *spec)
 {
     FftdSrc *self = FFTD_SRC(object);
-    if (id != PROPERTY_CAMERA) {
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
-        return;
-    }
     GST_OBJECT_LOCK(self);
-    g_free(self->camera_name);
-    self->camera_name = g_value_dup_string(value);
+    switch (id) {
+    case PROPERTY_CAMERA:
+        g_free(self->camera_name);
+        self->camera_name = g_value_dup_string(value);
+        break;
+    case PROPERTY_MEASURES:
+        self->measures = g_value_get_boolean(value);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+        break;
+    }
     GST_OBJECT_UNLOCK(self);
 }
 
 static void fftd_src_get_property(GObject *object, guint id, GValue *value, GParamSpec *spec)
 {
     FftdSrc *self = FFTD_SRC(object);
-    if (id != PROPERTY_CAMERA) {
-        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
-        return;
-    }
     GST_OBJECT_LOCK(self);
-    g_value_set_string(value, self->camera_name);
+    switch (id) {
+    case PROPERTY_CAMERA:
+        g_value_set_string(value, self->camera_name);
+        break;
+    case PROPERTY_MEASURES:
+        g_value_set_boolean(value, self->measures);
+        break;
+    default:
+        G_OBJECT_WARN_INVALID_PROPERTY_ID(object, id, spec);
+        break;
+    }
     GST_OBJECT_UNLOCK(self);
 }
 
@@ -492,6 +537,13 @@ static void fftd_src_class_init(FftdSrcClass *class)
                             "Name of the camera, or its runtime directory if it holds a '/'; not "
                             "set: the element's own name if it was given one, else \"default\"",
                             NULL, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
+    g_object_class_install_property(
+        object, PROPERTY_MEASURES,
+        g_param_spec_boolean(
+            "measures", "Measures",
+            "Post an element message \"fftd-measures\" for each frame that carries "
+            "measures (output.measures of fftd)",
+            FALSE, G_PARAM_READWRITE | G_PARAM_STATIC_STRINGS));
     gst_element_class_set_static_metadata(GST_ELEMENT_CLASS(class), "fftd camera", "Source/Video",
                                           "Frequency-filtered frames from an fftd daemon", "fftd");
     GstCaps *caps = make_template_caps();

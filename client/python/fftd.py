@@ -26,12 +26,12 @@ import weakref
 
 import numpy
 
-__all__ = ["Camera", "Frame", "PixelFormat", "pixel_formats", "GREY", "YUV", "RGB",
+__all__ = ["Camera", "Frame", "Measures", "PixelFormat", "pixel_formats", "GREY", "YUV", "RGB",
            "STARTING", "LIVE", "OFFLINE", "RETIRED"]
 
 STARTING, LIVE, OFFLINE, RETIRED = range(4)
 GREY, YUV, RGB = range(3)  # PixelFormat.family
-FLAG_CHECKSUM, FLAG_DISCONTINUITY, FLAG_BLENDED = 1, 2, 4
+FLAG_CHECKSUM, FLAG_DISCONTINUITY, FLAG_BLENDED, FLAG_MEASURES = 1, 2, 4, 8
 _MAX_PLANES = 4
 _LONGEST_WAIT = (2**31 - 1) / 1000  # seconds; milliseconds are a C int
 
@@ -96,6 +96,20 @@ class Format(ctypes.Structure):
         return pointer.contents if pointer else None
 
 
+class Measures(ctypes.Structure):
+    """What is known about the picture before the filter: struct fftd_measures of fftd/ring.h, which
+    says what the numbers mean. A number that was not measured is NaN."""
+    _fields_ = [
+        *((name, ctypes.c_float) for name in (
+            "sharpness", "noise", "mean", "clipped", "shift_x", "shift_y", "shift_confidence",
+            "flicker_hz", "flicker_depth", "peak_strength")),
+        ("peaks", ctypes.c_uint32), ("age", ctypes.c_uint32)]
+
+    def __repr__(self):
+        values = ", ".join(f"{name}={getattr(self, name):g}" for name, _ in self._fields_)
+        return f"<fftd.Measures {values}>"
+
+
 class _Frame(ctypes.Structure):
     _fields_ = [
         ("sequence", ctypes.c_uint64), ("source_sequence", ctypes.c_uint64),
@@ -121,6 +135,7 @@ def _load():
             ("next", [camera, frame], ctypes.c_int),
             ("frame_valid", [camera, frame], ctypes.c_bool),
             ("frame_checksum", [frame], ctypes.c_uint64),
+            ("frame_measures", [camera, frame, ctypes.POINTER(Measures)], ctypes.c_int),
             ("hold", [camera, frame], ctypes.c_int),
             ("release", [camera, frame], ctypes.c_int),
             ("pin", [camera, frame], ctypes.c_int),
@@ -200,13 +215,17 @@ class _Handle:
 
 
 class Frame:
-    """One frame in the ring."""
+    """One frame in the ring. `measures` is a Measures, or None if the frame has none."""
 
     def __init__(self, camera, raw):
         self._camera = camera  # keeps it from being collected, and closed, during a call
         self._handle = camera._handle  # pylint: disable=protected-access
         self._raw = raw
         self._memory = None
+        measures = Measures()
+        # Copied at once, so that they outlast the frame.
+        result = _library.fftd_frame_measures(self._handle.pointer, raw, measures)
+        self.measures = measures if result == 0 else None
         self.format = Format.from_buffer_copy(raw.format.contents)
 
     def __getattr__(self, name):

@@ -8,11 +8,12 @@
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 forward(global const uchar *restrict image, global stored *restrict spectrum,
         global const int *restrict map_x, global const int *restrict map_y,
-        global const float2 *restrict twiddle, local work_u_t *work KERNEL_CORRECTION)
+        global const float2 *restrict twiddle,
+        local work_u_t *work KERNEL_CORRECTION CALIBRATION_PARAMETER)
 {
     cplx held[U_LEGS_HELD];
     LAST_U(forward_to_)
-    (held, image + image_offset(), spectrum + spectrum_offset(), map_x, map_y, twiddle,
+    (held, CAPTURED(image + image_offset()), spectrum + spectrum_offset(), map_x, map_y, twiddle,
      work CORRECTION_ARGUMENT);
 }
 
@@ -36,10 +37,11 @@ middle(global stored *restrict spectrum, global const uint2 *restrict pairs,
 /* `image` is read only for the bytes that the filter does not change (KEEP_OTHERS). */
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 inverse(global const stored *restrict spectrum, global const uchar *restrict image,
-        global uchar *restrict result, global const float2 *restrict twiddle, local work_u_t *work)
+        global uchar *restrict result, global const float2 *restrict twiddle,
+        local work_u_t *work CALIBRATION_PARAMETER)
 {
     cplx held[U_LEGS_HELD];
     LAST_U(inverse_from_)
-    (held, spectrum + spectrum_offset(), image + image_offset(), result + image_offset(), twiddle,
-     work);
+    (held, spectrum + spectrum_offset(), CAPTURED(image + image_offset()), result + image_offset(),
+     twiddle, work);
 }

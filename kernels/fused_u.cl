@@ -26,9 +26,9 @@ static inline uint NAME(spectrum_)(struct butterfly place, uint leg, uint line)
 
 #endif
 
-static inline void NAME(forward_one_)(cplx *x, uint item, global const uchar *image,
-                                      global stored *spectrum, global const int *map_x,
-                                      global const int *map_y, global const float2 *twiddle,
+static inline void NAME(forward_one_)(cplx *x, uint item, captured image, global stored *spectrum,
+                                      global const int *map_x, global const int *map_y,
+                                      global const float2 *twiddle,
                                       local work_u_t *work CORRECTION_PARAMETER)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -62,7 +62,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global const uchar *im
 }
 
 static inline void NAME(inverse_one_)(cplx *x, uint item, global const stored *spectrum,
-                                      global const uchar *image, global uchar *result,
+                                      captured image, global uchar *result,
                                       global const float2 *twiddle, local work_u_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -90,7 +90,7 @@ static inline void NAME(inverse_one_)(cplx *x, uint item, global const stored *s
 }
 
 /* Computes stages 0 to this one. */
-static inline void NAME(forward_to_)(cplx *held, global const uchar *image, global stored *spectrum,
+static inline void NAME(forward_to_)(cplx *held, captured image, global stored *spectrum,
                                      global const int *map_x, global const int *map_y,
                                      global const float2 *twiddle,
                                      local work_u_t *work CORRECTION_PARAMETER)
@@ -119,9 +119,9 @@ static inline void NAME(forward_to_)(cplx *held, global const uchar *image, glob
 }
 
 /* Computes stages from this one to 0. */
-static inline void NAME(inverse_from_)(cplx *held, global const stored *spectrum,
-                                       global const uchar *image, global uchar *result,
-                                       global const float2 *twiddle, local work_u_t *work)
+static inline void NAME(inverse_from_)(cplx *held, global const stored *spectrum, captured image,
+                                       global uchar *result, global const float2 *twiddle,
+                                       local work_u_t *work)
 {
 #if HELD
 #pragma unroll

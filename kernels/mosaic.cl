@@ -22,17 +22,17 @@ static inline uint mosaic_colour(void)
     return MOSAIC_COLOUR + image_number();
 }
 
-static inline float mosaic_at(global const uchar *image, int x, int y)
+static inline float mosaic_at(captured image, int x, int y)
 {
-    global const uchar *row = image + (size_t)y * IMAGE_STRIDE;
+    global const uchar *row = BYTES(image) + (size_t)y * IMAGE_STRIDE;
 #if IMAGE_STEP == 1
-    return (float)row[x];
+    return calibrate(image, (float)row[x], x, y);
 #else
-    return (float)((global const ushort *)row)[x];
+    return calibrate(image, (float)((global const ushort *)row)[x], x, y);
 #endif
 }
 
-static inline float3 mosaic_colours(global const uchar *image, int x, int y)
+static inline float3 mosaic_colours(captured image, int x, int y)
 {
     const int left = x > 0 ? x - 1 : 1, right = x + 1 < IMAGE_WIDTH ? x + 1 : x - 1;
     const int above = y > 0 ? y - 1 : 1, below = y + 1 < IMAGE_HEIGHT ? y + 1 : y - 1;
@@ -54,7 +54,7 @@ static inline float mosaic_luma(float3 c)
     return 0.299f * c.x + 0.587f * c.y + 0.114f * c.z; /* ITU-R BT.601-7, 2.5.1 */
 }
 
-static inline float mosaic_load(global const uchar *image, int x, int y)
+static inline float mosaic_load(captured image, int x, int y)
 {
     const float3 c = mosaic_colours(image, x, y);
     return mosaic_colour() == 0   ? c.x
@@ -66,8 +66,7 @@ static inline float mosaic_load(global const uchar *image, int x, int y)
 #define TO_WORD(r, g, b)                                                                           \
     ((r) << 8 * R_OFFSET | (g) << 8 * G_OFFSET | (b) << 8 * B_OFFSET | 0xffu << 8 * X_OFFSET)
 
-static inline void mosaic_store(global uchar *result, global const uchar *image, int x, int y,
-                                float value)
+static inline void mosaic_store(global uchar *result, captured image, int x, int y, float value)
 {
     global uchar *at = result + (size_t)y * RESULT_STRIDE + 4 * x;
 #if MOSAIC_COLOUR == 3
@@ -101,17 +100,18 @@ static inline bool mosaic_is_inside(int x, int y)
     return x > 0 && y > 0 && x + LANES < IMAGE_WIDTH && y + 1 < IMAGE_HEIGHT;
 }
 
-static inline real mosaic_group_at(global const uchar *image, int x, int y)
+static inline real mosaic_group_at(captured image, int x, int y)
 {
-    global const uchar *row = image + (size_t)y * IMAGE_STRIDE;
+    global const uchar *row = BYTES(image) + (size_t)y * IMAGE_STRIDE;
 #if IMAGE_STEP == 1
-    return MOSAIC_REAL(PASTE(vload, LANES)(0, row + x));
+    return calibrate_group(image, MOSAIC_REAL(PASTE(vload, LANES)(0, row + x)), x, y);
 #else
-    return MOSAIC_REAL(PASTE(vload, LANES)(0, (global const ushort *)row + x));
+    return calibrate_group(
+        image, MOSAIC_REAL(PASTE(vload, LANES)(0, (global const ushort *)row + x)), x, y);
 #endif
 }
 
-static inline struct mosaic_group mosaic_group_colours(global const uchar *image, int x, int y)
+static inline struct mosaic_group mosaic_group_colours(captured image, int x, int y)
 {
     const real here = mosaic_group_at(image, x, y);
     const real sides = 0.5f * (mosaic_group_at(image, x - 1, y) + mosaic_group_at(image, x + 1, y));
@@ -136,7 +136,7 @@ static inline real mosaic_group_luma(struct mosaic_group c)
     return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b;
 }
 
-static inline real mosaic_group_load(global const uchar *image, int x, int y)
+static inline real mosaic_group_load(captured image, int x, int y)
 {
     const struct mosaic_group c = mosaic_group_colours(image, x, y);
     return mosaic_colour() == 0   ? c.r
@@ -146,7 +146,7 @@ static inline real mosaic_group_load(global const uchar *image, int x, int y)
 }
 
 #if MOSAIC_COLOUR == 3
-static inline void mosaic_group_store(global uchar *result, global const uchar *image, int x, int y,
+static inline void mosaic_group_store(global uchar *result, captured image, int x, int y,
                                       real value)
 {
     const struct mosaic_group c = mosaic_group_colours(image, x, y);

@@ -86,24 +86,23 @@ static inline bool is_leg_inside(uint leg, uint span)
 
 #if !STAGED /* staged_image.cl has its own */
 
-static inline real half_load(global const uchar *image, global const int *map_x,
-                             global const int *map_y, struct place at)
+static inline real half_load(captured image, global const int *map_x, global const int *map_y,
+                             struct place at)
 {
     const int y = at.y + at.dy;
     return samples_load(image, map_x, at.x, at.dx, at.x_inside,
                         at.y_inside || y < IMAGE_HEIGHT ? y : map_y[y]);
 }
 
-static inline cplx packed_load(global const uchar *image, global const int *map_x,
-                               global const int *map_y, uint u, uint leg, bool inside, uint v)
+static inline cplx packed_load(captured image, global const int *map_x, global const int *map_y,
+                               uint u, uint leg, bool inside, uint v)
 {
     const cplx z = c_make(half_load(image, map_x, map_y, place_of_a(u, leg, inside, v)),
                           half_load(image, map_x, map_y, place_of_b(u, leg, inside, v)));
     return HALF_STORAGE ? c_scale(z, LOAD_SCALE) : z;
 }
 
-static inline void half_store(global uchar *result, global const uchar *image, struct place at,
-                              real value)
+static inline void half_store(global uchar *result, captured image, struct place at, real value)
 {
     const int y = at.y + at.dy;
     if (at.y_inside || y < IMAGE_HEIGHT)
@@ -112,8 +111,8 @@ static inline void half_store(global uchar *result, global const uchar *image, s
 }
 
 /* Stores swapped numbers (c_swap): B is in the real parts. */
-static inline void packed_store(global uchar *result, global const uchar *image, uint u, uint leg,
-                                bool inside, uint v, cplx z)
+static inline void packed_store(global uchar *result, captured image, uint u, uint leg, bool inside,
+                                uint v, cplx z)
 {
     half_store(result, image, place_of_a(u, leg, inside, v), c_im(z));
     half_store(result, image, place_of_b(u, leg, inside, v), c_re(z));

@@ -23,26 +23,27 @@ static inline float luma(float r, float g, float b)
 }
 #endif
 
-static inline float sample_load(global const uchar *image, uint x, uint dx, uint y)
+static inline float sample_load(captured image, uint x, uint dx, uint y)
 {
 #if SAMPLE_BAYER
     return mosaic_load(image, x + dx, y);
 #else
-    global const uchar *at = image + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET +
+    global const uchar *at = BYTES(image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET +
                              (size_t)x * IMAGE_STEP + (size_t)dx * IMAGE_STEP;
 #if SAMPLE_U8
-    return (float)at[0];
+    return calibrate(image, (float)at[0], x + dx, y);
 #elif SAMPLE_U16
-    return (float)*(global const ushort *)at;
+    return calibrate(image, (float)*(global const ushort *)at, x + dx, y);
 #elif SAMPLE_F32
-    return *(global const float *)at;
+    return calibrate(image, *(global const float *)at, x + dx, y);
 #else
-    return luma((float)at[R_OFFSET], (float)at[G_OFFSET], (float)at[B_OFFSET]);
+    return calibrate(image, luma((float)at[R_OFFSET], (float)at[G_OFFSET], (float)at[B_OFFSET]),
+                     x + dx, y);
 #endif
 #endif
 }
 
-static inline float sample_load_mapped(global const uchar *image, int x, uint dx, int y)
+static inline float sample_load_mapped(captured image, int x, uint dx, int y)
 {
 #if BORDER_CONSTANT
     if (x < 0 || y < 0)
@@ -56,8 +57,8 @@ static inline uchar to_byte(float value)
     return convert_uchar_sat_rte(value);
 }
 
-static inline void sample_store(global uchar *result, global const uchar *image, uint x, uint dx,
-                                uint y, float value)
+static inline void sample_store(global uchar *result, captured image, uint x, uint dx, uint y,
+                                float value)
 {
 #if SAMPLE_BAYER
     mosaic_store(result, image, x + dx, y, value);
@@ -67,22 +68,22 @@ static inline void sample_store(global uchar *result, global const uchar *image,
 #if SAMPLE_U8
     result[at] = to_byte(value);
 #if KEEP_OTHERS /* the other of two bytes per pixel */
-    result[at ^ 1] = image[at ^ 1];
+    result[at ^ 1] = BYTES(image)[at ^ 1];
 #endif
 #elif SAMPLE_U16
     *(global ushort *)(result + at) = convert_ushort_rte(clamp(value, 0.0f, (float)SAMPLE_MAX));
 #elif SAMPLE_F32
     *(global float *)(result + at) = value;
 #else
-    const float r = (float)image[at + R_OFFSET];
-    const float g = (float)image[at + G_OFFSET];
-    const float b = (float)image[at + B_OFFSET];
+    const float r = calibrate(image, (float)BYTES(image)[at + R_OFFSET], x + dx, y);
+    const float g = calibrate(image, (float)BYTES(image)[at + G_OFFSET], x + dx, y);
+    const float b = calibrate(image, (float)BYTES(image)[at + B_OFFSET], x + dx, y);
     const float change = value - luma(r, g, b);
     result[at + R_OFFSET] = to_byte(r + change);
     result[at + G_OFFSET] = to_byte(g + change);
     result[at + B_OFFSET] = to_byte(b + change);
 #if IMAGE_STEP == 4
-    result[at + X_OFFSET] = image[at + X_OFFSET];
+    result[at + X_OFFSET] = BYTES(image)[at + X_OFFSET];
 #endif
 #endif
 #endif
@@ -92,7 +93,7 @@ static inline void sample_store(global uchar *result, global const uchar *image,
 
 /* Loads the sample at padded column x + dx, which may be known to be in the image. `row` is already
  * mapped. */
-static inline real samples_load(global const uchar *image, global const int *map_x, uint x, uint dx,
+static inline real samples_load(captured image, global const int *map_x, uint x, uint dx,
                                 bool inside, int row)
 {
     const int column = x + dx;
@@ -101,8 +102,8 @@ static inline real samples_load(global const uchar *image, global const int *map
     return sample_load_mapped(image, column < IMAGE_WIDTH ? column : map_x[column], 0, row);
 }
 
-static inline void samples_store(global uchar *result, global const uchar *image, uint x, uint dx,
-                                 bool inside, uint y, real value)
+static inline void samples_store(global uchar *result, captured image, uint x, uint dx, bool inside,
+                                 uint y, real value)
 {
     if (inside || x + dx < IMAGE_WIDTH)
         sample_store(result, image, x, dx, y, value);
@@ -117,8 +118,8 @@ static inline void samples_store(global uchar *result, global const uchar *image
 #define TO_SHORTS(value) PASTE(convert_ushort, LANES)(real_round(value, SAMPLE_MAX))
 
 /* Loads LANES samples from padded column `column + dx` on. */
-static inline real samples_load(global const uchar *image, global const int *map_x, uint column,
-                                uint dx, bool inside, int row)
+static inline real samples_load(captured image, global const int *map_x, uint column, uint dx,
+                                bool inside, int row)
 {
     const int x = column + dx;
 #if SAMPLE_BAYER
@@ -126,16 +127,26 @@ static inline real samples_load(global const uchar *image, global const int *map
         return mosaic_group_load(image, x, row);
 #elif IMAGE_STEP == 1
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
-        return TO_REAL(VLOAD(0, image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET + x));
+        return calibrate_group(
+            image, TO_REAL(VLOAD(0, BYTES(image) + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET + x)),
+            x, row);
 #elif SAMPLE_U16
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
-        return TO_REAL(VLOAD(
-            0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE + IMAGE_OFFSET) + x));
+        return calibrate_group(
+            image,
+            TO_REAL(VLOAD(0, (global const ushort *)(BYTES(image) + (size_t)row * IMAGE_STRIDE +
+                                                     IMAGE_OFFSET) +
+                                 x)),
+            x, row);
 #elif SAMPLE_U8 && KEEP_OTHERS
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
-        return TO_REAL((VLOAD(0, (global const ushort *)(image + (size_t)row * IMAGE_STRIDE) + x) >>
-                        (ushort)(8 * IMAGE_OFFSET)) &
-                       (ushort)0xff);
+        return calibrate_group(
+            image,
+            TO_REAL(
+                (VLOAD(0, (global const ushort *)(BYTES(image) + (size_t)row * IMAGE_STRIDE) + x) >>
+                 (ushort)(8 * IMAGE_OFFSET)) &
+                (ushort)0xff),
+            x, row);
 #endif
     float lane[LANES];
     for (int i = 0; i < LANES; i++) {
@@ -145,8 +156,8 @@ static inline real samples_load(global const uchar *image, global const int *map
     return VLOAD(0, lane);
 }
 
-static inline void samples_store(global uchar *result, global const uchar *image, uint column,
-                                 uint dx, bool inside, int y, real value)
+static inline void samples_store(global uchar *result, captured image, uint column, uint dx,
+                                 bool inside, int y, real value)
 {
     const int x = column + dx;
     const size_t row = (size_t)y * IMAGE_STRIDE;
@@ -169,7 +180,8 @@ static inline void samples_store(global uchar *result, global const uchar *image
     }
 #elif SAMPLE_U8 && KEEP_OTHERS
     if (inside || x + LANES <= IMAGE_WIDTH) {
-        const PASTE(ushort, LANES) pixel = VLOAD(0, (global const ushort *)(image + row) + x);
+        const PASTE(ushort, LANES) pixel =
+            VLOAD(0, (global const ushort *)(BYTES(image) + row) + x);
         const PASTE(ushort, LANES) mine = PASTE(convert_ushort, LANES)(TO_BYTES(value))
                                           << (ushort)(8 * IMAGE_OFFSET);
         VSTORE((pixel & (ushort)(0xff00 >> (8 * IMAGE_OFFSET))) | mine, 0,

@@ -65,7 +65,7 @@
 struct frame {
     global stored *spectrum, *lines;
     global const stored *response;
-    global const uchar *image;
+    captured image;
     global uchar *result;
 #if CORRECTIONS
     global const float *correction;

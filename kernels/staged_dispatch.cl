@@ -12,12 +12,13 @@
  * a barrier, where other items do. */
 #define PARAMETERS                                                                                 \
     global stored *spectrum, global stored *lines, global const stored *restrict response,         \
-        global const uchar *restrict image, global uchar *restrict result KERNEL_CORRECTION
+        global const uchar *restrict image,                                                        \
+        global uchar *restrict result KERNEL_CORRECTION CALIBRATION_PARAMETER
 
 #define FRAME                                                                                      \
     {                                                                                              \
         spectrum + spectrum_offset(), lines + image_number() * (size_t)LINES_SIZE, response,       \
-            image + image_offset(), result + image_offset() CORRECTION_ARGUMENT                    \
+            CAPTURED(image + image_offset()), result + image_offset() CORRECTION_ARGUMENT          \
     }
 
 #define LEGS (RADIX_1 * RADIX_2 * RADIX_3)

@@ -35,10 +35,10 @@ static inline uint sample_at(uint x, uint y)
     return y * IMAGE_STRIDE + (x * IMAGE_STEP + IMAGE_OFFSET);
 }
 
-static inline RAW() raw_load(global const uchar *image, uint x, uint y)
+static inline RAW() raw_load(captured image, uint x, uint y)
 {
 #if SAMPLE_U8 || SAMPLE_U16
-    return *AT(const RAW(), image, sample_at(x, y));
+    return *AT(const RAW(), BYTES(image), sample_at(x, y));
 #else
     return sample_load(image, x, 0, y);
 #endif
@@ -46,12 +46,23 @@ static inline RAW() raw_load(global const uchar *image, uint x, uint y)
 
 /* Loads from columns x and x + 1 of the padded image, of which `from` are the columns of the image.
  */
-static inline RAW(2)
-    raw_load_pair(global const uchar *image, uint x, int2 from, bool inside, uint y)
+static inline RAW(2) raw_load_pair(captured image, uint x, int2 from, bool inside, uint y)
 {
     if (inside && IS_WORD)
-        return *AT(const RAW(2), image, sample_at(x, y));
+        return *AT(const RAW(2), BYTES(image), sample_at(x, y));
     return (RAW(2))(raw_load(image, from.x, y), raw_load(image, from.y, y));
+}
+
+/* Converts samples of columns `from`; those that are floats already have been calibrated. */
+static inline cplx raw_to_samples(captured image, RAW(4) raw, int4 from, uint y)
+{
+    const float4 samples = convert_float4(raw);
+#if CALIBRATED && (SAMPLE_U8 || SAMPLE_U16)
+    return (float4)(calibrate(image, samples.x, from.x, y), calibrate(image, samples.y, from.y, y),
+                    calibrate(image, samples.z, from.z, y), calibrate(image, samples.w, from.w, y));
+#else
+    return samples;
+#endif
 }
 
 static inline int2 columns_from(const struct frame *frame, uint x, bool inside)
@@ -71,12 +82,14 @@ static inline cplx image_load(const struct frame *frame, uint x, uint row, bool 
     const RAW(2) a = raw_load_pair(frame->image, x, max(from_a, (int2)(0)), A_IS_INSIDE, max(y, 0));
     const RAW(2) b =
         raw_load_pair(frame->image, x + V_HALF, max(from_b, (int2)(0)), B_IS_INSIDE, max(y, 0));
-    const cplx z = select(convert_float4((RAW(4))(a.x, b.x, a.y, b.y)), (float4)(BORDER_VALUE),
-                          place < 0 || (int4)(y) < 0);
+    const cplx z = select(raw_to_samples(frame->image, (RAW(4))(a.x, b.x, a.y, b.y),
+                                         max(place, (int4)(0)), max(y, 0)),
+                          (float4)(BORDER_VALUE), place < 0 || (int4)(y) < 0);
 #else
     const RAW(2) a = raw_load_pair(frame->image, x, from_a, A_IS_INSIDE, y);
     const RAW(2) b = raw_load_pair(frame->image, x + V_HALF, from_b, B_IS_INSIDE, y);
-    const cplx z = convert_float4((RAW(4))(a.x, b.x, a.y, b.y));
+    const cplx z =
+        raw_to_samples(frame->image, (RAW(4))(a.x, b.x, a.y, b.y), (int4)(from_a, from_b).xzyw, y);
 #endif
     return HALF_STORAGE ? c_scale(z, LOAD_SCALE) : z;
 }

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/calibration.h"
+
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {
     return a->captured == b->captured && a->format.fourcc == b->format.fourcc &&
@@ -109,7 +111,8 @@ static int warm_up(struct engine *engine, const struct fftd_format *format, stru
 }
 
 static int build(struct builder *builder, const struct engine_frames *frames, double support_px,
-                 bool is_complex, const struct curve *curve, struct engine **ret, struct error *why)
+                 bool is_complex, bool is_calibrated, const struct curve *curve,
+                 struct engine **ret, struct error *why)
 {
     struct engine_options options = builder->options;
     struct engine *engine = NULL;
@@ -124,6 +127,7 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
     options.source = frames->captured;
     options.complex_response = is_complex;
     options.curve = *curve;
+    options.calibrated = is_calibrated;
     r = engine_create(&engine, builder->device, &frames->format, &options, support_px,
                       builder->cache_dir, &builder->observer, why);
     if (r == 0)
@@ -174,9 +178,12 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
     const bool is_complex = filter_chain_is_complex(chain) ||
                             (fade->frames > 0 && filter_chain_is_complex(&fade->from));
+    const bool is_calibrated =
+        calibration_is_needed(chain) || (fade->frames > 0 && calibration_is_needed(&fade->from));
     const struct curve curve = filter_chain_curve(chain);
-    const bool is_other =
-        is_complex != builder->is_complex || !curve_equal(&curve, &builder->curve);
+    const bool is_other = is_complex != builder->is_complex ||
+                          is_calibrated != builder->is_calibrated ||
+                          !curve_equal(&curve, &builder->curve);
     struct engine *engine = builder->engine;
     int r = 0;
 
@@ -184,7 +191,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
         support_px = builder->support_px; /* wide enough for the filters before */
     if (frames != NULL || is_too_small || is_other)
         r = build(builder, frames != NULL ? frames : &builder->frames, support_px, is_complex,
-                  &curve, &engine, why);
+                  is_calibrated, &curve, &engine, why);
     if (r < 0)
         return r;
     r = design(engine, chain, fade, ret, why);
@@ -198,6 +205,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     builder->engine = engine;
     builder->is_complex = is_complex;
     builder->curve = curve;
+    builder->is_calibrated = is_calibrated;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)
         builder->frames = *frames;

@@ -28,6 +28,8 @@ struct engine_options {
     bool complex_response; /* for filters that filter_chain_is_complex names; costs more memory
                               traffic */
     bool corrections;      /* for jobs with a correction; costs time in every frame's load */
+    bool calibrated;       /* for filters that calibration_is_needed names; reads a table with each
+                              frame */
     struct curve curve;    /* of the filters' chains (filter_chain_curve), for luma, red, green and
                               blue; the chroma of YUV has none */
 };

@@ -11,6 +11,7 @@
 #include <complex.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/curve.h"
 #include "core/error.h"
@@ -47,6 +48,14 @@ struct filter_kernel {
     float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
 };
 
+/* What is subtracted from each captured sample, and what it is multiplied by then (calibration.h).
+ */
+struct filter_calibration {
+    uint32_t width, height; /* captured pixels */
+    double white;           /* the largest captured sample */
+    float *offset, *gain;   /* width * height of each, row by row */
+};
+
 struct filter_stage;
 
 struct filter_kind {
@@ -68,6 +77,13 @@ struct filter_kind {
     /* Radius in pixels beyond which the impulse response is negligible (below 1e-3 of its
      * energy), or an estimate of it. */
     double (*support)(const struct filter_stage *stage);
+    /* How the stage corrects captured samples: it adds to the offsets, or multiplies the gains. All
+     * offsets are complete when gains are asked for. NULL: it does not. A kind with one of them has
+     * a response of 1. -EINVAL: the table has another size than the stage's image. */
+    int (*add_offsets)(const struct filter_stage *stage, struct filter_calibration *table,
+                       struct error *why);
+    int (*multiply_gains)(const struct filter_stage *stage, struct filter_calibration *table,
+                          struct error *why);
 };
 
 struct filter_stage {
@@ -96,5 +112,8 @@ extern const struct filter_kind filter_homomorphic, filter_linear_light;
 
 /* In filter_restore.c. */
 extern const struct filter_kind filter_wiener;
+
+/* In filter_calibrate.c. */
+extern const struct filter_kind filter_vignette;
 
 #endif

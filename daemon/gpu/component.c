@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpu/engine_private.h"
+#include "core/calibration.h"
 #include "gpu/fade.h"
 
 /* Describes one component, whose samples are `sub_x` and `sub_y` luma pixels apart. */
@@ -179,6 +180,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
         c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     tuning.complex_response = engine->options.complex_response;
     tuning.corrections = engine->options.corrections && engine->component_count == 0;
+    tuning.calibrated = engine->options.calibrated && engine->component_count == 0;
     int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
                               cache_dir, &engine->warning, why);
     if (r == -ERANGE && subject->any_technique) {
@@ -257,15 +259,16 @@ void engine_describe(struct engine *engine)
     }
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u%s%s%s%s, %s",
+             "groups %u and %u%s%s%s%s%s, %s",
              tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
              tuning->half ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
              plan->height, plan->x.length, plan->y.length, dispatches,
              traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
              tuning->row_group, tuning->complex_response ? ", complex response" : "",
-             tuning->corrections ? ", corrections" : "", curve != NULL ? ", " : "",
-             curve != NULL ? curve : "", engine_is_tuned(engine) ? "tuned" : "not tuned");
+             tuning->corrections ? ", corrections" : "", tuning->calibrated ? ", calibrated" : "",
+             curve != NULL ? ", " : "", curve != NULL ? curve : "",
+             engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 void engine_release_components(struct engine *engine)
@@ -275,6 +278,8 @@ void engine_release_components(struct engine *engine)
         if (engine->component[i].response != NULL)
             clReleaseMemObject(engine->component[i].response);
     }
+    if (engine->filter.calibration != NULL)
+        clReleaseMemObject(engine->filter.calibration);
 }
 
 const struct plan *engine_plan(const struct engine *engine, unsigned index)
@@ -308,6 +313,33 @@ static int design_component(const struct engine *engine, const struct component 
     return r;
 }
 
+/* Combines the chain's corrections into a table in a device buffer. */
+static int design_calibration(const struct engine *engine, const struct filter_chain *chain,
+                              cl_mem *ret, struct error *why)
+{
+    const struct transform_image *image = &engine->component[0].subject.image;
+    const size_t count = (size_t)image->width * image->height, size = 2 * count * sizeof(float);
+    const unsigned bits = image->kind == SAMPLE_BAYER ? image->mosaic.bits : image->bits;
+    float *values = malloc(size);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing a calibration");
+    struct filter_calibration table = {.width = image->width,
+                                       .height = image->height,
+                                       .white = (1u << bits) - 1,
+                                       .gain = values,
+                                       .offset = values + count};
+    int r = calibration_fill(&table, chain, why);
+    if (r == 0) {
+        cl_int code;
+        *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                              size, values, &code);
+        if (code != CL_SUCCESS)
+            r = opencl_fail(why, code, "clCreateBuffer");
+    }
+    free(values);
+    return r;
+}
+
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
 {
@@ -320,16 +352,20 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         return error_set(why, EINVAL,
                          "the filter has another curve than the engine: expected an engine with "
                          "the same one");
+    if (calibration_is_needed(chain) && !engine->options.calibrated)
+        return error_set(why, EINVAL,
+                         "the filter corrects captured samples: expected a calibrated engine");
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        const int r =
-            design_component(engine, &engine->component[i], chain, &response->buffer[i], why);
-        if (r < 0) {
-            engine_response_free(response);
-            return r;
-        }
+    int r = 0;
+    if (engine->options.calibrated)
+        r = design_calibration(engine, chain, &response->calibration, why);
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        r = design_component(engine, &engine->component[i], chain, &response->buffer[i], why);
+    if (r < 0) {
+        engine_response_free(response);
+        return r;
     }
     *ret = response;
     return 0;
@@ -342,6 +378,8 @@ void engine_response_free(struct engine_response *response)
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
         if (response->buffer[i] != NULL)
             clReleaseMemObject(response->buffer[i]);
+    if (response->calibration != NULL)
+        clReleaseMemObject(response->calibration);
     fade_destroy(response->fade);
     free(response);
 }
@@ -368,6 +406,9 @@ void engine_apply(struct engine *engine, struct engine_response *response, uint6
         engine->component[i].response = response->buffer[i];
         response->buffer[i] = old;
     }
+    const cl_mem calibration = engine->filter.calibration;
+    engine->filter.calibration = response->calibration;
+    response->calibration = calibration;
     engine_response_free(response);
 }
 

@@ -42,11 +42,21 @@
         .kind = ARGUMENT_LOCAL, .local_bytes = (bytes)                                             \
     }
 
+static bool reads_image(const struct dispatch *dispatch)
+{
+    for (unsigned i = 0; i < dispatch->argument_count; i++)
+        if (dispatch->argument[i].kind == ARGUMENT_IMAGE)
+            return true;
+    return false;
+}
+
 static void add_dispatch(struct transform *transform, struct dispatch dispatch)
 {
     while (dispatch.argument_count < MAX_ARGUMENTS &&
            (dispatch.argument[dispatch.argument_count].kind != ARGUMENT_NONE))
         dispatch.argument_count++;
+    if (transform->tuning.calibrated && reads_image(&dispatch))
+        dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_CALIBRATION;
     transform->dispatch[transform->dispatch_count++] = dispatch;
 }
 

@@ -7,6 +7,9 @@
  * for 12), so H = 1 changes nothing. Planes that are not filtered pass through unchanged.
  * RGB: luma Y = 0.299 R + 0.587 G + 0.114 B (BT.601) is filtered and the change of Y is added to
  * R, G and B, which keeps the colour differences.
+ * A chain may correct captured samples (core/calibration.h): luma, or all colours of RGB and of a
+ * mosaic, before the border is made and before a mosaic is demosaiced, but no chroma. Where RGB is
+ * filtered as luma, its colours are corrected before the change of Y is added.
  * A correction (correction.h) changes the samples of luma, or of all colours if they are filtered,
  * before they are extended by the border. Its waves are in units of these samples.
  * Mosaics: each pixel's missing colours are the means of its nearest neighbours of that colour
@@ -48,7 +51,8 @@ struct engine_observer {
  * binaries; NULL or empty: no cache. observer: NULL, or valid during the call. The call takes
  * milliseconds if the kernels are in the cache, and up to many seconds otherwise. The first
  * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine without
- * options->complex_response cannot apply filters whose response is complex, and each engine only
+ * options->complex_response cannot apply filters whose response is complex, one without
+ * options->calibrated cannot apply filters that correct captured samples, and each engine only
  * filters with the curve in its options. */
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
@@ -75,8 +79,9 @@ double engine_support(const struct engine *engine);
 
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
  * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
- * dozens of large kernels. -EINVAL: the response is complex and the engine's is real, or the chain
- * has another curve than the engine; the empty chain may have any. */
+ * dozens of large kernels. -EINVAL: the response is complex and the engine's is real; the chain has
+ * another curve than the engine (the empty chain may have any); or it corrects captured samples, and
+ * the engine cannot, or its images do not fit the frames. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);
@@ -84,8 +89,9 @@ void engine_response_free(struct engine_response *response);
 /* Prepares a response to come into use gradually: frame i of `frames` frames is filtered with
  * from + i/frames (response - from). `from` is NULL, or a response of this engine, which is taken
  * over, on failure too. NULL: the fade begins at the response in use when engine_apply is called;
- * if that is in a fade, at the blend that the last frame was filtered with. The thread that designs
- * calls it. */
+ * if that is in a fade, at the blend that the last frame was filtered with. A correction of
+ * captured samples is not blended: the first frame of the fade has the new one. The thread that
+ * designs calls it. */
 int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
                        struct engine_response *from, struct error *why);
 

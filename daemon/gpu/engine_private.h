@@ -15,7 +15,7 @@
 #define MAX_COMPONENTS 3
 
 /* The images that share dispatches: luma, or colours of the same shape. The first component is
- * luma, or all colours, and the only one that is corrected. */
+ * luma, or all colours, and the only one that is corrected or calibrated. */
 struct component {
     struct tuner_subject subject;
     struct transform *transform;
@@ -58,8 +58,9 @@ struct engine {
     unsigned oldest, in_flight;
     struct {
         uint64_t serial;
-        struct fade *fade; /* into component.response; NULL: none */
-    } filter;              /* of new frames */
+        struct fade *fade;  /* into component.response; NULL: none */
+        cl_mem calibration; /* the table of the first component; NULL: none */
+    } filter;               /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
@@ -70,7 +71,8 @@ struct engine {
 
 struct engine_response {
     cl_mem buffer[MAX_COMPONENTS];
-    struct fade *fade; /* with which it comes into use; NULL: at once */
+    cl_mem calibration; /* NULL: the engine has none */
+    struct fade *fade;  /* with which it comes into use; NULL: at once */
 };
 
 /* Plans and builds a transform for every component that is filtered. */

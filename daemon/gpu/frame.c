@@ -25,6 +25,8 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
         return &frame->bound.response;
     case ARGUMENT_CORRECTION:
         return &frame->bound.correction;
+    case ARGUMENT_CALIBRATION:
+        return &frame->bound.calibration;
     case ARGUMENT_SPECTRUM:
         return &frame->spectra;
     case ARGUMENT_LINES:
@@ -161,8 +163,10 @@ void transform_frame_destroy(struct transform_frame *frame)
     for (unsigned i = 0; i < MAX_DISPATCHES; i++)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
-    const cl_mem buffers[] = {frame->spectra,      frame->lines,          frame->bound.image,
-                              frame->bound.result, frame->bound.response, frame->bound.correction};
+    const cl_mem buffers[] = {frame->spectra,          frame->lines,
+                              frame->bound.image,      frame->bound.result,
+                              frame->bound.response,   frame->bound.correction,
+                              frame->bound.calibration};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
@@ -188,6 +192,8 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
         r = bind(frame, &frame->bound.response, buffers->response, ARGUMENT_RESPONSE, why);
     if (r == 0)
         r = bind(frame, &frame->bound.correction, buffers->correction, ARGUMENT_CORRECTION, why);
+    if (r == 0 && transform->tuning.calibrated)
+        r = bind(frame, &frame->bound.calibration, buffers->calibration, ARGUMENT_CALIBRATION, why);
     for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++) {
         const struct dispatch *dispatch = &transform->dispatch[i];
         cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;

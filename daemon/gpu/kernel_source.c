@@ -9,8 +9,9 @@
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
 
-static const char *const shared_files[] = {"butterfly.cl", "batch.cl", "mosaic.cl",  "pixel.cl",
-                                           "curve.cl",     "pack.cl",  "correct.cl", "stage.cl"};
+static const char *const shared_files[] = {"butterfly.cl", "batch.cl",   "calibrate.cl",
+                                           "mosaic.cl",    "pixel.cl",   "curve.cl",
+                                           "pack.cl",      "correct.cl", "stage.cl"};
 
 static void put_file(FILE *out, const char *name)
 {
@@ -139,12 +140,13 @@ static void put_constants(FILE *out, const struct transform *transform)
             "#define HALF_VECTORS %d\n"
             "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
             "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n#define STAGED %d\n"
-            "#define COMPLEX_RESPONSE %d\n#define RESPONSE_PART %zu\n#define CORRECTIONS %d\n",
+            "#define COMPLEX_RESPONSE %d\n#define RESPONSE_PART %zu\n#define CORRECTIONS %d\n"
+            "#define CALIBRATED %d\n",
             tuning->lanes, tuning->half, transform->device->half_vectors,
             tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
             transform->image.count, transform_spectrum_size(transform),
             twiddle_names[tuning->twiddles], staged, tuning->complex_response,
-            response_part_count(&response), tuning->corrections);
+            response_part_count(&response), tuning->corrections, tuning->calibrated);
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));

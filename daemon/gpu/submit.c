@@ -64,8 +64,10 @@ static int run_kernels(struct slot *slot, cl_mem image, struct error *why)
     struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
     slot->result.blended = fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
-        struct transform_buffers buffers = {
-            .image = image, .result = slot->out, .response = engine->component[i].response};
+        struct transform_buffers buffers = {.image = image,
+                                            .result = slot->out,
+                                            .response = engine->component[i].response,
+                                            .calibration = engine->filter.calibration};
         cl_event *first = i == 0 ? &slot->first : NULL;
         cl_event *last = i + 1 == engine->component_count ? &slot->last : NULL;
         int r = 0;

@@ -249,9 +249,15 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     const double in = is_first ? image_bytes(image, false) : spectra;
     const double out = is_last ? image_bytes(image, true) : spectra;
     const double kept = is_last && image->keep_others ? image_bytes(image, false) : 0;
+    /* The store of RGB and of a mosaic reads the captured colours again. */
+    const bool recolours =
+        image->keep_others && (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER);
+    const double table = transform->tuning.calibrated && (is_first || (is_last && recolours))
+                             ? 2. * sizeof(float) * image->width * image->height
+                             : 0;
     /* The dispatches after the middle one are the inverses of those before it. */
     const bool is_middle = dispatch == transform->dispatch_count / 2;
-    return in + out + kept + (is_middle ? (double)transform_response_bytes(transform) : 0);
+    return in + out + kept + table + (is_middle ? (double)transform_response_bytes(transform) : 0);
 }
 
 double transform_traffic(const struct transform *transform)

@@ -45,6 +45,7 @@ struct transform_tuning {
     bool half;             /* spectrum and response in half precision */
     bool complex_response; /* H has an imaginary part */
     bool corrections;      /* of captured samples, for which a frame needs a buffer */
+    bool calibrated;       /* captured samples are corrected by a table (core/calibration.h) */
     unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 2 */
     unsigned max_radix;    /* 4 .. 16 */
     unsigned column_group; /* work-items in a group */
@@ -123,7 +124,8 @@ struct transform_buffers {
     cl_mem image;
     cl_mem result;
     cl_mem response;
-    cl_mem correction; /* tuning.corrections (corrector.h); otherwise NULL */
+    cl_mem correction;  /* tuning.corrections (corrector.h); otherwise NULL */
+    cl_mem calibration; /* all gains, then all offsets; NULL unless tuning.calibrated */
 };
 
 /* Enqueues one frame in an in-order queue. Its previous use must have ended, unless that was in the

@@ -19,14 +19,15 @@
 /* The origin of a kernel argument. */
 enum argument_kind {
     ARGUMENT_NONE,
-    ARGUMENT_IMAGE,      /* transform_buffers */
-    ARGUMENT_RESULT,     /* transform_buffers */
-    ARGUMENT_RESPONSE,   /* transform_buffers */
-    ARGUMENT_CORRECTION, /* transform_buffers */
-    ARGUMENT_SPECTRUM,   /* transform_frame */
-    ARGUMENT_LINES,      /* transform_frame */
-    ARGUMENT_TABLE,      /* transform */
-    ARGUMENT_LOCAL,      /* local memory */
+    ARGUMENT_IMAGE,       /* transform_buffers */
+    ARGUMENT_RESULT,      /* transform_buffers */
+    ARGUMENT_RESPONSE,    /* transform_buffers */
+    ARGUMENT_CORRECTION,  /* transform_buffers */
+    ARGUMENT_CALIBRATION, /* transform_buffers */
+    ARGUMENT_SPECTRUM,    /* transform_frame */
+    ARGUMENT_LINES,       /* transform_frame */
+    ARGUMENT_TABLE,       /* transform */
+    ARGUMENT_LOCAL,       /* local memory */
 };
 
 struct argument {
@@ -35,7 +36,7 @@ struct argument {
     size_t local_bytes;
 };
 
-#define MAX_ARGUMENTS 7
+#define MAX_ARGUMENTS 8
 
 struct dispatch {
     char kernel[32];

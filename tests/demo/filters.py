@@ -44,11 +44,13 @@ EXAMPLES = {
     "gain": ("scene", "gain:dc=1.2,ac=0.5"),
     "homomorphic": ("scene", "homomorphic | highpass:cutoff=0.01,dc=1"),
     "linear-light": ("scene", "linear-light | gaussian-blur:sigma=3"),
+    "vignette": ("scene", "vignette:a=0.8,b=0.8"),
 }
 NOTES = {
     "wiener": "The scene is sharp already, so the filter overdoes it; a blurred one becomes sharp.",
     "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces stay.",
     "linear-light": "Light areas spread more than without the curve, as they do out of focus.",
+    "vignette": "The scene has no dark corners, so that they become too bright.",
 }
 SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
 SIZE = "256x192"
@@ -81,6 +83,11 @@ with different curves needs another engine and comes into use at once, without a
 black that `gamma` has keeps rounding errors small there. For `linear-light`, sample 0
 is black and max is white, also for video whose black is 16 and whose white is 235. In half
 precision `linear-light` is less exact near black.
+
+Some kinds correct each captured sample before the filter, wherever they are in the chain. Their H
+is 1; the formula has what they do to a sample of pixel (x, y). All offsets are subtracted before
+any gain is applied. They correct luma, or each colour of RGB and of a mosaic, which is corrected
+before it is demosaiced; chroma stays as it is. A fade takes a new correction at once.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over
 the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the

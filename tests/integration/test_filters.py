@@ -163,6 +163,22 @@ MODELS["highboost:base=0.5,boost=1,cutoff=0.05 | homomorphic"] = \
     lambda x, y: 0.5 + cut_out("gaussian", np.hypot(x, y) / 0.05)
 
 
+def half_diagonals(picture):
+    """The distance of each pixel from the middle; 1 is a corner."""
+    height, width = picture.shape
+    y, x = np.mgrid[:height, :width]
+    return np.hypot(x + 0.5 - width / 2, y + 0.5 - height / 2) / (np.hypot(width, height) / 2)
+
+
+# What is done to captured samples, and the filter after that.
+CORRECTIONS = {
+    "vignette:a=0.6,b=-0.2": (lambda p: p * (1 + 0.6 * half_diagonals(p) ** 2 -
+                                             0.2 * half_diagonals(p) ** 4), "none"),
+    "gain:dc=0.8,ac=1.3 | vignette:a=0,b=1": (lambda p: p * (1 + half_diagonals(p) ** 4),
+                                              "gain:dc=0.8,ac=1.3"),
+}
+
+
 def model(picture, chain, padded):
     """The filtered picture: extended on all sides by reflection, transformed, multiplied."""
     pad = [whole - part for whole, part in zip(padded, picture.shape)]
@@ -249,7 +265,7 @@ def filtered(fftd_module, tmp_path_factory):
 
 def test_every_kind_has_a_model(filtered):
     kinds = {kind["name"] for kind in filtered.daemon.ctl_json("filter", "kinds")}
-    assert kinds == {re.split("[: ]", chain)[0] for chain in MODELS} - {"none"}
+    assert kinds == {re.split("[: ]", chain)[0] for chain in MODELS | CORRECTIONS} - {"none"}
 
 
 @pytest.mark.parametrize("chain", MODELS)
@@ -257,6 +273,16 @@ def test_frames_match_the_model(filtered, chain):
     got, padded = filtered.frame(chain)
     wanted = np.clip(model(random_picture(), chain, padded), 0, 255)
     # Rounded to the nearest; floats cannot tell which one that is in the middle between two.
+    worst = np.abs(got - wanted).max()
+    print(f"{chain}: {worst:.4f} grey levels")
+    assert worst < 0.505
+
+
+@pytest.mark.parametrize("chain", CORRECTIONS)
+def test_corrected_frames_match_the_model(filtered, chain):
+    correct, rest = CORRECTIONS[chain]
+    got, padded = filtered.frame(chain)
+    wanted = np.clip(model(correct(random_picture()), rest, padded), 0, 255)
     worst = np.abs(got - wanted).max()
     print(f"{chain}: {worst:.4f} grey levels")
     assert worst < 0.505
@@ -332,3 +358,21 @@ def test_flatten_illumination(fftd_module, tmp_path):
         print(f"# figures: evenness of {name}: {before:.2f} before, {after:.2f} after")
         assert after > 0.7 > 0.5 > before
     assert abs(np.log1p(flat).mean() - np.log1p(shaded).mean()) < 0.1
+
+
+def test_the_preset_for_dark_corners(fftd_module, tmp_path):
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="fftd-test-"))
+    y, x = np.mgrid[:120, :160]
+    even = 130 + 50 * ((x // 9 + y // 13) % 3 == 0) + 30 * np.sin(x * x / 400)
+    radius = half_diagonals(even)
+    dark = np.rint(even / (1 + 0.4 * radius ** 2 + 0.1 * radius ** 4))  # a lens slightly different
+    filtered = Filtered(directory, tmp_path / "log", dark.astype(np.uint8), fftd_module,
+                        FAST_KERNELS)
+    try:
+        corrected, _ = filtered.frame("preset:vignette")
+    finally:
+        filtered.close()
+        shutil.rmtree(directory)
+    before, after = psnr(dark, even), psnr(corrected.astype(float), even)
+    print(f"# figures: vignette {before:.1f} dB before, {after:.1f} dB after")
+    assert after > before + 15

@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/calibration.h"
 #include "core/clock.h"
 #include "gpu/engine.h"
 
@@ -27,7 +28,7 @@ struct engine {
     bool abandoned;
     struct fftd_format format;
     double support_px;
-    bool is_complex;
+    bool is_complex, is_calibrated;
     struct curve curve;
     unsigned stages, in_flight, capacity;
     unsigned fade_left; /* frames */
@@ -166,6 +167,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->support_px = support_px;
         engine->is_complex = options->complex_response;
         engine->curve = options->curve;
+        engine->is_calibrated = options->calibrated;
         engine->capacity = options->in_flight;
         fake_engine.engines_created++;
         fake_engine.engines++;
@@ -324,6 +326,8 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     const struct curve curve = filter_chain_curve(chain);
     if (chain->count > 0 && !curve_equal(&curve, &engine->curve))
         abort(); /* this engine filters with another curve */
+    if (calibration_is_needed(chain) && !engine->is_calibrated)
+        abort(); /* this engine has no table */
     fake_engine.complex_designs += engine->is_complex;
     fake_engine.designs++;
     if (r < 0) {

@@ -98,7 +98,7 @@ static int write_source(const char *directory, const struct shape *shape, const 
     transform.tuning.technique = shape->technique;
     transform.tuning.order = shape->order;
     transform.tuning.lanes = shape->lanes;
-    transform.tuning.half = transform.tuning.corrections = half;
+    transform.tuning.half = transform.tuning.corrections = transform.tuning.calibrated = half;
     transform.tuning.columns_held = transform.tuning.rows_held = shape->held;
     transform.tuning.twiddles = shape->twiddles;
     transform.tuning.stages_per_dispatch = shape->stages_per_dispatch;

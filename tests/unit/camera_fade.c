@@ -14,6 +14,7 @@
 #define NARROW  "gain:dc=0.5" /* has no support, so that no filter is narrower */
 #define COMPLEX "shift:by=1/0"
 #define WIDE    "gaussian-blur:sigma=10"
+#define CORNERS "vignette:a=0.5"
 
 static int setup(void **state)
 {
@@ -195,6 +196,25 @@ static void another_curve_is_taken_at_once(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.fades), 2);
 }
 
+/* An engine with a table of corrections is used while the filter before or after a fade has one. */
+static void a_fade_is_calibrated_if_one_of_both_is(void **state)
+{
+    (void)state;
+    start();
+    assert_frames(1, "-");
+    change(CORNERS, 3);
+    wait_for_fades(1);
+    assert_frames(2, "bb-");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    change(NARROW, 3);
+    wait_for_fades(2);
+    assert_frames(3, "bb-");
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    change("none", 0);
+    offer_until(4);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 3);
+}
+
 static void another_engine_waits_for_the_end_of_a_fade(void **state)
 {
     (void)state;
@@ -301,6 +321,7 @@ int main(void)
         TEST(a_change_during_a_fade_begins_there),
         TEST(another_engine_begins_at_the_filter_before),
         TEST(a_fade_is_complex_if_one_of_both_is),
+        TEST(a_fade_is_calibrated_if_one_of_both_is),
         TEST(another_curve_is_taken_at_once),
         TEST(another_engine_waits_for_the_end_of_a_fade),
         TEST(a_change_at_once_waits_for_no_fade),

@@ -159,7 +159,7 @@ static void print_parameter(const struct about *about)
            about->unit);
     if (about->required)
         fputs(", required", stdout);
-    else
+    else if (*about->initial != '\0')
         printf(", default %s", about->initial);
     printf("\n             %s\n", about->summary);
 }

@@ -1,6 +1,7 @@
 /* ListFilters: the kinds of filter stages with their parameters, for the help of clients. */
 #include "control/methods.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "control/value.h"
@@ -34,10 +35,13 @@ static void expected(const struct filter_param *param, char *text, size_t size)
                  "each %g .. %g",
                  FILTER_KERNEL_SIDE, FILTER_KERNEL_SIDE, param->min, param->max);
         break;
+    case FILTER_IMAGE:
+        snprintf(text, size, "the name of an image, such as blur.pgm");
+        break;
     }
 }
 
-/* The default value as it is written in a chain; empty for a required parameter. */
+/* The default value as it is written in a chain; empty for one that is required or not set. */
 static void initial(const struct filter_param *param, char *text, size_t size)
 {
     text[0] = '\0';
@@ -45,7 +49,8 @@ static void initial(const struct filter_param *param, char *text, size_t size)
         return;
     switch (param->type) {
     case FILTER_NUMBER:
-        text_from_number(param->initial, text, size);
+        if (!isnan(param->initial))
+            text_from_number(param->initial, text, size);
         break;
     case FILTER_PAIR:
         snprintf(text, size, "%g/%g", param->initial, param->initial);
@@ -56,18 +61,17 @@ static void initial(const struct filter_param *param, char *text, size_t size)
     case FILTER_BOOL:
         snprintf(text, size, "%s", param->initial != 0 ? "true" : "false");
         break;
-    case FILTER_KERNEL: /* always required */
+    case FILTER_KERNEL: /* not set by default */
+    case FILTER_IMAGE:
         break;
     }
 }
 
 static int append_param_help(sd_bus_message *reply, const struct filter_param *param)
 {
-    static const char *const types[] = {[FILTER_NUMBER] = "number",
-                                        [FILTER_PAIR] = "pair",
-                                        [FILTER_CHOICE] = "choice",
-                                        [FILTER_BOOL] = "boolean",
-                                        [FILTER_KERNEL] = "kernel"};
+    static const char *const types[] = {
+        [FILTER_NUMBER] = "number", [FILTER_PAIR] = "pair",     [FILTER_CHOICE] = "choice",
+        [FILTER_BOOL] = "boolean",  [FILTER_KERNEL] = "kernel", [FILTER_IMAGE] = "image"};
     char range[200], value[TEXT_NUMBER_BYTES * 2];
     expected(param, range, sizeof range);
     initial(param, value, sizeof value);

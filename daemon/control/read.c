@@ -62,6 +62,8 @@ static int append_parameter(sd_bus_message *reply, const struct filter_stage *st
         return sd_bus_message_append(reply, "{sv}", param->name, "b", value->number != 0);
     case FILTER_KERNEL:
         return append_kernel(reply, param->name, &stage->kernel);
+    case FILTER_IMAGE:
+        return value_append_named_text(reply, param->name, stage->image->name);
     }
     return -EINVAL;
 }
@@ -77,7 +79,7 @@ static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
         (r = sd_bus_message_open_container(reply, 'a', "{sv}")) < 0)
         return r;
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
-        r = append_parameter(reply, stage, i);
+        r = filter_stage_has(stage, i) ? append_parameter(reply, stage, i) : 0;
         if (r < 0)
             return r;
     }

@@ -68,7 +68,8 @@ static int unknown_param(const struct filter_kind *kind, const char *name, struc
                      text_quote(quoted, name), known, hint);
 }
 
-int filter_chain_check(const struct filter_chain *chain, struct error *why)
+/* A chain has at most one curve. */
+static int check_curves(const struct filter_chain *chain, struct error *why)
 {
     const struct filter_kind *first = NULL;
     for (unsigned i = 0; i < chain->count; i++) {
@@ -84,6 +85,17 @@ int filter_chain_check(const struct filter_chain *chain, struct error *why)
     return 0;
 }
 
+int filter_chain_check(const struct filter_chain *chain, struct error *why)
+{
+    const size_t pixels = filter_chain_pixels(chain);
+    if (pixels > FILTER_MAX_PIXELS)
+        return error_set(why, EINVAL,
+                         "the images of the filter's stages have %zu pixels in all: expected at "
+                         "most %d, as 255x255 has",
+                         pixels, FILTER_MAX_PIXELS);
+    return check_curves(chain, why);
+}
+
 /* ---- text to stages ---- */
 
 int filter_stage_set(struct filter_stage *stage, const char *param, const char *text,
@@ -94,7 +106,12 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
         return unknown_param(stage->kind, param, why);
 
     const struct filter_param *about = &stage->kind->param[index];
-    int r = filter_value_read(stage, (unsigned)index, text);
+    int r;
+    if (about->type == FILTER_IMAGE) { /* which says itself why it cannot be read */
+        r = filter_image_load(&stage->image, text, why);
+        return r < 0 ? error_prefix(why, EINVAL, "%s", stage->kind->name) : 0;
+    }
+    r = filter_value_read(stage, (unsigned)index, text);
     if (r < 0) {
         char quoted[TEXT_QUOTE_BYTES], expected[FILTER_EXPECTS_BYTES];
         return error_set(why, EINVAL, "%s: %s = %s %s: expected %s", stage->kind->name, param,
@@ -104,11 +121,16 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
     return 0;
 }
 
+bool filter_stage_has(const struct filter_stage *stage, unsigned param)
+{
+    return filter_value_is_set(stage, param);
+}
+
 int filter_stage_check(const struct filter_stage *stage, struct error *why)
 {
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
         const struct filter_param *param = &stage->kind->param[i];
-        if (!filter_value_is_set(stage, i)) {
+        if (param->required && !filter_value_is_set(stage, i)) {
             char expected[FILTER_EXPECTS_BYTES];
             return error_set(why, EINVAL, "%s: %s is missing: expected %s", stage->kind->name,
                              param->name, filter_value_expects(expected, param));
@@ -212,15 +234,50 @@ int filter_chain_parse(struct filter_chain *ret, const char *text, struct error 
     return 0;
 }
 
+/* ---- images ---- */
+
+void filter_chain_hold(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        filter_image_hold(chain->stage[i].image);
+}
+
+void filter_chain_drop(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        filter_image_drop(chain->stage[i].image);
+}
+
+void filter_chain_assign(struct filter_chain *to, const struct filter_chain *from)
+{
+    filter_chain_hold(from); /* first, because both may have the same images */
+    filter_chain_drop(to);
+    *to = *from;
+}
+
+size_t filter_chain_pixels(const struct filter_chain *chain)
+{
+    size_t sum = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_image *image = chain->stage[i].image;
+        if (filter_stage_uses_image(&chain->stage[i]))
+            sum += (size_t)image->columns * image->rows;
+    }
+    return sum;
+}
+
 /* ---- stages to text ---- */
 
 static void append_stage(char *text, size_t size, const struct filter_stage *stage)
 {
+    char separator = ':';
     text_append(text, size, "%s", stage->kind->name);
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
-        const struct filter_param *param = &stage->kind->param[i];
-        text_append(text, size, "%c%s=", i == 0 ? ':' : ',', param->name);
+        if (!filter_value_is_set(stage, i))
+            continue;
+        text_append(text, size, "%c%s=", separator, stage->kind->param[i].name);
         filter_value_append(text, size, stage, i);
+        separator = ',';
     }
 }
 
@@ -263,39 +320,59 @@ bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain 
 
 /* ---- the response ---- */
 
-static double complex response_at(const struct filter_stage *stage, double fx, double fy)
+/* `transform` is NULL or that of the stage's image. */
+static double complex response_at(const struct filter_stage *stage, const double complex *transform,
+                                  double fx, double fy)
 {
     const struct filter_kind *kind = stage->kind;
+    if (filter_stage_uses_image(stage))
+        return kind->image_response(
+            stage, transform != NULL ? *transform : filter_image_transform(stage->image, fx, fy),
+            fx, fy);
     if (kind->complex_response == NULL)
         return kind->response(stage, fx, fy);
     return kind->complex_response(stage, fx, fy);
 }
 
 /* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
- * output real. (Two of the four corners are the negatives of the other two.) */
-static double complex stage_response(const struct filter_stage *stage, double fx, double fy)
+ * output real. (Two of the four corners are the negatives of the other two.) The transform of an
+ * image is the same at both. */
+static double complex stage_response(const struct filter_stage *stage,
+                                     const double complex *transform, double fx, double fy)
 {
+    const double complex h = response_at(stage, transform, fx, fy);
     if (fabs(fx) == 0.5 && fabs(fy) == 0.5)
-        return creal(response_at(stage, fx, fy) + response_at(stage, -fx, fy)) / 2;
+        return creal(h + response_at(stage, transform, -fx, fy)) / 2;
     if (fabs(fx) == 0.5)
-        return (response_at(stage, fx, fy) + response_at(stage, -fx, fy)) / 2;
+        return (h + response_at(stage, transform, -fx, fy)) / 2;
     if (fabs(fy) == 0.5)
-        return (response_at(stage, fx, fy) + response_at(stage, fx, -fy)) / 2;
-    return response_at(stage, fx, fy);
+        return (h + response_at(stage, transform, fx, -fy)) / 2;
+    return h;
 }
 
 double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy)
 {
     double complex product = 1;
     for (unsigned i = 0; i < chain->count; i++)
-        product *= stage_response(&chain->stage[i], fx, fy);
+        product *= stage_response(&chain->stage[i], NULL, fx, fy);
+    return product;
+}
+
+double complex filter_chain_response_of(const struct filter_chain *chain,
+                                        const double complex transform[FILTER_MAX_STAGES],
+                                        double fx, double fy)
+{
+    double complex product = 1;
+    for (unsigned i = 0; i < chain->count; i++)
+        product *= stage_response(&chain->stage[i], &transform[i], fx, fy);
     return product;
 }
 
 static bool is_complex(const struct filter_stage *stage)
 {
     const struct filter_kind *kind = stage->kind;
-    return kind->complex_response != NULL && (kind->is_real == NULL || !kind->is_real(stage));
+    const bool may_be = kind->complex_response != NULL || filter_stage_uses_image(stage);
+    return may_be && (kind->is_real == NULL || !kind->is_real(stage));
 }
 
 bool filter_chain_is_complex(const struct filter_chain *chain)

@@ -19,6 +19,7 @@
 
 #define FILTER_MAX_STAGES     32
 #define FILTER_MAX_SUPPORT_PX 256.0 /* the greatest result of filter_chain_support */
+#define FILTER_MAX_PIXELS     65025 /* of images that are summed: 255 x 255 */
 #define FILTER_TEXT_BYTES     32768 /* enough for the text form of any chain */
 
 struct filter_chain {
@@ -42,6 +43,9 @@ void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
 int filter_stage_set(struct filter_stage *stage, const char *param, const char *text,
                      struct error *why);
 
+/* Whether a parameter, by its index, is set. */
+bool filter_stage_has(const struct filter_stage *stage, unsigned param);
+
 /* Whether all required parameters are set and agree with each other. */
 int filter_stage_check(const struct filter_stage *stage, struct error *why);
 
@@ -56,8 +60,25 @@ void filter_stage_print(const struct filter_stage *stage, char *text, size_t siz
 /* Whether both have the same stages with the same parameters in the same order. */
 bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain *b);
 
-/* H(fx, fy). */
+/* A chain that outlives one call of the main thread holds its images; see filter_image.h. */
+void filter_chain_hold(const struct filter_chain *chain);
+void filter_chain_drop(const struct filter_chain *chain);
+
+/* Replaces a chain that holds its images by another one, which then holds its own. */
+void filter_chain_assign(struct filter_chain *to, const struct filter_chain *from);
+
+/* The number of pixels that are summed for each frequency: those of the images of all stages that
+ * use one. Chains are refused if it is more than FILTER_MAX_PIXELS. */
+size_t filter_chain_pixels(const struct filter_chain *chain);
+
+/* H(fx, fy). Images make it slow: each of their pixels is read. */
 double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy);
+
+/* The same with transforms that were computed before: that of stage i is transform[i], if the stage
+ * uses an image (filter_stage_uses_image). */
+double complex filter_chain_response_of(const struct filter_chain *chain,
+                                        const double complex transform[FILTER_MAX_STAGES],
+                                        double fx, double fy);
 
 /* Whether H may have an imaginary part that is not 0. (Where not, rounding may leave a small one.)
  */
@@ -67,7 +88,8 @@ bool filter_chain_is_complex(const struct filter_chain *chain);
  * stage has one. */
 struct curve filter_chain_curve(const struct filter_chain *chain);
 
-/* -EINVAL: two stages have a curve. filter_chain_parse checks it, too. */
+/* -EINVAL: two stages have a curve, or the images have too many pixels. filter_chain_parse checks
+ * it, too. */
 int filter_chain_check(const struct filter_chain *chain, struct error *why);
 
 /* Radius in pixels of the whole chain: the sum of its stages', at most FILTER_MAX_SUPPORT_PX. 0 for

@@ -1,6 +1,7 @@
 #include "core/filter_image.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,4 +76,28 @@ int filter_image_load(const struct filter_image **ret, const char *name, struct 
     if (loader == NULL)
         return error_set(why, ENOENT, "image %s cannot be read here", name);
     return loader(ret, name, why);
+}
+
+static double complex turn(double turns)
+{
+    return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
+}
+
+/* Columns are summed first, in a loop without a chain of dependent additions. */
+double complex filter_image_transform(const struct filter_image *image, double fx, double fy)
+{
+    double real[FILTER_IMAGE_KERNEL_SIDE] = {0}, imag[FILTER_IMAGE_KERNEL_SIDE] = {0};
+    double complex sum = 0;
+    for (unsigned y = 0; y < image->rows; y++) {
+        const float *row = image->pixel + (size_t)y * image->columns;
+        const double complex factor = turn(fy * y);
+        const double re = creal(factor), im = cimag(factor);
+        for (unsigned x = 0; x < image->columns; x++) {
+            real[x] += re * (double)row[x];
+            imag[x] += im * (double)row[x];
+        }
+    }
+    for (unsigned x = 0; x < image->columns; x++)
+        sum += (real[x] + I * imag[x]) * turn(fx * x);
+    return sum;
 }

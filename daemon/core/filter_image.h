@@ -16,6 +16,7 @@
 #ifndef FFTD_CORE_FILTER_IMAGE_H
 #define FFTD_CORE_FILTER_IMAGE_H
 
+#include <complex.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,6 +56,10 @@ bool filter_image_is_held(const struct filter_image *image);
 /* Whether a name can be that of an image: letters, digits and . _ -, at most 63 of them, and not
  * beginning with a dot or a dash. So it never leads out of a directory. */
 bool filter_image_is_name(const char *name);
+
+/* The sum of pixel(x, y) exp(-2 pi i (fx x + fy y)), x and y counted from the top left pixel, fx
+ * and fy in cycles per pixel. For images of at most FILTER_IMAGE_KERNEL_SIDE columns. */
+double complex filter_image_transform(const struct filter_image *image, double fx, double fy);
 
 /* Finds an image by its name. The loader is set once, before there are other threads; without one,
  * no chain can use images. ret is untouched on failure. */

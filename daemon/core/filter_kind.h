@@ -15,6 +15,7 @@
 
 #include "core/curve.h"
 #include "core/error.h"
+#include "core/filter_image.h"
 
 #define FILTER_MAX_PARAMS  8
 #define FILTER_KERNEL_SIDE 7 /* the most rows and columns of a kernel in a chain's text */
@@ -25,6 +26,7 @@ enum filter_type {
     FILTER_CHOICE, /* one of `choices`, stored as its index in number */
     FILTER_BOOL,
     FILTER_KERNEL, /* rows of numbers within [min, max], written 0 -1 0/-1 5 -1/0 -1 0 */
+    FILTER_IMAGE,  /* the name of an image */
 };
 
 struct filter_param {
@@ -33,7 +35,7 @@ struct filter_param {
     const char *summary; /* one line of help */
     enum filter_type type;
     bool required;
-    double min, max, initial;   /* initial: the default where not required */
+    double min, max, initial;   /* initial: the default where not required; NaN: not set */
     const char *const *choices; /* NULL-terminated, FILTER_CHOICE only */
 };
 
@@ -42,7 +44,8 @@ struct filter_value {
     double second; /* FILTER_PAIR only */
 };
 
-/* The value of a FILTER_KERNEL, of which a kind has one at most. */
+/* The value of a FILTER_KERNEL, of which a kind has one at most, as of a FILTER_IMAGE. Where they
+ * are not required, they are not set by default. */
 struct filter_kernel {
     unsigned columns, rows;                              /* 0: not set */
     float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
@@ -70,7 +73,12 @@ struct filter_kind {
     /* H: one of the two, the other is NULL. */
     double (*response)(const struct filter_stage *stage, double fx, double fy);
     double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
-    /* With complex_response: whether these parameters make it real; may be NULL if none do. */
+    /* H of a stage with an image, which replaces the two above then; NULL: it does not. `transform`
+     * is that of the image about the middle of its top left pixel: the sum of pixel(x, y) exp(-2 pi
+     * i (fx x + fy y)). core/filter_grid.h computes it for many frequencies at once. */
+    double complex (*image_response)(const struct filter_stage *stage, double complex transform,
+                                     double fx, double fy);
+    /* With the last two: whether these parameters make H real; may be NULL if none do. */
     bool (*is_real)(const struct filter_stage *stage);
     /* The curve of the whole chain that the stage is in; NULL: none. */
     struct curve (*curve)(const struct filter_stage *stage);
@@ -90,7 +98,14 @@ struct filter_stage {
     const struct filter_kind *kind;
     struct filter_value value[FILTER_MAX_PARAMS]; /* in the order of kind->param */
     struct filter_kernel kernel;
+    const struct filter_image *image; /* NULL: not set; see filter_chain_hold */
 };
+
+/* Whether the response is that of kind->image_response. */
+static inline bool filter_stage_uses_image(const struct filter_stage *stage)
+{
+    return stage->image != NULL && stage->kind->image_response != NULL;
+}
 
 /* All kinds, in the order in which help lists them. */
 const struct filter_kind *const *filter_kinds(unsigned *ret_count);

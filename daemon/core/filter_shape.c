@@ -18,6 +18,7 @@
  * 4/cutoff, four rings, leaves 2.5%, and is the limit of the other shapes too. */
 #include "core/filter_shape.h"
 
+#include <errno.h>
 #include <math.h>
 
 #define HALF_LN2   0.34657359027997264 /* exp(-HALF_LN2) = 1/sqrt(2) */
@@ -67,4 +68,14 @@ double filter_cutoff_support(enum filter_shape shape, double order, double cutof
         break;
     }
     return fmin(radius, limit);
+}
+
+int filter_check_kernel_image(const struct filter_stage *stage, struct error *why)
+{
+    const struct filter_image *image = stage->image;
+    if (image->columns <= FILTER_IMAGE_KERNEL_SIDE && image->rows <= FILTER_IMAGE_KERNEL_SIDE)
+        return 0;
+    return error_set(why, EINVAL, "%s: image %s has %ux%u pixels: expected at most %dx%d",
+                     stage->kind->name, image->name, image->columns, image->rows,
+                     FILTER_IMAGE_KERNEL_SIDE, FILTER_IMAGE_KERNEL_SIDE);
 }

@@ -19,6 +19,9 @@ double filter_stop(enum filter_shape shape, double order, double d2);
 /* Radius in pixels of the impulse response of filter_pass or filter_stop with this cutoff. */
 double filter_cutoff_support(enum filter_shape shape, double order, double cutoff);
 
+/* Whether an image is small enough to be summed pixel by pixel. The stage has one. */
+int filter_check_kernel_image(const struct filter_stage *stage, struct error *why);
+
 static inline double number(const struct filter_stage *stage, unsigned param)
 {
     return stage->value[param].number;

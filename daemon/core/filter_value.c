@@ -41,6 +41,9 @@ char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_
                     "each %g .. %g",
                     FILTER_KERNEL_SIDE, FILTER_KERNEL_SIDE, param->min, param->max);
         break;
+    case FILTER_IMAGE:
+        text_append(text, FILTER_EXPECTS_BYTES, "the name of an image, such as blur.pgm");
+        break;
     }
     return text;
 }
@@ -154,6 +157,8 @@ int filter_value_read(struct filter_stage *stage, unsigned index, const char *te
         return read_word(&value->number, bool_words, text);
     case FILTER_KERNEL:
         return read_kernel(&stage->kernel, param, text);
+    case FILTER_IMAGE: /* filter_stage_set reads it, because it knows the reason of a failure */
+        break;
     }
     return -EINVAL;
 }
@@ -173,6 +178,8 @@ const char *filter_value_fault(const struct filter_param *param, int r)
         return "is not known";
     case FILTER_KERNEL:
         return "is not a kernel";
+    case FILTER_IMAGE:
+        return "is not the name of an image";
     }
     return "is not valid";
 }
@@ -181,6 +188,8 @@ bool filter_value_is_set(const struct filter_stage *stage, unsigned index)
 {
     if (stage->kind->param[index].type == FILTER_KERNEL)
         return stage->kernel.rows > 0;
+    if (stage->kind->param[index].type == FILTER_IMAGE)
+        return stage->image != NULL;
     return !isnan(stage->value[index].number);
 }
 
@@ -234,6 +243,9 @@ void filter_value_append(char *text, size_t size, const struct filter_stage *sta
     case FILTER_KERNEL:
         append_kernel(text, size, &stage->kernel);
         break;
+    case FILTER_IMAGE:
+        text_append(text, size, "%s", stage->image->name);
+        break;
     }
 }
 
@@ -255,6 +267,10 @@ bool filter_value_equal(const struct filter_stage *a, const struct filter_stage 
     const enum filter_type type = a->kind->param[index].type;
     if (type == FILTER_KERNEL)
         return equal_kernels(&a->kernel, &b->kernel);
+    if (type == FILTER_IMAGE)
+        return filter_image_equal(a->image, b->image);
+    if (!filter_value_is_set(a, index) || !filter_value_is_set(b, index))
+        return filter_value_is_set(a, index) == filter_value_is_set(b, index);
     return a->value[index].number == b->value[index].number &&
            (type != FILTER_PAIR || a->value[index].second == b->value[index].second);
 }

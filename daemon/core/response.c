@@ -1,6 +1,9 @@
 #include "core/response.h"
 
 #include <complex.h>
+#include <math.h>
+
+#include "core/filter_grid.h"
 
 static uint32_t pair_count(const struct plan *plan)
 {
@@ -19,58 +22,105 @@ size_t response_count(const struct response_layout *layout)
     return response_part_count(layout) * (layout->is_complex ? 2 : 1);
 }
 
+/* What H is sampled with. */
+struct sampler {
+    const struct filter_chain *chain;
+    const struct plan *plan;
+    double sub_x, sub_y;
+    struct filter_grid *grid; /* NULL: the chain uses no images */
+};
+
+/* Frequencies in cycles per length of the padded plane, from -length / 2 to length / 2, along the
+ * axis that is transformed first and along the other. */
+struct place {
+    uint32_t slot; /* of the grid */
+    int32_t first, second;
+};
+
+static double complex sample(const struct sampler *sampler, struct place at)
+{
+    const struct plan *plan = sampler->plan;
+    const bool rows_first = plan->order == PLAN_ROWS_FIRST;
+    const double fx = (rows_first ? at.first : at.second) / (plan->x.length * sampler->sub_x);
+    const double fy = (rows_first ? at.second : at.first) / (plan->y.length * sampler->sub_y);
+    double complex transform[FILTER_MAX_STAGES];
+    if (sampler->grid == NULL)
+        return filter_chain_response(sampler->chain, fx, fy);
+    filter_grid_read(sampler->grid, at.slot, at.first < 0, at.second, transform);
+    return filter_chain_response_of(sampler->chain, transform, fx, fy);
+}
+
 /* H. On the line at half the sampling rate, f and -f are the same frequency, and H is their mean.
  * The chain does that itself at 0.5 cycles per pixel. The line of a subsampled plane is at a lower
  * frequency, where H(f) and H(-f) may differ. */
-static double complex response_at(const struct filter_chain *chain, double fx, double fy,
-                                  bool nyquist_x, bool nyquist_y)
+static double complex response_at(const struct sampler *sampler, struct place at)
 {
-    if (nyquist_x)
-        return (response_at(chain, fx, fy, false, nyquist_y) +
-                response_at(chain, -fx, fy, false, nyquist_y)) /
-               2;
-    if (nyquist_y)
-        return (filter_chain_response(chain, fx, fy) + filter_chain_response(chain, fx, -fy)) / 2;
-    return filter_chain_response(chain, fx, fy);
+    const int sides1 = 1 + (2 * (uint32_t)at.first == plan_first(sampler->plan)->length);
+    const int sides2 = 1 + (2 * (uint32_t)at.second == plan_second(sampler->plan)->length);
+    double complex sum = 0;
+    for (int i = 0; i < sides1; i++)
+        for (int j = 0; j < sides2; j++)
+            sum += sample(sampler, (struct place){.slot = at.slot,
+                                                  .first = i == 0 ? at.first : -at.first,
+                                                  .second = j == 0 ? at.second : -at.second});
+    return sum / (sides1 * sides2);
 }
 
-/* Cycles per sample, from -0.5 up to 0.5. */
-static double signed_frequency(uint32_t k, uint32_t length)
+static int32_t signed_frequency(uint32_t k, uint32_t length)
 {
-    return (2 * k <= length ? (double)k : (double)k - length) / length;
+    return 2 * k <= length ? (int32_t)k : (int32_t)k - (int32_t)length;
 }
 
-void response_fill(float *values, const struct response_layout *layout,
-                   const struct filter_chain *chain, double sub_x, double sub_y, double scale)
+static int create_grid(struct sampler *sampler, uint32_t lanes, struct error *why)
 {
-    const struct plan_axis *first = plan_first(layout->plan), *second = plan_second(layout->plan);
-    const bool rows_first = layout->plan->order == PLAN_ROWS_FIRST;
+    const struct plan *plan = sampler->plan;
+    const bool rows_first = plan->order == PLAN_ROWS_FIRST;
+    const uint32_t period_x = (uint32_t)lrint(plan->x.length * sampler->sub_x);
+    const uint32_t period_y = (uint32_t)lrint(plan->y.length * sampler->sub_y);
+    const struct filter_grid_shape shape = {.first_period = rows_first ? period_x : period_y,
+                                            .second_period = rows_first ? period_y : period_x,
+                                            .lines = pair_count(plan),
+                                            .slots = lanes,
+                                            .first_is_x = rows_first};
+    return filter_grid_create(&sampler->grid, sampler->chain, &shape, why);
+}
+
+int response_fill(float *values, const struct response_layout *layout,
+                  const struct filter_chain *chain, double sub_x, double sub_y, double scale,
+                  struct error *why)
+{
+    struct sampler sampler = {.chain = chain, .plan = layout->plan, .sub_x = sub_x, .sub_y = sub_y};
+    const struct plan_axis *second = plan_second(layout->plan);
     const uint32_t pairs = pair_count(layout->plan), lanes = layout->lanes;
     const size_t part = response_part_count(layout);
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     uint16_t order[PLAN_MAX_LENGTH];
+    int r = create_grid(&sampler, lanes, why);
+    if (r < 0)
+        return r;
     plan_pairs(layout->plan, pair);
     for (uint32_t e = 0; e < second->length; e++)
         order[plan_place(second, e, layout->legs_apart)] = (uint16_t)plan_frequency(second, e);
 
-    for (uint32_t group = 0; group < pairs; group += lanes)
-        for (uint32_t at = 0; at < second->length; at++) {
-            const double f2 = signed_frequency(order[at], second->length);
-            const bool nyquist2 = 2u * order[at] == second->length;
+    for (uint32_t group = 0; group < pairs; group += lanes) {
+        for (uint32_t k = group; sampler.grid != NULL && k < group + lanes && k < pairs; k++)
+            filter_grid_load(sampler.grid, k - group, pair[k].frequency);
+        for (uint32_t at = 0; at < second->length; at++)
             for (uint32_t k = group; k < group + lanes; k++, values++) {
                 *values = 0;
                 if (layout->is_complex)
                     values[part] = 0;
                 if (k >= pairs)
                     continue;
-                const double f1 = signed_frequency(pair[k].frequency, first->length);
-                const bool nyquist1 = 2 * pair[k].frequency == first->length;
-                const double complex h =
-                    rows_first ? response_at(chain, f1 / sub_x, f2 / sub_y, nyquist1, nyquist2)
-                               : response_at(chain, f2 / sub_x, f1 / sub_y, nyquist2, nyquist1);
+                const struct place place = {.slot = k - group,
+                                            .first = (int32_t)pair[k].frequency,
+                                            .second = signed_frequency(order[at], second->length)};
+                const double complex h = response_at(&sampler, place);
                 *values = (float)(scale * creal(h));
                 if (layout->is_complex)
                     values[part] = (float)(scale * cimag(h));
             }
-        }
+    }
+    filter_grid_destroy(sampler.grid);
+    return 0;
 }

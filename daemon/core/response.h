@@ -23,10 +23,13 @@ size_t response_part_count(const struct response_layout *layout);
 /* The number of floats that response_fill writes. */
 size_t response_count(const struct response_layout *layout);
 
-/* Sets each value to scale * H(fx, fy), without its imaginary part unless is_complex. Frequencies
+/* sub_x and sub_y are whole numbers. -ENOMEM, only if the chain uses images.
+ *
+ * Sets each value to scale * H(fx, fy), without its imaginary part unless is_complex. Frequencies
  * are in cycles per luma pixel in every plane; a sample of the plane covers sub_x * sub_y luma
  * pixels. The lanes added by rounding are 0. */
-void response_fill(float *values, const struct response_layout *layout,
-                   const struct filter_chain *chain, double sub_x, double sub_y, double scale);
+int response_fill(float *values, const struct response_layout *layout,
+                  const struct filter_chain *chain, double sub_x, double sub_y, double scale,
+                  struct error *why);
 
 #endif

@@ -299,19 +299,17 @@ int transform_response_fill(const struct transform *transform, void *response,
 {
     const struct response_layout layout = transform_response_layout(transform);
     const struct plan *plan = &transform->plan;
-    if (!transform->tuning.half) {
-        response_fill(response, &layout, chain, sub_x, sub_y,
-                      0.5 / plan->x.length / plan->y.length);
-        return 0;
-    }
+    if (!transform->tuning.half)
+        return response_fill(response, &layout, chain, sub_x, sub_y,
+                             0.5 / plan->x.length / plan->y.length, why);
     const size_t count = response_count(&layout);
     float *values = malloc(count * sizeof *values);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    response_fill(values, &layout, chain, sub_x, sub_y, 1);
+    const int r = response_fill(values, &layout, chain, sub_x, sub_y, 1, why);
     uint16_t *half = response;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; r == 0 && i < count; i++)
         half[i] = to_half(values[i]);
     free(values);
-    return 0;
+    return r;
 }

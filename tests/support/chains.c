@@ -1,5 +1,9 @@
 #include "support/chains.h"
 
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
 uint64_t random_bits(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -40,6 +44,32 @@ static void random_kernel(struct filter_kernel *ret, const struct filter_param *
             ret->value[y][x] = ret->value[ret->rows - 1 - y][ret->columns - 1 - x];
 }
 
+/* The images that random stages have, which chains find by their names. */
+static struct {
+    struct filter_image *image[2];
+    const char *const name[2], *const text[2];
+} images = {.name = {"even", "odd"},
+            .text = {"1 2 -3 4\n0 5 5 0\n4 -3 2 1\n", "0.5 1 0\n2 4 2\n0 1 0.5\n"}};
+
+static int load_image(const struct filter_image **ret, const char *name, struct error *why)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (strcmp(images.name[i], name) == 0) {
+            *ret = images.image[i];
+            return 0;
+        }
+    return error_set(why, ENOENT, "unknown image");
+}
+
+void chains_use_images(void)
+{
+    for (unsigned i = 0; i < 2 && images.image[i] == NULL; i++)
+        if (filter_image_parse(&images.image[i], images.name[i], images.text[i],
+                               strlen(images.text[i]), NULL) < 0)
+            abort();
+    filter_image_set_loader(load_image);
+}
+
 static void random_value(struct filter_stage *stage, unsigned index, uint64_t *state)
 {
     const struct filter_param *param = &stage->kind->param[index];
@@ -62,13 +92,19 @@ static void random_value(struct filter_stage *stage, unsigned index, uint64_t *s
         ret->number = (double)(random_bits(state) % 2);
         break;
     case FILTER_KERNEL:
-        random_kernel(&stage->kernel, param, state);
+        if (random_bits(state) % 2 == 0)
+            random_kernel(&stage->kernel, param, state);
+        break;
+    case FILTER_IMAGE:
+        if (random_bits(state) % 2 == 0)
+            stage->image = images.image[random_bits(state) % 2];
         break;
     }
 }
 
 void random_stage(struct filter_stage *ret, const struct filter_kind *kind, uint64_t *state)
 {
+    chains_use_images();
     do {
         filter_stage_init(ret, kind);
         for (unsigned p = 0; p < kind->param_count; p++)

@@ -15,4 +15,7 @@ double random_between(uint64_t *state, double low, double high);
 void random_stage(struct filter_stage *ret, const struct filter_kind *kind, uint64_t *state);
 void random_chain(struct filter_chain *ret, uint64_t *state);
 
+/* Lets chains find the images that random stages have, "even" and "odd". */
+void chains_use_images(void);
+
 #endif

@@ -25,7 +25,8 @@ static void the_table_is_sound(void **state)
         assert_non_null(kind->formula);
         assert_true(strncmp(kind->formula, "H = ", 4) == 0);
         assert_true((kind->response == NULL) != (kind->complex_response == NULL));
-        assert_true(kind->is_real == NULL || kind->complex_response != NULL);
+        assert_true(kind->is_real == NULL || kind->complex_response != NULL ||
+                    kind->image_response != NULL);
         assert_non_null(kind->support);
         assert_true(kind->param_count <= FILTER_MAX_PARAMS);
         for (unsigned p = 0; p < kind->param_count; p++) {
@@ -36,11 +37,10 @@ static void the_table_is_sound(void **state)
             assert_true(strlen(param->summary) > 0);
             if (param->type == FILTER_CHOICE)
                 assert_non_null(param->choices[(unsigned)param->initial]);
-            else if (!param->required)
+            else if (!param->required && !isnan(param->initial))
                 assert_true(param->initial >= param->min && param->initial <= param->max);
-            if (param->type == FILTER_KERNEL)
-                assert_true(param->required);
-            if (param->type != FILTER_CHOICE && param->type != FILTER_BOOL)
+            if (param->type != FILTER_CHOICE && param->type != FILTER_BOOL &&
+                param->type != FILTER_IMAGE)
                 assert_true(param->min < param->max);
         }
         for (unsigned p = kind->param_count; p < FILTER_MAX_PARAMS; p++)
@@ -191,8 +191,9 @@ static void the_longest_chain_fits(void **state)
         for (unsigned p = 0; p < kinds[i]->param_count; p++) {
             const struct filter_param *param = &kinds[i]->param[p];
             const double number = param->type == FILTER_CHOICE ? longest_choice(param)
-                                  : param->type == FILTER_BOOL ? false
-                                                               : longest_number(param);
+                                  : param->type == FILTER_BOOL || param->type == FILTER_IMAGE
+                                      ? false
+                                      : longest_number(param);
             stage.value[p] = (struct filter_value){number, number};
             if (param->type == FILTER_KERNEL)
                 longest_kernel(&stage.kernel);

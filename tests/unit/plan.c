@@ -292,7 +292,7 @@ static void nyquist_is_the_mean_of_both_signs(void **state)
     const struct response_layout layout = {.plan = &plan, .lanes = 1};
     struct plan_pair pair[9];
     unsigned k = 0;
-    response_fill(values, &layout, &chain, 2, 2, 1);
+    assert_int_equal(response_fill(values, &layout, &chain, 2, 2, 1, NULL), 0);
     plan_pairs(&plan, pair);
     while (pair[k].frequency != 4 && pair[k].frequency != 12)
         k++;

@@ -14,6 +14,7 @@
 #include "camera/camera.h"
 #include "capture/capture.h"
 #include "config/config.h"
+#include "config/image.h"
 #include "control/control.h"
 #include "control/reload.h"
 #include "gpu/device.h"
@@ -144,6 +145,7 @@ static int reload(void *context, struct reload_waiter *waiter, struct error *why
     struct config config;
     int unused;
 
+    config_trim_images();
     if (daemon->options->config_path == NULL)
         return error_set(why, EINVAL,
                          "fftd was started without --config FILE, so there is no file to read");
@@ -380,6 +382,7 @@ static int run(const struct options *options, const struct config *config)
     struct error why;
     int code;
 
+    filter_chain_hold(&daemon.config.filter);
     log_init(config->name, options->max_priority);
     check_limit();
     int r = start(&daemon, &why);
@@ -429,6 +432,7 @@ static int act(const struct options *options)
     }
     if (options->action == OPTIONS_LIST_DEVICES)
         return list_devices(options->json);
+    config_use_images();
     if (options_configure(options, &config, &code, &why) < 0) {
         log_error("%s", why.text);
         return code;

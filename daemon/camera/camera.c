@@ -52,6 +52,8 @@ static void destroy_rings(struct mailbox *mailbox)
 /* The threads have ended, or were never started. */
 static void destroy(struct camera *camera)
 {
+    filter_chain_drop(&camera->reconciler.desired.filter);
+    filter_chain_drop(&camera->fallback.filter);
     mailbox_finish(&camera->mailbox);
     free(camera);
 }
@@ -189,7 +191,7 @@ static void settle_source(struct camera *camera, uint64_t version, bool failed)
     struct desired *desired = mailbox_begin_change(mailbox);
     desired->source = fallback->source;
     if (desired->filter_serial == desired->source_serial) {
-        desired->filter = fallback->filter;
+        filter_chain_assign(&desired->filter, &fallback->filter);
         desired->fade_frames = 0;
         desired->filter_serial++;
     }
@@ -251,7 +253,7 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
         return error_set(why, EINVAL, "a fade of %u frames is out of range: expected 0 .. %d",
                          fade_frames, CAMERA_MAX_FADE);
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    desired->filter = *chain;
+    filter_chain_assign(&desired->filter, chain);
     desired->fade_frames = fade_frames;
     *ret_serial = ++desired->filter_serial;
     mailbox_end_change(&camera->mailbox);
@@ -275,13 +277,13 @@ int camera_set_source(struct camera *camera, const struct config_source *source,
     if (camera->fallback.source_version != 0)
         return error_set(why, EBUSY, "the camera is still opening another source");
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    camera->fallback = (struct fallback){.source_version = ++desired->source_version,
-                                         .source = desired->source,
-                                         .filter = desired->filter};
+    camera->fallback.source_version = ++desired->source_version;
+    camera->fallback.source = desired->source;
+    filter_chain_assign(&camera->fallback.filter, &desired->filter);
     desired->source = *source;
     desired->source_controls = controls != NULL ? *controls : (struct settings){.count = 0};
     if (filter != NULL) {
-        desired->filter = *filter;
+        filter_chain_assign(&desired->filter, filter);
         desired->fade_frames = 0;
         desired->filter_serial++;
     }

@@ -123,7 +123,7 @@ static void post(struct designer *designer, struct design *design, const struct 
             slot->engine != designer->borrowed)
             designer->closing[designer->closing_count++] = slot->engine;
         *slot = *design;
-        designer->posted_chain = *chain;
+        filter_chain_assign(&designer->posted_chain, chain);
         designer->posted = true;
     }
     if (designer->posted)
@@ -219,12 +219,14 @@ static void design_filter(struct designer *designer, const struct request_design
                                      .engine = designer->borrowed,
                                      .from = designer->taken_chain,
                                      .from_serial = designer->taken_serial};
+        filter_chain_hold(&fade.from); /* another chain may be taken meanwhile */
         enter_driver(designer);
         engine_response_free(ret->response);
         ret->response = NULL;
         ret->result = builder_design(&designer->builder, frames, &request->chain, &fade,
                                      &ret->response, &ret->why);
         leave_driver(designer);
+        filter_chain_drop(&fade.from);
         frames = NULL; /* the engine is built */
     } while (ret->result == 0 && fade.frames > 0 &&
              (fade.engine != designer->borrowed || fade.from_serial != designer->taken_serial));
@@ -236,6 +238,7 @@ static void carry_out(struct designer *designer)
     const struct request_design request = designer->wanted;
     struct design design = {.serial = request.serial, .result_serial = request.serial};
 
+    filter_chain_hold(&request.chain); /* another one may be requested meanwhile */
     designer->wanted.is_engine = false;
     builder->device_suspect |= designer->device_failed;
     designer->device_failed = false;
@@ -260,6 +263,7 @@ static void carry_out(struct designer *designer)
     }
     designer->done_serial = request.serial;
     post(designer, &design, &request.chain);
+    filter_chain_drop(&request.chain);
 }
 
 /* Whether a request waits that can be carried out: a chain alone waits for the first engine. */
@@ -304,6 +308,17 @@ static void *designer_thread(void *argument)
 
 /* ---- from other threads ---- */
 
+/* There is no thread. */
+static void destroy(struct designer *designer)
+{
+    filter_chain_drop(&designer->wanted.chain);
+    filter_chain_drop(&designer->posted_chain);
+    filter_chain_drop(&designer->taken_chain);
+    pthread_cond_destroy(&designer->change);
+    pthread_mutex_destroy(&designer->lock);
+    free(designer);
+}
+
 int designer_create(struct designer **ret, const struct config *config, int wake_fd,
                     struct error *why)
 {
@@ -314,7 +329,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
         return error_set(why, ENOMEM, "out of memory while creating the designer");
     designer->wake_fd = wake_fd;
     designer->build_timeout_ns = (int64_t)(config->engine.build_timeout_s * (double)NS_PER_S);
-    designer->wanted.chain = config->filter;
+    filter_chain_assign(&designer->wanted.chain, &config->filter);
     designer->wanted.serial = 1;
     pthread_mutex_init(&designer->lock, NULL);
     clock_cond_init(&designer->change);
@@ -333,9 +348,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
     *ret = designer;
     return 0;
 fail:
-    pthread_cond_destroy(&designer->change);
-    pthread_mutex_destroy(&designer->lock);
-    free(designer);
+    destroy(designer);
     return r;
 }
 
@@ -358,9 +371,7 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns)
         return -EBUSY;
     pthread_join(designer->thread, NULL);
     builder_finish(&designer->builder);
-    pthread_cond_destroy(&designer->change);
-    pthread_mutex_destroy(&designer->lock);
-    free(designer);
+    destroy(designer);
     return 0;
 }
 
@@ -378,7 +389,7 @@ void designer_request_filter(struct designer *designer, const struct filter_chai
                              uint64_t serial, unsigned fade_frames)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->wanted.chain = *chain;
+    filter_chain_assign(&designer->wanted.chain, chain);
     designer->wanted.serial = serial;
     designer->wanted.fade_frames = fade_frames;
     pthread_cond_signal(&designer->change);
@@ -408,7 +419,7 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
         designer->posted = false;
         if (ret->engine != NULL) {
             designer->borrowed = ret->engine;
-            designer->taken_chain = designer->posted_chain;
+            filter_chain_assign(&designer->taken_chain, &designer->posted_chain);
             designer->taken_serial = ret->serial;
         }
     }

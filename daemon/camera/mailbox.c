@@ -21,6 +21,7 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
                     .filter_serial = 1},
     };
     int err = errno;
+    filter_chain_hold(&ret->desired.filter);
     pthread_mutex_init(&ret->lock, NULL);
     clock_cond_init(&ret->ended_cond);
     return ret->wake_fd < 0 || ret->event_fd < 0
@@ -30,6 +31,7 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
 
 void mailbox_finish(struct mailbox *mailbox)
 {
+    filter_chain_drop(&mailbox->desired.filter);
     if (mailbox->event_fd >= 0)
         close(mailbox->event_fd);
     if (mailbox->wake_fd >= 0)
@@ -63,8 +65,11 @@ bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
 {
     pthread_mutex_lock(&mailbox->lock);
     bool is_new = mailbox->desired.version != desired->version;
-    if (is_new)
+    if (is_new) {
+        filter_chain_hold(&mailbox->desired.filter); /* before the old one is dropped */
+        filter_chain_drop(&desired->filter);
         *desired = mailbox->desired;
+    }
     pthread_mutex_unlock(&mailbox->lock);
     return is_new;
 }

@@ -84,7 +84,7 @@ void mailbox_end_change(struct mailbox *mailbox);
 void mailbox_send(struct mailbox *mailbox, struct request *request);
 
 /* Camera's thread: updates *desired, which was read before or is zero. False: nothing has changed.
- */
+ * Its filter holds its images; whoever has *desired drops them in the end. */
 bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired);
 
 /* Camera's thread: the requests that have come since the last call, in order. */

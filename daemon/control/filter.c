@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "config/image.h"
 #include "config/preset.h"
 #include "core/filter_edit.h"
 #include "core/text.h"
@@ -61,6 +62,7 @@ int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error
     int r = peer_refuse_read_only(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "s", &text)) < 0)
         return r;
+    config_trim_images();
     if (config_filter(&chain, text, &why) < 0)
         return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
     return change_filter(peer, &chain, 0, call, error);
@@ -77,6 +79,7 @@ int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
     int r = peer_refuse_read_only(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "su", &text, &position)) < 0)
         return r;
+    config_trim_images();
     camera_get_filter(peer->services->hooks.camera, &chain);
     r = filter_edit_add(&chain, text, position, &why);
     return change_edited(peer, r, &chain, 0, &why, call, error);
@@ -107,6 +110,7 @@ int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *er
     int r = peer_refuse_read_only(peer, error);
     if (r < 0 || (r = sd_bus_message_read(call, "sss", &name, &param, &value)) < 0)
         return r;
+    config_trim_images();
     camera_get_filter(peer->services->hooks.camera, &chain);
     r = filter_edit_set(&chain, name, param, value, &why);
     if (r == 0)
@@ -266,6 +270,7 @@ int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *erro
     const int count = read_changes(changes, call);
     if (count < 0 || (r = sd_bus_message_read(call, "tu", &based_on, &fade_frames)) < 0)
         return count < 0 ? count : r;
+    config_trim_images();
     const uint64_t serial = camera_get_filter(peer->services->hooks.camera, &chain);
     if (based_on != 0 && based_on != serial)
         return sd_bus_error_setf(error, CONTROL_ERROR_FILTER_CHANGED,

@@ -67,9 +67,18 @@ static void finish(struct config *config, const struct config *wanted)
         log_notice("reloaded: %s = %s", keys[i].name, value);
     }
     log_restart_keys(config, wanted);
+    filter_chain_assign(&config->filter, &wanted->filter); /* it is live */
     for (unsigned i = 0; i < count; i++)
         if (keys[i].live)
             config_key_copy(config, wanted, &keys[i]);
+}
+
+/* Keeps a configuration for later calls. */
+static void hold_config(struct config *to, const struct config *from)
+{
+    filter_chain_hold(&from->filter);
+    filter_chain_drop(&to->filter);
+    *to = *from;
 }
 
 void reload_log_failure(const char *problem)
@@ -98,14 +107,16 @@ static void answer(struct reload_waiter *list, const char *problem)
 static int begin(struct reload *reload, struct camera *camera, struct config *config,
                  const struct config *wanted, struct error *why)
 {
+    struct filter_chain now;
     struct changes changes;
     uint64_t serial;
     int r = 0;
 
-    camera_get_filter(camera, &config->filter); /* a client may have set it */
+    camera_get_filter(camera, &now); /* a client may have set it */
+    filter_chain_assign(&config->filter, &now);
     find_changes(&changes, config, wanted);
     if (changes.source != NULL) {
-        reload->wanted = *wanted;
+        hold_config(&reload->wanted, wanted);
         r = camera_set_source(camera, changes.source, changes.controls, changes.filter,
                               &reload->source_version, why);
         return r < 0 ? r : 1;
@@ -125,7 +136,7 @@ int reload_apply(struct reload *reload, struct camera *camera, struct config *co
 {
     if (reload_is_pending(reload)) {
         reload->has_next = true;
-        reload->next = *wanted;
+        hold_config(&reload->next, wanted);
         add_waiter(&reload->next_waiting, waiter);
         return 1;
     }

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "config/image.h"
 #include "config/preset.h"
 
 #define MAX_POINTS 256
@@ -58,6 +59,7 @@ int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *err
     if (r < 0 || (r = sd_bus_message_read_array(call, 'd', &fx, &fx_bytes)) < 0 ||
         (r = sd_bus_message_read_array(call, 'd', &fy, &fy_bytes)) < 0)
         return r;
+    config_trim_images();
     if (config_filter(&chain, text, &why) < 0)
         return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
     const size_t count = fx_bytes / sizeof(double);

@@ -92,6 +92,53 @@ def restore(fx, fy, blur, noise, falloff=3):
     return mean_is(1, blur / (blur ** 2 + noise * (np.hypot(fx, fy) / 0.1) ** falloff))
 
 
+# ---- images: the pixels, and the bytes of a file ----
+
+def as_pgm(pixels, white=255):
+    kind = ">u2" if white > 255 else "u1"
+    return b"P5\n%d %d\n%d\n" % (*pixels.shape[::-1], white) + pixels.astype(kind).tobytes()
+
+
+def as_pfm(pixels):
+    return b"Pf\n%d %d\n-1.0\n" % pixels.shape[::-1] + pixels[::-1].astype("<f4").tobytes()
+
+
+def as_text(pixels):
+    return "\n".join(" ".join(map(repr, row)) for row in pixels.tolist()).encode()
+
+
+def make_images():
+    """Of each format, even and odd sizes; the largest kernel is larger than the picture."""
+    random = np.random.default_rng(5)
+    y, x = np.mgrid[-127:128, -127:128]
+    spread = np.rint(65535 * np.exp(-(x ** 2 + y ** 2) / 900.0))
+    psf = np.rint(255 * np.exp(-(x ** 2 + x * y + 2 * y ** 2) / 5.0))[120:135, 121:134]
+    lump = random.integers(0, 256, (6, 4))
+    signed = random.normal(0, 0.2, (5, 8)).astype("f4").astype(float)
+    emboss = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2.0]])
+    return {"spread.pgm": (spread / 65535, as_pgm(spread, 65535)),
+            "psf.pgm": (psf / 255, as_pgm(psf)), "lump.pgm": (lump / 255, as_pgm(lump)),
+            "signed.pfm": (signed, as_pfm(signed)), "emboss.txt": (emboss, as_text(emboss))}
+
+
+IMAGES = make_images()
+
+
+def write_images(directory):
+    directory.mkdir(exist_ok=True)
+    for name, (_, data) in IMAGES.items():
+        (directory / name).write_bytes(data)
+
+
+def image(fx, fy, name, anchor=(0, 0)):
+    """The transform of an image around its middle pixel, by one matrix product along each axis."""
+    pixels = IMAGES[name][0]
+    turns = [np.exp(-2j * np.pi * np.multiply.outer(f, np.arange(length) - length // 2 - at))
+             for f, length, at in ((fy[:, 0], pixels.shape[0], anchor[1]),
+                                   (fx[0], pixels.shape[1], anchor[0]))]
+    return turns[0] @ pixels @ turns[1].T
+
+
 MODELS = {
     "none": lambda x, y: 1 + 0 * x,
     "lowpass:cutoff=0.1": lambda x, y: cut("gaussian", np.hypot(x, y) / 0.1),
@@ -123,6 +170,15 @@ MODELS = {
         lambda x, y: weights(x, y, [[1, 2, -3, 0.5], [0, 4, 5, -1]], (1, -2)),
     "convolve:kernel=2 1 0/1 1 -1/0 -1 -2,correlate=true":
         lambda x, y: np.conj(weights(x, y, [[2, 1, 0], [1, 1, -1], [0, -1, -2]])),
+    "convolve:image=spread.pgm,normalise=sum":
+        lambda x, y: image(x, y, "spread.pgm") / IMAGES["spread.pgm"][0].sum(),
+    "convolve:image=lump.pgm,normalise=sum,anchor=-2/9":
+        lambda x, y: image(x, y, "lump.pgm", (-2, 9)) / IMAGES["lump.pgm"][0].sum(),
+    "convolve:image=signed.pfm,correlate=true | gain:dc=0.5":
+        lambda x, y: mean_is(0.5 * IMAGES["signed.pfm"][0].sum(),
+                             np.conj(image(x, y, "signed.pfm"))),
+    "convolve:image=emboss.txt | gaussian-blur:sigma=1":
+        lambda x, y: image(x, y, "emboss.txt") * gaussian(x, y, 1),
     "gradient:sigma=0.8,gain=2":
         lambda x, y: mean_is(1, 2 * 2j * np.pi * x * gaussian(x, y, 0.8)),
     "gradient:along=y,dc=0.5":
@@ -219,10 +275,11 @@ class Filtered:
     def __init__(self, directory, log, picture, module, arguments=()):
         clip = directory / "clip.y4m"
         write_clip(clip, picture)
+        write_images(directory / "images")
         self.daemon = Daemon(directory / "run", log,
                              ["--source", f"file:{clip}", "--set", "camera.loop=true",
                               "--set", f"engine.cache_dir={directory}/cache", *arguments],
-                             os.environ)
+                             {**os.environ, "FFTD_IMAGE_DIR": str(directory / "images")})
         self.daemon.wait_for_socket("frames")
         self.camera = module.Camera(str(self.daemon.runtime_dir))
 

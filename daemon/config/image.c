@@ -1,0 +1,208 @@
+/* A file is not read again while its inode, size and times are what they were, because clients that
+ * draw a response name the same image many times a second. Times are as coarse as the kernel's
+ * clock ticks, so a file that was changed just before it was read is not trusted. */
+#include "config/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "config/places.h"
+#include "core/text.h"
+
+#define MAX_IMAGES     256         /* at the same time; a chain has at most 32 */
+#define IDLE_IMAGES    16          /* that are kept while no chain holds them */
+#define IDLE_BYTES     (32u << 20) /* of these */
+#define COARSE_SECONDS 2           /* after a change, a file's times may not show another one */
+
+/* An image and the file that it was read from. */
+struct entry {
+    struct filter_image *image;
+    struct stat file;
+    bool is_trusted;
+};
+
+/* In the order in which they were read. */
+static struct {
+    unsigned count;
+    struct entry entry[MAX_IMAGES];
+} store;
+
+/* ---- the store ---- */
+
+static void take_out(unsigned at)
+{
+    filter_image_destroy(store.entry[at].image);
+    store.count--;
+    memmove(&store.entry[at], &store.entry[at + 1], (store.count - at) * sizeof store.entry[0]);
+}
+
+static size_t bytes_of(const struct filter_image *image)
+{
+    return (size_t)image->columns * image->rows * sizeof image->pixel[0];
+}
+
+static void trim(unsigned max_count, size_t max_bytes)
+{
+    unsigned count = 0;
+    size_t bytes = 0;
+    for (unsigned i = store.count; i-- > 0;) { /* the newest first */
+        const struct filter_image *image = store.entry[i].image;
+        if (filter_image_is_held(image))
+            continue;
+        count++;
+        bytes += bytes_of(image);
+        if (count > max_count || bytes > max_bytes)
+            take_out(i);
+    }
+}
+
+void config_trim_images(void)
+{
+    trim(IDLE_IMAGES, IDLE_BYTES);
+}
+
+void config_forget_images(void)
+{
+    trim(0, 0);
+}
+
+static bool same_times(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           same_times(&a->st_mtim, &b->st_mtim) && same_times(&a->st_ctim, &b->st_ctim);
+}
+
+static bool has_settled(const struct stat *file)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return now.tv_sec - file->st_ctim.tv_sec > COARSE_SECONDS;
+}
+
+static const struct filter_image *find_read(const char *name, const struct stat *file)
+{
+    for (unsigned i = 0; i < store.count; i++)
+        if (store.entry[i].is_trusted && same_file(&store.entry[i].file, file) &&
+            strcmp(store.entry[i].image->name, name) == 0)
+            return store.entry[i].image;
+    return NULL;
+}
+
+/* Keeps an image, or returns an equal one and destroys this. */
+static int keep(const struct filter_image **ret, struct filter_image *image,
+                const struct stat *file, bool is_trusted, struct error *why)
+{
+    unsigned at = 0;
+    while (at < store.count && !filter_image_equal(store.entry[at].image, image))
+        at++;
+    if (at == MAX_IMAGES) {
+        int r = error_set(why, ENOSPC, "%d images are in use: expected fewer", MAX_IMAGES);
+        filter_image_destroy(image);
+        return r;
+    }
+    if (at == store.count)
+        store.entry[store.count++].image = image;
+    else
+        filter_image_destroy(image);
+    store.entry[at].file = *file;
+    store.entry[at].is_trusted = is_trusted;
+    *ret = store.entry[at].image;
+    return 0;
+}
+
+/* ---- files ---- */
+
+static int check_file(const char *path, const struct stat *file, struct error *why)
+{
+    if (!S_ISREG(file->st_mode))
+        return error_set(why, EINVAL, "%s is %s: expected a regular file", path,
+                         S_ISDIR(file->st_mode)    ? "a directory"
+                         : S_ISFIFO(file->st_mode) ? "a pipe"
+                                                   : "a device or a socket");
+    if (file->st_size > FILTER_IMAGE_MAX_BYTES)
+        return error_set(why, EFBIG, "%s has %lld bytes: expected at most %u", path,
+                         (long long)file->st_size, FILTER_IMAGE_MAX_BYTES);
+    return 0;
+}
+
+/* Reads up to size bytes. Returns their number, or -errno. */
+static ssize_t read_all(int fd, unsigned char *bytes, size_t size)
+{
+    size_t used = 0;
+    while (used < size) {
+        ssize_t n = read(fd, bytes + used, size - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0)
+            break;
+        used += (size_t)n;
+    }
+    return (ssize_t)used;
+}
+
+static int parse_file(struct filter_image **ret, const char *name, const char *path, int fd,
+                      const struct stat *file, struct error *why)
+{
+    const size_t size = (size_t)file->st_size;
+    unsigned char *bytes = malloc(size + 1);
+    if (bytes == NULL)
+        return error_set(why, ENOMEM, "out of memory for %s of %zu bytes", path, size);
+    const ssize_t count = read_all(fd, bytes, size);
+    int r = count < 0
+                ? error_set(why, (int)-count, "cannot read %s: %s", path, strerror((int)-count))
+                : filter_image_parse(ret, name, bytes, (size_t)count, why);
+    free(bytes);
+    return r;
+}
+
+/* Opening without waiting matters for a pipe, which would wait for a writer. */
+static int load_file(const struct filter_image **ret, const char *name, const char *path,
+                     struct error *why)
+{
+    struct stat file;
+    struct filter_image *image = NULL;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &file) < 0) {
+        int err = errno;
+        if (fd >= 0)
+            close(fd);
+        return error_set(why, err, "cannot open %s: %s", path, strerror(err));
+    }
+    int r = check_file(path, &file, why);
+    const struct filter_image *known = r == 0 ? find_read(name, &file) : NULL;
+    const bool is_trusted = has_settled(&file); /* before it is read */
+    if (known != NULL)
+        *ret = known;
+    else if (r == 0)
+        r = parse_file(&image, name, path, fd, &file, why);
+    close(fd);
+    return image != NULL ? keep(ret, image, &file, is_trusted, why) : r;
+}
+
+int config_load_image(const struct filter_image **ret, const char *name, struct error *why)
+{
+    struct config_places places;
+    char path[CONFIG_PLACE_BYTES];
+    config_find_places(&places, "FFTD_IMAGE_DIR", "images");
+    if (filter_image_is_name(name) && config_find_in_places(&places, name, "", path))
+        return load_file(ret, name, path, why);
+    return config_fail_unknown(&places, "image", name, "", why);
+}
+
+void config_use_images(void)
+{
+    filter_image_set_loader(config_load_image);
+}

@@ -1,0 +1,109 @@
+#include "config/places.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/text.h"
+
+static void add_place(struct config_places *places, const char *base, const char *relative,
+                      const char *folder)
+{
+    int length = snprintf(places->path[places->count], PATH_MAX, "%s%s%s", base, relative, folder);
+    if (length < PATH_MAX)
+        places->count++;
+}
+
+void config_find_places(struct config_places *ret, const char *variable, const char *folder)
+{
+    ret->count = 0;
+    const char *only = getenv(variable);
+    if (only != NULL && *only != '\0') {
+        add_place(ret, only, "", "");
+        return;
+    }
+    add_place(ret, "/etc/fftd/", "", folder);
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length <= 0)
+        return;
+    program[length] = '\0';
+    *strrchr(program, '/') = '\0';
+    add_place(ret, program, "/../share/fftd/", folder); /* bin/ and share/ of one prefix */
+    add_place(ret, program, "/../config/", folder);     /* build/ of the source tree */
+    add_place(ret, program, "/../../config/", folder);  /* build/san-... */
+}
+
+bool config_find_in_places(const struct config_places *places, const char *name, const char *suffix,
+                           char path[CONFIG_PLACE_BYTES])
+{
+    for (unsigned i = 0; i < places->count; i++) {
+        int length = snprintf(path, CONFIG_PLACE_BYTES, "%s/%s%s", places->path[i], name, suffix);
+        if (length < CONFIG_PLACE_BYTES && access(path, F_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- what there is ---- */
+
+struct listing {
+    const char *suffix;
+    char known[300];
+    struct text_guess guess;
+    char best[NAME_MAX + 1];
+};
+
+/* Ends the name before the suffix. False: it does not have one, or nothing else. */
+static bool cut_suffix(char *file_name, const char *suffix)
+{
+    const size_t length = strlen(file_name), cut = strlen(suffix);
+    if (file_name[0] == '.' || length <= cut || strcmp(file_name + length - cut, suffix) != 0)
+        return false;
+    file_name[length - cut] = '\0';
+    return true;
+}
+
+static void list_name(struct listing *listing, const char *name)
+{
+    text_append(listing->known, sizeof listing->known, "%s%s",
+                listing->known[0] != '\0' ? ", " : "", name);
+    text_guess_try(&listing->guess, name);
+    if (listing->guess.best == name) { /* freed with the directory's list */
+        snprintf(listing->best, sizeof listing->best, "%s", name);
+        listing->guess.best = listing->best;
+    }
+}
+
+static void list_place(struct listing *listing, const char *place)
+{
+    struct dirent **entries;
+    int count = scandir(place, &entries, NULL, alphasort);
+    if (count < 0)
+        return;
+    for (int i = 0; i < count; i++) {
+        if (cut_suffix(entries[i]->d_name, listing->suffix))
+            list_name(listing, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+}
+
+int config_fail_unknown(const struct config_places *places, const char *what, const char *name,
+                        const char *suffix, struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES];
+    struct listing listing = {.suffix = suffix, .guess = TEXT_GUESS(name)};
+    for (unsigned i = 0; i < places->count; i++)
+        list_place(&listing, places->path[i]);
+    if (listing.known[0] == '\0')
+        return error_set(why, ENOENT, "unknown %s %s: %s contains no %ss", what,
+                         text_quote(quoted, name), places->path[0], what);
+    const char *best = listing.guess.best;
+    return error_set(why, ENOENT, "unknown %s %s: expected one of %s%s%s%s", what,
+                     text_quote(quoted, name), listing.known, best != NULL ? "; did you mean " : "",
+                     best != NULL ? best : "", best != NULL ? "?" : "");
+}

@@ -1,0 +1,33 @@
+/* Directories in which presets and images are found by name.
+ *
+ * Threads: any; nothing is kept between calls. */
+#ifndef FFTD_CONFIG_PLACES_H
+#define FFTD_CONFIG_PLACES_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "core/error.h"
+
+#define CONFIG_MAX_PLACES  4
+#define CONFIG_PLACE_BYTES (PATH_MAX + NAME_MAX)
+
+struct config_places {
+    unsigned count;
+    char path[CONFIG_MAX_PLACES][PATH_MAX];
+};
+
+/* The directory in the environment variable, if it is set. Otherwise /etc/fftd/FOLDER,
+ * ../share/fftd/FOLDER beside the program, and config/FOLDER of the source tree that the program
+ * was built in. */
+void config_find_places(struct config_places *ret, const char *variable, const char *folder);
+
+/* Finds the first file NAMESUFFIX. The caller has checked that the name contains no slash. */
+bool config_find_in_places(const struct config_places *places, const char *name, const char *suffix,
+                           char path[CONFIG_PLACE_BYTES]);
+
+/* Returns -ENOENT with a text that lists the names that exist. what: "preset". */
+int config_fail_unknown(const struct config_places *places, const char *what, const char *name,
+                        const char *suffix, struct error *why);
+
+#endif

@@ -1,0 +1,167 @@
+/* Images of filters, from files. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+
+#include "config/image.h"
+#include "config/preset.h"
+
+static char directory[] = "/tmp/fftd-images-XXXXXX";
+
+static char *path_of(const char *name)
+{
+    static char path[200];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return path;
+}
+
+static void write_file(const char *name, const char *text)
+{
+    FILE *file = fopen(path_of(name), "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    config_use_images();
+    return mkdtemp(directory) == NULL || setenv("FFTD_IMAGE_DIR", directory, 1) < 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const names[] = {"a.txt", "b.txt", "pipe", "link.txt", "hole", "broken"};
+    (void)state;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        unlink(path_of(names[i]));
+    rmdir(path_of("folder"));
+    config_forget_images();
+    return rmdir(directory);
+}
+
+static const struct filter_image *load(const char *name)
+{
+    const struct filter_image *image = NULL;
+    struct error why = {""};
+    if (config_load_image(&image, name, &why) != 0)
+        fail_msg("%s: %s", name, why.text);
+    return image;
+}
+
+static void expect_refused(const char *name, int r, const char *said)
+{
+    const struct filter_image *image = NULL;
+    struct error why = {""};
+    assert_int_equal(config_load_image(&image, name, &why), r);
+    assert_null(image);
+    if (strstr(why.text, said) == NULL)
+        fail_msg("\"%s\" does not contain \"%s\"", why.text, said);
+}
+
+static void content_is_shared_until_it_changes(void **state)
+{
+    (void)state;
+    write_file("a.txt", "1 2 3");
+    const struct filter_image *first = load("a.txt");
+    assert_ptr_equal(load("a.txt"), first);
+    write_file("a.txt", "1 2 3"); /* the same again */
+    assert_ptr_equal(load("a.txt"), first);
+    write_file("a.txt", "1 2 4"); /* in the same tick of the clock, of the same size */
+    const struct filter_image *second = load("a.txt");
+    assert_ptr_not_equal(second, first);
+    assert_true(second->pixel[2] == 4 && first->pixel[2] == 3);
+    assert_int_equal(symlink("a.txt", path_of("link.txt")), 0);
+    assert_true(load("link.txt")->pixel[2] == 4);
+}
+
+static void held_images_stay(void **state)
+{
+    struct filter_chain chain = {.count = 0}, parsed;
+    (void)state;
+    write_file("b.txt", "5 6");
+    assert_int_equal(config_filter(&parsed, "convolve:image=b.txt", NULL), 0);
+    filter_chain_assign(&chain, &parsed);
+    for (unsigned i = 0; i < 600; i++) { /* more than can be kept */
+        char text[20];
+        snprintf(text, sizeof text, "%u", i);
+        write_file("a.txt", text);
+        assert_true(load("a.txt")->pixel[0] == (float)i);
+        config_trim_images();
+    }
+    config_forget_images();
+    assert_true(chain.stage[0].image->pixel[1] == 6);
+    assert_ptr_equal(load("b.txt"), chain.stage[0].image);
+    filter_chain_drop(&chain);
+}
+
+static void other_files_are_refused(void **state)
+{
+    (void)state;
+    write_file("a.txt", "1");
+    write_file("b.txt", "1");
+    expect_refused("c.txt", -ENOENT, "unknown image c.txt: expected one of a.txt, b.txt");
+    expect_refused("../etc/passwd", -ENOENT, "unknown image ../etc/passwd");
+    expect_refused("..", -ENOENT, "unknown image ..");
+    expect_refused("", -ENOENT, "unknown image ''");
+    assert_int_equal(mkdir(path_of("folder"), 0700), 0);
+    expect_refused("folder", -EINVAL, "/folder is a directory: expected a regular file");
+    assert_int_equal(mkfifo(path_of("pipe"), 0600), 0);
+    expect_refused("pipe", -EINVAL, "/pipe is a pipe: expected a regular file");
+    write_file("hole", "");
+    expect_refused("hole", -EINVAL, "image hole is empty");
+    assert_int_equal(truncate(path_of("hole"), FILTER_IMAGE_MAX_BYTES + 1), 0);
+    expect_refused("hole", -EFBIG, "/hole has 17825793 bytes: expected at most");
+    assert_int_equal(truncate(path_of("hole"), FILTER_IMAGE_MAX_BYTES), 0);
+    expect_refused("hole", -EINVAL, "image hole has 17825792 bytes of text");
+    write_file("broken", "P5 9 9 255\n123");
+    expect_refused("broken", -EINVAL, "image broken is truncated");
+}
+
+static void chains_say_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *chain, *said;
+    } cases[] = {
+        {"convolve:image=c.txt", "convolve: unknown image c.txt: expected one of"},
+        {"convolve:image=a/b", "convolve: a/b is not the name of an image"},
+        {"convolve:image=broken", "convolve: image broken is truncated"},
+        {"convolve:image=a.txt,kernel=1 2", "both kernel and image are given"},
+        {"convolve", "kernel is missing: expected a kernel in numbers or an image"},
+        {"convolve:image=b.txt,normalise=sum", "the kernel's sum is 0: expected at least 0.001"},
+        {"gain:dc=1 | convolve:image=hole", "stage 2: convolve: image hole has 1x256 pixels"},
+    };
+    (void)state;
+    write_file("broken", "P5 9 9 255\n123");
+    write_file("a.txt", "1");
+    write_file("b.txt", "1 -1");
+    char column[2 * 256 + 1] = "";
+    for (unsigned i = 0; i < 256; i++)
+        memcpy(column + 2 * (size_t)i, "1\n", 3);
+    write_file("hole", column);
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct filter_chain chain = {.count = 7};
+        struct error why = {""};
+        assert_true(config_filter(&chain, cases[i].chain, &why) < 0);
+        assert_int_equal(chain.count, 7);
+        if (strstr(why.text, cases[i].said) == NULL)
+            fail_msg("\"%s\" does not contain \"%s\"", why.text, cases[i].said);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(content_is_shared_until_it_changes),
+        cmocka_unit_test(held_images_stay),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(chains_say_what_is_wrong),
+    };
+    return cmocka_run_group_tests_name("config_image", tests, set_up, tear_down);
+}

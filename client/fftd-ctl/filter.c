@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "adaptation.h"
 #include "bus.h"
 #include "change.h"
 #include "commands.h"
@@ -46,11 +47,16 @@ static int filter_show(const struct ctl *ctl)
         if (bus_find(properties, "FilterStages", "aa{sv}") &&
             bus_to_json(properties, &json, "FilterStages") < 0)
             code = ctl_fail(ctl, EX_PROTOCOL, "FilterStages: unexpected reply format");
+        if (code == 0 && bus_find(properties, "Adaptation", "a{sv}") &&
+            bus_to_json(properties, &json, "Adaptation") < 0)
+            code = ctl_fail(ctl, EX_PROTOCOL, "Adaptation: unexpected reply format");
         json_close(&json, '}');
     } else if (ctl->raw) {
         puts(bus_text(properties, "Filter"));
     } else {
         print_stages(bus_text(properties, "Filter"));
+        if (adaptation_print(properties) < 0)
+            code = ctl_fail(ctl, EX_PROTOCOL, "Adaptation: unexpected reply format");
     }
     if (code == 0)
         code = ctl_finish(ctl);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/calibration.h"
+#include "core/filter_adapt.h"
 
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {
@@ -88,6 +89,29 @@ static int refresh_device(struct builder *builder, struct error *why)
     return gpu_device_open(&builder->device, builder->selector, why);
 }
 
+/* Returns the options of an engine for a chain, and, in a fade, for the one before as well. */
+static struct engine_options options_for(const struct builder *builder,
+                                         const struct engine_frames *frames,
+                                         const struct filter_chain *chain,
+                                         const struct builder_fade *fade)
+{
+    const struct filter_chain *from = fade->frames > 0 ? &fade->from : chain;
+    struct engine_options options = builder->options;
+    options.source = frames->captured;
+    options.complex_response = filter_chain_is_complex(chain) || filter_chain_is_complex(from);
+    options.calibrated = calibration_is_needed(chain) || calibration_is_needed(from);
+    options.corrections = filter_chain_adapts(chain) || filter_chain_adapts(from);
+    options.curve = filter_chain_curve(chain);
+    return options;
+}
+
+/* Whether engines with these options differ in what options_for chooses. */
+static bool is_other(const struct engine_options *a, const struct engine_options *b)
+{
+    return a->complex_response != b->complex_response || a->calibrated != b->calibrated ||
+           a->corrections != b->corrections || !curve_equal(&a->curve, &b->curve);
+}
+
 /* Filters one black frame, because some drivers compile a kernel only when it first runs, and that
  * must not happen in the frame path. */
 static int warm_up(struct engine *engine, const struct fftd_format *format, struct error *why)
@@ -111,10 +135,8 @@ static int warm_up(struct engine *engine, const struct fftd_format *format, stru
 }
 
 static int build(struct builder *builder, const struct engine_frames *frames, double support_px,
-                 bool is_complex, bool is_calibrated, const struct curve *curve,
-                 struct engine **ret, struct error *why)
+                 const struct engine_options *options, struct engine **ret, struct error *why)
 {
-    struct engine_options options = builder->options;
     struct engine *engine = NULL;
     if (builder->stuck_count >= BUILDER_MAX_STUCK)
         return error_set(
@@ -124,11 +146,7 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
     int r = refresh_device(builder, why);
     if (r < 0)
         return r;
-    options.source = frames->captured;
-    options.complex_response = is_complex;
-    options.curve = *curve;
-    options.calibrated = is_calibrated;
-    r = engine_create(&engine, builder->device, &frames->format, &options, support_px,
+    r = engine_create(&engine, builder->device, &frames->format, options, support_px,
                       builder->cache_dir, &builder->observer, why);
     if (r == 0)
         r = warm_up(engine, &frames->format, why);
@@ -176,22 +194,16 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     const double from_px = fade->frames > 0 ? filter_chain_support(&fade->from) : 0;
     double support_px = chain_px > from_px ? chain_px : from_px;
     const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
-    const bool is_complex = filter_chain_is_complex(chain) ||
-                            (fade->frames > 0 && filter_chain_is_complex(&fade->from));
-    const bool is_calibrated =
-        calibration_is_needed(chain) || (fade->frames > 0 && calibration_is_needed(&fade->from));
-    const struct curve curve = filter_chain_curve(chain);
-    const bool is_other = is_complex != builder->is_complex ||
-                          is_calibrated != builder->is_calibrated ||
-                          !curve_equal(&curve, &builder->curve);
+    const struct engine_options options =
+        options_for(builder, frames != NULL ? frames : &builder->frames, chain, fade);
     struct engine *engine = builder->engine;
     int r = 0;
 
     if (frames == NULL && builder->support_px > support_px)
         support_px = builder->support_px; /* wide enough for the filters before */
-    if (frames != NULL || is_too_small || is_other)
-        r = build(builder, frames != NULL ? frames : &builder->frames, support_px, is_complex,
-                  is_calibrated, &curve, &engine, why);
+    if (frames != NULL || is_too_small || is_other(&options, &builder->built))
+        r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &options,
+                  &engine, why);
     if (r < 0)
         return r;
     r = design(engine, chain, fade, ret, why);
@@ -203,9 +215,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     }
     const double built_px = engine_support(engine);
     builder->engine = engine;
-    builder->is_complex = is_complex;
-    builder->curve = curve;
-    builder->is_calibrated = is_calibrated;
+    builder->built = options;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)
         builder->frames = *frames;

@@ -47,10 +47,8 @@ struct builder {
     bool device_suspect;             /* opened again before the next engine is built */
     struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
     struct engine_frames frames;
-    double support_px;  /* that the engine's padding allows for, or was built for */
-    bool is_complex;    /* the engine's response */
-    struct curve curve; /* of the engine */
-    bool is_calibrated;
+    struct engine_options built; /* the engine's */
+    double support_px;           /* that the engine's padding allows for, or was built for */
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
 };
@@ -71,10 +69,10 @@ struct builder_fade {
 };
 
 /* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
- * chain's support, whose response is real or complex as the chain's is, which corrects
- * captured samples if the chain does, and which has its curve; and samples the chain's response for
- * it, which comes into use with that fade. In a fade all of this holds for both chains, which must
- * have the same curve. On failure the engine is as before.
+ * chain's support, whose response is real or complex as the chain's is, which corrects captured
+ * samples by a table or for each frame if the chain does, and which has its curve; and samples the
+ * chain's response for it, which comes into use with that fade. In a fade all of this holds for
+ * both chains, which must have the same curve. On failure the engine is as before.
  */
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "camera/adapter.h"
 #include "camera/designer.h"
 #include "camera/mailbox.h"
 #include "camera/reconcile.h"
@@ -33,6 +34,7 @@ struct camera {
     struct fallback fallback;
     struct mailbox mailbox;
     struct designer *designer;
+    struct adapter *adapter;
     struct reconciler reconciler; /* of the camera's thread, while that runs */
     pthread_t thread;
     bool joined;
@@ -52,6 +54,7 @@ static void destroy_rings(struct mailbox *mailbox)
 /* The threads have ended, or were never started. */
 static void destroy(struct camera *camera)
 {
+    adapter_destroy(camera->adapter, 0);
     filter_chain_drop(&camera->reconciler.desired.filter);
     filter_chain_drop(&camera->fallback.filter);
     mailbox_finish(&camera->mailbox);
@@ -62,7 +65,9 @@ static void destroy(struct camera *camera)
 static int prepare(struct camera *camera, struct ring *continued, bool wait, struct error *why)
 {
     struct mailbox *mailbox = &camera->mailbox;
-    int r = designer_create(&camera->designer, &camera->config, mailbox->wake_fd, why);
+    int r = adapter_create(&camera->adapter, why);
+    if (r == 0)
+        r = designer_create(&camera->designer, &camera->config, mailbox->wake_fd, why);
     if (r < 0) {
         ring_destroy(continued);
         return r;
@@ -76,7 +81,8 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
     mailbox->status.device_memory = designer_device_memory(camera->designer);
     mailbox->status.source_version = mailbox->desired.source_version;
     atomic_store(&mailbox->progress_ns, clock_now_ns());
-    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer, continued);
+    reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer,
+                    camera->adapter, continued);
     r = reconcile_open(&camera->reconciler, wait, why);
     if (r == 0) {
         r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);
@@ -164,6 +170,10 @@ int camera_stop(struct camera *camera)
         return r;
     cancel_requests(&camera->mailbox);
     destroy_rings(&camera->mailbox);
+    r = adapter_destroy(camera->adapter, deadline_ns);
+    if (r < 0)
+        return r;
+    camera->adapter = NULL;
     r = designer_destroy(camera->designer, deadline_ns);
     if (r == 0)
         destroy(camera);
@@ -371,6 +381,11 @@ void camera_get_tuning(struct camera *camera, struct tuning_status *ret)
 }
 
 /* ---- status ---- */
+
+void camera_get_adaptation(struct camera *camera, struct adapter_status *ret)
+{
+    adapter_get_status(camera->adapter, ret);
+}
 
 void camera_get_status(struct camera *camera, struct camera_status *ret)
 {

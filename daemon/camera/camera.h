@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "camera/adapter.h"
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/status.h"
@@ -100,6 +101,9 @@ int camera_set_controls(struct camera *camera, const struct settings *settings,
 int camera_tune(struct camera *camera, bool exhaustive, struct error *why);
 void camera_stop_tuning(struct camera *camera);
 void camera_get_tuning(struct camera *camera, struct tuning_status *ret);
+
+/* What filters that adapt have found in the captured frames. */
+void camera_get_adaptation(struct camera *camera, struct adapter_status *ret);
 
 void camera_get_status(struct camera *camera, struct camera_status *ret);
 

@@ -236,7 +236,9 @@ static void carry_out(struct designer *designer)
 {
     struct builder *builder = &designer->builder;
     const struct request_design request = designer->wanted;
-    struct design design = {.serial = request.serial, .result_serial = request.serial};
+    struct design design = {.serial = request.serial,
+                            .result_serial = request.serial,
+                            .adapts = filter_chain_adaptation(&request.chain)};
 
     filter_chain_hold(&request.chain); /* another one may be requested meanwhile */
     designer->wanted.is_engine = false;

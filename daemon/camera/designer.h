@@ -23,6 +23,7 @@
 #include "config/config.h"
 #include "core/error.h"
 #include "core/filter.h"
+#include "core/filter_adapt.h"
 #include "gpu/engine.h"
 
 struct designer;
@@ -37,6 +38,7 @@ struct design {
     struct engine_response *response; /* belongs to the caller of designer_take */
     struct engine_frames frames;      /* of the engine */
     uint64_t serial;                  /* of the response */
+    struct filter_adaptation adapts;  /* what its chain asks for */
     bool waits_for_fade;              /* if it is for another engine than the one in use */
 };
 

@@ -175,7 +175,9 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
         job.memory = path->memory;
         job.frame = (unsigned)frame->memory;
     }
-    /* Snapshots are taken while this side may still read the frame. */
+    /* Frames are observed and snapshots taken while this side may still read the frame. */
+    adapter_offer(path->adapter, frame);
+    job.correction = adapter_correct(path->adapter, frame->captured_ns);
     flight->snapshots = path->snapshots;
     path->snapshots = NULL;
     snapshot_take_before(flight->snapshots, &path->frames.format, path->frames.captured, frame);
@@ -270,10 +272,11 @@ bool frame_path_engine_fits(const struct frame_path *path)
 /* ---- life ---- */
 
 void frame_path_init(struct frame_path *ret, const struct config *config, struct designer *designer,
-                     struct report *report)
+                     struct adapter *adapter, struct report *report)
 {
     *ret = (struct frame_path){
         .designer = designer,
+        .adapter = adapter,
         .report = report,
         .max_flights = config->engine.options.in_flight,
         .limit = config->output.frames,

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "camera/adapter.h"
 #include "camera/designer.h"
 #include "camera/measuring.h"
 #include "camera/report.h"
@@ -33,6 +34,7 @@ struct flight {
 /* (fields: the parts of the path, what it counts, and why it failed.) */
 struct frame_path {
     struct designer *designer;
+    struct adapter *adapter;
     struct report *report;
     struct source source;
     struct engine *engine;                      /* borrowed from the designer; NULL: none */
@@ -54,7 +56,7 @@ struct frame_path {
 };
 
 void frame_path_init(struct frame_path *ret, const struct config *config, struct designer *designer,
-                     struct report *report);
+                     struct adapter *adapter, struct report *report);
 
 /* Publishes the frames in flight, closes the source and returns the engine. */
 void frame_path_finish(struct frame_path *path);

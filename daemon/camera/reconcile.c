@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "core/format.h"
+#include "service/log.h"
 
 /* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
 #define ROW_ALIGN_BYTES 64
@@ -154,6 +155,9 @@ static void take_design(struct reconciler *reconciler)
         reconciler->applied.engine_retry_ns = INT64_MAX;
     }
     engine_apply(path->engine, design.response, design.serial);
+    if (adapter_configure(path->adapter, &design.adapts, &design.why) < 0)
+        log_error("captured frames are not observed: %s; filters that adapt do nothing",
+                  design.why.text);
 }
 
 static void reconcile_filter(struct reconciler *reconciler)
@@ -187,6 +191,8 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
             return r;
     }
     path->frames.captured = frames.captured;
+    adapter_set_source(path->adapter, reconciler->applied.opened_version, frames.captured,
+                       frames.format.width, frames.format.height);
     if (is_new)
         request_engine(reconciler);
     return 0;
@@ -213,8 +219,10 @@ static void reconcile_source(struct reconciler *reconciler)
     applied->source_version = desired->source_version;
     if (is_same_source(&desired->source, &source->request))
         source_want_controls(source, &desired->source_controls);
-    else if (source_change(source, &desired->source, &desired->source_controls, &why) == 0)
+    else if (source_change(source, &desired->source, &desired->source_controls, &why) == 0) {
         why.text[0] = '\0';
+        applied->opened_version = desired->source_version;
+    }
     const bool has_filter = desired->source_serial > applied->filter_serial;
     if (why.text[0] == '\0' && has_filter)
         applied->awaited_serial = desired->source_serial;
@@ -390,7 +398,7 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 }
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct ring *continued)
+                     struct designer *designer, struct adapter *adapter, struct ring *continued)
 {
     *ret = (struct reconciler){
         .config = config,
@@ -403,7 +411,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
                     .engine_retry_ns = INT64_MAX},
     };
     report_init(&ret->report, mailbox);
-    frame_path_init(&ret->path, config, designer, &ret->report);
+    frame_path_init(&ret->path, config, designer, adapter, &ret->report);
     if (continued != NULL)
         continue_ring(ret, continued);
 }

@@ -21,6 +21,7 @@
 /* What has been done about the desired state. The source keeps its own part: request, controls. */
 struct applied {
     uint64_t source_version; /* the newest that was tried, with or without success */
+    uint64_t opened_version; /* of them, that of the source in use */
     uint64_t filter_serial;  /* handed to the designer, or refused with its source */
     uint64_t awaited_serial; /* the source does not stream before this filter was designed */
     uint64_t controls_version;
@@ -41,10 +42,10 @@ struct reconciler {
     struct request *requests; /* received, but not answered yet */
 };
 
-/* config, mailbox and designer must outlive it, and it must not be moved. continued: as for
- * camera_start. */
+/* config, mailbox, designer and adapter must outlive it, and it must not be moved. continued: as
+ * for camera_start. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct ring *continued);
+                     struct designer *designer, struct adapter *adapter, struct ring *continued);
 
 /* Opens the source for the first time. wait: a source that cannot be opened is a state, not a
  * failure. */

@@ -77,6 +77,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_PROPERTY("Generation", "u", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("Filter", "s", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("FilterStages", "aa{sv}", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Adaptation", "a{sv}", control_get, 0, 0),
     SD_BUS_PROPERTY("FilterProblem", "s", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("Serial", "t", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("PublishedSerial", "t", control_get, 0, CHANGES),

@@ -14,6 +14,7 @@ struct reading {
     const struct config *config;
     struct camera_status camera;
     struct filter_chain chain;
+    struct adapter_status adaptation;
     struct ring_server_stats server;
 };
 
@@ -22,6 +23,7 @@ static void take_reading(struct reading *ret, const struct control_hooks *hooks)
     ret->config = hooks->config;
     camera_get_status(hooks->camera, &ret->camera);
     camera_get_filter(hooks->camera, &ret->chain);
+    camera_get_adaptation(hooks->camera, &ret->adaptation);
     ring_server_get_stats(hooks->server, &ret->server);
 }
 
@@ -196,6 +198,39 @@ static int append_stages(sd_bus_message *reply, const struct reading *reading)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+static int append_wave(sd_bus_message *reply, const struct periodic_report *wave)
+{
+    return sd_bus_message_append(reply, "a{sv}", 6, "fx", "d", wave->fx, "fy", "d", wave->fy,
+                                 "amplitude", "d", wave->amplitude, "drift", "d", wave->drift,
+                                 "since_ns", "t", (uint64_t)wave->since_ns, "removed", "b",
+                                 (int)wave->is_removed);
+}
+
+static int append_waves(sd_bus_message *reply, const struct adapter_status *status)
+{
+    int r = sd_bus_message_open_container(reply, 'e', "sv");
+    if (r < 0 || (r = sd_bus_message_append(reply, "s", "waves")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'v', "aa{sv}")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'a', "a{sv}")) < 0)
+        return r;
+    for (unsigned i = 0; i < status->wave_count; i++)
+        if ((r = append_wave(reply, &status->wave[i])) < 0)
+            return r;
+    return value_close_containers(reply, 3);
+}
+
+/* Empty while no stage adapts. */
+static int append_adaptation(sd_bus_message *reply, const struct reading *reading)
+{
+    const struct adapter_status *status = &reading->adaptation;
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r >= 0 && adapter_is_on(&status->wanted))
+        r = sd_bus_message_append(reply, "{sv}", "observed", "t", status->observed);
+    if (r >= 0 && status->wanted.removes_waves)
+        r = append_waves(reply, status);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 static int append_filter_problem(sd_bus_message *reply, const struct reading *reading)
 {
     return value_append_text(reply, reading->camera.filter_problem);
@@ -305,6 +340,7 @@ static const struct field fields[] = {
     {"Generation", "u", append_generation, false},
     {"Filter", "s", append_filter, false},
     {"FilterStages", "aa{sv}", append_stages, false},
+    {"Adaptation", "a{sv}", append_adaptation, false},
     {"FilterProblem", "s", append_filter_problem, false},
     {"Serial", "t", append_serial, true},
     {"PublishedSerial", "t", append_published_serial, true},

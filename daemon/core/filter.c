@@ -68,6 +68,23 @@ static int unknown_param(const struct filter_kind *kind, const char *name, struc
                      text_quote(quoted, name), known, hint);
 }
 
+/* Each estimator serves one stage. */
+static int check_adapting(const struct filter_chain *chain, struct error *why)
+{
+    unsigned seen = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->adapts == FILTER_ADAPTS_NOT)
+            continue;
+        if ((seen & 1u << kind->adapts) != 0)
+            return error_set(why, EINVAL,
+                             "stage %u: the chain has %s already: expected at most one", i + 1,
+                             kind->name);
+        seen |= 1u << kind->adapts;
+    }
+    return 0;
+}
+
 /* A chain has at most one curve. */
 static int check_curves(const struct filter_chain *chain, struct error *why)
 {
@@ -93,7 +110,8 @@ int filter_chain_check(const struct filter_chain *chain, struct error *why)
                          "the images of the filter's stages have %zu pixels in all: expected at "
                          "most %d, as 255x255 has",
                          pixels, FILTER_MAX_PIXELS);
-    return check_curves(chain, why);
+    const int r = check_curves(chain, why);
+    return r < 0 ? r : check_adapting(chain, why);
 }
 
 /* ---- text to stages ---- */

@@ -88,8 +88,8 @@ bool filter_chain_is_complex(const struct filter_chain *chain);
  * stage has one. */
 struct curve filter_chain_curve(const struct filter_chain *chain);
 
-/* -EINVAL: two stages have a curve, or the images have too many pixels. filter_chain_parse checks
- * it, too. */
+/* -EINVAL: two stages have a curve, or adapt to the same thing (filter_adapt.h), or the images have
+ * too many pixels. filter_chain_parse checks it, too. */
 int filter_chain_check(const struct filter_chain *chain, struct error *why);
 
 /* Radius in pixels of the whole chain: the sum of its stages', at most FILTER_MAX_SUPPORT_PX. 0 for

@@ -61,6 +61,12 @@ struct filter_calibration {
 
 struct filter_stage;
 
+/* What a stage finds in the captured frames and corrects (filter_adapt.h). */
+enum filter_adapts {
+    FILTER_ADAPTS_NOT,
+    FILTER_ADAPTS_WAVES, /* periodic noise */
+};
+
 struct filter_kind {
     const char *name;
     const char *summary;
@@ -68,6 +74,7 @@ struct filter_kind {
                             pass and stop are the shapes of filter_shape.c */
     unsigned param_count;
     struct filter_param param[FILTER_MAX_PARAMS];
+    enum filter_adapts adapts; /* if it does, H is 1 */
     /* Checks what the range of a single parameter cannot express (low < high); may be NULL. */
     int (*check)(const struct filter_stage *stage, struct error *why);
     /* H: one of the two, the other is NULL. */
@@ -118,6 +125,9 @@ extern const struct filter_kind filter_lowpass, filter_highpass, filter_bandpass
 /* In filter_kernel.c. */
 extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sharpen,
     filter_laplacian, filter_gain;
+
+/* In filter_adapt.c. */
+extern const struct filter_kind filter_auto_notch;
 
 /* In filter_complex.c. */
 extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;

@@ -45,8 +45,10 @@ EXAMPLES = {
     "homomorphic": ("scene", "homomorphic | highpass:cutoff=0.01,dc=1"),
     "linear-light": ("scene", "linear-light | gaussian-blur:sigma=3"),
     "vignette": ("scene", "vignette:a=0.8,b=0.8"),
+    "auto-notch": ("moire", "auto-notch"),
 }
 NOTES = {
+    "auto-notch": "After some frames it has found the three waves.",
     "wiener": "The scene is sharp already, so the filter overdoes it; a blurred one becomes sharp.",
     "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces stay.",
     "linear-light": "Light areas spread more than without the curve, as they do out of focus.",
@@ -54,6 +56,7 @@ NOTES = {
 }
 SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
 SIZE = "256x192"
+ADAPTING = {"auto-notch": "320x240"}  # sizes in which they find something
 
 INTRODUCTION = """\
 <!-- `make docs-filters` writes this file from the program; do not edit it. -->
@@ -88,6 +91,18 @@ Some kinds correct each captured sample before the filter, wherever they are in 
 is 1; the formula has what they do to a sample of pixel (x, y). All offsets are subtracted before
 any gain is applied. They correct luma, or each colour of RGB and of a mosaic, which is corrected
 before it is demosaiced; chroma stays as it is. A fade takes a new correction at once.
+
+`auto-notch` has H = 1 as well. A thread looks at some of the captured frames, taking at most a third
+of a processor, and finds waves that have the same frequency and amplitude all over the picture and
+do not move with it, as the camera's electronics add them. Their phase may advance from frame to
+frame. They are subtracted from captured samples, wherever in the chain the stage is, and from the
+first frame of a fade on. Of RGB and mosaics, luma is corrected and its change is added to the colours;
+with `engine.planes = "all"` each colour is. `fftd-ctl filter show` lists what was found. Other stages
+and `freeze` may change without a new search; another source, size, `threshold` or `waves` begins one.
+Both sides of a frame need at least 96 pixels, and waves with fewer than about three periods in a
+quarter of the smaller side are taken for the picture. Even texture that fills the whole picture
+looks like such a wave; `threshold` and `freeze` help then. A fixed pattern that `vignette` and its
+like correct is not known to the search, so a wave is removed less well where their gain is not 1.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over
 the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the
@@ -134,7 +149,7 @@ class Daemon:
         self.ctl = build / "fftd-ctl"
         self.command = [build / "fftd", "--quiet", *self.place, "--device",
                         os.environ.get("DEVICE", "auto"), "--source", f"pattern:{scene}", "--size",
-                        SIZES.get(scene, SIZE), "--fps", "10", "--filter", chain, "--set",
+                        ADAPTING.get(chain, SIZES.get(scene, SIZE)), "--fps", "10", "--filter", chain, "--set",
                         "camera.format=GREY", "--set", "engine.technique=staged"]
 
     def __enter__(self):
@@ -154,6 +169,16 @@ class Daemon:
     def run(self, *operands, check=False):
         return subprocess.run([self.ctl, *self.place, *operands], check=check,
                               stdout=subprocess.PIPE, stderr=None if check else subprocess.DEVNULL)
+
+
+def wait_for_waves(ctl):
+    """Until they are removed from the frames that follow."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not (waves := json.loads(ctl("--json", "filter", "show"))["Adaptation"]["waves"]) or \
+            not all(wave["removed"] for wave in waves):
+        if time.monotonic() > deadline:
+            sys.exit("auto-notch finds nothing in its example")
+        time.sleep(0.1)
 
 
 def chunk(kind, data):
@@ -182,6 +207,8 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         for name, (scene, chain) in EXAMPLES.items():
             with Daemon(build, directory, scene, chain) as ctl:
+                if chain in ADAPTING:
+                    wait_for_waves(ctl)
                 effect = ctl("snapshot", "side-by-side", "-o", "-")
                 (PICTURES / f"{name}-effect.png").write_bytes(in_grey(effect))
                 ctl("filter", "plot", PICTURES / f"{name}-response.png")

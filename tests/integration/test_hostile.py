@@ -29,6 +29,7 @@ PROPERTIES = {
     "Measures": ("a{sd}", {EVIL: 1.5, "sharpness": 0.1}),
     "LatencyHistograms": ("a{s(tta(tt))}", {EVIL: (1, 2, [(3, 4)])}),
     "FilterStages": ("aa{sv}", [{"kind": ("s", EVIL)}]),
+    "Adaptation": ("a{sv}", {"observed": ("t", 7), "waves": ("aa{sv}", [{EVIL: ("s", EVIL)}])}),
     "Problem": ("s", EVIL),
 }
 CONTROL = {"name": ("s", EVIL), "type": ("s", "menu"), "value": ("x", 1),

@@ -1,0 +1,111 @@
+#include "adaptation.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "bus.h"
+
+struct wave {
+    double fx, fy, amplitude, drift;
+    uint64_t since_ns;
+    int removed;
+};
+
+/* Seconds from a time of CLOCK_MONOTONIC, which is the daemon's clock, until now. */
+static double seconds_since(uint64_t since_ns)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)since_ns / 1e9;
+    return seconds > 0 ? seconds : 0;
+}
+
+/* Reads an a{sv}. 1: it was read; 0: there are no more. */
+static int read_wave(sd_bus_message *message, struct wave *ret)
+{
+    const char *key;
+    *ret = (struct wave){0};
+    int r = sd_bus_message_enter_container(message, 'a', "{sv}");
+    if (r <= 0)
+        return r;
+    while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
+            return r;
+        double *number = strcmp(key, "fx") == 0          ? &ret->fx
+                         : strcmp(key, "fy") == 0        ? &ret->fy
+                         : strcmp(key, "amplitude") == 0 ? &ret->amplitude
+                         : strcmp(key, "drift") == 0     ? &ret->drift
+                                                         : NULL;
+        if (number != NULL)
+            r = sd_bus_message_read(message, "v", "d", number);
+        else if (strcmp(key, "since_ns") == 0)
+            r = sd_bus_message_read(message, "v", "t", &ret->since_ns);
+        else if (strcmp(key, "removed") == 0)
+            r = sd_bus_message_read(message, "v", "b", &ret->removed);
+        else
+            r = sd_bus_message_skip(message, "v");
+        if (r < 0 || (r = sd_bus_message_exit_container(message)) < 0)
+            return r;
+    }
+    if (r < 0)
+        return r;
+    r = sd_bus_message_exit_container(message);
+    return r < 0 ? r : 1;
+}
+
+static void print_wave(const struct wave *wave)
+{
+    const double f = hypot(wave->fx, wave->fy);
+    printf(
+        "    a wave at %.4f/%.4f cycles/pixel (period %.2f px, angle %.0f degrees), amplitude %.2f "
+        "of 255, drift %.3f periods a frame, for %.0f s, %s\n",
+        wave->fx, wave->fy, f > 0 ? 1 / f : INFINITY, atan2(wave->fy, wave->fx) * 180 / M_PI,
+        wave->amplitude, wave->drift, seconds_since(wave->since_ns),
+        wave->removed ? "removed" : "not removed: its phase cannot be predicted");
+}
+
+static int print_waves(sd_bus_message *message)
+{
+    struct wave wave;
+    bool found = false;
+    int r = sd_bus_message_enter_container(message, 'v', "aa{sv}");
+    if (r >= 0)
+        r = sd_bus_message_enter_container(message, 'a', "a{sv}");
+    while (r >= 0 && (r = read_wave(message, &wave)) > 0) {
+        print_wave(&wave);
+        found = true;
+    }
+    if (r == 0 && !found)
+        puts("    no periodic noise found");
+    for (int i = 0; i < 2 && r >= 0; i++)
+        r = sd_bus_message_exit_container(message);
+    return r;
+}
+
+int adaptation_print(sd_bus_message *properties)
+{
+    const char *key;
+    uint64_t observed = 0;
+    int r = 0;
+    if (!bus_find(properties, "Adaptation", "a{sv}"))
+        return 0;
+    r = sd_bus_message_enter_container(properties, 'a', "{sv}");
+    while (r >= 0 && (r = sd_bus_message_enter_container(properties, 'e', "sv")) > 0) {
+        if ((r = sd_bus_message_read(properties, "s", &key)) < 0)
+            return r;
+        if (strcmp(key, "observed") == 0) {
+            r = sd_bus_message_read(properties, "v", "t", &observed);
+            printf("    observed frames: %" PRIu64 "\n", observed);
+        } else if (strcmp(key, "waves") == 0) {
+            r = print_waves(properties);
+        } else {
+            r = sd_bus_message_skip(properties, "v");
+        }
+        if (r >= 0)
+            r = sd_bus_message_exit_container(properties);
+    }
+    return r;
+}

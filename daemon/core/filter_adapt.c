@@ -1,0 +1,105 @@
+#include "core/filter_adapt.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "core/filter_shape.h"
+
+static double one(const struct filter_stage *stage, double fx, double fy)
+{
+    (void)stage, (void)fx, (void)fy;
+    return 1;
+}
+
+static double no_support(const struct filter_stage *stage)
+{
+    (void)stage;
+    return 0;
+}
+
+/* ---- auto-notch ---- */
+
+enum { NOTCH_THRESHOLD, NOTCH_WAVES, NOTCH_FREEZE };
+
+static int auto_notch_check(const struct filter_stage *stage, struct error *why)
+{
+    const double waves = number(stage, NOTCH_WAVES);
+    if (waves != rint(waves))
+        return error_set(why, EINVAL,
+                         "auto-notch: waves = %g is not a whole number: expected 1 .. %d", waves,
+                         CORRECTION_MAX_WAVES);
+    return 0;
+}
+
+const struct filter_kind filter_auto_notch = {
+    .name = "auto-notch",
+    .summary = "finds periodic noise of the camera, follows it and subtracts it",
+    .formula =
+        "H = 1; a captured sample s(x, y) becomes s(x, y) - sum of A * cos(2 * pi * (fx * x + "
+        "fy * y) + p) over the waves found, whose p follows the frames",
+    .adapts = FILTER_ADAPTS_WAVES,
+    .param_count = 3,
+    .param =
+        {
+            [NOTCH_THRESHOLD] =
+                {
+                    .name = "threshold",
+                    .unit = "grey levels of 255",
+                    .summary = "weaker waves are left alone",
+                    .type = FILTER_NUMBER,
+                    .min = 0.05,
+                    .max = 64,
+                    .initial = PERIODIC_MIN_AMPLITUDE,
+                },
+            [NOTCH_WAVES] =
+                {
+                    .name = "waves",
+                    .unit = "",
+                    .summary = "how many are removed at most, the strongest first",
+                    .type = FILTER_NUMBER,
+                    .min = 1,
+                    .max = CORRECTION_MAX_WAVES,
+                    .initial = CORRECTION_MAX_WAVES,
+                },
+            [NOTCH_FREEZE] =
+                {
+                    .name = "freeze",
+                    .unit = "",
+                    .summary = "keeps to the waves found so far, and looks for no others",
+                    .type = FILTER_BOOL,
+                },
+        },
+    .check = auto_notch_check,
+    .response = one,
+    .support = no_support,
+};
+
+/* ---- chains ---- */
+
+struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain)
+{
+    struct filter_adaptation ret = {.removes_waves = false};
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_stage *stage = &chain->stage[i];
+        switch (stage->kind->adapts) {
+        case FILTER_ADAPTS_NOT:
+            break;
+        case FILTER_ADAPTS_WAVES:
+            ret.removes_waves = true;
+            ret.waves =
+                (struct periodic_options){.min_amplitude = number(stage, NOTCH_THRESHOLD),
+                                          .max_waves = (unsigned)number(stage, NOTCH_WAVES)};
+            ret.is_frozen = number(stage, NOTCH_FREEZE) != 0;
+            break;
+        }
+    }
+    return ret;
+}
+
+bool filter_chain_adapts(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->adapts != FILTER_ADAPTS_NOT)
+            return true;
+    return false;
+}

@@ -1,0 +1,26 @@
+/* What a chain's stages ask of the estimators that look at the captured frames. Pure.
+ *
+ * Stages that adapt have H = 1. They change captured samples before the chain's response does, so
+ * their place in the chain does not matter. A chain has at most one of each (filter_chain_check).
+ */
+#ifndef FFTD_CORE_FILTER_ADAPT_H
+#define FFTD_CORE_FILTER_ADAPT_H
+
+#include <stdbool.h>
+
+#include "core/filter.h"
+#include "core/periodic.h"
+
+/* Whatever is off is zero. */
+struct filter_adaptation {
+    bool removes_waves; /* auto-notch */
+    struct periodic_options waves;
+    bool is_frozen;
+};
+
+struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain);
+
+/* Whether a chain needs an engine with corrections. */
+bool filter_chain_adapts(const struct filter_chain *chain);
+
+#endif

@@ -1,0 +1,143 @@
+"""Tests of auto-notch with the real daemon: what it makes of a recording with periodic noise."""
+
+import numpy
+import pytest
+
+from client import Reader
+
+WIDTH, HEIGHT, RATE = 320, 240, 30
+FRAMES = 60  # the recording repeats without a jump of the waves
+# fx, fy in cycles a pixel, amplitude in grey levels, periods of drift in the recording
+WAVES = ((0.183, 0.051, 12, 7), (-0.071, 0.212, 8, -11))
+NOISE = 1.5  # grey levels
+NOTCH = "auto-notch:threshold=1"
+
+
+def draw_scene():
+    """A picture with the spectrum of natural ones, and edges. Noise and waves do not clip."""
+    random = numpy.random.default_rng(4)
+    fx, fy = numpy.meshgrid(numpy.fft.fftfreq(WIDTH), numpy.fft.fftfreq(HEIGHT))
+    falloff = 1 / numpy.maximum(numpy.hypot(fx, fy), 1 / WIDTH)
+    picture = numpy.fft.ifft2(numpy.fft.fft2(random.normal(size=(HEIGHT, WIDTH))) * falloff).real
+    picture = 120 + 25 * picture / picture.std()
+    y, x = numpy.mgrid[:HEIGHT, :WIDTH]
+    picture[(x - 70) ** 2 + (y - 60) ** 2 < 900] += 30
+    picture[(x > 150) & (x < 200) & (y > 90) & (y < 130)] -= 35
+    return numpy.clip(picture, 40, 215)
+
+
+def waves_of(number):
+    y, x = numpy.mgrid[:HEIGHT, :WIDTH]
+    return sum(amplitude * numpy.cos(2 * numpy.pi * (fx * x + fy * y + drift * number / FRAMES))
+               for fx, fy, amplitude, drift in WAVES)
+
+
+def write_recording(path, frames):
+    with open(path, "wb") as file:
+        file.write(b"YUV4MPEG2 W%d H%d F%d:1 Cmono\n" % (WIDTH, HEIGHT, RATE))
+        for frame in frames:
+            file.write(b"FRAME\n" + numpy.rint(numpy.clip(frame, 0, 255)).astype("u1").tobytes())
+
+
+@pytest.fixture(scope="module")
+def scene():
+    return draw_scene()
+
+
+@pytest.fixture
+def launch(start, tmp_path):
+    def launch_daemon(chain, pictures):
+        """Starts the daemon on a recording of these pictures."""
+        random = numpy.random.default_rng(9)
+        noisy = [picture + random.normal(0, NOISE, picture.shape) for picture in pictures]
+        write_recording(tmp_path / "recording.y4m", noisy)
+        daemon = start("--set", "camera.loop=true", "--set", "output.slots=16", "--set",
+                       "engine.technique=staged", "--filter", chain,
+                       source=f"file:{tmp_path}/recording.y4m", size=None, fps=None)
+        daemon.wait_for_log("online")
+        return daemon
+    return launch_daemon
+
+
+def pixels(frame):
+    return numpy.frombuffer(frame.planes[0], "u1").reshape(HEIGHT, WIDTH).astype(float)
+
+
+def psnr_db(frame, scene):
+    return 10 * numpy.log10(255 ** 2 / ((pixels(frame) - scene) ** 2).mean())
+
+
+def adaptation(daemon):
+    return daemon.ctl_json("filter", "show")["Adaptation"]
+
+
+def wait_for_observed(daemon, count):
+    daemon.wait_until(lambda: adaptation(daemon)["observed"] >= count, f"{count} observed frames")
+    return adaptation(daemon)
+
+
+def wait_for_waves(daemon):
+    """Waits until both are removed, and returns them by their frequencies."""
+    def removed():
+        waves = adaptation(daemon)["waves"]
+        return len(waves) == len(WAVES) and all(wave["removed"] for wave in waves) and waves
+    return daemon.wait_until(removed, "the waves")
+
+
+def wait_for_psnr_db(reader, scene, least, serial=0):
+    """Predictions need a thread that is not starved, so single frames may be worse."""
+    frames = reader.take_until(lambda frame: frame.filter_serial >= serial and
+                               psnr_db(frame, scene) > least)
+    return psnr_db(frames[-1], scene)
+
+
+def test_noise_is_found_followed_and_removed(launch, scene):
+    daemon = launch(NOTCH + ",freeze=true", [scene + waves_of(i) for i in range(FRAMES)])
+    with Reader(daemon) as reader:
+        # Frozen from the beginning, it finds nothing.
+        assert wait_for_observed(daemon, 20)["waves"] == []
+        before = psnr_db(reader.next(), scene)
+        assert 27 < before < 29
+        assert "no periodic noise" in daemon.ctl("filter", "show").stdout
+
+        daemon.ctl("set", "auto-notch.freeze=false")
+        waves = wait_for_waves(daemon)
+        after = wait_for_psnr_db(reader, scene, 42)
+        print(f"# figures: PSNR {before:.1f} dB before, {after:.1f} dB after")
+        for wave, (fx, fy, amplitude, drift) in zip(waves, WAVES, strict=True):
+            sign = 1 if fx >= 0 else -1  # a wave is its mirror image, too
+            assert wave["fx"] == pytest.approx(sign * fx, abs=0.001)
+            assert wave["fy"] == pytest.approx(sign * fy, abs=0.001)
+            assert wave["amplitude"] == pytest.approx(amplitude, rel=0.1)
+            assert wave["drift"] == pytest.approx(sign * drift / FRAMES, abs=0.01)
+        shown = daemon.ctl("filter", "show").stdout
+        assert shown.count("removed") == 2 and "0.1830/0.0510 cycles/pixel" in shown
+
+        # Other stages and freezing do not make it forget.
+        since = [wave["since_ns"] for wave in waves]
+        serial = daemon.ctl_json("filter", "edit", "set", "auto-notch.freeze=true", "add",
+                                 "gain:dc=1", "1")["Serial"]
+        wait_for_psnr_db(reader, scene, 42, serial)
+        assert [wave["since_ns"] for wave in wait_for_waves(daemon)] == since
+
+
+def test_a_clean_recording_does_not_change(launch, scene, tmp_path):
+    daemon = launch("auto-notch", [scene] * 8)
+    size = WIDTH * HEIGHT
+    recording = (tmp_path / "recording.y4m").read_bytes()
+    pictures = [recording[-(n + 1) * (size + 6):][6:6 + size] for n in range(8)]
+    with Reader(daemon) as reader:
+        assert wait_for_observed(daemon, 30)["waves"] == []
+        for _ in range(10):
+            assert reader.next().planes[0] in pictures
+
+
+def test_other_filters_observe_nothing(launch, scene):
+    daemon = launch("gain:dc=1", [scene])
+    assert adaptation(daemon) == {}
+    assert "observed" not in daemon.ctl("filter", "show").stdout
+    refused = daemon.ctl("filter", "set", "auto-notch | gain:dc=1 | auto-notch", check=False)
+    assert refused.returncode == 65
+    assert "stage 3: the chain has auto-notch already: expected at most one" in refused.stderr
+    refused = daemon.ctl("filter", "set", "auto-notch:waves=2.5", check=False)
+    assert "waves = 2.5 is not a whole number: expected 1 .. 8" in refused.stderr

@@ -17,7 +17,7 @@
 #define WIDTH       192
 #define HEIGHT      256
 #define INTERVAL_NS (NS_PER_S / 30)
-#define PATIENCE_NS (60 * NS_PER_S)
+#define PATIENCE_NS (120 * NS_PER_S)
 #define FX          0.21
 #define FY          0.13
 #define AMPLITUDE   20.0 /* of 255 */
@@ -68,10 +68,9 @@ static void draw(struct fixture *f)
     }
 }
 
-/* Offers the next frame, and returns its correction. */
+/* Offers a frame, and returns its correction. */
 static const struct correction *offer(struct fixture *f)
 {
-    f->captured_ns += INTERVAL_NS;
     const struct capture_frame frame = {
         .plane = {f->plane},
         .stride = {(uint32_t)luma_row_bytes(format_by_fourcc(f->fourcc), WIDTH)},
@@ -87,23 +86,29 @@ static void configure(struct fixture *f, const struct filter_adaptation *wanted)
     assert_int_equal(adapter_configure(f->adapter, wanted, &why), 0);
 }
 
-/* Offers frames until one is corrected. */
-static const struct correction *wait_for_correction(struct fixture *f)
-{
-    const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
-    const struct correction *correction;
-    while ((correction = offer(f)) == NULL) {
-        assert_true(clock_now_ns() < deadline_ns);
-        usleep(2000);
-    }
-    return correction;
-}
-
 static struct adapter_status status_of(const struct fixture *f)
 {
     struct adapter_status status;
     adapter_get_status(f->adapter, &status);
     return status;
+}
+
+/* Offers frames until one is corrected. Each is offered until it was observed, so that the time in
+ * which frames are captured does not depend on how fast this machine is. */
+static const struct correction *wait_for_correction(struct fixture *f)
+{
+    const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
+    const struct correction *correction;
+    do {
+        const uint64_t observed = status_of(f).observed;
+        f->captured_ns += INTERVAL_NS;
+        do {
+            correction = offer(f);
+            usleep(500);
+            assert_true(clock_now_ns() < deadline_ns);
+        } while (status_of(f).observed == observed);
+    } while (correction == NULL);
+    return correction;
 }
 
 static void waves_are_in_units_of_samples(void **state)

@@ -85,6 +85,39 @@ static int print_waves(sd_bus_message *message)
     return r;
 }
 
+static int print_flicker(sd_bus_message *message)
+{
+    const char *key;
+    double frequency = 0, depth = 0, line_time_us = 0;
+    uint64_t since_ns = 0;
+    int r = sd_bus_message_enter_container(message, 'v', "a{sv}");
+    if (r >= 0)
+        r = sd_bus_message_enter_container(message, 'a', "{sv}");
+    while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
+            return r;
+        double *value = strcmp(key, "frequency") == 0      ? &frequency
+                        : strcmp(key, "depth") == 0        ? &depth
+                        : strcmp(key, "line_time_us") == 0 ? &line_time_us
+                                                           : NULL;
+        r = value != NULL                  ? sd_bus_message_read(message, "v", "d", value)
+            : strcmp(key, "since_ns") == 0 ? sd_bus_message_read(message, "v", "t", &since_ns)
+                                           : sd_bus_message_skip(message, "v");
+        if (r >= 0)
+            r = sd_bus_message_exit_container(message);
+    }
+    if (r >= 0 && frequency > 0)
+        printf(
+            "    light flickers at %.2f Hz, depth %.1f %%, rows %.2f us apart, corrected for %.0f "
+            "s\n",
+            frequency, 100 * depth, line_time_us, seconds_since(since_ns));
+    else if (r >= 0)
+        puts("    no flicker found");
+    for (int i = 0; i < 2 && r >= 0; i++)
+        r = sd_bus_message_exit_container(message);
+    return r;
+}
+
 int adaptation_print(sd_bus_message *properties)
 {
     const char *key;
@@ -101,6 +134,12 @@ int adaptation_print(sd_bus_message *properties)
             printf("    observed frames: %" PRIu64 "\n", observed);
         } else if (strcmp(key, "waves") == 0) {
             r = print_waves(properties);
+        } else if (strcmp(key, "flicker") == 0) {
+            r = print_flicker(properties);
+        } else if (strcmp(key, "problem") == 0) {
+            r = sd_bus_message_read(properties, "v", "s", &key);
+            if (r >= 0)
+                printf("    frames are not observed: %s\n", key);
         } else {
             r = sd_bus_message_skip(properties, "v");
         }

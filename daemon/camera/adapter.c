@@ -15,10 +15,13 @@
 #include "service/log.h"
 
 /* An observation of so much time of a processor is followed by twice as long a pause. */
-#define SHARE 3
+#define SHARE    3
+
+/* After a failure. */
+#define RETRY_NS NS_PER_S
 
 /* A frame, and the one after it if an estimator has asked for two consecutive ones. */
-#define SLOTS 2
+#define SLOTS    2
 
 /* The frames that are to be observed; another number: everything is forgotten. */
 struct frames_key {
@@ -43,6 +46,7 @@ struct slot {
 struct model {
     struct frames_key frames; /* that it was found in */
     struct periodic_model waves;
+    struct flicker_model flicker;
 };
 
 /* (fields: three groups, by the thread that may touch them.) */
@@ -64,10 +68,12 @@ struct adapter {
     bool has_thread;
     bool is_pair; /* the next frame goes into the second slot */
     struct correction correction;
+    float row_gain[FFTD_MAX_SIDE];
 
     /* Of the adapter's thread. */
     struct job applied; /* to the estimators */
     struct periodic *periodic;
+    struct flicker *flicker;
     float *luma;
 };
 
@@ -79,50 +85,76 @@ static bool is_same(const struct frames_key *a, const struct frames_key *b)
 
 bool adapter_is_on(const struct filter_adaptation *wanted)
 {
-    return wanted->removes_waves;
+    return wanted->removes_waves || wanted->removes_flicker;
 }
 
-/* Whether both look for the same. */
-static bool is_same_search(const struct filter_adaptation *a, const struct filter_adaptation *b)
+/* Whether both look for the same waves, or the same flicker. */
+static bool is_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b)
 {
     return a->removes_waves == b->removes_waves &&
            a->waves.min_amplitude == b->waves.min_amplitude &&
            a->waves.max_waves == b->waves.max_waves;
 }
 
+static bool is_same_flicker(const struct filter_adaptation *a, const struct filter_adaptation *b)
+{
+    return a->removes_flicker == b->removes_flicker &&
+           a->flicker.frequency_hz == b->flicker.frequency_hz &&
+           a->flicker.line_time_us == b->flicker.line_time_us;
+}
+
 /* ---- the adapter's thread ---- */
 
-static void forget(struct adapter *adapter)
+static void forget_waves(struct adapter *adapter)
 {
     periodic_destroy(adapter->periodic);
     adapter->periodic = NULL;
+}
+
+static void forget_flicker(struct adapter *adapter)
+{
+    flicker_destroy(adapter->flicker);
+    adapter->flicker = NULL;
+}
+
+static void forget(struct adapter *adapter)
+{
+    forget_waves(adapter);
+    forget_flicker(adapter);
     free(adapter->luma);
     adapter->luma = NULL;
+}
+
+static int make_estimators(struct adapter *adapter, struct error *why)
+{
+    const struct filter_adaptation *wanted = &adapter->applied.wanted;
+    const struct frames_key *frames = &adapter->applied.frames;
+    int r = 0;
+    if (adapter->luma == NULL)
+        adapter->luma = malloc((size_t)frames->width * frames->height * sizeof(float));
+    if (adapter->luma == NULL)
+        return error_set(why, ENOMEM, "out of memory for the luma of a frame");
+    if (wanted->removes_waves && adapter->periodic == NULL)
+        r = periodic_create(&adapter->periodic, frames->width, frames->height, &wanted->waves, why);
+    if (r == 0 && wanted->removes_flicker && adapter->flicker == NULL)
+        r = flicker_create(&adapter->flicker, frames->width, frames->height, &wanted->flicker, why);
+    if (r == 0 && wanted->removes_waves)
+        periodic_freeze(adapter->periodic, wanted->is_frozen);
+    return r;
 }
 
 /* Makes estimators for a job, and keeps those that have the same to look for. */
 static int adopt(struct adapter *adapter, const struct job *job, struct error *why)
 {
     const struct job *applied = &adapter->applied;
-    const struct filter_adaptation *wanted = &job->wanted;
     if (!is_same(&job->frames, &applied->frames))
         forget(adapter);
-    if (!is_same_search(wanted, &applied->wanted)) {
-        periodic_destroy(adapter->periodic);
-        adapter->periodic = NULL;
-    }
+    if (!is_same_waves(&job->wanted, &applied->wanted))
+        forget_waves(adapter);
+    if (!is_same_flicker(&job->wanted, &applied->wanted))
+        forget_flicker(adapter);
     adapter->applied = *job;
-    if (adapter->luma == NULL)
-        adapter->luma = malloc((size_t)job->frames.width * job->frames.height * sizeof(float));
-    if (adapter->luma == NULL)
-        return error_set(why, ENOMEM, "out of memory for the luma of a frame");
-    int r = 0;
-    if (wanted->removes_waves && adapter->periodic == NULL)
-        r = periodic_create(&adapter->periodic, job->frames.width, job->frames.height,
-                            &wanted->waves, why);
-    if (r == 0 && wanted->removes_waves)
-        periodic_freeze(adapter->periodic, wanted->is_frozen);
-    return r;
+    return make_estimators(adapter, why);
 }
 
 /* Observes a frame. Other measures of captured frames belong here, too. */
@@ -134,6 +166,8 @@ static void observe(struct adapter *adapter, const struct slot *slot)
               luma_row_bytes(format, width));
     if (adapter->periodic != NULL)
         periodic_observe(adapter->periodic, adapter->luma, slot->captured_ns);
+    if (adapter->flicker != NULL)
+        flicker_observe(adapter->flicker, adapter->luma, slot->captured_ns);
 }
 
 /* With the lock held. */
@@ -142,12 +176,18 @@ static void publish(struct adapter *adapter)
     struct adapter_status *status = &adapter->status;
     status->observed++;
     status->wave_count = 0;
+    status->has_flicker = false;
+    status->problem.text[0] = '\0';
     adapter->model = (struct model){.frames = adapter->applied.frames};
     adapter->wants_next = false;
     if (adapter->periodic != NULL) {
         periodic_get_model(adapter->periodic, &adapter->model.waves);
         status->wave_count = periodic_reports(adapter->periodic, status->wave);
         adapter->wants_next = periodic_wants_next(adapter->periodic);
+    }
+    if (adapter->flicker != NULL) {
+        flicker_model_get(adapter->flicker, &adapter->model.flicker);
+        status->has_flicker = flicker_report(adapter->flicker, &status->flicker);
     }
 }
 
@@ -156,6 +196,16 @@ static int64_t processor_ns(void)
     struct timespec now;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* With the lock held. */
+static void report_problem(struct adapter *adapter, const struct error *why)
+{
+    struct error *problem = &adapter->status.problem;
+    if (strcmp(problem->text, why->text) != 0)
+        log_error("captured frames are not observed: %s", why->text);
+    *problem = *why;
+    adapter->next_ns = clock_now_ns() + RETRY_NS;
 }
 
 /* With the lock held, which is released while the frame is observed. */
@@ -172,19 +222,19 @@ static void empty_slot(struct adapter *adapter, struct slot *slot)
     const int r = adopt(adapter, &job, &why);
     if (r == 0)
         observe(adapter, slot);
-    else
-        log_error("captured frames cannot be observed: %s; fftd tries again with the next",
-                  why.text);
     const int64_t spent_ns = processor_ns() - used_ns;
     pthread_mutex_lock(&adapter->lock);
     slot->is_filled = false;
     adapter->next_ns =
         (adapter->next_ns > begun_ns ? adapter->next_ns : begun_ns) + SHARE * spent_ns;
-    if (r < 0)
-        adapter->next_ns = begun_ns + NS_PER_S;
-    else if (is_same(&adapter->job.frames, &job.frames) &&
-             is_same_search(&adapter->job.wanted, &job.wanted))
+    if (!is_same(&adapter->job.frames, &job.frames) ||
+        !is_same_waves(&adapter->job.wanted, &job.wanted) ||
+        !is_same_flicker(&adapter->job.wanted, &job.wanted))
+        return;
+    if (r == 0)
         publish(adapter);
+    else
+        report_problem(adapter, &why);
 }
 
 static struct slot *find_filled(struct adapter *adapter)
@@ -282,8 +332,11 @@ int adapter_configure(struct adapter *adapter, const struct filter_adaptation *w
     pthread_mutex_lock(&adapter->lock);
     const struct filter_adaptation before = adapter->job.wanted;
     adapter->job.wanted = adapter->status.wanted = *wanted;
-    if (!is_same_search(&before, wanted))
-        clear_status(adapter);
+    adapter->status.problem.text[0] = '\0';
+    if (!is_same_waves(&before, wanted))
+        adapter->model.waves.count = adapter->status.wave_count = 0;
+    if (!is_same_flicker(&before, wanted))
+        adapter->model.flicker.is_valid = adapter->status.has_flicker = false;
     pthread_mutex_unlock(&adapter->lock);
     return 0;
 }
@@ -363,19 +416,23 @@ static void scale_waves(struct correction *correction, uint32_t fourcc)
 const struct correction *adapter_correct(struct adapter *adapter, int64_t captured_ns)
 {
     struct model model;
-    bool is_valid;
+    struct filter_adaptation wanted;
     pthread_mutex_lock(&adapter->lock);
     model = adapter->model;
-    is_valid = adapter_is_on(&adapter->job.wanted) && is_same(&model.frames, &adapter->job.frames);
+    wanted = adapter->job.wanted;
+    const bool is_valid = is_same(&model.frames, &adapter->job.frames);
     pthread_mutex_unlock(&adapter->lock);
-    if (!is_valid)
+    if (!is_valid || !adapter_is_on(&wanted))
         return NULL;
     struct correction *correction = &adapter->correction;
+    *correction = (struct correction){.row_gain = NULL};
     correction->wave_count = periodic_model_waves(&model.waves, captured_ns, correction->wave);
-    if (correction->wave_count == 0)
-        return NULL;
     scale_waves(correction, model.frames.fourcc);
-    return correction;
+    if (model.flicker.is_valid && captured_ns <= model.flicker.until_ns) {
+        flicker_model_gains(&model.flicker, captured_ns, model.frames.height, adapter->row_gain);
+        correction->row_gain = adapter->row_gain;
+    }
+    return correction->wave_count > 0 || correction->row_gain != NULL ? correction : NULL;
 }
 
 /* ---- any thread ---- */

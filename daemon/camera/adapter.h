@@ -1,5 +1,5 @@
 /* The thread that looks at captured frames and finds what is to be corrected in them: periodic
- * noise (core/periodic.h).
+ * noise (core/periodic.h) and flickering light (core/flicker.h).
  *
  * The camera's thread offers each frame before it submits it. The offer copies the luma of some
  * frames and never waits; the thread observes the copies, and publishes a small model. From the
@@ -24,6 +24,7 @@
 #include "core/correction.h"
 #include "core/error.h"
 #include "core/filter_adapt.h"
+#include "core/flicker.h"
 #include "core/periodic.h"
 
 struct adapter;
@@ -34,6 +35,9 @@ struct adapter_status {
     uint64_t observed;               /* frames since it was last made to forget */
     struct periodic_report wave[PERIODIC_MAX_REPORTS];
     unsigned wave_count;
+    bool has_flicker;
+    struct flicker_report flicker;
+    struct error problem; /* why frames are not observed; empty: they are */
 };
 
 /* Whether an estimator is asked for. */

@@ -219,6 +219,18 @@ static int append_waves(sd_bus_message *reply, const struct adapter_status *stat
     return value_close_containers(reply, 3);
 }
 
+/* Empty while none is found. */
+static int append_flicker(sd_bus_message *reply, const struct adapter_status *status)
+{
+    const struct flicker_report *flicker = &status->flicker;
+    if (!status->has_flicker)
+        return sd_bus_message_append(reply, "{sv}", "flicker", "a{sv}", 0);
+    return sd_bus_message_append(reply, "{sv}", "flicker", "a{sv}", 4, "frequency", "d",
+                                 flicker->frequency_hz, "depth", "d", flicker->depth,
+                                 "line_time_us", "d", flicker->line_time_ns / 1000, "since_ns", "t",
+                                 (uint64_t)flicker->since_ns);
+}
+
 /* Empty while no stage adapts. */
 static int append_adaptation(sd_bus_message *reply, const struct reading *reading)
 {
@@ -228,6 +240,10 @@ static int append_adaptation(sd_bus_message *reply, const struct reading *readin
         r = sd_bus_message_append(reply, "{sv}", "observed", "t", status->observed);
     if (r >= 0 && status->wanted.removes_waves)
         r = append_waves(reply, status);
+    if (r >= 0 && status->wanted.removes_flicker)
+        r = append_flicker(reply, status);
+    if (r >= 0 && status->problem.text[0] != '\0')
+        r = value_append_named_text(reply, "problem", status->problem.text);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 

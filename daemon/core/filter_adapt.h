@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "core/filter.h"
+#include "core/flicker.h"
 #include "core/periodic.h"
 
 /* Whatever is off is zero. */
@@ -16,6 +17,8 @@ struct filter_adaptation {
     bool removes_waves; /* auto-notch */
     struct periodic_options waves;
     bool is_frozen;
+    bool removes_flicker; /* deflicker */
+    struct flicker_options flicker;
 };
 
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain);

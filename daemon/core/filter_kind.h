@@ -64,7 +64,8 @@ struct filter_stage;
 /* What a stage finds in the captured frames and corrects (filter_adapt.h). */
 enum filter_adapts {
     FILTER_ADAPTS_NOT,
-    FILTER_ADAPTS_WAVES, /* periodic noise */
+    FILTER_ADAPTS_WAVES,   /* periodic noise */
+    FILTER_ADAPTS_FLICKER, /* of light, on a rolling shutter */
 };
 
 struct filter_kind {
@@ -127,7 +128,7 @@ extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sh
     filter_laplacian, filter_gain;
 
 /* In filter_adapt.c. */
-extern const struct filter_kind filter_auto_notch;
+extern const struct filter_kind filter_auto_notch, filter_deflicker;
 
 /* In filter_complex.c. */
 extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;

@@ -8,6 +8,7 @@ static const struct filter_kind *const kinds[] = {
     &filter_highboost,   &filter_laplacian,     &filter_gradient, &filter_directional,
     &filter_convolve,    &filter_wiener,        &filter_shift,    &filter_gain,
     &filter_homomorphic, &filter_linear_light,  &filter_vignette, &filter_auto_notch,
+    &filter_deflicker,
 };
 
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])

@@ -46,8 +46,10 @@ EXAMPLES = {
     "linear-light": ("scene", "linear-light | gaussian-blur:sigma=3"),
     "vignette": ("scene", "vignette:a=0.8,b=0.8"),
     "auto-notch": ("moire", "auto-notch"),
+    "deflicker": ("scene", "deflicker"),
 }
 NOTES = {
+    "deflicker": "The light of the scene is steady, so that nothing changes.",
     "auto-notch": "After some frames it has found the three waves.",
     "wiener": "The scene is sharp already, so the filter overdoes it; a blurred one becomes sharp.",
     "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces stay.",
@@ -103,6 +105,14 @@ Both sides of a frame need at least 96 pixels, and waves with fewer than about t
 quarter of the smaller side are taken for the picture. Even texture that fills the whole picture
 looks like such a wave; `threshold` and `freeze` help then. A fixed pattern that `vignette` and its
 like correct is not known to the search, so a wave is removed less well where their gain is not 1.
+
+`deflicker` has H = 1, too, and works in the same way. It follows the means of rows along the motion of
+the scene, and fits light of one frequency, with two harmonics, that a rolling shutter has exposed
+row by row. Each row is multiplied by one factor, 0.5 to 2; the mean brightness over a cycle of the
+light is kept. Nothing is corrected in the first half second, nor while the scene moves otherwise than
+as a whole. Bands that stand still before a scene that stands still, as 100 Hz at exactly 25 or 50
+frames a second, cannot be told from the scene. Waves that `auto-notch` finds are subtracted first.
+Samples count from 0 as black, so video whose black is 16 is corrected less exactly in dark parts.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over
 the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the

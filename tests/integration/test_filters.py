@@ -159,6 +159,7 @@ MODELS = {
         lambda x, y: mean_is(1, 0.5 * weights(x, y, [[0, -1, 0], [-1, 4, -1], [0, -1, 0]]).real),
     "directional:angle=30,width=40": lambda x, y: wedge(x, y, 30, 40),
     "auto-notch": lambda x, y: 1 + 0 * x,  # test_auto_notch.py has periodic noise
+    "deflicker": lambda x, y: 1 + 0 * x,  # test_deflicker.py has light that flickers
     "gain:dc=0.8,ac=1.3": lambda x, y: mean_is(0.8, 1.3 + 0 * x),
     "wiener:size=1.2,noise=0.02,falloff=0":
         lambda x, y: restore(x, y, gaussian(x, y, 1.2), 0.02, 0),

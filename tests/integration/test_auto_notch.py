@@ -4,6 +4,7 @@ import numpy
 import pytest
 
 from client import Reader
+from conftest import BUILD
 
 WIDTH, HEIGHT, RATE = 320, 240, 30
 FRAMES = 60  # the recording repeats without a jump of the waves
@@ -11,6 +12,11 @@ FRAMES = 60  # the recording repeats without a jump of the waves
 WAVES = ((0.183, 0.051, 12, 7), (-0.071, 0.212, 8, -11))
 NOISE = 1.5  # grey levels
 NOTCH = "auto-notch:threshold=1"
+
+
+# Under ThreadSanitizer so few frames are observed that phases cannot be followed for certain;
+# tests/unit/adapter.c has the thread with frames that wait for it.
+follows = pytest.mark.skipif("thread" in BUILD.name, reason="too few frames would be observed")
 
 
 def draw_scene():
@@ -91,6 +97,7 @@ def wait_for_psnr_db(reader, scene, least, serial=0):
     return psnr_db(frames[-1], scene)
 
 
+@follows
 def test_noise_is_found_followed_and_removed(launch, scene):
     daemon = launch(NOTCH + ",freeze=true", [scene + waves_of(i) for i in range(FRAMES)])
     with Reader(daemon) as reader:

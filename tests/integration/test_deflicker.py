@@ -4,8 +4,8 @@ import numpy
 import pytest
 
 from client import Reader
-from test_auto_notch import (HEIGHT, NOISE, RATE, WIDTH, adaptation, draw_scene, pixels, psnr_db,
-                             wait_for_observed, wait_for_psnr_db, write_recording)
+from test_auto_notch import (HEIGHT, NOISE, RATE, WIDTH, adaptation, draw_scene, follows, pixels,
+                             psnr_db, wait_for_observed, wait_for_psnr_db, write_recording)
 
 FRAMES = 60
 LIGHT_HZ, LINE_TIME_S, DEPTH = 100, 90e-6, 0.25
@@ -37,6 +37,7 @@ def launch(start, tmp_path):
     return launch_daemon
 
 
+@follows
 def test_bands_are_found_and_evened_out(launch, scene):
     daemon = launch("deflicker", [light_of(i) for i in range(FRAMES)])
     with Reader(daemon) as reader:

@@ -2,6 +2,7 @@
 
 #include <complex.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/filter_grid.h"
 
@@ -90,7 +91,7 @@ int response_fill(float *values, const struct response_layout *layout,
                   struct error *why)
 {
     struct sampler sampler = {.chain = chain, .plan = layout->plan, .sub_x = sub_x, .sub_y = sub_y};
-    const struct plan_axis *second = plan_second(layout->plan);
+    const struct plan_axis *first = plan_first(layout->plan), *second = plan_second(layout->plan);
     const uint32_t pairs = pair_count(layout->plan), lanes = layout->lanes;
     const size_t part = response_part_count(layout);
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
@@ -104,7 +105,8 @@ int response_fill(float *values, const struct response_layout *layout,
 
     for (uint32_t group = 0; group < pairs; group += lanes) {
         for (uint32_t k = group; sampler.grid != NULL && k < group + lanes && k < pairs; k++)
-            filter_grid_load(sampler.grid, k - group, pair[k].frequency);
+            filter_grid_load(sampler.grid, k - group,
+                             (uint32_t)abs(signed_frequency(pair[k].frequency, first->length)));
         for (uint32_t at = 0; at < second->length; at++)
             for (uint32_t k = group; k < group + lanes; k++, values++) {
                 *values = 0;
@@ -113,7 +115,8 @@ int response_fill(float *values, const struct response_layout *layout,
                 if (k >= pairs)
                     continue;
                 const struct place place = {.slot = k - group,
-                                            .first = (int32_t)pair[k].frequency,
+                                            .first =
+                                                signed_frequency(pair[k].frequency, first->length),
                                             .second = signed_frequency(order[at], second->length)};
                 const double complex h = response_at(&sampler, place);
                 *values = (float)(scale * creal(h));

@@ -80,8 +80,8 @@ double engine_support(const struct engine *engine);
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
  * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
  * dozens of large kernels. -EINVAL: the response is complex and the engine's is real; the chain has
- * another curve than the engine (the empty chain may have any); or it corrects captured samples, and
- * the engine cannot, or its images do not fit the frames. */
+ * another curve than the engine (the empty chain may have any); or it corrects captured samples,
+ * and the engine cannot, or its images do not fit the frames. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);

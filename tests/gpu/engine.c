@@ -656,9 +656,10 @@ static void test_every_kind_on_pictures(void **state)
                                          "gain:dc=0.8,ac=1.2"};
     unsigned kind_count, linear_count = 0;
     const struct filter_kind *const *kinds = filter_kinds(&kind_count);
-    for (unsigned i = 0; i < kind_count; i++) /* the others: tests/gpu/curve.c, calibration.c */
+    /* The others: tests/gpu/curve.c, calibration.c, correct.c. */
+    for (unsigned i = 0; i < kind_count; i++)
         linear_count += kinds[i]->curve == NULL && kinds[i]->add_offsets == NULL &&
-                        kinds[i]->multiply_gains == NULL;
+                        kinds[i]->multiply_gains == NULL && kinds[i]->adapts == FILTER_ADAPTS_NOT;
     assert_int_equal(linear_count, sizeof chains / sizeof chains[0]); /* add new kinds to chains */
     const struct fftd_format format = layout("GREY", 62, 34, 1);
     uint8_t *in = malloc(format.frame_bytes), *out = malloc(format.frame_bytes);

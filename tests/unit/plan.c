@@ -1,4 +1,5 @@
 /* Plans: radices that multiply up, orders that undo each other, borders by their definition. */
+#include <complex.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -303,6 +304,38 @@ static void nyquist_is_the_mean_of_both_signs(void **state)
     assert_float_equal(values[k * 16 + at], (one + other) / 2, 1e-6);
 }
 
+/* Pairs may hold a frequency above half the sampling rate, which is a negative one. */
+static void responses_are_sampled_at_signed_frequencies(void **state)
+{
+    (void)state;
+    enum { X = 30, Y = 36 };
+    static const char text[] = "lowpass:shape=gaussian,cutoff=0.1 | shift:by=3.25/-1.5";
+    struct filter_chain chain;
+    struct plan plan = {.width = X, .height = Y};
+    struct plan_pair pair[Y / 2 + 1];
+    static float values[2 * (Y / 2 + 1) * X];
+    unsigned above = 0;
+    assert_int_equal(plan_factor(&plan.x, X, 16, 0), 0);
+    assert_int_equal(plan_factor(&plan.y, Y, 4, 1), 0);
+    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
+    const struct response_layout layout = {.plan = &plan, .lanes = 1, .is_complex = true};
+    assert_int_equal(response_fill(values, &layout, &chain, 1, 1, 1, NULL), 0);
+    plan_pairs(&plan, pair);
+    for (unsigned k = 0; k < Y / 2 + 1; k++)
+        for (unsigned e = 0; e < X; e++) {
+            const unsigned fx = plan_frequency(&plan.x, e), fy = pair[k].frequency;
+            above += fy > Y / 2;
+            if (2 * fx == X || 2 * fy == Y)
+                continue;
+            const double complex h =
+                filter_chain_response(&chain, (2 * fx < X ? fx : fx - (double)X) / X,
+                                      (2 * fy < Y ? fy : fy - (double)Y) / Y);
+            const size_t at = k * X + plan_place(&plan.x, e, false);
+            assert_true(cabs(values[at] + values[(Y / 2 + 1) * X + at] * I - h) < 1e-6);
+        }
+    assert_true(above > 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +348,7 @@ int main(void)
         cmocka_unit_test(borders_survive_any_pad),
         cmocka_unit_test(plans_observe_their_limits),
         cmocka_unit_test(sizes_are_ranked_by_their_cost),
+        cmocka_unit_test(responses_are_sampled_at_signed_frequencies),
         cmocka_unit_test(pairs_hold_every_frequency),
         cmocka_unit_test(neighbouring_pairs_are_neighbours),
         cmocka_unit_test(too_large_is_refused_in_words),

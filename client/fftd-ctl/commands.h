@@ -9,6 +9,9 @@ int command_list(const struct ctl *ctl);
 int command_status(const struct ctl *ctl);
 int command_stats(const struct ctl *ctl);
 
+/* watch.c */
+int command_watch(const struct ctl *ctl);
+
 /* filter.c: the subcommands of `filter`; change.c: `set` */
 int command_filter(const struct ctl *ctl);
 int command_set(const struct ctl *ctl);

@@ -59,6 +59,14 @@ static const struct command commands[] = {
      "    -o /var/lib/prometheus/node-exporter/fftd.prom\n",
      TAKES_WATCH | TAKES_COUNT | TAKES_OPENMETRICS | TAKES_PROMETHEUS | TAKES_OUTPUT, 0, 0,
      command_stats},
+    {"watch", "", "show a running camera on the terminal, in place",
+     "Shows state, camera, filter, frame rate, latency, counters that rise, and with\n"
+     "output.measures the measures of frames, once a second. Charts show the last\n"
+     "minute. A daemon that is restarted is found again. q or Ctrl-C ends it.\n\n"
+     "stdout must be a terminal; `fftd-ctl stats --watch` writes to files and pipes.\n\n"
+     "Examples:\n"
+     "  fftd-ctl --name front watch\n",
+     0, 0, 0, command_watch},
     {"filter", "ACTION ...", "show or change the filter chain",
      "  filter show              list the stages (--raw: one line, as set takes it)\n"
      "  filter set CHAIN...      replace the chain; several operands are joined by |\n"

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "export.h"
 #include "output.h"
+#include "reading.h"
 
 static void print_counters(sd_bus_message *stats)
 {
@@ -67,32 +68,17 @@ static void print_latency(sd_bus_message *stats)
 /* Nothing without output.measures. */
 static void print_measures(sd_bus_message *stats)
 {
-    static const struct {
-        const char *name, *unit;
-    } shown[] = {
-        {"sharpness", " cycles/pixel"},
-        {"noise", ""},
-        {"mean", ""},
-        {"clipped", ""},
-        {"shift_x", " px"},
-        {"shift_y", " px"},
-        {"shift_confidence", ""},
-        {"flicker_hz", " Hz"},
-        {"flicker_depth", ""},
-        {"peaks", ""},
-        {"peak_strength", ""},
-        {"age", " frames"},
-    };
-    unsigned count = 0;
-    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
-        const double value = bus_measure(stats, "Measures", shown[i].name);
+    unsigned rows, count = 0;
+    const struct reading_measure *measures = reading_measures(&rows);
+    for (unsigned i = 0; i < rows; i++) {
+        const double value = bus_measure(stats, "Measures", measures[i].name);
         if (!isfinite(value))
             continue;
         printf("%s%s %.4g%s",
                count == 0       ? "measures: "
                : count % 6 == 0 ? "\n  "
                                 : ", ",
-               shown[i].name, value, shown[i].unit);
+               measures[i].name, value, measures[i].unit);
         count++;
     }
     if (count > 0)

@@ -10,30 +10,9 @@
 
 #include "bus.h"
 #include "commands.h"
+#include "reading.h"
 
 /* ---- status ---- */
-
-static bool enter_format(sd_bus_message *properties, const char *key)
-{
-    return bus_find(properties, "Format", "a{sv}") && bus_enter(properties, "sv", key);
-}
-
-/* Prints "NV12 640x360" into text, or "-" while the format is not known. */
-static void print_format(sd_bus_message *properties, char *text, size_t size)
-{
-    uint32_t width = 0, height = 0;
-    const char *name = "";
-    if (enter_format(properties, "width"))
-        sd_bus_message_read(properties, "v", "u", &width);
-    if (enter_format(properties, "height"))
-        sd_bus_message_read(properties, "v", "u", &height);
-    if (enter_format(properties, "name"))
-        sd_bus_message_read(properties, "v", "s", &name);
-    if (width > 0)
-        snprintf(text, size, "%s %ux%u", name, width, height);
-    else
-        snprintf(text, size, "-");
-}
 
 static void print_line(const char *label, const char *text)
 {
@@ -41,23 +20,12 @@ static void print_line(const char *label, const char *text)
         printf("%-9s %s\n", label, text);
 }
 
-static double latency_ms(sd_bus_message *properties, const char *quantile)
-{
-    uint64_t ns = 0;
-    if (bus_find(properties, "Latency", "a{sa{st}}") && bus_enter(properties, "sa{st}", "total") &&
-        bus_enter(properties, "st", quantile))
-        sd_bus_message_read(properties, "t", &ns);
-    return (double)ns / 1e6;
-}
-
 static void print_status(sd_bus_message *p, const char *dir)
 {
     const char *reason = bus_text(p, "StateReason");
     printf("%-9s %s, %s%s%s\n", "camera", bus_text(p, "Name"), bus_text(p, "State"),
            *reason != '\0' ? ": " : "", reason);
-    print_line("source", *bus_text(p, "SourceDescription") != '\0'
-                             ? bus_text(p, "SourceDescription")
-                             : bus_text(p, "Source"));
+    print_line("source", reading_source(p));
     print_line("input", bus_text(p, "Input"));
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
@@ -75,7 +43,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     if (desired != published)
         printf(" (%" PRIu64 " pending)", desired);
     printf("\n%-9s p50 %.1f ms, p99 %.1f ms, capture to publication\n", "latency",
-           latency_ms(p, "p50_ns"), latency_ms(p, "p99_ns"));
+           reading_latency_ms(p, "p50_ns"), reading_latency_ms(p, "p99_ns"));
     printf("%-9s %u\n", "clients", bus_u32(p, "Clients"));
     printf("%-9s %s (fftd %s)\n", "sockets", dir, bus_text(p, "Version"));
 }
@@ -139,7 +107,7 @@ static void list_one(struct listing *listing, const char *dir, const char *name)
                         : error == -EACCES       ? "permission denied"
                                                  : "silent";
     if (p != NULL)
-        print_format(p, format, sizeof format);
+        reading_format(p, format, sizeof format);
     if (listing->ctl->json) {
         struct json *json = &listing->json;
         json_open(json, NULL, '{');

@@ -1,0 +1,59 @@
+#include "reading.h"
+
+#include <stdio.h>
+
+static bool enter_format(sd_bus_message *properties, const char *key)
+{
+    return bus_find(properties, "Format", "a{sv}") && bus_enter(properties, "sv", key);
+}
+
+void reading_format(sd_bus_message *properties, char *text, size_t size)
+{
+    uint32_t width = 0, height = 0;
+    const char *name = "";
+    if (enter_format(properties, "width"))
+        sd_bus_message_read(properties, "v", "u", &width);
+    if (enter_format(properties, "height"))
+        sd_bus_message_read(properties, "v", "u", &height);
+    if (enter_format(properties, "name"))
+        sd_bus_message_read(properties, "v", "s", &name);
+    if (width > 0)
+        snprintf(text, size, "%s %ux%u", name, width, height);
+    else
+        snprintf(text, size, "-");
+}
+
+double reading_latency_ms(sd_bus_message *properties, const char *quantile)
+{
+    uint64_t ns = 0;
+    if (bus_find(properties, "Latency", "a{sa{st}}") && bus_enter(properties, "sa{st}", "total") &&
+        bus_enter(properties, "st", quantile))
+        sd_bus_message_read(properties, "t", &ns);
+    return (double)ns / 1e6;
+}
+
+const char *reading_source(sd_bus_message *properties)
+{
+    const char *description = bus_text(properties, "SourceDescription");
+    return *description != '\0' ? description : bus_text(properties, "Source");
+}
+
+const struct reading_measure *reading_measures(unsigned *ret_count)
+{
+    static const struct reading_measure measures[] = {
+        {"sharpness", " cycles/pixel"},
+        {"noise", ""},
+        {"mean", ""},
+        {"clipped", ""},
+        {"shift_x", " px/frame"},
+        {"shift_y", " px/frame"},
+        {"shift_confidence", ""},
+        {"flicker_hz", " Hz"},
+        {"flicker_depth", ""},
+        {"peaks", ""},
+        {"peak_strength", ""},
+        {"age", " frames"},
+    };
+    *ret_count = sizeof measures / sizeof measures[0];
+    return measures;
+}

@@ -1,0 +1,26 @@
+/* What status, stats and watch read from the daemon's properties in the same way. */
+#ifndef FFTD_CTL_READING_H
+#define FFTD_CTL_READING_H
+
+#include <stddef.h>
+
+#include "bus.h"
+
+/* Writes "NV12 640x360" into text, or "-" while the format is not known. */
+void reading_format(sd_bus_message *properties, char *text, size_t size);
+
+/* A quantile ("p50_ns") of the time from capture to publication, since the daemon's start; ms. */
+double reading_latency_ms(sd_bus_message *properties, const char *quantile);
+
+/* The source's description of itself, or its URI while it has none. */
+const char *reading_source(sd_bus_message *properties);
+
+/* The measures of frames (ring.h) in the order in which they are shown, with their units. Returns
+ * the number of rows. */
+struct reading_measure {
+    const char *name;
+    const char *unit; /* begins with a space, or is empty */
+};
+const struct reading_measure *reading_measures(unsigned *ret_count);
+
+#endif

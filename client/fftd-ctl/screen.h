@@ -1,0 +1,41 @@
+/* A terminal that is drawn in place, line by line, with ECMA-48 control sequences.
+ *
+ * Between screen_enter and screen_leave the terminal shows its second screen, and stdin delivers
+ * single keys without showing them. Ctrl-C still sends SIGINT. */
+#ifndef FFTD_CTL_SCREEN_H
+#define FFTD_CTL_SCREEN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <termios.h>
+
+struct screen {
+    bool entered;
+    bool reads_keys; /* stdin is a terminal, too */
+    bool is_utf8;    /* the locale says so */
+    struct termios before;
+    unsigned columns, rows; /* as of screen_begin */
+    unsigned line;
+};
+
+/* stdout is a terminal. Does nothing if it was done. */
+void screen_enter(struct screen *screen);
+
+/* Restores the terminal. Does nothing if it was not entered. */
+void screen_leave(struct screen *screen);
+
+/* Begins to draw all lines again, and asks for the terminal's size. */
+void screen_begin(struct screen *screen);
+
+/* Draws the next line, cut to the terminal's width. Lines below the last row are left out. A line
+ * has no control characters. */
+void screen_line(struct screen *screen, bool is_bold, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Clears what is below the last line, and shows what was drawn. */
+void screen_end(struct screen *screen);
+
+/* The number of bytes of a UTF-8 text that fill at most so many columns, at one a character. */
+size_t screen_fit(const char *text, unsigned columns);
+
+#endif

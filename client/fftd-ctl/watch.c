@@ -1,0 +1,362 @@
+/* Implements `watch`: the state of a daemon, drawn in place once a second.
+ *
+ * One loop waits for the next second, a key, a signal or the bus. A daemon that ends is waited for:
+ * each second one attempt is made to connect again. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bus.h"
+#include "commands.h"
+#include "reading.h"
+#include "screen.h"
+#include "trace.h"
+
+#define INTERVAL_US    1000000u
+/* A daemon that needs longer is shown as silent. Keys are not read meanwhile. */
+#define CALL_US        2000000u
+#define MAX_COUNTERS   64
+#define MAX_NAME_BYTES 64
+#define MAX_MEASURES   16
+#define LABEL_COLUMNS  34 /* before a chart */
+
+/* A counter, and what it was when the watch, or the daemon, began. */
+struct watched_counter {
+    char name[MAX_NAME_BYTES];
+    uint64_t first, now;
+};
+
+struct watch {
+    const struct ctl *ctl;
+    sd_bus *bus; /* NULL: there is no daemon */
+    struct screen screen;
+    char notice[128]; /* the newest end or start of the daemon; empty: none was seen */
+    struct trace rate, latency, measure[MAX_MEASURES];
+    uint64_t latency_count, latency_sum_ns; /* of the second before */
+    struct watched_counter counter[MAX_COUNTERS];
+    unsigned counters;
+};
+
+/* ---- reading ---- */
+
+static void note(struct watch *watch, const char *text)
+{
+    char clock[16];
+    const time_t now = time(NULL);
+    struct tm local;
+    strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
+    snprintf(watch->notice, sizeof watch->notice, "%s at %s", text, clock);
+}
+
+static void forget_counters(struct watch *watch)
+{
+    watch->counters = 0;
+    watch->latency_count = watch->latency_sum_ns = 0;
+}
+
+static void read_counters(struct watch *watch, sd_bus_message *stats)
+{
+    const char *name;
+    uint64_t value;
+    if (!bus_find(stats, "Counters", "a{st}") ||
+        sd_bus_message_enter_container(stats, 'a', "{st}") <= 0)
+        return;
+    while (sd_bus_message_read(stats, "{st}", &name, &value) > 0) {
+        unsigned i = 0;
+        while (i < watch->counters && strcmp(watch->counter[i].name, name) != 0)
+            i++;
+        if (i == MAX_COUNTERS)
+            continue;
+        struct watched_counter *counter = &watch->counter[i];
+        if (i == watch->counters) {
+            snprintf(counter->name, sizeof counter->name, "%s", name);
+            counter->first = value;
+            watch->counters++;
+        }
+        counter->now = value;
+    }
+}
+
+/* The mean latency of the frames since the second before; NaN: there were none. */
+static double read_latency_ms(struct watch *watch, sd_bus_message *stats)
+{
+    uint64_t count = 0, sum_ns = 0;
+    if (bus_find(stats, "LatencyHistograms", "a{s(tta(tt))}") &&
+        bus_enter(stats, "s(tta(tt))", "total") &&
+        sd_bus_message_enter_container(stats, 'r', "tta(tt)") > 0)
+        sd_bus_message_read(stats, "tt", &count, &sum_ns);
+    const bool is_known = watch->latency_count > 0 && count > watch->latency_count;
+    const double ms = is_known ? (double)(sum_ns - watch->latency_sum_ns) /
+                                     (double)(count - watch->latency_count) / 1e6
+                               : NAN;
+    watch->latency_count = count;
+    watch->latency_sum_ns = sum_ns;
+    return ms;
+}
+
+static void read_all(struct watch *watch, sd_bus_message *p)
+{
+    unsigned count;
+    const struct reading_measure *measures = reading_measures(&count);
+    read_counters(watch, p);
+    trace_add(&watch->rate, bus_double(p, "Rate"));
+    trace_add(&watch->latency, read_latency_ms(watch, p));
+    for (unsigned i = 0; i < count && i < MAX_MEASURES; i++)
+        trace_add(&watch->measure[i], bus_measure(p, "Measures", measures[i].name));
+}
+
+/* A second without a daemon is a gap in all charts. */
+static void read_nothing(struct watch *watch)
+{
+    trace_add(&watch->rate, NAN);
+    trace_add(&watch->latency, NAN);
+    for (unsigned i = 0; i < MAX_MEASURES; i++)
+        trace_add(&watch->measure[i], NAN);
+}
+
+/* ---- drawing ---- */
+
+/* A label and a number, and a chart of the last minute where there is room for one. */
+static void draw_chart(struct watch *watch, const char *text, const struct trace *trace)
+{
+    char chart[TRACE_VALUES * 4 + 1] = "";
+    const unsigned columns = watch->screen.columns;
+    if (columns > LABEL_COLUMNS)
+        trace_draw(trace, columns - LABEL_COLUMNS, watch->screen.is_utf8, chart, sizeof chart);
+    screen_line(&watch->screen, false, "%-*s%s", LABEL_COLUMNS, text, chart);
+}
+
+static void draw_text(struct watch *watch, const char *label, const char *text)
+{
+    if (*text != '\0')
+        screen_line(&watch->screen, false, "%-17s%s", label, text);
+}
+
+static void draw_frames(struct watch *watch, sd_bus_message *p)
+{
+    char text[128];
+    const double now_ms =
+        watch->latency.value[(watch->latency.next + TRACE_VALUES - 1) % TRACE_VALUES];
+    snprintf(text, sizeof text, "%-17s%.1f per second", "rate", bus_double(p, "Rate"));
+    draw_chart(watch, text, &watch->rate);
+    snprintf(text, sizeof text, isfinite(now_ms) ? "%-17s%.2f ms" : "%-17s-", "latency", now_ms);
+    draw_chart(watch, text, &watch->latency);
+    snprintf(text, sizeof text, "p50 %.2f ms, p99 %.2f ms since the daemon's start",
+             reading_latency_ms(p, "p50_ns"), reading_latency_ms(p, "p99_ns"));
+    draw_text(watch, "", text);
+    snprintf(text, sizeof text, "%u, frame %" PRIu64, bus_u32(p, "Clients"),
+             bus_u64(p, "Sequence"));
+    draw_text(watch, "clients", text);
+}
+
+/* Those that have risen since the watch began; published frames always do. */
+static void draw_counters(struct watch *watch)
+{
+    char text[512] = "";
+    size_t at = 0;
+    for (unsigned i = 0; i < watch->counters; i++) {
+        const struct watched_counter *counter = &watch->counter[i];
+        if (counter->now <= counter->first || strcmp(counter->name, "published") == 0 ||
+            at >= sizeof text)
+            continue;
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s +%" PRIu64 " (%" PRIu64 ")",
+                               at > 0 ? ", " : "", counter->name, counter->now - counter->first,
+                               counter->now);
+    }
+    draw_text(watch, "counted meanwhile", text[0] != '\0' ? text : "nothing but frames");
+}
+
+static void draw_measures(struct watch *watch, sd_bus_message *p)
+{
+    unsigned count;
+    const struct reading_measure *measures = reading_measures(&count);
+    for (unsigned i = 0; i < count && i < MAX_MEASURES; i++) {
+        char text[128];
+        const double value = bus_measure(p, "Measures", measures[i].name);
+        if (!isfinite(value))
+            continue;
+        snprintf(text, sizeof text, "%-17s%.4g%s", measures[i].name, value, measures[i].unit);
+        draw_chart(watch, text, &watch->measure[i]);
+    }
+}
+
+static void draw(struct watch *watch, sd_bus_message *p)
+{
+    struct screen *screen = &watch->screen;
+    char format[64];
+    screen_begin(screen);
+    if (p == NULL) {
+        screen_line(screen, true, "fftd-ctl watch: no daemon answers; waiting for it (q ends)");
+        draw_text(watch, "", watch->notice);
+        screen_end(screen);
+        return;
+    }
+    const char *reason = bus_text(p, "StateReason");
+    screen_line(screen, true, "%s: %s%s%s (q ends)", bus_text(p, "Name"), bus_text(p, "State"),
+                *reason != '\0' ? ": " : "", reason);
+    draw_text(watch, "", watch->notice);
+    draw_text(watch, "camera", reading_source(p));
+    reading_format(p, format, sizeof format);
+    draw_text(watch, "format", format);
+    draw_text(watch, "device", bus_text(p, "Device"));
+    draw_text(watch, "filter", bus_text(p, "Filter"));
+    draw_text(watch, "", bus_text(p, "FilterProblem"));
+    draw_frames(watch, p);
+    draw_counters(watch);
+    draw_measures(watch, p);
+    screen_end(screen);
+}
+
+/* ---- the loop ---- */
+
+static void lose(struct watch *watch, const char *why)
+{
+    sd_bus_close_unref(watch->bus);
+    watch->bus = NULL;
+    note(watch, why);
+}
+
+static void reconnect(struct watch *watch)
+{
+    char dir[PATH_MAX];
+    if (ctl_runtime_dir(watch->ctl, dir) != 0 || bus_connect_any(&watch->bus, dir) < 0) {
+        watch->bus = NULL;
+        return;
+    }
+    sd_bus_set_method_call_timeout(watch->bus, CALL_US);
+}
+
+/* Asks the daemon and draws its answer. */
+static void refresh(struct watch *watch)
+{
+    sd_bus_message *properties = NULL;
+    const bool was_there = watch->bus != NULL;
+    if (!was_there)
+        reconnect(watch);
+    int r = watch->bus != NULL ? bus_try_get_all(watch->ctl, watch->bus, &properties) : -ENOTCONN;
+    if (r < 0 && watch->bus != NULL && was_there)
+        lose(watch, r == -ETIMEDOUT ? "the daemon stopped to answer" : "the daemon has ended");
+    else if (r < 0 && watch->bus != NULL)
+        watch->bus = sd_bus_close_unref(watch->bus);
+    if (r < 0) {
+        read_nothing(watch);
+        draw(watch, NULL);
+        return;
+    }
+    if (!was_there) {
+        forget_counters(watch);
+        note(watch, "connected to the daemon again");
+    }
+    read_all(watch, properties);
+    draw(watch, properties);
+    sd_bus_message_unref(properties);
+}
+
+/* Returns whether the command is to end. */
+static bool handle_signal(struct watch *watch, int signals_fd)
+{
+    struct signalfd_siginfo info;
+    if (read(signals_fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return false;
+    if (info.ssi_signo == SIGWINCH)
+        return false;
+    if (info.ssi_signo != SIGTSTP)
+        return true;
+    screen_leave(&watch->screen);
+    raise(SIGSTOP);
+    screen_enter(&watch->screen);
+    return false;
+}
+
+static bool is_end_key(struct watch *watch)
+{
+    char key;
+    const ssize_t bytes = read(STDIN_FILENO, &key, 1);
+    if (bytes == 0 || (bytes < 0 && errno != EINTR))
+        watch->screen.reads_keys = false; /* the terminal has hung up */
+    return bytes == 1 && (key == 'q' || key == 'Q');
+}
+
+/* Reads the daemon's signals, because it disconnects peers that do not. Returns whether the daemon
+ * is still there. */
+static bool read_bus(struct watch *watch)
+{
+    int r;
+    while ((r = sd_bus_process(watch->bus, NULL)) > 0)
+        continue;
+    if (r < 0)
+        lose(watch, "the daemon has ended");
+    return r >= 0;
+}
+
+/* Waits until the next refresh is due. Returns whether the command is to end. */
+static bool pause_until(struct watch *watch, uint64_t until_us, int signals_fd)
+{
+    uint64_t now_us;
+    while ((now_us = ctl_now_us()) < until_us) {
+        if (watch->bus != NULL && !read_bus(watch))
+            draw(watch, NULL);
+        struct pollfd fds[] = {
+            {.fd = signals_fd, .events = POLLIN},
+            {.fd = watch->screen.reads_keys ? STDIN_FILENO : -1, .events = POLLIN},
+            {.fd = watch->bus != NULL ? sd_bus_get_fd(watch->bus) : -1, .events = POLLIN},
+        };
+        if (poll(fds, sizeof fds / sizeof fds[0], (int)((until_us - now_us) / 1000 + 1)) <= 0)
+            continue;
+        if (fds[0].revents != 0)
+            return handle_signal(watch, signals_fd);
+        if (fds[1].revents != 0 && is_end_key(watch))
+            return true;
+    }
+    return false;
+}
+
+static int watch_until_end(struct watch *watch)
+{
+    sigset_t handled, before;
+    sigemptyset(&handled);
+    sigaddset(&handled, SIGINT);
+    sigaddset(&handled, SIGTERM);
+    sigaddset(&handled, SIGHUP);
+    sigaddset(&handled, SIGWINCH);
+    sigaddset(&handled, SIGTSTP);
+    sigprocmask(SIG_BLOCK, &handled, &before);
+    const int signals_fd = signalfd(-1, &handled, SFD_CLOEXEC);
+    if (signals_fd < 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
+        return ctl_fail(watch->ctl, EX_OSERR, "signalfd: %s", strerror(errno));
+    }
+    screen_enter(&watch->screen);
+    do
+        refresh(watch);
+    while (!ferror(stdout) && !pause_until(watch, ctl_now_us() + INTERVAL_US, signals_fd));
+    screen_leave(&watch->screen);
+    close(signals_fd);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return ctl_finish(watch->ctl);
+}
+
+int command_watch(const struct ctl *ctl)
+{
+    struct watch watch = {.ctl = ctl};
+    if (ctl->json)
+        return ctl_fail(ctl, EX_USAGE,
+                        "watch draws on a terminal; for JSON use `fftd-ctl --json stats --watch`");
+    if (!isatty(STDOUT_FILENO))
+        return ctl_fail(ctl, EX_USAGE,
+                        "watch: stdout is not a terminal; use `fftd-ctl stats --watch` there");
+    int code = bus_open(ctl, &watch.bus);
+    if (code != 0)
+        return code;
+    sd_bus_set_method_call_timeout(watch.bus, CALL_US);
+    code = watch_until_end(&watch);
+    sd_bus_close_unref(watch.bus);
+    return code;
+}

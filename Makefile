@@ -103,6 +103,7 @@ install: all
 	    client/libfftd/libfftd.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/libfftd.pc
 	$(call install-into,$(PREFIX)/include/fftd,client/include/fftd/*.h)
 	$(call install-into,$(PREFIX)/share/fftd/presets,config/presets/*)
+	$(call install-into,$(PREFIX)/share/fftd/images,config/images/*)
 	$(call install-into,$(PREFIX)/share/man/man1,docs/man/*.1)
 	$(call install-into,$(PREFIX)/share/man/man3,docs/man/*.3)
 	$(call install-into,$(PREFIX)/share/man/man5,docs/man/*.5)

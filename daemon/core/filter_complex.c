@@ -6,12 +6,6 @@
 
 #include "core/filter_shape.h"
 
-/* exp(-i turns), where 1 is a whole turn. */
-static double complex phase(double turns)
-{
-    return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
-}
-
 /* ---- convolve ---- */
 
 enum { CONVOLVE_KERNEL, CONVOLVE_IMAGE, CONVOLVE_ANCHOR, CONVOLVE_NORMALISE, CONVOLVE_CORRELATE };
@@ -63,7 +57,7 @@ static double complex convolve_finish(const struct filter_stage *stage, double c
     const double scale =
         number(stage, CONVOLVE_NORMALISE) == NORMALISE_SUM ? 1 / kernel_sum(stage) : 1;
     const double complex h =
-        transform * scale * phase(-fx * origin_x(stage) - fy * origin_y(stage));
+        transform * scale * filter_phase(-fx * origin_x(stage) - fy * origin_y(stage));
     return number(stage, CONVOLVE_CORRELATE) != 0 ? conj(h) : h;
 }
 
@@ -71,7 +65,7 @@ static double complex convolve_finish(const struct filter_stage *stage, double c
 static double complex convolve_response(const struct filter_stage *stage, double fx, double fy)
 {
     const struct filter_kernel *kernel = &stage->kernel;
-    const double complex turn_x = phase(fx), turn_y = phase(fy);
+    const double complex turn_x = filter_phase(fx), turn_y = filter_phase(fy);
     double complex sum = 0;
     for (unsigned y = kernel->rows; y-- > 0;) {
         double complex row = 0;
@@ -248,7 +242,7 @@ enum { SHIFT_BY };
 
 static double complex shift_response(const struct filter_stage *stage, double fx, double fy)
 {
-    return phase(fx * stage->value[SHIFT_BY].number + fy * stage->value[SHIFT_BY].second);
+    return filter_phase(fx * stage->value[SHIFT_BY].number + fy * stage->value[SHIFT_BY].second);
 }
 
 /* Between pixels the impulse response is a sinc, whose energy beyond r is about 1 / (pi^2 r). 16

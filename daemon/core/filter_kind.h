@@ -136,6 +136,9 @@ extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;
 /* In filter_curve.c. */
 extern const struct filter_kind filter_homomorphic, filter_linear_light;
 
+/* In filter_picture.c. */
+extern const struct filter_kind filter_mask, filter_match;
+
 /* In filter_restore.c. */
 extern const struct filter_kind filter_wiener;
 

@@ -79,3 +79,23 @@ int filter_check_kernel_image(const struct filter_stage *stage, struct error *wh
                      stage->kind->name, image->name, image->columns, image->rows,
                      FILTER_IMAGE_KERNEL_SIDE, FILTER_IMAGE_KERNEL_SIDE);
 }
+
+double complex filter_phase(double turns)
+{
+    return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
+}
+
+bool filter_image_is_symmetric(const struct filter_image *image)
+{
+    const unsigned columns = image->columns, rows = image->rows;
+    for (unsigned y = 0; y < rows; y++)
+        for (unsigned x = 0; x < columns; x++) {
+            /* In an even number the middle is the later one, and the first has no opposite. */
+            const unsigned mirror_x = columns / 2 * 2 - x, mirror_y = rows / 2 * 2 - y;
+            const bool inside = mirror_x < columns && mirror_y < rows;
+            if (image->pixel[(size_t)y * columns + x] !=
+                (inside ? image->pixel[(size_t)mirror_y * columns + mirror_x] : 0))
+                return false;
+        }
+    return true;
+}

@@ -19,6 +19,12 @@ double filter_stop(enum filter_shape shape, double order, double d2);
 /* Radius in pixels of the impulse response of filter_pass or filter_stop with this cutoff. */
 double filter_cutoff_support(enum filter_shape shape, double order, double cutoff);
 
+/* exp(-2 pi i turns). */
+double complex filter_phase(double turns);
+
+/* Whether an image is the same on opposite sides of its middle pixel, and 0 where it ends. */
+bool filter_image_is_symmetric(const struct filter_image *image);
+
 /* Whether an image is small enough to be summed pixel by pixel. The stage has one. */
 int filter_check_kernel_image(const struct filter_stage *stage, struct error *why);
 

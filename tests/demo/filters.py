@@ -39,6 +39,8 @@ EXAMPLES = {
     "gradient": ("scene", "gradient:gain=3"),
     "directional": ("zoneplate", "directional:angle=45,width=40"),
     "convolve": ("scene", "convolve:kernel=-2 -1 0/-1 1 1/0 1 2"),
+    "mask": ("moire", "mask:image=moire-mask.pgm"),
+    "match": ("scene", "match:image=corner.txt"),
     "wiener": ("scene", "wiener:blur=disk,size=1.5"),
     "shift": ("scene", "shift:by=20/-10.5"),
     "gain": ("scene", "gain:dc=1.2,ac=0.5"),
@@ -51,6 +53,14 @@ EXAMPLES = {
 NOTES = {
     "deflicker": "The light of the scene is steady, so that nothing changes.",
     "auto-notch": "After some frames it has found the three waves.",
+    "mask": "The image is white with two black dots, where the spectrum of the scene has two of "
+            "its peaks. "
+            "Paint both of a pair: a dot that only one of them has is half as strong. "
+            "`fftd-ctl snapshot spectrum` draws such a plane.",
+    "match": "The template is the upper left corner of something bright. A perfect match is twice "
+             "as bright as the standard deviation of the picture under the template; the contrast "
+             "of the template itself does not matter. What resembles it less is darker, and its "
+             "negative is black.",
     "wiener": "The scene is sharp already, so the filter overdoes it; a blurred one becomes sharp.",
     "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces stay.",
     "linear-light": "Light areas spread more than without the curve, as they do out of focus.",
@@ -68,6 +78,9 @@ A chain is a list of stages, `KIND:PARAMETER=VALUE,... | KIND:...`. Its response
 the responses of its stages. Frequencies are in cycles per pixel, from -0.5 to 0.5: fx to the right
 and fy downwards. f is the distance from zero, f^2 = fx^2 + fy^2. `fftd-ctl filter kinds` prints
 formulas and parameters, and `fftd-ctl filter plot` draws the response of a chain.
+
+Images are files of a directory that fftd.conf(5) names: PGM, PFM or rows of numbers. Chains contain
+their names only. `fftd-ctl image` makes one of a PNG.
 
 Kinds with a cut-off use one of two functions of a ratio d, in one of three shapes. At d = 1 half of
 the power is left in each of them:

@@ -115,9 +115,12 @@ def make_images():
     psf = np.rint(255 * np.exp(-(x ** 2 + x * y + 2 * y ** 2) / 5.0))[120:135, 121:134]
     lump = random.integers(0, 256, (6, 4))
     signed = random.normal(0, 0.2, (5, 8)).astype("f4").astype(float)
+    hill = np.exp(-(x ** 2 + 2 * y ** 2) / 9.0)[122:133, 123:132].round(6)
+    drawn = np.repeat(np.repeat(random.integers(0, 256, (8, 6)), 4, 0), 6, 1)[:31]
     emboss = np.array([[-2, -1, 0], [-1, 1, 1], [0, 1, 2.0]])
     return {"spread.pgm": (spread / 65535, as_pgm(spread, 65535)),
             "psf.pgm": (psf / 255, as_pgm(psf)), "lump.pgm": (lump / 255, as_pgm(lump)),
+            "drawn.pgm": (drawn / 255, as_pgm(drawn)), "hill.txt": (hill, as_text(hill)),
             "signed.pfm": (signed, as_pfm(signed)), "emboss.txt": (emboss, as_text(emboss))}
 
 
@@ -132,11 +135,36 @@ def write_images(directory):
 
 def image(fx, fy, name, anchor=(0, 0)):
     """The transform of an image around its middle pixel, by one matrix product along each axis."""
-    pixels = IMAGES[name][0]
+    pixels = IMAGES[name][0] if isinstance(name, str) else name
     turns = [np.exp(-2j * np.pi * np.multiply.outer(f, np.arange(length) - length // 2 - at))
              for f, length, at in ((fy[:, 0], pixels.shape[0], anchor[1]),
                                    (fx[0], pixels.shape[1], anchor[0]))]
     return turns[0] @ pixels @ turns[1].T
+
+
+def mask(fx, fy, name):
+    """Each pixel is a tent as wide as two, on the circle of frequencies."""
+    pixels = IMAGES[name][0]
+
+    def tents(f, length):
+        off = f[:, None] * length + length // 2 - np.arange(length)
+        return np.clip(1 - np.abs((off + length / 2) % length - length / 2), 0, None)
+
+    def drawn(sign):
+        return tents(sign * fy[:, 0], pixels.shape[0]) @ pixels @ \
+            tents(sign * fx[0], pixels.shape[1]).T
+    return (drawn(1) + drawn(-1)) / 2
+
+
+def restore_spread(fx, fy, name, noise):
+    blur = image(fx, fy, name) / IMAGES[name][0].sum()
+    return mean_is(1, blur.conj() / (np.abs(blur) ** 2 + noise * (np.hypot(fx, fy) / 0.1) ** 3))
+
+
+def match(fx, fy, name, gain=2, dc=0):
+    """A perfect match has the picture's standard deviation."""
+    template = (IMAGES[name][0] - IMAGES[name][0].mean()) / IMAGES[name][0].std()
+    return mean_is(dc, gain * image(fx, fy, template).conj() / template.size)
 
 
 MODELS = {
@@ -181,6 +209,15 @@ MODELS = {
                              np.conj(image(x, y, "signed.pfm"))),
     "convolve:image=emboss.txt | gaussian-blur:sigma=1":
         lambda x, y: image(x, y, "emboss.txt") * gaussian(x, y, 1),
+    "mask:image=drawn.pgm,gain=1.3": lambda x, y: 1.3 * mask(x, y, "drawn.pgm"),
+    "mask:image=lump.pgm | shift:by=3/1":
+        lambda x, y: mask(x, y, "lump.pgm") * np.exp(-2j * np.pi * (3 * x + y)),
+    "wiener:blur=image,image=psf.pgm":
+        lambda x, y: restore_spread(x, y, "psf.pgm", 0.002),
+    "wiener:blur=image,image=lump.pgm,noise=0.05":
+        lambda x, y: restore_spread(x, y, "lump.pgm", 0.05),
+    "match:image=hill.txt,gain=3,dc=0.5": lambda x, y: match(x, y, "hill.txt", 3, 0.5),
+    "match:image=lump.pgm": lambda x, y: match(x, y, "lump.pgm"),
     "gradient:sigma=0.8,gain=2":
         lambda x, y: mean_is(1, 2 * 2j * np.pi * x * gaussian(x, y, 0.8)),
     "gradient:along=y,dc=0.5":

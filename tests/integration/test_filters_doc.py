@@ -41,6 +41,32 @@ def test_each_kind_has_its_pictures(daemon):
 
 # ---- formulas ----
 
+def read_image(name):
+    """Rows of numbers, or a PGM as text, whose white is 1."""
+    lines = [line.partition("#")[0] for line in (ROOT / "config/images" / name).open()]
+    if lines[0].strip() != "P2":
+        return [list(map(float, line.split())) for line in lines if line.strip()]
+    columns, _, white, *samples = map(int, " ".join(lines[1:]).split())
+    return [[sample / white for sample in samples[at:at + columns]]
+            for at in range(0, len(samples), columns)]
+
+
+def image_names(rows, fx, fy):
+    """What formulas call parts of an image: its mask M, its transform T, its sum S ..."""
+    n, total = len(rows) * len(rows[0]), sum(map(sum, rows))
+
+    def around(x, y):
+        left, top = math.floor(x), math.floor(y)
+        return sum((1 - abs(x - column)) * (1 - abs(y - row)) *
+                   rows[row % len(rows)][column % len(rows[0])]
+                   for column in (left, left + 1) for row in (top, top + 1))
+    return {"n": n, "S": total, "d": [[each - total / n for each in row] for row in rows],
+            "M": lambda x, y: around(len(rows[0]) // 2 + len(rows[0]) * x,
+                                     len(rows) // 2 + len(rows) * y),
+            "T": sum(each * cmath.exp(-2j * math.pi * (fx * (x - len(row) // 2) +
+                                                       fy * (y - len(rows) // 2)))
+                     for y, row in enumerate(rows) for x, each in enumerate(row))}
+
 SHAPES = {  # as the introduction writes them
     "ideal": (lambda d, n: float(d <= 1), lambda d, n: float(d > 1)),
     "butterworth": (lambda d, n: 1 / math.sqrt(1 + d ** (2 * n)),
@@ -87,9 +113,14 @@ def computed(formula, parameters, fx, fy):
                             formula.removeprefix("H = ").partition("; ")[0])
     f, shape = math.hypot(fx, fy), SHAPES[parameters.get("shape", "ideal")]
     names = {"f": f, "fx": fx, "fy": fy, "pi": math.pi, "i": 1j, "floor": math.floor, **parameters,
-             **{name: getattr(cmath, name) for name in ("sin", "cos", "exp")},
+             **{name: getattr(cmath, name) for name in ("sin", "cos", "exp", "sqrt")},
+             "abs": abs, "conj": lambda z: complex(z).conjugate(), "S": None, "T": None,
              "pass_": lambda d: shape[0](abs(d), parameters["order"]),
              "stop": lambda d: shape[1](abs(d), parameters["order"])}
+    if "image" in parameters:
+        names |= image_names(read_image(parameters["image"]), fx, fy)
+        if "kernel(" in formula:
+            parameters = {**parameters, "kernel": read_image(parameters["image"])}
     if "at" in parameters:
         names["r"] = distance(fx, fy, parameters["at"])
     if "by" in parameters:
@@ -122,12 +153,21 @@ def computed(formula, parameters, fx, fy):
     if "kernel" in parameters:
         return convolved(first.partition("S * sum of kernel(x, y) * ")[2].partition(",")[0],
                          parameters, names)
+    if " * sum of d(x, y) * " in first:
+        factor, _, summand = first.partition(" * sum of d(x, y) * ")
+        squares = sum(each ** 2 for row in names["d"] for each in row)
+        factor = evaluate(factor.replace("sum of d(x, y)^2", "squares"),
+                          {**names, "squares": squares})
+        return abs(factor * sum(each * evaluate(summand, {**names, "x": x, "y": y})
+                                for y, row in enumerate(names["d"]) for x, each in enumerate(row)))
     return abs(evaluate(first, names))
 
 
 MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,shape=ideal,dc=0.5",
         "bandpass:low=0.05,high=0.3,shape=butterworth", "notch:at=0.45/0.1,width=0.3",
         "convolve:kernel=1 2 3/4 5 6,anchor=1/0,normalise=sum", "gradient:along=y,dc=0.3",
+        "wiener:blur=image,image=lens-blur.txt,noise=0.01",
+        "convolve:image=lens-blur.txt,normalise=sum", "mask:image=corner.txt,gain=0.5",
         "wiener:blur=motion,size=7,angle=30", "wiener:size=2,noise=0.1,falloff=1.5",
         "directional:angle=-70,width=50,keep=outside,shape=butterworth", "box-blur:radius=2.3"]
 

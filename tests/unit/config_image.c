@@ -135,6 +135,15 @@ static void chains_say_what_is_wrong(void **state)
         {"convolve:image=a.txt,kernel=1 2", "both kernel and image are given"},
         {"convolve", "kernel is missing: expected a kernel in numbers or an image"},
         {"convolve:image=b.txt,normalise=sum", "the kernel's sum is 0: expected at least 0.001"},
+        {"mask", "mask: image is missing: expected the name of an image"},
+        {"mask:image=broken", "mask: image broken is truncated"},
+        {"match:gain=1", "match: image is missing"},
+        {"match:image=a.txt", "match: image a.txt is of one brightness"},
+        {"match:image=hole", "match: image hole is of one brightness"},
+        {"wiener", "wiener: size is missing: expected 0.1 .. 50 px"},
+        {"wiener:blur=image", "wiener: image is missing"},
+        {"wiener:blur=disk,size=2,image=a.txt", "expected it only with blur = image"},
+        {"wiener:blur=image,image=b.txt", "the sum of image b.txt is 0: expected a point spread"},
         {"gain:dc=1 | convolve:image=hole", "stage 2: convolve: image hole has 1x256 pixels"},
     };
     (void)state;

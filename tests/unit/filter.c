@@ -183,6 +183,7 @@ static void longest_kernel(struct filter_kernel *ret)
 static void the_longest_chain_fits(void **state)
 {
     (void)state;
+    chains_use_images();
     unsigned count;
     const struct filter_kind *const *kinds = filter_kinds(&count);
     for (unsigned i = 0; i < count; i++) {
@@ -195,6 +196,8 @@ static void the_longest_chain_fits(void **state)
                                       ? false
                                       : longest_number(param);
             stage.value[p] = (struct filter_value){number, number};
+            if (param->type == FILTER_IMAGE && param->required)
+                assert_int_equal(filter_image_load(&stage.image, "even", NULL), 0);
             if (param->type == FILTER_KERNEL)
                 longest_kernel(&stage.kernel);
         }

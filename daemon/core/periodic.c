@@ -5,23 +5,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/periodic_search.h"
 #include "core/periodic_spectrum.h"
 #include "core/periodic_track.h"
 
-#define MAX_TRACKS    SHEET_MAX_WAVES
-#define MAX_REFUSED   32u
-#define MAX_NEW       4u /* candidates taken up from one frame */
-#define GAP_NS        1000000000
-#define LEAST_AGE     3u  /* frames that must have confirmed a wave */
-#define MOST_AGE      10u /* frames after which it is refused otherwise */
-#define REFUSED_AGE   40u /* frames for which a refused frequency is not tried again */
-#define LOST_AGE      15u /* frames without support after which a wave is given up */
-#define AGREE_CONFIRM 0.9 /* of the patches */
-#define AGREE_REFUSE  0.8
-#define SEEN          0.25 /* of the patches in which a wave must be visible */
-#define COHERENT      0.5  /* of a candidate's patches */
-#define HARMONIC_2    0.08 /* of the amplitude, from which on it is texture */
-#define HARMONIC_3    0.04
+#define MAX_TRACKS     SHEET_MAX_WAVES
+#define MAX_REFUSED    32u
+#define MAX_NEW        4u /* candidates taken up from one frame */
+#define GAP_NS         1000000000
+#define LEAST_AGE      3u  /* frames that must have confirmed a wave */
+#define MOST_AGE       10u /* frames after which it is refused otherwise */
+#define REFUSED_AGE    40u /* frames for which a refused frequency is not tried again */
+#define TEXTURE_AGE    600u
+#define MOST_AMPLITUDE 127.5 /* more does not fit into 0 .. 255: the fit is ill-conditioned */
+#define MOST_WAVES     6u    /* a picture with more is texture */
+#define LOST_AGE       15u   /* frames without support after which a wave is given up */
+#define AGREE_CONFIRM  0.9   /* of the patches */
+#define AGREE_REFUSE   0.8
+#define SEEN           0.25 /* of the patches in which a wave must be visible */
+#define COHERENT       0.5  /* of a candidate's patches */
+#define HARMONIC_2     0.08 /* of the amplitude, from which on it is texture */
+#define HARMONIC_3     0.04
 
 struct track {
     struct sheet_frequency f;
@@ -139,9 +143,9 @@ static void drop(struct periodic *p, unsigned i)
     p->track[i] = p->track[--p->tracks];
 }
 
-static void refuse(struct periodic *p, unsigned i)
+static void refuse(struct periodic *p, unsigned i, unsigned frames)
 {
-    p->refused[p->refused_next] = (struct refused){p->track[i].f, REFUSED_AGE};
+    p->refused[p->refused_next] = (struct refused){p->track[i].f, frames};
     p->refused_next = (p->refused_next + 1) % MAX_REFUSED;
     drop(p, i);
 }
@@ -251,7 +255,8 @@ static void judge(struct periodic *p, unsigned i, unsigned patches, int64_t capt
 static bool is_strong(const struct periodic *p, const struct track *t)
 {
     const double amplitude = cabs(t->amplitude);
-    return amplitude >= p->options.min_amplitude && amplitude > 4 * t->noise;
+    return amplitude >= p->options.min_amplitude && amplitude <= MOST_AMPLITUDE &&
+           amplitude > 4 * t->noise;
 }
 
 /* Whether the sheet, from which all tracks are subtracted, or a track has power at a multiple. */
@@ -288,8 +293,20 @@ static bool is_texture(struct periodic *p, const struct track *t)
     return has_harmonic(p, t, 2, HARMONIC_2) || has_harmonic(p, t, 3, HARMONIC_3);
 }
 
+/* Refuses the waves of a pattern: one that repeats has many, and interference has few. */
+static void refuse_pattern(struct periodic *p)
+{
+    unsigned confirmed = 0;
+    for (unsigned i = 0; i < p->tracks; i++)
+        confirmed += p->track[i].is_confirmed;
+    for (unsigned i = p->tracks; i-- > 0 && confirmed > MOST_WAVES;)
+        refuse(p, i, TEXTURE_AGE);
+}
+
 static void decide(struct periodic *p)
 {
+    if (!p->is_frozen)
+        refuse_pattern(p);
     for (unsigned i = p->tracks; i-- > 0;) {
         struct track *t = &p->track[i];
         const bool is_even = t->agree > (t->is_confirmed ? AGREE_REFUSE : AGREE_CONFIRM);
@@ -300,10 +317,10 @@ static void decide(struct periodic *p)
                 drop(p, i);
         } else if (p->is_frozen || (t->age >= LEAST_AGE && t->agree < AGREE_REFUSE) ||
                    t->age >= MOST_AGE) {
-            refuse(p, i);
+            refuse(p, i, REFUSED_AGE);
         } else if (t->age >= LEAST_AGE && is_supported) {
             if (is_texture(p, t))
-                refuse(p, i);
+                refuse(p, i, TEXTURE_AGE);
             else
                 t->is_confirmed = true;
         }
@@ -326,87 +343,6 @@ static bool is_known(const struct periodic *p, struct sheet_frequency f)
     return false;
 }
 
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Makes the amplitudes of all patches directions, of at most 1; weak patches count less. Returns
- * the sum of their sizes. */
-static double level(struct periodic *p)
-{
-    double size[SPECTRUM_MAX_PATCHES];
-    unsigned count = 0;
-    double sum = 0;
-    for (unsigned i = 0; i < p->spectrum.count; i++)
-        if (p->spectrum.patch[i].is_usable)
-            size[count++] = cabs(p->projection[i]);
-        else
-            p->projection[i] = 0;
-    if (count == 0)
-        return 0;
-    qsort(size, count, sizeof *size, compare);
-    const double median = size[count / 2] + 1e-9;
-    for (unsigned i = 0; i < p->spectrum.count; i++) {
-        p->projection[i] /= fmax(cabs(p->projection[i]), median);
-        sum += cabs(p->projection[i]);
-    }
-    return sum;
-}
-
-static double complex sum_at(const struct periodic *p, double dx, double dy)
-{
-    double complex sum = 0;
-    for (unsigned i = 0; i < p->spectrum.count; i++) {
-        const struct patch *patch = &p->spectrum.patch[i];
-        sum += p->projection[i] * cexp(-2 * M_PI * I * (dx * patch->to_x + dy * patch->to_y));
-    }
-    return sum;
-}
-
-/* Searches the offset to a frequency at which the patches agree best, first on a grid. */
-static double search(const struct periodic *p, double *ret_dx, double *ret_dy)
-{
-    const struct spectrum *s = &p->spectrum;
-    const double range = 0.8 / s->length;
-    const double step_x = 0.35 / p->sheet.width;
-    const double step_y = 0.35 / p->sheet.height;
-    double best = -1;
-    for (double dx = -range; dx <= range; dx += step_x) {
-        double complex row[64];
-        for (unsigned r = 0; r < s->rows; r++) {
-            row[r] = 0;
-            for (unsigned c = 0; c < s->columns; c++)
-                row[r] +=
-                    p->projection[r * s->columns + c] * cexp(-2 * M_PI * I * dx * s->patch[c].to_x);
-        }
-        for (double dy = -range; dy <= range; dy += step_y) {
-            double complex sum = 0;
-            for (unsigned r = 0; r < s->rows; r++)
-                sum += row[r] * cexp(-2 * M_PI * I * dy * s->patch[r * s->columns].to_y);
-            if (cabs(sum) > best) {
-                best = cabs(sum);
-                *ret_dx = dx;
-                *ret_dy = dy;
-            }
-        }
-    }
-    for (double size = 0.5; size > 0.01; size /= 2)
-        for (int k = 0; k < 4; k++) {
-            const double dx = *ret_dx + (k == 0 ? size : k == 1 ? -size : 0) * step_x;
-            const double dy = *ret_dy + (k == 2 ? size : k == 3 ? -size : 0) * step_y;
-            const double score = cabs(sum_at(p, dx, dy));
-            if (score > best) {
-                best = score;
-                *ret_dx = dx;
-                *ret_dy = dy;
-            }
-        }
-    return best;
-}
-
 static void take_up(struct periodic *p, int64_t captured_ns)
 {
     struct spectrum_peak peak[MAX_NEW * 4];
@@ -419,14 +355,13 @@ static void take_up(struct periodic *p, int64_t captured_ns)
         double dx = 0;
         double dy = 0;
         spectrum_project(&p->spectrum, &p->sheet, t.f, p->projection);
-        const double all = level(p);
-        const double best = search(p, &dx, &dy);
+        const double coherence = periodic_search(&p->spectrum, &p->sheet, p->projection, &dx, &dy);
         t.f.fx += dx;
         t.f.fy += dy;
         p->track[p->tracks++] = t;
         taken++;
-        if (!(best > COHERENT * all))
-            refuse(p, p->tracks - 1);
+        if (!(coherence > COHERENT))
+            refuse(p, p->tracks - 1, REFUSED_AGE);
     }
 }
 

@@ -74,7 +74,7 @@ static double window_transform(const float *window, unsigned length, double f)
  * the sine part of a wave of exactly half a cycle per pixel. */
 static void solve(double *a, double *b, unsigned n)
 {
-    double least[SHEET_MAX_WAVES];
+    double least[SHEET_MAX_WAVES] = {0};
     for (unsigned i = 0; i < n; i++)
         least[i] = fabs(a[i * SHEET_MAX_WAVES + i]) * 1e-6 + 1e-12;
     for (unsigned i = 0; i < n; i++) {

@@ -7,7 +7,6 @@
 
 #define MIN_LENGTH 32u
 #define MAX_LENGTH 512u
-#define MAX_ALONG  64u
 #define OUTER      5u  /* the frequencies around are those within OUTER bins along each axis ... */
 #define INNER      2u  /* ... but not within INNER, where a wave itself is */
 #define NEAR       4.0 /* patch_sample: the distance in bins of the frequencies around */
@@ -30,7 +29,7 @@ static unsigned patch_length(unsigned width, unsigned height)
 static unsigned patches_along(unsigned side, unsigned length)
 {
     const unsigned count = (side - length + length / 2 - 1) / (length / 2) + 1;
-    return count < MAX_ALONG ? count : MAX_ALONG;
+    return count < SPECTRUM_MAX_ALONG ? count : SPECTRUM_MAX_ALONG;
 }
 
 /* The patches in an order that is spread over the frame: their number times a large factor. */
@@ -307,6 +306,9 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
     struct lobe lobe[SHEET_MAX_WAVES];
     unsigned usable = 0;
     const unsigned patches = s->count < s->per_frame ? s->count : s->per_frame;
+    *ret_patches = patches;
+    if (patches == 0)
+        return;
     memset(s->frame_score, 0, score_size(s) * sizeof *s->frame_score);
     for (unsigned k = 0; k < count; k++)
         shape_lobe(s, f[k], &lobe[k]);
@@ -328,7 +330,6 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
         }
     }
     average(s, usable);
-    *ret_patches = patches;
 }
 
 /* The score of a bin, continued over all borders. */
@@ -382,8 +383,8 @@ void spectrum_project(const struct spectrum *s, const struct sheet *sheet, struc
 {
     const double complex step_x = cexp(-2 * M_PI * I * f.fx);
     const double complex step_y = cexp(-2 * M_PI * I * f.fy);
-    float re[MAX_LENGTH];
-    float im[MAX_LENGTH];
+    float re[MAX_LENGTH] = {0};
+    float im[MAX_LENGTH] = {0};
     double total = 0;
     double complex at = cexp(M_PI * I * f.fx * (s->length - 1));
     for (unsigned x = 0; x < s->length; x++, at *= step_x) {

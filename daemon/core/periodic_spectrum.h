@@ -20,6 +20,7 @@
 #include "core/periodic_sheet.h"
 
 #define SPECTRUM_MIN_FRAME   96u /* pixels; smaller frames have no patches */
+#define SPECTRUM_MAX_ALONG   64u /* patches along an axis */
 #define SPECTRUM_MAX_PATCHES 4096u
 
 /* What one patch says about one wave. */

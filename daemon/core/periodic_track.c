@@ -100,16 +100,20 @@ static void fit(struct track_history *h, const struct frame_clock *clock)
     double frame[TRACK_HISTORY];
     const unsigned count = count_frames(h, clock, frame);
     h->step = common_step(frame, count);
+    if (count == 0)
+        return;
     const double span = fmax(1, -frame[count - 1]);
     const double grid = 1 / (4 * span);
     double best = -1;
     double drift = 0;
-    for (double d = 0; d <= 0.5 / h->step + grid / 2; d += grid)
+    const int steps = (int)(0.5 / h->step / grid + 0.5);
+    for (int k = 0; k <= steps; k++)
         for (int sign = -1; sign <= 1; sign += 2) {
-            const double score = cabs(sum_turned(h, frame, count, sign * d));
+            const double tried = sign * k * grid;
+            const double score = cabs(sum_turned(h, frame, count, tried));
             if (score > best * (1 + 1e-9)) {
                 best = score;
-                drift = sign * d;
+                drift = tried;
             }
         }
     /* A straight line through what is left of the phases. */

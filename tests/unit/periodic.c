@@ -1,0 +1,346 @@
+/* The estimator of periodic noise, on clips whose waves are known. By default a few small clips;
+ * FFTD_TEST_CLIPS=all runs them all and FFTD_TEST_SEED chooses others. The goals are 97 % found and
+ * 1 of 100 clean clips changed, which docs/results says are not reached; the limits here are what
+ * is. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/clip.h"
+#include "support/cmocka.h"
+
+#include "core/periodic.h"
+
+#define FRAME_NS 33333333LL
+#define SECOND   30u /* frames */
+#define FRAMES   45u
+
+static const struct periodic_options OPTIONS = {PERIODIC_MIN_AMPLITUDE, CORRECTION_MAX_WAVES};
+
+/* ---- clips with waves ---- */
+
+struct component {
+    double fx, fy, amplitude, phase, drift;
+};
+
+struct trial {
+    unsigned width, height;
+    unsigned components;
+    struct component component[4];
+    unsigned pattern; /* of the observed frames: PATTERN_... */
+    unsigned ahead;   /* frames from the last observed one to the corrected one */
+    enum clip_scene scene;
+    bool is_panning;
+    double sigma;
+    uint64_t seed;
+};
+
+enum { PATTERN_ALL, PATTERN_SECOND, PATTERN_ASKED, PATTERNS };
+
+struct result {
+    unsigned components, found, reports, true_reports;
+    double before, after; /* PSNR in dB, of the frames after the first second; medians */
+    double first_s;       /* when all were removed; INFINITY: never */
+    double cost_ms;
+};
+
+static bool is_observed(const struct periodic *p, unsigned pattern, unsigned frame)
+{
+    if (pattern == PATTERN_ALL || frame % 2 == 0)
+        return true;
+    return pattern == PATTERN_ASKED && periodic_wants_next(p);
+}
+
+static void add_waves(float *pixel, unsigned width, unsigned height, const struct wave *wave,
+                      unsigned count, double sign)
+{
+    for (unsigned y = 0; y < height; y++)
+        for (unsigned k = 0; k < count; k++) {
+            const double turn = 2 * M_PI * wave[k].fy * y;
+            double re = sign * (wave[k].re * cos(turn) - wave[k].im * sin(turn));
+            double im = sign * (wave[k].re * sin(turn) + wave[k].im * cos(turn));
+            const double c = cos(2 * M_PI * wave[k].fx);
+            const double s = sin(2 * M_PI * wave[k].fx);
+            for (unsigned x = 0; x < width; x++) {
+                pixel[(size_t)y * width + x] += (float)re;
+                const double turned = re * c - im * s;
+                im = re * s + im * c;
+                re = turned;
+            }
+        }
+}
+
+/* What a camera with this interference gives: 8 bits. */
+static void spoil(const struct trial *t, unsigned frame, float *pixel)
+{
+    struct wave wave[4];
+    for (unsigned k = 0; k < t->components; k++) {
+        const struct component *c = &t->component[k];
+        const double phase = c->phase + 2 * M_PI * c->drift * frame;
+        wave[k] = (struct wave){c->fx, c->fy, c->amplitude * cos(phase), c->amplitude * sin(phase)};
+    }
+    add_waves(pixel, t->width, t->height, wave, t->components, 1);
+    for (size_t i = 0; i < (size_t)t->width * t->height; i++)
+        pixel[i] = roundf(fminf(fmaxf(pixel[i], 0), 255));
+}
+
+static double psnr(const float *a, const float *b, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)(a[i] - b[i]) * (a[i] - b[i]);
+    return 10 * log10(255 * 255 / (sum / (double)count + 1e-9));
+}
+
+static double apart(double a, double b)
+{
+    return fabs(a - b - round(a - b));
+}
+
+static bool matches(const struct component *c, const struct periodic_report *r, unsigned width,
+                    unsigned height)
+{
+    const double dx = 0.25 / width;
+    const double dy = 0.25 / height;
+    return ((apart(c->fx, r->fx) < dx && apart(c->fy, r->fy) < dy) ||
+            (apart(c->fx, -r->fx) < dx && apart(c->fy, -r->fy) < dy)) &&
+           fabs(r->amplitude - c->amplitude) < 0.3 * c->amplitude + 0.5;
+}
+
+static void count_reports(const struct trial *t, const struct periodic *p, struct result *ret)
+{
+    struct periodic_report report[PERIODIC_MAX_REPORTS];
+    const unsigned count = periodic_reports(p, report);
+    ret->components += t->components;
+    ret->reports += count;
+    for (unsigned i = 0; i < count; i++) {
+        bool is_true = false;
+        for (unsigned k = 0; k < t->components; k++)
+            is_true |= matches(&t->component[k], &report[i], t->width, t->height);
+        ret->true_reports += is_true;
+        if (!is_true && getenv("FFTD_TEST_VERBOSE") != NULL)
+            printf("# wrong %.4f %.4f amplitude %.1f\n", report[i].fx, report[i].fy,
+                   report[i].amplitude);
+    }
+    for (unsigned k = 0; k < t->components; k++) {
+        bool is_found = false;
+        for (unsigned i = 0; i < count; i++)
+            is_found |= matches(&t->component[k], &report[i], t->width, t->height);
+        ret->found += is_found;
+        if (!is_found && getenv("FFTD_TEST_VERBOSE") != NULL)
+            printf("# missed %.4f %.4f amplitude %.1f drift %.3f\n", t->component[k].fx,
+                   t->component[k].fy, t->component[k].amplitude, t->component[k].drift);
+    }
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *value, unsigned count)
+{
+    if (count == 0)
+        return NAN;
+    qsort(value, count, sizeof *value, compare);
+    return value[count / 2];
+}
+
+static double processor_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static struct result run_trial(const struct trial *t, unsigned frames)
+{
+    struct result result = {.first_s = INFINITY};
+    struct clip clip;
+    struct periodic *p;
+    const size_t size = (size_t)t->width * t->height;
+    float *clean = malloc(size * sizeof *clean);
+    float *pixel = malloc(size * sizeof *pixel);
+    struct wave waiting[64][CORRECTION_MAX_WAVES];
+    unsigned waves[64] = {0};
+    double before[64];
+    double after[64];
+    unsigned judged = 0;
+    unsigned observed = 0;
+    clip_make(&clip, t->scene, t->width, t->height, t->is_panning, t->sigma, t->seed);
+    assert_int_equal(periodic_create(&p, t->width, t->height, &OPTIONS, NULL), 0);
+    for (unsigned frame = 0; frame < frames; frame++) {
+        clip_frame(&clip, frame, clean);
+        memcpy(pixel, clean, size * sizeof *clean);
+        spoil(t, frame, pixel);
+        if (is_observed(p, t->pattern, frame)) {
+            const double start = processor_s();
+            periodic_observe(p, pixel, frame * FRAME_NS);
+            result.cost_ms += (processor_s() - start) * 1e3;
+            observed++;
+            for (unsigned k = frame + 1; k <= frame + t->ahead; k++)
+                waves[k] = periodic_waves(p, k * FRAME_NS, waiting[k]);
+        }
+        if (frame == SECOND - 1 || (frames < SECOND && frame == frames - 1))
+            count_reports(t, p, &result);
+        if (frame >= frames - frames / 3) {
+            before[judged] = psnr(pixel, clean, size);
+            add_waves(pixel, t->width, t->height, waiting[frame], waves[frame], -1);
+            after[judged++] = psnr(pixel, clean, size);
+        }
+    }
+    result.cost_ms /= observed;
+    result.before = median(before, judged);
+    result.after = median(after, judged);
+    periodic_destroy(p);
+    clip_clear(&clip);
+    free(clean);
+    free(pixel);
+    return result;
+}
+
+static struct trial random_trial(uint64_t seed, bool is_small)
+{
+    static const unsigned sizes[][2] = {{320, 240}, {320, 240}, {640, 480}, {333, 251}, {320, 240}};
+    struct trial t = {.seed = seed};
+    uint64_t state = seed * 7919;
+    const unsigned which = is_small ? 0 : (unsigned)clip_uniform(&state, 0, 5);
+    t.width = sizes[which][0];
+    t.height = sizes[which][1];
+    t.components = 1 + (unsigned)clip_uniform(&state, 0, 4);
+    t.pattern = (unsigned)clip_uniform(&state, 0, PATTERNS);
+    t.ahead = 1 + (unsigned)clip_uniform(&state, 0, 2);
+    t.scene = clip_uniform(&state, 0, 1) < 0.75 ? CLIP_NATURAL : CLIP_SMOOTH;
+    t.is_panning = clip_uniform(&state, 0, 1) < 0.4;
+    t.sigma = clip_uniform(&state, 1, 3);
+    for (unsigned k = 0; k < t.components; k++) {
+        struct component *c = &t.component[k];
+        do {
+            c->fx = clip_uniform(&state, -0.5, 0.5);
+            c->fy = clip_uniform(&state, -0.5, 0.5);
+            if (clip_uniform(&state, 0, 1) < 0.3) { /* on a bin of the frame */
+                c->fx = round(c->fx * t.width) / t.width;
+                c->fy = round(c->fy * t.height) / t.height;
+            }
+            if (clip_uniform(&state, 0, 1) < 0.15)
+                c->fx = 0;
+        } while (hypot(c->fx, c->fy) < 0.06);
+        c->amplitude = 255 * 0.02 * pow(10, clip_uniform(&state, 0, 1));
+        c->phase = clip_uniform(&state, 0, 2 * M_PI);
+        c->drift = clip_uniform(&state, 0, 1) < 0.4 ? 0 : clip_uniform(&state, -0.5, 0.5);
+        /* Every second frame alone tells no more. */
+        if (t.pattern == PATTERN_SECOND)
+            c->drift *= 0.04;
+    }
+    return t;
+}
+
+static uint64_t first_seed(void)
+{
+    const char *text = getenv("FFTD_TEST_SEED");
+    return text != NULL ? strtoull(text, NULL, 10) : 1000000;
+}
+
+static bool is_full(void)
+{
+    const char *text = getenv("FFTD_TEST_CLIPS");
+    return text != NULL && strcmp(text, "all") == 0;
+}
+
+static void waves_are_found_and_removed(void **state)
+{
+    (void)state;
+    const unsigned trials = is_full() ? 130 : 3;
+    double before[130];
+    double after[130];
+    struct result sum = {0};
+    const char *only = getenv("FFTD_TEST_ONLY");
+    for (unsigned i = 0; i < trials; i++) {
+        if (only != NULL && i != strtoul(only, NULL, 10))
+            continue;
+        const struct trial t = random_trial(first_seed() + i, !is_full());
+        const struct result r = run_trial(&t, is_full() ? FRAMES : 14);
+        if (getenv("FFTD_TEST_VERBOSE") != NULL)
+            printf("# %u: %ux%u scene %u pan %d sigma %.1f pattern %u ahead %u: found %u/%u true "
+                   "%u/%u %.1f -> %.1f dB, %.1f ms\n",
+                   i, t.width, t.height, t.scene, t.is_panning, t.sigma, t.pattern, t.ahead,
+                   r.found, r.components, r.true_reports, r.reports, r.before, r.after, r.cost_ms);
+        sum.components += r.components;
+        sum.found += r.found;
+        sum.reports += r.reports;
+        sum.true_reports += r.true_reports;
+        before[i] = r.before;
+        after[i] = r.after;
+    }
+    const double found = 100.0 * sum.found / sum.components;
+    const double right = 100.0 * sum.true_reports / sum.reports;
+    const double cleaned = median(after, trials);
+    printf("# figures: %u trials, %u components, %.1f %% found, %.1f %% of %u reports true, PSNR "
+           "%.1f -> %.1f dB (medians), worst tenth %.1f dB\n",
+           trials, sum.components, found, right, sum.reports, median(before, trials), cleaned,
+           after[trials / 10]);
+    assert_true(found >= (is_full() ? 93 : 70));
+    assert_true(right >= 97);
+    assert_true(cleaned >= (is_full() ? 42 : 25));
+}
+
+static void clean_clips_are_not_changed(void **state)
+{
+    (void)state;
+    static const enum clip_scene few[] = {CLIP_NATURAL, CLIP_SMOOTH, CLIP_GRATING};
+    const unsigned trials = is_full() ? 140 : sizeof few / sizeof few[0];
+    unsigned changed = 0;
+    unsigned reported = 0;
+    for (unsigned i = 0; i < trials; i++) {
+        const unsigned frames = is_full() ? FRAMES : 10;
+        struct trial t = random_trial(first_seed() + 500 + i, !is_full());
+        struct periodic *p;
+        struct clip clip;
+        double worst = INFINITY;
+        float *clean = malloc((size_t)t.width * t.height * sizeof *clean);
+        float *pixel = malloc((size_t)t.width * t.height * sizeof *pixel);
+        t.scene = is_full() ? i % CLIP_SCENES : few[i];
+        clip_make(&clip, t.scene, t.width, t.height, t.is_panning, t.sigma, t.seed);
+        assert_int_equal(periodic_create(&p, t.width, t.height, &OPTIONS, NULL), 0);
+        for (unsigned frame = 0; frame < frames; frame++) {
+            struct wave wave[CORRECTION_MAX_WAVES];
+            clip_frame(&clip, frame, clean);
+            periodic_observe(p, clean, frame * FRAME_NS);
+            const unsigned count = periodic_waves(p, (frame + 1) * FRAME_NS, wave);
+            if (count == 0)
+                continue;
+            memcpy(pixel, clean, (size_t)t.width * t.height * sizeof *clean);
+            add_waves(pixel, t.width, t.height, wave, count, -1);
+            worst = fmin(worst, psnr(pixel, clean, (size_t)t.width * t.height));
+        }
+        struct periodic_report report[PERIODIC_MAX_REPORTS];
+        const unsigned reports = periodic_reports(p, report);
+        if (getenv("FFTD_TEST_VERBOSE") != NULL && (reports > 0 || worst < 100))
+            printf("# clean %u: %ux%u scene %u pan %d sigma %.1f: %u reports, %.1f dB, first %.3f "
+                   "%.3f %.1f\n",
+                   i, t.width, t.height, t.scene, t.is_panning, t.sigma, reports, worst,
+                   report[0].fx, report[0].fy, report[0].amplitude);
+        changed += worst < 45;
+        reported += reports;
+        periodic_destroy(p);
+        clip_clear(&clip);
+        free(clean);
+        free(pixel);
+    }
+    printf("# figures: %u clean clips, %u changed, %u false reports\n", trials, changed, reported);
+    assert_true(changed * 100 <= (is_full() ? 16 : 0) * trials);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waves_are_found_and_removed),
+        cmocka_unit_test(clean_clips_are_not_changed),
+    };
+    return cmocka_run_group_tests_name("periodic", tests, NULL, NULL);
+}

@@ -355,7 +355,7 @@ static int refuse_known(const struct reader *reader, struct error *why)
         if (begins(reader, known[i].signature))
             return error_set(why, EINVAL,
                              "image %s is %s: expected grey PGM (P2, P5), PFM (Pf) or rows of "
-                             "numbers; fftd-ctl image converts a PNG",
+                             "numbers; an image editor, or netpbm, converts a PNG",
                              reader->name, known[i].name);
     return 0;
 }

@@ -62,7 +62,8 @@ NOTES = {
              "of the template itself does not matter. What resembles it less is darker, and its "
              "negative is black.",
     "wiener": "The scene is sharp already, so the filter overdoes it; a blurred one becomes sharp.",
-    "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces stay.",
+    "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces "
+                   "stay.",
     "linear-light": "Light areas spread more than without the curve, as they do out of focus.",
     "vignette": "The scene has no dark corners, so that they become too bright.",
 }
@@ -80,7 +81,7 @@ and fy downwards. f is the distance from zero, f^2 = fx^2 + fy^2. `fftd-ctl filt
 formulas and parameters, and `fftd-ctl filter plot` draws the response of a chain.
 
 Images are files of a directory that fftd.conf(5) names: PGM, PFM or rows of numbers. Chains contain
-their names only. `fftd-ctl image` makes one of a PNG.
+their names only. Image editors and netpbm make them of a PNG.
 
 Kinds with a cut-off use one of two functions of a ratio d, in one of three shapes. At d = 1 half of
 the power is left in each of them:
@@ -107,25 +108,28 @@ is 1; the formula has what they do to a sample of pixel (x, y). All offsets are 
 any gain is applied. They correct luma, or each colour of RGB and of a mosaic, which is corrected
 before it is demosaiced; chroma stays as it is. A fade takes a new correction at once.
 
-`auto-notch` has H = 1 as well. A thread looks at some of the captured frames, taking at most a third
-of a processor, and finds waves that have the same frequency and amplitude all over the picture and
-do not move with it, as the camera's electronics add them. Their phase may advance from frame to
-frame. They are subtracted from captured samples, wherever in the chain the stage is, and from the
-first frame of a fade on. Of RGB and mosaics, luma is corrected and its change is added to the colours;
-with `engine.planes = "all"` each colour is. `fftd-ctl filter show` lists what was found. Other stages
-and `freeze` may change without a new search; another source, size, `threshold` or `waves` begins one.
-Both sides of a frame need at least 96 pixels, and waves with fewer than about three periods in a
-quarter of the smaller side are taken for the picture. Even texture that fills the whole picture
-looks like such a wave; `threshold` and `freeze` help then. A fixed pattern that `vignette` and its
-like correct is not known to the search, so a wave is removed less well where their gain is not 1.
+`auto-notch` has H = 1 as well. A thread looks at some of the captured frames, taking at most a
+third of a processor, and finds waves that have the same frequency and amplitude all over the
+picture and do not move with it, as the camera's electronics add them. Their phase may advance
+from frame to frame. They are subtracted from captured samples, wherever in the chain the stage
+is, and from the first frame of a fade on. Of RGB and mosaics, luma is corrected and its change
+is added to the colours; with `engine.planes = "all"` each colour is. `fftd-ctl filter show`
+lists what was found. Other stages and `freeze` may change without a new search; another source,
+size, `threshold` or `waves` begins one. Both sides of a frame need at least 96 pixels, and
+waves with fewer than about three periods in a quarter of the smaller side are taken for the
+picture. Regular texture that fills the whole picture, as brick walls and blinds, can look like
+such waves: one in seven clips of it was changed. `threshold` and `freeze` help then. A fixed
+pattern that `vignette` and its like correct is not known to the search, so a wave is removed
+less well where their gain is not 1.
 
-`deflicker` has H = 1, too, and works in the same way. It follows the means of rows along the motion of
-the scene, and fits light of one frequency, with two harmonics, that a rolling shutter has exposed
-row by row. Each row is multiplied by one factor, 0.5 to 2; the mean brightness over a cycle of the
-light is kept. Nothing is corrected in the first half second, nor while the scene moves otherwise than
-as a whole. Bands that stand still before a scene that stands still, as 100 Hz at exactly 25 or 50
-frames a second, cannot be told from the scene. Waves that `auto-notch` finds are subtracted first.
-Samples count from 0 as black, so video whose black is 16 is corrected less exactly in dark parts.
+`deflicker` has H = 1, too, and works in the same way. It follows the means of rows along the
+motion of the scene, and fits light of one frequency, with two harmonics, that a rolling shutter
+has exposed row by row. Each row is multiplied by one factor, 0.5 to 2; the mean brightness over
+a cycle of the light is kept. Nothing is corrected in the first half second, nor while the scene
+moves otherwise than as a whole. Bands that stand still before a scene that stands still, as 100
+Hz at exactly 25 or 50 frames a second, cannot be told from the scene. Waves that `auto-notch`
+finds are subtracted first. Samples count from 0 as black, so video whose black is 16 is
+corrected less exactly in dark parts.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over
 the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the
@@ -172,8 +176,9 @@ class Daemon:
         self.ctl = build / "fftd-ctl"
         self.command = [build / "fftd", "--quiet", *self.place, "--device",
                         os.environ.get("DEVICE", "auto"), "--source", f"pattern:{scene}", "--size",
-                        ADAPTING.get(chain, SIZES.get(scene, SIZE)), "--fps", "10", "--filter", chain, "--set",
-                        "camera.format=GREY", "--set", "engine.technique=staged"]
+                        ADAPTING.get(chain, SIZES.get(scene, SIZE)), "--fps", "10",
+                        "--filter", chain, "--set", "camera.format=GREY", "--set",
+                        "engine.technique=staged"]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command)

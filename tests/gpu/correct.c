@@ -73,8 +73,8 @@ static void run(struct fixture *f, const struct transform *t, const struct filte
                 const struct correction *correction, float *in, float *out, size_t bytes)
 {
     struct error why;
-    struct transform_frame *frame;
-    struct corrector *corrector;
+    struct transform_frame *frame = NULL;
+    struct corrector *corrector = NULL;
     cl_event first = NULL, last = NULL;
     void *values = malloc(transform_response_bytes(t));
     assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &why), 0);
@@ -226,7 +226,7 @@ static struct engine *make_engine(const struct view *v, const struct fftd_format
 }
 
 static void submit(struct engine *engine, const struct fftd_format *source, const uint8_t *in,
-                   const struct correction *correction, uint8_t *out)
+                   const struct correction *correction, void *out)
 {
     struct engine_job job = {.out = out, .correction = correction};
     struct error why;

@@ -438,7 +438,7 @@ def evenness(picture, measure):
 
 
 def test_flatten_illumination(fftd_module, tmp_path):
-    """A texture under a light from one side: afterwards its brightness and its contrast are even."""
+    """A texture lit from one side: afterwards its brightness and its contrast are even."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="fftd-test-"))
     y, x = np.mgrid[:240, :320]
     texture = 150 + 60 * ((x // 5 + y // 7) % 2)

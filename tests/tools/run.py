@@ -40,7 +40,7 @@ RESULTS = pathlib.Path(os.environ.get("RESULTS", "build/results"))
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 EXIT_SKIPPED = 77  # of a program that cannot run here; its last line of output says why
 OUTPUT_KEPT = 64 * 1024  # bytes of a failed program's output that are shown
-SECOND_ATTEMPTS = 3  # programs or pytest cases of a suite; if more fail, the machine is not to blame
+SECOND_ATTEMPTS = 3  # of a suite; if more fail, the machine is not to blame
 
 # What analyzers print about an error. They may not find it again. (LeakSanitizer itself sometimes
 # crashes; its message has no colon.)

@@ -65,7 +65,7 @@ static void shifts_are_found(void **state)
     (void)state;
     const struct size size = chosen_size();
     const double largest = measures_all() ? 40 : 15;
-    double error[64], lowest = 1;
+    double error[64] = {0}, lowest = 1;
     unsigned near = 0, sure = 0;
     for (unsigned i = 0; i < size.pairs; i++) {
         uint64_t seed = FIRST_SEED + i;

@@ -80,8 +80,8 @@ the responses of its stages. Frequencies are in cycles per pixel, from -0.5 to 0
 and fy downwards. f is the distance from zero, f^2 = fx^2 + fy^2. `fftd-ctl filter kinds` prints
 formulas and parameters, and `fftd-ctl filter plot` draws the response of a chain.
 
-Images are files of a directory that fftd.conf(5) names: PGM, PFM or rows of numbers. Chains contain
-their names only. Image editors and netpbm make them of a PNG.
+Images are files of a directory that fftd(8) names: grey PGM (P2, P5), PFM (Pf) or rows of numbers.
+Chains contain their names only. Image editors and netpbm convert other files.
 
 Kinds with a cut-off use one of two functions of a ratio d, in one of three shapes. At d = 1 half of
 the power is left in each of them:

@@ -220,11 +220,12 @@ static void flicker_is_taken_out(void **state)
 {
     (void)state;
     static const unsigned few[] = {1, 10};
-    const unsigned count = measures_all() ? 72 : 2;
-    double after[72], before[72], oracle[72], down[72] = {0}, change[72];
+    const bool all = measures_all();
+    const unsigned count = all ? 72 : 2;
+    double after[72] = {0}, before[72] = {0}, oracle[72] = {0}, down[72] = {0}, change[72] = {0};
     unsigned found = 0, worse = 0, near = 0, deep = 0;
     for (unsigned i = 0; i < count; i++) {
-        const struct clip clip = flickering(measures_all() ? i : few[i]);
+        const struct clip clip = flickering(all ? i : few[i]);
         const struct outcome o = run(&clip, NULL);
         after[i] = o.psnr_after;
         before[i] = o.psnr_before;
@@ -235,15 +236,6 @@ static void flicker_is_taken_out(void **state)
             down[found++] = o.down_db;
         deep += o.is_found && o.down_db >= 24;
         near += o.is_found && fabs(o.report.line_time_ns / (1e3 * clip.line_time_us) - 1) < 0.05;
-        if (getenv("VERBOSE") != NULL)
-            printf("# %2u %5.2f fps %6.2f Hz readout %.2f depth %.3f %s%s sigma %.1f move %4.1f "
-                   "%4.1f: "
-                   "%.1f -> %.1f of %.1f dB, down %.1f, found %d %6.2f Hz line %.2f depth %.3f\n",
-                   i, clip.frames_per_s, clip.frequency_hz,
-                   clip.line_time_us * 1e-6 * HEIGHT * clip.frames_per_s, clip.depth,
-                   clip.second > 0 ? "h" : "-", "", clip.sigma, clip.dx, clip.dy, o.psnr_before,
-                   o.psnr_after, o.psnr_oracle, o.down_db, o.is_found, o.report.frequency_hz,
-                   o.report.line_time_ns / (1e3 * clip.line_time_us), o.report.depth);
     }
     const double median_down = median(down, found); /* sorts, so that the least comes first */
     const double median_change = median(change, count);
@@ -271,11 +263,6 @@ static void clean_clips_stay(void **state)
         const struct outcome o = run(&clip, NULL);
         changed += o.change_psnr < 60;
         least = fmin(least, o.change_psnr);
-        if (getenv("VERBOSE") != NULL && o.is_found)
-            printf(
-                "# clean %u stripes %u move %.1f %.1f fps %.1f: change %.1f dB, %f Hz depth %f\n",
-                i, clip.stripes, clip.dx, clip.dy, clip.frames_per_s, o.change_psnr,
-                o.report.frequency_hz, o.report.depth);
     }
     printf("# figures: %u clips without flicker: %u changed; least %.1f dB\n", count, changed,
            least);

@@ -268,8 +268,9 @@ static void waves_are_found_and_removed(void **state)
         if (getenv("FFTD_TEST_VERBOSE") != NULL)
             printf("# %u: %ux%u scene %u pan %d sigma %.1f pattern %u ahead %u: found %u/%u true "
                    "%u/%u %.1f -> %.1f dB, %.1f ms\n",
-                   i, t.width, t.height, t.scene, t.is_panning, t.sigma, t.pattern, t.ahead,
-                   r.found, r.components, r.true_reports, r.reports, r.before, r.after, r.cost_ms);
+                   i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.sigma, t.pattern,
+                   t.ahead, r.found, r.components, r.true_reports, r.reports, r.before, r.after,
+                   r.cost_ms);
         sum.components += r.components;
         sum.found += r.found;
         sum.reports += r.reports;
@@ -323,7 +324,7 @@ static void clean_clips_are_not_changed(void **state)
         if (getenv("FFTD_TEST_VERBOSE") != NULL && (reports > 0 || worst < 100))
             printf("# clean %u: %ux%u scene %u pan %d sigma %.1f: %u reports, %.1f dB, first %.3f "
                    "%.3f %.1f\n",
-                   i, t.width, t.height, t.scene, t.is_panning, t.sigma, reports, worst,
+                   i, t.width, t.height, (unsigned)t.scene, t.is_panning, t.sigma, reports, worst,
                    report[0].fx, report[0].fy, report[0].amplitude);
         changed += worst < 45;
         reported += reports;

@@ -100,7 +100,7 @@ static void give_up(struct flicker *f)
     restart_search(f);
 }
 
-void flicker_reset(struct flicker *f)
+static void forget(struct flicker *f)
 {
     motion_reset(f->motion);
     rows_clear(f->rows);
@@ -315,7 +315,7 @@ void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns)
         if (captured_ns == last_ns)
             return;
         if (captured_ns < last_ns || captured_ns - last_ns > GAP_NS)
-            flicker_reset(f);
+            forget(f);
     }
     struct motion motion;
     motion_observe(f->motion, luma, &motion);

@@ -57,6 +57,4 @@ bool flicker_model_get(const struct flicker *f, struct flicker_model *ret);
 /* False, and nothing in ret, while nothing is corrected. */
 bool flicker_report(const struct flicker *f, struct flicker_report *ret);
 
-void flicker_reset(struct flicker *f);
-
 #endif

@@ -110,15 +110,6 @@ void periodic_destroy(struct periodic *p)
     free(p);
 }
 
-void periodic_reset(struct periodic *p)
-{
-    p->tracks = 0;
-    memset(p->refused, 0, sizeof p->refused);
-    memset(&p->clock, 0, sizeof p->clock);
-    p->has_last = false;
-    spectrum_forget(&p->spectrum);
-}
-
 void periodic_freeze(struct periodic *p, bool is_frozen)
 {
     p->is_frozen = is_frozen;

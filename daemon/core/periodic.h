@@ -103,9 +103,6 @@ unsigned periodic_waves(const struct periodic *periodic, int64_t at_ns,
 unsigned periodic_reports(const struct periodic *periodic,
                           struct periodic_report ret[PERIODIC_MAX_REPORTS]);
 
-/* Forgets everything but whether it is frozen. */
-void periodic_reset(struct periodic *periodic);
-
 /* A frozen estimator keeps its frequencies, and goes on following their amplitudes and phases. */
 void periodic_freeze(struct periodic *periodic, bool is_frozen);
 

@@ -127,14 +127,6 @@ void spectrum_clear(struct spectrum *s)
     memset(s, 0, sizeof *s);
 }
 
-void spectrum_forget(struct spectrum *s)
-{
-    s->scored = 0;
-    s->next = 0;
-    if (s->count > 0)
-        memset(s->score, 0, score_size(s) * sizeof *s->score);
-}
-
 void spectrum_mark(struct spectrum *s, const struct sheet *sheet)
 {
     for (unsigned i = 0; i < s->count; i++) {

@@ -63,9 +63,6 @@ struct spectrum_peak {
 int spectrum_init(struct spectrum *ret, const struct sheet *sheet, struct error *why);
 void spectrum_clear(struct spectrum *spectrum);
 
-/* Forgets the statistic. */
-void spectrum_forget(struct spectrum *spectrum);
-
 /* Marks the patches that are saturated. To be called after sheet_load(). */
 void spectrum_mark(struct spectrum *spectrum, const struct sheet *sheet);
 

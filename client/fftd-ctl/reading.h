@@ -1,4 +1,4 @@
-/* What status, stats and watch read from the daemon's properties in the same way. */
+/* Reads those of the daemon's properties that status, stats and watch have in common. */
 #ifndef FFTD_CTL_READING_H
 #define FFTD_CTL_READING_H
 

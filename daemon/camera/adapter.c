@@ -29,7 +29,7 @@ struct frames_key {
     uint32_t fourcc, width, height;
 };
 
-/* What to observe, and in which frames. */
+/* The estimators that are wanted, and the frames that they observe. */
 struct job {
     struct filter_adaptation wanted;
     struct frames_key frames;
@@ -394,6 +394,8 @@ static bool fill(struct slot *slot, const struct frames_key *frames,
 void adapter_offer(struct adapter *adapter, const struct capture_frame *frame)
 {
     struct frames_key frames;
+    if (!adapter->has_thread) /* no chain has adapted yet */
+        return;
     struct slot *slot = choose_slot(adapter, &frames);
     if (slot == NULL || !fill(slot, &frames, frame))
         return;
@@ -417,6 +419,8 @@ const struct correction *adapter_correct(struct adapter *adapter, int64_t captur
 {
     struct model model;
     struct filter_adaptation wanted;
+    if (!adapter->has_thread)
+        return NULL;
     pthread_mutex_lock(&adapter->lock);
     model = adapter->model;
     wanted = adapter->job.wanted;

@@ -102,7 +102,7 @@ int camera_tune(struct camera *camera, bool exhaustive, struct error *why);
 void camera_stop_tuning(struct camera *camera);
 void camera_get_tuning(struct camera *camera, struct tuning_status *ret);
 
-/* What filters that adapt have found in the captured frames. */
+/* Returns what filters that adapt have found in the captured frames. */
 void camera_get_adaptation(struct camera *camera, struct adapter_status *ret);
 
 void camera_get_status(struct camera *camera, struct camera_status *ret);

@@ -5,18 +5,6 @@
 
 #include "core/filter_shape.h"
 
-static double one(const struct filter_stage *stage, double fx, double fy)
-{
-    (void)stage, (void)fx, (void)fy;
-    return 1;
-}
-
-static double no_support(const struct filter_stage *stage)
-{
-    (void)stage;
-    return 0;
-}
-
 /* ---- auto-notch ---- */
 
 enum { NOTCH_THRESHOLD, NOTCH_WAVES, NOTCH_FREEZE };
@@ -70,8 +58,8 @@ const struct filter_kind filter_auto_notch = {
                 },
         },
     .check = auto_notch_check,
-    .response = one,
-    .support = no_support,
+    .response = filter_response_one,
+    .support = filter_support_none,
 };
 
 /* ---- deflicker ---- */
@@ -126,8 +114,8 @@ const struct filter_kind filter_deflicker = {
                 },
         },
     .check = deflicker_check,
-    .response = one,
-    .support = no_support,
+    .response = filter_response_one,
+    .support = filter_support_none,
 };
 
 /* ---- chains ---- */

@@ -8,20 +8,6 @@
 /* Half precision has headroom for this gain (gpu/kernel_source.c). */
 #define MAX_GAIN 8.0
 
-static double no_response(const struct filter_stage *stage, double fx, double fy)
-{
-    (void)stage;
-    (void)fx;
-    (void)fy;
-    return 1;
-}
-
-static double no_support(const struct filter_stage *stage)
-{
-    (void)stage;
-    return 0;
-}
-
 /* ---- vignette ---- */
 
 enum { VIGNETTE_A, VIGNETTE_B };
@@ -93,7 +79,7 @@ const struct filter_kind filter_vignette = {
                 },
         },
     .check = vignette_check,
-    .response = no_response,
-    .support = no_support,
+    .response = filter_response_one,
+    .support = filter_support_none,
     .multiply_gains = vignette_gains,
 };

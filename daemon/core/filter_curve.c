@@ -4,20 +4,6 @@
 
 #include "core/filter_shape.h"
 
-static double no_response(const struct filter_stage *stage, double fx, double fy)
-{
-    (void)stage;
-    (void)fx;
-    (void)fy;
-    return 1;
-}
-
-static double no_support(const struct filter_stage *stage)
-{
-    (void)stage;
-    return 0;
-}
-
 /* ---- homomorphic ---- */
 
 static struct curve homomorphic_curve(const struct filter_stage *stage)
@@ -32,9 +18,9 @@ const struct filter_kind filter_homomorphic = {
         "the whole chain filters the logarithm of the samples, where illumination is a summand",
     .formula = "H = 1; curve c(s) = max * ln(1 + s) / ln(1 + max)",
     .param_count = 0,
-    .response = no_response,
+    .response = filter_response_one,
     .curve = homomorphic_curve,
-    .support = no_support,
+    .support = filter_support_none,
 };
 
 /* ---- linear-light ---- */
@@ -96,7 +82,7 @@ const struct filter_kind filter_linear_light = {
                     .initial = 2.2,
                 },
         },
-    .response = no_response,
+    .response = filter_response_one,
     .curve = linear_curve,
-    .support = no_support,
+    .support = filter_support_none,
 };

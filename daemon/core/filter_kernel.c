@@ -184,12 +184,6 @@ static double gain_response(const struct filter_stage *stage, double fx, double 
     return number(stage, fx == 0 && fy == 0 ? GAIN_DC : GAIN_AC);
 }
 
-static double gain_support(const struct filter_stage *stage)
-{
-    (void)stage;
-    return 0;
-}
-
 const struct filter_kind filter_gain = {
     .name = "gain",
     .summary = "brightness and contrast: the mean and all that differs from it",
@@ -201,5 +195,5 @@ const struct filter_kind filter_gain = {
             [GAIN_AC] = GAIN_PARAM("ac", "gain of every other frequency", 1),
         },
     .response = gain_response,
-    .support = gain_support,
+    .support = filter_support_none,
 };

@@ -28,6 +28,12 @@ bool filter_image_is_symmetric(const struct filter_image *image);
 /* Whether an image is small enough to be summed pixel by pixel. The stage has one. */
 int filter_check_kernel_image(const struct filter_stage *stage, struct error *why);
 
+/* The response of kinds that do not filter by frequency: 1. */
+double filter_response_one(const struct filter_stage *stage, double fx, double fy);
+
+/* The support of kinds that combine no pixels: 0. */
+double filter_support_none(const struct filter_stage *stage);
+
 static inline double number(const struct filter_stage *stage, unsigned param)
 {
     return stage->value[param].number;

@@ -293,6 +293,15 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
     return NULL;
 }
 
+static int upload(const struct engine *engine, cl_mem *ret, float *values, size_t size,
+                  struct error *why)
+{
+    cl_int code;
+    *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size,
+                          values, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
 /* Samples one component's response into a device buffer. */
 static int design_component(const struct engine *engine, const struct component *c,
                             const struct filter_chain *chain, cl_mem *ret, struct error *why)
@@ -302,13 +311,8 @@ static int design_component(const struct engine *engine, const struct component 
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     int r = transform_response_fill(c->transform, values, chain, c->sub_x, c->sub_y, why);
-    if (r == 0) {
-        cl_int code;
-        *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                              size, values, &code);
-        if (code != CL_SUCCESS)
-            r = opencl_fail(why, code, "clCreateBuffer");
-    }
+    if (r == 0)
+        r = upload(engine, ret, values, size, why);
     free(values);
     return r;
 }
@@ -329,13 +333,8 @@ static int design_calibration(const struct engine *engine, const struct filter_c
                                        .gain = values,
                                        .offset = values + count};
     int r = calibration_fill(&table, chain, why);
-    if (r == 0) {
-        cl_int code;
-        *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                              size, values, &code);
-        if (code != CL_SUCCESS)
-            r = opencl_fail(why, code, "clCreateBuffer");
-    }
+    if (r == 0)
+        r = upload(engine, ret, values, size, why);
     free(values);
     return r;
 }

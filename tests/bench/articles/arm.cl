@@ -259,3 +259,23 @@ kernel void multiply_all(global float2 *spectrum, global const float *response)
     const size_t i = get_global_id(1) * get_global_size(0) + get_global_id(0);
     spectrum[i] *= response[i];
 }
+
+/* Each work-item transposes one number. */
+kernel void transpose_elements(global const float2 *in, global float2 *out, uint width, uint height)
+{
+    const uint x = get_global_id(0), y = get_global_id(1);
+    out[x * height + y] = in[y * width + x];
+}
+
+/* Each work-item transposes a block of 4x4 numbers. */
+kernel void transpose_4(global const float8 *in, global float8 *out, uint width, uint height)
+{
+    const uint x = get_global_id(0), y = get_global_id(1);
+    const float8 a = in[4 * y * (width / 4) + x], b = in[(4 * y + 1) * (width / 4) + x];
+    const float8 c = in[(4 * y + 2) * (width / 4) + x], d = in[(4 * y + 3) * (width / 4) + x];
+    global float8 *to = out + 4 * x * (height / 4) + y;
+    to[0] = (float8)(a.s01, b.s01, c.s01, d.s01);
+    to[height / 4] = (float8)(a.s23, b.s23, c.s23, d.s23);
+    to[2 * (height / 4)] = (float8)(a.s45, b.s45, c.s45, d.s45);
+    to[3 * (height / 4)] = (float8)(a.s67, b.s67, c.s67, d.s67);
+}

@@ -1,0 +1,229 @@
+/* Groups: validation, counting, timing in turns, and the JSON lines.
+ *
+ * The load of a machine changes from second to second, so that all pipelines of a group take turns.
+ * In each turn a pipeline filters one frame that does not count, because the caches are full of
+ * another's data, and then as many frames back to back as its share of the time allows. Figures are
+ * medians over all turns. */
+#include "private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUNDS     7 /* at least */
+#define MAX_FRAMES 32
+
+static double now_ms(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec * 1e-6;
+}
+
+static void fail(struct pipeline *p, int r, const struct error *why)
+{
+    const bool wrong = r == -EDOM;
+    pipeline_refuse(p, "%s%s", wrong ? "wrong: " : "", why->text);
+    p->group->bench->wrong += wrong;
+    if (wrong)
+        fprintf(stderr, "articles: %s: %s\n", p->name, why->text);
+}
+
+static void free_group(struct group *group)
+{
+    while (group->count > 0)
+        pipeline_free(group->list[--group->count]);
+}
+
+/* ---- counting ---- */
+
+struct counts {
+    double read, written;
+};
+
+static int count_one(struct pipeline *p, struct counts *ret, struct error *why)
+{
+    struct bench *bench = p->group->bench;
+    cl_uint counted[2] = {0, 0};
+    cl_int code = clEnqueueWriteBuffer(bench->queue, bench->counters, CL_TRUE, 0, sizeof counted,
+                                       counted, 0, NULL, NULL);
+    const int r = code == CL_SUCCESS ? pipeline_run(p, 1, why) : 0;
+    if (r == 0 && code == CL_SUCCESS)
+        code = clEnqueueReadBuffer(bench->queue, bench->counters, CL_TRUE, 0, sizeof counted,
+                                   counted, 0, NULL, NULL);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "reading the counters");
+    /* The counters are in units of 4 bytes. */
+    *ret = (struct counts){.read = 4. * counted[0], .written = 4. * counted[1]};
+    return r;
+}
+
+static void count_group(struct bench *bench, struct counts *counts, unsigned max,
+                        void (*build)(struct group *group, const void *context),
+                        const void *context)
+{
+    struct group group = {.bench = bench, .counting = true};
+    struct error why;
+    build(&group, context);
+    for (unsigned i = 0; i < group.count && i < max; i++)
+        if (group.list[i]->refused || !isnan(group.list[i]->moved_bytes) ||
+            count_one(group.list[i], &counts[i], &why) < 0)
+            counts[i] = (struct counts){NAN, NAN};
+    free_group(&group);
+}
+
+/* ---- timing ---- */
+
+static void take_turn(struct pipeline *p, double share_ms)
+{
+    const double wanted = share_ms / p->fastest_ms;
+    const unsigned frames = wanted >= MAX_FRAMES ? MAX_FRAMES : wanted < 1 ? 1 : (unsigned)wanted;
+    struct error why;
+    int r = frames > 1 ? pipeline_run(p, 1, &why) : 0; /* one long frame warms its own caches */
+    const double begun = now_ms();
+    if (r == 0)
+        r = pipeline_run(p, frames, &why);
+    const double ms = (now_ms() - begun) / frames;
+    if (r < 0) {
+        fail(p, r, &why);
+        return;
+    }
+    if (p->sample_count < MAX_SAMPLES)
+        p->samples_ms[p->sample_count++] = ms;
+    if (ms < p->fastest_ms)
+        p->fastest_ms = ms;
+}
+
+static void time_group(struct group *group, double seconds)
+{
+    unsigned runnable = 0;
+    for (unsigned i = 0; i < group->count; i++)
+        runnable += !group->list[i]->refused;
+    if (runnable == 0)
+        return;
+    const double begun = now_ms(), share_ms = seconds * 1e3 / ROUNDS / runnable;
+    for (unsigned round = 0; round < ROUNDS || now_ms() - begun < seconds * 1e3; round++) {
+        /* Slow techniques do not get all rounds, but always three. */
+        if (round >= 3 && now_ms() - begun > 4 * seconds * 1e3)
+            break;
+        for (unsigned i = 0; i < group->count; i++)
+            if (!group->list[i]->refused)
+                take_turn(group->list[i], share_ms);
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- JSON ---- */
+
+static void put_text(FILE *file, const char *key, const char *text)
+{
+    fprintf(file, ", \"%s\": \"", key);
+    for (; *text != '\0'; text++)
+        if (*text == '"' || *text == '\\')
+            fprintf(file, "\\%c", *text);
+        else
+            fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
+    fputc('"', file);
+}
+
+static void put_number(FILE *file, const char *key, double number)
+{
+    if (isfinite(number))
+        fprintf(file, ", \"%s\": %.7g", key, number);
+    else
+        fprintf(file, ", \"%s\": null", key);
+}
+
+static void write_line(const struct group_head *head, struct pipeline *p)
+{
+    const struct bench *bench = p->group->bench;
+    const unsigned n = p->sample_count;
+    FILE *file = bench->json;
+    qsort(p->samples_ms, n, sizeof p->samples_ms[0], ascending);
+    if (file == NULL)
+        return;
+    fprintf(file, "{\"bench\": \"articles\", \"row\": %u", head->row);
+    put_text(file, "group", head->name);
+    put_number(file, "x", head->x);
+    put_text(file, "technique", p->name);
+    put_text(file, "state", p->refused ? "refused" : "ok");
+    if (p->refused)
+        put_text(file, "why", p->why.text);
+    put_number(file, "ms", n > 0 ? p->samples_ms[n / 2] : NAN);
+    put_number(file, "low_ms", n > 0 ? p->samples_ms[n / 4] : NAN);
+    put_number(file, "high_ms", n > 0 ? p->samples_ms[n - 1 - n / 4] : NAN);
+    fprintf(file, ", \"turns\": %u, \"dispatches\": %u", n, pipeline_dispatches(p));
+    put_number(file, "read_bytes", p->read_bytes);
+    put_number(file, "written_bytes", p->written_bytes);
+    put_number(file, "moved_bytes",
+               isnan(p->moved_bytes) ? p->read_bytes + p->written_bytes : p->moved_bytes);
+    put_number(file, "error", p->refused ? NAN : p->error);
+    put_number(file, "equal", p->refused ? NAN : p->equal);
+    put_number(file, "psnr", p->refused ? NAN : p->psnr);
+    if (!p->refused && !isnan(p->equal))
+        fprintf(file, ", \"hash\": \"%016llx\"", (unsigned long long)p->hash);
+    put_text(file, "device", gpu_device_name(bench->device));
+    put_text(file, "machine", bench->machine);
+    put_text(file, "date", bench->date);
+    fprintf(file, "}\n");
+    fflush(file);
+}
+
+static void print_group(const struct group_head *head, const struct group *group)
+{
+    printf("%u. %s\n", head->row, head->name);
+    for (unsigned i = 0; i < group->count; i++) {
+        const struct pipeline *p = group->list[i];
+        const double first = group->list[0]->sample_count > 0
+                                 ? group->list[0]->samples_ms[group->list[0]->sample_count / 2]
+                                 : NAN;
+        if (p->refused)
+            printf("   %-58s refused: %s\n", p->name, p->why.text);
+        else if (p->sample_count == 0)
+            printf("   %-58s right, error %.2g\n", p->name, p->error);
+        else
+            printf("   %-58s %10.4f ms  %7.3f  error %.2g\n", p->name,
+                   p->samples_ms[p->sample_count / 2], p->samples_ms[p->sample_count / 2] / first,
+                   p->error);
+    }
+    fflush(stdout);
+}
+
+void bench_group(struct bench *bench, const struct group_head *head,
+                 void (*build)(struct group *group, const void *context), const void *context)
+{
+    struct group group = {.bench = bench};
+    struct counts counts[sizeof group.list / sizeof group.list[0]] = {{0}};
+    if (head->counted)
+        count_group(bench, counts, sizeof counts / sizeof counts[0], build, context);
+    build(&group, context);
+    for (unsigned i = 0; i < group.count; i++) {
+        struct pipeline *p = group.list[i];
+        struct error why = {""};
+        int r = p->refused ? 0 : pipeline_validate(p, &why);
+        const double begun = now_ms();
+        if (!p->refused && r == 0 && !bench->quick)
+            r = pipeline_run(p, 1, &why);
+        p->fastest_ms = now_ms() - begun;
+        if (r < 0)
+            fail(p, r, &why);
+        if (head->counted) {
+            p->read_bytes = counts[i].read;
+            p->written_bytes = counts[i].written;
+        }
+    }
+    if (!bench->quick)
+        time_group(&group, bench->seconds);
+    for (unsigned i = 0; i < group.count; i++)
+        write_line(head, group.list[i]);
+    print_group(head, &group);
+    free_group(&group);
+}

@@ -1,0 +1,58 @@
+"""Checks the Debian packages in build/deb. tests/vm/test_packages.py installs them."""
+
+import pathlib
+import re
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PACKAGES = sorted((ROOT / "build/deb").glob("*.deb"))
+NAMES = {"fftd", "libfftd0", "libfftd-dev", "gstreamer1.0-fftd", "python3-fftd"}
+
+
+def name_of(package):
+    return package.name.partition("_")[0]
+
+
+def files_of(package):
+    listing = subprocess.run(["dpkg-deb", "--contents", package], check=True, text=True,
+                             stdout=subprocess.PIPE).stdout
+    return {line.split(None, 5)[5].partition(" -> ")[0] for line in listing.splitlines()
+            if not line.startswith("d")}
+
+
+def test_all_packages_were_built():
+    assert {name_of(package) for package in PACKAGES
+            if "-dbgsym" not in package.name} == NAMES, "see build/deb.log"
+
+
+def test_lintian_finds_nothing():
+    """Whoever publishes packages puts an address of their own into them."""
+    assert PACKAGES
+    done = subprocess.run(
+        ["lintian", "--fail-on", "error,warning", "--suppress-tags",
+         "bogus-mail-host,bogus-mail-host-in-debian-changelog", "--allow-root", *PACKAGES],
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    assert done.returncode == 0 and not done.stdout, done.stdout
+
+
+def test_everything_that_is_installed_is_in_one_package(tmp_path):
+    """`make install`, which the tests of the service use elsewhere, and the packages agree."""
+    done = subprocess.run(["make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr"], cwd=ROOT,
+                          text=True, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    installed = {"./" + str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")
+                 if not path.is_dir() or path.is_symlink()}
+    packed = [re.sub(r"/lib/[^/]*-linux-[^/]*/", "/lib/", file).removesuffix(".gz")
+              for package in PACKAGES for file in files_of(package)]
+    assert installed <= set(packed), installed - set(packed)
+    assert all(packed.count(file) == 1 for file in installed)
+    assert not any("/OpenCL/vendors/" in file for file in packed)  # the driver's
+
+
+def test_the_librarys_names_are_documented():
+    """The symbols file of the package and the manual page list what the library exports."""
+    exported = set(re.findall(r"fftd_\w+", (ROOT / "client/libfftd/libfftd.map").read_text()))
+    symbols = (ROOT / "debian/libfftd0.symbols").read_text()
+    assert set(re.findall(r"^ (fftd_\w+)@", symbols, re.MULTILINE)) == exported
+    manual = (ROOT / "docs/man/libfftd.3").read_text()
+    assert set(re.findall(r"^\.Fn (fftd_\w+) \"", manual, re.MULTILINE)) == exported

@@ -46,6 +46,12 @@ $(BUILD)/generated/kernels.inc: $(KERNELS) kernels/embed.sh
 	sh kernels/embed.sh $(KERNELS) > $@.tmp && mv $@.tmp $@
 $(call objects,daemon/gpu/program.c): $(BUILD)/generated/kernels.inc
 
+# So does fftd-ctl its script.
+$(BUILD)/generated/report.inc: client/fftd-ctl/report.sh kernels/embed.sh
+	@mkdir -p $(@D)
+	sh kernels/embed.sh $< > $@.tmp && mv $@.tmp $@
+$(call objects,client/fftd-ctl/report.c): $(BUILD)/generated/report.inc
+
 $(foreach room,$(ROOMS),$(eval $(BUILD)/lib$(room).a: $(call objects,$(wildcard daemon/$(room)/*.c))))
 $(BUILD)/libfftd.a: $(call objects,$(LIBFFTD))
 $(BUILD)/libctl.a: $(call objects,$(CTL))
@@ -54,7 +60,7 @@ $(BUILD)/%.a:
 	rm -f $@ && $(AR) rcs $@ $^
 
 OPENCL_LIBS ?= $(or $(call pkg-libs,OpenCL),-lOpenCL)
-DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2) $(OPENCL_LIBS) -lm
+DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2 libpng) $(OPENCL_LIBS) -lm
 CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
 PARTS = $(ROOMS:%=$(BUILD)/lib%.a)
 
@@ -70,6 +76,12 @@ $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map
 
 .PHONY: gpu ## builds only the FFT engine, which needs only a C compiler and OpenCL
 gpu: $(BUILD)/libgpu.a $(BUILD)/libcore.a
+
+# libv4l2 knows the calls with struct v4l2_buffer by their numbers, and these contain its size, which
+# depends on the width of time_t. Debian 12's libv4l2 for 32 bits has 32-bit times, so what calls it
+# has the width that the distribution's compiler has by default. Linux before 5.6, such as 4.4 of
+# Rockchip's boards, knows only the calls with 32-bit times there.
+$(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS += -U_TIME_BITS
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)

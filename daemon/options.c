@@ -20,6 +20,7 @@ static const struct {
     {"runtime-dir", "output.runtime_dir"},
     {"frames", "output.frames"},
     {"set", NULL},
+    {"plan", "camera.size"},
 };
 #define KEY_OPTIONS (sizeof key_options / sizeof key_options[0])
 
@@ -55,7 +56,7 @@ static const char help[] =
     "      --source URI       v4l2:/dev/video0, pattern:SCENE or file:CLIP.y4m;\n"
     "                         SCENE is bars, zoneplate, noise, moire or scene\n"
     "      --size WxH         the frame size to ask the source for\n"
-    "      --fps N            the frame rate to ask the source for\n"
+    "      --fps N            the frame rate to ask the source for; max: unpaced\n"
     "      --filter CHAIN     FILTER:NAME=VALUE,... joined by |, or preset:NAME\n"
     "      --device WHICH     the OpenCL device: auto, gpu, cpu, accelerator, an\n"
     "                         index or part of a name\n"
@@ -71,7 +72,9 @@ static const char help[] =
     "      --check            check the options and the file, and print every key of\n"
     "                         the resulting configuration with its description\n"
     "      --list-devices     list the cameras, their formats and the OpenCL devices\n"
-    "      --json             with --list-devices: print JSON\n"
+    "      --plan WxH         print how an engine starts on a Mali-T760 with frames\n"
+    "                         of this size, and the frame rate that its model allows\n"
+    "      --json             with --list-devices or --plan: print JSON\n"
     "  -h, --help             print this help\n"
     "      --version          print the version\n"
     "\n"
@@ -79,7 +82,7 @@ static const char help[] =
     "  Show which cameras and OpenCL devices can be used:\n"
     "    fftd --list-devices\n"
     "  Filter a test scene, without a camera:\n"
-    "    fftd --source pattern:moire --filter preset:remove-moire\n"
+    "    fftd --source pattern:moire --filter preset:moire\n"
     "  Sharpen a camera's frames, under the name front:\n"
     "    fftd --name front --source v4l2:/dev/video0 --filter sharpen:amount=0.5\n"
     "  Check a configuration file, and show the value of every key:\n"
@@ -150,6 +153,8 @@ static void apply(struct options *options, int option, const char *argument)
             .key = key_options[option - FIRST_KEY_OPTION].key,
             .value = argument,
         };
+        if (strcmp(key_options[option - FIRST_KEY_OPTION].option, "plan") == 0)
+            options->action = OPTIONS_PLAN;
     }
 }
 
@@ -190,8 +195,8 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
                       argv[optind]);
         goto fail;
     }
-    if (options.json && options.action != OPTIONS_LIST_DEVICES) {
-        r = error_set(why, EINVAL, "--json requires --list-devices; see --help");
+    if (options.json && options.action != OPTIONS_LIST_DEVICES && options.action != OPTIONS_PLAN) {
+        r = error_set(why, EINVAL, "--json requires --list-devices or --plan; see --help");
         goto fail;
     }
     *ret = options;

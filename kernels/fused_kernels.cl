@@ -9,7 +9,7 @@ kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 forward(global const uchar *restrict image, global stored *restrict spectrum,
         global const int *restrict map_x, global const int *restrict map_y,
         global const float2 *restrict twiddle,
-        local work_u_t *work KERNEL_CORRECTION CALIBRATION_PARAMETER)
+        local work_u_t *work KERNEL_CORRECTION CAPTURED_PARAMETERS)
 {
     cplx held[U_LEGS_HELD];
     LAST_U(forward_to_)
@@ -20,14 +20,14 @@ forward(global const uchar *restrict image, global stored *restrict spectrum,
 kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
 middle(global stored *restrict spectrum, global const uint2 *restrict pairs,
        global const stored *restrict response, global const float2 *restrict twiddle,
-       local work_v_t *work)
+       local work_v_t *work POWERS_PARAMETER)
 {
     cplx held[V_LEGS_HELD];
     spectrum += spectrum_offset();
 #if LANES > 1
     lines_load(spectrum, pairs, work);
 #endif
-    LAST_V(forward_to_)(held, spectrum, pairs, response, twiddle, work);
+    LAST_V(forward_to_)(held, spectrum, pairs, WEIGHTS, twiddle, work);
     LAST_V(inverse_from_)(held, spectrum, pairs, twiddle, work);
 #if LANES > 1
     lines_store(spectrum, pairs, work);
@@ -38,7 +38,7 @@ middle(global stored *restrict spectrum, global const uint2 *restrict pairs,
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 inverse(global const stored *restrict spectrum, global const uchar *restrict image,
         global uchar *restrict result, global const float2 *restrict twiddle,
-        local work_u_t *work CALIBRATION_PARAMETER)
+        local work_u_t *work CAPTURED_PARAMETERS)
 {
     cplx held[U_LEGS_HELD];
     LAST_U(inverse_from_)

@@ -90,17 +90,27 @@ static inline uint NAME(response_)(struct butterfly place, uint leg)
 #endif
 }
 
+/* Whether the butterfly is one of the pairs, and not of those beyond the last one. */
+static inline bool NAME(is_own_)(struct butterfly place)
+{
+    return (uint)get_group_id(0) * V_LINES + place.line <= (uint)(PAIRS - 1) / LANES;
+}
+
 /* Transforms forward, multiplies by H and transforms back. */
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint2 *pairs, global const stored *response,
+                                      global const uint2 *pairs, weights response,
                                       global const float2 *twiddle, local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
     NAME(get_)(x, place, spectrum, pairs, work);
     DFT(x);
 #pragma unroll
-    for (uint j = 0; j < RADIX; j++)
-        x[j] = c_swap(product(x[j], response, NAME(response_)(place, j)));
+    for (uint j = 0; j < RADIX; j++) {
+        const uint at = NAME(response_)(place, j);
+        const cplx y = product(x[j], response, at);
+        view_observe(response, at, NAME(is_own_)(place), x[j], y);
+        x[j] = c_swap(y);
+    }
     DFT(x);
     NAME(put_)(x, place, spectrum, pairs, work);
 }
@@ -108,7 +118,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 #else
 
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint2 *pairs, global const stored *response,
+                                      global const uint2 *pairs, weights response,
                                       global const float2 *twiddle, local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -141,7 +151,7 @@ static inline void NAME(inverse_one_)(cplx *x, uint item, global stored *spectru
 
 /* Computes stages 0 to this one. The last stage includes the product with H and its own inverse. */
 static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global const uint2 *pairs,
-                                     global const stored *response, global const float2 *twiddle,
+                                     weights response, global const float2 *twiddle,
                                      local work_v_t *work)
 {
 #if STAGE > 0

@@ -63,6 +63,19 @@ static inline float mosaic_load(captured image, int x, int y)
                                   : mosaic_luma(c);
 }
 
+static inline float3 mosaic_colours_load(captured image, int x, int y)
+{
+#if WARPED
+    const struct origin from = origin_at(image, x, y);
+    float3 sum = 0;
+#pragma unroll 1
+    WARP_IN_TURN(sum, mosaic_colours, image, from)
+    return sum;
+#else
+    return mosaic_colours(image, x, y);
+#endif
+}
+
 #define TO_WORD(r, g, b)                                                                           \
     ((r) << 8 * R_OFFSET | (g) << 8 * G_OFFSET | (b) << 8 * B_OFFSET | 0xffu << 8 * X_OFFSET)
 
@@ -70,7 +83,7 @@ static inline void mosaic_store(global uchar *result, captured image, int x, int
 {
     global uchar *at = result + (size_t)y * RESULT_STRIDE + 4 * x;
 #if MOSAIC_COLOUR == 3
-    const float3 c = mosaic_colours(image, x, y);
+    const float3 c = mosaic_colours_load(image, x, y);
     const uint3 bytes = convert_uint3(convert_uchar3_sat_rte(c + (value - mosaic_luma(c))));
     *(global uint *)at = TO_WORD(bytes.x, bytes.y, bytes.z);
 #else

@@ -120,14 +120,35 @@ static inline void packed_store(global uchar *result, captured image, uint u, ui
 
 #endif
 
-/* Multiplies by H. The response is all its real parts, followed by all its imaginary parts if
- * COMPLEX_RESPONSE. Imaginary parts are RESPONSE_PART numbers behind the real ones; `at` is in the
- * unit of response_load. */
-static inline cplx product(cplx z, global const stored *response, uint at)
+#if THRESHOLDS
+/* Reduces magnitudes by the threshold behind the RESPONSE_COUNT numbers of H, which belongs to the
+ * spectrum divided by the padded size. */
+static inline cplx above_threshold(cplx z, weights response)
 {
-    const real re = response_load(response, at);
+#if HALF_STORAGE
+    const float unit = PRODUCT_SCALE * STORE_SCALE; /* of the product with H = 1 */
+    const float threshold = vload_half(RESPONSE_COUNT, VALUES(response)) / unit;
+#else
+    const float unit = 0.5f / ((float)U_LENGTH * V_LENGTH);
+    const float threshold = VALUES(response)[RESPONSE_COUNT] / unit;
+#endif
+    const real re = c_re(z), im = c_im(z);
+    const real power = max(re * re + im * im, 1e-20f);
+    return c_weigh(z, max(1.0f - threshold * rsqrt(power), 0.0f));
+}
+#endif
+
+/* Multiplies by H, after the threshold. The response is all its real parts, followed by all its
+ * imaginary parts if COMPLEX_RESPONSE. Imaginary parts are RESPONSE_PART numbers behind the real
+ * ones; `at` is in the unit of response_load. */
+static inline cplx product(cplx z, weights response, uint at)
+{
+#if THRESHOLDS
+    z = above_threshold(z, response);
+#endif
+    const real re = response_load(VALUES(response), at);
 #if COMPLEX_RESPONSE
-    const real im = response_load(response + RESPONSE_PART, at);
+    const real im = response_load(VALUES(response) + RESPONSE_PART, at);
     return HALF_STORAGE ? c_multiply(z, re * PRODUCT_SCALE, im * PRODUCT_SCALE)
                         : c_multiply(z, re, im);
 #else

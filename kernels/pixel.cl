@@ -7,6 +7,8 @@
  * G_OFFSET and B_OFFSET of each pixel of IMAGE_STEP bytes), or SAMPLE_BAYER (mosaic.cl).
  * Work-items: as those of the kernels that load and store (fused.cl, staged.cl).
  *
+ * DENOISED: the load reads floats instead (captured.cl).
+ *
  * Columns are given as x + dx with a constant dx, so that samples at constant distances share one
  * address computation.
  *
@@ -16,14 +18,7 @@
  * KEEP_OTHERS: the plane also holds samples that are not filtered (YUYV: chroma; RGB: three
  * colours), and the store copies or adjusts them from the input. */
 
-#if SAMPLE_RGB8
-static inline float luma(float r, float g, float b)
-{
-    return 0.299f * r + 0.587f * g + 0.114f * b; /* ITU-R BT.601-7, 2.5.1 */
-}
-#endif
-
-static inline float sample_load(captured image, uint x, uint dx, uint y)
+static inline float sample_read(captured image, uint x, uint dx, uint y)
 {
 #if SAMPLE_BAYER
     return mosaic_load(image, x + dx, y);
@@ -43,6 +38,68 @@ static inline float sample_load(captured image, uint x, uint dx, uint y)
 #endif
 }
 
+/* The sample as it was captured, calibrated and moved. */
+#if WARPED
+
+static inline float sample_from(captured image, uint x, uint y)
+{
+    return sample_read(image, x, 0, y);
+}
+
+static inline float sample_captured(captured image, uint x, uint dx, uint y)
+{
+    const struct origin from = origin_at(image, x + dx, y);
+#if SAMPLE_BAYER
+    float sum = 0;
+#pragma unroll 1
+    WARP_IN_TURN(sum, sample_from, image, from)
+    return sum;
+#else
+    return WARP(sample_from, image, from);
+#endif
+}
+
+#else
+
+static inline float sample_captured(captured image, uint x, uint dx, uint y)
+{
+    return sample_read(image, x, dx, y);
+}
+
+#endif
+
+static inline float sample_load(captured image, uint x, uint dx, uint y)
+{
+#if DENOISED
+    return image.plane[y * PLANE_PITCH + x + dx];
+#else
+    return sample_captured(image, x, dx, y);
+#endif
+}
+
+#if SAMPLE_RGB8
+
+static inline float3 colours_from(captured image, uint x, uint y)
+{
+    global const uchar *at =
+        BYTES(image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + (size_t)x * IMAGE_STEP;
+    return (float3)(calibrate_colour(image, (float)at[R_OFFSET], R_OFFSET, x, y),
+                    calibrate_colour(image, (float)at[G_OFFSET], G_OFFSET, x, y),
+                    calibrate_colour(image, (float)at[B_OFFSET], B_OFFSET, x, y));
+}
+
+static inline float3 colours_load(captured image, uint x, uint y)
+{
+#if WARPED
+    const struct origin from = origin_at(image, x, y);
+    return WARP(colours_from, image, from);
+#else
+    return colours_from(image, x, y);
+#endif
+}
+
+#endif
+
 static inline float sample_load_mapped(captured image, int x, uint dx, int y)
 {
 #if BORDER_CONSTANT
@@ -60,7 +117,9 @@ static inline uchar to_byte(float value)
 static inline void sample_store(global uchar *result, captured image, uint x, uint dx, uint y,
                                 float value)
 {
-#if SAMPLE_BAYER
+#if VIEW_DIFFERENCE
+    view_store(result, x + dx, y, view_difference(sample_captured(image, x, dx, y), value));
+#elif SAMPLE_BAYER
     mosaic_store(result, image, x + dx, y, value);
 #else
     const size_t at =
@@ -75,13 +134,11 @@ static inline void sample_store(global uchar *result, captured image, uint x, ui
 #elif SAMPLE_F32
     *(global float *)(result + at) = value;
 #else
-    const float r = calibrate(image, (float)BYTES(image)[at + R_OFFSET], x + dx, y);
-    const float g = calibrate(image, (float)BYTES(image)[at + G_OFFSET], x + dx, y);
-    const float b = calibrate(image, (float)BYTES(image)[at + B_OFFSET], x + dx, y);
-    const float change = value - luma(r, g, b);
-    result[at + R_OFFSET] = to_byte(r + change);
-    result[at + G_OFFSET] = to_byte(g + change);
-    result[at + B_OFFSET] = to_byte(b + change);
+    const float3 c = colours_load(image, x + dx, y);
+    const float change = value - luma(c.x, c.y, c.z);
+    result[at + R_OFFSET] = to_byte(c.x + change);
+    result[at + G_OFFSET] = to_byte(c.y + change);
+    result[at + B_OFFSET] = to_byte(c.z + change);
 #if IMAGE_STEP == 4
     result[at + X_OFFSET] = BYTES(image)[at + X_OFFSET];
 #endif
@@ -117,12 +174,42 @@ static inline void samples_store(global uchar *result, captured image, uint x, u
 #define TO_BYTES(value)  PASTE(convert_uchar, LANES)(real_round(value, 255))
 #define TO_SHORTS(value) PASTE(convert_ushort, LANES)(real_round(value, SAMPLE_MAX))
 
+#if WARPED && !SAMPLE_BAYER
+/* The samples around LANES places, from column x on, are read one by one, because places of
+ * neighbours need not be neighbours. The arithmetic is that of vectors. */
+static inline real samples_warp(captured image, int x, int y)
+{
+    float a[LANES], b[LANES], c[LANES], d[LANES], right[LANES], down[LANES];
+#if CALIBRATED
+#pragma unroll 1 /* each sample may be repaired: unrolled, this compiles for minutes */
+#else
+#pragma unroll
+#endif
+    for (int i = 0; i < LANES; i++) {
+        const struct origin from = origin_at(image, x + i, y);
+        a[i] = sample_from(image, from.left, from.above);
+        b[i] = sample_from(image, from.left + 1, from.above);
+        c[i] = sample_from(image, from.left, from.above + 1);
+        d[i] = sample_from(image, from.left + 1, from.above + 1);
+        right[i] = from.x;
+        down[i] = from.y;
+    }
+    const real above = mix(VLOAD(0, a), VLOAD(0, b), VLOAD(0, right));
+    const real below = mix(VLOAD(0, c), VLOAD(0, d), VLOAD(0, right));
+    return mix(above, below, VLOAD(0, down));
+}
+#endif
+
 /* Loads LANES samples from padded column `column + dx` on. */
 static inline real samples_load(captured image, global const int *map_x, uint column, uint dx,
                                 bool inside, int row)
 {
     const int x = column + dx;
-#if SAMPLE_BAYER
+#if DENOISED
+    if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
+        return VLOAD(0, image.plane + row * PLANE_PITCH + x);
+#elif WARPED /* below */
+#elif SAMPLE_BAYER
     if (mosaic_is_inside(x, row))
         return mosaic_group_load(image, x, row);
 #elif IMAGE_STEP == 1
@@ -148,7 +235,14 @@ static inline real samples_load(captured image, global const int *map_x, uint co
                 (ushort)0xff),
             x, row);
 #endif
+#if WARPED && !DENOISED && !SAMPLE_BAYER
+    if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
+        return samples_warp(image, x, row);
+#endif
     float lane[LANES];
+#if WARPED && (SAMPLE_BAYER || CALIBRATED)
+#pragma unroll 1
+#endif
     for (int i = 0; i < LANES; i++) {
         const int mapped = x + i < IMAGE_WIDTH ? x + i : map_x[x + i];
         lane[i] = sample_load_mapped(image, mapped, 0, row);
@@ -161,8 +255,10 @@ static inline void samples_store(global uchar *result, captured image, uint colu
 {
     const int x = column + dx;
     const size_t row = (size_t)y * IMAGE_STRIDE;
-#if SAMPLE_BAYER
-#if MOSAIC_COLOUR == 3
+#if VIEW_DIFFERENCE
+    /* Each pixel alone: it has to be loaded again. */
+#elif SAMPLE_BAYER
+#if MOSAIC_COLOUR == 3 && !WARPED
     if (mosaic_is_inside(x, y)) {
         mosaic_group_store(result, image, x, y, value);
         return;
@@ -191,6 +287,9 @@ static inline void samples_store(global uchar *result, captured image, uint colu
 #endif
     float lane[LANES];
     VSTORE(value, 0, lane);
+#if WARPED && (SAMPLE_BAYER || CALIBRATED)
+#pragma unroll 1
+#endif
     for (int i = 0; i < LANES && x + i < IMAGE_WIDTH; i++)
         sample_store(result, image, x, i, y, lane[i]);
 }

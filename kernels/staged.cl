@@ -64,7 +64,7 @@
 /* Where a kernel's data are; the pointers are those of one image. */
 struct frame {
     global stored *spectrum, *lines;
-    global const stored *response;
+    weights response;
     captured image;
     global uchar *result;
 #if CORRECTIONS

@@ -9,20 +9,33 @@
 #define B_IS_INSIDE (V_LENGTH == IMAGE_WIDTH)
 
 /* Samples as they are in memory, or as floats if they have to be computed. */
+#if (SAMPLE_U8 || SAMPLE_U16) && !WARPED && !DENOISED
+#define IS_RAW 1
+#else
+#define IS_RAW 0
+#endif
+
+#if !IS_RAW
+#define RAW(n) PASTE(float, n)
+#elif SAMPLE_U8
+#define RAW(n) PASTE(uchar, n)
+#else
+#define RAW(n) PASTE(ushort, n)
+#endif
+
 #if SAMPLE_U8
-#define RAW(n)      PASTE(uchar, n)
 #define RAW_BYTES   1
 #define IS_ADJACENT (IMAGE_STEP == 1)
 #elif SAMPLE_U16
-#define RAW(n)      PASTE(ushort, n)
 #define RAW_BYTES   2
 #define IS_ADJACENT 1
 #else
-#define RAW(n)      PASTE(float, n)
 #define RAW_BYTES   4
 #define IS_ADJACENT 0
 #endif
-#define IS_WORD (IS_ADJACENT && (IMAGE_STRIDE | IMAGE_OFFSET | IMAGE_APART) % (2 * RAW_BYTES) == 0)
+#define IS_WORD                                                                                    \
+    (!VIEW_DIFFERENCE && IS_ADJACENT &&                                                            \
+     (IMAGE_STRIDE | IMAGE_OFFSET | IMAGE_APART) % (2 * RAW_BYTES) == 0)
 
 /* `always`: that is known in advance. */
 static inline bool is_inside(uint place, uint size, bool always)
@@ -37,7 +50,7 @@ static inline uint sample_at(uint x, uint y)
 
 static inline RAW() raw_load(captured image, uint x, uint y)
 {
-#if SAMPLE_U8 || SAMPLE_U16
+#if IS_RAW
     return *AT(const RAW(), BYTES(image), sample_at(x, y));
 #else
     return sample_load(image, x, 0, y);
@@ -48,7 +61,7 @@ static inline RAW() raw_load(captured image, uint x, uint y)
  */
 static inline RAW(2) raw_load_pair(captured image, uint x, int2 from, bool inside, uint y)
 {
-    if (inside && IS_WORD)
+    if (inside && IS_WORD && IS_RAW)
         return *AT(const RAW(2), BYTES(image), sample_at(x, y));
     return (RAW(2))(raw_load(image, from.x, y), raw_load(image, from.y, y));
 }
@@ -57,7 +70,7 @@ static inline RAW(2) raw_load_pair(captured image, uint x, int2 from, bool insid
 static inline cplx raw_to_samples(captured image, RAW(4) raw, int4 from, uint y)
 {
     const float4 samples = convert_float4(raw);
-#if CALIBRATED && (SAMPLE_U8 || SAMPLE_U16)
+#if CALIBRATED && IS_RAW
     return (float4)(calibrate(image, samples.x, from.x, y), calibrate(image, samples.y, from.y, y),
                     calibrate(image, samples.z, from.z, y), calibrate(image, samples.w, from.w, y));
 #else

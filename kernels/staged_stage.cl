@@ -129,8 +129,11 @@ static inline void NAME(middle_one_)(const struct frame *frame, uint e, uint p, 
     NAME(get_)(x, frame, e, across, at);
     DFT(x);
 #pragma unroll
-    for (uint j = 0; j < RADIX; j++)
-        x[j] = c_swap(product(x[j], frame->response, at / 2 + j * (ROW / 2)));
+    for (uint j = 0; j < RADIX; j++) {
+        const cplx y = product(x[j], frame->response, at / 2 + j * (ROW / 2));
+        view_observe(frame->response, at / 2 + j * (ROW / 2), true, x[j], y);
+        x[j] = c_swap(y);
+    }
     DFT(x);
     NAME(set_)(x, frame, e, across, at);
 }

@@ -8,26 +8,13 @@
 
 #include "bus.h"
 
-struct wave {
-    double fx, fy, amplitude, drift;
-    uint64_t since_ns;
-    int removed;
-};
-
-/* Seconds from a time of CLOCK_MONOTONIC, which is the daemon's clock, until now. */
-static double seconds_since(uint64_t since_ns)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)since_ns / 1e9;
-    return seconds > 0 ? seconds : 0;
-}
+/* ---- reading ---- */
 
 /* Reads an a{sv}. 1: it was read; 0: there are no more. */
-static int read_wave(sd_bus_message *message, struct wave *ret)
+static int read_wave(sd_bus_message *message, struct adaptation_wave *ret)
 {
     const char *key;
-    *ret = (struct wave){0};
+    *ret = (struct adaptation_wave){0};
     int r = sd_bus_message_enter_container(message, 'a', "{sv}");
     if (r <= 0)
         return r;
@@ -56,7 +43,85 @@ static int read_wave(sd_bus_message *message, struct wave *ret)
     return r < 0 ? r : 1;
 }
 
-static void print_wave(const struct wave *wave)
+static int read_waves(sd_bus_message *message, struct adaptation *ret)
+{
+    struct adaptation_wave wave;
+    int r = sd_bus_message_enter_container(message, 'v', "aa{sv}");
+    if (r >= 0)
+        r = sd_bus_message_enter_container(message, 'a', "a{sv}");
+    while (r >= 0 && (r = read_wave(message, &wave)) > 0)
+        if (ret->wave_count < ADAPTATION_MAX_WAVES)
+            ret->wave[ret->wave_count++] = wave;
+    for (int i = 0; i < 2 && r >= 0; i++)
+        r = sd_bus_message_exit_container(message);
+    ret->finds_waves = true;
+    return r;
+}
+
+static int read_flicker(sd_bus_message *message, struct adaptation *ret)
+{
+    const char *key;
+    int r = sd_bus_message_enter_container(message, 'v', "a{sv}");
+    if (r >= 0)
+        r = sd_bus_message_enter_container(message, 'a', "{sv}");
+    while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
+        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
+            return r;
+        double *value = strcmp(key, "frequency") == 0      ? &ret->flicker_hz
+                        : strcmp(key, "depth") == 0        ? &ret->flicker_depth
+                        : strcmp(key, "line_time_us") == 0 ? &ret->line_time_us
+                                                           : NULL;
+        r = value != NULL ? sd_bus_message_read(message, "v", "d", value)
+            : strcmp(key, "since_ns") == 0
+                ? sd_bus_message_read(message, "v", "t", &ret->flicker_since_ns)
+                : sd_bus_message_skip(message, "v");
+        if (r >= 0)
+            r = sd_bus_message_exit_container(message);
+    }
+    for (int i = 0; i < 2 && r >= 0; i++)
+        r = sd_bus_message_exit_container(message);
+    ret->finds_flicker = true;
+    return r;
+}
+
+int adaptation_read(sd_bus_message *properties, struct adaptation *ret)
+{
+    const char *key;
+    *ret = (struct adaptation){.problem = ""};
+    if (!bus_find(properties, "Adaptation", "a{sv}"))
+        return 0;
+    int r = sd_bus_message_enter_container(properties, 'a', "{sv}");
+    while (r >= 0 && (r = sd_bus_message_enter_container(properties, 'e', "sv")) > 0) {
+        if ((r = sd_bus_message_read(properties, "s", &key)) < 0)
+            return r;
+        if (strcmp(key, "observed") == 0)
+            r = sd_bus_message_read(properties, "v", "t", &ret->observed);
+        else if (strcmp(key, "waves") == 0)
+            r = read_waves(properties, ret);
+        else if (strcmp(key, "flicker") == 0)
+            r = read_flicker(properties, ret);
+        else if (strcmp(key, "problem") == 0)
+            r = sd_bus_message_read(properties, "v", "s", &ret->problem);
+        else
+            r = sd_bus_message_skip(properties, "v");
+        if (r >= 0)
+            r = sd_bus_message_exit_container(properties);
+    }
+    return r;
+}
+
+/* ---- printing ---- */
+
+/* Seconds from a time of CLOCK_MONOTONIC, which is the daemon's clock, until now. */
+static double seconds_since(uint64_t since_ns)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)since_ns / 1e9;
+    return seconds > 0 ? seconds : 0;
+}
+
+static void print_wave(const struct adaptation_wave *wave)
 {
     const double f = hypot(wave->fx, wave->fy);
     printf(
@@ -67,84 +132,33 @@ static void print_wave(const struct wave *wave)
         wave->removed ? "removed" : "not removed: its phase cannot be predicted");
 }
 
-static int print_waves(sd_bus_message *message)
+static void print_flicker(const struct adaptation *found)
 {
-    struct wave wave;
-    bool found = false;
-    int r = sd_bus_message_enter_container(message, 'v', "aa{sv}");
-    if (r >= 0)
-        r = sd_bus_message_enter_container(message, 'a', "a{sv}");
-    while (r >= 0 && (r = read_wave(message, &wave)) > 0) {
-        print_wave(&wave);
-        found = true;
-    }
-    if (r == 0 && !found)
-        puts("    no periodic noise found");
-    for (int i = 0; i < 2 && r >= 0; i++)
-        r = sd_bus_message_exit_container(message);
-    return r;
-}
-
-static int print_flicker(sd_bus_message *message)
-{
-    const char *key;
-    double frequency = 0, depth = 0, line_time_us = 0;
-    uint64_t since_ns = 0;
-    int r = sd_bus_message_enter_container(message, 'v', "a{sv}");
-    if (r >= 0)
-        r = sd_bus_message_enter_container(message, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
-            return r;
-        double *value = strcmp(key, "frequency") == 0      ? &frequency
-                        : strcmp(key, "depth") == 0        ? &depth
-                        : strcmp(key, "line_time_us") == 0 ? &line_time_us
-                                                           : NULL;
-        r = value != NULL                  ? sd_bus_message_read(message, "v", "d", value)
-            : strcmp(key, "since_ns") == 0 ? sd_bus_message_read(message, "v", "t", &since_ns)
-                                           : sd_bus_message_skip(message, "v");
-        if (r >= 0)
-            r = sd_bus_message_exit_container(message);
-    }
-    if (r >= 0 && frequency > 0)
+    if (found->flicker_hz > 0)
         printf(
             "    light flickers at %.2f Hz, depth %.1f %%, rows %.2f us apart, corrected for %.0f "
             "s\n",
-            frequency, 100 * depth, line_time_us, seconds_since(since_ns));
-    else if (r >= 0)
+            found->flicker_hz, 100 * found->flicker_depth, found->line_time_us,
+            seconds_since(found->flicker_since_ns));
+    else
         puts("    no flicker found");
-    for (int i = 0; i < 2 && r >= 0; i++)
-        r = sd_bus_message_exit_container(message);
-    return r;
 }
 
 int adaptation_print(sd_bus_message *properties)
 {
-    const char *key;
-    uint64_t observed = 0;
-    int r = 0;
-    if (!bus_find(properties, "Adaptation", "a{sv}"))
-        return 0;
-    r = sd_bus_message_enter_container(properties, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(properties, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(properties, "s", &key)) < 0)
-            return r;
-        if (strcmp(key, "observed") == 0) {
-            r = sd_bus_message_read(properties, "v", "t", &observed);
-            printf("    observed frames: %" PRIu64 "\n", observed);
-        } else if (strcmp(key, "waves") == 0) {
-            r = print_waves(properties);
-        } else if (strcmp(key, "flicker") == 0) {
-            r = print_flicker(properties);
-        } else if (strcmp(key, "problem") == 0) {
-            r = sd_bus_message_read(properties, "v", "s", &key);
-            if (r >= 0)
-                printf("    frames are not observed: %s\n", key);
-        } else {
-            r = sd_bus_message_skip(properties, "v");
-        }
-        if (r >= 0)
-            r = sd_bus_message_exit_container(properties);
-    }
-    return r;
+    struct adaptation found;
+    const int r = adaptation_read(properties, &found);
+    if (r < 0)
+        return r;
+    if (found.finds_waves || found.finds_flicker)
+        printf("    observed frames: %" PRIu64 "\n", found.observed);
+    for (unsigned i = 0; i < found.wave_count; i++)
+        print_wave(&found.wave[i]);
+    if (found.finds_waves && found.wave_count == 0)
+        puts("    no periodic noise found");
+    if (found.finds_flicker)
+        print_flicker(&found);
+    if (*found.problem != '\0')
+        printf("    some of it is not observed: %s\n", found.problem);
+    return 0;
 }

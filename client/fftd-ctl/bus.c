@@ -108,6 +108,7 @@ static int exit_code_of(const sd_bus_error *error)
         {"org.fftd.Error.InvalidFilter", EX_DATAERR},
         {"org.fftd.Error.NoSuchStage", EX_DATAERR},
         {"org.fftd.Error.FilterChanged", EX_TEMPFAIL},
+        {"org.fftd.Error.InvalidView", EX_DATAERR},
         {"org.fftd.Error.InvalidControl", EX_DATAERR},
         {"org.fftd.Error.InvalidConfiguration", EX_CONFIG},
         {"org.fftd.Error.NotOnline", EX_TEMPFAIL},

@@ -14,17 +14,9 @@
 
 /* ---- the call ---- */
 
-struct change_call {
-    const struct ctl *ctl;
-    sd_bus *bus;
-    sd_bus_message *message;
-    int result; /* of sd-bus, while the message is written */
-};
-
-/* Connects and begins the message; to be ended by change_send. Returns an exit code. */
-static int change_begin(struct change_call *call, const struct ctl *ctl)
+int change_begin(struct change_call *call, const struct ctl *ctl)
 {
-    *call = (struct change_call){.ctl = ctl};
+    *call = (struct change_call){.ctl = ctl, .if_serial = ctl->if_serial};
     int code = bus_open(ctl, &call->bus);
     if (code != 0)
         return code;
@@ -35,9 +27,8 @@ static int change_begin(struct change_call *call, const struct ctl *ctl)
     return 0;
 }
 
-/* Appends one change; words that are NULL are left out. */
-static void change_append(struct change_call *call, const char *verb, const char *first,
-                          const char *second, const char *third)
+void change_append(struct change_call *call, const char *verb, const char *first,
+                   const char *second, const char *third)
 {
     const char *const words[] = {verb, first, second, third};
     if (call->result >= 0)
@@ -49,7 +40,7 @@ static void change_append(struct change_call *call, const char *verb, const char
         call->result = sd_bus_message_close_container(call->message);
 }
 
-static void print_serial(const struct ctl *ctl, uint64_t serial)
+void change_print_serial(const struct ctl *ctl, uint64_t serial)
 {
     struct json json = {.file = stdout};
     if (!ctl->json) {
@@ -61,15 +52,14 @@ static void print_serial(const struct ctl *ctl, uint64_t serial)
     json_close(&json, '}');
 }
 
-static int change_finish(struct change_call *call, int code)
+int change_finish(struct change_call *call, int code)
 {
     sd_bus_message_unref(call->message);
     sd_bus_unref(call->bus);
     return code;
 }
 
-/* Ends the message, sends it, and prints the serial of the new filter. */
-static int change_send(struct change_call *call)
+int change_send(struct change_call *call)
 {
     const struct ctl *ctl = call->ctl;
     sd_bus_message *reply = NULL;
@@ -78,7 +68,7 @@ static int change_send(struct change_call *call)
     if (r >= 0)
         r = sd_bus_message_close_container(call->message);
     if (r >= 0)
-        r = sd_bus_message_append(call->message, "tu", ctl->if_serial, ctl->fade);
+        r = sd_bus_message_append(call->message, "tu", call->if_serial, ctl->fade);
     if (r < 0)
         return change_finish(
             call, r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8")
@@ -86,7 +76,7 @@ static int change_send(struct change_call *call)
     int code = bus_send(ctl, call->bus, call->message, &reply);
     if (code == 0) {
         sd_bus_message_read(reply, "t", &serial);
-        print_serial(ctl, serial);
+        change_print_serial(ctl, serial);
         code = ctl_finish(ctl);
     }
     sd_bus_message_unref(reply);

@@ -3,6 +3,8 @@
 #ifndef FFTD_CTL_CHANGE_H
 #define FFTD_CTL_CHANGE_H
 
+#include <systemd/sd-bus.h>
+
 #include "ctl.h"
 
 #define CHAIN_BYTES 32768
@@ -10,10 +12,36 @@
 /* Joins the operands from the first one on to one chain. */
 int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES]);
 
+/* Prints the serial from which frames obey a change. */
+void change_print_serial(const struct ctl *ctl, uint64_t serial);
+
 int change_replace(const struct ctl *ctl); /* filter set CHAIN... */
 int change_preset(const struct ctl *ctl);  /* filter preset NAME */
 int change_add(const struct ctl *ctl);     /* filter add STAGE [NUMBER] */
 int change_remove(const struct ctl *ctl);  /* filter remove STAGE */
 int change_edit(const struct ctl *ctl);    /* filter edit CHANGE... */
+
+/* One call of EditFilter with several changes. */
+struct change_call {
+    const struct ctl *ctl;
+    sd_bus *bus;
+    sd_bus_message *message;
+    uint64_t if_serial; /* the filter is changed only if it has this serial; 0: in any case */
+    int result;         /* of sd-bus, while the message is written */
+};
+
+/* Connects and begins the message; to be ended by change_send or change_finish. Returns an exit
+ * code. */
+int change_begin(struct change_call *call, const struct ctl *ctl);
+
+/* Appends one change; words that are NULL are left out. */
+void change_append(struct change_call *call, const char *verb, const char *first,
+                   const char *second, const char *third);
+
+/* Ends the message, sends it, and prints the serial of the new filter. */
+int change_send(struct change_call *call);
+
+/* Ends the call without sending it, and returns the code. */
+int change_finish(struct change_call *call, int code);
 
 #endif

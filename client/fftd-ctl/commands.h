@@ -17,6 +17,9 @@ int command_filter(const struct ctl *ctl);
 int command_set(const struct ctl *ctl);
 int command_reload(const struct ctl *ctl);
 
+/* view.c */
+int command_view(const struct ctl *ctl);
+
 /* camera.c: the subcommands of `camera` */
 int command_camera(const struct ctl *ctl);
 
@@ -24,11 +27,18 @@ int command_camera(const struct ctl *ctl);
 int command_snapshot(const struct ctl *ctl);
 int command_frames(const struct ctl *ctl);
 
+/* calibrate.c */
+int command_calibrate(const struct ctl *ctl);
+
 /* tune.c */
 int command_tune(const struct ctl *ctl);
+
+/* report.c */
+int command_report(const struct ctl *ctl);
 
 /* tools.c: run the daemon's program */
 int command_check(const struct ctl *ctl);
 int command_devices(const struct ctl *ctl);
+int command_plan(const struct ctl *ctl);
 
 #endif

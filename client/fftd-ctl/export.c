@@ -160,6 +160,30 @@ static void write_counters(const struct exporter *out)
     write_unknown(out, counters, count);
 }
 
+/* One family has all its series in a row, so the dictionary is read once for each. */
+static void write_copied(const struct exporter *out, const char *family, const char *unit,
+                         const char *help, bool is_bytes)
+{
+    const char *step;
+    uint64_t times, bytes;
+    if (!bus_find(out->stats, "Copies", "a{s(tt)}") ||
+        sd_bus_message_enter_container(out->stats, 'a', "{s(tt)}") <= 0)
+        return;
+    metrics_family(&out->metrics, family, METRIC_COUNTER, unit, help);
+    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &times, &bytes) > 0) {
+        const struct metric_label labels[] = {{"name", out->name}, {"step", step}, {NULL, NULL}};
+        metrics_counter(&out->metrics, family, labels, is_bytes ? bytes : times);
+    }
+}
+
+static void write_copies(const struct exporter *out)
+{
+    write_copied(out, "fftd_copies", NULL,
+                 "Times the processor copied a captured frame, or some of its planes.", false);
+    write_copied(out, "fftd_copied_bytes", "bytes", "Bytes of frames that the processor copied.",
+                 true);
+}
+
 /* Reads count, sum and buckets of one stage, whose container is entered. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
@@ -224,6 +248,11 @@ static const struct {
     {"peaks", "fftd_interference_peaks", NULL, NULL, 1, "Periodic interferences that were found."},
     {"peak_strength", "fftd_interference_amplitude_ratio", "ratio", NULL, 1 / 255.0,
      "Amplitude of the strongest interference, as a share of full scale."},
+    {"match_x", "fftd_match_position_pixels", "pixels", "x", 1,
+     "Place that resembles the template of match most, right and down from the top left pixel."},
+    {"match_y", "fftd_match_position_pixels", "pixels", "y", 1, NULL},
+    {"match_score", "fftd_match_score_ratio", "ratio", NULL, 1,
+     "Correlation coefficient of the template and the picture at that place."},
     {"age", "fftd_measures_age_frames", "frames", NULL, 1,
      "Frames taken from the camera since the one that was measured."},
 };
@@ -257,6 +286,7 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
     gauge(&out, "fftd_filter_serial", NULL, "Number of the filter that made the newest frame.",
           (double)bus_u64(stats, "PublishedSerial"));
     write_counters(&out);
+    write_copies(&out);
     write_measures(&out);
     write_latency(&out);
     metrics_end(&out.metrics);

@@ -10,6 +10,7 @@
 #include "change.h"
 #include "commands.h"
 #include "filter_plot.h"
+#include "keep.h"
 
 /* ---- showing ---- */
 
@@ -320,6 +321,7 @@ int command_filter(const struct ctl *ctl)
         {"remove", " STAGE", 2, 2, change_remove, true},
         {"edit", " CHANGE...", 2, -1, change_edit, true},
         {"preset", " NAME", 2, 2, change_preset, true},
+        {"keep", "", 1, 1, keep_findings, true},
         {"save", " FILE [SUMMARY]", 2, 3, filter_save, false},
         {"kinds", " [KIND]", 1, 2, filter_kinds, false},
         {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, false},
@@ -337,9 +339,11 @@ int command_filter(const struct ctl *ctl)
                             ctl->if_serial != 0 ? "--if-serial" : "--fade");
         return actions[i].run(ctl);
     }
-    return ctl_fail(ctl, EX_USAGE,
-                    "filter %s: expected show, set, add, remove, edit, preset, save, kinds or plot",
-                    ctl->argv[0]);
+    return ctl_fail(
+        ctl, EX_USAGE,
+        "filter %s: expected show, set, add, remove, edit, preset, keep, save, kinds or "
+        "plot",
+        ctl->argv[0]);
 }
 
 int command_reload(const struct ctl *ctl)

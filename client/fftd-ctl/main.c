@@ -20,6 +20,7 @@ enum {
     TAKES_PROMETHEUS = 32,
     TAKES_IF_SERIAL = 64,
     TAKES_FADE = 128,
+    TAKES_DEVICE = 256,
 };
 
 struct command {
@@ -74,6 +75,7 @@ static const struct command commands[] = {
      "  filter remove STAGE      remove a stage, by its number or an unambiguous kind\n"
      "  filter edit CHANGE...    make several changes at once (see below)\n"
      "  filter preset NAME       replace the chain by a preset\n"
+     "  filter keep              replace what adapts by what it has found, to save it\n"
      "  filter save FILE [TEXT]  save the chain as a preset with the summary TEXT\n"
      "  filter kinds [KIND]      list the kinds of filters and their parameters\n"
      "  filter plot FILE [CHAIN...]\n"
@@ -108,6 +110,25 @@ static const struct command commands[] = {
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
      TAKES_IF_SERIAL | TAKES_FADE, 1, 2, command_set},
+    {"view", "[picture | difference | spectrum | peaks]",
+     "show or choose what is published of each frame",
+     "Without an operand, prints the view in use.\n\n"
+     "  picture                the filtered picture\n"
+     "  difference             what the filter removes: input minus output, twice as\n"
+     "                         strong, around mid grey\n"
+     "  spectrum               the spectrum of the filtered picture: frequency zero\n"
+     "                         in the middle, 0.5 cycles per pixel at the edges,\n"
+     "                         black at -120 dB of full scale and white at -20 dB\n"
+     "  peaks                  the spectrum of the captured picture; squares mark the\n"
+     "                         waves that auto-notch has found\n\n"
+     "A view is a grey picture of luma that all readers of frames get instead of the\n"
+     "picture. The first use makes the daemon compile other kernels, which can take\n"
+     "seconds; the picture continues meanwhile. The command prints the serial that\n"
+     "frames carry from then on.\n\n"
+     "Examples:\n"
+     "  fftd-ctl view difference\n"
+     "  fftd-ctl view picture\n",
+     0, 0, 1, command_view},
     {"camera", "ACTION ...", "show or set the camera's own controls",
      "  camera controls           list the controls, their values and ranges\n"
      "  camera set NAME=VALUE...  set controls in this order, all of them or none\n\n"
@@ -147,6 +168,23 @@ static const struct command commands[] = {
      "  fftd-ctl frames | ffplay -\n"
      "  fftd-ctl frames -n 300 -o clip.y4m\n",
      TAKES_COUNT | TAKES_OUTPUT | TAKES_RAW, 0, 0, command_frames},
+    {"calibrate", "dark|flat|stripes [NAME]", "record the fixed pattern of the camera",
+     "Averages frames before the filter, and writes the image that a stage of the\n"
+     "filter subtracts or divides by (`fftd-ctl filter kinds dark`). For `dark`\n"
+     "cover the lens; for `flat` let it see an evenly lit surface. Exposure and gain\n"
+     "must be fixed, and as they are in use. `stripes` needs no dark frame: from\n"
+     "frames of a scene that moves it finds what the camera adds to each column and\n"
+     "each row, for `dark` to subtract. Warnings tell of white pixels, unsteady light\n"
+     "or a scene that stands still.\n\n"
+     "The image is NAME.pfm (default: dark.pfm, flat.pfm or stripes.pfm) in\n"
+     "$FFTD_IMAGE_DIR or /etc/fftd/images. It takes the right to change the filter.\n\n"
+     "  -n, --count N          take N frames (default: 64; stripes: 128)\n"
+     "  -o, --output PATH      write to this file or directory instead\n\n"
+     "Examples:\n"
+     "  fftd-ctl calibrate dark\n"
+     "  fftd-ctl calibrate flat -n 200\n"
+     "  fftd-ctl filter preset fixed-pattern\n",
+     TAKES_COUNT | TAKES_OUTPUT, 1, 2, command_calibrate},
     {"tune", "[quick | exhaustive | stop]", "search for the fastest settings on the device",
      "Builds and measures the engine with about thirty settings (quick, the default)\n"
      "or several hundred (exhaustive). Frames continue, more slowly. The best\n"
@@ -163,6 +201,26 @@ static const struct command commands[] = {
      0, 1, 1, command_check},
     {"devices", "", "show the cameras and OpenCL devices of this machine",
      "Runs `fftd --list-devices`.\n", 0, 0, 0, command_devices},
+    {"plan", "WIDTHxHEIGHT", "show what frames of a size would cost on a Mali-T760",
+     "Runs `fftd --plan`: the plan with which the engine starts, in float and in half\n"
+     "precision, its dispatches, its instructions, its traffic, and the frame rate\n"
+     "that the rates of the device allow. It needs neither a daemon nor the device.\n\n"
+     "      --device NAME      a device with a model: mali-t760 (default)\n\n"
+     "Examples:\n"
+     "  fftd-ctl plan 1280x720 --device mali-t760\n",
+     TAKES_DEVICE, 1, 1, command_plan},
+    {"report", "", "collect what to send when something does not work",
+     "Prints, as text: what is plainly wrong; versions; the machine and its clocks;\n"
+     "OpenCL drivers and devices; cameras and their formats; the service's and the\n"
+     "kernel's last messages; the daemon's state, filter and latency; and the\n"
+     "configuration. Frames, names of hosts and users, and serial numbers are left\n"
+     "out. Read it before you send it. Run it as root to include the messages and\n"
+     "the configuration. A program that does not end is stopped after 20 seconds.\n\n"
+     "  -o, --output FILE      write to FILE instead of stdout\n\n"
+     "Examples:\n"
+     "  sudo fftd-ctl report -o report.txt\n"
+     "  sudo fftd-ctl --name front report\n",
+     TAKES_OUTPUT, 0, 0, command_report},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])
 
@@ -244,6 +302,7 @@ enum {
     OPTION_PROMETHEUS,
     OPTION_IF_SERIAL,
     OPTION_FADE,
+    OPTION_DEVICE,
 };
 
 static const struct option options[] = {
@@ -260,6 +319,7 @@ static const struct option options[] = {
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
     {"fade", required_argument, NULL, OPTION_FADE},
+    {"device", required_argument, NULL, OPTION_DEVICE},
     {0},
 };
 
@@ -328,6 +388,10 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             if (!parse_frames(optarg, &ctl->fade))
                 set_problem(request, "filter", "--fade: expected a number of frames");
             break;
+        case OPTION_DEVICE:
+            request->given |= TAKES_DEVICE;
+            ctl->device = optarg;
+            break;
         case 'h':
             request->help = true;
             break;
@@ -379,6 +443,7 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
                  : extra & TAKES_PROMETHEUS  ? "--prometheus"
                  : extra & TAKES_IF_SERIAL   ? "--if-serial"
                  : extra & TAKES_FADE        ? "--fade"
+                 : extra & TAKES_DEVICE      ? "--device"
                                              : "--raw");
         return usage_error(ctl, command->name, text);
     }

@@ -52,6 +52,9 @@ const struct reading_measure *reading_measures(unsigned *ret_count)
         {"flicker_depth", ""},
         {"peaks", ""},
         {"peak_strength", ""},
+        {"match_x", " px"},
+        {"match_y", " px"},
+        {"match_score", ""},
         {"age", " frames"},
     };
     *ret_count = sizeof measures / sizeof measures[0];

@@ -1,158 +1,15 @@
-/* Implements `snapshot`, which saves one frame before and after the filter as images. The daemon
- * sends the frame in memory files. They are read and not mapped, because a mapping of memory that
- * another process truncates would end this program. */
+/* Implements `snapshot`, which saves one frame before and after the filter as images. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "bus.h"
 #include "commands.h"
 #include "picture_file.h"
+#include "shot.h"
 #include "spectrum.h"
-
-struct shot {
-    struct fftd_format format;
-    struct pixels before, after; /* before: all zero unless it was asked for */
-    uint8_t *memory[2];
-};
-
-/* ---- the daemon's reply ---- */
-
-static int read_planes(sd_bus_message *reply, struct fftd_format *format)
-{
-    const char *key;
-    uint32_t value;
-    int r = sd_bus_message_enter_container(reply, 'v', "aa{su}");
-    if (r >= 0)
-        r = sd_bus_message_enter_container(reply, 'a', "a{su}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'a', "{su}")) > 0) {
-        if (format->plane_count == FFTD_MAX_PLANES)
-            return -EPROTO;
-        struct fftd_plane *plane = &format->plane[format->plane_count++];
-        while ((r = sd_bus_message_read(reply, "{su}", &key, &value)) > 0) {
-            uint32_t *field = strcmp(key, "offset") == 0      ? &plane->offset
-                              : strcmp(key, "stride") == 0    ? &plane->stride
-                              : strcmp(key, "row_bytes") == 0 ? &plane->row_bytes
-                              : strcmp(key, "rows") == 0      ? &plane->rows
-                                                              : NULL;
-            if (field != NULL)
-                *field = value;
-        }
-        if (r >= 0)
-            r = sd_bus_message_exit_container(reply);
-    }
-    if (r >= 0)
-        r = sd_bus_message_exit_container(reply);
-    if (r >= 0)
-        r = sd_bus_message_exit_container(reply);
-    return r;
-}
-
-static int read_format_value(sd_bus_message *reply, const char *key, struct fftd_format *format)
-{
-    int full_range;
-    if (strcmp(key, "planes") == 0)
-        return read_planes(reply, format);
-    if (strcmp(key, "fourcc") == 0)
-        return sd_bus_message_read(reply, "v", "u", &format->fourcc);
-    if (strcmp(key, "width") == 0)
-        return sd_bus_message_read(reply, "v", "u", &format->width);
-    if (strcmp(key, "height") == 0)
-        return sd_bus_message_read(reply, "v", "u", &format->height);
-    if (strcmp(key, "matrix") == 0)
-        return sd_bus_message_read(reply, "v", "y", &format->matrix);
-    if (strcmp(key, "full_range") != 0)
-        return sd_bus_message_skip(reply, "v");
-    int r = sd_bus_message_read(reply, "v", "b", &full_range);
-    if (r > 0)
-        format->full_range = (uint8_t)full_range;
-    return r;
-}
-
-static int read_format(sd_bus_message *reply, struct fftd_format *ret)
-{
-    const char *key;
-    int r = sd_bus_message_enter_container(reply, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
-        r = sd_bus_message_read(reply, "s", &key);
-        if (r >= 0)
-            r = read_format_value(reply, key, ret);
-        if (r >= 0)
-            r = sd_bus_message_exit_container(reply);
-    }
-    return r < 0 ? r : sd_bus_message_exit_container(reply);
-}
-
-/* No frame of the greatest size takes more than this. */
-#define MAX_FRAME_BYTES ((uint64_t)FFTD_MAX_SIDE * FFTD_MAX_SIDE * 4 + (1u << 20))
-
-/* The end of the last plane. -EFBIG: the daemon describes a frame that cannot be. */
-static int find_size(const struct fftd_format *format, size_t *ret)
-{
-    uint64_t size = 0;
-    for (unsigned i = 0; i < format->plane_count; i++) {
-        const struct fftd_plane *plane = &format->plane[i];
-        const uint64_t rows = plane->rows > 0 ? plane->rows - 1 : 0;
-        const uint64_t end = plane->offset + rows * plane->stride + plane->row_bytes;
-        size = end > size ? end : size;
-    }
-    *ret = (size_t)size;
-    return size > MAX_FRAME_BYTES ? -EFBIG : 0;
-}
-
-static int read_memory(int fd, size_t size, uint8_t **ret)
-{
-    ssize_t got = 1;
-    uint8_t *memory = malloc(size > 0 ? size : 1);
-    if (memory == NULL)
-        return -ENOMEM;
-    for (size_t done = 0; got > 0 && done < size; done += (size_t)got)
-        got = pread(fd, memory + done, size - done, (off_t)done);
-    if (got > 0) {
-        *ret = memory;
-        return 0;
-    }
-    got = got < 0 ? -errno : -ENODATA;
-    free(memory);
-    return (int)got;
-}
-
-/* The caller frees *ret_memory, also after a failure. */
-static int read_frame(int fd, const struct fftd_format *format, uint8_t **ret_memory,
-                      struct pixels *ret)
-{
-    size_t size;
-    int r = find_size(format, &size);
-    if (r >= 0)
-        r = read_memory(fd, size, ret_memory);
-    return r < 0 ? r : pixels_from_memory(ret, format, *ret_memory, size);
-}
-
-static void shot_finish(struct shot *shot)
-{
-    for (unsigned i = 0; i < 2; i++)
-        free(shot->memory[i]);
-}
-
-/* The descriptors remain the reply's; *ret owns the memory, also on failure. */
-static int shot_read(struct shot *ret, sd_bus_message *reply, bool with_before)
-{
-    int before = -1, after;
-    int r = with_before ? sd_bus_message_read(reply, "h", &before) : 0;
-    if (r >= 0)
-        r = sd_bus_message_read(reply, "h", &after);
-    if (r >= 0)
-        r = read_format(reply, &ret->format);
-    if (r >= 0 && with_before)
-        r = read_frame(before, &ret->format, &ret->memory[0], &ret->before);
-    if (r >= 0)
-        r = read_frame(after, &ret->format, &ret->memory[1], &ret->after);
-    return r;
-}
 
 /* ---- pictures ---- */
 
@@ -248,7 +105,7 @@ static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, 
     return length < PATH_MAX ? 0 : ctl_fail(ctl, EX_USAGE, "--output: the path is too long");
 }
 
-static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64_t sequence)
+static int write_pictures(const struct ctl *ctl, const struct shot *shot)
 {
     const struct kind *wanted[KIND_COUNT];
     unsigned count = ctl->argc > 0 ? (unsigned)ctl->argc : KIND_COUNT;
@@ -264,7 +121,7 @@ static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64
     bool report = ctl->json && !to_stdout;
     if (report) {
         json_open(&json, NULL, '{');
-        json_integer(&json, "Sequence", sequence);
+        json_integer(&json, "Sequence", shot->sequence);
         json_open(&json, "Pictures", '[');
     }
     for (unsigned i = 0; i < count && code == 0; i++) {
@@ -286,9 +143,7 @@ static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64
 int command_snapshot(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
-    sd_bus_message *reply = NULL;
     struct shot shot = {0};
-    uint64_t sequence = 0;
     bool with_before = ctl->argc == 0;
 
     for (int i = 0; i < ctl->argc; i++) {
@@ -304,26 +159,10 @@ int command_snapshot(const struct ctl *ctl)
 
     int code = bus_open(ctl, &bus);
     if (code == 0)
-        code = bus_call(ctl, bus, &reply, with_before ? "Snapshot" : "SnapshotAfter", NULL);
-    if (code != 0)
-        goto out;
-    int r = shot_read(&shot, reply, with_before);
-    if (r >= 0)
-        r = sd_bus_message_read(reply, "t", &sequence);
-    if (r == -EOPNOTSUPP)
-        code = ctl_fail(ctl, EX_PROTOCOL,
-                        "snapshot: this fftd-ctl does not know the camera's pixel format");
-    else if (r == -ENODATA)
-        code = ctl_fail(ctl, EX_PROTOCOL,
-                        "snapshot: the daemon's memory is smaller than the frame it describes");
-    else if (r < 0)
-        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: cannot read the reply: %s", strerror(-r));
-    else
-        code = write_pictures(ctl, &shot, sequence);
-
-out:
+        code = shot_take(&shot, ctl, bus, with_before);
+    if (code == 0)
+        code = write_pictures(ctl, &shot);
     shot_finish(&shot);
-    sd_bus_message_unref(reply);
     sd_bus_unref(bus);
     return code;
 }

@@ -65,6 +65,25 @@ static void print_latency(sd_bus_message *stats)
     }
 }
 
+/* A frame's share of what the processor has copied since the start. */
+static void print_copies(sd_bus_message *stats)
+{
+    const double frames = (double)bus_counter(stats, "Counters", "published");
+    const char *step;
+    uint64_t times, bytes, all_times = 0, all_bytes = 0;
+    if (frames == 0 || !bus_find(stats, "Copies", "a{s(tt)}") ||
+        sd_bus_message_enter_container(stats, 'a', "{s(tt)}") <= 0)
+        return;
+    printf("bytes a frame copied by the processor: ");
+    while (sd_bus_message_read(stats, "{s(tt)}", &step, &times, &bytes) > 0) {
+        all_times += times;
+        all_bytes += bytes;
+        if (times > 0)
+            printf("%s %.0f, ", step, (double)bytes / frames);
+    }
+    printf("in all %.0f, in %.2f copies\n", (double)all_bytes / frames, (double)all_times / frames);
+}
+
 /* Nothing without output.measures. */
 static void print_measures(sd_bus_message *stats)
 {
@@ -127,6 +146,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
         code = bus_print_json(ctl, stats);
     } else if (code == 0) {
         print_counters(stats);
+        print_copies(stats);
         print_latency(stats);
         print_measures(stats);
     }

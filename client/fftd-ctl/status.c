@@ -32,6 +32,8 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_line("memory", bus_text(p, "DeviceMemory"));
     print_line("filter", bus_text(p, "Filter"));
     print_line("", bus_text(p, "FilterProblem"));
+    if (strcmp(bus_text(p, "PublishedView"), "picture") != 0)
+        print_line("view", bus_text(p, "PublishedView"));
 
     uint64_t desired = bus_u64(p, "Serial"), published = bus_u64(p, "PublishedSerial");
     uint64_t dropped =

@@ -359,11 +359,19 @@ static GstClockTime running_time_of(FftdSrc *self, GstClockTime age)
     return now > before ? now - before : 0;
 }
 
+/* The measures and the match of one frame. */
+struct known {
+    gboolean is_measured, is_matched;
+    struct fftd_measures measures;
+    struct fftd_match match;
+};
+
 /* Posts the measures of a frame, if it has any: an element message "fftd-measures" with the frame's
- * number and timestamp, and the fields of struct fftd_measures. */
-static void post_measures(FftdSrc *self, const struct fftd_measures *m, guint64 sequence,
+ * number and timestamp, the fields of struct fftd_measures, and the place and score of a match. */
+static void post_measures(FftdSrc *self, const struct known *known, guint64 sequence,
                           GstClockTime timestamp)
 {
+    const struct fftd_measures *m = &known->measures;
     GstStructure *fields = gst_structure_new(
         "fftd-measures", "sequence", G_TYPE_UINT64, sequence, "timestamp", G_TYPE_UINT64, timestamp,
         "sharpness", G_TYPE_DOUBLE, (gdouble)m->sharpness, "noise", G_TYPE_DOUBLE,
@@ -374,6 +382,10 @@ static void post_measures(FftdSrc *self, const struct fftd_measures *m, guint64 
         "flicker-depth", G_TYPE_DOUBLE, (gdouble)m->flicker_depth, "peak-strength", G_TYPE_DOUBLE,
         (gdouble)m->peak_strength, "peaks", G_TYPE_UINT, (guint)m->peaks, "age", G_TYPE_UINT,
         (guint)m->age, NULL);
+    if (known->is_matched)
+        gst_structure_set(fields, "match-x", G_TYPE_DOUBLE, (gdouble)known->match.x, "match-y",
+                          G_TYPE_DOUBLE, (gdouble)known->match.y, "match-score", G_TYPE_DOUBLE,
+                          (gdouble)known->match.score, NULL);
     gst_element_post_message(GST_ELEMENT(self), gst_message_new_element(GST_OBJECT(self), fields));
 }
 
@@ -405,7 +417,7 @@ static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_fra
 /* Makes a buffer of the newest frame, without waiting. Returns 1, 0 if there is no new frame, or
  * the error of fftd_wait. */
 static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *ret_frame,
-                      struct fftd_measures *ret_measures, gboolean *ret_measured)
+                      struct known *ret_known)
 {
     struct fftd *camera = self->connection->camera;
     GstBuffer *buffer = NULL;
@@ -417,7 +429,8 @@ static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *
             buffer = lend_frame(self, ret_frame);
         else if (held == -EBUSY)
             buffer = copy_frame(self, ret_frame);
-        *ret_measured = fftd_frame_measures(camera, ret_frame, ret_measures) == 0;
+        ret_known->is_measured = fftd_frame_measures(camera, ret_frame, &ret_known->measures) == 0;
+        ret_known->is_matched = fftd_frame_match(camera, ret_frame, &ret_known->match) == 0;
     }
     g_mutex_unlock(&self->connection->lock);
     *ret_buffer = buffer;
@@ -428,11 +441,10 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
 {
     FftdSrc *self = FFTD_SRC(push);
     struct fftd_frame frame;
-    struct fftd_measures measures;
-    gboolean measured = FALSE;
+    struct known known = {.is_measured = FALSE};
     GstBuffer *buffer;
     int r;
-    while ((r = take_frame(self, &buffer, &frame, &measures, &measured)) != 1) {
+    while ((r = take_frame(self, &buffer, &frame, &known)) != 1) {
         if (r == -EPROTO) {
             GST_ELEMENT_ERROR(self, RESOURCE, READ,
                               ("The camera's daemon came back with another protocol."), (NULL));
@@ -450,8 +462,8 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
     if (!self->meta_understood && !is_laid_out_as_usual(self))
         buffer = lay_out_as_usual(self, buffer);
     label_buffer(self, buffer, &frame);
-    if (measured && wants_measures(self))
-        post_measures(self, &measures, frame.sequence, GST_BUFFER_PTS(buffer));
+    if (known.is_measured && wants_measures(self))
+        post_measures(self, &known, frame.sequence, GST_BUFFER_PTS(buffer));
     *ret = buffer;
     return GST_FLOW_OK;
 }

@@ -142,10 +142,29 @@ int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *fram
     if (map == NULL)
         return -ENOENT;
     const struct fftd_slot *slot = map_slot(map, frame->slot);
-    slot_load_measures(slot, &measures);
+    slot_load_words(&measures, &slot->measures, sizeof measures);
     if (!slot_intact(slot, frame->lock))
         return -ENOENT;
     *ret = measures;
+    return 0;
+}
+
+int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
+                     struct fftd_match *ret)
+{
+    const struct map *map = read_find_map((struct fftd *)camera, frame);
+    struct fftd_match match;
+    if ((frame->flags & FFTD_FLAG_MATCH) == 0)
+        return -ENODATA;
+    if (map == NULL)
+        return -ENOENT;
+    if (map->data_offset < FFTD_MATCH_OFFSET + sizeof match)
+        return -ENODATA;
+    const struct fftd_slot *slot = map_slot(map, frame->slot);
+    slot_load_words(&match, (const uint8_t *)slot + FFTD_MATCH_OFFSET, sizeof match);
+    if (!slot_intact(slot, frame->lock))
+        return -ENOENT;
+    *ret = match;
     return 0;
 }
 

@@ -8,6 +8,7 @@
 #define LIBFFTD_SLOT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include <fftd/ring.h>
 
@@ -15,11 +16,11 @@
 
 /* Measures are floats and integers of 32 bits each, which are loaded as words. */
 typedef uint32_t __attribute__((may_alias)) slot_word;
-static inline void slot_load_measures(const struct fftd_slot *slot, struct fftd_measures *ret)
+static inline void slot_load_words(void *ret, const void *first, size_t bytes)
 {
-    const slot_word *from = (const slot_word *)&slot->measures;
-    slot_word *to = (slot_word *)ret;
-    for (unsigned i = 0; i < sizeof *ret / sizeof *to; i++)
+    const slot_word *from = first;
+    slot_word *to = ret;
+    for (size_t i = 0; i < bytes / sizeof *to; i++)
         to[i] = slot_load(from[i]);
 }
 

@@ -32,6 +32,7 @@ __all__ = ["Camera", "Frame", "Measures", "PixelFormat", "pixel_formats", "GREY"
 STARTING, LIVE, OFFLINE, RETIRED = range(4)
 GREY, YUV, RGB = range(3)  # PixelFormat.family
 FLAG_CHECKSUM, FLAG_DISCONTINUITY, FLAG_BLENDED, FLAG_MEASURES = 1, 2, 4, 8
+FLAG_MATCH, FLAG_VIEW = 16, 32
 _MAX_PLANES = 4
 _LONGEST_WAIT = (2**31 - 1) / 1000  # seconds; milliseconds are a C int
 
@@ -110,6 +111,16 @@ class Measures(ctypes.Structure):
         return f"<fftd.Measures {values}>"
 
 
+class Match(ctypes.Structure):
+    """Where that picture resembles the template of the filter match most: struct fftd_match of
+    fftd/ring.h. x and y are in pixels, score is -1 .. 1."""
+    _fields_ = [("x", ctypes.c_float), ("y", ctypes.c_float), ("score", ctypes.c_float),
+                ("reserved", ctypes.c_uint32)]
+
+    def __repr__(self):
+        return f"<fftd.Match x={self.x:g}, y={self.y:g}, score={self.score:g}>"
+
+
 class _Frame(ctypes.Structure):
     _fields_ = [
         ("sequence", ctypes.c_uint64), ("source_sequence", ctypes.c_uint64),
@@ -136,6 +147,7 @@ def _load():
             ("frame_valid", [camera, frame], ctypes.c_bool),
             ("frame_checksum", [frame], ctypes.c_uint64),
             ("frame_measures", [camera, frame, ctypes.POINTER(Measures)], ctypes.c_int),
+            ("frame_match", [camera, frame, ctypes.POINTER(Match)], ctypes.c_int),
             ("hold", [camera, frame], ctypes.c_int),
             ("release", [camera, frame], ctypes.c_int),
             ("pin", [camera, frame], ctypes.c_int),
@@ -215,7 +227,8 @@ class _Handle:
 
 
 class Frame:
-    """One frame in the ring. `measures` is a Measures, or None if the frame has none."""
+    """One frame in the ring. `measures` is a Measures and `match` a Match, or None if the frame has
+    none."""
 
     def __init__(self, camera, raw):
         self._camera = camera  # keeps it from being collected, and closed, during a call
@@ -226,6 +239,9 @@ class Frame:
         # Copied at once, so that they outlast the frame.
         result = _library.fftd_frame_measures(self._handle.pointer, raw, measures)
         self.measures = measures if result == 0 else None
+        match = Match()
+        result = _library.fftd_frame_match(self._handle.pointer, raw, match)
+        self.match = match if result == 0 else None
         self.format = Format.from_buffer_copy(raw.format.contents)
 
     def __getattr__(self, name):

@@ -6,6 +6,7 @@
 
 #include "core/calibration.h"
 #include "core/filter_adapt.h"
+#include "core/warp.h"
 
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {
@@ -100,16 +101,23 @@ static struct engine_options options_for(const struct builder *builder,
     options.source = frames->captured;
     options.complex_response = filter_chain_is_complex(chain) || filter_chain_is_complex(from);
     options.calibrated = calibration_is_needed(chain) || calibration_is_needed(from);
+    options.warped = warp_is_needed(chain) || warp_is_needed(from);
+    options.shifts = filter_chain_stabilises(chain) || filter_chain_stabilises(from);
     options.corrections = filter_chain_adapts(chain) || filter_chain_adapts(from);
+    options.thresholds = filter_chain_threshold(chain) > 0 || filter_chain_threshold(from) > 0;
     options.curve = filter_chain_curve(chain);
+    options.denoise = filter_chain_denoise(chain).settings;
     return options;
 }
 
-/* Whether engines with these options differ in what options_for chooses. */
+/* Returns whether engines with these options differ in an option that options_for sets, or in view.
+ */
 static bool is_other(const struct engine_options *a, const struct engine_options *b)
 {
     return a->complex_response != b->complex_response || a->calibrated != b->calibrated ||
-           a->corrections != b->corrections || !curve_equal(&a->curve, &b->curve);
+           a->warped != b->warped || a->shifts != b->shifts || a->corrections != b->corrections ||
+           a->thresholds != b->thresholds || a->view != b->view ||
+           !curve_equal(&a->curve, &b->curve) || !denoise_equal(&a->denoise, &b->denoise);
 }
 
 /* Filters one black frame, because some drivers compile a kernel only when it first runs, and that

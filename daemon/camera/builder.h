@@ -41,7 +41,7 @@ bool engine_frames_equal(const struct engine_frames *a, const struct engine_fram
 struct builder {
     char selector[CONFIG_TEXT];
     char cache_dir[CONFIG_TEXT];
-    struct engine_options options;
+    struct engine_options options;   /* of the engines to build; the view may be set at any time */
     struct engine_observer observer; /* learns how the compilation of an engine goes */
     struct gpu_device *device;       /* NULL: could not be opened again */
     bool device_suspect;             /* opened again before the next engine is built */
@@ -70,10 +70,10 @@ struct builder_fade {
 
 /* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
  * chain's support, whose response is real or complex as the chain's is, which corrects captured
- * samples by a table or for each frame if the chain does, and which has its curve; and samples the
- * chain's response for it, which comes into use with that fade. In a fade all of this holds for
- * both chains, which must have the same curve. On failure the engine is as before.
- */
+ * samples by a table or for each frame if the chain does, which has its curve and reduces noise in
+ * its way, and which has the view of builder->options; and samples the chain's response for it,
+ * which comes into use with that fade. In a fade all of this holds for both chains, which must have
+ * the same curve and reduce noise in the same way. On failure the engine is as before. */
 int builder_design(struct builder *builder, const struct engine_frames *frames,
                    const struct filter_chain *chain, const struct builder_fade *fade,
                    struct engine_response **ret, struct error *why);

@@ -10,11 +10,12 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "camera/adapter.h"
+#include "camera/observer.h"
 #include "camera/designer.h"
 #include "camera/mailbox.h"
 #include "camera/reconcile.h"
 #include "camera/thread.h"
+#include "core/calibration.h"
 #include "core/clock.h"
 #include "core/filter_edit.h"
 
@@ -34,7 +35,7 @@ struct camera {
     struct fallback fallback;
     struct mailbox mailbox;
     struct designer *designer;
-    struct adapter *adapter;
+    struct observer *observer;
     struct reconciler reconciler; /* of the camera's thread, while that runs */
     pthread_t thread;
     bool joined;
@@ -54,7 +55,7 @@ static void destroy_rings(struct mailbox *mailbox)
 /* The threads have ended, or were never started. */
 static void destroy(struct camera *camera)
 {
-    adapter_destroy(camera->adapter, 0);
+    observer_destroy(camera->observer, 0);
     filter_chain_drop(&camera->reconciler.desired.filter);
     filter_chain_drop(&camera->fallback.filter);
     mailbox_finish(&camera->mailbox);
@@ -65,7 +66,7 @@ static void destroy(struct camera *camera)
 static int prepare(struct camera *camera, struct ring *continued, bool wait, struct error *why)
 {
     struct mailbox *mailbox = &camera->mailbox;
-    int r = adapter_create(&camera->adapter, why);
+    int r = observer_create(&camera->observer, camera->config.output.measures, why);
     if (r == 0)
         r = designer_create(&camera->designer, &camera->config, mailbox->wake_fd, why);
     if (r < 0) {
@@ -82,7 +83,7 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
     mailbox->status.source_version = mailbox->desired.source_version;
     atomic_store(&mailbox->progress_ns, clock_now_ns());
     reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer,
-                    camera->adapter, continued);
+                    camera->observer, continued);
     r = reconcile_open(&camera->reconciler, wait, why);
     if (r == 0) {
         r = -pthread_create(&camera->thread, NULL, camera_thread, &camera->reconciler);
@@ -170,10 +171,10 @@ int camera_stop(struct camera *camera)
         return r;
     cancel_requests(&camera->mailbox);
     destroy_rings(&camera->mailbox);
-    r = adapter_destroy(camera->adapter, deadline_ns);
+    r = observer_destroy(camera->observer, deadline_ns);
     if (r < 0)
         return r;
-    camera->adapter = NULL;
+    camera->observer = NULL;
     r = designer_destroy(camera->designer, deadline_ns);
     if (r == 0)
         destroy(camera);
@@ -253,6 +254,17 @@ struct ring *camera_ring(struct camera *camera)
 
 /* ---- desired state ---- */
 
+/* Checks that recorded dark and flat frames have the size of the camera's frames. While that size
+ * is unknown, or another source is being opened, the check is left to the designer. */
+static int check_size(struct camera *camera, const struct filter_chain *chain, struct error *why)
+{
+    struct camera_status status;
+    camera_get_status(camera, &status);
+    if (status.format.width == 0 || camera->fallback.source_version != 0)
+        return 0;
+    return calibration_check_size(chain, status.format.width, status.format.height, why);
+}
+
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why)
 {
@@ -262,6 +274,9 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
     if (fade_frames > CAMERA_MAX_FADE)
         return error_set(why, EINVAL, "a fade of %u frames is out of range: expected 0 .. %d",
                          fade_frames, CAMERA_MAX_FADE);
+    r = check_size(camera, chain, why);
+    if (r < 0)
+        return r;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     filter_chain_assign(&desired->filter, chain);
     desired->fade_frames = fade_frames;
@@ -275,6 +290,21 @@ uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret)
     const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
     *ret = desired->filter;
     return desired->filter_serial;
+}
+
+uint64_t camera_set_view(struct camera *camera, enum view_kind view)
+{
+    struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    desired->view = view;
+    desired->fade_frames = 0;
+    const uint64_t serial = ++desired->filter_serial;
+    mailbox_end_change(&camera->mailbox);
+    return serial;
+}
+
+enum view_kind camera_get_view(const struct camera *camera)
+{
+    return camera->mailbox.desired.view; /* this thread's own */
 }
 
 int camera_set_source(struct camera *camera, const struct config_source *source,
@@ -382,9 +412,9 @@ void camera_get_tuning(struct camera *camera, struct tuning_status *ret)
 
 /* ---- status ---- */
 
-void camera_get_adaptation(struct camera *camera, struct adapter_status *ret)
+void camera_get_adaptation(struct camera *camera, struct observer_status *ret)
 {
-    adapter_get_status(camera->adapter, ret);
+    observer_get_status(camera->observer, ret);
 }
 
 void camera_get_status(struct camera *camera, struct camera_status *ret)
@@ -405,6 +435,7 @@ void camera_get_status(struct camera *camera, struct camera_status *ret)
      */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)
         ret->rate = 0;
+    observer_get_copied(camera->observer, &ret->copied[COPY_OBSERVE]);
 }
 
 int64_t camera_progress_ns(struct camera *camera)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/adapter.h"
+#include "camera/observer.h"
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/status.h"
@@ -59,13 +59,20 @@ struct ring *camera_ring(struct camera *camera);
 /* Asks for another chain, which must be checked; frames with filter_serial >= *ret_serial obey it.
  * fade_frames, 0 .. CAMERA_MAX_FADE: frame i of that many is filtered with a blend, i / fade_frames
  * of the new response and the rest of the one that was in use. A device that fails, or another
- * source, cuts a fade short. -EINVAL: the chain or the number is not valid. What goes wrong later
- * is in the status. */
+ * source, cuts a fade short. -EINVAL: the chain or the number is not valid, or an image of it does
+ * not have the size of the frames. What goes wrong later is in the status. */
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why);
 
 /* Gets the newest chain that was asked for, and returns its serial. */
 uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret);
+
+/* Asks for another view of the filtered frames, at once; returns the serial from which frames show
+ * it. */
+uint64_t camera_set_view(struct camera *camera, enum view_kind view);
+
+/* Gets the view that was asked for last. */
+enum view_kind camera_get_view(const struct camera *camera);
 
 /* Asks for another source, or the same one with another size, rate or format; and with it for
  * controls and a filter, which may be NULL to stay as they are. All of it is applied, or nothing.
@@ -103,7 +110,7 @@ void camera_stop_tuning(struct camera *camera);
 void camera_get_tuning(struct camera *camera, struct tuning_status *ret);
 
 /* Returns what filters that adapt have found in the captured frames. */
-void camera_get_adaptation(struct camera *camera, struct adapter_status *ret);
+void camera_get_adaptation(struct camera *camera, struct observer_status *ret);
 
 void camera_get_status(struct camera *camera, struct camera_status *ret);
 

@@ -17,6 +17,7 @@ struct request_design {
     bool is_engine; /* an engine for `frames`, and not only a response */
     struct engine_frames frames;
     struct filter_chain chain;
+    enum view_kind view;
     uint64_t serial;
     unsigned fade_frames;
 };
@@ -43,6 +44,7 @@ struct designer {
     struct design design;
     struct filter_chain posted_chain; /* of the design */
     struct filter_chain taken_chain;  /* of the response that was taken last */
+    enum view_kind taken_view;        /* likewise */
     uint64_t taken_serial;            /* 0: none was */
     struct build_progress progress;
     struct tuning_status tuning;
@@ -197,11 +199,14 @@ static bool wants_search(const struct designer *designer)
            (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
 }
 
-/* Whether a fade between the two is possible: both are filtered by the same engine. */
-static bool can_fade(const struct filter_chain *from, const struct filter_chain *to)
+/* Returns whether one engine can filter both the chain taken last and this one, for a fade. */
+static bool can_fade(const struct designer *designer, const struct request_design *to)
 {
-    const struct curve a = filter_chain_curve(from), b = filter_chain_curve(to);
-    return curve_equal(&a, &b);
+    const struct filter_chain *from = &designer->taken_chain;
+    const struct curve a = filter_chain_curve(from), b = filter_chain_curve(&to->chain);
+    const struct denoise c = filter_chain_denoise(from), d = filter_chain_denoise(&to->chain);
+    return designer->taken_view == to->view && curve_equal(&a, &b) &&
+           denoise_equal(&c.settings, &d.settings);
 }
 
 /* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
@@ -213,14 +218,14 @@ static void design_filter(struct designer *designer, const struct request_design
     struct builder_fade fade;
     do {
         const bool fades = designer->borrowed != NULL &&
-                           designer->taken_serial != request->serial &&
-                           can_fade(&designer->taken_chain, &request->chain);
+                           designer->taken_serial != request->serial && can_fade(designer, request);
         fade = (struct builder_fade){.frames = fades ? fade_frames : 0,
                                      .engine = designer->borrowed,
                                      .from = designer->taken_chain,
                                      .from_serial = designer->taken_serial};
         filter_chain_hold(&fade.from); /* another chain may be taken meanwhile */
         enter_driver(designer);
+        designer->builder.options.view = request->view;
         engine_response_free(ret->response);
         ret->response = NULL;
         ret->result = builder_design(&designer->builder, frames, &request->chain, &fade,
@@ -238,6 +243,7 @@ static void carry_out(struct designer *designer)
     const struct request_design request = designer->wanted;
     struct design design = {.serial = request.serial,
                             .result_serial = request.serial,
+                            .view = request.view,
                             .adapts = filter_chain_adaptation(&request.chain)};
 
     filter_chain_hold(&request.chain); /* another one may be requested meanwhile */
@@ -249,9 +255,8 @@ static void carry_out(struct designer *designer)
     const bool is_same =
         !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
     design_filter(designer, &request, is_same ? request.fade_frames : 0, &design);
-    design.waits_for_fade =
-        is_same && ((request.fade_frames > 0 && can_fade(&designer->taken_chain, &request.chain)) ||
-                    request.serial == designer->taken_serial);
+    design.waits_for_fade = is_same && ((request.fade_frames > 0 && can_fade(designer, &request)) ||
+                                        request.serial == designer->taken_serial);
     if (design.result == 0) {
         design.engine = builder->engine;
         design.frames = builder->frames;
@@ -332,6 +337,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
     designer->wake_fd = wake_fd;
     designer->build_timeout_ns = (int64_t)(config->engine.build_timeout_s * (double)NS_PER_S);
     filter_chain_assign(&designer->wanted.chain, &config->filter);
+    designer->wanted.view = config->engine.options.view;
     designer->wanted.serial = 1;
     pthread_mutex_init(&designer->lock, NULL);
     clock_cond_init(&designer->change);
@@ -388,10 +394,11 @@ const char *designer_device_name(const struct designer *designer)
 }
 
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
-                             uint64_t serial, unsigned fade_frames)
+                             enum view_kind view, uint64_t serial, unsigned fade_frames)
 {
     pthread_mutex_lock(&designer->lock);
     filter_chain_assign(&designer->wanted.chain, chain);
+    designer->wanted.view = view;
     designer->wanted.serial = serial;
     designer->wanted.fade_frames = fade_frames;
     pthread_cond_signal(&designer->change);
@@ -422,6 +429,7 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
         if (ret->engine != NULL) {
             designer->borrowed = ret->engine;
             filter_chain_assign(&designer->taken_chain, &designer->posted_chain);
+            designer->taken_view = ret->view;
             designer->taken_serial = ret->serial;
         }
     }

@@ -6,7 +6,8 @@
  *
  * A filter may come into use by a fade. If it needs another engine, the fade begins on that one, so
  * the filter before is designed for it, too; a fade that still runs on the old one ends first. A
- * filter with another curve (core/curve.h) comes into use at once, because no engine has both.
+ * filter with another curve (core/curve.h), another way to reduce noise (core/denoise.h) or another
+ * view (core/view.h) comes into use at once, because no engine has both.
  *
  * Only the newest waiting request is carried out. A chain whose support is larger than the engine's
  * padding allows for (where the margin is automatic), or whose response is complex while the
@@ -38,6 +39,7 @@ struct design {
     struct engine_response *response; /* belongs to the caller of designer_take */
     struct engine_frames frames;      /* of the engine */
     uint64_t serial;                  /* of the response */
+    enum view_kind view;              /* likewise */
     struct filter_adaptation adapts;  /* what its chain asks for */
     bool waits_for_fade;              /* if it is for another engine than the one in use */
 };
@@ -59,10 +61,10 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns);
 const char *designer_device_name(const struct designer *designer);
 const char *designer_device_memory(const struct designer *designer);
 
-/* Camera's thread: asks for the response of another chain, which replaces the one that was taken
- * last in a fade of that many frames; 0: at once. */
+/* Camera's thread: asks for the response of another chain, or for another view, which replace what
+ * was taken last in a fade of that many frames; 0: at once. */
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
-                             uint64_t serial, unsigned fade_frames);
+                             enum view_kind view, uint64_t serial, unsigned fade_frames);
 
 /* Camera's thread: asks for an engine for these frames, with the newest chain's response. */
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames);

@@ -8,6 +8,55 @@
 #include "core/clock.h"
 #include "service/log.h"
 
+/* ---- the engine's access to the ring ---- */
+
+static void release_ring(void *mapping)
+{
+    ring_unmap(mapping);
+}
+
+static bool has_suitable_output(const struct frame_path *path)
+{
+    return path->output != NULL && path->engine != NULL &&
+           engine_output_suits(path->output, path->engine);
+}
+
+/* Lets the engine store results into the ring's slots, if it is built for the ring's frames and its
+ * device can. Otherwise the engine copies results. */
+static void update_output(struct frame_path *path)
+{
+    struct error why;
+
+    if (has_suitable_output(path))
+        return;
+    engine_output_destroy(path->output);
+    path->output = NULL;
+    if (path->ring == NULL || path->engine == NULL ||
+        memcmp(&path->engine_frames.format, ring_format(path->ring), sizeof(struct fftd_format)) !=
+            0)
+        return;
+    struct engine_output_memory memory = {
+        .count = ring_slots(path->ring),
+        .release = release_ring,
+        .context = ring_keep_mapped(path->ring),
+    };
+    for (unsigned i = 0; i < memory.count; i++)
+        memory.frame[i] = ring_frame(path->ring, i);
+    if (engine_output_create(&path->output, path->engine, &memory, &why) < 0) {
+        log_debug("results will be copied: %s", why.text);
+        ring_unmap(memory.context);
+    }
+}
+
+void frame_path_set_ring(struct frame_path *path, struct ring *ring)
+{
+    engine_output_destroy(path->output);
+    path->output = NULL;
+    path->ring = ring;
+    path->ring_lost = false;
+    update_output(path);
+}
+
 /* ---- frames in flight ---- */
 
 static void release_frame(struct frame_path *path, struct flight *flight)
@@ -29,9 +78,10 @@ static void publish(struct frame_path *path, struct flight *flight, const struct
 {
     flight->meta.filter_serial = done->filter_serial;
     flight->meta.flags |= done->blended ? FFTD_FLAG_BLENDED : 0;
+    flight->meta.flags |= done->view != VIEW_PICTURE ? FFTD_FLAG_VIEW : 0;
     flight->meta.submitted_ns = done->submitted_ns;
     flight->meta.finished_ns = done->finished_ns;
-    measuring_label(&path->measuring, flight->number, &flight->meta); /* newer ones than before */
+    observer_label(path->observer, flight->number, &flight->meta); /* newer ones than before */
     int64_t published_ns = ring_publish(path->ring, &flight->write, &flight->meta);
     path->published++;
     /* The slot does not change until this thread writes it again. */
@@ -48,7 +98,8 @@ static void publish(struct frame_path *path, struct flight *flight, const struct
 static void drop_flight(struct frame_path *path, struct flight *flight)
 {
     release_frame(path, flight);
-    ring_cancel(path->ring, &flight->write);
+    if (!path->ring_lost)
+        ring_cancel(path->ring, &flight->write);
     report_dropped(path->report);
     request_fail(flight->snapshots, -EIO, NULL);
     mailbox_answer(path->report->mailbox, flight->snapshots);
@@ -59,8 +110,9 @@ static void drop_flight(struct frame_path *path, struct flight *flight)
 static void fail(struct frame_path *path, const struct error *why)
 {
     struct engine *engine = path->engine;
-    engine_abandon(engine);
+    path->ring_lost = engine_abandon(engine);
     path->engine = NULL;
+    update_output(path);
     frame_path_update_memory(path); /* before frames in that memory are released */
     while (path->flights > 0)
         drop_flight(path, pop_flight(path));
@@ -152,7 +204,23 @@ bool frame_path_is_complete(const struct frame_path *path)
 
 bool frame_path_wants_frame(const struct frame_path *path)
 {
-    return path->engine == NULL || (path->flights < path->max_flights && !has_submitted_all(path));
+    if (path->engine == NULL)
+        return !source_is_unpaced(&path->source);
+    return path->flights < path->max_flights && !has_submitted_all(path);
+}
+
+_Static_assert(VIEW_MAX_MARKS >= PERIODIC_MAX_REPORTS, "a job has a mark for each wave");
+
+/* Marks what filters that adapt have found. */
+static void put_marks(struct engine_job *job, struct observer *observer)
+{
+    struct observer_status status;
+    observer_get_status(observer, &status);
+    const struct findings *found = &status.found;
+    for (unsigned i = 0; status.wanted.removes_waves && i < found->wave_count; i++)
+        job->mark[job->mark_count++] = (struct view_mark){.fx = found->wave[i].fx,
+                                                          .fy = found->wave[i].fy,
+                                                          .is_removed = found->wave[i].is_removed};
 }
 
 static void submit(struct frame_path *path, const struct capture_frame *frame, bool discontinuity)
@@ -168,7 +236,14 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
                                        .dequeued_ns = frame->dequeued_ns,
                                        .flags = discontinuity ? FFTD_FLAG_DISCONTINUITY : 0}};
     ring_begin(path->ring, &flight->write);
-    struct engine_job job = {.out = flight->write.data, .tag = flight};
+    struct engine_job job = {.out = flight->write.data,
+                             .output = path->output,
+                             .output_frame = flight->write.slot,
+                             .is_first =
+                                 path->is_first || path->last_start != path->source.start_count,
+                             .tag = flight};
+    path->is_first = false;
+    path->last_start = path->source.start_count;
     memcpy(job.in, frame->plane, sizeof job.in);
     memcpy(job.in_stride, frame->stride, sizeof job.in_stride);
     if (frame->memory >= 0) {
@@ -176,14 +251,15 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
         job.frame = (unsigned)frame->memory;
     }
     /* Frames are observed and snapshots taken while this side may still read the frame. */
-    adapter_offer(path->adapter, frame);
-    job.correction = adapter_correct(path->adapter, frame->captured_ns);
+    flight->number = observer_offer(path->observer, frame);
+    observer_label(path->observer, flight->number, &flight->meta);
+    job.correction = observer_correct(path->observer, frame->captured_ns);
+    steady_take(&path->steady, &path->frames, frame, job.shift);
+    if (engine_view(path->engine) == VIEW_PEAKS)
+        put_marks(&job, path->observer);
     flight->snapshots = path->snapshots;
     path->snapshots = NULL;
     snapshot_take_before(flight->snapshots, &path->frames.format, path->frames.captured, frame);
-    flight->number =
-        measuring_take(&path->measuring, &path->frames.format, path->frames.captured, frame);
-    measuring_label(&path->measuring, flight->number, &flight->meta);
     int r = engine_submit(path->engine, &job, &why);
     if (path->flights++ == 0)
         path->engine_moved_ns = clock_now_ns();
@@ -200,7 +276,7 @@ void frame_path_take(struct frame_path *path)
 
     if (source_dequeue(&path->source, &frame, &discontinuity) < 0)
         return;
-    if (path->engine != NULL) {
+    if (path->engine != NULL && !path->ring_lost) {
         submit(path, &frame, discontinuity);
         return;
     }
@@ -259,7 +335,9 @@ void frame_path_set_engine(struct frame_path *path, const struct design *design)
     if (path->engine != NULL)
         designer_return_engine(path->designer, path->engine, false);
     path->engine = design->engine;
+    path->is_first = true;
     path->engine_frames = design->frames;
+    update_output(path);
     frame_path_update_memory(path);
     report_engine(path->report, path->engine);
 }
@@ -272,26 +350,26 @@ bool frame_path_engine_fits(const struct frame_path *path)
 /* ---- life ---- */
 
 void frame_path_init(struct frame_path *ret, const struct config *config, struct designer *designer,
-                     struct adapter *adapter, struct report *report)
+                     struct observer *observer, struct report *report)
 {
     *ret = (struct frame_path){
         .designer = designer,
-        .adapter = adapter,
+        .observer = observer,
         .report = report,
         .max_flights = config->engine.options.in_flight,
         .limit = config->output.frames,
         .frame_timeout_ns = (int64_t)(config->engine.frame_timeout_s * (double)NS_PER_S),
     };
     source_init(&ret->source, &config->camera);
-    measuring_init(&ret->measuring, config->output.measures, report->mailbox);
 }
 
 void frame_path_finish(struct frame_path *path)
 {
     frame_path_drain(path);
     source_finish(&path->source);
-    measuring_finish(&path->measuring);
+    steady_finish(&path->steady);
     engine_memory_destroy(path->memory);
+    engine_output_destroy(path->output);
     if (path->engine != NULL)
         designer_return_engine(path->designer, path->engine, false);
 }

@@ -4,6 +4,10 @@
  * driver, and the next dequeue skips all but the newest. A frame that the engine reads where the
  * source wrote it is given back to the source once it is finished, any other frame at once.
  *
+ * The engine stores results into the ring's slots if its device can. A device that fails may keep
+ * writing there for an unlimited time. The ring is then given up: the slots that the device may
+ * still write stay open, and the path takes no more frames until it has another ring.
+ *
  * The path does not decide anything. reconcile.h gives it a ring and an engine, and acts when the
  * engine fails. */
 #ifndef FFTD_CAMERA_FRAME_PATH_H
@@ -12,12 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/adapter.h"
 #include "camera/designer.h"
-#include "camera/measuring.h"
+#include "camera/observer.h"
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/source.h"
+#include "camera/steady.h"
 #include "gpu/engine.h"
 #include "ring/ring.h"
 
@@ -34,35 +38,39 @@ struct flight {
 /* (fields: the parts of the path, what it counts, and why it failed.) */
 struct frame_path {
     struct designer *designer;
-    struct adapter *adapter;
+    struct observer *observer;
     struct report *report;
     struct source source;
-    struct engine *engine;                      /* borrowed from the designer; NULL: none */
-    struct engine_frames engine_frames;         /* that it was built for */
-    struct frame_memory *memory;                /* the engine's, lent to the source; NULL: none */
-    struct ring *ring;                          /* NULL: none yet */
-    struct engine_frames frames;                /* that the source captures and the ring carries */
+    struct steady steady;
+    struct engine *engine;              /* borrowed from the designer; NULL: none */
+    struct engine_frames engine_frames; /* that it was built for */
+    struct frame_memory *memory;        /* the engine's, lent to the source; NULL: none */
+    struct ring *ring;                  /* NULL: none yet */
+    struct engine_output *output;       /* the ring's slots, for the engine; NULL: none */
+    bool ring_lost;                     /* the device still writes slots: replace the ring */
+    struct engine_frames frames;        /* that the source captures and the ring carries */
     struct flight flight[ENGINE_MAX_IN_FLIGHT]; /* a queue, in the engine's order */
     unsigned first_flight, flights;
     unsigned max_flights;
     uint64_t published, limit; /* frames; no more than limit are submitted, unless that is 0 */
-    struct measuring measuring;
     struct request *snapshots; /* waiting for the next frame */
     int64_t engine_moved_ns;   /* it finished a frame then, or got a frame while it had none */
     int64_t frame_timeout_ns;  /* an engine that has not moved for this time has hung */
     struct error failure;      /* of the engine; empty: none since the last published frame */
     unsigned failures;         /* of engines, since the last published frame */
+    unsigned last_start;       /* of the source, that the newest submitted frame is of */
+    bool is_first;             /* the next frame is the engine's first one */
     bool engine_failed;        /* and reconcile has not acted on it yet */
 };
 
 void frame_path_init(struct frame_path *ret, const struct config *config, struct designer *designer,
-                     struct adapter *adapter, struct report *report);
+                     struct observer *observer, struct report *report);
 
 /* Publishes the frames in flight, closes the source and returns the engine. */
 void frame_path_finish(struct frame_path *path);
 
 /* Whether another frame would be submitted. Without an engine frames are taken and dropped, so that
- * the driver is not mistaken for stalled. */
+ * the driver is not mistaken for stalled; an unpaced source waits instead. */
 bool frame_path_wants_frame(const struct frame_path *path);
 
 /* Whether all frames asked for have been published. */
@@ -88,6 +96,10 @@ bool frame_path_is_healthy(const struct frame_path *path);
 
 /* Uses another engine, after the frames in flight. */
 void frame_path_set_engine(struct frame_path *path, const struct design *design);
+
+/* Uses another ring, while no frames are in flight, or after the old one was lost. The caller
+ * destroys the old one. */
+void frame_path_set_ring(struct frame_path *path, struct ring *ring);
 
 /* Whether the engine is built for the frames that the source captures now. */
 bool frame_path_engine_fits(const struct frame_path *path);

@@ -18,6 +18,7 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
                     .controls = config->camera.controls,
                     .controls_version = 1,
                     .filter = config->filter,
+                    .view = config->engine.options.view,
                     .filter_serial = 1},
     };
     int err = errno;
@@ -91,20 +92,6 @@ void mailbox_answer(struct mailbox *mailbox, struct request *answered)
     request_append(&mailbox->answered, answered);
     pthread_mutex_unlock(&mailbox->lock);
     eventfd_write(mailbox->event_fd, 1);
-}
-
-void mailbox_put_measures(struct mailbox *mailbox, const struct camera_measures *measures)
-{
-    pthread_mutex_lock(&mailbox->lock);
-    mailbox->measures = *measures;
-    pthread_mutex_unlock(&mailbox->lock);
-}
-
-void mailbox_get_measures(struct mailbox *mailbox, struct camera_measures *ret)
-{
-    pthread_mutex_lock(&mailbox->lock);
-    *ret = mailbox->measures;
-    pthread_mutex_unlock(&mailbox->lock);
 }
 
 struct camera_status *mailbox_begin_report(struct mailbox *mailbox)

@@ -34,16 +34,11 @@ struct desired {
     struct settings controls;        /* of the configuration; clients set others by requests */
     uint64_t controls_version;
     struct filter_chain filter;
-    uint64_t filter_serial;
-    unsigned fade_frames; /* in which that filter replaces the one before; 0: at once */
-    bool has_readers;     /* at least one client reads frames */
+    enum view_kind view;    /* what is published of the filtered frames */
+    uint64_t filter_serial; /* goes up with every change of the filter or of the view */
+    unsigned fade_frames;   /* length of the fade from the previous filter; 0: at once */
+    bool has_readers;       /* at least one client reads frames */
     bool stop;
-};
-
-/* The newest measures (measuring.h), of the frame with this number. 0: there are none yet. */
-struct camera_measures {
-    uint64_t number;
-    struct fftd_measures values; /* without their age */
 };
 
 struct mailbox {
@@ -57,10 +52,9 @@ struct mailbox {
 
     /* From the camera's thread to the main one. */
     struct camera_status status;
-    struct camera_measures measures; /* from the thread that measures */
-    uint64_t problem_serial;         /* the filter that status.filter_problem is about */
-    int64_t published_ns;            /* time of the newest published frame */
-    unsigned events;                 /* CAMERA_EVENT_... */
+    uint64_t problem_serial; /* the filter that status.filter_problem is about */
+    int64_t published_ns;    /* time of the newest published frame */
+    unsigned events;         /* CAMERA_EVENT_... */
     struct request *answered;
     struct ring *ring;    /* frames are published here */
     struct ring *served;  /* the main loop serves this one; it changes to `ring` when
@@ -92,10 +86,6 @@ struct request *mailbox_take_requests(struct mailbox *mailbox);
 
 /* Camera's thread: hands answered requests back. */
 void mailbox_answer(struct mailbox *mailbox, struct request *answered);
-
-/* The thread that measures: hands over its newest result. Camera's thread: copies that. */
-void mailbox_put_measures(struct mailbox *mailbox, const struct camera_measures *measures);
-void mailbox_get_measures(struct mailbox *mailbox, struct camera_measures *ret);
 
 /* Camera's thread: locks the mailbox to change the status; unlocks it and posts events, if any. */
 struct camera_status *mailbox_begin_report(struct mailbox *mailbox);

@@ -25,7 +25,7 @@
 static void continue_ring(struct reconciler *reconciler, struct ring *ring)
 {
     ring_set_checksum(ring, reconciler->config->output.checksum);
-    reconciler->path.ring = ring;
+    frame_path_set_ring(&reconciler->path, ring);
     reconciler->path.frames.format = *ring_format(ring);
     struct camera_status *status = mailbox_begin_report(reconciler->mailbox);
     reconciler->mailbox->ring = ring;
@@ -54,7 +54,7 @@ static int replace_ring(struct reconciler *reconciler, const struct fftd_format 
     if (r < 0)
         return r;
     ring_set_checksum(ring, output->checksum);
-    reconciler->path.ring = ring;
+    frame_path_set_ring(&reconciler->path, ring);
     reconciler->path.frames.format = *format;
 
     struct camera_status *status = mailbox_begin_report(mailbox);
@@ -67,6 +67,18 @@ static int replace_ring(struct reconciler *reconciler, const struct fftd_format 
     ring_destroy(unserved);
     report_heartbeat(&reconciler->report, ring, frame_path_is_healthy(&reconciler->path));
     return 0;
+}
+
+/* Replaces a ring into which a failed device may still write. */
+static void reconcile_ring(struct reconciler *reconciler)
+{
+    struct frame_path *path = &reconciler->path;
+    if (!path->ring_lost)
+        return;
+    const struct fftd_format format = *ring_format(path->ring);
+    struct error why;
+    if (replace_ring(reconciler, &format, &why) < 0)
+        path->failure = why; /* it is tried again */
 }
 
 /* The layout of the frames that are published for those the source captures. */
@@ -155,7 +167,8 @@ static void take_design(struct reconciler *reconciler)
         reconciler->applied.engine_retry_ns = INT64_MAX;
     }
     engine_apply(path->engine, design.response, design.serial);
-    if (adapter_configure(path->adapter, &design.adapts, &design.why) < 0)
+    steady_configure(&path->steady, &design.adapts);
+    if (observer_configure(path->observer, &design.adapts, &design.why) < 0)
         log_error("captured frames are not observed: %s; filters that adapt do nothing",
                   design.why.text);
 }
@@ -166,8 +179,8 @@ static void reconcile_filter(struct reconciler *reconciler)
     if (desired->filter_serial == reconciler->applied.filter_serial)
         return;
     reconciler->applied.filter_serial = desired->filter_serial;
-    designer_request_filter(reconciler->designer, &desired->filter, desired->filter_serial,
-                            desired->fade_frames);
+    designer_request_filter(reconciler->designer, &desired->filter, desired->view,
+                            desired->filter_serial, desired->fade_frames);
 }
 
 /* ---- the source ---- */
@@ -191,8 +204,10 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
             return r;
     }
     path->frames.captured = frames.captured;
-    adapter_set_source(path->adapter, reconciler->applied.opened_version, frames.captured,
-                       frames.format.width, frames.format.height);
+    mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
+    mailbox_end_report(reconciler->mailbox, 0);
+    observer_set_source(path->observer, reconciler->applied.opened_version, frames.captured,
+                        &frames.format);
     if (is_new)
         request_engine(reconciler);
     return 0;
@@ -219,7 +234,8 @@ static void reconcile_source(struct reconciler *reconciler)
     applied->source_version = desired->source_version;
     if (is_same_source(&desired->source, &source->request))
         source_want_controls(source, &desired->source_controls);
-    else if (source_change(source, &desired->source, &desired->source_controls, &why) == 0) {
+    else if (source_change(source, &desired->source, &desired->source_controls, &desired->filter,
+                           &why) == 0) {
         why.text[0] = '\0';
         applied->opened_version = desired->source_version;
     }
@@ -379,6 +395,7 @@ void reconcile(struct reconciler *reconciler)
 {
     reconcile_receive(reconciler); /* before what was desired when they were sent is read */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
+    reconcile_ring(reconciler);
     take_design(reconciler);
     answer_requests(reconciler);
     reconcile_controls(reconciler); /* before the source, whose opening sets them again */
@@ -398,7 +415,7 @@ int64_t reconcile_deadline_ns(const struct reconciler *reconciler)
 }
 
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct adapter *adapter, struct ring *continued)
+                     struct designer *designer, struct observer *observer, struct ring *continued)
 {
     *ret = (struct reconciler){
         .config = config,
@@ -411,7 +428,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
                     .engine_retry_ns = INT64_MAX},
     };
     report_init(&ret->report, mailbox);
-    frame_path_init(&ret->path, config, designer, adapter, &ret->report);
+    frame_path_init(&ret->path, config, designer, observer, &ret->report);
     if (continued != NULL)
         continue_ring(ret, continued);
 }

@@ -42,10 +42,10 @@ struct reconciler {
     struct request *requests; /* received, but not answered yet */
 };
 
-/* config, mailbox, designer and adapter must outlive it, and it must not be moved. continued: as
+/* config, mailbox, designer and observer must outlive it, and it must not be moved. continued: as
  * for camera_start. */
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
-                     struct designer *designer, struct adapter *adapter, struct ring *continued);
+                     struct designer *designer, struct observer *observer, struct ring *continued);
 
 /* Opens the source for the first time. wait: a source that cannot be opened is a state, not a
  * failure. */

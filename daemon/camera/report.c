@@ -99,6 +99,15 @@ static void update_counters(struct camera_status *status, const struct source *s
     status->stalls = counts.stalls;
     status->restarts = counts.restarts;
     status->reopens = counts.reopens;
+    status->copied[COPY_CAPTURE] = counts.copied;
+}
+
+/* With the mailbox locked. */
+static void count_copies(struct camera_status *status, const struct engine_copies *copies)
+{
+    copy_count_add(&status->copied[COPY_UPLOAD], copies->in_bytes);
+    copy_count_add(&status->copied[COPY_PASS], copies->passed_bytes);
+    copy_count_add(&status->copied[COPY_DOWNLOAD], copies->out_bytes);
 }
 
 bool report_state(struct report *report, enum camera_state state, const char *reason,
@@ -246,15 +255,19 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     atomic_store(&report->mailbox->progress_ns, published_ns);
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     add_latency(status->latency, meta, done, published_ns);
+    count_copies(status, &done->copies);
     if (++status->published == 1)
         events |= CAMERA_EVENT_FRAME;
     if (status->filter_serial != meta->filter_serial &&
         meta->filter_serial == report->mailbox->desired.filter_serial)
         events |= CAMERA_EVENT_FILTER;
     status->filter_serial = meta->filter_serial;
+    status->view = done->view;
     status->newest_sequence = sequence;
     status->has_measures = (meta->flags & FFTD_FLAG_MEASURES) != 0;
     status->measures = meta->measures;
+    status->has_match = (meta->flags & FFTD_FLAG_MATCH) != 0;
+    status->match = meta->match;
     update_counters(status, source);
     report->mailbox->published_ns = published_ns;
     count_rate(report, status, published_ns);

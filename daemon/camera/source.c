@@ -12,6 +12,7 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include "core/calibration.h"
 #include "core/clock.h"
 #include "core/text.h"
 
@@ -39,6 +40,8 @@ void source_get_counts(const struct source *source, struct source_counts *ret)
     if (source->capture != NULL) {
         ret->error += source->capture->dropped_error;
         ret->stale += source->capture->dropped_stale;
+        ret->copied.times += source->capture->copied.times;
+        ret->copied.bytes += source->capture->copied.bytes;
     }
 }
 
@@ -111,8 +114,7 @@ static bool watch_fired(struct source *source)
 static void close_capture(struct source *source)
 {
     if (source->capture != NULL) {
-        source->past.error += source->capture->dropped_error;
-        source->past.stale += source->capture->dropped_stale;
+        source_get_counts(source, &source->past);
         capture_stop(source->capture);
         capture_close(source->capture);
         source->capture = NULL;
@@ -318,7 +320,8 @@ int source_open(struct source *source, struct error *why)
 }
 
 int source_change(struct source *source, const struct config_source *request,
-                  const struct settings *controls, struct error *why)
+                  const struct settings *controls, const struct filter_chain *filter,
+                  struct error *why)
 {
     const struct config_source old = source->request;
     const struct settings old_controls = source->controls;
@@ -329,12 +332,16 @@ int source_change(struct source *source, const struct config_source *request,
     close_capture(source);
     source->request = *request;
     r = source_open(source, why);
+    if (r == 0)
+        r = calibration_check_size(filter, source->capture->format.width,
+                                   source->capture->format.height, why);
     if (r == 0) {
         source->state = CAMERA_STARTING;
         source->reason.text[0] = '\0';
         source->attempts = 0;
         return 0;
     }
+    close_capture(source);
     source->request = old;
     source->controls = old_controls;
     struct error again;
@@ -342,13 +349,6 @@ int source_change(struct source *source, const struct config_source *request,
     if (reopened < 0)
         source_lose(source, reopened, &again);
     return r;
-}
-
-void source_lend(struct source *source, struct frame_memory *memory)
-{
-    if (source->phase != SOURCE_STREAMING)
-        source->memory.settled = false;
-    source->memory.lent = memory;
 }
 
 void source_start(struct source *source)

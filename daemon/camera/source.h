@@ -24,6 +24,7 @@
 #include "capture/capture.h"
 #include "config/config.h"
 #include "core/error.h"
+#include "core/filter.h"
 #include "core/frame_memory.h"
 
 enum source_phase { SOURCE_CLOSED, SOURCE_OPENED, SOURCE_STREAMING };
@@ -35,6 +36,7 @@ struct source_counts {
     uint64_t stalls;   /* times it delivered nothing for stall_timeout */
     uint64_t restarts; /* times streaming was stopped and started again as a remedy */
     uint64_t reopens;  /* times it was opened again */
+    struct copy_count copied;
 };
 
 /* How frames reach the device, since the source was started last. */
@@ -82,10 +84,12 @@ void source_finish(struct source *source);
 int source_open(struct source *source, struct error *why);
 
 /* Opens another source, or the same one with another size, rate or format, and adds these controls
- * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls.
+ * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls,
+ * or the filter that its frames would get has an image of another size (calibration.h).
  * After a failure the old source is opened again with its controls, or is still waited for. */
 int source_change(struct source *source, const struct config_source *request,
-                  const struct settings *controls, struct error *why);
+                  const struct settings *controls, const struct filter_chain *filter,
+                  struct error *why);
 
 /* Treats a failure to open as the loss of the source, and keeps trying. */
 void source_lose(struct source *source, int err, const struct error *why);
@@ -93,7 +97,12 @@ void source_lose(struct source *source, int err, const struct error *why);
 /* Lends memory for frames from the next start on; NULL: none. The modes that the configuration
  * allows are tried, the best one first. The memory stays the caller's, who takes it back by lending
  * another. While the source streams, this is allowed only if its frames are copied. */
-void source_lend(struct source *source, struct frame_memory *memory);
+static inline void source_lend(struct source *source, struct frame_memory *memory)
+{
+    if (source->phase != SOURCE_STREAMING)
+        source->memory.settled = false;
+    source->memory.lent = memory;
+}
 
 /* Starts streaming once opened. A failure is dealt with like one that comes later. */
 void source_start(struct source *source);
@@ -104,6 +113,12 @@ void source_stop(struct source *source);
 /* Stops streaming because there are no readers; the state is PAUSED. A source that is closed is
  * still being opened. */
 void source_pause(struct source *source);
+
+/* Whether its frames come as fast as they are taken. */
+static inline bool source_is_unpaced(const struct source *source)
+{
+    return source->capture != NULL && source->capture->unpaced;
+}
 
 /* What to poll for POLLIN and POLLPRI, or -1. */
 int source_fd(const struct source *source);

@@ -50,3 +50,22 @@ const char *camera_stage_name(enum camera_stage stage)
     }
     return "unknown";
 }
+
+const char *camera_copy_name(enum camera_copy copy)
+{
+    switch (copy) {
+    case COPY_CAPTURE:
+        return "capture";
+    case COPY_UPLOAD:
+        return "upload";
+    case COPY_PASS:
+        return "pass";
+    case COPY_DOWNLOAD:
+        return "download";
+    case COPY_OBSERVE:
+        return "observe";
+    case COPY_COUNT:
+        break;
+    }
+    return "unknown";
+}

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/stats.h"
+#include "core/view.h"
 #include "fftd/ring.h"
 
 enum camera_state {
@@ -36,6 +37,18 @@ enum camera_stage {
 };
 const char *camera_stage_name(enum camera_stage stage);
 
+/* The steps at which the processor may copy a frame or some of its planes. Upload, pass and
+ * download are counted when a frame is published. */
+enum camera_copy {
+    COPY_CAPTURE,  /* by the source, to where it lends the frame */
+    COPY_UPLOAD,   /* captured planes, to where the device reads them */
+    COPY_PASS,     /* planes that are not filtered, to the result */
+    COPY_DOWNLOAD, /* filtered planes, to the result */
+    COPY_OBSERVE,  /* the plane with luma, for the observer's thread */
+    COPY_COUNT
+};
+const char *camera_copy_name(enum camera_copy copy); /* "capture" */
+
 #define CAMERA_TEXT 256
 
 /* What the camera's thread reports. Texts are cut where they do not fit. (fields: each is one that
@@ -48,9 +61,11 @@ struct camera_status {
     char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
-    const char *device_memory; /* gpu_device_memory */
-    struct fftd_format format;
+    const char *device_memory;        /* gpu_device_memory */
+    struct fftd_format format;        /* of published frames */
+    uint32_t captured;                /* fourcc of captured ones; 0: not known yet */
     uint64_t filter_serial;           /* of the newest published frame */
+    enum view_kind view;              /* of that frame */
     uint64_t wanted_serial;           /* of the newest accepted change */
     char filter_problem[CAMERA_TEXT]; /* why that change could not be carried out; empty if it was,
                                          or is under way */
@@ -63,9 +78,12 @@ struct camera_status {
     uint64_t newest_sequence;
     bool has_measures; /* the newest frame carries measures */
     struct fftd_measures measures;
+    bool has_match; /* likewise */
+    struct fftd_match match;
     uint32_t generation;
     double rate; /* frames published a second, over the last second or so */
     struct histogram latency[STAGE_COUNT];
+    struct copy_count copied[COPY_COUNT];
 };
 
 #endif

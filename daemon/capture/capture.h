@@ -2,6 +2,8 @@
  *
  * A URI names a source: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m. A camera does not wait:
  * it loses frames that are not dequeued in time. pattern: behaves like a camera; file: waits.
+ * An unpaced source has a frame ready whenever it has a free buffer, and loses none. Its frames are
+ * captured when they are dequeued, and its format has no rate.
  *
  * Life: capture_open negotiates and fixes the format; capture_start begins streaming;
  * capture_fd becomes readable when capture_dequeue may have something; every dequeued frame is
@@ -19,12 +21,14 @@
 #include "core/format.h"
 #include "core/frame_memory.h"
 #include "core/settings.h"
+#include "core/stats.h"
 
 /* A request to capture_open; 0 or NULL in a field leaves the choice to the source. */
 struct capture_request {
     const char *uri;
     uint32_t width, height; /* pixels */
-    double rate;            /* frames a second; a camera may deliver another: see format */
+    double rate;            /* frames a second; a camera may deliver another: see format;
+                               INFINITY: unpaced, only for pattern: and file: */
     uint32_t fourcc;        /* DRM */
     unsigned buffers;       /* frames that may be lent or waiting at once; 0 = 4 */
     bool loop;     /* file: begin again at the end; otherwise capture_dequeue returns -ENODATA */
@@ -56,9 +60,11 @@ struct capture {
     const struct capture_ops *ops;
     struct fftd_format format; /* of its frames, with rate and colour; strides are nominal: each
                                   frame has its own */
+    bool unpaced;              /* whoever takes its frames sets the pace */
     char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
     uint64_t dropped_error;    /* frames that were damaged or too short, returned unread */
     uint64_t dropped_stale;    /* frames returned because a newer one was ready */
+    struct copy_count copied;  /* frames that the processor moved to where they are lent */
 };
 
 /* A control of the camera itself: brightness, exposure, focus ... */

@@ -6,13 +6,20 @@
  * because a file with holes can have thousands of millions of them. Frames are read, not mapped: a
  * file that shrinks while it is replayed is then an error to report, not a SIGBUS.
  *
+ * Frames are read straight into the memory of a device that shares it, if the file's rows are as
+ * far apart as the device requires. Such memory may have to be given back and replaced, for which
+ * the source is stopped and started. So a file continues where it was stopped, and begins again
+ * only after its end.
+ *
  * Unlike a camera a file loses nothing, because a replay should show the whole recording: a frame
- * that finds no free buffer comes at the next tick, and the following frames are as much later. */
+ * that finds no free buffer comes at the next tick, and the following frames are as much later.
+ * Unpaced, it comes as soon as a buffer is free. */
 #include "capture/capture.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,9 +44,12 @@ struct file {
     uint64_t next;     /* number of the next frame in the file */
     uint64_t sequence; /* frames delivered since the start */
     struct pace pace;
+    unsigned wanted_buffers;
+    /* From start to stop. */
+    struct frame_memory *memory; /* where frames are stored; or NULL */
     unsigned buffer_count;
     struct file_buffer {
-        uint8_t *frame;
+        uint8_t *frame; /* NULL: in the device's memory */
         bool lent;
     } buffer[CAPTURE_MAX_BUFFERS];
 };
@@ -55,26 +65,70 @@ static void rewind_file(struct file *file)
     file->next = 0;
 }
 
-static int file_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
-                      struct error *why)
-{
-    struct file *file = file_of(capture);
-    (void)memory;
-    /* Lent memory may have to be given back, which restarts the source; a file would then begin
-     * again. */
-    if (mode != MEMORY_COPIED)
-        return error_set(why, EOPNOTSUPP, "files are only read into their own memory");
-    rewind_file(file);
-    file->sequence = 0;
-    return pace_start(&file->pace, why);
-}
-
 static void file_stop(struct capture *capture)
 {
     struct file *file = file_of(capture);
     pace_stop(&file->pace);
-    for (unsigned i = 0; i < file->buffer_count; i++)
-        file->buffer[i].lent = false;
+    for (unsigned i = 0; i < file->buffer_count; i++) {
+        free(file->buffer[i].frame);
+        file->buffer[i] = (struct file_buffer){.lent = false};
+    }
+    file->buffer_count = 0;
+    if (file->memory != NULL)
+        frame_memory_clear(file->memory);
+    file->memory = NULL;
+}
+
+static int make_buffer(struct file *file, unsigned index, struct error *why)
+{
+    const uint32_t bytes = file->capture.format.frame_bytes;
+    if (file->memory != NULL)
+        return frame_memory_share(file->memory, index, bytes, why);
+    file->buffer[index].frame = malloc(bytes);
+    return file->buffer[index].frame != NULL
+               ? 0
+               : error_set(why, ENOMEM, "out of memory for a frame of %u bytes", bytes);
+}
+
+/* Whether frames can be read as they are in the file. */
+static int check_memory(const struct file *file, enum memory_mode mode,
+                        const struct frame_memory *memory, struct error *why)
+{
+    const struct fftd_format *format = &file->capture.format;
+    size_t offset[FFTD_MAX_PLANES];
+    uint32_t stride[FFTD_MAX_PLANES];
+    if (mode == MEMORY_IMPORTED)
+        return error_set(why, EOPNOTSUPP, "files have no dma-bufs");
+    if (memory->layout.fourcc != format->fourcc || memory->layout.width != format->width ||
+        memory->layout.height != format->height)
+        return error_set(why, EOPNOTSUPP, "the device expects another format or size");
+    for (unsigned p = 0; p < format->plane_count; p++) {
+        offset[p] = format->plane[p].offset;
+        stride[p] = format->plane[p].stride;
+    }
+    return frame_memory_check(memory, mode, offset, stride, why);
+}
+
+static int file_start(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
+                      struct error *why)
+{
+    struct file *file = file_of(capture);
+    int r = mode != MEMORY_COPIED ? check_memory(file, mode, memory, why) : 0;
+    if (r < 0)
+        return r;
+    file_stop(capture);
+    file->memory = memory;
+    const unsigned count = frame_memory_count(memory, file->wanted_buffers);
+    for (; r == 0 && file->buffer_count < count; file->buffer_count++)
+        r = make_buffer(file, file->buffer_count, why);
+    if (file->next == file->frame_count)
+        rewind_file(file);
+    file->sequence = 0;
+    if (r == 0)
+        r = pace_start(&file->pace, why);
+    if (r < 0)
+        file_stop(capture);
+    return r;
 }
 
 static int file_fd(const struct capture *capture)
@@ -182,9 +236,19 @@ static int read_frame(struct file *file, uint8_t *frame, struct error *why)
     if ((size_t)count < frame_bytes)
         return error_set(why, EIO, "the file has changed: frame %llu is truncated",
                          (unsigned long long)file->next);
+    copy_count_add(&file->capture.copied, frame_bytes);
     file->offset = pixels + (off_t)frame_bytes;
     file->next++;
     return 0;
+}
+
+/* A buffer that is not lent; buffer_count: all are. */
+static unsigned find_buffer(const struct file *file)
+{
+    unsigned index = 0;
+    while (index < file->buffer_count && file->buffer[index].lent)
+        index++;
+    return index;
 }
 
 static int file_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
@@ -195,20 +259,23 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
     if (file->next == file->frame_count && !file->loop)
         return error_set(why, ENODATA, "the file has ended after %llu frames",
                          (unsigned long long)file->frame_count);
-    unsigned index = 0;
-    while (index < file->buffer_count && file->buffer[index].lent)
-        index++;
+    const unsigned index = find_buffer(file);
     if (index == file->buffer_count)
         return error_set(why, EAGAIN, "all %u buffers are lent", index);
     if (file->next == file->frame_count)
         rewind_file(file);
     struct file_buffer *buffer = &file->buffer[index];
-    int r = read_frame(file, buffer->frame, why);
+    uint8_t *frame =
+        file->memory != NULL ? frame_memory_address(file->memory, index) : buffer->frame;
+    int r = read_frame(file, frame, why);
     if (r < 0)
         return r;
 
     buffer->lent = true;
-    capture_fill_frame(ret, &capture->format, buffer->frame);
+    if (find_buffer(file) == file->buffer_count)
+        pace_block(&file->pace);
+    capture_fill_frame(ret, &capture->format, frame);
+    ret->memory = file->memory != NULL ? (int)index : -1;
     ret->sequence = file->sequence++;
     ret->captured_ns = pace_due_ns(&file->pace);
     ret->dequeued_ns = clock_now_ns();
@@ -218,17 +285,18 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
 
 static void file_release(struct capture *capture, const struct capture_frame *frame)
 {
-    file_of(capture)->buffer[frame->index].lent = false;
+    struct file *file = file_of(capture);
+    file->buffer[frame->index].lent = false;
+    pace_unblock(&file->pace);
 }
 
 static void file_close(struct capture *capture)
 {
     struct file *file = file_of(capture);
+    file_stop(capture);
     pace_finish(&file->pace);
     if (file->fd >= 0)
         close(file->fd);
-    for (unsigned i = 0; i < file->buffer_count; i++)
-        free(file->buffer[i].frame);
     free(file);
 }
 
@@ -300,21 +368,11 @@ static int find_format(struct file *file, const struct capture_request *request,
     }
     if (r < 0)
         return r;
-    if (request->rate > 0.0 || format->rate_num == 0)
+    if (isinf(request->rate))
+        format->rate_num = 0, format->rate_den = 1;
+    else if (request->rate > 0.0 || format->rate_num == 0)
         pace_fraction(request->rate > 0.0 ? request->rate : DEFAULT_RATE, &format->rate_num,
                       &format->rate_den);
-    return 0;
-}
-
-static int allocate_buffers(struct file *file, unsigned count, struct error *why)
-{
-    for (; file->buffer_count < count; file->buffer_count++) {
-        uint8_t *frame = malloc(file->capture.format.frame_bytes);
-        if (frame == NULL)
-            return error_set(why, ENOMEM, "out of memory for %u frames of %u bytes", count,
-                             file->capture.format.frame_bytes);
-        file->buffer[file->buffer_count].frame = frame;
-    }
     return 0;
 }
 
@@ -328,6 +386,7 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
     file->fd = -1;
     file->pace.fd = -1;
     file->loop = request->loop;
+    file->wanted_buffers = request->buffers;
 
     int r = open_file(file, path, why);
     if (r < 0)
@@ -338,12 +397,13 @@ int capture_open_file(struct capture **ret, const char *path, const struct captu
     r = check_frames(file, why);
     if (r < 0)
         goto fail;
-    r = pace_init(&file->pace, file->capture.format.rate_num, file->capture.format.rate_den, why);
+    file->capture.unpaced = isinf(request->rate);
+    r = file->capture.unpaced ? pace_init_unpaced(&file->pace, why)
+                              : pace_init(&file->pace, file->capture.format.rate_num,
+                                          file->capture.format.rate_den, why);
     if (r < 0)
         goto fail;
-    r = allocate_buffers(file, request->buffers, why);
-    if (r < 0)
-        goto fail;
+    rewind_file(file);
     posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     capture_describe(&file->capture, "%s file of %llu frames", file->y4m ? "Y4M" : "raw",
                      (unsigned long long)file->frame_count);

@@ -1,5 +1,6 @@
 /* Finds the source that a URI names, and checks the parts of a request that all sources share. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 #include "capture/source.h"
@@ -24,7 +25,7 @@ static int check_request(const struct capture_request *request, struct error *wh
                          request->width, request->height);
     /* Written so that NaN fails too. */
     bool has_rate = request->rate >= CAPTURE_MIN_RATE && request->rate <= CAPTURE_MAX_RATE;
-    if (request->rate != 0.0 && !has_rate)
+    if (request->rate != 0.0 && request->rate != (double)INFINITY && !has_rate)
         return error_set(why, EINVAL, "rate %g: expected %g .. %g frames a second", request->rate,
                          CAPTURE_MIN_RATE, CAPTURE_MAX_RATE);
     if (request->buffers != 0 &&

@@ -1,10 +1,12 @@
 /* The timer uses absolute times, so that a tick that is taken late does not delay the next ones:
- * tick n is due n periods after the first. Frames carry the time at which their tick was due. */
+ * tick n is due n periods after the first. Frames carry the time at which their tick was due.
+ * The tick of an unpaced clock is due when it is taken. */
 #include "capture/pace.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -44,6 +46,15 @@ int pace_init(struct pace *ret, uint32_t num, uint32_t den, struct error *why)
     return 0;
 }
 
+int pace_init_unpaced(struct pace *ret, struct error *why)
+{
+    int fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (fd < 0)
+        return error_set(why, errno, "frame clock: eventfd: %s", strerror(errno));
+    *ret = (struct pace){.fd = fd};
+    return 0;
+}
+
 void pace_finish(struct pace *pace)
 {
     if (pace->fd >= 0)
@@ -51,8 +62,30 @@ void pace_finish(struct pace *pace)
     pace->fd = -1;
 }
 
+void pace_block(struct pace *pace)
+{
+    eventfd_t count;
+    if (!pace->ready)
+        return;
+    eventfd_read(pace->fd, &count);
+    pace->ready = false;
+}
+
+void pace_unblock(struct pace *pace)
+{
+    if (pace->period_ns != 0 || pace->ready)
+        return;
+    eventfd_write(pace->fd, 1);
+    pace->ready = true;
+}
+
 int pace_start(struct pace *pace, struct error *why)
 {
+    if (pace->period_ns == 0) {
+        pace->ticks = 0;
+        pace_unblock(pace);
+        return 0;
+    }
     int64_t now_ns = clock_now_ns();
     struct itimerspec when = {
         .it_value = clock_timespec(now_ns),
@@ -68,12 +101,20 @@ int pace_start(struct pace *pace, struct error *why)
 void pace_stop(struct pace *pace)
 {
     const struct itimerspec never = {0};
-    timerfd_settime(pace->fd, 0, &never, NULL);
+    if (pace->period_ns == 0)
+        pace_block(pace);
+    else
+        timerfd_settime(pace->fd, 0, &never, NULL);
 }
 
 uint64_t pace_take(struct pace *pace)
 {
     uint64_t passed;
+    if (pace->period_ns == 0) {
+        pace->start_ns = clock_now_ns();
+        pace->ticks += pace->ready;
+        return pace->ready;
+    }
     if (read(pace->fd, &passed, sizeof passed) != (ssize_t)sizeof passed)
         return 0;
     pace->ticks += passed;
@@ -82,5 +123,5 @@ uint64_t pace_take(struct pace *pace)
 
 int64_t pace_due_ns(const struct pace *pace)
 {
-    return pace->start_ns + (int64_t)(pace->ticks - 1) * pace->period_ns;
+    return pace->start_ns + (int64_t)(pace->ticks - 1) * pace->period_ns; /* unpaced: start_ns */
 }

@@ -8,10 +8,14 @@
  * buffer has its own frame, in the layout that the device requires.
  *
  * Like a camera it does not wait: a tick that is not taken in time, or that finds every buffer
- * lent, is a lost frame, visible as a gap in the sequence. */
+ * lent, is a lost frame, visible as a gap in the sequence.
+ *
+ * An unpaced scene measures whoever takes its frames, so it draws nothing while it runs: N buffers
+ * have the first N frames of the scene, and are lent one after another, again and again. */
 #include "capture/capture.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,7 +78,28 @@ static uint8_t *frame_at(const struct pattern *pattern, unsigned index)
     return buffer->frame != NULL ? buffer->frame : pattern->still;
 }
 
-/* Gives a buffer its frame and draws the still part of the scene. */
+/* Draws the frame of this number into a buffer. */
+static const uint8_t *paint(struct pattern *pattern, unsigned index, uint64_t number)
+{
+    const struct fftd_format *format = &pattern->capture.format, *layout = &pattern->layout;
+    struct pattern_rectangle *object = &pattern->buffer[index].object;
+    uint8_t *frame = frame_at(pattern, index);
+    switch (pattern->scene->motion) {
+    case PATTERN_STILL:
+        break;
+    case PATTERN_NOISE:
+        pattern_draw_noise(layout, number, pattern->seed, frame);
+        break;
+    case PATTERN_OBJECT:
+        pattern_copy(frame, layout, *object, pattern->still, format, object->x, object->y);
+        *object = pattern_object_at(format, number);
+        pattern_copy(frame, layout, *object, pattern->object, &pattern->object_format, 0, 0);
+        break;
+    }
+    return frame;
+}
+
+/* Gives a buffer its frame and draws what does not change while the source runs. */
 static int make_frame(struct pattern *pattern, unsigned index, struct error *why)
 {
     const struct fftd_format *format = &pattern->capture.format;
@@ -93,6 +118,8 @@ static int make_frame(struct pattern *pattern, unsigned index, struct error *why
     const struct pattern_rectangle all = {0, 0, format->width, format->height};
     if (pattern->still != NULL && frame != pattern->still)
         pattern_copy(frame, &pattern->layout, all, pattern->still, format, 0, 0);
+    if (pattern->capture.unpaced)
+        paint(pattern, index, index);
     return 0;
 }
 
@@ -140,41 +167,35 @@ static int pattern_fd(const struct capture *capture)
     return ((const struct pattern *)capture)->pace.fd;
 }
 
-/* Draws the frame of this number into a buffer. */
-static const uint8_t *paint(struct pattern *pattern, unsigned index, uint64_t number)
+/* The buffer for the next frame; buffer_count: it is lent, or all are. */
+static unsigned find_buffer(const struct pattern *pattern)
 {
-    const struct fftd_format *format = &pattern->capture.format, *layout = &pattern->layout;
-    struct pattern_rectangle *object = &pattern->buffer[index].object;
-    uint8_t *frame = frame_at(pattern, index);
-    switch (pattern->scene->motion) {
-    case PATTERN_STILL:
-        break;
-    case PATTERN_NOISE:
-        pattern_draw_noise(layout, number, pattern->seed, frame);
-        break;
-    case PATTERN_OBJECT:
-        pattern_copy(frame, layout, *object, pattern->still, format, object->x, object->y);
-        *object = pattern_object_at(format, number);
-        pattern_copy(frame, layout, *object, pattern->object, &pattern->object_format, 0, 0);
-        break;
+    const unsigned count = pattern->buffer_count;
+    if (pattern->capture.unpaced && count > 0) {
+        const unsigned next = (unsigned)(pattern->pace.ticks % count);
+        return pattern->buffer[next].lent ? count : next;
     }
-    return frame;
+    unsigned index = 0;
+    while (index < count && pattern->buffer[index].lent)
+        index++;
+    return index;
 }
 
 static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
     struct pattern *pattern = pattern_of(capture);
+    const unsigned index = find_buffer(pattern);
     if (pace_take(&pattern->pace) == 0)
         return error_set(why, EAGAIN, "no frame is due yet");
-    unsigned index = 0;
-    while (index < pattern->buffer_count && pattern->buffer[index].lent)
-        index++;
     if (index == pattern->buffer_count)
         return error_set(why, EAGAIN, "all %u buffers are lent: this frame is lost", index);
 
     uint64_t sequence = pattern->pace.ticks - 1;
-    const uint8_t *pixels = paint(pattern, index, sequence);
+    const uint8_t *pixels =
+        capture->unpaced ? frame_at(pattern, index) : paint(pattern, index, sequence);
     pattern->buffer[index].lent = true;
+    if (find_buffer(pattern) == pattern->buffer_count)
+        pace_block(&pattern->pace);
     capture_fill_frame(ret, &pattern->layout, pixels);
     ret->memory = pattern->memory != NULL ? (int)index : -1;
     ret->sequence = sequence;
@@ -186,7 +207,10 @@ static int pattern_dequeue(struct capture *capture, struct capture_frame *ret, s
 
 static void pattern_release(struct capture *capture, const struct capture_frame *frame)
 {
-    pattern_of(capture)->buffer[frame->index].lent = false;
+    struct pattern *pattern = pattern_of(capture);
+    pattern->buffer[frame->index].lent = false;
+    if (find_buffer(pattern) < pattern->buffer_count)
+        pace_unblock(&pattern->pace);
 }
 
 static void pattern_close(struct capture *capture)
@@ -217,6 +241,8 @@ static int choose_format(struct fftd_format *ret, const struct capture_request *
     if (r < 0)
         return r;
     pattern_set_colour(ret);
+    if (isinf(request->rate))
+        return 0;
     pace_fraction(request->rate > 0.0 ? request->rate : DEFAULT_RATE, &ret->rate_num,
                   &ret->rate_den);
     return 0;
@@ -260,7 +286,9 @@ int capture_open_pattern(struct capture **ret, const char *path,
     pattern->seed = request->seed;
     pattern->wanted_buffers = request->buffers;
     pattern->pace.fd = -1;
-    r = pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
+    pattern->capture.unpaced = isinf(request->rate);
+    r = pattern->capture.unpaced ? pace_init_unpaced(&pattern->pace, why)
+                                 : pace_init(&pattern->pace, format.rate_num, format.rate_den, why);
     if (r < 0)
         goto fail;
     r = draw_ahead(pattern, why);

@@ -16,7 +16,9 @@ void capture_describe(struct capture *capture, const char *format, ...)
     const struct fftd_format *f = &capture->format;
     const struct format_info *info = format_by_fourcc(f->fourcc);
     char rate[TEXT_NUMBER_BYTES + 16] = "";
-    if (f->rate_num != 0)
+    if (capture->unpaced)
+        snprintf(rate, sizeof rate, ", unpaced");
+    else if (f->rate_num != 0)
         snprintf(rate, sizeof rate, " at %.4g fps", (double)f->rate_num / f->rate_den);
     snprintf(capture->description, sizeof capture->description, "%s, %s %ux%u%s", what, info->name,
              f->width, f->height, rate);

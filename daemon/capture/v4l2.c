@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -293,6 +294,11 @@ static const struct capture_ops v4l2_ops = {
 int capture_open_v4l2(struct capture **ret, const char *path, const struct capture_request *request,
                       struct error *why)
 {
+    if (isinf(request->rate))
+        return error_set(why, EINVAL,
+                         "v4l2:%s: rate max: a camera sets the pace itself: expected a number of "
+                         "frames a second, or auto",
+                         path);
     struct video_source *source = calloc(1, sizeof *source);
     if (source == NULL)
         return error_set(why, ENOMEM, "v4l2:%s: out of memory", path);

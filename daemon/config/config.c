@@ -49,7 +49,8 @@ int config_get(const struct config *config, const char *name, char *text, size_t
 static bool is_quoted(const struct config_key *key, const char *value)
 {
     bool is_word = key->word != NULL && strcmp(value, key->word) == 0;
-    return is_word || !key->type->is_literal;
+    bool is_second = key->second_word != NULL && strcmp(value, key->second_word) == 0;
+    return is_word || is_second || !key->type->is_literal;
 }
 
 static void print_quoted(const char *text, FILE *file)

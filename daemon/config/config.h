@@ -40,7 +40,7 @@ enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
 struct config_source {
     char uri[CONFIG_TEXT];   /* "v4l2:/dev/video0" */
     uint32_t width, height;  /* pixels, 16 .. 8192 each; 0: auto, and then both are 0 */
-    double rate;             /* frames/s, 0.1 .. 1000; 0: auto */
+    double rate;             /* frames/s, 0.1 .. 1000; 0: auto; INFINITY: unpaced */
     uint32_t fourcc;         /* DRM's code of a pixel format; 0: auto */
     unsigned buffers;        /* frames that the driver may hold, 2 .. 32; 0: auto */
     enum memory_mode memory; /* how frames reach the device; copied where that does not work */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "config/places.h"
+#include "config/png.h"
 #include "core/text.h"
 
 #define MAX_IMAGES     256         /* at the same time; a chain has at most 32 */
@@ -153,6 +154,20 @@ static ssize_t read_all(int fd, unsigned char *bytes, size_t size)
     return (ssize_t)used;
 }
 
+static int parse(struct filter_image **ret, const char *name, const unsigned char *bytes,
+                 size_t count, struct error *why)
+{
+    unsigned char *pgm = NULL;
+    size_t pgm_count;
+    if (!png_is_png(bytes, count))
+        return filter_image_parse(ret, name, bytes, count, why);
+    int r = png_decode(&pgm, &pgm_count, name, bytes, count, why);
+    if (r == 0)
+        r = filter_image_parse(ret, name, pgm, pgm_count, why);
+    free(pgm);
+    return r;
+}
+
 static int parse_file(struct filter_image **ret, const char *name, const char *path, int fd,
                       const struct stat *file, struct error *why)
 {
@@ -163,7 +178,7 @@ static int parse_file(struct filter_image **ret, const char *name, const char *p
     const ssize_t count = read_all(fd, bytes, size);
     int r = count < 0
                 ? error_set(why, (int)-count, "cannot read %s: %s", path, strerror((int)-count))
-                : filter_image_parse(ret, name, bytes, (size_t)count, why);
+                : parse(ret, name, bytes, (size_t)count, why);
     free(bytes);
     return r;
 }

@@ -78,7 +78,9 @@ void config_key_expects(const struct config_key *key, char *text, size_t size)
     text[0] = '\0';
     key->type->expects(key, text, size);
     if (key->word != NULL)
-        text_append(text, size, ", or %s", key->word);
+        text_append(text, size, ", %s%s", key->second_word == NULL ? "or " : "", key->word);
+    if (key->second_word != NULL)
+        text_append(text, size, " or %s", key->second_word);
 }
 
 int config_key_set(struct config *config, const struct config_key *key, const char *value,

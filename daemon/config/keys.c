@@ -1,6 +1,7 @@
 /* The table of keys, in the order of config/fftd.conf. */
 #include "config/config.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MIN_SIDE 16 /* pixels */
@@ -97,6 +98,8 @@ static const struct config_key keys[] = {
         .min = 0.1,
         .max = 1000,
         .word = "auto",
+        .second_word = "max",
+        .second_value = INFINITY,
     },
     {
         .name = "camera.format",
@@ -194,6 +197,15 @@ static const struct config_key keys[] = {
         .type = &config_type_choice,
         FIELD(engine.options.planes),
         .choices = planes_names,
+    },
+    {
+        .name = "engine.view",
+        .initial = "picture",
+        .summary = "what is published: the filtered picture, or what shows the filter's work",
+        .type = &config_type_choice,
+        FIELD(engine.options.view),
+        .live = true,
+        .choices = view_names,
     },
     {
         .name = "engine.technique",

@@ -64,6 +64,15 @@ const struct config_type config_type_string = {
 
 /* ---- numbers ---- */
 
+static bool read_word(double *ret, const struct config_key *key, const char *text)
+{
+    const bool is_second = key->second_word != NULL && strcmp(text, key->second_word) == 0;
+    if (!is_second && !is_word(key, text))
+        return false;
+    *ret = is_second ? key->second_value : key->word_value;
+    return true;
+}
+
 static int read_number(double *ret, const struct config_key *key, const char *text)
 {
     double number;
@@ -90,10 +99,7 @@ static int read_whole(double *ret, const struct config_key *key, const char *tex
 
 static int read_whole_or_word(double *ret, const struct config_key *key, const char *text)
 {
-    if (!is_word(key, text))
-        return read_whole(ret, key, text);
-    *ret = key->word_value;
-    return 0;
+    return read_word(ret, key, text) ? 0 : read_whole(ret, key, text);
 }
 
 static void print_number_or_word(double number, const struct config_key *key, char *text,
@@ -101,6 +107,8 @@ static void print_number_or_word(double number, const struct config_key *key, ch
 {
     if (key->word != NULL && number == key->word_value)
         snprintf(text, size, "%s", key->word);
+    else if (key->second_word != NULL && number == key->second_value)
+        snprintf(text, size, "%s", key->second_word);
     else
         text_from_number(number, text, size);
 }
@@ -115,8 +123,8 @@ static void expects_number(const struct config_key *key, char *text, size_t size
 static int parse_number(void *field, const struct config_key *key, const char *text,
                         struct error *why)
 {
-    double number = key->word_value;
-    int r = is_word(key, text) ? 0 : read_number(&number, key, text);
+    double number;
+    int r = read_word(&number, key, text) ? 0 : read_number(&number, key, text);
     (void)why;
     if (r == 0)
         memcpy(field, &number, sizeof number);

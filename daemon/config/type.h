@@ -61,6 +61,8 @@ struct config_key {
     /* A word for a value outside the range: margin = "auto" is -1. NULL: none. */
     const char *word;
     double word_value;
+    const char *second_word; /* of a number; NULL: none */
+    double second_value;
     const char *const *choices; /* names of an enum's values, in their order, NULL-terminated */
     /* Of strings: whether a text is accepted, and what is accepted in words. */
     bool (*valid)(const char *text);

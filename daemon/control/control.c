@@ -60,7 +60,7 @@ void control_announce(struct control *control, unsigned camera_events)
     static const char *const state[] = {"State", "StateReason", "Source", "SourceDescription",
                                         "Input", "Engine",      "Device", NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
-    static const char *const filter[] = {"PublishedSerial", "FilterProblem", NULL};
+    static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem", NULL};
 
     if (camera_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME))
         emit(control, state);

@@ -18,7 +18,8 @@
 
 void control_emit_filter(const struct peer_services *services)
 {
-    static const char *const names[] = {"Filter", "FilterStages", "FilterProblem", "Serial", NULL};
+    static const char *const names[] = {"Filter", "FilterStages", "FilterProblem",
+                                        "View",   "Serial",       NULL};
     services->emit(services->context, names);
 }
 

@@ -23,8 +23,11 @@ int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *err
 int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
-/* Announces to all peers that the chain has changed. */
+/* Announces to all peers that the chain or the view has changed. */
 void control_emit_filter(const struct peer_services *services);
+
+/* ---- view.c ---- */
+int control_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- tune.c ---- */
 int control_tune(sd_bus_message *call, void *userdata, sd_bus_error *error);

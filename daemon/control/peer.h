@@ -27,6 +27,7 @@
 #define CONTROL_ERROR_INVALID_FILTER  "org.fftd.Error.InvalidFilter"
 #define CONTROL_ERROR_NO_SUCH_STAGE   "org.fftd.Error.NoSuchStage"
 #define CONTROL_ERROR_FILTER_CHANGED  "org.fftd.Error.FilterChanged"
+#define CONTROL_ERROR_INVALID_VIEW    "org.fftd.Error.InvalidView"
 #define CONTROL_ERROR_INVALID_CONTROL "org.fftd.Error.InvalidControl"
 #define CONTROL_ERROR_INVALID_CONFIG  "org.fftd.Error.InvalidConfiguration"
 #define CONTROL_ERROR_NOT_ONLINE      "org.fftd.Error.NotOnline"

@@ -14,7 +14,8 @@ struct reading {
     const struct config *config;
     struct camera_status camera;
     struct filter_chain chain;
-    struct adapter_status adaptation;
+    enum view_kind view;
+    struct observer_status adaptation;
     struct ring_server_stats server;
 };
 
@@ -23,6 +24,7 @@ static void take_reading(struct reading *ret, const struct control_hooks *hooks)
     ret->config = hooks->config;
     camera_get_status(hooks->camera, &ret->camera);
     camera_get_filter(hooks->camera, &ret->chain);
+    ret->view = camera_get_view(hooks->camera);
     camera_get_adaptation(hooks->camera, &ret->adaptation);
     ring_server_get_stats(hooks->server, &ret->server);
 }
@@ -175,7 +177,7 @@ static int append_engine(sd_bus_message *reply, const struct reading *reading)
 
 static int append_format(sd_bus_message *reply, const struct reading *reading)
 {
-    return value_append_format(reply, &reading->camera.format);
+    return value_append_format(reply, &reading->camera.format, reading->camera.captured);
 }
 
 static int append_generation(sd_bus_message *reply, const struct reading *reading)
@@ -206,24 +208,24 @@ static int append_wave(sd_bus_message *reply, const struct periodic_report *wave
                                  (int)wave->is_removed);
 }
 
-static int append_waves(sd_bus_message *reply, const struct adapter_status *status)
+static int append_waves(sd_bus_message *reply, const struct observer_status *status)
 {
     int r = sd_bus_message_open_container(reply, 'e', "sv");
     if (r < 0 || (r = sd_bus_message_append(reply, "s", "waves")) < 0 ||
         (r = sd_bus_message_open_container(reply, 'v', "aa{sv}")) < 0 ||
         (r = sd_bus_message_open_container(reply, 'a', "a{sv}")) < 0)
         return r;
-    for (unsigned i = 0; i < status->wave_count; i++)
-        if ((r = append_wave(reply, &status->wave[i])) < 0)
+    for (unsigned i = 0; i < status->found.wave_count; i++)
+        if ((r = append_wave(reply, &status->found.wave[i])) < 0)
             return r;
     return value_close_containers(reply, 3);
 }
 
 /* Empty while none is found. */
-static int append_flicker(sd_bus_message *reply, const struct adapter_status *status)
+static int append_flicker(sd_bus_message *reply, const struct observer_status *status)
 {
-    const struct flicker_report *flicker = &status->flicker;
-    if (!status->has_flicker)
+    const struct flicker_report *flicker = &status->found.flicker_report;
+    if (!status->found.has_flicker)
         return sd_bus_message_append(reply, "{sv}", "flicker", "a{sv}", 0);
     return sd_bus_message_append(reply, "{sv}", "flicker", "a{sv}", 4, "frequency", "d",
                                  flicker->frequency_hz, "depth", "d", flicker->depth,
@@ -234,9 +236,9 @@ static int append_flicker(sd_bus_message *reply, const struct adapter_status *st
 /* Empty while no stage adapts. */
 static int append_adaptation(sd_bus_message *reply, const struct reading *reading)
 {
-    const struct adapter_status *status = &reading->adaptation;
+    const struct observer_status *status = &reading->adaptation;
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r >= 0 && adapter_is_on(&status->wanted))
+    if (r >= 0 && observer_is_wanted(&status->wanted))
         r = sd_bus_message_append(reply, "{sv}", "observed", "t", status->observed);
     if (r >= 0 && status->wanted.removes_waves)
         r = append_waves(reply, status);
@@ -250,6 +252,16 @@ static int append_adaptation(sd_bus_message *reply, const struct reading *readin
 static int append_filter_problem(sd_bus_message *reply, const struct reading *reading)
 {
     return value_append_text(reply, reading->camera.filter_problem);
+}
+
+static int append_view(sd_bus_message *reply, const struct reading *reading)
+{
+    return value_append_text(reply, view_names[reading->view]);
+}
+
+static int append_published_view(sd_bus_message *reply, const struct reading *reading)
+{
+    return value_append_text(reply, view_names[reading->camera.view]);
 }
 
 static int append_serial(sd_bus_message *reply, const struct reading *reading)
@@ -289,6 +301,17 @@ static int append_counters(sd_bus_message *reply, const struct reading *reading)
         (uint64_t)reading->server.held_slots);
 }
 
+static int append_copies(sd_bus_message *reply, const struct reading *reading)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; r >= 0 && i < COPY_COUNT; i++) {
+        const struct copy_count *count = &reading->camera.copied[i];
+        r = sd_bus_message_append(reply, "{s(tt)}", camera_copy_name(i), count->times,
+                                  count->bytes);
+    }
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 static int append_latency(sd_bus_message *reply, const struct reading *reading)
 {
     int r = sd_bus_message_open_container(reply, 'a', "{sa{st}}");
@@ -301,6 +324,8 @@ static int append_latency(sd_bus_message *reply, const struct reading *reading)
 static int append_measures(sd_bus_message *reply, const struct reading *reading)
 {
     const struct fftd_measures *m = &reading->camera.measures;
+    static const struct fftd_match none = {.x = NAN, .y = NAN, .score = NAN};
+    const struct fftd_match *match = reading->camera.has_match ? &reading->camera.match : &none;
     const struct {
         const char *name;
         double value;
@@ -315,7 +340,10 @@ static int append_measures(sd_bus_message *reply, const struct reading *reading)
         {"flicker_hz", (double)m->flicker_hz},
         {"flicker_depth", (double)m->flicker_depth},
         {"peak_strength", (double)m->peak_strength},
-        {"peaks", m->peaks},
+        {"peaks", isnan(m->peak_strength) ? (double)NAN : m->peaks},
+        {"match_x", (double)match->x},
+        {"match_y", (double)match->y},
+        {"match_score", (double)match->score},
         {"age", m->age},
     };
     int r = sd_bus_message_open_container(reply, 'a', "{sd}");
@@ -358,12 +386,15 @@ static const struct field fields[] = {
     {"FilterStages", "aa{sv}", append_stages, false},
     {"Adaptation", "a{sv}", append_adaptation, false},
     {"FilterProblem", "s", append_filter_problem, false},
+    {"View", "s", append_view, false},
+    {"PublishedView", "s", append_published_view, false},
     {"Serial", "t", append_serial, true},
     {"PublishedSerial", "t", append_published_serial, true},
     {"Sequence", "t", append_sequence, true},
     {"Rate", "d", append_rate, true},
     {"Clients", "u", append_clients, true},
     {"Counters", "a{st}", append_counters, true},
+    {"Copies", "a{s(tt)}", append_copies, true},
     {"Latency", "a{sa{st}}", append_latency, true},
     {"Measures", "a{sd}", append_measures, true},
     {"LatencyHistograms", "a{s(tta(tt))}", append_histograms, true},

@@ -53,9 +53,12 @@ static void find_changes(struct changes *ret, const struct config *config,
         ret->filter = &wanted->filter;
 }
 
-/* Everything has been applied. */
-static void finish(struct config *config, const struct config *wanted)
+/* The view comes after everything else, because it can always be applied. Then everything has been
+ * applied. */
+static void finish(struct camera *camera, struct config *config, const struct config *wanted)
 {
+    if (wanted->engine.options.view != config->engine.options.view)
+        camera_set_view(camera, wanted->engine.options.view);
     unsigned count;
     const struct config_key *keys = config_keys(&count);
     char value[FILTER_TEXT_BYTES];
@@ -114,6 +117,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
 
     camera_get_filter(camera, &now); /* a client may have set it */
     filter_chain_assign(&config->filter, &now);
+    config->engine.options.view = camera_get_view(camera);
     find_changes(&changes, config, wanted);
     if (changes.source != NULL) {
         hold_config(&reload->wanted, wanted);
@@ -127,7 +131,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
         return r;
     if (changes.controls != NULL)
         camera_want_controls(camera, changes.controls);
-    finish(config, wanted);
+    finish(camera, config, wanted);
     return 0;
 }
 
@@ -184,7 +188,7 @@ bool reload_settle(struct reload *reload, struct camera *camera, struct config *
                   status->source_problem);
         reload_log_failure(why.text);
     } else {
-        finish(config, &reload->wanted);
+        finish(camera, config, &reload->wanted);
     }
     answer(waiting, failed ? why.text : NULL);
     if (reload->has_next)

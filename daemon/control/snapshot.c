@@ -51,7 +51,7 @@ static int answer(struct snapshot_call *call, const struct fftd_format *format,
     if (r >= 0)
         r = append_frame(reply, call->loan, "fftd-after", after, format->frame_bytes);
     if (r >= 0)
-        r = value_append_format(reply, format);
+        r = value_append_format(reply, format, 0);
     if (r >= 0)
         r = sd_bus_message_append(reply, "t", sequence);
     if (r >= 0)

@@ -103,10 +103,11 @@ static int append_planes(sd_bus_message *reply, const struct fftd_format *format
     return value_close_containers(reply, 3);
 }
 
-int value_append_format(sd_bus_message *reply, const struct fftd_format *format)
+int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured)
 {
-    char name[16];
+    char name[16], captured_name[16];
     format_name(format->fourcc, name);
+    format_name(captured, captured_name);
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r < 0)
         return r;
@@ -122,6 +123,10 @@ int value_append_format(sd_bus_message *reply, const struct fftd_format *format)
                                   "transfer", "y", format->transfer, "matrix", "y", format->matrix,
                                   "full_range", "b", (int)format->full_range);
         if (r < 0 || (r = append_planes(reply, format)) < 0)
+            return r;
+        if (captured != 0)
+            r = value_append_named_text(reply, "captured", captured_name);
+        if (r < 0)
             return r;
     }
     return sd_bus_message_close_container(reply);

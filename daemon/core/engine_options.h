@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 #include "core/curve.h"
+#include "core/denoise.h"
 #include "core/plan.h"
+#include "core/view.h"
 
 enum engine_precision { ENGINE_FLOAT, ENGINE_HALF };
 enum engine_planes { ENGINE_LUMA, ENGINE_ALL };
@@ -30,8 +32,14 @@ struct engine_options {
     bool corrections;      /* for jobs with a correction; costs time in every frame's load */
     bool calibrated;       /* for filters that calibration_is_needed names; reads a table with each
                               frame */
-    struct curve curve;    /* of the filters' chains (filter_chain_curve), for luma, red, green and
-                              blue; the chroma of YUV has none */
+    bool warped;           /* for filters that warp_is_needed names; likewise */
+    bool shifts;           /* for jobs with a shift, with complex_response; costs memory */
+    bool thresholds;       /* for filters with a threshold (filter_chain_threshold) */
+    struct denoise_settings denoise; /* of the filters' chains (filter_chain_denoise) */
+    struct curve curve;  /* of the filters' chains (filter_chain_curve), for luma, red, green and
+                            blue; the chroma of YUV has none */
+    enum view_kind view; /* what is made of each frame; another than the picture is made of luma,
+                            whatever `planes` says */
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3

@@ -3,8 +3,9 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define COLUMNS 4 /* transformed side by side; the strip is on the stack */
+#define LANES 8 /* lines that are transformed side by side; the strip is on the stack */
 
 struct fft {
     unsigned length;
@@ -55,53 +56,106 @@ static inline float complex times(float complex a, float complex b)
            (crealf(a) * cimagf(b) + cimagf(a) * crealf(b)) * I;
 }
 
-/* Transforms `lines` lines at once: number i of line k is data[i * lines + k]. */
-static void transform(const struct fft *fft, float complex *data, unsigned lines, bool inverse)
+void fft_line(const struct fft *fft, float complex *line, bool inverse)
 {
     const unsigned length = fft->length;
     for (unsigned i = 0; i < length; i++) {
         const unsigned j = fft->reversed[i];
-        for (unsigned k = 0; i < j && k < lines; k++) {
-            const float complex kept = data[i * lines + k];
-            data[i * lines + k] = data[j * lines + k];
-            data[j * lines + k] = kept;
+        if (i < j) {
+            const float complex kept = line[i];
+            line[i] = line[j];
+            line[j] = kept;
         }
     }
     for (unsigned half = 1; half < length; half *= 2)
         for (unsigned first = 0; first < length; first += 2 * half)
             for (unsigned p = 0; p < half; p++) {
                 const float complex forward = fft->factor[p * (length / 2 / half)];
-                const float complex factor = inverse ? conjf(forward) : forward;
-                float complex *a = data + (first + p) * lines;
-                float complex *b = a + half * lines;
-                for (unsigned k = 0; k < lines; k++) {
-                    const float complex turned = times(b[k], factor);
-                    b[k] = a[k] - turned;
-                    a[k] += turned;
-                }
+                float complex *a = line + first + p, *b = a + half;
+                const float complex turned = times(*b, inverse ? conjf(forward) : forward);
+                *b = *a - turned;
+                *a += turned;
             }
 }
 
-void fft_line(const struct fft *fft, float complex *line, bool inverse)
+/* ---- squares ---- */
+
+/* Numbers i of LANES lines are side by side, so that compilers make vectors of them. */
+struct strip {
+    float re[FFT_MAX_LENGTH * LANES], im[FFT_MAX_LENGTH * LANES];
+};
+
+static inline void add_and_subtract(float *restrict a_re, float *restrict a_im,
+                                    float *restrict b_re, float *restrict b_im)
 {
-    transform(fft, line, 1, inverse);
+    for (unsigned k = 0; k < LANES; k++) {
+        const float re = b_re[k], im = b_im[k];
+        b_re[k] = a_re[k] - re;
+        b_im[k] = a_im[k] - im;
+        a_re[k] += re;
+        a_im[k] += im;
+    }
+}
+
+static inline void butterfly(float *restrict a_re, float *restrict a_im, float *restrict b_re,
+                             float *restrict b_im, float cosine, float sine)
+{
+    for (unsigned k = 0; k < LANES; k++) {
+        const float re = b_re[k] * cosine - b_im[k] * sine;
+        const float im = b_re[k] * sine + b_im[k] * cosine;
+        b_re[k] = a_re[k] - re;
+        b_im[k] = a_im[k] - im;
+        a_re[k] += re;
+        a_im[k] += im;
+    }
+}
+
+/* The numbers come in reversed order of their bits. */
+static void transform_strip(const struct fft *fft, struct strip *strip, bool inverse)
+{
+    const unsigned length = fft->length;
+    for (unsigned half = 1; half < length; half *= 2)
+        for (unsigned first = 0; first < length; first += 2 * half) {
+            float *re = strip->re + (size_t)first * LANES, *im = strip->im + (size_t)first * LANES;
+            const size_t other = (size_t)half * LANES;
+            add_and_subtract(re, im, re + other, im + other);
+            for (unsigned p = 1; p < half; p++) {
+                const float complex factor = fft->factor[p * (length / 2 / half)];
+                re += LANES;
+                im += LANES;
+                butterfly(re, im, re + other, im + other, crealf(factor),
+                          inverse ? -cimagf(factor) : cimagf(factor));
+            }
+        }
+}
+
+/* Transforms some lines that begin at `data` and are `next` numbers apart. */
+static void transform_lines(const struct fft *fft, struct strip *strip, float complex *data,
+                            unsigned lines, size_t step, size_t next, bool inverse)
+{
+    for (unsigned i = 0; i < fft->length; i++) {
+        const float complex *from = data + fft->reversed[i] * step;
+        for (unsigned k = 0; k < lines; k++) {
+            strip->re[i * LANES + k] = crealf(from[k * next]);
+            strip->im[i * LANES + k] = cimagf(from[k * next]);
+        }
+    }
+    transform_strip(fft, strip, inverse);
+    for (unsigned i = 0; i < fft->length; i++)
+        for (unsigned k = 0; k < lines; k++)
+            data[i * step + k * next] = strip->re[i * LANES + k] + strip->im[i * LANES + k] * I;
 }
 
 void fft_square(const struct fft *fft, float complex *square, bool inverse)
 {
     const unsigned length = fft->length;
-    const unsigned columns = length < COLUMNS ? length : COLUMNS;
-    float complex strip[FFT_MAX_LENGTH * COLUMNS];
+    const unsigned lines = length < LANES ? length : LANES;
+    struct strip strip;
 
-    for (unsigned y = 0; y < length; y++)
-        fft_line(fft, square + (size_t)y * length, inverse);
-    for (unsigned x = 0; x < length; x += columns) {
-        for (unsigned y = 0; y < length; y++)
-            for (unsigned k = 0; k < columns; k++)
-                strip[y * columns + k] = square[(size_t)y * length + x + k];
-        transform(fft, strip, columns, inverse);
-        for (unsigned y = 0; y < length; y++)
-            for (unsigned k = 0; k < columns; k++)
-                square[(size_t)y * length + x + k] = strip[y * columns + k];
-    }
+    if (lines < LANES)
+        memset(&strip, 0, sizeof strip);
+    for (unsigned y = 0; y < length; y += lines)
+        transform_lines(fft, &strip, square + (size_t)y * length, lines, 1, length, inverse);
+    for (unsigned x = 0; x < length; x += lines)
+        transform_lines(fft, &strip, square + x, lines, length, 1, inverse);
 }

@@ -102,6 +102,44 @@ static int check_curves(const struct filter_chain *chain, struct error *why)
     return 0;
 }
 
+/* A chain moves pixels at most once, and not if it finds something in rows or waves of captured
+ * pixels, which are corrected where the result has them (correct.cl). */
+static int check_moves(const struct filter_chain *chain, struct error *why)
+{
+    const struct filter_kind *moves = NULL, *adapts = NULL;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->origin != NULL && moves != NULL)
+            return error_set(why, EINVAL, "stage %u: a chain has %s already: expected at most one",
+                             i + 1, kind->name);
+        moves = kind->origin != NULL ? kind : moves;
+        adapts = filter_kind_corrects(kind) ? kind : adapts;
+    }
+    if (moves != NULL && adapts != NULL)
+        return error_set(why, EINVAL,
+                         "%s corrects pixels where they are captured, but %s moves them: expected "
+                         "one of both in a chain",
+                         adapts->name, moves->name);
+    return 0;
+}
+
+/* Noise is reduced once at most by each means. */
+static int check_denoising(const struct filter_chain *chain, struct error *why)
+{
+    bool is_second = false, is_second_threshold = false;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if ((kind->denoise != NULL && is_second) ||
+            (kind->threshold != NULL && is_second_threshold))
+            return error_set(why, EINVAL,
+                             "stage %u: the chain has %s already: expected at most one", i + 1,
+                             kind->name);
+        is_second |= kind->denoise != NULL;
+        is_second_threshold |= kind->threshold != NULL;
+    }
+    return 0;
+}
+
 int filter_chain_check(const struct filter_chain *chain, struct error *why)
 {
     const size_t pixels = filter_chain_pixels(chain);
@@ -110,7 +148,11 @@ int filter_chain_check(const struct filter_chain *chain, struct error *why)
                          "the images of the filter's stages have %zu pixels in all: expected at "
                          "most %d, as 255x255 has",
                          pixels, FILTER_MAX_PIXELS);
-    const int r = check_curves(chain, why);
+    int r = check_curves(chain, why);
+    if (r == 0)
+        r = check_moves(chain, why);
+    if (r == 0)
+        r = check_denoising(chain, why);
     return r < 0 ? r : check_adapting(chain, why);
 }
 
@@ -411,10 +453,34 @@ struct curve filter_chain_curve(const struct filter_chain *chain)
     return (struct curve){.kind = CURVE_NONE};
 }
 
+/* ---- noise ---- */
+
+struct denoise filter_chain_denoise(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->denoise != NULL)
+            return chain->stage[i].kind->denoise(&chain->stage[i]);
+    return (struct denoise){.settings = {.block = 0}};
+}
+
+double filter_chain_threshold(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->threshold != NULL)
+            return chain->stage[i].kind->threshold(&chain->stage[i]);
+    return 0;
+}
+
 double filter_chain_support(const struct filter_chain *chain)
 {
-    double sum = 0;
-    for (unsigned i = 0; i < chain->count; i++)
-        sum += chain->stage[i].kind->support(&chain->stage[i]);
-    return fmin(sum, FILTER_MAX_SUPPORT_PX);
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_stage *stage = &chain->stage[i];
+        const double radius = stage->kind->support(stage);
+        if (stage->kind->is_gaussian)
+            squares += radius * radius;
+        else
+            sum += radius;
+    }
+    return fmin(sum + sqrt(squares), FILTER_MAX_SUPPORT_PX);
 }

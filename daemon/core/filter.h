@@ -88,12 +88,19 @@ bool filter_chain_is_complex(const struct filter_chain *chain);
  * stage has one. */
 struct curve filter_chain_curve(const struct filter_chain *chain);
 
-/* -EINVAL: two stages have a curve, or adapt to the same thing (filter_adapt.h), or the images have
- * too many pixels. filter_chain_parse checks it, too. */
+/* How the chain reduces noise before its response; settings.block is 0 if no stage does. */
+struct denoise filter_chain_denoise(const struct filter_chain *chain);
+
+/* Returns the threshold of the chain's spectrum (filter_kind.h); 0: none. */
+double filter_chain_threshold(const struct filter_chain *chain);
+
+/* -EINVAL: two stages have a curve, reduce noise, adapt to the same thing (filter_adapt.h) or move
+ * pixels, one adapts and another one moves pixels, or the images have too many pixels.
+ * filter_chain_parse checks it, too. */
 int filter_chain_check(const struct filter_chain *chain, struct error *why);
 
-/* Radius in pixels of the whole chain: the sum of its stages', at most FILTER_MAX_SUPPORT_PX. 0 for
- * the empty chain. */
+/* Radius in pixels of the whole chain, at most FILTER_MAX_SUPPORT_PX: the sum of its stages', those
+ * of Gaussians taken together as one (filter_kind.h). 0 for the empty chain. */
 double filter_chain_support(const struct filter_chain *chain);
 
 #endif

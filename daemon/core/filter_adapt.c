@@ -1,5 +1,6 @@
 #include "core/filter_adapt.h"
 
+#include <complex.h>
 #include <errno.h>
 #include <math.h>
 
@@ -118,6 +119,58 @@ const struct filter_kind filter_deflicker = {
     .support = filter_support_none,
 };
 
+/* ---- stabilise ---- */
+
+enum { STABILISE_TIME, STABILISE_LIMIT };
+
+/* It is one for each frame times a ramp (gpu/ramp.h), for which the engine's has to be complex. */
+static double complex one(const struct filter_stage *stage, double fx, double fy)
+{
+    (void)stage;
+    (void)fx;
+    (void)fy;
+    return 1;
+}
+
+static double stabilise_support(const struct filter_stage *stage)
+{
+    return number(stage, STABILISE_LIMIT);
+}
+
+const struct filter_kind filter_stabilise = {
+    .name = "stabilise",
+    .summary = "finds how the camera shakes, and moves each frame against it",
+    .formula = "H = 1; a frame is filtered with H * exp(-2 * pi * i * (fx * x + fy * y)), which "
+               "moves it by the pixels x and y from the path of the camera to a smooth one",
+    .adapts = FILTER_ADAPTS_SHAKE,
+    .param_count = 2,
+    .param =
+        {
+            [STABILISE_TIME] =
+                {
+                    .name = "time",
+                    .unit = "s",
+                    .summary = "time constant of the smooth path; slower motion is kept",
+                    .type = FILTER_NUMBER,
+                    .min = 0.05,
+                    .max = 10,
+                    .initial = 0.5,
+                },
+            [STABILISE_LIMIT] =
+                {
+                    .name = "limit",
+                    .unit = "px",
+                    .summary = "the most by which a frame is moved along each axis",
+                    .type = FILTER_NUMBER,
+                    .min = 1,
+                    .max = 64,
+                    .initial = 16,
+                },
+        },
+    .complex_response = one,
+    .support = stabilise_support,
+};
+
 /* ---- chains ---- */
 
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain)
@@ -125,6 +178,8 @@ struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chai
     struct filter_adaptation ret = {.removes_waves = false};
     for (unsigned i = 0; i < chain->count; i++) {
         const struct filter_stage *stage = &chain->stage[i];
+        if (stage->kind == &filter_match && ret.match_image == NULL)
+            ret.match_image = stage->image;
         switch (stage->kind->adapts) {
         case FILTER_ADAPTS_NOT:
             break;
@@ -134,6 +189,11 @@ struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chai
                 (struct periodic_options){.min_amplitude = number(stage, NOTCH_THRESHOLD),
                                           .max_waves = (unsigned)number(stage, NOTCH_WAVES)};
             ret.is_frozen = number(stage, NOTCH_FREEZE) != 0;
+            break;
+        case FILTER_ADAPTS_SHAKE:
+            ret.stabilises = true;
+            ret.shake = (struct stabiliser_options){.time_s = number(stage, STABILISE_TIME),
+                                                    .limit_px = number(stage, STABILISE_LIMIT)};
             break;
         case FILTER_ADAPTS_FLICKER:
             ret.removes_flicker = true;
@@ -149,7 +209,15 @@ struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chai
 bool filter_chain_adapts(const struct filter_chain *chain)
 {
     for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->adapts != FILTER_ADAPTS_NOT)
+        if (filter_kind_corrects(chain->stage[i].kind))
+            return true;
+    return false;
+}
+
+bool filter_chain_stabilises(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->adapts == FILTER_ADAPTS_SHAKE)
             return true;
     return false;
 }

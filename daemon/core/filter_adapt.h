@@ -1,7 +1,8 @@
 /* What a chain's stages ask of the estimators that look at the captured frames. Pure.
  *
- * Stages that adapt have H = 1. They change captured samples before the chain's response does, so
- * their place in the chain does not matter. A chain has at most one of each (filter_chain_check).
+ * Stages that adapt have H = 1. They change captured samples before the chain's response does, or
+ * move the whole frame, so their place in the chain does not matter. A chain has at most one of
+ * each (filter_chain_check).
  */
 #ifndef FFTD_CORE_FILTER_ADAPT_H
 #define FFTD_CORE_FILTER_ADAPT_H
@@ -11,6 +12,7 @@
 #include "core/filter.h"
 #include "core/flicker.h"
 #include "core/periodic.h"
+#include "core/stabiliser.h"
 
 /* Whatever is off is zero. */
 struct filter_adaptation {
@@ -19,11 +21,17 @@ struct filter_adaptation {
     bool is_frozen;
     bool removes_flicker; /* deflicker */
     struct flicker_options flicker;
+    bool stabilises; /* stabilise */
+    struct stabiliser_options shake;
+    const struct filter_image *match_image; /* of the first `match`, for measures; the chain's */
 };
 
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain);
 
 /* Whether a chain needs an engine with corrections. */
 bool filter_chain_adapts(const struct filter_chain *chain);
+
+/* Whether a chain moves each frame by another distance, so that it needs an engine with shifts. */
+bool filter_chain_stabilises(const struct filter_chain *chain);
 
 #endif

@@ -1,4 +1,5 @@
-/* Images that filters are made of: kernels, point spreads, templates and masks. Pure.
+/* Images that filters are made of: kernels, point spreads, templates, masks, and dark and flat
+ * frames. Pure.
  *
  * A chain names an image, and config/image.h finds and reads the file of that name. What was read
  * never changes: all copies of a chain share it, and any thread may read it. Another content of the
@@ -12,7 +13,8 @@
  *     P5, P2   PGM, 8 or 16 bits, binary or text; white (the header's maximum) becomes 1, black 0
  *     Pf       PFM, 32-bit floats, also negative ones; rows from the bottom to the top
  *     text     rows of numbers, separated by spaces, tabs or commas; # begins a comment
- * Sources: the manual pages pgm(5) and pfm(5) of Netpbm. A PFM's scale factor is not applied. */
+ * config/png.h makes PGM of PNG. Sources: the manual pages pgm(5) and pfm(5) of Netpbm. A PFM's
+ * scale factor is not applied. */
 #ifndef FFTD_CORE_FILTER_IMAGE_H
 #define FFTD_CORE_FILTER_IMAGE_H
 
@@ -24,9 +26,9 @@
 #include "core/error.h"
 
 #define FILTER_IMAGE_NAME_BYTES  64          /* a name, with its final zero byte */
-#define FILTER_IMAGE_MAX_SIDE    4096        /* px */
-#define FILTER_IMAGE_MAX_PIXELS  (1u << 22)  /* 2048 x 2048 */
-#define FILTER_IMAGE_MAX_BYTES   (17u << 20) /* of a file */
+#define FILTER_IMAGE_MAX_SIDE    8192        /* px; that of a frame, FFTD_MAX_SIDE */
+#define FILTER_IMAGE_MAX_PIXELS  (1u << 24)  /* 4096 x 4096 */
+#define FILTER_IMAGE_MAX_BYTES   (65u << 20) /* of a file: these as floats, and a header */
 #define FILTER_IMAGE_MAX_TEXT    (1u << 20)  /* of a file of rows of numbers */
 #define FILTER_IMAGE_MAX_NUMBER  1e6         /* the greatest magnitude of a pixel */
 #define FILTER_IMAGE_KERNEL_SIDE 255         /* px; of what is summed pixel by pixel */

@@ -288,10 +288,11 @@ static int read_rows(const struct reader *from, float *pixel, unsigned *ret_colu
         for (; read_cell(&reader, word); in_row++, index++) {
             double number;
             if (text_to_number(&number, word) < 0)
-                return error_set(why, EINVAL,
-                                 "image %s: %s in row %u is not a number: expected PGM (P2, P5), "
-                                 "PFM (Pf) or rows of numbers",
-                                 from->name, text_quote(quoted, word), rows + 1);
+                return error_set(
+                    why, EINVAL,
+                    "image %s: %s in row %u is not a number: expected PNG, PGM (P2, P5), "
+                    "PFM (Pf) or rows of numbers",
+                    from->name, text_quote(quoted, word), rows + 1);
             int r = check_number(from, number, in_row, rows, why);
             if (r < 0)
                 return r;
@@ -318,7 +319,7 @@ static int read_text(struct filter_image **ret, const struct reader *reader, str
     const size_t count = (size_t)(reader->end - reader->at);
     if (count > FILTER_IMAGE_MAX_TEXT)
         return error_set(why, EINVAL,
-                         "image %s has %zu bytes of text: expected at most %u, or PGM or PFM",
+                         "image %s has %zu bytes of text: expected at most %u, or PNG, PGM or PFM",
                          reader->name, count, FILTER_IMAGE_MAX_TEXT);
     int r = read_rows(reader, NULL, &columns, &rows, why);
     if (r == 0 && rows == 0)
@@ -347,15 +348,23 @@ static int refuse_known(const struct reader *reader, struct error *why)
 {
     static const struct {
         const char *signature, *name;
-    } known[] = {{"\x89PNG", "a PNG"},     {"\xff\xd8\xff", "a JPEG"}, {"P1", "a bitmap (P1)"},
-                 {"P3", "in colour (P3)"}, {"P4", "a bitmap (P4)"},    {"P6", "in colour (P6)"},
-                 {"P7", "a PAM (P7)"},     {"PF", "in colour (PF)"},   {"GIF8", "a GIF"},
-                 {"II*", "a TIFF"},        {"MM", "a TIFF"},           {"BM", "a BMP"}};
+    } known[] = {{"\x89PNG", "a damaged PNG"},
+                 {"\xff\xd8\xff", "a JPEG"},
+                 {"P1", "a bitmap (P1)"},
+                 {"P3", "in colour (P3)"},
+                 {"P4", "a bitmap (P4)"},
+                 {"P6", "in colour (P6)"},
+                 {"P7", "a PAM (P7)"},
+                 {"PF", "in colour (PF)"},
+                 {"GIF8", "a GIF"},
+                 {"II*", "a TIFF"},
+                 {"MM", "a TIFF"},
+                 {"BM", "a BMP"}};
     for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
         if (begins(reader, known[i].signature))
             return error_set(why, EINVAL,
-                             "image %s is %s: expected grey PGM (P2, P5), PFM (Pf) or rows of "
-                             "numbers; an image editor, or netpbm, converts a PNG",
+                             "image %s is %s: expected PNG, grey PGM (P2, P5), PFM (Pf) or rows "
+                             "of numbers",
                              reader->name, known[i].name);
     return 0;
 }

@@ -49,6 +49,7 @@ const struct filter_kind filter_gaussian_blur = {
         },
     .response = gaussian_blur_response,
     .support = gaussian_blur_support,
+    .is_gaussian = true,
 };
 
 enum { BOX_RADIUS };
@@ -143,6 +144,7 @@ const struct filter_kind filter_sharpen = {
         },
     .response = sharpen_response,
     .support = sharpen_support,
+    .is_gaussian = true,
 };
 
 enum { LAPLACIAN_GAIN, LAPLACIAN_DC };

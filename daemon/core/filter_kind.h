@@ -14,10 +14,11 @@
 #include <stdint.h>
 
 #include "core/curve.h"
+#include "core/denoise.h"
 #include "core/error.h"
 #include "core/filter_image.h"
 
-#define FILTER_MAX_PARAMS  8
+#define FILTER_MAX_PARAMS  14
 #define FILTER_KERNEL_SIDE 7 /* the most rows and columns of a kernel in a chain's text */
 
 enum filter_type {
@@ -55,8 +56,11 @@ struct filter_kernel {
  */
 struct filter_calibration {
     uint32_t width, height; /* captured pixels */
+    uint32_t cell;          /* px: samples this far apart have the same colour; 2 for a mosaic */
     double white;           /* the largest captured sample */
     float *offset, *gain;   /* width * height of each, row by row */
+    uint8_t *is_bad;        /* whether the pixel is replaced by its neighbours */
+    double pedestal;        /* the level of black afterwards, in captured samples */
 };
 
 struct filter_stage;
@@ -66,6 +70,7 @@ enum filter_adapts {
     FILTER_ADAPTS_NOT,
     FILTER_ADAPTS_WAVES,   /* periodic noise */
     FILTER_ADAPTS_FLICKER, /* of light, on a rolling shutter */
+    FILTER_ADAPTS_SHAKE,   /* of the camera: it moves frames, and corrects no samples */
 };
 
 struct filter_kind {
@@ -90,16 +95,33 @@ struct filter_kind {
     bool (*is_real)(const struct filter_stage *stage);
     /* The curve of the whole chain that the stage is in; NULL: none. */
     struct curve (*curve)(const struct filter_stage *stage);
+    /* How noise is reduced before the chain's response; NULL: it is not. */
+    struct denoise (*denoise)(const struct filter_stage *stage);
+    /* By how much the magnitude of each number of the spectrum is reduced before it is multiplied
+     * by the chain's response, down to 0 at most: this times the square root of the padded size's
+     * samples, in grey levels of 255. NULL: it is not. A kind with it has a response of 1. */
+    double (*threshold)(const struct filter_stage *stage);
     /* Radius in pixels beyond which the impulse response is negligible (below 1e-3 of its
      * energy), or an estimate of it. */
     double (*support)(const struct filter_stage *stage);
+    /* The impulse response falls as a Gaussian does. Variances of Gaussians add up when they are
+     * applied one after another, and so the squares of these radii. */
+    bool is_gaussian;
     /* How the stage corrects captured samples: it adds to the offsets, or multiplies the gains. All
      * offsets are complete when gains are asked for. NULL: it does not. A kind with one of them has
-     * a response of 1. -EINVAL: the table has another size than the stage's image. */
+     * a response of 1, and an image of it has the size of the table. -EINVAL: the image does not
+     * fit the others. */
     int (*add_offsets)(const struct filter_stage *stage, struct filter_calibration *table,
                        struct error *why);
     int (*multiply_gains)(const struct filter_stage *stage, struct filter_calibration *table,
                           struct error *why);
+    /* Where the stage finds a pixel of its result in the captured frame (warp.h): replaces the
+     * place at[0] (column), at[1] (row), in a frame of size[0] x size[1] pixels, by that one, which
+     * may be beyond the frame, and is not finite if there is none. Middles of pixels are whole
+     * numbers. NULL: there. A kind with it has a response of 1. -EINVAL: the stage is for frames
+     * of another size. */
+    int (*origin)(const struct filter_stage *stage, const uint32_t size[2], double at[2],
+                  struct error *why);
 };
 
 struct filter_stage {
@@ -115,6 +137,12 @@ static inline bool filter_stage_uses_image(const struct filter_stage *stage)
     return stage->image != NULL && stage->kind->image_response != NULL;
 }
 
+/* Whether a stage of the kind finds something in captured frames and corrects samples of it. */
+static inline bool filter_kind_corrects(const struct filter_kind *kind)
+{
+    return kind->adapts == FILTER_ADAPTS_WAVES || kind->adapts == FILTER_ADAPTS_FLICKER;
+}
+
 /* All kinds, in the order in which help lists them. */
 const struct filter_kind *const *filter_kinds(unsigned *ret_count);
 const struct filter_kind *filter_kind_by_name(const char *name); /* NULL: there is none */
@@ -128,7 +156,7 @@ extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sh
     filter_laplacian, filter_gain;
 
 /* In filter_adapt.c. */
-extern const struct filter_kind filter_auto_notch, filter_deflicker;
+extern const struct filter_kind filter_auto_notch, filter_deflicker, filter_stabilise;
 
 /* In filter_complex.c. */
 extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;
@@ -139,10 +167,16 @@ extern const struct filter_kind filter_homomorphic, filter_linear_light;
 /* In filter_picture.c. */
 extern const struct filter_kind filter_mask, filter_match;
 
+/* In filter_denoise.c. */
+extern const struct filter_kind filter_denoise, filter_soft_threshold;
+
 /* In filter_restore.c. */
 extern const struct filter_kind filter_wiener;
 
 /* In filter_calibrate.c. */
-extern const struct filter_kind filter_vignette;
+extern const struct filter_kind filter_dark, filter_flat, filter_vignette;
+
+/* In filter_undistort.c. */
+extern const struct filter_kind filter_undistort;
 
 #endif

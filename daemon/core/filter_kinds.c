@@ -3,12 +3,14 @@
 #include "core/filter_kind.h"
 
 static const struct filter_kind *const kinds[] = {
-    &filter_lowpass,   &filter_highpass,      &filter_bandpass,    &filter_bandstop,
-    &filter_notch,     &filter_gaussian_blur, &filter_box_blur,    &filter_sharpen,
-    &filter_highboost, &filter_laplacian,     &filter_gradient,    &filter_directional,
-    &filter_convolve,  &filter_mask,          &filter_match,       &filter_wiener,
-    &filter_shift,     &filter_gain,          &filter_homomorphic, &filter_linear_light,
-    &filter_vignette,  &filter_auto_notch,    &filter_deflicker,
+    &filter_lowpass,    &filter_highpass,      &filter_bandpass,    &filter_bandstop,
+    &filter_notch,      &filter_gaussian_blur, &filter_box_blur,    &filter_sharpen,
+    &filter_highboost,  &filter_laplacian,     &filter_gradient,    &filter_directional,
+    &filter_convolve,   &filter_mask,          &filter_match,       &filter_wiener,
+    &filter_shift,      &filter_gain,          &filter_homomorphic, &filter_linear_light,
+    &filter_dark,       &filter_flat,          &filter_vignette,    &filter_undistort,
+    &filter_auto_notch, &filter_deflicker,     &filter_denoise,     &filter_soft_threshold,
+    &filter_stabilise,
 };
 
 #define KIND_COUNT (sizeof kinds / sizeof kinds[0])

@@ -151,7 +151,7 @@ static double complex match_at(const struct filter_stage *stage, double fx, doub
 
 const struct filter_kind filter_match = {
     .name = "match",
-    .summary = "shows where the picture resembles a template",
+    .summary = "shows where the picture resembles a template; measures tell the place and how well",
     .formula = "H = gain / sqrt(n * sum of d(x, y)^2) * sum of d(x, y) * exp(2 * pi * i * (fx * x "
                "+ fy * y)), dc at f = 0, d = the image without its mean, n = its number of pixels, "
                "x and y counted from its middle",

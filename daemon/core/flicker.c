@@ -24,6 +24,8 @@
 #define FINALISTS       3u
 #define SHORTEST_LINE_S 5e-6
 #define FOUND           0.35  /* of the squares explained, to go on with a candidate */
+#define ERROR_ON        0.02  /* of the amplitude, relative, to begin to correct */
+#define ERROR_OFF       0.04  /* to end */
 #define MIN_AMPLITUDE   0.002 /* of the fundamental; less is invisible */
 #define PREDICTED_ON    0.6   /* of the squares of new frames, to begin to correct */
 #define PREDICTED_OFF   0.3   /* to end */
@@ -273,7 +275,7 @@ static void decide(struct flicker *f, int64_t captured_ns)
     if (f->predictions < PREDICTIONS)
         return;
     const double predicted = f->without > 0 ? 1 - f->with / f->without : 0;
-    if (!f->is_on && predicted >= PREDICTED_ON) {
+    if (!f->is_on && predicted >= PREDICTED_ON && f->fit.error <= ERROR_ON) {
         f->is_on = true;
         f->since_ns = captured_ns;
     } else if (predicted < (f->is_on ? PREDICTED_OFF : 0.5 * PREDICTED_ON)) {
@@ -299,7 +301,7 @@ static void follow(struct flicker *f, int64_t captured_ns)
         return;
     struct fit fit = f->fit;
     improve(f, &fit, 3);
-    if (is_plausible(f, &fit)) {
+    if (is_plausible(f, &fit) && (!f->is_on || fit.error <= ERROR_OFF)) {
         f->fit = fit;
         f->fitted_ns = captured_ns;
     } else if (captured_ns - f->fitted_ns > HOLD_NS / 4) {

@@ -5,7 +5,8 @@
  * They are corrected only while they predict frames that were not used for the fit.
  *
  * Bands that stand still (100 Hz at exactly 25 or 50 frames/s) before a scene that stands still
- * cannot be told from the scene. They are left as they are.
+ * cannot be told from the scene. They are left as they are. So are those that move so slowly, less
+ * than about a tenth of their height a second, that their depth does not follow from a second.
  *
  * Nothing is corrected in the first half second, nor while the scene's motion is not a shift.
  *

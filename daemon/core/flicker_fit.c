@@ -7,6 +7,7 @@
 #define SLOW        4u /* terms */
 #define MAX_COLUMNS (SLOW + 2 * FLICKER_HARMONICS + 2 + 1)
 #define UNSEEN      0.003 /* of a column's squares; what is left of it then says nothing */
+#define SINGULAR    1e-10
 #define MAX_STEP_HZ 0.3
 #define MAX_STEP    0.2 /* cycles per height of the frame */
 
@@ -176,6 +177,43 @@ static void solve(struct sums *sums, unsigned waves_end, double *solution, doubl
     }
 }
 
+/* The sum of squares of the errors of the fundamental's two amplitudes, for values with errors of
+ * 1: two elements of the diagonal of the inverse of the normal equations. Infinite: they are not
+ * determined. Slow terms and harmonics that the others explain stay out. */
+static double amplitude_errors(const struct sums *sums, unsigned waves_end)
+{
+    const unsigned n = sums->columns - 1;
+    double l[MAX_COLUMNS][MAX_COLUMNS], errors = 0;
+    bool used[MAX_COLUMNS] = {false};
+    for (unsigned j = 0; j < n; j++) {
+        const bool is_needed = (j >= SLOW && j < SLOW + 2) || j >= waves_end;
+        for (unsigned i = j; i < n; i++) {
+            double rest = sums->product[i][j];
+            for (unsigned k = 0; k < j; k++)
+                rest -= l[i][k] * l[j][k];
+            if (i == j) {
+                used[j] = rest > SINGULAR * sums->square[j];
+                if (!used[j] && is_needed)
+                    return INFINITY;
+                l[j][j] = sqrt(fmax(rest, 0));
+            } else {
+                l[i][j] = used[j] ? rest / l[j][j] : 0;
+            }
+        }
+    }
+    for (unsigned which = SLOW; which < SLOW + 2; which++) {
+        double column[MAX_COLUMNS] = {0};
+        for (unsigned i = which; i < n; i++) {
+            double rest = i == which;
+            for (unsigned k = which; k < i; k++)
+                rest -= l[i][k] * column[k];
+            column[i] = used[i] ? rest / l[i][i] : 0;
+            errors += column[i] * column[i];
+        }
+    }
+    return errors;
+}
+
 static double limited(double value, double limit)
 {
     return fmax(-limit, fmin(limit, value));
@@ -208,6 +246,7 @@ void fit_step(const struct rows *rows, const double *time_s, const struct fit_op
         return;
     const struct span span = span_of(rows, time_s, fit);
     add_all(&sums, rows, time_s, options, fit, &span);
+    const double errors = amplitude_errors(&sums, waves_end);
     solve(&sums, waves_end, solution, &before, &after);
     fit->samples = sums.samples;
     fit->explained = before > 0 ? 1 - after / before : 0;
@@ -216,6 +255,8 @@ void fit_step(const struct rows *rows, const double *time_s, const struct fit_op
         fit->re[h] = is_fitted ? solution[SLOW + 2 * h] : 0;
         fit->im[h] = is_fitted ? solution[SLOW + 2 * h + 1] : 0;
     }
+    fit->error = sqrt(errors * fmax(after, 0) / fmax(sums.samples - (double)sums.columns, 1)) /
+                 hypot(fit->re[0], fit->im[0]);
     double hz = 0, rows_cycles = 0;
     if (options->moves_frequency)
         hz = limited(solution[waves_end], MAX_STEP_HZ);

@@ -16,6 +16,8 @@ struct fit {
     double frequency_hz, rows_cycles;
     double re[FLICKER_HARMONICS], im[FLICKER_HARMONICS];
     double explained; /* 0 .. 1, of the squares that slow terms leave */
+    double error;     /* of the fundamental's amplitude, standard deviation relative to it, if all
+                         that moves is unknown */
     unsigned samples;
 };
 

@@ -7,7 +7,9 @@
 
 #include "core/periodic_search.h"
 #include "core/periodic_spectrum.h"
+#include "core/periodic_texture.h"
 #include "core/periodic_track.h"
+#include "core/periodic_verdict.h"
 
 #define MAX_TRACKS     SHEET_MAX_WAVES
 #define MAX_REFUSED    32u
@@ -19,13 +21,24 @@
 #define TEXTURE_AGE    600u
 #define MOST_AMPLITUDE 127.5 /* more does not fit into 0 .. 255: the fit is ill-conditioned */
 #define MOST_WAVES     6u    /* a picture with more is texture */
+#define COUNTED        0.02  /* of the strongest amplitude; weaker ones may be left by saturation */
 #define LOST_AGE       15u   /* frames without support after which a wave is given up */
 #define AGREE_CONFIRM  0.9   /* of the patches */
 #define AGREE_REFUSE   0.8
+#define AGREE_EARLY    0.2 /* close waves disturb each other until both are followed */
+#define LATE_AGE       6u
 #define SEEN           0.25 /* of the patches in which a wave must be visible */
 #define COHERENT       0.5  /* of a candidate's patches */
+#define COHERENT_LINE  0.9  /* of one that is not yet decided upon */
 #define HARMONIC_2     0.08 /* of the amplitude, from which on it is texture */
 #define HARMONIC_3     0.04
+#define HARMONIC_SUM   0.1 /* of the weaker amplitude */
+#define LINE_AGREE     0.4 /* of the patches, for a wave that may be texture */
+#define LINE_SEEN      0.05
+#define RELATED        0.15 /* 1/width, 1/height: how far a line may be off a lattice */
+#define SETTLED        2u   /* frames without a new candidate before waves are confirmed ... */
+#define SETTLED_AGE    8u   /* ... unless they are that old */
+#define RELATED_AGE    45u  /* frames for which all lines count as relations */
 
 struct track {
     struct sheet_frequency f;
@@ -40,8 +53,8 @@ struct track {
 };
 
 struct refused {
-    struct sheet_frequency f;
-    unsigned left; /* observed frames */
+    struct texture_line line; /* amplitude 0: it was not a wave at all */
+    unsigned left;            /* observed frames */
 };
 
 struct periodic {
@@ -52,10 +65,10 @@ struct periodic {
     struct track track[MAX_TRACKS];
     unsigned tracks;
     struct refused refused[MAX_REFUSED];
-    unsigned refused_next;
+    unsigned settled;            /* observed frames without a new candidate */
     struct patch_sample *sample; /* for each wave and patch */
     unsigned *patch;             /* those of the present frame */
-    double complex *projection;  /* for each patch */
+    double complex *projection;  /* for each start of a search and patch */
     int64_t last_ns;
     bool has_last;
     bool is_frozen;
@@ -86,7 +99,7 @@ int periodic_create(struct periodic **ret, unsigned width, unsigned height,
     const size_t patches = p->spectrum.count > 0 ? p->spectrum.count : 1;
     p->sample = calloc(MAX_TRACKS * patches, sizeof *p->sample);
     p->patch = calloc(patches, sizeof *p->patch);
-    p->projection = calloc(patches, sizeof *p->projection);
+    p->projection = calloc(SEARCH_STARTS * patches, sizeof *p->projection);
     if (p->sample == NULL || p->patch == NULL || p->projection == NULL) {
         r = error_set(why, ENOMEM, "out of memory for %zu patches", patches);
         goto fail;
@@ -115,87 +128,30 @@ void periodic_freeze(struct periodic *p, bool is_frozen)
     p->is_frozen = is_frozen;
 }
 
-/* The difference of two frequencies, which repeat after one cycle per pixel. */
-static double apart(double a, double b)
-{
-    const double d = a - b;
-    return fabs(d - round(d));
-}
-
-/* Whether two waves are the same to within dx, dy; a real wave has its mirrored frequency, too. */
-static bool is_same(struct sheet_frequency a, struct sheet_frequency b, double dx, double dy)
-{
-    return (apart(a.fx, b.fx) < dx && apart(a.fy, b.fy) < dy) ||
-           (apart(a.fx, -b.fx) < dx && apart(a.fy, -b.fy) < dy);
-}
-
 static void drop(struct periodic *p, unsigned i)
 {
     p->track[i] = p->track[--p->tracks];
 }
 
+/* Whether the patches see a wave that is more than chance, be it interference or not. */
+static bool is_line(const struct track *t)
+{
+    return t->age >= 2 && t->agree > LINE_AGREE && t->seen > LINE_SEEN &&
+           cabs(t->amplitude) > 4 * t->noise;
+}
+
 static void refuse(struct periodic *p, unsigned i, unsigned frames)
 {
-    p->refused[p->refused_next] = (struct refused){p->track[i].f, frames};
-    p->refused_next = (p->refused_next + 1) % MAX_REFUSED;
+    struct refused *to = p->refused;
+    for (unsigned k = 1; k < MAX_REFUSED; k++)
+        if (p->refused[k].left < to->left)
+            to = &p->refused[k];
+    const struct track *t = &p->track[i];
+    *to = (struct refused){{t->f, is_line(t) ? cabs(t->amplitude) : 0}, frames};
     drop(p, i);
 }
 
 /* ---- the patches' verdict on a track ---- */
-
-struct verdict {
-    double seen, agreeing, patches;
-    double complex correction; /* to the amplitude */
-    double weight;
-    double m[6], v[3]; /* normal equations of the frequency's error: 1, x, y */
-};
-
-static void hear_patch(struct verdict *ret, const struct patch *patch,
-                       const struct patch_sample *sample, double amplitude,
-                       double complex direction)
-{
-    const double off = cabs(sample->amplitude);
-    const double weight = 1 / (sample->power + 0.01 * amplitude * amplitude + 1e-6);
-    ret->patches++;
-    if (amplitude * amplitude < 4 * sample->power_most)
-        return;
-    ret->seen++;
-    if (off * off > 0.16 * amplitude * amplitude + 2 * sample->power_most)
-        return;
-    ret->agreeing++;
-    ret->correction += weight * sample->amplitude;
-    ret->weight += weight;
-    const double turned = cimag(sample->amplitude * conj(direction)) / amplitude / (2 * M_PI);
-    const double x = patch->to_x;
-    const double y = patch->to_y;
-    ret->m[0] += weight;
-    ret->m[1] += weight * x;
-    ret->m[2] += weight * y;
-    ret->m[3] += weight * x * x;
-    ret->m[4] += weight * x * y;
-    ret->m[5] += weight * y * y;
-    ret->v[0] += weight * turned;
-    ret->v[1] += weight * turned * x;
-    ret->v[2] += weight * turned * y;
-}
-
-/* Solves the three equations for the slopes. False: the patches do not determine them. */
-static bool slopes(const struct verdict *v, double *ret_x, double *ret_y)
-{
-    if (v->m[0] <= 0)
-        return false;
-    const double xx = v->m[3] - v->m[1] * v->m[1] / v->m[0];
-    const double xy = v->m[4] - v->m[1] * v->m[2] / v->m[0];
-    const double yy = v->m[5] - v->m[2] * v->m[2] / v->m[0];
-    const double tx = v->v[1] - v->m[1] * v->v[0] / v->m[0];
-    const double ty = v->v[2] - v->m[2] * v->v[0] / v->m[0];
-    const double det = xx * yy - xy * xy;
-    if (!(det > 1e-3 * xx * yy))
-        return false;
-    *ret_x = (tx * yy - ty * xy) / det;
-    *ret_y = (ty * xx - tx * xy) / det;
-    return true;
-}
 
 static double clamp(double value, double most)
 {
@@ -206,9 +162,9 @@ static void correct_frequency(const struct periodic *p, struct track *t, const s
 {
     double dx;
     double dy;
-    if (v->seen < 6 || !slopes(v, &dx, &dy))
+    if (v->seen < 6 || !verdict_slopes(v, &dx, &dy))
         return;
-    const double gain = t->age < 9 ? 1.0 / (t->age + 1) : 0.1;
+    const double gain = t->age < 3 ? 1.0 / (t->age + 1) : t->age < 15 ? 0.3 : 0.1;
     t->f.fx += gain * clamp(dx, 0.3 / p->sheet.width);
     t->f.fy += gain * clamp(dy, 0.3 / p->sheet.height);
 }
@@ -222,11 +178,11 @@ static void judge(struct periodic *p, unsigned i, unsigned patches, int64_t capt
     for (unsigned k = 0; k < patches && amplitude > 0; k++) {
         const unsigned at = p->patch[k];
         if (p->spectrum.patch[at].is_usable)
-            hear_patch(&v, &p->spectrum.patch[at], &p->sample[i * p->spectrum.count + at],
-                       amplitude, t->amplitude / amplitude);
+            verdict_add(&v, &p->spectrum.patch[at], &p->sample[i * p->spectrum.count + at],
+                        amplitude, t->amplitude / amplitude);
     }
     t->age++;
-    const double gain = t->age < 5 ? 1.0 / t->age : 0.2;
+    const double gain = t->age < 3 ? 1.0 / t->age : 0.3;
     if (v.patches > 0)
         t->seen += gain * (v.seen / v.patches - t->seen);
     if (v.seen > 0)
@@ -250,70 +206,124 @@ static bool is_strong(const struct periodic *p, const struct track *t)
            amplitude > 4 * t->noise;
 }
 
-/* Whether the sheet, from which all tracks are subtracted, or a track has power at a multiple. */
-static bool has_harmonic(struct periodic *p, const struct track *t, unsigned multiple, double share)
+/* Whether a wave's sum with others or itself is in the sheet, from which all tracks are
+ * subtracted. */
+static bool has_sum(struct periodic *p, const struct track *t, int multiple, int sign,
+                    const struct track *other, double share)
 {
-    const struct spectrum *s = &p->spectrum;
-    const struct sheet_frequency f = {multiple * t->f.fx, multiple * t->f.fy};
-    const double least = share * cabs(t->amplitude);
-    for (unsigned i = 0; i < p->tracks; i++)
-        if (&p->track[i] != t &&
-            is_same(p->track[i].f, f, 0.4 / p->sheet.width, 0.4 / p->sheet.height) &&
-            cabs(p->track[i].amplitude) > least)
-            return true;
+    const struct sheet_frequency f = {multiple * t->f.fx + sign * other->f.fx,
+                                      multiple * t->f.fy + sign * other->f.fy};
+    const double least = share * fmin(cabs(t->amplitude), cabs(other->amplitude));
     /* At zero and at the wave itself there is nothing to be told. */
-    const double dc = 3.0 / s->length;
-    if (is_same(f, (struct sheet_frequency){0, 0}, dc, dc) || is_same(f, t->f, dc, dc))
-        return false;
-    spectrum_project(s, &p->sheet, f, p->projection);
-    double complex mean = 0;
-    double power = 0;
-    double count = 0;
-    for (unsigned i = 0; i < s->count; i++)
-        if (s->patch[i].is_usable) {
-            mean += p->projection[i];
-            power += cabs(p->projection[i]) * cabs(p->projection[i]);
-            count++;
-        }
-    return count > 0 && cabs(mean) / count > least &&
-           cabs(mean) * cabs(mean) / count > 9 * 2 * (power / count);
+    const double dc = 3.0 / p->spectrum.length;
+    return !texture_is_same(f, (struct sheet_frequency){0, 0}, dc, dc) &&
+           !texture_is_same(f, t->f, dc, dc) &&
+           periodic_has_line(&p->spectrum, &p->sheet, p->projection, f, least);
 }
 
-static bool is_texture(struct periodic *p, const struct track *t)
+/* Whether harmonics of a wave, or its sums with others, are in the sheet though not followed. */
+static bool has_harmonic(struct periodic *p, const struct track *t)
 {
-    return has_harmonic(p, t, 2, HARMONIC_2) || has_harmonic(p, t, 3, HARMONIC_3);
+    if (has_sum(p, t, 1, 1, t, HARMONIC_2) || has_sum(p, t, 2, 1, t, HARMONIC_3))
+        return true;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        const struct track *u = &p->track[i];
+        if (u != t && is_line(u) &&
+            (has_sum(p, t, 1, 1, u, HARMONIC_SUM) || has_sum(p, t, 1, -1, u, HARMONIC_SUM)))
+            return true;
+    }
+    return false;
 }
 
-/* Refuses the waves of a pattern: one that repeats has many, and interference has few. */
-static void refuse_pattern(struct periodic *p)
+static bool is_supported(const struct periodic *p, const struct track *t)
 {
-    unsigned confirmed = 0;
+    const bool is_even = t->agree > (t->is_confirmed ? AGREE_REFUSE : AGREE_CONFIRM);
+    return is_even && t->seen > SEEN && is_strong(p, t);
+}
+
+/* Whether all that speaks against a wave would be known by now. */
+static bool is_ready(const struct periodic *p, const struct track *t)
+{
+    const unsigned least = p->settled >= SETTLED ? LEAST_AGE : SETTLED_AGE;
+    return !t->is_confirmed && t->age >= least && is_supported(p, t);
+}
+
+static struct texture_line line_of(const struct track *t)
+{
+    return (struct texture_line){t->f, cabs(t->amplitude)};
+}
+
+/* Marks the tracks that belong to the lattice of a texture, with each other and with lines that
+ * were refused. */
+static void mark_textures(const struct periodic *p, bool *is_texture)
+{
+    const double dx = RELATED / p->sheet.width;
+    const double dy = RELATED / p->sheet.height;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        struct texture_line line[MAX_TRACKS + MAX_REFUSED];
+        unsigned track[MAX_TRACKS + MAX_REFUSED];
+        bool is_member[MAX_TRACKS + MAX_REFUSED] = {false};
+        unsigned count = 1;
+        const struct track *t = &p->track[i];
+        if (!is_line(t))
+            continue;
+        line[0] = line_of(t);
+        track[0] = i;
+        /* A wave that has been interference for long is not refused by a chance of the scene. */
+        const bool is_old = t->is_confirmed && t->age > RELATED_AGE;
+        for (unsigned k = 0; k < p->tracks; k++)
+            if (k != i && (is_old ? is_supported(p, &p->track[k]) : is_line(&p->track[k]))) {
+                line[count] = line_of(&p->track[k]);
+                track[count++] = k;
+            }
+        const unsigned tracks = count;
+        for (unsigned k = 0; k < MAX_REFUSED && !is_old; k++)
+            if (p->refused[k].left > 0 && p->refused[k].line.amplitude > 0)
+                line[count++] = p->refused[k].line;
+        texture_relate(line, count, dx, dy, is_member);
+        for (unsigned k = 0; k < tracks; k++)
+            is_texture[track[k]] |= is_member[k];
+    }
+}
+
+/* Refuses the waves of textures. One that repeats has many, and interference has few. */
+static void refuse_textures(struct periodic *p)
+{
+    bool is_texture[MAX_TRACKS] = {false};
+    unsigned supported = 0;
+    double most = 0;
     for (unsigned i = 0; i < p->tracks; i++)
-        confirmed += p->track[i].is_confirmed;
-    for (unsigned i = p->tracks; i-- > 0 && confirmed > MOST_WAVES;)
-        refuse(p, i, TEXTURE_AGE);
+        if (is_supported(p, &p->track[i]))
+            most = fmax(most, cabs(p->track[i].amplitude));
+    for (unsigned i = 0; i < p->tracks; i++)
+        supported += is_supported(p, &p->track[i]) && cabs(p->track[i].amplitude) > COUNTED * most;
+    mark_textures(p, is_texture);
+    for (unsigned i = 0; i < p->tracks; i++) {
+        const struct track *t = &p->track[i];
+        if (!is_texture[i] && is_supported(p, t))
+            is_texture[i] = supported > MOST_WAVES || (is_ready(p, t) && has_harmonic(p, t));
+    }
+    for (unsigned i = p->tracks; i-- > 0;)
+        if (is_texture[i])
+            refuse(p, i, TEXTURE_AGE);
 }
 
 static void decide(struct periodic *p)
 {
     if (!p->is_frozen)
-        refuse_pattern(p);
+        refuse_textures(p);
     for (unsigned i = p->tracks; i-- > 0;) {
         struct track *t = &p->track[i];
-        const bool is_even = t->agree > (t->is_confirmed ? AGREE_REFUSE : AGREE_CONFIRM);
-        const bool is_supported = is_even && t->seen > SEEN && is_strong(p, t);
-        t->without_support = is_supported ? 0 : t->without_support + 1;
+        const bool is_good = is_supported(p, t);
+        t->without_support = is_good ? 0 : t->without_support + 1;
         if (t->is_confirmed) {
             if (t->without_support > LOST_AGE && !p->is_frozen)
                 drop(p, i);
-        } else if (p->is_frozen || (t->age >= LEAST_AGE && t->agree < AGREE_REFUSE) ||
-                   t->age >= MOST_AGE) {
+        } else if (p->is_frozen || (t->age >= LEAST_AGE && t->agree < AGREE_EARLY) ||
+                   (t->age >= LATE_AGE && t->agree < AGREE_REFUSE) || t->age >= MOST_AGE) {
             refuse(p, i, REFUSED_AGE);
-        } else if (t->age >= LEAST_AGE && is_supported) {
-            if (is_texture(p, t))
-                refuse(p, i, TEXTURE_AGE);
-            else
-                t->is_confirmed = true;
+        } else if (is_ready(p, t)) {
+            t->is_confirmed = true;
         }
     }
     for (unsigned i = 0; i < MAX_REFUSED; i++)
@@ -325,11 +335,23 @@ static void decide(struct periodic *p)
 static bool is_known(const struct periodic *p, struct sheet_frequency f)
 {
     const double near = 1.3 / p->spectrum.length;
-    for (unsigned i = 0; i < p->tracks; i++)
-        if (is_same(p->track[i].f, f, near, near))
+    for (unsigned i = 0; i < p->tracks; i++) {
+        /* One whose frequency is settled leaves nothing beside it, so that more is another wave. */
+        const double radius = p->track[i].is_confirmed ? near / 2 : near;
+        if (texture_is_same(p->track[i].f, f, radius, radius))
             return true;
+    }
     for (unsigned i = 0; i < MAX_REFUSED; i++)
-        if (p->refused[i].left > 0 && is_same(p->refused[i].f, f, near, near))
+        if (p->refused[i].left > 0 && texture_is_same(p->refused[i].line.f, f, near, near))
+            return true;
+    return false;
+}
+
+/* Whether the frame's width does not tell a wave from one that is followed already. */
+static bool is_tracked(const struct periodic *p, struct sheet_frequency f)
+{
+    for (unsigned i = 0; i < p->tracks; i++)
+        if (texture_is_same(p->track[i].f, f, 1.2 / p->sheet.width, 1.2 / p->sheet.height))
             return true;
     return false;
 }
@@ -339,20 +361,19 @@ static void take_up(struct periodic *p, int64_t captured_ns)
     struct spectrum_peak peak[MAX_NEW * 4];
     const unsigned count = spectrum_peaks(&p->spectrum, peak, MAX_NEW * 4);
     unsigned taken = 0;
+    p->settled++;
     for (unsigned i = 0; i < count && p->tracks < MAX_TRACKS && taken < MAX_NEW; i++) {
         struct track t = {.f = peak[i].f, .since_ns = captured_ns};
         if (is_known(p, t.f))
             continue;
-        double dx = 0;
-        double dy = 0;
-        spectrum_project(&p->spectrum, &p->sheet, t.f, p->projection);
-        const double coherence = periodic_search(&p->spectrum, &p->sheet, p->projection, &dx, &dy);
-        t.f.fx += dx;
-        t.f.fy += dy;
+        const double coherence = periodic_search(&p->spectrum, &p->sheet, p->projection, &t.f);
+        const bool is_old = is_tracked(p, t.f);
         p->track[p->tracks++] = t;
         taken++;
-        if (!(coherence > COHERENT))
+        if (is_old || !(coherence > COHERENT))
             refuse(p, p->tracks - 1, REFUSED_AGE);
+        else if (coherence > COHERENT_LINE)
+            p->settled = 0;
     }
 }
 

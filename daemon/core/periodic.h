@@ -9,9 +9,11 @@
  * 2. Spectra of overlapping windowed patches of the remainder give, for each frequency, how far the
  *    patches on average stand out from the neighbouring frequencies. Narrow peaks are candidates.
  * 3. A candidate's frequency follows from the phases of all patches, to about a hundredth of
- * 1/width.
+ *    1/width. Close waves are found one after the other, as each is subtracted.
  * 4. A wave is accepted if the patches in which it could be seen agree on amplitude and phase, and
- * if it has no harmonics.
+ *    if its frequency is not related to those of other lines in the frame. The spectrum of a
+ *    texture is a lattice (periodic_texture.h), also where single lines of it are pure and even.
+ *    Until no more lines are found, for at most eight frames, this is not decided.
  * 5. The phase over the frames gives the drift per frame; the last second's fit predicts.
  *
  * Sources: Sur and Grediac, Journal of Electronic Imaging 24(1), 2015 (statistics of the spectra of
@@ -20,15 +22,17 @@
  *
  * What it cannot do:
  * - Frequencies below 3 periods per patch are taken for the picture. Patches are squares of a power
- * of two, about a quarter of the frame's smaller side: 64 pixels for 240 rows, 128 for 480 and 720.
- * - A pure sinusoidal texture that fills the whole frame evenly looks the same as interference. A
- *   wave with strong harmonics is taken for texture, even if it is interference.
+ *   of two, about a quarter of the frame's smaller side: 64 pixels for 240 rows, 128 for 480 and
+ * 720.
+ * - A pure sinusoidal texture that fills the whole frame evenly looks the same as interference.
+ *   Interference with harmonics, and two waves of which one happens to be a multiple of the other,
+ *   are taken for texture.
  * - Waves closer together than about 1.5/width are one wave to it.
  * - Noise that is not a sum of at most CORRECTION_MAX_WAVES waves, or whose phase jumps at random
  *   from frame to frame, is not removed. The latter is reported.
  * - Where the picture is saturated, a wave is cut off, and subtracting it there leaves a trace.
  * - If the same number of frames is skipped every time, the drift per frame is ambiguous. Waves are
- * then predicted only for times at which all possible drifts agree, or if the phase hardly moves.
+ *   then predicted only for times at which all possible drifts agree, or if the phase hardly moves.
  *   Observing two consecutive frames now and then resolves this; periodic_wants_next() asks for it.
  *
  * One estimator serves one camera at one frame size. Threads: one at a time. */

@@ -5,14 +5,22 @@
 #define FFTD_CORE_PERIODIC_SEARCH_H
 
 #include <complex.h>
+#include <stdbool.h>
 
 #include "core/periodic_sheet.h"
 #include "core/periodic_spectrum.h"
 
-/* Searches the offset (cycles/pixel, within 0.8 bins of a patch) from the frequency for which
- * `projection` has the amplitude in each patch (spectrum_project), first on a grid. The amplitudes
- * become directions, of at most 1. Returns the share of them that agree there, 0 .. 1. */
+#define SEARCH_STARTS 9u /* frequencies from which a wave is searched */
+
+/* Searches the wave of a peak: `f` is the frequency of a patch's bin, and becomes that of the wave.
+ * projection: room for SEARCH_STARTS * spectrum->count numbers. Returns the share of the patches
+ * that agree on one direction there, 0 .. 1. */
 double periodic_search(const struct spectrum *spectrum, const struct sheet *sheet,
-                       double complex *projection, double *ret_dx, double *ret_dy);
+                       double complex *projection, struct sheet_frequency *f);
+
+/* Whether the sheet has a narrow line at a frequency, in the same phase in all patches and of at
+ * least that amplitude. projection: room for spectrum->count numbers. */
+bool periodic_has_line(const struct spectrum *spectrum, const struct sheet *sheet,
+                       double complex *projection, struct sheet_frequency f, double least);
 
 #endif

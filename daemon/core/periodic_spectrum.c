@@ -6,13 +6,13 @@
 #include <string.h>
 
 #define MIN_LENGTH 32u
-#define MAX_LENGTH 512u
 #define OUTER      5u  /* the frequencies around are those within OUTER bins along each axis ... */
 #define INNER      2u  /* ... but not within INNER, where a wave itself is */
 #define NEAR       4.0 /* patch_sample: the distance in bins of the frequencies around */
 #define NEAR_COUNT 16u /* how many of them */
 #define LOBE       2   /* half the width of a wave's peak, in bins */
 #define EFFORT     (1u << 20) /* pixels of patches for each frame */
+#define SATURATED  0.9F       /* a score that says no more how strong a wave is */
 #define FRAMES     4u         /* over which the statistic is averaged */
 
 static unsigned patch_length(unsigned width, unsigned height)
@@ -21,7 +21,7 @@ static unsigned patch_length(unsigned width, unsigned height)
     unsigned length = MIN_LENGTH;
     if (side < SPECTRUM_MIN_FRAME)
         return 0;
-    while (length < MAX_LENGTH && length * 2 <= side / 3)
+    while (length < SPECTRUM_MAX_LENGTH && length * 2 <= side / 3)
         length *= 2;
     return length;
 }
@@ -64,9 +64,15 @@ static size_t score_size(const struct spectrum *s)
     return (size_t)s->length * (s->length / 2 + 1);
 }
 
+/* The bins of a row, rounded up to what is computed side by side. */
+static unsigned padded_bins(const struct spectrum *s)
+{
+    return (s->length / 2 + SHEET_LANES) / SHEET_LANES * SHEET_LANES;
+}
+
 static unsigned border_columns(const struct spectrum *s)
 {
-    return s->length / 2 + 1 + 2 * OUTER;
+    return padded_bins(s) + 2 * OUTER;
 }
 
 static unsigned border_rows(const struct spectrum *s)
@@ -92,8 +98,8 @@ int spectrum_init(struct spectrum *ret, const struct sheet *sheet, struct error 
     s.square = calloc((size_t)s.length * s.length, sizeof *s.square);
     s.power = calloc(bordered, sizeof *s.power);
     s.sums = calloc(2 * bordered, sizeof *s.sums);
-    s.frame_score = calloc(score_size(&s), sizeof *s.frame_score);
-    s.score = calloc(score_size(&s), sizeof *s.score);
+    s.frame_score = calloc(2 * score_size(&s), sizeof *s.frame_score);
+    s.score = calloc(2 * score_size(&s), sizeof *s.score);
     int r = 0;
     if (s.patch == NULL || s.order == NULL || s.window == NULL || s.square == NULL ||
         s.power == NULL || s.sums == NULL || s.frame_score == NULL || s.score == NULL) {
@@ -157,50 +163,98 @@ static float complex bin_of(const struct spectrum *s, unsigned which, int kx, in
     return 0.5F * ((cimagf(z) + cimagf(m)) + (crealf(m) - crealf(z)) * I);
 }
 
-static void fill_power(struct spectrum *s, unsigned which)
+/* The square of a frequency in bins. The power of pictures falls with it, so that the product is
+ * about as high on all sides of a frequency. */
+static float flatten(const struct spectrum *s, int kx, int ky)
 {
-    const unsigned width = border_columns(s);
+    const int half = (int)s->length / 2;
+    const int x = ((kx + half) & ((int)s->length - 1)) - half;
+    const int y = ((ky + half) & ((int)s->length - 1)) - half;
+    return (float)(x * x + y * y);
+}
+
+/* The powers of one patch's bins, flattened. */
+static void fill_bins(struct spectrum *s, unsigned which)
+{
+    const unsigned length = s->length, mask = length - 1, width = border_columns(s);
+    for (unsigned y = 0; y < length; y++) {
+        const float complex *row = s->square + (size_t)y * length;
+        const float complex *mirrored = s->square + (size_t)((length - y) & mask) * length;
+        float *power = s->power + (size_t)(y + OUTER) * width + OUTER;
+        for (unsigned x = 0; x <= length / 2; x++) {
+            const float complex z = row[x], m = mirrored[(length - x) & mask];
+            const float re = 0.5F * (which == 0 ? crealf(z) + crealf(m) : cimagf(z) + cimagf(m));
+            const float im = 0.5F * (which == 0 ? cimagf(z) - cimagf(m) : crealf(m) - crealf(z));
+            power[x] = (re * re + im * im) * flatten(s, (int)x, (int)y);
+        }
+    }
+}
+
+/* Opposite bins have the same power, and bins repeat after `length` of them. */
+static void fill_borders(struct spectrum *s)
+{
+    const unsigned length = s->length, width = border_columns(s);
+    const size_t row_bytes = width * sizeof *s->power;
+    float *first = s->power + (size_t)OUTER * width, *end = first + (size_t)length * width;
+    for (unsigned y = 0; y < length; y++) {
+        float *row = first + (size_t)y * width + OUTER;
+        const float *mirrored = first + (size_t)((length - y) & (length - 1)) * width + OUTER;
+        for (int k = 1; k <= (int)OUTER; k++) {
+            row[-k] = mirrored[k];
+            row[(int)length / 2 + k] = mirrored[(int)length / 2 - k];
+        }
+    }
+    memcpy(s->power, end - (size_t)OUTER * width, OUTER * row_bytes);
+    memcpy(end, first, OUTER * row_bytes);
+}
+
+/* Sums along rows: `outer` over 2 OUTER + 1 powers, `inner` over the 2 INNER + 1 in the middle. */
+static void add_along_rows(struct spectrum *s, float *outer, float *inner)
+{
+    const unsigned width = border_columns(s), bins = padded_bins(s);
     for (unsigned y = 0; y < border_rows(s); y++)
-        for (unsigned x = 0; x < width; x++) {
-            const float complex bin = bin_of(s, which, (int)x - (int)OUTER, (int)y - (int)OUTER);
-            s->power[(size_t)y * width + x] = crealf(bin) * crealf(bin) + cimagf(bin) * cimagf(bin);
+        for (unsigned x = 0; x < bins; x += SHEET_LANES) {
+            const float *power = s->power + (size_t)y * width + x;
+            float near[SHEET_LANES] = {0};
+            for (unsigned k = OUTER - INNER; k <= OUTER + INNER; k++)
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    near[l] += power[k + l];
+            memcpy(inner + (size_t)y * bins + x, near, sizeof near);
+            for (unsigned k = 0; k < OUTER - INNER; k++)
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    near[l] += power[k + l] + power[2 * OUTER - k + l];
+            memcpy(outer + (size_t)y * bins + x, near, sizeof near);
         }
 }
 
 /* Adds the score of one patch, whose powers are in `power`. */
 static void add_score(struct spectrum *s)
 {
-    const unsigned width = border_columns(s);
+    const unsigned width = border_columns(s), padded = padded_bins(s);
     const unsigned bins = s->length / 2 + 1;
     const float around = (2 * OUTER + 1) * (2 * OUTER + 1) - (2 * INNER + 1) * (2 * INNER + 1);
     float *outer = s->sums;
     float *inner = s->sums + (size_t)width * border_rows(s);
-    for (unsigned y = 0; y < border_rows(s); y++) {
-        const float *power = s->power + (size_t)y * width;
-        for (unsigned x = 0; x < bins; x++) {
-            float near = 0;
-            for (unsigned k = OUTER - INNER; k <= OUTER + INNER; k++)
-                near += power[x + k];
-            float far = near;
-            for (unsigned k = 0; k < OUTER - INNER; k++)
-                far += power[x + k] + power[x + 2 * OUTER - k];
-            inner[(size_t)y * bins + x] = near;
-            outer[(size_t)y * bins + x] = far;
-        }
-    }
-    for (unsigned y = 0; y < s->length; y++) {
-        float *score = s->frame_score + (size_t)y * bins;
-        const float *power = s->power + (size_t)(y + OUTER) * width + OUTER;
-        for (unsigned x = 0; x < bins; x++) {
-            float sum = 0;
+    add_along_rows(s, outer, inner);
+    for (unsigned y = 0; y < s->length; y++)
+        for (unsigned x = 0; x < padded; x += SHEET_LANES) {
+            float *score = s->frame_score + (size_t)y * bins + x;
+            float *level = score + score_size(s);
+            const float *power = s->power + (size_t)(y + OUTER) * width + OUTER + x;
+            float sum[SHEET_LANES] = {0};
             for (unsigned k = 0; k <= 2 * OUTER; k++)
-                sum += outer[(size_t)(y + k) * bins + x];
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    sum[l] += outer[(size_t)(y + k) * padded + x + l];
             for (unsigned k = OUTER - INNER; k <= OUTER + INNER; k++)
-                sum -= inner[(size_t)(y + k) * bins + x];
-            const float mean = (sum > 0 ? sum : 0) / around + 1e-3F;
-            score[x] += power[x] / (power[x] + 4 * mean);
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    sum[l] -= inner[(size_t)(y + k) * padded + x + l];
+            for (unsigned l = 0; l < SHEET_LANES && x + l < bins; l++) {
+                const float mean =
+                    (sum[l] > 0 ? sum[l] : 0) / around + 1e-3F * flatten(s, (int)(x + l), (int)y);
+                score[l] += power[l] / (power[l] + 4 * mean);
+                level[l] += power[l];
+            }
         }
-    }
 }
 
 /* The transform of the window at `offset` bins, with the phase at the patch's centre. */
@@ -250,13 +304,16 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
         }
     ret->amplitude =
         sum * lobe->norm * cexp(-2 * M_PI * I * (f.fx * patch->to_x + f.fy * patch->to_y));
+    const double own = fmax(1, flatten(s, lobe->kx, lobe->ky));
     double mean = 0;
     double most = 0;
     for (unsigned k = 0; k < NEAR_COUNT; k++) {
         const double angle = 2 * M_PI * k / NEAR_COUNT;
-        const float complex bin = bin_of(s, which, lobe->kx + (int)lround(NEAR * cos(angle)),
-                                         lobe->ky + (int)lround(NEAR * sin(angle)));
-        const double power = crealf(bin) * crealf(bin) + cimagf(bin) * cimagf(bin);
+        const int kx = lobe->kx + (int)lround(NEAR * cos(angle));
+        const int ky = lobe->ky + (int)lround(NEAR * sin(angle));
+        const float complex bin = bin_of(s, which, kx, ky);
+        const double power = (crealf(bin) * crealf(bin) + cimagf(bin) * cimagf(bin)) *
+                             fmin(1, flatten(s, kx, ky) / own);
         mean += power / NEAR_COUNT;
         most = power > most ? power : most;
     }
@@ -266,16 +323,34 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
     ret->power_most = 107.6 * most / (area * area);
 }
 
+/* The mean of a patch as its window sees it. Without it nothing of the picture's brightness is left
+ * beside frequency zero. */
+static float mean_of(const struct spectrum *s, const struct sheet *sheet, const struct patch *patch)
+{
+    double sum = 0;
+    for (unsigned y = 0; y < s->length; y++) {
+        const float *row = sheet->pixel + (size_t)(patch->y + y) * sheet->stride + patch->x;
+        float line = 0;
+        for (unsigned x = 0; x < s->length; x++)
+            line += s->window[x] * row[x];
+        sum += (double)(line * s->window[y]);
+    }
+    /* The window's mean is a half along each axis. */
+    return (float)(sum * 4 / ((double)s->length * s->length));
+}
+
 static void load_pair(struct spectrum *s, const struct sheet *sheet, const struct patch *a,
                       const struct patch *b)
 {
+    const float mean_a = mean_of(s, sheet, a);
+    const float mean_b = mean_of(s, sheet, b);
     for (unsigned y = 0; y < s->length; y++) {
         const float *from_a = sheet->pixel + (size_t)(a->y + y) * sheet->stride + a->x;
         const float *from_b = sheet->pixel + (size_t)(b->y + y) * sheet->stride + b->x;
         float complex *to = s->square + (size_t)y * s->length;
         for (unsigned x = 0; x < s->length; x++) {
             const float window = s->window[y] * s->window[x];
-            to[x] = window * from_a[x] + window * from_b[x] * I;
+            to[x] = window * (from_a[x] - mean_a) + window * (from_b[x] - mean_b) * I;
         }
     }
     fft_square(s->fft, s->square, false);
@@ -287,7 +362,7 @@ static void average(struct spectrum *s, unsigned usable)
         return;
     if (s->scored < FRAMES)
         s->scored++;
-    for (size_t i = 0; i < score_size(s); i++)
+    for (size_t i = 0; i < 2 * score_size(s); i++)
         s->score[i] += (s->frame_score[i] / (float)usable - s->score[i]) / (float)s->scored;
 }
 
@@ -301,7 +376,7 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
     *ret_patches = patches;
     if (patches == 0)
         return;
-    memset(s->frame_score, 0, score_size(s) * sizeof *s->frame_score);
+    memset(s->frame_score, 0, 2 * score_size(s) * sizeof *s->frame_score);
     for (unsigned k = 0; k < count; k++)
         shape_lobe(s, f[k], &lobe[k]);
     for (unsigned i = 0; i < patches; i++)
@@ -316,7 +391,8 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
                 take_sample(s, which, &s->patch[p], f[k], &lobe[k], &sample[k * s->count + p]);
             if (!s->patch[p].is_usable)
                 continue;
-            fill_power(s, which);
+            fill_bins(s, which);
+            fill_borders(s);
             add_score(s);
             usable++;
         }
@@ -324,15 +400,36 @@ void spectrum_process(struct spectrum *s, const struct sheet *sheet,
     average(s, usable);
 }
 
-/* The score of a bin, continued over all borders. */
-static float score_at(const struct spectrum *s, int kx, int ky)
+/* Of a bin, continued over all borders: the score, or the mean power. */
+static float value_at(const struct spectrum *s, const float *values, int kx, int ky)
 {
     const unsigned mask = s->length - 1;
     if (((unsigned)kx & mask) > s->length / 2) {
         kx = -kx;
         ky = -ky;
     }
-    return s->score[(size_t)((unsigned)ky & mask) * (s->length / 2 + 1) + ((unsigned)kx & mask)];
+    return values[(size_t)((unsigned)ky & mask) * (s->length / 2 + 1) + ((unsigned)kx & mask)];
+}
+
+static float score_at(const struct spectrum *s, int kx, int ky)
+{
+    return value_at(s, s->score, kx, ky);
+}
+
+/* Moves from the bin at which a strong wave stands out most to that at which it is strongest: near
+ * 1, scores are about the same over the whole width of a wave's peak. */
+static struct sheet_frequency strongest_near(const struct spectrum *s, int kx, int ky)
+{
+    const float *level = s->score + score_size(s);
+    int best_x = kx;
+    int best_y = ky;
+    for (int j = -2; j <= 2; j++)
+        for (int i = -2; i <= 2; i++)
+            if (value_at(s, level, kx + i, ky + j) > value_at(s, level, best_x, best_y)) {
+                best_x = kx + i;
+                best_y = ky + j;
+            }
+    return (struct sheet_frequency){(double)best_x / s->length, (double)best_y / s->length};
 }
 
 static bool is_peak(const struct spectrum *s, int kx, int ky)
@@ -366,46 +463,8 @@ unsigned spectrum_peaks(const struct spectrum *s, struct spectrum_peak *ret, uns
             for (; i > 0 && ret[i - 1].score < score; i--)
                 ret[i] = ret[i - 1];
             ret[i] = (struct spectrum_peak){{(double)kx / length, (double)ky / length}, score};
+            if (score > SATURATED)
+                ret[i].f = strongest_near(s, kx, ky);
         }
     return count;
-}
-
-void spectrum_project(const struct spectrum *s, const struct sheet *sheet, struct sheet_frequency f,
-                      double complex *ret)
-{
-    const double complex step_x = cexp(-2 * M_PI * I * f.fx);
-    const double complex step_y = cexp(-2 * M_PI * I * f.fy);
-    float re[MAX_LENGTH] = {0};
-    float im[MAX_LENGTH] = {0};
-    double total = 0;
-    double complex at = cexp(M_PI * I * f.fx * (s->length - 1));
-    for (unsigned x = 0; x < s->length; x++, at *= step_x) {
-        re[x] = (float)creal(at) * s->window[x];
-        im[x] = (float)cimag(at) * s->window[x];
-        total += s->window[x];
-    }
-    for (unsigned p = 0; p < s->count; p++) {
-        const struct patch *patch = &s->patch[p];
-        double complex sum = 0;
-        double complex turn = cexp(M_PI * I * f.fy * (s->length - 1));
-        for (unsigned y = 0; y < s->length; y++, turn *= step_y) {
-            const float *row = sheet->pixel + (size_t)(patch->y + y) * sheet->stride + patch->x;
-            float sum_re[SHEET_LANES] = {0};
-            float sum_im[SHEET_LANES] = {0};
-            for (unsigned x = 0; x < s->length; x += SHEET_LANES)
-                for (unsigned l = 0; l < SHEET_LANES; l++) {
-                    sum_re[l] += row[x + l] * re[x + l];
-                    sum_im[l] += row[x + l] * im[x + l];
-                }
-            double line_re = 0;
-            double line_im = 0;
-            for (unsigned l = 0; l < SHEET_LANES; l++) {
-                line_re += sum_re[l];
-                line_im += sum_im[l];
-            }
-            sum += (line_re + line_im * I) * turn * s->window[y];
-        }
-        ret[p] = 2 * sum / (total * total) *
-                 cexp(-2 * M_PI * I * (f.fx * patch->to_x + f.fy * patch->to_y));
-    }
 }

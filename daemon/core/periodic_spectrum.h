@@ -2,7 +2,8 @@
  *
  * Part of the estimator of periodic.h. A patch is a square of a power of two, seen through a Hann
  * window; patches overlap by half. For each frequency the statistic is the mean over the patches of
- * p / (p + 4 m), where p is the patch's power there and m the mean around it: about 0.17 for noise,
+ * p / (p + 4 m), where p is the patch's power there and m the mean around it, both times the square
+ * of the frequency, with which the power of pictures falls: about 0.17 for noise,
  * and near 1 only if the frequency stands out in almost all patches, however bright single ones
  * are.
  *
@@ -19,9 +20,11 @@
 #include "core/fft.h"
 #include "core/periodic_sheet.h"
 
-#define SPECTRUM_MIN_FRAME   96u /* pixels; smaller frames have no patches */
-#define SPECTRUM_MAX_ALONG   64u /* patches along an axis */
-#define SPECTRUM_MAX_PATCHES 4096u
+#define SPECTRUM_MIN_FRAME     96u  /* pixels; smaller frames have no patches */
+#define SPECTRUM_MAX_LENGTH    512u /* pixels, of a patch's side */
+#define SPECTRUM_MAX_PROJECTED 3u   /* frequencies at once */
+#define SPECTRUM_MAX_ALONG     64u  /* patches along an axis */
+#define SPECTRUM_MAX_PATCHES   4096u
 
 /* What one patch says about one wave. */
 struct patch_sample {
@@ -49,8 +52,8 @@ struct spectrum {
     float complex *square;
     float *power; /* of one patch, with a border */
     float *sums;
-    float *frame_score; /* of the present frame */
-    float *score;       /* the statistic; length rows of length / 2 + 1 */
+    float *frame_score; /* of the present frame, as score */
+    float *score;       /* the statistic; length rows of length / 2 + 1; then as many mean powers */
     unsigned scored;    /* how many frames it holds */
 };
 
@@ -76,8 +79,9 @@ void spectrum_process(struct spectrum *spectrum, const struct sheet *sheet,
 /* The highest peaks, at most `most`. Returns how many. */
 unsigned spectrum_peaks(const struct spectrum *spectrum, struct spectrum_peak *ret, unsigned most);
 
-/* The amplitude of a frequency in every patch of the sheet. ret: spectrum->count numbers. */
+/* The amplitudes of `count` frequencies in every patch of the sheet: that of frequency k in patch p
+ * is ret[k * spectrum->count + p]. All have the same fx, so that rows are summed up once. */
 void spectrum_project(const struct spectrum *spectrum, const struct sheet *sheet,
-                      struct sheet_frequency f, double complex *ret);
+                      const struct sheet_frequency *f, unsigned count, double complex *ret);
 
 #endif

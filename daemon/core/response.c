@@ -86,6 +86,14 @@ static int create_grid(struct sampler *sampler, uint32_t lanes, struct error *wh
     return filter_grid_create(&sampler->grid, sampler->chain, &shape, why);
 }
 
+/* The frequencies along the second axis, in the order of the response. */
+static void put_order(uint16_t order[PLAN_MAX_LENGTH], const struct response_layout *layout)
+{
+    const struct plan_axis *second = plan_second(layout->plan);
+    for (uint32_t e = 0; e < second->length; e++)
+        order[plan_place(second, e, layout->legs_apart)] = (uint16_t)plan_frequency(second, e);
+}
+
 int response_fill(float *values, const struct response_layout *layout,
                   const struct filter_chain *chain, double sub_x, double sub_y, double scale,
                   struct error *why)
@@ -100,8 +108,7 @@ int response_fill(float *values, const struct response_layout *layout,
     if (r < 0)
         return r;
     plan_pairs(layout->plan, pair);
-    for (uint32_t e = 0; e < second->length; e++)
-        order[plan_place(second, e, layout->legs_apart)] = (uint16_t)plan_frequency(second, e);
+    put_order(order, layout);
 
     for (uint32_t group = 0; group < pairs; group += lanes) {
         for (uint32_t k = group; sampler.grid != NULL && k < group + lanes && k < pairs; k++)
@@ -126,4 +133,35 @@ int response_fill(float *values, const struct response_layout *layout,
     }
     filter_grid_destroy(sampler.grid);
     return 0;
+}
+
+void response_places(uint32_t *first, uint32_t *second, const struct response_layout *layout)
+{
+    const uint32_t length = plan_first(layout->plan)->length, lanes = layout->lanes;
+    const struct plan_axis *axis = plan_second(layout->plan);
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    plan_pairs(layout->plan, pair);
+    for (uint32_t k = 0; k < pair_count(layout->plan); k++) {
+        const uint32_t at = k / lanes * lanes * axis->length + k % lanes;
+        first[(length - pair[k].frequency) % length] = at | RESPONSE_NEGATIVE;
+        first[pair[k].frequency] = at; /* 0 and half the length are their own negatives */
+    }
+    for (uint32_t e = 0; e < axis->length; e++)
+        second[plan_frequency(axis, e)] = plan_place(axis, e, layout->legs_apart) * lanes;
+}
+
+void response_frequencies(uint16_t (*ret)[2], const struct response_layout *layout)
+{
+    const uint32_t length = plan_second(layout->plan)->length;
+    const uint32_t pairs = pair_count(layout->plan), lanes = layout->lanes;
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    uint16_t order[PLAN_MAX_LENGTH] = {0};
+    plan_pairs(layout->plan, pair);
+    put_order(order, layout);
+    for (uint32_t group = 0; group < pairs; group += lanes)
+        for (uint32_t at = 0; at < length; at++)
+            for (uint32_t k = group; k < group + lanes; k++, ret++) {
+                (*ret)[0] = k < pairs ? (uint16_t)pair[k].frequency : 0;
+                (*ret)[1] = k < pairs ? order[at] : 0;
+            }
 }

@@ -3,6 +3,7 @@
 #define FFTD_CORE_RESPONSE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/filter.h"
 #include "core/plan.h"
@@ -23,6 +24,13 @@ size_t response_part_count(const struct response_layout *layout);
 /* The number of floats that response_fill writes. */
 size_t response_count(const struct response_layout *layout);
 
+/* Where H of each frequency is. Fills in first[f] for each frequency f of the first axis, and
+ * second[g] for each one of the second axis, both from 0 cycles per length on: H(f, g) is
+ * values[first[f] + second[g]]. If first[f] has the bit RESPONSE_NEGATIVE, there is only H(-f, -g),
+ * at values[first[f] - RESPONSE_NEGATIVE + second[-g]]. */
+#define RESPONSE_NEGATIVE 0x80000000u
+void response_places(uint32_t *first, uint32_t *second, const struct response_layout *layout);
+
 /* sub_x and sub_y are whole numbers. -ENOMEM, only if the chain uses images.
  *
  * Sets each value to scale * H(fx, fy), without its imaginary part unless is_complex. Frequencies
@@ -31,5 +39,10 @@ size_t response_count(const struct response_layout *layout);
 int response_fill(float *values, const struct response_layout *layout,
                   const struct filter_chain *chain, double sub_x, double sub_y, double scale,
                   struct error *why);
+
+/* Sets for each of the real parts its frequency along the axis that is transformed first and along
+ * the other one, in cycles per length of the padded plane, 0 .. length - 1. The lanes added by
+ * rounding have 0. */
+void response_frequencies(uint16_t (*ret)[2], const struct response_layout *layout);
 
 #endif

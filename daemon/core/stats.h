@@ -1,4 +1,4 @@
-/* Latency histograms. Pure.
+/* Latency histograms, and what the processor copies. Pure.
  *
  * Threads: plain data. The owner locks it, or copies it under a lock before reading. */
 #ifndef FFTD_CORE_STATS_H
@@ -27,5 +27,17 @@ uint64_t histogram_quantile(const struct histogram *histogram, double fraction);
  * last bucket has no upper edge: its number is the total, and its edge means nothing. */
 uint64_t histogram_edge(unsigned bucket);
 uint64_t histogram_below(const struct histogram *histogram, unsigned bucket);
+
+/* How often the processor has copied a part of a frame, and how much in all. What a device or a
+ * driver moves is not counted. */
+struct copy_count {
+    uint64_t times, bytes;
+};
+
+static inline void copy_count_add(struct copy_count *count, uint64_t bytes)
+{
+    count->times += bytes > 0;
+    count->bytes += bytes;
+}
 
 #endif

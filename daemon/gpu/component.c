@@ -9,6 +9,8 @@
 
 #include "gpu/engine_private.h"
 #include "core/calibration.h"
+#include "core/filter_adapt.h"
+#include "core/warp.h"
 #include "gpu/fade.h"
 
 /* Describes one component, whose samples are `sub_x` and `sub_y` luma pixels apart. */
@@ -179,8 +181,12 @@ static int make_component(struct engine *engine, const struct transform_image *i
     if (engine->options.tune != ENGINE_TUNE_OFF)
         c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     tuning.complex_response = engine->options.complex_response;
-    tuning.corrections = engine->options.corrections && engine->component_count == 0;
+    tuning.corrections = engine_corrects(engine) && engine->component_count == 0;
     tuning.calibrated = engine->options.calibrated && engine->component_count == 0;
+    tuning.warped = engine->options.warped;
+    tuning.thresholds = engine->options.thresholds;
+    tuning.denoised = engine->options.denoise.block > 0;
+    tuning.view = engine->options.view;
     int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
                               cache_dir, &engine->warning, why);
     if (r == -ERANGE && subject->any_technique) {
@@ -188,10 +194,19 @@ static int make_component(struct engine *engine, const struct transform_image *i
         r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
                               cache_dir, &engine->warning, why);
     }
-    if (r < 0)
+    engine->component_count++; /* on failure, too, so that it is released */
+    if (r < 0 || !tuning.denoised)
         return r;
-    engine->component_count++;
-    return 0;
+    const struct denoiser_options options = {.settings = engine->options.denoise,
+                                             .calibrated = tuning.calibrated,
+                                             .warped = tuning.warped};
+    return denoiser_prepare(&c->denoiser, engine->device, image, &options, cache_dir,
+                            &engine->warning, why);
+}
+
+static unsigned component_missing(const struct component *c)
+{
+    return transform_missing(c->transform) + denoiser_missing(c->denoiser);
 }
 
 /* Compiles the kernels that were not in the cache, and reports the progress. */
@@ -200,14 +215,16 @@ static int build_components(struct engine *engine, const char *cache_dir,
 {
     unsigned total = 0, done = 0;
     for (unsigned i = 0; i < engine->component_count; i++)
-        total += transform_missing(engine->component[i].transform);
+        total += component_missing(&engine->component[i]);
     const bool report = total > 0 && observer != NULL && observer->on_build != NULL;
     if (report)
         observer->on_build(observer->context, 0, total);
     for (unsigned i = 0; i < engine->component_count; i++) {
-        struct transform *transform = engine->component[i].transform;
-        const unsigned missing = transform_missing(transform);
-        const int r = transform_build(transform, cache_dir, &engine->warning, why);
+        const struct component *c = &engine->component[i];
+        const unsigned missing = component_missing(c);
+        int r = transform_build(c->transform, cache_dir, &engine->warning, why);
+        if (r == 0 && c->denoiser != NULL)
+            r = denoiser_build(c->denoiser, cache_dir, &engine->warning, why);
         if (r < 0)
             return r;
         done += missing;
@@ -256,10 +273,14 @@ void engine_describe(struct engine *engine)
     for (unsigned i = 0; i < engine->component_count; i++) {
         dispatches += transform_dispatches(engine->component[i].transform);
         traffic += transform_traffic(engine->component[i].transform);
+        if (engine->component[i].denoiser != NULL) {
+            dispatches += denoiser_dispatches(engine->component[i].denoiser);
+            traffic += denoiser_traffic(engine->component[i].denoiser);
+        }
     }
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u%s%s%s%s%s, %s",
+             "groups %u and %u%s%s%s%s%s%s%s%s%s%s%s, %s",
              tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
              tuning->half ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
@@ -267,7 +288,11 @@ void engine_describe(struct engine *engine)
              traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
              tuning->row_group, tuning->complex_response ? ", complex response" : "",
              tuning->corrections ? ", corrections" : "", tuning->calibrated ? ", calibrated" : "",
+             tuning->warped ? ", warped" : "", engine->options.shifts ? ", shifts" : "",
+             tuning->thresholds ? ", thresholds" : "", tuning->denoised ? ", denoised" : "",
              curve != NULL ? ", " : "", curve != NULL ? curve : "",
+             tuning->view != VIEW_PICTURE ? ", view " : "",
+             tuning->view != VIEW_PICTURE ? view_names[tuning->view] : "",
              engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
@@ -277,9 +302,13 @@ void engine_release_components(struct engine *engine)
         transform_destroy(engine->component[i].transform);
         if (engine->component[i].response != NULL)
             clReleaseMemObject(engine->component[i].response);
+        if (engine->component[i].table != NULL)
+            clReleaseMemObject(engine->component[i].table);
+        denoiser_past_destroy(engine->component[i].past);
+        denoiser_destroy(engine->component[i].denoiser);
+        if (engine->component[i].noise != NULL)
+            clReleaseMemObject(engine->component[i].noise);
     }
-    if (engine->filter.calibration != NULL)
-        clReleaseMemObject(engine->filter.calibration);
 }
 
 const struct plan *engine_plan(const struct engine *engine, unsigned index)
@@ -293,15 +322,6 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
     return NULL;
 }
 
-static int upload(const struct engine *engine, cl_mem *ret, float *values, size_t size,
-                  struct error *why)
-{
-    cl_int code;
-    *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size,
-                          values, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
-}
-
 /* Samples one component's response into a device buffer. */
 static int design_component(const struct engine *engine, const struct component *c,
                             const struct filter_chain *chain, cl_mem *ret, struct error *why)
@@ -312,32 +332,29 @@ static int design_component(const struct engine *engine, const struct component 
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     int r = transform_response_fill(c->transform, values, chain, c->sub_x, c->sub_y, why);
     if (r == 0)
-        r = upload(engine, ret, values, size, why);
+        r = engine_upload(engine, ret, values, size, why);
     free(values);
     return r;
 }
 
-/* Combines the chain's corrections into a table in a device buffer. */
-static int design_calibration(const struct engine *engine, const struct filter_chain *chain,
-                              cl_mem *ret, struct error *why)
+/* Whether chroma passes through. */
+static bool leaves_chroma(const struct engine *engine)
 {
-    const struct transform_image *image = &engine->component[0].subject.image;
-    const size_t count = (size_t)image->width * image->height, size = 2 * count * sizeof(float);
-    const unsigned bits = image->kind == SAMPLE_BAYER ? image->mosaic.bits : image->bits;
-    float *values = malloc(size);
-    if (values == NULL)
-        return error_set(why, ENOMEM, "out of memory while computing a calibration");
-    struct filter_calibration table = {.width = image->width,
-                                       .height = image->height,
-                                       .white = (1u << bits) - 1,
-                                       .gain = values,
-                                       .offset = values + count};
-    int r = calibration_fill(&table, chain, why);
-    if (r == 0)
-        r = upload(engine, ret, values, size, why);
-    free(values);
-    return r;
+    return engine->options.planes != ENGINE_ALL && engine->options.view == VIEW_PICTURE &&
+           (engine->info->plane_count > 1 ||
+            (engine->info->kind == SAMPLE_U8 && engine->info->step > 1));
 }
+
+/* Whether colours are those of the captured pixel, with the change of luma. (A load that moves
+ * pixels moves these, too.) */
+static bool leaves_rgb(const struct engine *engine)
+{
+    return engine->options.planes != ENGINE_ALL && engine->options.view == VIEW_PICTURE &&
+           (engine->info->kind == SAMPLE_RGB8 || engine->info->kind == SAMPLE_BAYER);
+}
+
+/* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */
+#define CHROMA_LEVEL 128
 
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
@@ -354,14 +371,35 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     if (calibration_is_needed(chain) && !engine->options.calibrated)
         return error_set(why, EINVAL,
                          "the filter corrects captured samples: expected a calibrated engine");
+    if (filter_chain_threshold(chain) > 0 && !engine->options.thresholds)
+        return error_set(why, EINVAL,
+                         "the filter has a threshold: expected an engine with thresholds");
+    if (filter_chain_stabilises(chain) && engine->filter.ramp == NULL)
+        return error_set(why, EINVAL, "the filter moves frames: expected an engine with shifts");
+    if (warp_is_needed(chain) && !engine->options.warped)
+        return error_set(why, EINVAL, "the filter moves pixels: expected a warped engine");
+    if ((warp_is_needed(chain) && leaves_chroma(engine)) ||
+        (filter_chain_stabilises(chain) && (leaves_chroma(engine) || leaves_rgb(engine))))
+        return error_set(why, EINVAL,
+                         "the filter moves pixels, but engine.planes = luma leaves the colour "
+                         "where it was captured: expected engine.planes = all");
+    const struct denoise denoise = filter_chain_denoise(chain);
+    if (chain->count > 0 && !denoise_equal(&denoise.settings, &engine->options.denoise))
+        return error_set(why, EINVAL,
+                         "the filter reduces noise in another way than the engine: expected an "
+                         "engine with the same settings");
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     int r = 0;
-    if (engine->options.calibrated)
-        r = design_calibration(engine, chain, &response->calibration, why);
-    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
-        r = design_component(engine, &engine->component[i], chain, &response->buffer[i], why);
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
+        r = engine_design_table(engine, i, chain, &response->table[i], why);
+        if (r == 0)
+            r = design_component(engine, &engine->component[i], chain, &response->buffer[i], why);
+        if (r == 0 && engine->component[i].denoiser != NULL)
+            r = denoiser_noise(&response->noise[i], engine->component[i].denoiser, &denoise.noise,
+                               i > 0 ? CHROMA_LEVEL : -1, why);
+    }
     if (r < 0) {
         engine_response_free(response);
         return r;
@@ -374,11 +412,14 @@ void engine_response_free(struct engine_response *response)
 {
     if (response == NULL)
         return;
-    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
         if (response->buffer[i] != NULL)
             clReleaseMemObject(response->buffer[i]);
-    if (response->calibration != NULL)
-        clReleaseMemObject(response->calibration);
+        if (response->table[i] != NULL)
+            clReleaseMemObject(response->table[i]);
+        if (response->noise[i] != NULL)
+            clReleaseMemObject(response->noise[i]);
+    }
     fade_destroy(response->fade);
     free(response);
 }
@@ -391,6 +432,13 @@ int engine_design_fade(struct engine *engine, struct engine_response *response, 
     return r;
 }
 
+static void swap_buffers(cl_mem *a, cl_mem *b)
+{
+    const cl_mem old = *a;
+    *a = *b;
+    *b = old;
+}
+
 void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
 {
     struct fade *fade = response->fade;
@@ -401,13 +449,12 @@ void engine_apply(struct engine *engine, struct engine_response *response, uint6
     engine->filter.fade = fade;
     engine->filter.serial = serial;
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const cl_mem old = engine->component[i].response;
-        engine->component[i].response = response->buffer[i];
-        response->buffer[i] = old;
+        if (engine->component[i].table != NULL || response->table[i] != NULL)
+            denoiser_past_forget(engine->component[i].past); /* loaded with another table */
+        swap_buffers(&engine->component[i].response, &response->buffer[i]);
+        swap_buffers(&engine->component[i].table, &response->table[i]);
+        swap_buffers(&engine->component[i].noise, &response->noise[i]);
     }
-    const cl_mem calibration = engine->filter.calibration;
-    engine->filter.calibration = response->calibration;
-    response->calibration = calibration;
     engine_response_free(response);
 }
 

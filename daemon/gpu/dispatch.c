@@ -29,6 +29,10 @@
     {                                                                                              \
         .kind = ARGUMENT_LINES                                                                     \
     }
+#define POWERS                                                                                     \
+    {                                                                                              \
+        .kind = ARGUMENT_POWERS                                                                    \
+    }
 #define CORRECTION                                                                                 \
     {                                                                                              \
         .kind = transform->tuning.corrections ? ARGUMENT_CORRECTION : ARGUMENT_NONE                \
@@ -42,10 +46,12 @@
         .kind = ARGUMENT_LOCAL, .local_bytes = (bytes)                                             \
     }
 
-static bool reads_image(const struct dispatch *dispatch)
+#define VIEW_GROUP 64 /* work-items */
+
+static bool reads(const struct dispatch *dispatch, enum argument_kind kind)
 {
     for (unsigned i = 0; i < dispatch->argument_count; i++)
-        if (dispatch->argument[i].kind == ARGUMENT_IMAGE)
+        if (dispatch->argument[i].kind == kind)
             return true;
     return false;
 }
@@ -55,8 +61,13 @@ static void add_dispatch(struct transform *transform, struct dispatch dispatch)
     while (dispatch.argument_count < MAX_ARGUMENTS &&
            (dispatch.argument[dispatch.argument_count].kind != ARGUMENT_NONE))
         dispatch.argument_count++;
-    if (transform->tuning.calibrated && reads_image(&dispatch))
+    if ((transform->tuning.calibrated || transform->tuning.warped) &&
+        reads(&dispatch, ARGUMENT_IMAGE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_CALIBRATION;
+    if (transform->tuning.denoised && reads(&dispatch, ARGUMENT_IMAGE))
+        dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_DENOISED;
+    if (view_is_spectrum(transform->tuning.view) && reads(&dispatch, ARGUMENT_RESPONSE))
+        dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_POWERS;
     transform->dispatch[transform->dispatch_count++] = dispatch;
 }
 
@@ -74,6 +85,20 @@ static void add_fused(struct transform *transform, struct dispatch dispatch, siz
     dispatch.global[0] = groups * group;
     dispatch.local[1] = 1;
     dispatch.global[1] = transform->image.count;
+    add_dispatch(transform, dispatch);
+}
+
+/* Draws the powers that the dispatch in the middle has stored, one item for each pixel. */
+static void add_view(struct transform *transform)
+{
+    const struct transform_image *image = &transform->image;
+    const size_t most = transform->device->max_group, group = most < VIEW_GROUP ? most : VIEW_GROUP;
+    struct dispatch dispatch = {.kernel = "view",
+                                .dimensions = 2,
+                                .along_rows = true,
+                                .global = {divide_up(image->width, group) * group, image->height},
+                                .local = {group, 1},
+                                .argument = {POWERS, TABLE(places), RESULT}};
     add_dispatch(transform, dispatch);
 }
 
@@ -105,7 +130,10 @@ static void list_fused_dispatches(struct transform *transform)
     };
     add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
     add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));
-    add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
+    if (view_is_spectrum(transform->tuning.view))
+        add_view(transform);
+    else
+        add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
 }
 
 /* The arguments as staged_dispatch.cl declares them. */
@@ -138,6 +166,10 @@ static void list_staged_dispatches(struct transform *transform)
     for (unsigned i = 0; i < last; i++)
         add_staged(transform, "forward", x, &rows[i]);
     add_staged(transform, NULL, x, &rows[last]);
+    if (view_is_spectrum(transform->tuning.view)) {
+        add_view(transform);
+        return;
+    }
     for (unsigned i = last; i-- > 0;)
         add_staged(transform, "inverse", x, &rows[i]);
     for (unsigned i = column_count; i-- > 0;)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gpu/fade.h"
+#include "gpu/ramp.h"
 
 #define SOURCE_ALIGN_BYTES 64
 
@@ -69,7 +70,10 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
         r = pin(slot, &slot->host_out, engine->frame_bytes, &slot->host_out_at, CL_MAP_READ, why);
     for (unsigned i = 0; i < engine->component_count && r == 0; i++)
         r = transform_frame_create(&slot->frame[i], engine->component[i].transform, why);
-    if (r == 0 && engine->options.corrections)
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        if (engine->component[i].denoiser != NULL)
+            r = denoiser_frame_create(&slot->denoised[i], engine->component[i].denoiser, why);
+    if (r == 0 && engine_corrects(engine))
         r = corrector_create(&slot->corrector, engine->component[0].transform, slot->queue, why);
     return r;
 }
@@ -88,8 +92,10 @@ static void release_slot(struct slot *slot)
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
-    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
         transform_frame_destroy(slot->frame[i]);
+        denoiser_frame_destroy(slot->denoised[i]);
+    }
     clReleaseCommandQueue(slot->queue);
 }
 
@@ -118,8 +124,14 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     if (engine->event_fd < 0)
         return error_set(why, errno, "cannot create an eventfd: %s", strerror(errno));
     r = engine_make_components(engine, support_px, cache_dir, observer, why);
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        if (engine->component[i].denoiser != NULL)
+            r = denoiser_past_for(&engine->component[i].past, engine->component[i].denoiser,
+                                  engine->options.in_flight, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
         r = make_slot(&engine->slot[i], engine, why);
+    if (r == 0 && engine->options.shifts)
+        r = ramp_create(&engine->filter.ramp, engine, why);
     return r < 0 ? r : set_identity(engine, why);
 }
 
@@ -162,11 +174,13 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         return error_set(why, ENOMEM, "out of memory while creating the engine");
     engine->device = device;
     engine->options = *options;
+    if (options->view != VIEW_PICTURE)
+        engine->options.planes = ENGINE_LUMA;
     engine->format = *format;
     engine->source = source;
     engine->info = format_by_fourcc(source.fourcc);
     engine->event_fd = -1;
-    engine->filtered_planes = options->planes == ENGINE_ALL ? format->plane_count : 1;
+    engine->filtered_planes = engine->options.planes == ENGINE_ALL ? format->plane_count : 1;
     engine->source_bytes = plane_end(&source.plane[engine->filtered_planes - 1]);
     engine->frame_bytes = plane_end(&format->plane[engine->filtered_planes - 1]);
     pthread_mutex_init(&engine->mutex, NULL);
@@ -192,6 +206,7 @@ void engine_destroy(struct engine *engine)
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
         release_slot(&engine->slot[i]);
     fade_destroy(engine->filter.fade);
+    ramp_destroy(engine->filter.ramp);
     engine_release_components(engine);
     if (engine->event_fd >= 0)
         close(engine->event_fd);
@@ -213,6 +228,11 @@ const char *engine_warning(const struct engine *engine)
 double engine_support(const struct engine *engine)
 {
     return engine->support_px;
+}
+
+enum view_kind engine_view(const struct engine *engine)
+{
+    return engine->options.view;
 }
 
 int engine_fd(const struct engine *engine)

@@ -10,6 +10,14 @@
  * A chain may correct captured samples (core/calibration.h): luma, or all colours of RGB and of a
  * mosaic, before the border is made and before a mosaic is demosaiced, but no chroma. Where RGB is
  * filtered as luma, its colours are corrected before the change of Y is added.
+ * A chain may move the corrected pixels (core/warp.h), also before the border is made, and after a
+ * mosaic is demosaiced: luma, the colours of RGB, and chroma if it is filtered.
+ * A chain may reduce noise in blocks (core/denoise.h) after that: of what is filtered, in units of
+ * its samples. Nothing is rounded between noise reduction and H. If it joins past frames, these are
+ * the frames that were submitted last, in the order of submission, from the last one that is_first
+ * on; and none from before a change of the table that corrects or moves captured samples.
+ * A chain may have a threshold (core/filter_kind.h): each number F of the DFT is then multiplied by
+ * max(0, 1 - T / |F|) before it is multiplied by H.
  * A correction (correction.h) changes the samples of luma, or of all colours if they are filtered,
  * before they are extended by the border. Its waves are in units of these samples.
  * Mosaics: each pixel's missing colours are the means of its nearest neighbours of that colour
@@ -35,6 +43,8 @@
 #include "core/plan.h"
 #include "gpu/device.h"
 
+#define ENGINE_OUTPUT_MAX FFTD_MAX_SLOTS /* frames */
+
 struct engine;
 struct engine_response; /* H for every filtered plane of one engine, in the engine's own order */
 
@@ -52,8 +62,11 @@ struct engine_observer {
  * milliseconds if the kernels are in the cache, and up to many seconds otherwise. The first
  * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine without
  * options->complex_response cannot apply filters whose response is complex, one without
- * options->calibrated cannot apply filters that correct captured samples, and each engine only
- * filters with the curve in its options. */
+ * options->calibrated cannot apply filters that correct captured samples, one without
+ * options->warped cannot apply filters that move pixels, one without options->thresholds cannot
+ * apply filters with a threshold, options->shifts needs
+ * options->complex_response, and each engine only filters with the curve, and reduces noise in the
+ * way, that are in its options. */
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   const struct engine_observer *observer, struct error *why);
@@ -63,6 +76,9 @@ void engine_destroy(struct engine *engine);
 
 /* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
 const char *engine_description(const struct engine *engine);
+
+/* What it makes of frames. */
+enum view_kind engine_view(const struct engine *engine);
 
 /* The plan of filtered image `index` (0: luma, or the first colour), NULL past the last. */
 const struct plan *engine_plan(const struct engine *engine, unsigned index);
@@ -80,8 +96,10 @@ double engine_support(const struct engine *engine);
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
  * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
  * dozens of large kernels. -EINVAL: the response is complex and the engine's is real; the chain has
- * another curve than the engine (the empty chain may have any); or it corrects captured samples,
- * and the engine cannot, or its images do not fit the frames. */
+ * another curve than the engine, or reduces noise in another way (the empty chain may do either);
+ * it corrects captured samples, moves pixels or has a threshold, and the engine cannot; its images
+ * or its calibration do not fit the frames; or it moves pixels and the frames have chroma that is
+ * not filtered. -ERANGE: it moves a pixel too far. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);
@@ -110,33 +128,76 @@ void engine_memory_destroy(struct frame_memory *memory); /* NULL is allowed */
 /* Whether the engine can read frames from the memory: same device, same layout. */
 bool engine_memory_suits(const struct frame_memory *memory, const struct engine *engine);
 
+/* Creates the device's access to memory of the host, such as the slots of a ring, so that kernels
+ * store results where they are read, or the device sends them there, and the processor copies none.
+ * Each frame begins at frame[], in the layout of the engine's format, with the padding of rows and
+ * the unused byte of XRGB32 cleared. Every engine that it suits can use it, and it may outlive them
+ * and the device. Only the submitting thread uses it. `release` is called once, in any thread, when
+ * neither the device nor the caller needs the memory any more, which is never if the device does
+ * not finish a frame there. -EOPNOTSUPP: results have to be copied, because frames do not begin on
+ * pages, or share cache lines of the device with planes that are not filtered, or the device has no
+ * such buffers; `release` is not called then. */
+struct engine_output;
+struct engine_output_memory {
+    uint8_t *frame[ENGINE_OUTPUT_MAX];
+    unsigned count;
+    void (*release)(void *context);
+    void *context;
+};
+int engine_output_create(struct engine_output **ret, const struct engine *engine,
+                         const struct engine_output_memory *memory, struct error *why);
+
+/* Frames in flight may still be written there. NULL is allowed. */
+void engine_output_destroy(struct engine_output *output);
+
+/* Whether the engine can store frames there: same device, same layout. */
+bool engine_output_suits(const struct engine_output *output, const struct engine *engine);
+
 /* A frame to filter and the destination of the result. `in` points to the caller's planes, with
  * strides in bytes; `out` has the strides of the engine's format. */
 struct engine_job {
     const uint8_t *in[FFTD_MAX_PLANES];
     uint32_t in_stride[FFTD_MAX_PLANES];
-    struct frame_memory *memory; /* contains the filtered planes, which are not copied; or NULL */
-    unsigned frame;              /* index of the frame in `memory` */
-    uint8_t *out;                /* destination frame; must stay valid until collected */
+    struct frame_memory *memory;  /* contains the filtered planes, which are not copied; or NULL */
+    unsigned frame;               /* index of the frame in `memory` */
+    uint8_t *out;                 /* destination frame; must stay valid until collected */
+    struct engine_output *output; /* has `out` as frame `output_frame`, which is the device's until
+                                     the frame is collected; NULL: the result is copied to `out` */
+    unsigned output_frame;
     const struct correction *correction; /* of this frame, for an engine with options->corrections;
                                             copied; NULL: none */
-    void *tag;                           /* returned with the result */
+    bool is_first;   /* after a start of the source: no frame before it is joined to it */
+    double shift[2]; /* pixels by which the picture is moved to the right and down, cyclically in
+                        the padded size, for an engine with options->shifts; 0: it is not */
+    struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
+    unsigned mark_count;
+    void *tag; /* returned with the result */
+};
+
+/* Bytes of a frame that the processor copied. What the device or its driver moves is not counted.
+ */
+struct engine_copies {
+    uint64_t in_bytes;     /* captured planes, to where the device reads them */
+    uint64_t passed_bytes; /* planes that are not filtered, to the result */
+    uint64_t out_bytes;    /* filtered planes, to the result */
 };
 
 struct engine_done {
     void *tag;
     uint64_t filter_serial;
     bool blended;                      /* with the response before, by a fade */
+    enum view_kind view;               /* what the result is: options->view */
     int64_t submitted_ns, finished_ns; /* CLOCK_MONOTONIC */
     /* Duration of each step; 0 if the device does not report it. */
     int64_t upload_ns, kernel_ns, download_ns;
+    struct engine_copies copies;
 };
 
 /* Starts a frame without waiting for the device. The input has been copied when this returns, so
  * its buffer may be returned to the camera; a frame in `memory` belongs to the device until it is
  * collected. -EBUSY: in_flight frames are in flight already; -EIO: the device refused a command,
  * which the text names; -EINVAL: the correction has too many waves, or the engine was built without
- * corrections. If the device refused only a part, the frame stays in flight as an
+ * corrections or shifts. If the device refused only a part, the frame stays in flight as an
  * abandoned one: engine_collect returns -ECANCELED for it once the device has finished the other
  * part. */
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why);
@@ -151,8 +212,9 @@ int engine_fd(const struct engine *engine);
 int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why);
 
 /* Abandons the frames in flight: the engine no longer accesses the memory of their jobs. They stay
- * in flight until the device finishes them, and are collected as usual. */
-void engine_abandon(struct engine *engine);
+ * in flight until the device finishes them, and are collected as usual. Returns whether the device
+ * may still write frames of an engine_output. */
+bool engine_abandon(struct engine *engine);
 
 /* Returns the number of frames in flight. */
 unsigned engine_in_flight(const struct engine *engine);

@@ -1,12 +1,14 @@
 /* Declarations shared by the files behind engine.h: engine.c (the engine and its slots), submit.c
  * (frames in flight), component.c (components, their transforms and responses), memory.c (frames in
- * memory shared with a source). */
+ * memory shared with a source), output.c (results in memory of the host). */
 #ifndef FFTD_GPU_ENGINE_PRIVATE_H
 #define FFTD_GPU_ENGINE_PRIVATE_H
 
 #include <pthread.h>
 
 #include "gpu/corrector.h"
+#include "gpu/denoiser.h"
+#include "gpu/denoiser_past.h"
 #include "gpu/engine.h"
 #include "gpu/device_private.h"
 #include "gpu/transform.h"
@@ -15,13 +17,17 @@
 #define MAX_COMPONENTS 3
 
 /* The images that share dispatches: luma, or colours of the same shape. The first component is
- * luma, or all colours, and the only one that is corrected or calibrated. */
+ * luma, or all colours, and the only one whose samples are corrected or calibrated. */
 struct component {
     struct tuner_subject subject;
     struct transform *transform;
-    bool tuned;          /* the settings were found by measuring */
-    double sub_x, sub_y; /* luma pixels per sample */
-    cl_mem response;     /* for new frames */
+    struct denoiser *denoiser;  /* NULL: noise is not reduced */
+    bool tuned;                 /* the settings were found by measuring */
+    double sub_x, sub_y;        /* luma pixels per sample */
+    cl_mem response;            /* for new frames, as the next two */
+    cl_mem table;               /* with which samples are loaded; NULL: none */
+    cl_mem noise;               /* the denoiser's model; NULL: none */
+    struct denoiser_past *past; /* frames that it joins to the next one; NULL: none */
 };
 
 /* A frame in flight. Each slot has its own in-order queue, so that the device can overlap frames.
@@ -30,11 +36,12 @@ struct slot {
     struct engine *engine;
     cl_command_queue queue;
     struct transform_frame *frame[MAX_COMPONENTS];
+    struct denoiser_frame *denoised[MAX_COMPONENTS]; /* NULL: none */
     cl_mem in, out; /* read and written by kernels; `in` is unused for frames in frame_memory */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
     void *host_in_at, *host_out_at;
     struct corrector *corrector; /* of the first component; NULL: none */
-    void *mapped_out;            /* unified memory: the mapped result */
+    void *mapped_out;            /* unified memory: the mapped result, also in an output */
     cl_event first, last, done;
     struct engine_job job;
     struct engine_done result;
@@ -43,6 +50,9 @@ struct slot {
     int64_t finished_ns;
 };
 
+struct ramp;
+
+/* (fields: what the engine is made of, its frames in flight, and their threads.) */
 struct engine {
     struct gpu_device *device;
     struct engine_options options;
@@ -56,11 +66,12 @@ struct engine {
     unsigned component_count;
     struct slot slot[ENGINE_MAX_IN_FLIGHT];
     unsigned oldest, in_flight;
+    bool has_stray; /* the device was given a frame of an output, and its end cannot be awaited */
     struct {
         uint64_t serial;
-        struct fade *fade;  /* into component.response; NULL: none */
-        cl_mem calibration; /* the table of the first component; NULL: none */
-    } filter;               /* of new frames */
+        struct fade *fade; /* into component.response; NULL: none */
+        struct ramp *ramp; /* moves frames; NULL: the engine has no shifts */
+    } filter;              /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
@@ -71,14 +82,30 @@ struct engine {
 
 struct engine_response {
     cl_mem buffer[MAX_COMPONENTS];
-    cl_mem calibration; /* NULL: the engine has none */
-    struct fade *fade;  /* with which it comes into use; NULL: at once */
+    cl_mem table[MAX_COMPONENTS]; /* NULL: the component has none */
+    cl_mem noise[MAX_COMPONENTS]; /* NULL: the engine has no denoiser */
+    struct fade *fade;            /* with which it comes into use; NULL: at once */
 };
+
+/* Whether captured samples are corrected for each frame: not for a view of what was captured. */
+static inline bool engine_corrects(const struct engine *engine)
+{
+    return engine->options.corrections && engine->options.view != VIEW_PEAKS;
+}
 
 /* Plans and builds a transform for every component that is filtered. */
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            const struct engine_observer *observer, struct error *why);
 void engine_release_components(struct engine *engine);
+
+/* Fills in the table of a chain with which a component's samples are loaded, in a device buffer;
+ * NULL if there is none. -EINVAL, -ERANGE: the frames are not those that the chain expects. */
+int engine_design_table(const struct engine *engine, unsigned component,
+                        const struct filter_chain *chain, cl_mem *ret, struct error *why);
+
+/* Puts values into a new device buffer. */
+int engine_upload(const struct engine *engine, cl_mem *ret, void *values, size_t size,
+                  struct error *why);
 
 /* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
  * returns to its source. */
@@ -86,6 +113,18 @@ int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_q
                        cl_mem *ret, struct error *why);
 int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
                          struct error *why);
+
+/* A frame of an output, from engine_submit to engine_collect: it is taken and lent to the commands
+ * that follow in the queue, which write *ret; if the device cannot write the output, *ret is left
+ * alone. After them the frame is fetched, from that other buffer in this case: *ret_at holds the
+ * result from *ret_done on. Until the frame is given back, the output's memory remains. */
+void engine_output_take(struct engine_output *output, unsigned index);
+int engine_output_lend(struct engine_output *output, unsigned index, cl_command_queue queue,
+                       cl_mem *ret, struct error *why);
+int engine_output_fetch(struct engine_output *output, unsigned index, cl_command_queue queue,
+                        cl_mem result, cl_map_flags flags, void **ret_at, cl_event *ret_done,
+                        struct error *why);
+void engine_output_give_back(struct engine_output *output, unsigned index, cl_command_queue queue);
 
 /* Fills engine->description. */
 void engine_describe(struct engine *engine);

@@ -8,6 +8,7 @@
 struct transform_frame {
     const struct transform *transform;
     cl_mem spectra, lines;
+    cl_mem powers; /* of a spectrum (view.cl); otherwise NULL */
     cl_kernel kernel[MAX_DISPATCHES];
     struct transform_buffers bound; /* retained, so that no new buffer gets the same address */
 };
@@ -27,10 +28,14 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
         return &frame->bound.correction;
     case ARGUMENT_CALIBRATION:
         return &frame->bound.calibration;
+    case ARGUMENT_DENOISED:
+        return &frame->bound.denoised;
     case ARGUMENT_SPECTRUM:
         return &frame->spectra;
     case ARGUMENT_LINES:
         return &frame->lines;
+    case ARGUMENT_POWERS:
+        return &frame->powers;
     case ARGUMENT_TABLE:
         return &argument->table;
     case ARGUMENT_LOCAL:
@@ -118,9 +123,19 @@ static int make_staged(struct transform_frame *frame, struct error *why)
     return r;
 }
 
+static int make_powers(struct transform_frame *frame, struct error *why)
+{
+    const struct response_layout layout = transform_response_layout(frame->transform);
+    return make_buffer(&frame->powers, frame->transform,
+                       response_part_count(&layout) * sizeof(cl_float), NULL, why);
+}
+
 static int make_buffers(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
+    const int r = view_is_spectrum(transform->tuning.view) ? make_powers(frame, why) : 0;
+    if (r < 0)
+        return r;
     if (transform->tuning.technique == TRANSFORM_STAGED)
         return make_staged(frame, why);
     return make_buffer(&frame->spectra, transform,
@@ -145,6 +160,8 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
     if (r == 0)
         r = set_arguments(frame, ARGUMENT_LINES, why);
     if (r == 0)
+        r = set_arguments(frame, ARGUMENT_POWERS, why);
+    if (r == 0)
         r = set_arguments(frame, ARGUMENT_TABLE, why);
     if (r == 0)
         r = set_arguments(frame, ARGUMENT_LOCAL, why);
@@ -164,9 +181,10 @@ void transform_frame_destroy(struct transform_frame *frame)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
     const cl_mem buffers[] = {frame->spectra,          frame->lines,
-                              frame->bound.image,      frame->bound.result,
-                              frame->bound.response,   frame->bound.correction,
-                              frame->bound.calibration};
+                              frame->powers,           frame->bound.image,
+                              frame->bound.result,     frame->bound.response,
+                              frame->bound.correction, frame->bound.calibration,
+                              frame->bound.denoised};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
@@ -178,6 +196,13 @@ void transform_frame_drop_image(struct transform_frame *frame)
     if (frame->bound.image != NULL)
         clReleaseMemObject(frame->bound.image); /* a kernel's argument does not keep it alive */
     frame->bound.image = NULL;
+}
+
+void transform_frame_drop_result(struct transform_frame *frame)
+{
+    if (frame->bound.result != NULL)
+        clReleaseMemObject(frame->bound.result);
+    frame->bound.result = NULL;
 }
 
 int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
@@ -192,8 +217,10 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
         r = bind(frame, &frame->bound.response, buffers->response, ARGUMENT_RESPONSE, why);
     if (r == 0)
         r = bind(frame, &frame->bound.correction, buffers->correction, ARGUMENT_CORRECTION, why);
-    if (r == 0 && transform->tuning.calibrated)
+    if (r == 0 && transform_table_bytes(transform) > 0)
         r = bind(frame, &frame->bound.calibration, buffers->calibration, ARGUMENT_CALIBRATION, why);
+    if (r == 0 && transform->tuning.denoised)
+        r = bind(frame, &frame->bound.denoised, buffers->denoised, ARGUMENT_DENOISED, why);
     for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++) {
         const struct dispatch *dispatch = &transform->dispatch[i];
         cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;

@@ -6,12 +6,13 @@
 #include <stdlib.h>
 
 #include "core/text.h"
+#include "gpu/denoiser_plane.h"
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
 
-static const char *const shared_files[] = {"butterfly.cl", "batch.cl",   "calibrate.cl",
-                                           "mosaic.cl",    "pixel.cl",   "curve.cl",
-                                           "pack.cl",      "correct.cl", "stage.cl"};
+static const char *const shared_files[] = {
+    "butterfly.cl", "batch.cl", "captured.cl", "calibrate.cl", "warp.cl",    "mosaic.cl",
+    "view.cl",      "pixel.cl", "curve.cl",    "pack.cl",      "correct.cl", "stage.cl"};
 
 static void put_file(FILE *out, const char *name)
 {
@@ -63,14 +64,15 @@ static void put_axis(FILE *out, char name, const struct line_layout *layout)
             layout->group, name, layout->lines, name, layout->held, name, legs_held(layout));
 }
 
-static void put_image(FILE *out, const struct transform_image *image,
-                      const struct transform_border *border)
+void transform_put_image(void *stdio_file, const struct transform_image *image,
+                         const struct transform_border *border)
 {
     static const char *const kinds[] = {[SAMPLE_U8] = "SAMPLE_U8",
                                         [SAMPLE_U16] = "SAMPLE_U16",
                                         [SAMPLE_RGB8] = "SAMPLE_RGB8",
                                         [SAMPLE_BAYER] = "SAMPLE_BAYER",
                                         [SAMPLE_F32] = "SAMPLE_F32"};
+    FILE *out = stdio_file;
     fprintf(out,
             "#define %s 1\n#define IMAGE_WIDTH %u\n#define IMAGE_HEIGHT %u\n"
             "#define IMAGE_STRIDE %u\n#define IMAGE_OFFSET %u\n#define IMAGE_STEP %u\n"
@@ -140,19 +142,28 @@ static void put_constants(FILE *out, const struct transform *transform)
             "#define HALF_VECTORS %d\n"
             "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
             "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n#define STAGED %d\n"
-            "#define COMPLEX_RESPONSE %d\n#define RESPONSE_PART %zu\n#define CORRECTIONS %d\n"
-            "#define CALIBRATED %d\n",
+            "#define COMPLEX_RESPONSE %d\n#define RESPONSE_PART %zu\n#define THRESHOLDS %d\n"
+            "#define RESPONSE_COUNT %zu\n#define CORRECTIONS %d\n"
+            "#define CALIBRATED %d\n#define WARPED %d\n#define DENOISED %d\n"
+            "#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n#define VIEW_DIFFERENCE %d\n"
+            "#define VIEW_SPECTRUM %d\n#define VIEW_FILTERED %d\n#define VIEW_GAIN %d\n#define "
+            "VIEW_BLACK_DB %d\n"
+            "#define VIEW_WHITE_DB %d\n",
             tuning->lanes, tuning->half, transform->device->half_vectors,
             tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
             transform->image.count, transform_spectrum_size(transform),
             twiddle_names[tuning->twiddles], staged, tuning->complex_response,
-            response_part_count(&response), tuning->corrections, tuning->calibrated);
+            response_part_count(&response), tuning->thresholds, response_count(&response),
+            tuning->corrections, tuning->calibrated, tuning->warped, tuning->denoised,
+            denoiser_pitch(&transform->image), denoiser_plane_size(&transform->image),
+            tuning->view == VIEW_DIFFERENCE, view_is_spectrum(tuning->view),
+            tuning->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB);
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));
     put_axis(out, 'U', &u);
     put_axis(out, 'V', &v);
-    put_image(out, &transform->image, &transform->border);
+    transform_put_image(out, &transform->image, &transform->border);
     put_curve(out, &transform->image);
 }
 
@@ -191,6 +202,7 @@ static void put_fused(FILE *out, const struct transform *transform)
     const struct line_layout u = transform_line_layout(transform, plan_first(&transform->plan));
     const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
     put_file(out, "fused.cl");
+    put_file(out, "transpose.cl");
     put_file(out, "fused_lanes.cl");
     put_fused_axis(out, "u_", &u, "fused_u.cl");
     put_fused_axis(out, "v_", &v, "fused_v.cl");

@@ -10,6 +10,9 @@
 
 #include "core/clock.h"
 #include "gpu/fade.h"
+#include "gpu/ramp.h"
+
+#define NEUTRAL_CHROMA 128
 
 static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
                       size_t row_bytes, unsigned rows)
@@ -22,15 +25,33 @@ static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t
         memcpy(to + i * to_stride, from + i * from_stride, row_bytes);
 }
 
-/* Copies planes first .. end - 1 of the input into a frame with the layout of the format. */
-static void take_planes(const struct fftd_format *format, const struct engine_job *job,
-                        uint8_t *frame, unsigned first, unsigned end)
+/* Copies planes first .. end - 1 of the input into a frame with the layout of the format. Returns
+ * the number of bytes. */
+static uint64_t take_planes(const struct fftd_format *format, const struct engine_job *job,
+                            uint8_t *frame, unsigned first, unsigned end)
 {
+    uint64_t bytes = 0;
     for (unsigned i = first; i < end; i++) {
         const struct fftd_plane *plane = &format->plane[i];
         copy_rows(frame + plane->offset, plane->stride, job->in[i], job->in_stride[i],
                   plane->row_bytes, plane->rows);
+        bytes += (uint64_t)plane->row_bytes * plane->rows;
     }
+    return bytes;
+}
+
+/* Copies the planes that are not filtered into the result. Beside a view they are neutral. Returns
+ * the number of bytes that were copied. */
+static uint64_t pass_planes(const struct engine *engine, const struct engine_job *job)
+{
+    const struct fftd_format *format = &engine->format;
+    if (engine->options.view == VIEW_PICTURE)
+        return take_planes(format, job, job->out, engine->filtered_planes,
+                           engine->info->plane_count);
+    for (unsigned i = engine->filtered_planes; i < engine->info->plane_count; i++)
+        memset(job->out + format->plane[i].offset, NEUTRAL_CHROMA,
+               (size_t)format->plane[i].stride * format->plane[i].rows);
+    return 0;
 }
 
 /* Uploads the planes to be filtered and returns the buffer that kernels read. The slot's queue must
@@ -44,7 +65,8 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
         return engine_memory_lend(job->memory, job->frame, slot->queue, ret, why);
     *ret = slot->in;
     if (!engine->device->unified_memory) {
-        take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
+        slot->result.copies.in_bytes =
+            take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
         code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
                                     slot->host_in_at, 0, NULL, NULL);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
@@ -53,33 +75,62 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
                                      0, engine->source_bytes, 0, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueMapBuffer");
-    take_planes(&engine->source, job, at, 0, engine->filtered_planes);
+    slot->result.copies.in_bytes =
+        take_planes(&engine->source, job, at, 0, engine->filtered_planes);
     code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
 
-static int run_kernels(struct slot *slot, cl_mem image, struct error *why)
+static bool is_shifted(const struct engine_job *job)
 {
+    return job->shift[0] != 0 || job->shift[1] != 0;
+}
+
+/* With an output, the result is stored there if the device can. *ret_stores: whether a dispatch
+ * that stores a part of the result was enqueued, on failure too. */
+static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct error *why)
+{
+    const struct engine_job *job = &slot->job;
+    cl_mem result = slot->out;
+    int r = job->output == NULL
+                ? 0
+                : engine_output_lend(job->output, job->output_frame, slot->queue, &result, why);
+    if (r < 0)
+        return r;
     struct engine *engine = slot->engine;
     struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
     slot->result.blended = fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
         struct transform_buffers buffers = {.image = image,
-                                            .result = slot->out,
+                                            .result = result,
                                             .response = engine->component[i].response,
-                                            .calibration = engine->filter.calibration};
+                                            .calibration = engine->component[i].table};
         cl_event *first = i == 0 ? &slot->first : NULL;
         cl_event *last = i + 1 == engine->component_count ? &slot->last : NULL;
-        int r = 0;
         if (i == 0 && slot->corrector != NULL)
             r = corrector_set(slot->corrector, slot->job.correction, &buffers.correction, why);
-        if (r == 0 && fade != NULL)
+        if (slot->job.is_first)
+            denoiser_past_forget(engine->component[i].past);
+        if (r == 0 && slot->denoised[i] != NULL) {
+            r = denoiser_frame_enqueue(slot->denoised[i], slot->queue, image, buffers.calibration,
+                                       engine->component[i].noise, engine->component[i].past,
+                                       &buffers.denoised, first, why);
+            first = NULL;
+        }
+        if (r == 0 && fade != NULL) {
             r = fade_enqueue(fade, slot, i, buffers.response, &buffers.response, first, why);
+            first = NULL;
+        }
+        if (r == 0 && is_shifted(&slot->job)) {
+            r = ramp_enqueue(engine->filter.ramp, slot, i, slot->job.shift, &buffers.response,
+                             first, why);
+            first = NULL;
+        }
         if (r == 0)
-            r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers,
-                                        fade != NULL ? NULL : first, last, why);
+            r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers, first, last, why);
         if (r < 0)
             return r;
+        *ret_stores = true;
     }
     return 0;
 }
@@ -88,6 +139,11 @@ static int fetch_result(struct slot *slot, struct error *why)
 {
     struct engine *engine = slot->engine;
     cl_int code;
+    if (slot->job.output != NULL) {
+        const cl_map_flags marks = engine->options.view == VIEW_PEAKS ? CL_MAP_WRITE : 0;
+        return engine_output_fetch(slot->job.output, slot->job.output_frame, slot->queue, slot->out,
+                                   CL_MAP_READ | marks, &slot->mapped_out, &slot->done, why);
+    }
     if (engine->device->unified_memory) {
         slot->mapped_out = clEnqueueMapBuffer(slot->queue, slot->out, CL_FALSE, CL_MAP_READ, 0,
                                               engine->frame_bytes, 0, NULL, &slot->done, &code);
@@ -128,16 +184,30 @@ static void unmap_result(struct slot *slot)
 {
     if (slot->mapped_out == NULL)
         return;
-    clEnqueueUnmapMemObject(slot->queue, slot->out, slot->mapped_out, 0, NULL, NULL);
-    clFlush(slot->queue);
+    if (slot->job.output == NULL) {
+        clEnqueueUnmapMemObject(slot->queue, slot->out, slot->mapped_out, 0, NULL, NULL);
+        clFlush(slot->queue);
+    }
     slot->mapped_out = NULL;
 }
 
+/* Gives the frame of an output back to its owner. */
+static void give_back_output(struct slot *slot)
+{
+    if (slot->job.output == NULL)
+        return;
+    engine_output_give_back(slot->job.output, slot->job.output_frame, slot->queue);
+    for (unsigned i = 0; i < slot->engine->component_count; i++)
+        transform_frame_drop_result(slot->frame[i]);
+    slot->job.output = NULL;
+}
+
 /* Releases the references of a finished frame to memory that does not belong to the engine. */
-static void drop_image(struct slot *slot)
+static void drop_borrowed(struct slot *slot)
 {
     for (unsigned i = 0; slot->job.memory != NULL && i < slot->engine->component_count; i++)
         transform_frame_drop_image(slot->frame[i]);
+    give_back_output(slot);
 }
 
 static int watch_done(struct slot *slot, struct error *why)
@@ -154,10 +224,13 @@ static int watch_done(struct slot *slot, struct error *why)
 
 /* Abandons a frame of which the device refused a part. The device may never finish the accepted
  * part, so nothing here waits for it. The slot stays in use until a marker after that part
- * completes. If the device refuses the marker too, the slot is released at once. */
-static void leave_refused(struct slot *slot)
+ * completes. If the device refuses the marker too, the slot is released at once. The frame of an
+ * output is the owner's again if no dispatch that stores into it was accepted. */
+static void leave_refused(struct slot *slot, bool stores)
 {
     unmap_result(slot);
+    if (!stores)
+        give_back_output(slot);
     if (slot->done != NULL)
         clReleaseEvent(slot->done);
     slot->done = NULL;
@@ -165,7 +238,8 @@ static void leave_refused(struct slot *slot)
     if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS &&
         watch_done(slot, NULL) == 0)
         return;
-    drop_image(slot);
+    slot->engine->has_stray |= slot->job.output != NULL;
+    drop_borrowed(slot);
     release_events(slot);
 }
 
@@ -175,22 +249,28 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
                          engine->in_flight);
     int r = corrector_check(job->correction, engine->options.corrections, why);
+    if (r == 0 && is_shifted(job) && engine->filter.ramp == NULL)
+        r = error_set(why, EINVAL, "a frame has a shift: expected an engine with shifts");
     if (r < 0)
         return r;
     struct slot *slot =
         &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
     slot->job = *job;
     slot->complete = false;
-    slot->result = (struct engine_done){.tag = job->tag, .filter_serial = engine->filter.serial};
+    slot->result = (struct engine_done){
+        .tag = job->tag, .filter_serial = engine->filter.serial, .view = engine->options.view};
 
     const int64_t begun_ns = clock_now_ns();
-    take_planes(&engine->format, job, job->out, engine->filtered_planes, engine->info->plane_count);
+    if (job->output != NULL)
+        engine_output_take(job->output, job->output_frame);
+    slot->result.copies.passed_bytes = pass_planes(engine, job);
     cl_mem image;
+    bool stores = false;
     r = upload_frame(slot, job, &image, why);
     slot->result.submitted_ns = clock_now_ns();
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
-        r = run_kernels(slot, image, why);
+        r = run_kernels(slot, image, &stores, why);
     if (r == 0 && job->memory != NULL)
         r = engine_memory_return(job->memory, job->frame, slot->queue, why);
     if (r == 0)
@@ -198,7 +278,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (r == 0)
         r = watch_done(slot, why);
     if (r < 0)
-        leave_refused(slot);
+        leave_refused(slot, stores);
     return r;
 }
 
@@ -251,11 +331,16 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         slot->result.finished_ns = slot->finished_ns;
         slot->result.kernel_ns = kernel_time(slot);
         const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
-        memcpy(slot->job.out, from, engine->frame_bytes);
+        if (from != slot->job.out) {
+            memcpy(slot->job.out, from, engine->frame_bytes);
+            slot->result.copies.out_bytes = engine->frame_bytes;
+        }
+        if (engine->options.view == VIEW_PEAKS)
+            view_mark(slot->job.out, &engine->format, slot->job.mark, slot->job.mark_count);
         slot->result.download_ns = clock_now_ns() - begun_ns;
     }
     unmap_result(slot);
-    drop_image(slot);
+    drop_borrowed(slot);
     release_events(slot);
     *ret = slot->result;
     engine->oldest = (engine->oldest + 1) % engine->options.in_flight;
@@ -263,8 +348,15 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     return r;
 }
 
-void engine_abandon(struct engine *engine)
+bool engine_abandon(struct engine *engine)
 {
-    for (unsigned i = 0; i < engine->in_flight; i++)
-        engine->slot[(engine->oldest + i) % engine->options.in_flight].job.out = NULL;
+    bool writes = engine->has_stray;
+    pthread_mutex_lock(&engine->mutex);
+    for (unsigned i = 0; i < engine->in_flight; i++) {
+        struct slot *slot = &engine->slot[(engine->oldest + i) % engine->options.in_flight];
+        writes |= slot->job.output != NULL && !slot->complete;
+        slot->job.out = NULL;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return writes;
 }

@@ -84,6 +84,21 @@ static int make_pairs(struct transform *transform, struct error *why)
     return make_table(&transform->pairs, transform, table, count * sizeof table[0], why);
 }
 
+/* Creates the table of the powers' places (view.cl). */
+static int make_places(struct transform *transform, struct error *why)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    const size_t first = plan_first(&transform->plan)->length;
+    const size_t size = (first + plan_second(&transform->plan)->length) * sizeof(cl_uint);
+    cl_uint *table = malloc(size);
+    if (table == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a transform");
+    response_places(table, table + first, &layout);
+    const int r = make_table(&transform->places, transform, table, size, why);
+    free(table);
+    return r;
+}
+
 /* Creates the tables of the fused technique. */
 static int make_tables(struct transform *transform, struct error *why)
 {
@@ -125,10 +140,12 @@ void transform_fill_staged(const struct transform *transform, void *spectrum, vo
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-static int check_image(const struct transform_image *image, struct error *why)
+static int check_image(const struct transform_image *image, enum view_kind view, struct error *why)
 {
     if (image->count == 0)
         return error_set(why, EINVAL, "a transform of 0 images: expected 1 or more");
+    if (image->count > 1 && view != VIEW_PICTURE)
+        return error_set(why, EINVAL, "a view of %u images: expected 1", image->count);
     /* Interleaved images would overwrite each other's results with input bytes. */
     if (image->count > 1 && image->keep_others &&
         image->apart < (uint64_t)image->stride * image->height)
@@ -145,7 +162,7 @@ int transform_prepare(struct transform **ret, const struct gpu_device *device,
                       const struct transform_tuning *tuning, const char *cache_dir,
                       struct error *warning, struct error *why)
 {
-    int r = check_image(image, why);
+    int r = check_image(image, tuning->view, why);
     if (r < 0)
         return r;
     struct transform *transform = calloc(1, sizeof *transform);
@@ -158,6 +175,8 @@ int transform_prepare(struct transform **ret, const struct gpu_device *device,
     r = transform_fit(transform, why);
     if (r == 0 && tuning->technique == TRANSFORM_FUSED)
         r = make_tables(transform, why);
+    if (r == 0 && view_is_spectrum(tuning->view))
+        r = make_places(transform, why);
     if (r == 0)
         r = transform_load(transform, cache_dir, warning, why);
     if (r < 0) {
@@ -203,8 +222,8 @@ void transform_destroy(struct transform *transform)
         return;
     if (transform->program != NULL)
         clReleaseProgram(transform->program);
-    const cl_mem buffers[] = {transform->map_x, transform->map_y, transform->pairs,
-                              transform->twiddle_x, transform->twiddle_y};
+    const cl_mem buffers[] = {transform->map_x,     transform->map_y,     transform->pairs,
+                              transform->twiddle_x, transform->twiddle_y, transform->places};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
@@ -240,24 +259,49 @@ static double image_bytes(const struct transform_image *image, bool result)
     return result ? image->count * samples * (image->keep_others ? 4 : 1) : plane;
 }
 
+size_t transform_table_bytes(const struct transform *transform)
+{
+    const size_t samples = (size_t)transform->image.width * transform->image.height;
+    return samples * ((transform->tuning.calibrated ? 2 * sizeof(float) : 0) +
+                      (transform->tuning.warped ? 2 * sizeof(int16_t) : 0));
+}
+
+/* The bytes of the powers that the view of a spectrum draws. */
+static double power_bytes(const struct transform *transform)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    return view_is_spectrum(transform->tuning.view)
+               ? (double)response_part_count(&layout) * sizeof(cl_float)
+               : 0;
+}
+
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
 {
     const struct transform_image *image = &transform->image;
+    const enum view_kind view = transform->tuning.view;
     const bool is_first = dispatch == 0, is_last = dispatch + 1 == transform->dispatch_count;
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
                            (double)transform_stored_bytes(transform) * image->count;
-    const double in = is_first ? image_bytes(image, false) : spectra;
+    const double captured = transform->tuning.denoised ? (double)image->count * image->width *
+                                                             image->height * sizeof(float)
+                                                       : image_bytes(image, false);
+    const double in = is_first                            ? captured
+                      : is_last && view_is_spectrum(view) ? power_bytes(transform)
+                                                          : spectra;
     const double out = is_last ? image_bytes(image, true) : spectra;
-    const double kept = is_last && image->keep_others ? image_bytes(image, false) : 0;
+    const bool reads_again =
+        is_last && (view == VIEW_DIFFERENCE || (view == VIEW_PICTURE && image->keep_others));
+    const double kept = reads_again ? image_bytes(image, false) : 0;
     /* The store of RGB and of a mosaic reads the captured colours again. */
     const bool recolours =
         image->keep_others && (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER);
-    const double table = transform->tuning.calibrated && (is_first || (is_last && recolours))
-                             ? 2. * sizeof(float) * image->width * image->height
-                             : 0;
-    /* The dispatches after the middle one are the inverses of those before it. */
-    const bool is_middle = dispatch == transform->dispatch_count / 2;
-    return in + out + kept + table + (is_middle ? (double)transform_response_bytes(transform) : 0);
+    const bool loads_again = reads_again && (recolours || view == VIEW_DIFFERENCE);
+    const double table = is_first || loads_again ? (double)transform_table_bytes(transform) : 0;
+    /* The dispatches after the middle one are the inverses of those before it, or the view. */
+    const bool is_middle = view_is_spectrum(view) ? dispatch + 2 == transform->dispatch_count
+                                                  : dispatch == transform->dispatch_count / 2;
+    const double middle = (double)transform_response_bytes(transform) + power_bytes(transform);
+    return in + out + kept + table + (is_middle ? middle : 0);
 }
 
 double transform_traffic(const struct transform *transform)
@@ -270,10 +314,24 @@ double transform_traffic(const struct transform *transform)
 
 /* ---- response ------------------------------------------------------------------------------ */
 
-size_t transform_response_bytes(const struct transform *transform)
+/* The numbers of a response: H, and then the threshold. */
+static size_t response_numbers(const struct transform *transform)
 {
     const struct response_layout layout = transform_response_layout(transform);
-    return response_count(&layout) * transform_stored_bytes(transform);
+    return response_count(&layout) + transform->tuning.thresholds;
+}
+
+size_t transform_response_bytes(const struct transform *transform)
+{
+    return response_numbers(transform) * transform_stored_bytes(transform);
+}
+
+size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2])
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    if (ret != NULL)
+        response_frequencies(ret, &layout);
+    return response_part_count(&layout);
 }
 
 /* Converts a finite number to IEEE 754 binary16 and rounds to nearest even; the largest is 65504.
@@ -293,20 +351,31 @@ static uint16_t to_half(float value)
     return sign | (uint16_t)((bits.u >> 13) - (112u << 10));
 }
 
+static int fill(const struct transform *transform, float *values, double scale,
+                const struct filter_chain *chain, double sub_x, double sub_y, struct error *why)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    const struct plan *plan = &transform->plan;
+    const double white = (1u << transform->image.bits) - 1;
+    if (transform->tuning.thresholds)
+        values[response_count(&layout)] = (float)(filter_chain_threshold(chain) * white / 255 /
+                                                  sqrt((double)plan->x.length * plan->y.length));
+    return response_fill(values, &layout, chain, sub_x, sub_y, scale, why);
+}
+
 int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,
                             struct error *why)
 {
-    const struct response_layout layout = transform_response_layout(transform);
     const struct plan *plan = &transform->plan;
     if (!transform->tuning.half)
-        return response_fill(response, &layout, chain, sub_x, sub_y,
-                             0.5 / plan->x.length / plan->y.length, why);
-    const size_t count = response_count(&layout);
+        return fill(transform, response, 0.5 / plan->x.length / plan->y.length, chain, sub_x, sub_y,
+                    why);
+    const size_t count = response_numbers(transform);
     float *values = malloc(count * sizeof *values);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    const int r = response_fill(values, &layout, chain, sub_x, sub_y, 1, why);
+    const int r = fill(transform, values, 1, chain, sub_x, sub_y, why);
     uint16_t *half = response;
     for (size_t i = 0; r == 0 && i < count; i++)
         half[i] = to_half(values[i]);

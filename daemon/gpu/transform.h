@@ -9,6 +9,7 @@
 #include "core/filter.h"
 #include "core/format.h"
 #include "core/plan.h"
+#include "core/view.h"
 #include "gpu/device_private.h"
 
 /* The layout of a component's samples in a frame. Input and output share it, except that the output
@@ -38,7 +39,8 @@ enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
 
 enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
 
-/* The settings of a transform. Every combination gives the same result up to rounding. */
+/* The settings of a transform. Every combination of those from `lanes` on gives the same result up
+ * to rounding. (fields: each is one choice that the tuner, or the chain, makes.) */
 struct transform_tuning {
     enum transform_technique technique;
     enum plan_order order; /* rows first: fused with one lane only */
@@ -46,8 +48,12 @@ struct transform_tuning {
     bool complex_response; /* H has an imaginary part */
     bool corrections;      /* of captured samples, for which a frame needs a buffer */
     bool calibrated;       /* captured samples are corrected by a table (core/calibration.h) */
-    unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 2 */
-    unsigned max_radix;    /* 4 .. 16 */
+    bool warped;           /* pixels are moved by a table (core/warp.h) */
+    bool thresholds;     /* a response has a threshold of the spectrum (transform_response_fill) */
+    bool denoised;       /* the load reads what a denoiser has written (denoiser.h) */
+    enum view_kind view; /* what results are; another than the picture needs one image */
+    unsigned lanes;      /* 1, 2, 4, 8 or 16; staged: 2 */
+    unsigned max_radix;  /* 4 .. 16 */
     unsigned column_group; /* work-items in a group */
     unsigned columns;      /* columns, or pairs of columns, of a work-group, divided by lanes */
     unsigned row_group;
@@ -102,13 +108,23 @@ unsigned transform_dispatches(const struct transform *transform);
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch);
 double transform_traffic(const struct transform *transform);
 
+/* The size of the table with which samples are loaded, and 0 if there is none: all gains, then all
+ * offsets (tuning.calibrated), as floats; then two int16_t for each sample (tuning.warped). */
+size_t transform_table_bytes(const struct transform *transform);
+
 /* The response in the order in which kernels read it: its size and its contents. The contents are H
- * at the plan's frequencies, for a plane whose samples are sub_x and sub_y luma pixels apart.
+ * at the plan's frequencies, for a plane whose samples are sub_x and sub_y luma pixels apart; with
+ * tuning.thresholds then the chain's threshold, in units of samples, of the spectrum divided by the
+ * padded size.
  * Filling returns 0 or -ENOMEM. */
 size_t transform_response_bytes(const struct transform *transform);
 int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,
                             struct error *why);
+
+/* Returns the number of a response's real parts, and, unless ret is NULL, sets their frequencies
+ * (response_frequencies). */
+size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2]);
 
 /* The state of one frame in flight: its spectra, and kernels with their arguments. Frames may be
  * enqueued in different queues, each by one thread at a time. The transform must outlive its
@@ -125,7 +141,8 @@ struct transform_buffers {
     cl_mem result;
     cl_mem response;
     cl_mem correction;  /* tuning.corrections (corrector.h); otherwise NULL */
-    cl_mem calibration; /* all gains, then all offsets; NULL unless tuning.calibrated */
+    cl_mem calibration; /* transform_table_bytes; NULL if there are none */
+    cl_mem denoised;    /* planes of floats (denoiser.h); NULL unless tuning.denoised */
 };
 
 /* Enqueues one frame in an in-order queue. Its previous use must have ended, unless that was in the
@@ -135,7 +152,9 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why);
 
-/* Releases the image that was enqueued last. The frame must have ended. */
+/* Release the image, and the result's buffer, that were enqueued last. The frame must have ended.
+ */
 void transform_frame_drop_image(struct transform_frame *frame);
+void transform_frame_drop_result(struct transform_frame *frame);
 
 #endif

@@ -24,8 +24,10 @@ enum argument_kind {
     ARGUMENT_RESPONSE,    /* transform_buffers */
     ARGUMENT_CORRECTION,  /* transform_buffers */
     ARGUMENT_CALIBRATION, /* transform_buffers */
+    ARGUMENT_DENOISED,    /* transform_buffers */
     ARGUMENT_SPECTRUM,    /* transform_frame */
     ARGUMENT_LINES,       /* transform_frame */
+    ARGUMENT_POWERS,      /* transform_frame */
     ARGUMENT_TABLE,       /* transform */
     ARGUMENT_LOCAL,       /* local memory */
 };
@@ -36,7 +38,7 @@ struct argument {
     size_t local_bytes;
 };
 
-#define MAX_ARGUMENTS 8
+#define MAX_ARGUMENTS 9
 
 struct dispatch {
     char kernel[32];
@@ -55,6 +57,7 @@ struct transform {
     struct plan plan;
     cl_program program;                               /* NULL: not built yet */
     cl_mem map_x, map_y, pairs, twiddle_x, twiddle_y; /* fused */
+    cl_mem places;                                    /* of a spectrum (view.cl) */
     struct dispatch dispatch[MAX_DISPATCHES];
     unsigned dispatch_count;
 };
@@ -137,6 +140,11 @@ struct response_layout transform_response_layout(const struct transform *transfo
 size_t transform_stored_bytes(const struct transform *transform);
 
 /* ---- kernel_source.c ----------------------------------------------------------------------- */
+
+/* Writes the constants of an image to a FILE *, as the files that load and store samples use them.
+ */
+void transform_put_image(void *stdio_file, const struct transform_image *image,
+                         const struct transform_border *border);
 
 /* Returns the source of all kernels of a transform, or NULL if out of memory. The caller frees it.
  */

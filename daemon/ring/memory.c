@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -60,6 +61,13 @@ static int fill(struct ring_memory *memory, int fd, struct error *why)
     if (base == MAP_FAILED)
         return error_set(why, errno, "ring: cannot map %zu bytes: %s", memory->bytes,
                          strerror(errno));
+    struct ring_mapping *mapping = malloc(sizeof *mapping);
+    if (mapping == NULL) {
+        munmap(base, memory->bytes);
+        return error_set(why, ENOMEM, "ring: out of memory");
+    }
+    *mapping = (struct ring_mapping){1, base, memory->bytes};
+    memory->mapping = mapping;
     memory->base = base;
     if (fchmod(fd, 0400) < 0 || seal(fd) < 0)
         return error_set(why, errno, "ring: cannot seal the memfd: %s", strerror(errno));
@@ -107,10 +115,25 @@ int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
     return r;
 }
 
+struct ring_mapping *ring_keep_mapped(struct ring *ring)
+{
+    struct ring_mapping *mapping = ring->memory.mapping;
+    __atomic_fetch_add(&mapping->references, 1, __ATOMIC_RELAXED);
+    return mapping;
+}
+
+void ring_unmap(struct ring_mapping *mapping)
+{
+    /* Whoever unmaps comes after everything that others have done with the memory. */
+    if (mapping == NULL || __atomic_sub_fetch(&mapping->references, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
+    munmap(mapping->base, mapping->bytes);
+    free(mapping);
+}
+
 void ring_memory_finish(struct ring_memory *memory)
 {
-    if (memory->base != NULL)
-        munmap(memory->base, memory->bytes);
+    ring_unmap(memory->mapping);
     if (memory->fd >= 0)
         close(memory->fd);
     *memory = (struct ring_memory){.fd = -1};

@@ -10,16 +10,24 @@
 
 /* ---- memory.c: the memfd ---- */
 
+/* The only mapping of the memory that can be written. It ends with its last reference. */
+struct ring_mapping {
+    unsigned references; /* atomic */
+    uint8_t *base;
+    size_t bytes;
+};
+
 struct ring_memory {
-    int fd;        /* read-only: what clients and a successor get */
-    uint8_t *base; /* the only mapping of this memory that can be written */
+    int fd; /* read-only: what clients and a successor get */
+    struct ring_mapping *mapping;
+    uint8_t *base; /* of the mapping, as the next one */
     size_t bytes;
 };
 
 /* Creates a memfd of that size, filled with zeroes; maps and seals it. */
 int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why);
 
-/* Unmaps and closes. */
+/* Closes, and drops the ring's reference to the mapping. */
 void ring_memory_finish(struct ring_memory *memory);
 
 /* ---- waker.c: a thread that wakes readers, so that the writer does not have to ---- */

@@ -63,7 +63,9 @@ static size_t set_geometry(struct ring *ring, const struct fftd_format *format, 
     ring->slot_count = slots;
     ring->newest_slot = slots;
     ring->header_bytes = (uint32_t)round_up(sizeof(struct fftd_ring_header), PAGE_BYTES);
-    ring->data_offset = (uint32_t)round_up(sizeof(struct fftd_slot), 128);
+    /* Frames begin on pages, because many devices write only such memory of the host in place. */
+    ring->data_offset =
+        (uint32_t)round_up(FFTD_MATCH_OFFSET + sizeof(struct fftd_match), PAGE_BYTES);
     ring->slot_stride = round_up((uint64_t)ring->data_offset + format->frame_bytes, PAGE_BYTES);
     uint64_t bytes = ring->header_bytes + slots * ring->slot_stride;
     return bytes > SIZE_MAX / 2 ? 0 : (size_t)bytes;
@@ -163,6 +165,11 @@ struct fftd_slot *ring_slot(const struct ring *ring, unsigned slot)
     return (struct fftd_slot *)(ring->memory.base + ring->header_bytes + slot * ring->slot_stride);
 }
 
+uint8_t *ring_frame(const struct ring *ring, unsigned slot)
+{
+    return (uint8_t *)ring_slot(ring, slot) + ring->data_offset;
+}
+
 /* The oldest slot that has no owner and is not the newest frame. slot_count: there is none, which
  * lasts only until the server has finished giving one back. */
 static unsigned find_oldest(const struct ring *ring)
@@ -209,7 +216,7 @@ void ring_begin(struct ring *ring, struct ring_write *ret)
     slot_store(ring->sequence[slot], 0);
     slot_open(ring_slot(ring, slot), ++ring->lock[slot]);
     ret->slot = slot;
-    ret->data = (uint8_t *)ring_slot(ring, slot) + ring->data_offset;
+    ret->data = ring_frame(ring, slot);
 }
 
 /* FNV-1a over the frame's rows, without the padding between them. */
@@ -246,7 +253,8 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     slot_store(slot->finished_ns, meta->finished_ns);
     slot_store(slot->published_ns, published_ns);
     slot_store(slot->checksum, sum);
-    slot_store_measures(slot, &meta->measures);
+    slot_store_words(&slot->measures, &meta->measures, sizeof meta->measures);
+    slot_store_words((uint8_t *)slot + FFTD_MATCH_OFFSET, &meta->match, sizeof meta->match);
     slot_store(ring->sequence[write->slot], sequence);
     give_back(ring, write->slot);
 

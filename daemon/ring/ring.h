@@ -43,8 +43,8 @@ int ring_continue(struct ring **ret, int fd, struct error *why);
 /* Reports to readers that another ring replaces this one. Any thread. */
 void ring_retire(struct ring *ring);
 
-/* Retires the ring and unmaps it. Clients keep their mapping. The server must not use the ring any
- * more. NULL is allowed. */
+/* Retires the ring and unmaps it, unless ring_keep_mapped keeps the mapping. Clients keep theirs.
+ * The server must not use the ring any more. NULL is allowed. */
 void ring_destroy(struct ring *ring);
 
 const struct fftd_format *ring_format(const struct ring *ring);
@@ -59,12 +59,13 @@ struct ring_meta {
     int64_t captured_ns, dequeued_ns, submitted_ns, finished_ns;
     uint32_t flags;                /* FFTD_FLAG_...; the ring adds CHECKSUM if that is on */
     struct fftd_measures measures; /* zeros without FFTD_FLAG_MEASURES */
+    struct fftd_match match;       /* zeros without FFTD_FLAG_MATCH */
 };
 
 /* A slot being written. Several may be open at once (frames in flight). */
 struct ring_write {
     unsigned slot;
-    uint8_t *data; /* first byte of the frame, 128-byte aligned */
+    uint8_t *data; /* first byte of the frame, at the start of a page */
 };
 
 /* Takes the oldest slot that is neither held by a client, nor open, nor the newest frame, and marks
@@ -78,6 +79,16 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
 
 /* Drops any open write: readers never see it, and no sequence number is lost. */
 void ring_cancel(struct ring *ring, const struct ring_write *write);
+
+/* The first byte of a slot's frame. Any thread; only the writer of the slot may access it. */
+uint8_t *ring_frame(const struct ring *ring, unsigned slot);
+
+/* Keeps the daemon's mapping of the ring's memory until ring_unmap, even after ring_destroy, for a
+ * device that writes frames into slots. Any thread; ring_unmap takes NULL. A slot of which nobody
+ * knows whether the device still writes it stays open; its ring is then replaced. */
+struct ring_mapping;
+struct ring_mapping *ring_keep_mapped(struct ring *ring);
+void ring_unmap(struct ring_mapping *mapping);
 
 /* Changes the published state, wakes readers if it changed; heartbeat_ns becomes the heartbeat. A
  * published frame is a heartbeat too, but leaves the state alone. */

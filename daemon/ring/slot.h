@@ -30,6 +30,7 @@
 #define FFTD_RING_SLOT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "fftd/ring.h"
 
@@ -38,11 +39,11 @@
 
 /* Measures are floats and integers of 32 bits each, which are stored as words. */
 typedef uint32_t __attribute__((may_alias)) slot_word;
-static inline void slot_store_measures(struct fftd_slot *slot, const struct fftd_measures *measures)
+static inline void slot_store_words(void *first, const void *values, size_t bytes)
 {
-    const slot_word *from = (const slot_word *)measures;
-    slot_word *to = (slot_word *)&slot->measures;
-    for (unsigned i = 0; i < sizeof *measures / sizeof *to; i++)
+    const slot_word *from = values;
+    slot_word *to = first;
+    for (size_t i = 0; i < bytes / sizeof *to; i++)
         slot_store(to[i], from[i]);
 }
 

@@ -59,7 +59,7 @@ $(BUILD)/obj/tests/bench/peer_cufft.o: tests/bench/peer_cufft.cu
 	$(NVCC) $(filter -I% -D%,$(CPPFLAGS)) $(PEER_CPPFLAGS) -O2 -Xcompiler -fPIC -MMD -MP \
 	    -c -o $@ $<
 
-BENCH_KERNELS := $(wildcard tests/bench/*.cl)
+BENCH_KERNELS := $(wildcard tests/bench/*.cl) tests/bench/articles/arm.cl
 $(BUILD)/generated/bench-kernels.inc: $(BENCH_KERNELS) kernels/embed.sh
 	@mkdir -p $(@D)
 	sh kernels/embed.sh $(BENCH_KERNELS) > $@.tmp && mv $@.tmp $@

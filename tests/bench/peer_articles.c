@@ -2,7 +2,7 @@
  * Mali GPU, with every improvement they found. It has four rounds, one for each axis and direction:
  * a gather into digit-reversed order, one in-place kernel for each radix stage with merged
  * twiddles, and a transpose in blocks of 2x2. The product is between the forward and the inverse
- * transform. articles.cl describes each kernel. */
+ * transform. articles/arm.cl describes each kernel. */
 #include "fft.h"
 
 #include <errno.h>
@@ -307,10 +307,10 @@ static int run_open(void **ret, const struct subject *subject, const struct scen
     if (r == 0)
         r = make_buffers(run, why);
     if (r == 0)
-        r = fft_program(&run->forward, scene, "articles.cl", table ? "" : "-DSINCOS", why);
+        r = fft_program(&run->forward, scene, "arm.cl", table ? "" : "-DSINCOS", why);
     if (r == 0)
-        r = fft_program(&run->inverse, scene, "articles.cl",
-                        table ? "-DINVERSE" : "-DINVERSE -DSINCOS", why);
+        r = fft_program(&run->inverse, scene, "arm.cl", table ? "-DINVERSE" : "-DINVERSE -DSINCOS",
+                        why);
     if (r == 0)
         r = make_steps(run, why);
     if (r < 0) {

@@ -49,9 +49,21 @@ def kernels():
     fine = np.linspace(-7.5, 7.5, 15 * 24, endpoint=False) + 0.5 / 24
     disk = (fine[:, None] ** 2 + fine ** 2 <= 9).reshape(15, 24, 15, 24).sum((1, 3))
     line = (abs(x) <= 4) * (y == 0)
-    return {"gaussian, sigma 1.5": (gaussian / gaussian.sum(), "blur=gaussian,size=1.5"),
-            "disk, radius 3": (disk / disk.sum(), "blur=disk,size=3"),
-            "motion by 9": (line / line.sum(), "blur=motion,size=9")}
+    blurs = {"gaussian, sigma 1.5": (gaussian, "blur=gaussian,size=1.5"),
+             "disk, radius 3": (disk, "blur=disk,size=3"),
+             "motion by 9": (line, "blur=motion,size=9"),
+             "measured": (measured_point(), "blur=image,image=psf.pgm")}
+    return {name: (kernel / kernel.sum(), chain) for name, (kernel, chain) in blurs.items()}
+
+
+def measured_point():
+    """The picture of a point by a camera that shakes a little out of focus, in 8 bits: what both
+    filters are given, and what the picture is blurred with before it is rounded."""
+    y, x = np.mgrid[-7:8, -7:8]
+    time_s = np.linspace(0, 1, 200)[:, None, None]
+    path_x, path_y = 4 * np.sin(2.2 * time_s), 3 * time_s ** 2 - 2 * np.sin(5 * time_s)
+    point = np.exp(-((x - path_x + 2) ** 2 + (y - path_y) ** 2) / 2 / 0.8 ** 2).sum(0)
+    return np.rint(255 * point / point.max())
 
 
 def convolve(picture, kernel):
@@ -71,20 +83,23 @@ def psnr_db(picture, reference):
 class Daemon:
     """`with Daemon(build, device, picture) as daemon:` a daemon that repeats one picture."""
 
-    def __init__(self, build, device, picture):
+    def __init__(self, build, device, picture, rate_hz=60):
         self.build, self.device, self.picture = build, device, picture
+        self.rate_hz = rate_hz
 
     def __enter__(self):
         self.directory = tempfile.TemporaryDirectory()
         clip, place = pathlib.Path(self.directory.name) / "clip.y4m", self.directory.name + "/run"
-        height, width = self.picture.shape
-        clip.write_bytes(b"YUV4MPEG2 W%d H%d F60:1 Ip A1:1 Cmono\nFRAME\n" % (width, height) +
-                         self.picture.tobytes())
+        clip.write_bytes(self.clip())
+        psf = measured_point().astype(np.uint8)
+        (pathlib.Path(self.directory.name) / "psf.pgm").write_bytes(
+            b"P5 %d %d 255\n" % psf.shape[::-1] + psf.tobytes())
         self.control = [self.build / "fftd-ctl", "--runtime-dir", place]
         self.process = subprocess.Popen(
             [self.build / "fftd", "--quiet", "--runtime-dir", place, "--device", self.device,
              "--source", f"file:{clip}", "--set", "camera.loop=true", "--set",
-             f"engine.margin={2 * BORDER}"])
+             f"engine.margin={2 * BORDER}"],
+            env=os.environ | {"FFTD_IMAGE_DIR": self.directory.name})
         deadline = time.monotonic() + PATIENCE_S
         while not os.path.exists(f"{place}/frames"):
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -99,10 +114,19 @@ class Daemon:
         self.process.wait()
         self.directory.cleanup()
 
-    def frame(self, chain):
+    def clip(self):
+        height, width = self.picture.shape
+        header = b"YUV4MPEG2 W%d H%d F%d:1 Ip A1:1 Cmono\nFRAME\n"
+        return header % (width, height, self.rate_hz) + self.picture.tobytes()
+
+    def set(self, chain):
+        """Returns the serial of the filter."""
         done = subprocess.run([*self.control, "--json", "filter", "set", chain], check=True,
                               stdout=subprocess.PIPE)
-        serial = json.loads(done.stdout)["Serial"]
+        return json.loads(done.stdout)["Serial"]
+
+    def frame(self, chain):
+        serial = self.set(chain)
         for frame in self.camera.frames():
             planes = frame.copy() if frame.filter_serial == serial else None
             if planes is not None:

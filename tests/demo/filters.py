@@ -7,8 +7,10 @@ tests/integration/test_filters_doc.py compares the committed text with the runni
 """
 
 import json
+import math
 import os
 import pathlib
+import shutil
 import struct
 import subprocess
 import sys
@@ -46,12 +48,21 @@ EXAMPLES = {
     "gain": ("scene", "gain:dc=1.2,ac=0.5"),
     "homomorphic": ("scene", "homomorphic | highpass:cutoff=0.01,dc=1"),
     "linear-light": ("scene", "linear-light | gaussian-blur:sigma=3"),
+    "dark": ("scene", "dark:image=dark.pfm"),
+    "flat": ("scene", "flat:image=flat.pfm"),
     "vignette": ("scene", "vignette:a=0.8,b=0.8"),
+    "undistort": ("scene", "undistort:fx=200,fy=200,cx=127.5,cy=95.5,k1=0.25"),
     "auto-notch": ("moire", "auto-notch"),
     "deflicker": ("scene", "deflicker"),
+    "denoise": ("scene", "denoise:sigma=12"),
+    "soft-threshold": ("scene", "soft-threshold:sigma=6"),
+    "stabilise": ("scene", "stabilise"),
 }
 NOTES = {
     "deflicker": "The light of the scene is steady, so that nothing changes.",
+    "denoise": "The scene has no noise; the filter takes its faintest texture for some.",
+    "soft-threshold": "The scene has no noise; the filter takes its faintest waves for some.",
+    "stabilise": "The camera of the scene does not shake, so that nothing changes.",
     "auto-notch": "After some frames it has found the three waves.",
     "mask": "The image is white with two black dots, where the spectrum of the scene has two of "
             "its peaks. "
@@ -65,7 +76,12 @@ NOTES = {
     "homomorphic": "Broad differences in brightness shrink; those between neighbouring surfaces "
                    "stay.",
     "linear-light": "Light areas spread more than without the curve, as they do out of focus.",
+    "dark": "The frame was recorded with a camera that adds a pattern to its columns. The scene "
+            "has no such pattern, and gets the negative of it.",
+    "flat": "The frame was recorded with a lens that darkens the left side. The scene is evenly "
+            "lit, so that it becomes too bright there.",
     "vignette": "The scene has no dark corners, so that they become too bright.",
+    "undistort": "The straight lines of the scene show what is done to those that a lens has bent.",
 }
 SIZES = {"zoneplate": "200x200"}  # square: 0.5 cycles per pixel at the middle of each edge
 SIZE = "256x192"
@@ -80,8 +96,10 @@ the responses of its stages. Frequencies are in cycles per pixel, from -0.5 to 0
 and fy downwards. f is the distance from zero, f^2 = fx^2 + fy^2. `fftd-ctl filter kinds` prints
 formulas and parameters, and `fftd-ctl filter plot` draws the response of a chain.
 
-Images are files of a directory that fftd(8) names: grey PGM (P2, P5), PFM (Pf) or rows of numbers.
-Chains contain their names only. Image editors and netpbm convert other files.
+Images are files of a directory that fftd(8) names: PNG, grey PGM (P2, P5), PFM (Pf) or rows of
+numbers. Colours of a PNG count as their luminance, and what is transparent as black.
+Chains contain their names only. Image editors and netpbm convert other files. They have at most
+16777216 pixels.
 
 Kinds with a cut-off use one of two functions of a ratio d, in one of three shapes. At d = 1 half of
 the power is left in each of them:
@@ -108,6 +126,27 @@ is 1; the formula has what they do to a sample of pixel (x, y). All offsets are 
 any gain is applied. They correct luma, or each colour of RGB and of a mosaic, which is corrected
 before it is demosaiced; chroma stays as it is. A fade takes a new correction at once.
 
+`undistort` has H = 1 and moves the corrected samples before the filter, wherever it is in the
+chain: a pixel of the result is interpolated between the four captured ones around the place that
+its formula gives (bilinear), which is rounded to a 32nd of a sample as OpenCV does. Places beyond
+the captured frame take the pixel at its edge. Chroma moves with luma, so formats of YUV need
+`engine.planes = "all"`; RGB and mosaics, which are demosaiced first, do not. The parameters are
+the numbers of OpenCV's camera matrix and of its distortion coefficients, in this order: k1, k2,
+p1, p2, k3, k4, k5, k6. `client/examples/undistort.py FILE` writes the stage for a calibration file
+of OpenCV. With `size` given, frames of another size are taken to be the same picture at another
+scale, and those of other proportions are refused. A fade takes new places at once.
+A chain has one `undistort` at most, and none beside `auto-notch` or `deflicker`, which find
+rows and waves where they are captured.
+
+`dark` and `flat` correct what differs from pixel to pixel. `fftd-ctl calibrate` records their
+images: the mean of frames before the filter, with the lens covered and of an evenly lit surface.
+All colours of a pixel of RGB share an entry of the image; a pixel of a mosaic has one colour, each
+colour has a mean of its own, and its neighbours are those of the same colour. `flat` alone takes
+black for 0. What `dark` subtracts is also subtracted from the image of `flat`, so black is 0
+afterwards, or `pedestal`, which no gain changes. An image of another size than the frames is
+refused. `fftd-ctl calibrate stripes` needs no dark frame: it finds what the camera adds to columns
+and rows from frames of a scene that moves, and prints the `dark` stage that subtracts it.
+
 `auto-notch` has H = 1 as well. A thread looks at some of the captured frames, taking at most a
 third of a processor, and finds waves that have the same frequency and amplitude all over the
 picture and do not move with it, as the camera's electronics add them. Their phase may advance
@@ -117,10 +156,11 @@ is added to the colours; with `engine.planes = "all"` each colour is. `fftd-ctl 
 lists what was found. Other stages and `freeze` may change without a new search; another source,
 size, `threshold` or `waves` begins one. Both sides of a frame need at least 96 pixels, and
 waves with fewer than about three periods in a quarter of the smaller side are taken for the
-picture. Regular texture that fills the whole picture, as brick walls and blinds, can look like
-such waves: one in seven clips of it was changed. `threshold` and `freeze` help then. A fixed
-pattern that `vignette` and its like correct is not known to the search, so a wave is removed
-less well where their gain is not 1.
+picture. Regular texture, as brick walls and blinds, is told from such waves by its many lines, each
+a multiple or a sum of others; waves that are related in this way are left. A pure sine that fills
+the whole picture, as corrugated sheet may, looks like interference and is removed: `threshold` and
+`freeze` help then. A fixed pattern that `vignette` and its like correct is not known to the search,
+so a wave is removed less well where their gain is not 1.
 
 `deflicker` has H = 1, too, and works in the same way. It follows the means of rows along the
 motion of the scene, and fits light of one frequency, with two harmonics, that a rolling shutter
@@ -130,6 +170,44 @@ moves otherwise than as a whole. Bands that stand still before a scene that stan
 Hz at exactly 25 or 50 frames a second, cannot be told from the scene. Waves that `auto-notch`
 finds are subtracted first. Samples count from 0 as black, so video whose black is 16 is
 corrected less exactly in dark parts.
+
+`denoise` has H = 1 and works on captured samples, too: after `vignette`, `undistort` and their
+like, before everything else, wherever in the chain it is. Blocks beyond the picture's edges see
+it mirrored, whatever `engine.border` is. The result stays in floats until the chain has filtered
+it. Of RGB and mosaics, the noise of luma is reduced and its change is added to the colours; with
+`engine.planes = "all"` each plane or colour is denoised with the same sigma. A mosaic is demosaiced
+first, which spreads the noise of a sample over its neighbours. `shot` is for sensors in light: the
+variance of the noise is sigma^2 + shot * m at level m, and of chroma as at level 128. Without
+`sigma` both are estimated from flat places of each frame and each plane, so that the filter suits
+any exposure. What fills the whole picture with fine texture counts as noise then, and noise that is
+correlated between neighbours, as after demosaicing or JPEG, is underestimated. One pass takes about
+two thirds of the time of two. A fade takes another `sigma`, `shot` or `strength` at once. Another
+`block`, `hop`, `passes` or `temporal`, and estimating, needs another engine and comes into use
+without a fade. `temporal` joins the blocks of one or two past frames to the present one, each as
+far as it differs from it by no more than noise at low frequencies, and each of its coefficients
+likewise. So what stands still loses more noise, and what moves is reduced as if there were no past.
+The first frame of a source, and the first one after a change of what corrects samples, has none.
+The strength of the noise should be known well: where it is taken for too weak, still scenes do not
+match, and where it is taken for too strong, faint things that move leave a trace.
+
+`soft-threshold` has H = 1 and reduces the magnitudes of the spectrum of the whole frame, where it
+is multiplied by the response, so that it takes no pass and almost no time. It leaves more noise
+than `denoise`, most of all in pictures with edges, whose spectrum is spread over the frame: some of
+each edge is lost, and waves of the whole frame's size appear. A larger
+`strength` suits smoother pictures. It works after the curve of `homomorphic` and `linear-light`,
+and on each plane that is filtered.
+
+`stabilise` has H = 1, and each frame is filtered with H times a phase ramp of its own, which moves
+the whole picture by any part of a pixel. The shift since the frame before is measured by phase
+correlation in a reduced picture of at most 255 rows, or columns if there are fewer. The sum of the
+shifts is the path of the camera; a filter with two states, place and speed, makes a smooth path of
+it, which follows a steady pan without a lag. Motion much slower than the time constant is kept. A
+frame is moved from the path to the smooth one, and beyond the captured frame appears what
+`engine.border` says; its margin is at least the limit. After a cut, while the picture rotates, and
+where there is nothing to see, the distance between both paths shrinks to 0, without a jump. All
+colours have to be moved, so formats other than GREY, Y10, Y12 and Y16 need `engine.planes = "all"`.
+The measurement is made before the frame is filtered, which takes some milliseconds. Rotation and
+the wobble of a rolling shutter are not removed. The response of a chain with it is complex.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over
 the plane of frequencies, with its mean and range over all angles. In the scene `zoneplate` the
@@ -168,20 +246,37 @@ def text(kinds):
 
 # ---- the pictures ----
 
+def write_images(directory, width, height):
+    """The images of the examples: those of the source tree, and recorded ones of a frame's size."""
+    shutil.copytree(ROOT / "config/images", directory)
+    recorded = {
+        "dark": lambda x, y: 0.08 + 0.06 * math.sin(x * x % 37) + (0.5 if x * y % 997 == 5 else 0),
+        "flat": lambda x, y: 0.7 - 0.4 * (1 - x / width) ** 2}
+    for name, level in recorded.items():
+        rows = [struct.pack(f"<{width}f", *(level(x, y) for x in range(width)))
+                for y in range(height)]
+        (directory / f"{name}.pfm").write_bytes(
+            f"Pf\n{width} {height}\n-1\n".encode() + b"".join(reversed(rows)))
+
+
 class Daemon:
     """`with Daemon(build, directory, scene, chain) as ctl:` ctl(operand...) runs fftd-ctl."""
 
     def __init__(self, build, directory, scene, chain):
         self.place = ["--runtime-dir", directory]
+        size = ADAPTING.get(chain, SIZES.get(scene, SIZE))
+        self.images = pathlib.Path(directory) / "images"
+        write_images(self.images, *map(int, size.split("x")))
         self.ctl = build / "fftd-ctl"
         self.command = [build / "fftd", "--quiet", *self.place, "--device",
                         os.environ.get("DEVICE", "auto"), "--source", f"pattern:{scene}", "--size",
-                        ADAPTING.get(chain, SIZES.get(scene, SIZE)), "--fps", "10",
+                        size, "--fps", "10",
                         "--filter", chain, "--set", "camera.format=GREY", "--set",
                         "engine.technique=staged"]
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command)
+        self.process = subprocess.Popen(self.command,
+                                        env={**os.environ, "FFTD_IMAGE_DIR": str(self.images)})
         deadline = time.monotonic() + PATIENCE_S
         while self.run("snapshot", "after", "-o", "-").returncode != 0:
             if self.process.poll() is not None or time.monotonic() > deadline:
@@ -193,6 +288,7 @@ class Daemon:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
+        shutil.rmtree(self.images)
 
     def run(self, *operands, check=False):
         return subprocess.run([self.ctl, *self.place, *operands], check=check,

@@ -10,6 +10,7 @@
  *
  *     context -2     clCreateContext fails with CODE
  *     build -11      clBuildProgram fails with CODE
+ *     compile        clBuildProgram does not return before the line is gone
  *     enqueue -5     clEnqueueNDRangeKernel fails with CODE
  *     finish -5      what a callback waits for ends with CODE
  *     hang           kernels do not begin before the line is gone
@@ -220,6 +221,8 @@ cl_int clBuildProgram(cl_program program, cl_uint num_devices, const cl_device_i
 
     if (hits("build", &code))
         return code;
+    if (hits("compile", &code))
+        wait_for_end("compile");
     return build(program, num_devices, device_list, options, notify, user_data);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/chains.h"
 #include "support/device.h"
 #include "support/reference.h"
 
@@ -25,8 +26,53 @@ struct scene {
     enum engine_precision precision;
     long width, height;
     const char *chain;
-    double a, b; /* of its vignette */
+    double a, b;      /* of its vignette */
+    bool is_recorded; /* with the dark and the flat frame of draw_recorded */
+    double pedestal;
 };
+
+/* ---- a dark and a flat frame ---- */
+
+/* A hot and a dead pixel, two side by side that share neighbours, and one in a corner. In a mosaic
+ * those side by side have different colours. A dead pixel counts in the mean of the light. */
+static const long bad[][2] = {{10, 7}, {31, 12}, {20, 20}, {21, 20}, {0, 0}};
+#define BAD_COUNT (sizeof bad / sizeof bad[0])
+#define DEAD      1 /* which of them is dark; the others are bright */
+
+static struct filter_image *dark, *flat;
+
+/* Levels of the dark and of the flat frame, of which 1 is white. */
+static void draw_recorded(const struct scene *scene)
+{
+    const size_t count = (size_t)(scene->width * scene->height);
+    uint64_t seed = 11;
+    struct filter_image **all[] = {&dark, &flat};
+    for (size_t i = 0; i < 2; i++) {
+        filter_image_destroy(*all[i]);
+        *all[i] = calloc(1, sizeof **all[i] + count * sizeof(float));
+        snprintf((*all[i])->name, sizeof(*all[i])->name, "%s.pfm", i == 0 ? "dark" : "flat");
+        (*all[i])->columns = (unsigned)scene->width;
+        (*all[i])->rows = (unsigned)scene->height;
+    }
+    for (size_t i = 0; i < count; i++) {
+        dark->pixel[i] = (float)(0.02 + 0.05 * reference_noise(&seed));
+        flat->pixel[i] = (float)((double)dark->pixel[i] + 0.3 + 0.2 * reference_noise(&seed));
+    }
+    for (size_t i = 0; i < BAD_COUNT; i++) {
+        const size_t at = (size_t)(bad[i][1] * scene->width + bad[i][0]);
+        if (i == DEAD)
+            flat->pixel[at] = dark->pixel[at];
+        else
+            dark->pixel[at] = 0.5F;
+    }
+}
+
+static int load_recorded(const struct filter_image **ret, const char *name, struct error *why)
+{
+    (void)why;
+    *ret = strcmp(name, "dark.pfm") == 0 ? dark : flat;
+    return 0;
+}
 
 static const struct engine_options common = {
     .border_value = 0.5, .margin = 16, .in_flight = 2, .tune = ENGINE_TUNE_OFF};
@@ -34,15 +80,6 @@ static const struct engine_options common = {
 static double clamp(double value, double top)
 {
     return value < 0 ? 0 : value > top ? top : value;
-}
-
-static struct filter_chain parse(const char *text)
-{
-    struct filter_chain chain;
-    struct error why;
-    if (filter_chain_parse(&chain, text, &why) < 0)
-        fail_msg("%s", why.text);
-    return chain;
 }
 
 static struct engine *make_engine(const struct fftd_format *format,
@@ -139,25 +176,87 @@ static double demosaiced(const struct scene *scene, const double *samples, long 
     return 0;
 }
 
+static bool is_bad(long x, long y)
+{
+    for (size_t i = 0; i < BAD_COUNT; i++)
+        if (bad[i][0] == x && bad[i][1] == y)
+            return true;
+    return false;
+}
+
+/* The gain of the flat frame: the mean of the light that good pixels of the same colour got, over
+ * that of this pixel. */
+static double flat_gain(const struct scene *scene, long x, long y)
+{
+    const long cell = scene->source != NULL ? 2 : 1;
+    double sum = 0, count = 0;
+    for (long row = y % cell; row < scene->height; row += cell)
+        for (long column = x % cell; column < scene->width; column += cell) {
+            const long at = row * scene->width + column;
+            if (dark->pixel[at] >= 0.5F) /* a hot pixel says nothing about the light */
+                continue;
+            sum += (double)flat->pixel[at] - (double)dark->pixel[at];
+            count++;
+        }
+    const long at = y * scene->width + x;
+    return sum / count / ((double)flat->pixel[at] - (double)dark->pixel[at]);
+}
+
+/* Replaces bad pixels by the mean of good ones of the same colour beside them. */
+static void repair(const struct scene *scene, double *samples)
+{
+    const long cell = scene->source != NULL ? 2 : 1;
+    for (size_t i = 0; i < BAD_COUNT; i++) {
+        double sum = 0, count = 0;
+        for (int side = 0; side < 4; side++) {
+            const long x = bad[i][0] + cell * ((side == 0) - (side == 1));
+            const long y = bad[i][1] + cell * ((side == 2) - (side == 3));
+            if (x < 0 || y < 0 || x >= scene->width || y >= scene->height || is_bad(x, y))
+                continue;
+            sum += samples[y * scene->width + x];
+            count++;
+        }
+        samples[bad[i][1] * scene->width + bad[i][0]] = sum / count;
+    }
+}
+
+/* A corrected sample. */
+static double correct_sample(const struct scene *scene, double sample, double white, double gain,
+                             long at)
+{
+    return scene->is_recorded
+               ? (sample - white * (double)dark->pixel[at]) * gain + scene->pedestal * white
+               : sample * gain;
+}
+
 /* Corrects the captured samples. colour[0 .. 2] are red, green and blue; a format with luma alone
  * has it in all three. Samples keep their units, those of a mosaic are 0 .. 255 afterwards. */
 static void correct(const struct scene *scene, const struct fftd_format *layout, const uint8_t *in,
                     double colour[3][MAX_PIXELS])
 {
     const struct format_info *info = format_by_fourcc(layout->fourcc);
-    static double raw[MAX_PIXELS];
+    static double raw[MAX_PIXELS], recorded_gain[MAX_PIXELS];
+    for (long i = 0; i < scene->width * scene->height && scene->is_recorded; i++)
+        recorded_gain[i] = flat_gain(scene, i % scene->width, i / scene->width);
     for (long y = 0; y < scene->height; y++)
         for (long x = 0; x < scene->width; x++) {
             const long i = y * scene->width + x;
             const uint8_t *at =
                 in + layout->plane[0].offset + y * layout->plane[0].stride + x * info->step;
-            const double gain = vignette_gain(scene, x, y);
+            const double white = (1 << info->bits) - 1;
+            const double gain =
+                vignette_gain(scene, x, y) * (scene->is_recorded ? recorded_gain[i] : 1);
             if (info->kind == SAMPLE_RGB8)
                 for (unsigned c = 0; c < 3; c++)
-                    colour[c][i] = at[info->rgb[c]] * gain;
+                    colour[c][i] = correct_sample(scene, at[info->rgb[c]], white, gain, i);
             else
-                raw[i] = sample_at(at + info->offset, info->bits) * gain;
+                raw[i] =
+                    correct_sample(scene, sample_at(at + info->offset, info->bits), white, gain, i);
         }
+    if (scene->is_recorded)
+        repair(scene, raw);
+    for (unsigned c = 0; c < 3 && scene->is_recorded; c++)
+        repair(scene, colour[c]);
     for (unsigned c = 0; c < 3 && info->kind != SAMPLE_RGB8; c++)
         for (long i = 0; i < scene->width * scene->height; i++)
             colour[c][i] = info->kind != SAMPLE_BAYER
@@ -172,7 +271,7 @@ static void filter_model(const struct scene *scene, const struct engine *engine,
 {
     const long count = scene->width * scene->height;
     const struct plan *plan = engine_plan(engine, 0);
-    const struct filter_chain chain = parse(scene->chain);
+    const struct filter_chain chain = chain_of(scene->chain);
     const struct reference reference = {.width = (uint32_t)scene->width,
                                         .height = (uint32_t)scene->height,
                                         .padded_x = plan->x.length,
@@ -237,11 +336,12 @@ static void compare(const struct scene *scene, const struct fftd_format *layout,
 
 static void check(const struct scene *scene)
 {
+    draw_recorded(scene);
     const char *captured = scene->source != NULL ? scene->source : scene->format;
     const struct fftd_format format = layout_of(scene->format, scene->width, scene->height);
     const struct fftd_format layout = layout_of(captured, scene->width, scene->height);
     const struct format_info *info = format_by_fourcc(layout.fourcc);
-    const struct filter_chain chain = parse(scene->chain);
+    const struct filter_chain chain = chain_of(scene->chain);
     const bool is_rgb = info->kind == SAMPLE_RGB8 || info->kind == SAMPLE_BAYER;
     static double colour[3][MAX_PIXELS];
     struct engine_options options = common;
@@ -273,6 +373,12 @@ static void check(const struct scene *scene)
 
 #define BLUR  "vignette:a=0.4,b=0.5 | gaussian-blur:sigma=1"
 #define GAINS .chain = BLUR, .a = 0.4, .b = 0.5
+
+/* The stages are not in the order in which they are applied. */
+#define RECORDED                                                                                   \
+    .chain = "gaussian-blur:sigma=1 | flat:image=flat.pfm | vignette:a=0.4,b=0 | "                 \
+             "dark:image=dark.pfm,pedestal=0.05",                                                  \
+    .is_recorded = true, .a = 0.4, .pedestal = 0.05
 
 /* The kinds of samples, of arrangements and of borders; the rest differ in a detail. */
 static void test_formats(void **state)
@@ -330,6 +436,51 @@ static void test_staged(void **state)
         check(&scenes[i]);
 }
 
+static void test_recorded(void **state)
+{
+    static const struct scene scenes[] = {
+        {.format = "GREY", .width = 62, .height = 34, RECORDED},
+        {.format = "XBGR32", .source = "SGRBG10", .width = 62, .height = 34, RECORDED},
+        {.format = "RGB24", .width = 62, .height = 34, RECORDED},
+        {.format = "YUYV", .technique = ENGINE_STAGED, .width = 62, .height = 34, RECORDED},
+        {.format = "RGB24", .planes = ENGINE_ALL, .width = 62, .height = 34, RECORDED},
+        {.format = "Y12", .width = 61, .height = 33, RECORDED},
+        {.format = "XBGR32",
+         .source = "SRGGB8",
+         .technique = ENGINE_STAGED,
+         .width = 62,
+         .height = 34,
+         RECORDED},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 4);
+         i++)
+        check(&scenes[i]);
+}
+
+/* Nothing is designed with a frame of another size, and the error names both sizes. */
+static void test_sizes(void **state)
+{
+    const struct fftd_format format = layout_of("GREY", 62, 34);
+    const struct scene other = {.width = 60, .height = 34};
+    struct engine_options options = common;
+    struct engine_response *response = NULL;
+    struct error why;
+    (void)state;
+    options.calibrated = true;
+    draw_recorded(&other);
+    struct engine *engine = make_engine(&format, &options);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct filter_chain chain =
+            chain_of(i == 0 ? "dark:image=dark.pfm" : "gain | flat:image=flat.pfm");
+        assert_int_equal(engine_design(engine, &chain, &response, &why), -EINVAL);
+        assert_non_null(strstr(why.text, "60x34"));
+        assert_non_null(strstr(why.text, "expected 62x34"));
+        assert_null(response);
+    }
+    engine_destroy(engine);
+}
+
 static uint8_t middle_of(struct engine *engine, const struct fftd_format *format, uint8_t *frame)
 {
     memset(frame, 100, format->frame_bytes);
@@ -341,8 +492,8 @@ static uint8_t middle_of(struct engine *engine, const struct fftd_format *format
 static void test_switching(void **state)
 {
     const struct fftd_format format = layout_of("GREY", 62, 34);
-    const struct filter_chain brighter = parse("vignette:a=0,b=1 | gain:dc=0.5");
-    const struct filter_chain none = parse("gain:dc=0.5");
+    const struct filter_chain brighter = chain_of("vignette:a=0,b=1 | gain:dc=0.5");
+    const struct filter_chain none = chain_of("gain:dc=0.5");
     struct engine_options options = common;
     struct engine_response *response = NULL;
     struct error why;
@@ -374,9 +525,10 @@ static void test_switching(void **state)
 
 int main(void)
 {
+    filter_image_set_loader(load_recorded);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_staged),
+        cmocka_unit_test(test_formats),   cmocka_unit_test(test_staged),
+        cmocka_unit_test(test_recorded),  cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_switching),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);

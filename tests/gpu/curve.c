@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/chains.h"
 #include "support/device.h"
 #include "support/reference.h"
 
@@ -136,15 +137,6 @@ static uint8_t *filter(struct engine *engine, const struct fftd_format *publishe
     return job.out;
 }
 
-static struct filter_chain parse(const char *text)
-{
-    struct filter_chain chain;
-    struct error why;
-    if (filter_chain_parse(&chain, text, &why) < 0)
-        fail_msg("%s", why.text);
-    return chain;
-}
-
 static const struct engine_options plain = {
     .border = PLAN_MIRROR, .margin = 8, .in_flight = 1, .tune = ENGINE_TUNE_OFF};
 
@@ -175,7 +167,7 @@ static void check(const struct view *v, const struct engine_options *options, en
                   const char *text, double steps)
 {
     static double expected[WIDTH * HEIGHT];
-    const struct filter_chain chain = parse(text);
+    const struct filter_chain chain = chain_of(text);
     struct fftd_format format;
     double worst = 0;
     lay_out(&format, v->format);
@@ -256,8 +248,8 @@ static void the_same_in_half_precision(void **state)
 /* Colour stays as it is; with all planes, chroma is filtered without the curve. */
 static void chroma_has_no_curve(void **state)
 {
-    const struct filter_chain curved = parse("homomorphic | gaussian-blur:sigma=1");
-    const struct filter_chain straight = parse("gaussian-blur:sigma=1");
+    const struct filter_chain curved = chain_of("homomorphic | gaussian-blur:sigma=1");
+    const struct filter_chain straight = chain_of("gaussian-blur:sigma=1");
     struct engine_options all = plain;
     struct fftd_format format;
     (void)state;
@@ -300,7 +292,7 @@ static void nothing_changes_without_a_filter(void **state)
     const size_t count = sizeof cases / sizeof cases[0];
     (void)state;
     for (size_t i = 0; i < (device_takes_every_layout() ? count : 2); i++) {
-        const struct filter_chain chain = parse(cases[i].chain), none = parse("none");
+        const struct filter_chain chain = chain_of(cases[i].chain), none = chain_of("none");
         struct engine_options options = plain;
         struct fftd_format format, captured;
         lay_out(&format, cases[i].format);
@@ -334,7 +326,7 @@ static void nothing_changes_without_a_filter(void **state)
 /* The curve bends corrected samples: with H = 1 they come back as they are. */
 static void corrections_come_before_the_curve(void **state)
 {
-    const struct filter_chain light = parse("linear-light");
+    const struct filter_chain light = chain_of("linear-light");
     struct engine_options options = plain;
     struct fftd_format format;
     float gain[HEIGHT];
@@ -366,8 +358,8 @@ static void corrections_come_before_the_curve(void **state)
 
 static void an_engine_has_one_curve(void **state)
 {
-    const struct filter_chain none = parse("none"), blur = parse("gaussian-blur:sigma=1"),
-                              light = parse("linear-light"), logarithm = parse("homomorphic");
+    const struct filter_chain none = chain_of("none"), blur = chain_of("gaussian-blur:sigma=1"),
+                              light = chain_of("linear-light"), logarithm = chain_of("homomorphic");
     struct engine_response *response = NULL;
     struct fftd_format format;
     struct error why;

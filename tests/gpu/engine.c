@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/chains.h"
 #include "support/device.h"
 #include "support/reference.h"
 
@@ -174,15 +175,6 @@ static struct engine *make_engine(const struct fftd_format *format,
     return engine;
 }
 
-static struct filter_chain parse(const char *text)
-{
-    struct filter_chain chain;
-    struct error why;
-    if (filter_chain_parse(&chain, text, &why) < 0)
-        fail_msg("%s", why.text);
-    return chain;
-}
-
 static void apply(struct engine *engine, const struct filter_chain *chain, uint64_t serial)
 {
     struct engine_response *response;
@@ -276,7 +268,7 @@ static void check_format(const struct format_case *c, uint32_t width, uint32_t h
                          uint32_t align, const struct engine_options *options, const char *text)
 {
     const struct fftd_format format = layout(c->name, width, height, align);
-    const struct filter_chain chain = parse(text);
+    const struct filter_chain chain = chain_of(text);
     struct engine_options with = *options;
     with.complex_response = filter_chain_is_complex(&chain);
     struct engine *engine = make_engine(&format, &with, filter_chain_support(&chain));
@@ -374,8 +366,8 @@ static void test_real_and_complex_engines(void **state)
 {
     (void)state;
     const struct fftd_format format = layout("GREY", 62, 34, 1);
-    const struct filter_chain real = parse("convolve:kernel=1 2 1,normalise=sum");
-    const struct filter_chain moving = parse("convolve:kernel=1 2 0,normalise=sum");
+    const struct filter_chain real = chain_of("convolve:kernel=1 2 1,normalise=sum");
+    const struct filter_chain moving = chain_of("convolve:kernel=1 2 0,normalise=sum");
     struct engine_options options = fixed_margin;
     struct engine_response *response = NULL;
     struct error why = {""};
@@ -403,8 +395,8 @@ static void test_real_and_complex_engines(void **state)
     engine_destroy(engine);
 }
 
-/* Colours of the same shape share dispatches: three for luma and three for both chroma components,
- * or three for red, green and blue. */
+/* Colours of the same shape share dispatches. With the fused technique: three for luma and three
+ * for both chroma components, or three for red, green and blue. */
 static void test_dispatches_of_all_planes(void **state)
 {
     (void)state;
@@ -418,6 +410,7 @@ static void test_dispatches_of_all_planes(void **state)
     };
     struct engine_options options = fixed_margin;
     options.planes = ENGINE_ALL;
+    options.technique = ENGINE_FUSED;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         if (!takes_format(expected[i].source != NULL ? "GREY" : expected[i].format))
             continue;
@@ -435,7 +428,7 @@ static void test_dispatches_of_all_planes(void **state)
 static void check_colours(const struct format_case *c)
 {
     const struct fftd_format format = layout(c->name, 62, 34, 1);
-    const struct filter_chain chain = parse("gaussian-blur:sigma=2");
+    const struct filter_chain chain = chain_of("gaussian-blur:sigma=2");
     struct engine_options options = fixed_margin;
     options.planes = ENGINE_ALL;
     struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
@@ -534,7 +527,7 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
     const struct fftd_format format = layout("XBGR32", width, height, 64);
     const size_t count = (size_t)width * height;
     const bool all = common->planes == ENGINE_ALL;
-    const struct filter_chain chain = parse(text);
+    const struct filter_chain chain = chain_of(text);
     struct engine_options options = *common;
     options.source = info->fourcc;
     struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
@@ -664,18 +657,19 @@ static void test_every_kind_on_pictures(void **state)
                                          "gain:dc=0.8,ac=1.2"};
     unsigned kind_count, linear_count = 0;
     const struct filter_kind *const *kinds = filter_kinds(&kind_count);
-    /* The others: tests/gpu/curve.c, calibration.c, correct.c; those that need an image:
-     * tests/integration/test_filters.py. */
+    /* The others: tests/gpu/curve.c, calibration.c, correct.c, undistort.c, denoise.c, threshold.c;
+     * those that need an image: tests/integration/test_filters.py. */
     for (unsigned i = 0; i < kind_count; i++)
         linear_count += kinds[i]->curve == NULL && kinds[i]->add_offsets == NULL &&
                         kinds[i]->multiply_gains == NULL && kinds[i]->adapts == FILTER_ADAPTS_NOT &&
-                        !needs_image(kinds[i]);
+                        kinds[i]->origin == NULL && kinds[i]->denoise == NULL &&
+                        kinds[i]->threshold == NULL && !needs_image(kinds[i]);
     assert_int_equal(linear_count, sizeof chains / sizeof chains[0]); /* add new kinds to chains */
     const struct fftd_format format = layout("GREY", 62, 34, 1);
     uint8_t *in = malloc(format.frame_bytes), *out = malloc(format.frame_bytes);
     uint8_t *seen = malloc(format.frame_bytes);
     for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
-        const struct filter_chain chain = parse(chains[i]);
+        const struct filter_chain chain = chain_of(chains[i]);
         struct engine_options options = fixed_margin;
         options.complex_response = filter_chain_is_complex(&chain);
         struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
@@ -775,7 +769,7 @@ static void test_live_change(void **state)
     (void)state;
     const struct fftd_format format = layout("GREY", 62, 34, 1);
     struct engine *engine = make_engine(&format, &fixed_margin, 4);
-    const struct filter_chain chain[2] = {parse("none"), parse("lowpass:cutoff=0.05")};
+    const struct filter_chain chain[2] = {chain_of("none"), chain_of("lowpass:cutoff=0.05")};
     uint8_t *in = make_frame(&cases[0], &format, 5);
     uint8_t *expected[2], *out[2];
     for (int i = 0; i < 2; i++) {
@@ -967,6 +961,7 @@ static void test_building_is_announced(void **state)
     struct error why;
     glob_t cached;
     options.planes = ENGINE_ALL;
+    options.technique = ENGINE_FUSED;
     assert_non_null(mkdtemp(dir));
     for (int round = 0; round < 3; round++) {
         struct build_log log = {0};

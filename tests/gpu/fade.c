@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/chains.h"
 #include "support/device.h"
 #include "support/reference.h"
 
@@ -30,13 +31,6 @@ struct fixture {
     struct engine_done done[MAX_FRAMES];
     unsigned submitted, collected;
 };
-
-static struct filter_chain parse(const char *text)
-{
-    struct filter_chain chain;
-    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    return chain;
-}
 
 /* A gradient with noise, far from the ends of the range. */
 static void draw(struct fixture *f)
@@ -68,7 +62,7 @@ static void compute_references(struct fixture *f)
         for (unsigned x = 0; x < WIDTH; x++)
             samples[y * WIDTH + x] = sample(f, f->in, x, y);
     for (unsigned i = 0; i < 3; i++) {
-        const struct filter_chain chain = parse(filters[i]);
+        const struct filter_chain chain = chain_of(filters[i]);
         const struct reference reference = {.width = WIDTH,
                                             .height = HEIGHT,
                                             .padded_x = plan->x.length,
@@ -108,12 +102,12 @@ static void end(struct fixture *f)
 /* Uses a filter; frames 0: at once. from: where the fade begins; -1: at what is in use. */
 static void apply(struct fixture *f, unsigned filter, unsigned frames, int from, uint64_t serial)
 {
-    const struct filter_chain chain = parse(filters[filter]);
+    const struct filter_chain chain = chain_of(filters[filter]);
     struct engine_response *response, *begin = NULL;
     struct error why;
     int r = engine_design(f->engine, &chain, &response, &why);
     if (r == 0 && from >= 0) {
-        const struct filter_chain before = parse(filters[from]);
+        const struct filter_chain before = chain_of(filters[from]);
         r = engine_design(f->engine, &before, &begin, &why);
     }
     if (r == 0 && frames > 0)
@@ -325,7 +319,7 @@ static void changes_may_follow_each_other_fast(void **state)
 /* Three components: two share one transform, and one has its own. */
 static void all_planes_fade(void **state)
 {
-    const struct filter_chain blur = parse("gain:dc=1,ac=0"), none = {.count = 0};
+    const struct filter_chain blur = chain_of("gain:dc=1,ac=0"), none = {.count = 0};
     const struct fftd_plane *plane;
     struct engine_options options = plain;
     struct engine_response *response;

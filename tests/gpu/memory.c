@@ -1,6 +1,6 @@
 /* Tests of frames that kernels read without a copy: shared with their source, or imported as
- * dma-bufs. In every format the result equals that of a copied frame, and lent frames are returned.
- */
+ * dma-bufs; and of results that kernels store without a copy. In every format the result equals
+ * that of a copied frame, and lent frames are returned. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,7 +17,9 @@
 
 #include "support/device.h"
 #include "support/reference.h"
+#include "support/store.h"
 
+#include "gpu/device_private.h"
 #include "gpu/engine.h"
 
 #define WIDTH  64
@@ -75,12 +77,22 @@ static struct engine_job job_of(const struct fftd_format *layout, const uint8_t 
     return job;
 }
 
-static void filter_frame(struct engine *engine, const struct engine_job *job)
+static struct engine_copies filter_frame(struct engine *engine, const struct engine_job *job)
 {
     struct engine_done done;
     struct error why;
     if (engine_submit(engine, job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
         fail_msg("%s", why.text);
+    return done.copies;
+}
+
+/* Bytes of planes first .. end - 1 without the padding of rows. */
+static uint64_t plane_bytes(const struct fftd_format *layout, unsigned first, unsigned end)
+{
+    uint64_t bytes = 0;
+    for (unsigned p = first; p < end; p++)
+        bytes += (uint64_t)layout->plane[p].row_bytes * layout->plane[p].rows;
+    return bytes;
 }
 
 /* A frame as its source sees it. */
@@ -143,6 +155,45 @@ static void need_shared_memory(void)
     }
 }
 
+static void check_output(const char *name, enum engine_planes planes)
+{
+    struct fftd_format format, layout;
+    struct engine *engine = make_engine(name, planes, &format);
+    struct frame_memory *memory = make_memory(engine);
+    struct store store;
+    struct error why;
+    layout = memory->layout;
+    const uint64_t filtered = format.plane[memory->plane_count - 1].offset +
+                              plane_bytes(&format, memory->plane_count - 1, memory->plane_count);
+    engine_memory_destroy(memory);
+    if (store_create(&store, engine, &format, 0, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_true(engine_output_suits(store.output, engine));
+    uint8_t *in = malloc(layout.frame_bytes), *expected = calloc(1, format.frame_bytes);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        fill(in, layout.frame_bytes, round + 1);
+        struct engine_job job = job_of(&layout, in, expected);
+        struct engine_copies copies = filter_frame(engine, &job);
+        assert_in_range(copies.out_bytes, filtered, format.frame_bytes);
+        const uint64_t passed = copies.passed_bytes;
+        job.output = store.output;
+        job.output_frame = round % STORE_FRAMES;
+        job.out = store.frame[round % STORE_FRAMES];
+        copies = filter_frame(engine, &job);
+        assert_int_equal(copies.out_bytes, 0);
+        assert_int_equal(copies.passed_bytes, passed);
+        if (!store_holds(&store, round % STORE_FRAMES, &format, expected))
+            fail_msg("%s: another result in round %u", name, round);
+    }
+    assert_int_equal(store_count_released(&store), 0);
+    engine_output_destroy(store.output);
+    engine_destroy(engine); /* the arguments of its kernels keep memory in some drivers */
+    assert_true(store_is_released(&store));
+    store_free(&store);
+    free(expected);
+    free(in);
+}
+
 static void check_format(const char *name, enum engine_planes planes, enum memory_mode mode)
 {
     struct fftd_format format;
@@ -160,13 +211,18 @@ static void check_format(const char *name, enum engine_planes planes, enum memor
             mode == MEMORY_SHARED ? frame_memory_address(memory, index) : place[index].at;
         fill(frame, bytes, round + 1);
         struct engine_job job = job_of(layout, frame, expected);
-        filter_frame(engine, &job);
+        struct engine_copies copies = filter_frame(engine, &job);
+        assert_int_equal(copies.in_bytes, plane_bytes(layout, 0, memory->plane_count));
+        const uint64_t passed = plane_bytes(&format, memory->plane_count, format.plane_count);
+        assert_int_equal(copies.passed_bytes, passed);
         job = job_of(layout, frame, out);
         job.memory = memory;
         job.frame = index;
         for (unsigned p = 0; p < memory->plane_count; p++)
             job.in[p] = NULL; /* the host must not read it */
-        filter_frame(engine, &job);
+        copies = filter_frame(engine, &job);
+        assert_int_equal(copies.in_bytes, 0);
+        assert_int_equal(copies.passed_bytes, passed);
         if (memcmp(expected, out, format.frame_bytes) != 0)
             fail_msg("%s, %s: another result in round %u", name, memory_mode_names[mode], round);
     }
@@ -197,6 +253,88 @@ static void imported_frames_are_filtered_where_they_are(void **state)
     check_format("NV12", ENGINE_ALL, MEMORY_IMPORTED);
     assert_int_equal(imported, 6 * FRAMES);
     assert_released(imported);
+}
+
+static void results_are_stored_where_they_are_read(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_output(names[i], ENGINE_LUMA);
+    check_output("NV12", ENGINE_ALL);
+}
+
+/* As every device's memory can be treated as its own, so can that of one in the host's. */
+static void results_are_sent_to_where_they_are_read(void **state)
+{
+    (void)state;
+    const bool unified = device->unified_memory;
+    device->unified_memory = false;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_output(names[i], ENGINE_LUMA);
+    device->unified_memory = unified;
+}
+
+/* Which is why these results are copied. */
+static void memory_that_others_share_is_not_stored_into(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    struct fftd_format format, narrow;
+    struct engine *engine = make_engine("NV12", ENGINE_LUMA, &format);
+    struct store store;
+    struct error why;
+    assert_int_equal(store_create(&store, engine, &format, 128, &why), -EOPNOTSUPP);
+    assert_non_null(strstr(why.text, "expected the start of a page"));
+    assert_int_equal(store_count_released(&store), 0);
+    store_free(&store);
+    engine_destroy(engine);
+
+    /* 50 rows of 50 bytes end in the middle of a cache line, and chroma follows. */
+    const struct engine_options options = {.border = PLAN_MIRROR,
+                                           .margin = 8,
+                                           .planes = ENGINE_LUMA,
+                                           .in_flight = 2,
+                                           .tune = ENGINE_TUNE_OFF};
+    assert_int_equal(format_layout(&narrow, format.fourcc, 50, 50, 1, &why), 0);
+    if (engine_create(&engine, device, &narrow, &options, 4, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(store_create(&store, engine, &narrow, 0, &why), -EOPNOTSUPP);
+    assert_non_null(strstr(why.text, "2500 bytes: expected a multiple of 64"));
+    store_free(&store);
+    engine_destroy(engine);
+}
+
+static void output_may_go_before_its_frames_are_done(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    struct fftd_format format;
+    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    uint8_t *in = malloc(2 * format.frame_bytes), *expected = in + format.frame_bytes;
+    struct engine_done done;
+    struct store store;
+    struct error why;
+    fill(in, format.frame_bytes, 7);
+    struct engine_job job = job_of(&format, in, expected);
+    filter_frame(engine, &job);
+    assert_int_equal(store_create(&store, engine, &format, 0, &why), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        job.output = store.output;
+        job.output_frame = i;
+        job.out = store.frame[i];
+        assert_int_equal(engine_submit(engine, &job, &why), 0);
+    }
+    engine_output_destroy(store.output);
+    assert_int_equal(store_count_released(&store), 0); /* both are still to be collected */
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+        assert_true(store_holds(&store, i, &format, expected));
+    }
+    engine_destroy(engine);
+    assert_true(store_is_released(&store));
+    store_free(&store);
+    free(in);
 }
 
 /* A camera can close while its frames are in flight; the device keeps the memory. */
@@ -275,6 +413,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_frames_are_filtered_where_they_are),
         cmocka_unit_test(imported_frames_are_filtered_where_they_are),
+        cmocka_unit_test(results_are_stored_where_they_are_read),
+        cmocka_unit_test(results_are_sent_to_where_they_are_read),
+        cmocka_unit_test(memory_that_others_share_is_not_stored_into),
+        cmocka_unit_test(output_may_go_before_its_frames_are_done),
         cmocka_unit_test(memory_may_go_before_its_frames_are_done),
         cmocka_unit_test(memory_serves_engines_that_read_alike),
         cmocka_unit_test(what_the_device_does_not_take_is_refused),

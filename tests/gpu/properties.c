@@ -72,12 +72,16 @@ static struct plan filter(unsigned kind, const struct shape *shape, const char *
                                           .bits = 8};
     const struct transform_border border = {
         .mode = shape->border, .margin_x = shape->margin, .margin_y = shape->margin};
-    const struct transform_tuning tuning = tuning_of(kind);
+    struct transform_tuning tuning = tuning_of(kind);
     const size_t bytes = (size_t)shape->width * shape->height * sizeof *images;
     struct transform *transform = NULL;
     struct transform_frame *frame = NULL;
     struct filter_chain chain;
     struct error why, warning;
+    if (shape == &wrapping) { /* even if a padded size is faster */
+        tuning.length_x = WIDTH;
+        tuning.length_y = HEIGHT;
+    }
     if (filter_chain_parse(&chain, text, &why) < 0 ||
         transform_create(&transform, device, &image, &border, &tuning, NULL, &warning, &why) < 0 ||
         transform_frame_create(&frame, transform, &why) < 0)

@@ -1,5 +1,5 @@
 /* Tests of a device that refuses one part of a frame while it keeps another. The program replaces
- * OpenCL's function that launches a kernel. */
+ * OpenCL's functions that launch a kernel and map memory. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -10,6 +10,7 @@
 
 #include "support/cmocka.h"
 #include "support/device.h"
+#include "support/store.h"
 
 #include "gpu/engine.h"
 #include "gpu/device_private.h"
@@ -35,6 +36,23 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
     return gate == NULL ? enqueue(queue, kernel, work_dim, offset, global, local,
                                   num_events_in_wait_list, event_wait_list, event)
                         : enqueue(queue, kernel, work_dim, offset, global, local, 1, &gate, event);
+}
+
+static bool refuse_maps;
+
+void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
+                         cl_map_flags flags, size_t offset, size_t size,
+                         cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
+                         cl_event *event, cl_int *errcode_ret)
+{
+    __typeof__(&clEnqueueMapBuffer) map;
+    void *found = dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
+    memcpy(&map, &found, sizeof map);
+    if (!refuse_maps || blocking == CL_TRUE)
+        return map(queue, buffer, blocking, flags, offset, size, num_events_in_wait_list,
+                   event_wait_list, event, errcode_ret);
+    *errcode_ret = CL_OUT_OF_RESOURCES;
+    return NULL;
 }
 
 static struct engine *make_engine(struct fftd_format *ret_format)
@@ -114,11 +132,82 @@ static void test_nothing_is_left_of_a_frame_refused_at_once(void **state)
     engine_destroy(engine);
 }
 
+/* What the device was given of a frame decides whether its memory is still the device's. */
+static void test_memory_of_a_frame_that_is_not_finished(void **state)
+{
+    static uint8_t in[WIDTH * HEIGHT];
+    struct fftd_format format;
+    struct engine_done done;
+    struct store store;
+    struct error why;
+    cl_int code;
+    (void)state;
+    if (strstr(device->name, "Oclgrind") != NULL) {
+        printf("skipped: oclgrind runs a kernel in the thread that flushes it\n");
+        skip();
+    }
+    struct engine *engine = make_engine(&format);
+    if (store_create(&store, engine, &format, 0, &why) < 0) {
+        printf("skipped: %s\n", why.text);
+        store_free(&store);
+        engine_destroy(engine);
+        skip();
+        return; /* clang's analyser does not know that skip() does not return */
+    }
+    for (unsigned i = 0; i < STORE_FRAMES; i++)
+        store.frame[i][0] = STORE_OLD;
+    struct engine_job job = {.in = {in},
+                             .in_stride = {WIDTH},
+                             .out = store.frame[0],
+                             .output = store.output,
+                             .output_frame = 0};
+    memset(in, 77, sizeof in);
+
+    /* The dispatch that stores was not accepted. */
+    accept = 1;
+    assert_int_equal(engine_submit(engine, &job, &why), -EIO);
+    accept = ~0u;
+    assert_false(engine_abandon(engine));
+    assert_int_equal(engine_collect(engine, true, &done, &why), -ECANCELED);
+
+    /* It was accepted, and hangs; what should follow it is refused. */
+    gate = clCreateUserEvent(device->context, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    refuse_maps = true;
+    assert_int_equal(engine_submit(engine, &job, &why), -EIO);
+    refuse_maps = false;
+    assert_true(engine_abandon(engine));
+
+    /* So does a whole frame. Nothing of this waits for the device. */
+    job.output_frame = 1;
+    job.out = store.frame[1];
+    assert_int_equal(engine_submit(engine, &job, &why), 0);
+    assert_true(engine_abandon(engine));
+    engine_output_destroy(store.output);
+    assert_int_equal(store_count_released(&store), 0);
+    for (unsigned i = 0; i < STORE_FRAMES; i++)
+        assert_int_equal(store.frame[i][0], STORE_OLD);
+
+    /* The device finishes both after all, in the memory that still is there. */
+    clSetUserEventStatus(gate, CL_COMPLETE);
+    clReleaseEvent(gate);
+    gate = NULL;
+    for (unsigned i = 0; i < STORE_FRAMES; i++)
+        assert_int_equal(engine_collect(engine, true, &done, &why), -ECANCELED);
+    assert_false(engine_abandon(engine));
+    engine_destroy(engine);
+    assert_true(store_is_released(&store));
+    for (unsigned i = 0; i < STORE_FRAMES; i++)
+        assert_int_equal(store.frame[i][0], 77);
+    store_free(&store);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused_frame_is_not_waited_for),
         cmocka_unit_test(test_nothing_is_left_of_a_frame_refused_at_once),
+        cmocka_unit_test(test_memory_of_a_frame_that_is_not_finished),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);
 }

@@ -23,6 +23,22 @@ PATIENCE = 60
 # For daemons whose frames have a size or format of their own, where the technique does not matter:
 # these kernels build fastest.
 FAST_KERNELS = ("--set", "engine.technique=staged")
+# For tests of figures that need nearly every frame of a recording; tests/unit has the same code
+# with frames that wait for it.
+needs_every_frame = pytest.mark.skipif("thread" in BUILD.name,
+                                       reason="ThreadSanitizer lets too many frames be missed")
+
+# What these look at is the same in every build, and their daemons start the same threads as those
+# of the other tests.
+PICTURES = {"test_demosaic", "test_filter_plot", "test_filters", "test_filters_doc",
+            "test_formats", "test_images", "test_presets", "test_runner", "test_undistort",
+            "test_units"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "thread" in BUILD.name and item.module.__name__.rpartition(".")[2] in PICTURES:
+            item.add_marker(pytest.mark.skip(reason="no other threads than in other tests"))
 
 
 class Daemon:

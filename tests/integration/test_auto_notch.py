@@ -4,7 +4,7 @@ import numpy
 import pytest
 
 from client import Reader
-from conftest import BUILD
+from conftest import needs_every_frame
 
 WIDTH, HEIGHT, RATE = 320, 240, 30
 FRAMES = 60  # the recording repeats without a jump of the waves
@@ -12,11 +12,6 @@ FRAMES = 60  # the recording repeats without a jump of the waves
 WAVES = ((0.183, 0.051, 12, 7), (-0.071, 0.212, 8, -11))
 NOISE = 1.5  # grey levels
 NOTCH = "auto-notch:threshold=1"
-
-
-# Under ThreadSanitizer so few frames are observed that phases cannot be followed for certain;
-# tests/unit/adapter.c has the thread with frames that wait for it.
-follows = pytest.mark.skipif("thread" in BUILD.name, reason="too few frames would be observed")
 
 
 def draw_scene():
@@ -97,8 +92,19 @@ def wait_for_psnr_db(reader, scene, least, serial=0):
     return psnr_db(frames[-1], scene)
 
 
-@follows
-def test_noise_is_found_followed_and_removed(launch, scene):
+def squares_of(view):
+    """What is around the waves and their negatives, with the sides of their squares."""
+    middles = [[round(sign * f * length) + length // 2 for f, length in ((fx, WIDTH), (fy, HEIGHT))]
+               for sign in (1, -1) for fx, fy, _, _ in WAVES]
+    return [view[y - 4:y + 5, x - 4:x + 5] for x, y in middles]
+
+
+def are_whole(squares):
+    return all(square.sum() - square[1:-1, 1:-1].sum() == 32 * 255 for square in squares)
+
+
+@needs_every_frame
+def test_noise_is_found_followed_and_removed(launch, scene, tmp_path):
     daemon = launch(NOTCH + ",freeze=true", [scene + waves_of(i) for i in range(FRAMES)])
     with Reader(daemon) as reader:
         # Frozen from the beginning, it finds nothing.
@@ -127,9 +133,33 @@ def test_noise_is_found_followed_and_removed(launch, scene):
         wait_for_psnr_db(reader, scene, 42, serial)
         assert [wave["since_ns"] for wave in wait_for_waves(daemon)] == since
 
+        # The view of the peaks has a square around each wave, whole while it is predicted.
+        serial = daemon.ctl_json("view", "peaks")["Serial"]
+        view = pixels(reader.take_until(lambda frame: frame.filter_serial >= serial and
+                                        are_whole(squares_of(pixels(frame))))[-1])
+        for square, (_, _, amplitude, _) in zip(squares_of(view), 2 * WAVES, strict=True):
+            inside = square[1:-1, 1:-1]
+            assert inside.max() / 255 * 100 - 120 == pytest.approx(
+                20 * numpy.log10(amplitude / 510), abs=6)  # less, because it is between bins
+            assert inside.max() > numpy.median(inside) + 50
+        serial = daemon.ctl_json("view", "picture")["Serial"]
+        wait_for_psnr_db(reader, scene, 42, serial)
+
+        # What was found becomes a fixed filter, which serves the next start of the daemon.
+        serial = daemon.ctl_json("filter", "keep")["Serial"]
+        kept = wait_for_psnr_db(reader, scene, 36, serial)
+        print(f"# figures: PSNR {kept:.1f} dB with the notches of `filter keep`")
+    assert adaptation(daemon) == {}
+    stages = daemon.ctl_json("filter", "show")["FilterStages"]
+    assert [stage["kind"] for stage in stages] == ["gain", "notch", "notch"]
+    for stage, wave in zip(stages[1:], waves, strict=True):
+        assert stage["parameters"]["at"] == pytest.approx([wave["fx"], wave["fy"]], abs=0.001)
+    daemon.ctl("filter", "save", tmp_path / "kept.conf", "The noise of this camera.")
+    assert (tmp_path / "kept.conf").read_text().count("notch:at=") == 2
+
 
 def test_a_clean_recording_does_not_change(launch, scene, tmp_path):
-    daemon = launch("auto-notch", [scene] * 8)
+    daemon = launch("preset:interference", [scene] * 8)
     size = WIDTH * HEIGHT
     recording = (tmp_path / "recording.y4m").read_bytes()
     pictures = [recording[-(n + 1) * (size + 6):][6:6 + size] for n in range(8)]
@@ -137,12 +167,17 @@ def test_a_clean_recording_does_not_change(launch, scene, tmp_path):
         assert wait_for_observed(daemon, 30)["waves"] == []
         for _ in range(10):
             assert reader.next().planes[0] in pictures
+    refused = daemon.ctl("filter", "keep", check=False)
+    assert refused.returncode == 75 and "nothing has been found yet" in refused.stderr
+    assert daemon.ctl_json("filter", "show")["Serial"] == 1
 
 
 def test_other_filters_observe_nothing(launch, scene):
     daemon = launch("gain:dc=1", [scene])
     assert adaptation(daemon) == {}
     assert "observed" not in daemon.ctl("filter", "show").stdout
+    refused = daemon.ctl("filter", "keep", check=False)
+    assert refused.returncode == 65 and "no stage of the filter in use adapts" in refused.stderr
     refused = daemon.ctl("filter", "set", "auto-notch | gain:dc=1 | auto-notch", check=False)
     assert refused.returncode == 65
     assert "stage 3: the chain has auto-notch already: expected at most one" in refused.stderr

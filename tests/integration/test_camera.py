@@ -118,11 +118,25 @@ def write_y4m(path, width, height, frames):
                        + bytes([128]) * (width * height // 2))
 
 
-def test_ends_with_its_file(start, tmp_path):
+@pytest.mark.parametrize("fps", [None, "max"])
+def test_ends_with_its_file(start, tmp_path, fps):
     write_y4m(tmp_path / "clip.y4m", 64, 48, 10)
-    daemon = start(*FAST_KERNELS, source=f"file:{tmp_path}/clip.y4m", size=None, fps=None)
+    daemon = start(*FAST_KERNELS, source=f"file:{tmp_path}/clip.y4m", size=None, fps=fps)
     assert daemon.wait() == 0
     assert "finished" in daemon.log
+
+
+@pytest.mark.parametrize("source", ["pattern:scene", "file:clip.y4m"])
+def test_unpaced_source_loses_nothing(start, tmp_path, source):
+    write_y4m(tmp_path / "clip.y4m", 64, 48, 4)
+    daemon = start(*FAST_KERNELS, "--set", "camera.loop=true", size="64x48", fps="max",
+                   source=source.replace("file:", f"file:{tmp_path}/"))
+    with Reader(daemon) as reader:
+        frames = list(itertools.islice(reader.frames(), 20))
+    assert all(frame.source_sequence == frame.sequence - 1 for frame in frames)
+    assert "64x48, unpaced" in daemon.ctl("status").stdout
+    counters = daemon.ctl_json("stats")["Counters"]
+    assert counters["dropped_engine"] == counters["source_lost"] == 0
 
 
 def test_begins_its_file_again(start, tmp_path):

@@ -53,7 +53,8 @@ def test_introspection_names_arguments(daemon):
         answer = peer.call("Introspect", interface="org.freedesktop.DBus.Introspectable").message
     for method, argument in (("SetFilter", "chain"), ("AddStage", "position"),
                              ("SetParameter", "value"), ("EditFilter", "changes"),
-                             ("Snapshot", "before"), ("GetResponse", "magnitudes")):
+                             ("Snapshot", "before"), ("GetResponse", "magnitudes"),
+                             ("SetView", "view")):
         block = answer.partition(f'<method name="{method}">')[2].partition("</method>")[0]
         assert f'name="{argument}"' in block, block
 
@@ -173,7 +174,7 @@ def test_a_watcher_changes_nothing(daemon):
         for method, values in (("SetFilter", ["none"]), ("AddStage", ["lowpass:cutoff=0.1", 0]),
                                ("RemoveStage", ["1"]), ("SetParameter", ["1", "cutoff", "0.1"]),
                                ("Tune", ["quick"]), ("StopTuning", []), ("Reload", []),
-                               ("Snapshot", [])):
+                               ("Snapshot", []), ("SetView", ["difference"])):
             answer = watcher.call(method, *values)
             assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
             assert f"{daemon.runtime_dir}/control" in answer.message

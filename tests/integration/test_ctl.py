@@ -1,6 +1,7 @@
 """Tests of fftd-ctl with the real daemon: its output, its files and its exit codes."""
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -16,8 +17,8 @@ from png import Png
 
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-COMMANDS = ["list", "status", "stats", "watch", "filter", "set", "camera", "reload", "snapshot",
-            "frames", "tune", "check", "devices"]
+COMMANDS = ["list", "status", "stats", "watch", "filter", "set", "view", "camera", "reload",
+            "snapshot", "frames", "calibrate", "tune", "check", "devices", "plan", "report"]
 FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 
@@ -192,9 +193,10 @@ JSON_COMMANDS = [
     ["list"], ["status"], ["stats"], ["stats", "--watch=0.05", "-n", "1"],
     ["filter", "set", "lowpass:cutoff=0.1"], ["filter", "add", "sharpen:amount=1"],
     ["filter", "show"], ["set", "1.cutoff", "0.2"], ["filter", "save", "saved.conf"],
-    ["filter", "remove", "1"], ["filter", "preset", "remove-moire"], ["filter", "kinds"],
+    ["filter", "remove", "1"], ["filter", "preset", "moire"], ["filter", "kinds"],
     ["filter", "plot", "plot.png"], ["reload"], ["snapshot", "-o", "."], ["check", "cam.conf"],
-    ["devices"], ["tune", "stop"],
+    ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"], ["devices"], ["plan", "64x48"],
+    ["tune", "stop"], ["view"], ["view", "picture"],
 ]
 
 
@@ -204,7 +206,7 @@ def test_every_command_prints_one_json_value(start, tmp_path):
     daemon = start("--config", config)
     daemon.wait_for_log("online")
     daemon.wait_for_socket()
-    no_json = {"camera", "frames", "watch"}
+    no_json = {"camera", "frames", "report", "watch"}
     assert {command[0] for command in JSON_COMMANDS} == set(COMMANDS) - no_json
     for command in JSON_COMMANDS:
         done = run("--runtime-dir", daemon.runtime_dir, *command, "--json", cwd=tmp_path)
@@ -639,6 +641,51 @@ def test_devices():
     assert done.returncode == 0 and "OpenCL" in done.stdout
     shown = json.loads(run("--json", "devices").stdout)
     assert "cameras" in shown
+
+
+# ---- plan ----
+
+def test_plan_of_a_mali():
+    """Each precision's figures agree with each other and with the rates of the device."""
+    for size in ("640x480", "1280x720", "1920x1080"):
+        table = run("plan", size, "--device", "mali-t760")
+        shown = json.loads(run("plan", size, "--json").stdout)
+        assert f"{shown['width']}x{shown['height']}" == size
+        assert [each["precision"] for each in shown["precisions"]] == ["float", "half"]
+        for each in shown["precisions"]:
+            (luma,) = each["transforms"]
+            for axis, shortest, padded in zip("xy", map(int, size.split("x")), luma["padded"]):
+                assert math.prod(luma[f"radices_{axis}"]) == padded >= shortest
+            times = [luma[what] / shown[f"{what}_per_second"]
+                     for what in ("words", "accesses", "bytes")]
+            assert max(times) <= each["seconds"] <= sum(times)
+            assert each["frames_per_second"] == pytest.approx(1 / each["seconds"], rel=1e-3)
+            assert f"{each['precision']:9}  at most {each['frames_per_second']:.1f}" in table.stdout
+            assert "x".join(map(str, luma["padded"])) in table.stdout
+
+
+def test_plan_follows_the_configuration():
+    """A wide filter needs padding, and chroma is a transform of its own."""
+    def plan(*arguments):
+        done = subprocess.run([BUILD / "fftd", "--plan", "640x480", "--json", *arguments],
+                              capture_output=True, text=True, timeout=PATIENCE, check=True)
+        return json.loads(done.stdout)["precisions"][0]
+
+    bare, wide = plan(), plan("--filter", "gaussian-blur:sigma=20")
+    assert bare["seconds"] < wide["seconds"]
+    assert wide["transforms"][0]["padded"][1] > 480 + 2 * 20
+    both = plan("--set", "engine.planes=all")
+    assert [each["images"] for each in both["transforms"]] == ["luma", "chroma"]
+    assert bare["seconds"] < both["seconds"] < 2 * bare["seconds"]
+
+
+@pytest.mark.parametrize("arguments, texts", [
+    (["8x480"], ["8x480", "16x16 .. 8192x8192"]),
+    (["auto"], ["0x0", "WIDTHxHEIGHT"]),
+    (["640x480", "--device", "mali-t628"], ["mali-t628", "expected mali-t760"]),
+])
+def test_plan_of_what_has_no_model(arguments, texts):
+    assert_refused(run("plan", *arguments), 64, *texts)
 
 
 # ---- tune ----

@@ -35,6 +35,7 @@ def assert_refused(done, code, *texts):
     (["--size", "8x8"], ["--size", "8x8", "16"]),
     (["--fps", "nan"], ["--fps", "nan"]),
     (["--fps", "0"], ["--fps", "0"]),
+    (["--fps", "fast"], ["--fps", "fast", "auto or max"]),
     (["--frames", "-1"], ["--frames", "-1"]),
     (["--name", "a/b"], ["--name", "a/b", "letters"]),
     (["--source", "nonsense"], ["--source", "nonsense", "SCHEME:WHAT"]),
@@ -125,6 +126,8 @@ def test_no_opencl_device_of_that_name(fftd):
 
 
 def test_no_such_camera(fftd, runtime_dir):
+    assert_refused(fftd("--source", "v4l2:/dev/video99", "--fps", "max"), CONFIG, "rate max",
+                   "expected a number")
     assert_refused(fftd("--source", "v4l2:/dev/video99"), UNAVAILABLE,
                    "camera /dev/video99 does not exist; `fftd --list-devices` shows")
     assert_refused(fftd("--source", "file:/nonexistent.y4m"), UNAVAILABLE, "/nonexistent.y4m")

@@ -4,8 +4,9 @@ import numpy
 import pytest
 
 from client import Reader
-from test_auto_notch import (HEIGHT, NOISE, RATE, WIDTH, adaptation, draw_scene, follows, pixels,
-                             psnr_db, wait_for_observed, wait_for_psnr_db, write_recording)
+from conftest import needs_every_frame
+from test_auto_notch import (HEIGHT, NOISE, RATE, WIDTH, adaptation, draw_scene, pixels, psnr_db,
+                             wait_for_observed, wait_for_psnr_db, write_recording)
 
 FRAMES = 60
 LIGHT_HZ, LINE_TIME_S, DEPTH = 100, 90e-6, 0.25
@@ -37,9 +38,9 @@ def launch(start, tmp_path):
     return launch_daemon
 
 
-@follows
+@needs_every_frame
 def test_bands_are_found_and_evened_out(launch, scene):
-    daemon = launch("deflicker", [light_of(i) for i in range(FRAMES)])
+    daemon = launch("preset:mains-flicker", [light_of(i) for i in range(FRAMES)])
     with Reader(daemon) as reader:
         before = psnr_db(reader.next(), scene)
         flicker = daemon.wait_until(lambda: adaptation(daemon)["flicker"], "the flicker")
@@ -56,6 +57,17 @@ def test_bands_are_found_and_evened_out(launch, scene):
                                  "gain:dc=1")["Serial"]
         wait_for_psnr_db(reader, scene, 40, serial)
         assert adaptation(daemon)["flicker"]["since_ns"] == flicker["since_ns"]
+
+        # It is kept, and found again; auto-notch, which has found nothing, stays.
+        serial = daemon.ctl_json("filter", "keep")["Serial"]
+        wait_for_psnr_db(reader, scene, 40, serial)
+        stages = {stage["kind"]: stage["parameters"]
+                  for stage in daemon.ctl_json("filter", "show")["FilterStages"]}
+        assert stages.keys() == {"deflicker", "auto-notch", "gain"}
+        assert stages["deflicker"]["frequency"] == pytest.approx(LIGHT_HZ, abs=0.2)
+        assert stages["deflicker"]["line-time"] == pytest.approx(1e6 * LINE_TIME_S, rel=0.02)
+        again = daemon.wait_until(lambda: adaptation(daemon)["flicker"], "the flicker")
+        assert again["since_ns"] > flicker["since_ns"]
 
         # Light of another frequency is looked for from the beginning, and is not there.
         daemon.ctl("set", "deflicker.frequency=77")

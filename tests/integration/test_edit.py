@@ -38,9 +38,9 @@ def test_changes_are_made_in_their_order_under_one_serial(daemon):
 
 
 def test_a_whole_chain_can_be_a_change(daemon):
-    daemon.ctl("filter", "edit", "replace", "preset:remove-moire", "add", "gain:dc=1", "1")
+    daemon.ctl("filter", "edit", "replace", "preset:moire", "add", "gain:dc=1", "1")
     first, *preset = kinds(daemon)
-    daemon.ctl("filter", "preset", "remove-moire")
+    daemon.ctl("filter", "preset", "moire")
     assert (first, preset) == ("gain", kinds(daemon))
 
 
@@ -103,7 +103,7 @@ def test_a_change_for_another_filter_is_refused(daemon):
     before = daemon.ctl_json("filter", "show")
     for command in (["filter", "edit", "remove", "1"], ["filter", "set", "none"],
                     ["filter", "add", "gain"], ["filter", "remove", "1"],
-                    ["filter", "preset", "remove-moire"], ["set", "1.dc=0.5"]):
+                    ["filter", "preset", "moire"], ["set", "1.dc=0.5"]):
         done = daemon.ctl(*command, *option, check=False)
         assert done.returncode == 75, command
         assert f"serial is {serial + 1}" in done.stderr

@@ -100,7 +100,7 @@ def test_without_a_chain_it_is_the_filter_in_use(daemon, tmp_path):
     assert daemon.ctl("filter", "plot", tmp_path / "used.png").stdout == f"{tmp_path}/used.png\n"
     daemon.ctl("filter", "plot", tmp_path / "same.png", before["Filter"])
     daemon.ctl("filter", "plot", tmp_path / "none.png", "none")
-    daemon.ctl("filter", "plot", tmp_path / "preset.png", "preset:remove-moire")
+    daemon.ctl("filter", "plot", tmp_path / "preset.png", "preset:moire")
     used, same, none, preset = ((tmp_path / f"{name}.png").read_bytes()
                                 for name in ("used", "same", "none", "preset"))
     assert used == same and len({used, none, preset}) == 3

@@ -20,8 +20,9 @@ FREQUENCIES = [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.0, 0.15), (0.25, -0.125),
 
 
 @pytest.fixture
-def daemon(start):
-    daemon = start(*FAST_KERNELS)
+def daemon(start, tmp_path):
+    filters.write_images(tmp_path / "images", 160, 120)
+    daemon = start(*FAST_KERNELS, env={"FFTD_IMAGE_DIR": str(tmp_path / "images")})
     daemon.wait_for_socket()
     return daemon
 
@@ -117,7 +118,7 @@ def computed(formula, parameters, fx, fy):
              "abs": abs, "conj": lambda z: complex(z).conjugate(), "S": None, "T": None,
              "pass_": lambda d: shape[0](abs(d), parameters["order"]),
              "stop": lambda d: shape[1](abs(d), parameters["order"])}
-    if "image" in parameters:
+    if "image" in parameters and not formula.startswith("H = 1;"):
         names |= image_names(read_image(parameters["image"]), fx, fy)
         if "kernel(" in formula:
             parameters = {**parameters, "kernel": read_image(parameters["image"])}
@@ -131,15 +132,18 @@ def computed(formula, parameters, fx, fy):
         names["angle"] = math.radians(parameters["angle"])
     elif "angle" in parameters:
         names["a"] = math.remainder(math.degrees(math.atan2(fy, fx)) - parameters["angle"], 180)
-    branches = dict(reversed(branch.rsplit(" ", 1)) for branch in (first, *rest)
-                    if branch.endswith("side"))
-    first = branches.get(parameters.get("keep"), first)
+    if "keep" in parameters:
+        branches = dict(reversed(branch.removeprefix("D = ").rsplit(" ", 1)) for branch in rest
+                        if branch.endswith("side"))
+        names["D"] = evaluate(branches[parameters["keep"]], names)
     for each in reversed(rest):
         if special := re.fullmatch(r"(\w+) at f = 0", each):
             if f == 0:
                 return abs(evaluate(special[1], names))
         elif named := re.fullmatch(r"m = (.*)", each):
             names["m"] = evaluate(named[1], names)
+        elif named := re.fullmatch(r"s = (.*above.*)", each):
+            names["s"] = evaluate(named[1], {**names, "above": parameters["above"] or 1e-9}).real
         elif named := re.fullmatch(r"B = (.*)", each):
             names["B"] = blur(named[1], parameters, names)
         elif named := re.fullmatch(r"g = (.*angle.*)", each):
@@ -169,7 +173,8 @@ MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,sha
         "wiener:blur=image,image=lens-blur.txt,noise=0.01",
         "convolve:image=lens-blur.txt,normalise=sum", "mask:image=corner.txt,gain=0.5",
         "wiener:blur=motion,size=7,angle=30", "wiener:size=2,noise=0.1,falloff=1.5",
-        "directional:angle=-70,width=50,keep=outside,shape=butterworth", "box-blur:radius=2.3"]
+        "directional:angle=-70,width=50,keep=outside,shape=butterworth,above=0.1",
+        "box-blur:radius=2.3"]
 
 
 @pytest.mark.parametrize("chain", [chain.partition(" | ")[0]

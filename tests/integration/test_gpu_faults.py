@@ -98,7 +98,8 @@ def test_lost_device_is_opened_again(start_faulty, faults, fault, reason):
 def test_device_that_keeps_a_frame(start_faulty, faults):
     """One kernel hangs, but not that of the next frame. The reopened device works, and the frame
     that hung is never published."""
-    daemon = start_faulty("--set", "engine.frame_timeout=1", "--filter", "lowpass:cutoff=0.1")
+    daemon = start_faulty("--set", "engine.frame_timeout=1", "--set", "engine.tune=off",
+                          "--filter", "lowpass:cutoff=0.1")
     with Reader(daemon) as reader:
         picture = reader.next().digest
         descriptors = len(daemon.descriptors())
@@ -112,10 +113,31 @@ def test_device_that_keeps_a_frame(start_faulty, faults):
         faults.end()
         frames = reader.take_until(lambda frame: frame.sequence > before.sequence + 60)
         assert {frame.digest for frame in frames} == {picture}
+        # The device stores the frame that hung into a slot of a ring that nobody reads.
+        assert daemon.ctl_json("status")["Generation"] == 2
         assert counters(daemon)["engine_failures"] == 1
         # A device that has finished its frames is closed at the next request.
         daemon.ctl("filter", "set", "lowpass:cutoff=0.2")
         daemon.wait_until(lambda: len(daemon.descriptors()) <= descriptors, "fewer descriptors")
+    assert daemon.stop() == 0
+
+
+def test_frames_while_a_driver_compiles(start_faulty, faults, tmp_path):
+    """A filter that needs another engine waits for its kernels. The frames until then have the old
+    filter, none is dropped for it, and the filter after it can be set meanwhile."""
+    daemon = start_faulty("--set", "engine.tune=off", "--set", f"engine.cache_dir={tmp_path}")
+    with Reader(daemon) as reader:
+        before = reader.next()
+        faults.begin("compile")
+        daemon.ctl("filter", "set", "shift:by=3/2")
+        frames = reader.take_until(lambda frame: frame.sequence > before.sequence + 30)
+        assert {(frame.filter_serial, frame.digest) for frame in frames} == {(1, before.digest)}
+        daemon.ctl("filter", "set", "shift:by=5/2")
+        faults.end()
+        shifted = reader.take_until(lambda frame: frame.filter_serial == 3)[-1]
+        assert shifted.digest != before.digest
+    assert counters(daemon)["engine_failures"] == 0
+    wait_for_state(daemon, "online")
     assert daemon.stop() == 0
 
 

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
-from conftest import BUILD, FAST_KERNELS, PATIENCE
+import test_auto_notch
+import test_deflicker
+from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_every_frame
 from gstreamer import finish, launch, plugin_dir  # pylint: disable=unused-import
 
 numpy = pytest.importorskip("numpy", reason="python3-numpy is not installed")
@@ -57,9 +59,9 @@ def record(path, pictures):
     return path
 
 
-def play(start, path, *arguments):
+def play(start, path, *arguments, env=None):
     daemon = start(*FAST_KERNELS, "--set", "output.measures=true", "--set", "camera.loop=true",
-                   *arguments, source=f"file:{path}", size=None, fps=None)
+                   *arguments, source=f"file:{path}", size=None, fps=None, env=env)
     daemon.wait_for_socket("frames")
     return daemon
 
@@ -85,13 +87,16 @@ def test_measures_are_those_of_the_picture(start, fftd_module, tmp_path):
     assert measures.clipped == 0
     assert 0.05 < measures.sharpness < 0.5
     assert abs(measures.shift_x) < 0.1 and abs(measures.shift_y) < 0.1
-    assert math.isnan(measures.flicker_hz) or measures.flicker_hz == 0
+    # No stage looks for flicker or interference.
+    assert math.isnan(measures.flicker_hz) and math.isnan(measures.flicker_depth)
+    assert math.isnan(measures.peak_strength) and measures.peaks == 0
     assert "sharpness=" in repr(measures)
 
     stats = daemon.ctl_json("stats")["Measures"]
     assert stats["noise"] == pytest.approx(NOISE, rel=0.1)
     assert stats["mean"] == pytest.approx(picture.mean(), abs=3)
     assert stats["age"] >= 0
+    assert not {"flicker_hz", "flicker_depth", "peaks", "peak_strength"} & stats.keys()
     assert f"measures: sharpness {stats['sharpness']:.1f}"[:23] in daemon.ctl("stats").stdout
     assert daemon.ctl_json("status")["Measures"].keys() >= {"sharpness", "noise", "clipped"}
     assert daemon.stop() == 0
@@ -156,7 +161,123 @@ def test_without_the_key_nothing_is_measured(start, fftd_module):
     assert "measures" not in daemon.ctl("stats").stdout
     threads = [path.read_text().strip()
                for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/comm")]
-    assert "camera" in threads and "measures" not in threads
+    assert "camera" in threads and "observer" not in threads
+
+
+@needs_every_frame
+def test_what_filters_find_is_measured(start, fftd_module, tmp_path):
+    """One thread takes measures and finds what filters that adapt remove."""
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser",
+                                 reason="python3-prometheus-client is not installed")
+    random = numpy.random.default_rng(9)
+    picture = 0.75 * test_auto_notch.draw_scene()
+    test_auto_notch.write_recording(tmp_path / "clip.y4m", [
+        picture * test_deflicker.light_of(i) + test_auto_notch.waves_of(i) +
+        random.normal(0, 1, picture.shape) for i in range(test_auto_notch.FRAMES)])
+    daemon = play(start, tmp_path / "clip.y4m", "--filter", "auto-notch:threshold=1 | deflicker")
+    strongest = test_auto_notch.WAVES[0][2]
+    frame = measured(fftd_module, daemon, lambda found: found.peaks == 2 and
+                     abs(found.flicker_depth - test_deflicker.DEPTH) < 0.03)
+    assert frame.measures.flicker_hz == pytest.approx(test_deflicker.LIGHT_HZ, abs=0.3)
+    assert frame.measures.peak_strength == pytest.approx(strongest, rel=0.1)
+
+    stats = daemon.ctl_json("stats")["Measures"]
+    assert stats["flicker_hz"] == pytest.approx(test_deflicker.LIGHT_HZ, abs=0.3)
+    assert stats["flicker_depth"] == pytest.approx(test_deflicker.DEPTH, abs=0.05)
+    assert stats["peaks"] == 2
+    assert stats["peak_strength"] == pytest.approx(strongest, rel=0.1)
+    families = {family.name: family for family in parser.text_string_to_metric_families(
+        daemon.ctl("stats", "--openmetrics").stdout)}
+    for name, value in (("fftd_flicker_hertz", test_deflicker.LIGHT_HZ),
+                        ("fftd_flicker_depth_ratio", test_deflicker.DEPTH),
+                        ("fftd_interference_peaks", 2),
+                        ("fftd_interference_amplitude_ratio", strongest / 255)):
+        assert families[name].samples[0].value == pytest.approx(value, rel=0.1)
+    threads = [path.read_text().strip()
+               for path in pathlib.Path(f"/proc/{daemon.pid}/task").glob("*/comm")]
+    assert threads.count("observer") == 1
+    assert daemon.stop() == 0
+
+
+def correlation(picture, template):
+    """The correlation coefficient of the template and of each window of the picture."""
+    rest = template - template.mean()
+    windows = numpy.lib.stride_tricks.sliding_window_view(picture, template.shape)
+    product = numpy.einsum("ijkl,kl->ij", windows, rest)
+    deviation = windows.std(axis=(2, 3)) * template.size ** 0.5
+    return product / numpy.maximum(deviation * numpy.linalg.norm(rest), 1e-9)
+
+
+def best_place(picture, template):
+    """The place and the score of the best match."""
+    scores = correlation(picture, template)
+    y, x = numpy.unravel_index(scores.argmax(), scores.shape)
+    try:
+        import cv2  # pylint: disable=import-outside-toplevel
+    except ImportError:
+        pass
+    else:
+        theirs = cv2.matchTemplate(picture.astype("f4"), template.astype("f4"),
+                                   cv2.TM_CCOEFF_NORMED)
+        assert numpy.allclose(scores, theirs, atol=0.01) and scores.argmax() == theirs.argmax()
+    return x + template.shape[1] // 2, y + template.shape[0] // 2, scores[y, x]
+
+
+def test_the_place_of_a_template_is_measured(start, fftd_module, tmp_path):
+    """Of a part of the first picture; in the others it is elsewhere, and more and more blurred."""
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser",
+                                 reason="python3-prometheus-client is not installed")
+    pictures = [blurred(numpy.roll(scene(), (-7 * n, 11 * n), (0, 1)), n / 2) for n in range(4)]
+    template = numpy.rint(pictures[0][80:97, 60:80])
+    (tmp_path / "part.pgm").write_bytes(b"P5 20 17 255 " + template.astype(numpy.uint8).tobytes())
+    # In an order in which no regular choice of frames leaves one out.
+    order = (0, 1, 2, 3, 1, 0, 3)
+    daemon = play(start, record(tmp_path / "clip.y4m", [pictures[n] for n in order]), "--filter",
+                  "match:image=part.pgm", env={"FFTD_IMAGE_DIR": str(tmp_path)})
+    clip = numpy.frombuffer((tmp_path / "clip.y4m").read_bytes()[-7 * (WIDTH * HEIGHT + 6):], "u1")
+    expected = [best_place(frame[6:].reshape(HEIGHT, WIDTH).astype(float), template)
+                for frame in clip.reshape(7, -1)]
+    assert [place[:2] for place in expected] == [(70 + 11 * n, 88 - 7 * n) for n in order]
+    unseen = set(range(4))
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            if frame.match is None:
+                continue
+            assert frame.measures is not None
+            # Each frame has other noise, and so another score.
+            distances = [abs(frame.match.score - place[2]) for place in expected]
+            number = distances.index(min(distances))
+            assert frame.match.score == pytest.approx(expected[number][2], abs=1e-4)
+            assert frame.match.x == pytest.approx(expected[number][0], abs=0.5)
+            assert frame.match.y == pytest.approx(expected[number][1], abs=0.5)
+            unseen.discard(order[number])
+            if not unseen:
+                break
+    stats = daemon.ctl_json("stats")["Measures"]
+    families = {family.name: family for family in parser.text_string_to_metric_families(
+        daemon.ctl("stats", "--openmetrics").stdout)}
+    axes = {sample.labels["axis"] for sample in families["fftd_match_position_pixels"].samples}
+    assert axes == {"x", "y"}
+    assert 0 < families["fftd_match_score_ratio"].samples[0].value <= 1
+    assert 69 < stats["match_x"] < 104 and 66 < stats["match_y"] < 89
+    assert "match_score" in daemon.ctl("stats").stdout
+
+    # Without the filter there is no template.
+    serial = daemon.ctl_json("filter", "set", "none")["Serial"]
+    with fftd_module.Camera(str(daemon.runtime_dir)) as camera:
+        for frame in camera:
+            if frame.filter_serial >= serial and frame.match is None:
+                break
+    assert daemon.stop() == 0
+
+
+def test_of_what_is_not_there_nothing_is_found(start, fftd_module, tmp_path):
+    daemon = play(start, record(tmp_path / "clip.y4m", [scene()] * FRAMES), "--filter",
+                  "auto-notch | deflicker")
+    measures = measured(fftd_module, daemon).measures
+    assert (measures.flicker_hz, measures.flicker_depth) == (0, 0)
+    assert (measures.peaks, measures.peak_strength) == (0, 0)
+    assert daemon.stop() == 0
 
 
 def test_the_gstreamer_element_posts_them(start, launch, tmp_path):
@@ -166,6 +287,7 @@ def test_the_gstreamer_element_posts_them(start, launch, tmp_path):
     posted = [line for line in said.splitlines() if "fftd-measures" in line]
     assert posted, said
     assert "sharpness=(double)0." in posted[0] and "age=(uint)" in posted[0]
+    assert "match-x" not in posted[0]
     assert "fftd-measures" not in finish(launch(f"{pipeline} ! fakesink", "-m"))
 
 

@@ -1,5 +1,7 @@
 """Tests of the memory modes, as the daemon reports them (camera.memory)."""
 
+import itertools
+
 import pytest
 
 from client import Reader
@@ -47,6 +49,50 @@ def test_the_copy_is_saved(start):
         assert daemon.stop() == 0
     print(f"upload, ns: {upload_ns}")
     assert upload_ns["userptr"] < upload_ns["mmap"] / 2
+
+
+@pytest.mark.parametrize("memory", ["mmap", "userptr"])
+def test_copies_are_counted(start, memory):
+    width, height = 320, 240
+    daemon = start(*FAST_KERNELS, "--set", f"camera.memory={memory}", "--set",
+                   "output.measures=true", size=f"{width}x{height}", source="pattern:zoneplate")
+    daemon.wait_until(lambda: daemon.ctl_json("stats")["Copies"]["observe"][0] > 0, "a copy")
+    if memory == "userptr":
+        needs_shared_memory(daemon)
+    stats = daemon.ctl_json("stats")
+    copies, frames = stats["Copies"], stats["Counters"]["published"]
+    assert list(copies) == ["capture", "upload", "pass", "download", "observe"]
+    assert copies["capture"] == [0, 0]  # scenes are drawn where they are lent
+    uploaded = frames if memory == "mmap" else 0
+    assert copies["upload"] == [uploaded, uploaded * width * height]
+    assert copies["pass"] == [frames, frames * width * height // 2]
+    if memory == "userptr":
+        assert copies["download"] == [0, 0]  # the device stores results into the ring
+    assert copies["observe"][1] == copies["observe"][0] * width * height
+    assert f"pass {width * height // 2}, " in daemon.ctl("stats").stdout
+    assert daemon.stop() == 0
+
+
+@pytest.mark.parametrize("memory", ["mmap", "userptr"])
+def test_reading_a_file_is_a_copy(start, tmp_path, memory):
+    width, height = 64, 48
+    clip = tmp_path / "clip.gray"
+    clip.write_bytes(b"".join(bytes([n]) * (width * height) for n in (16, 17, 18)))
+    daemon = start(*FAST_KERNELS, "--set", "camera.loop=true", "--set", "camera.format=GREY",
+                   "--set", f"camera.memory={memory}",
+                   source=f"file:{clip}", size=f"{width}x{height}")
+    with Reader(daemon) as reader:
+        for frame in itertools.islice(reader.frames(), 6):
+            assert frame.planes[0][0] == 16 + frame.source_sequence % 3
+    if memory == "userptr":
+        needs_shared_memory(daemon)
+        assert daemon.ctl_json("stats")["Copies"]["upload"] == [0, 0]
+    daemon.wait_until(lambda: daemon.ctl_json("stats")["Counters"]["published"] > 5, "frames")
+    stats = daemon.ctl_json("stats")
+    times, copied = stats["Copies"]["capture"]
+    assert times >= stats["Counters"]["published"]
+    assert copied == times * width * height
+    assert daemon.stop() == 0
 
 
 def test_a_way_that_does_not_work_is_told(start):

@@ -50,9 +50,14 @@ def test_metrics_say_what_stats_say(daemon):
     assert sum(sample.value for sample in families["fftd_state"].samples) == 1
     assert {sample.labels["reason"] for sample in families["fftd_frames_dropped"].samples} == \
         {"error", "stale", "engine"}
+    for step, counts in after["Copies"].items():
+        for family, first, last in zip(("fftd_copies", "fftd_copied_bytes"),
+                                       before["Copies"][step], counts):
+            assert first <= value(families[family], step=step) <= last
     # Every counter of the daemon is exported, including those unknown to fftd-ctl.
     assert sum(family.type == "counter" for family in families.values()) == \
-        len(after["Counters"]) - len(("dropped_stale", "dropped_engine", "held_slots"))
+        len(after["Counters"]) - len(("dropped_stale", "dropped_engine", "held_slots")) + \
+        len(("fftd_copies", "fftd_copied_bytes"))
 
 
 def test_histograms_are_those_of_stats(daemon):

@@ -65,6 +65,12 @@ def test_a_program_that_fails_twice_has_failed(tmp_path):
     assert done.stdout.splitlines()[-1] == "suite: 0 passed, 1 failed, 0 skipped"
 
 
+def test_what_runs_once_is_not_tried_again(tmp_path):
+    done = run(tmp_path, "suite", "--once", program(tmp_path, UNSTEADY.format(printed="echo oh")))
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "suite: 1 passed, 1 failed, 0 skipped"
+
+
 def test_what_an_analyzer_reports_has_failed_at_once(tmp_path):
     text = UNSTEADY.format(printed="echo 'WARNING: ThreadSanitizer: data race (pid=1)'")
     done = run(tmp_path, "suite", program(tmp_path, text))

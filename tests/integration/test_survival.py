@@ -5,6 +5,7 @@ import concurrent.futures
 import fcntl
 import os
 import socket
+import struct
 import tempfile
 
 import pytest
@@ -155,6 +156,41 @@ def test_a_restart_is_a_pause(start, keeper, first_life, end):
         assert daemon.ctl_json("stats")["Clients"] == 1
         reader.last = frames[-1]
     assert keeper.has_both
+
+
+def open_slots(fd):
+    """Returns the numbers of the ring's slots that are being written."""
+    _, _, header_bytes, _, count, _, stride = struct.unpack("<QIIQIIQ", os.pread(fd, 40, 0))
+    return [slot for slot in range(count)
+            if struct.unpack("<I", os.pread(fd, 4, header_bytes + slot * stride))[0] % 2 == 1]
+
+
+def test_a_daemon_is_killed_while_the_device_has_slots(start_faulty, faults, keeper):
+    """The device does not finish the frames that it stores into two slots. Readers have all others,
+    and the successor begins after them."""
+    daemon = start_faulty(*CHECKSUM, "--set", "engine.in_flight=2", **keeper.hand_over())
+    with Reader(daemon) as reader:
+        take_whole(reader)
+        keeper.wait_for(lambda: keeper.has_both, "a ring and a client")
+        faults.begin("hang")
+        ring = os.dup(keeper.fd("ring"))
+        daemon.wait_until(lambda: len(open_slots(ring)) == 2, "frames that the device keeps")
+        kept = open_slots(ring)
+        with Reader(daemon) as late:  # attaches to a ring with open slots
+            assert take_whole(late, 1)[0].sequence > 0
+        die(daemon)
+        faults.end()
+        assert open_slots(ring) == kept
+        last = reader.take_rest()
+        daemon = start_faulty(*CHECKSUM, **keeper.hand_over())
+        frames = take_whole(reader)
+        if last is not None:
+            assert frames[0].sequence == last.sequence + 1 + frames[0].missed
+        assert [frame.missed for frame in frames[1:]] == [0] * (len(frames) - 1)
+        assert reader.epoch == 2
+        assert open_slots(ring) == kept  # nobody writes the old ring any more
+        os.close(ring)
+    assert daemon.stop() == 0
 
 
 @pytest.mark.parametrize("end", [die, Daemon.stop])

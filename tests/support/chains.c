@@ -4,6 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/cmocka.h"
+
+struct filter_chain chain_of(const char *text)
+{
+    struct filter_chain chain;
+    struct error why = {""};
+    if (filter_chain_parse(&chain, text, &why) < 0)
+        fail_msg("%s: %s", text, why.text);
+    return chain;
+}
+
 uint64_t random_bits(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -46,14 +57,15 @@ static void random_kernel(struct filter_kernel *ret, const struct filter_param *
 
 /* The images that random stages have, which chains find by their names. */
 static struct {
-    struct filter_image *image[2];
-    const char *const name[2], *const text[2];
-} images = {.name = {"even", "odd"},
-            .text = {"1 2 -3 4\n0 5 5 0\n4 -3 2 1\n", "0.5 1 0\n2 4 2\n0 1 0.5\n"}};
+    struct filter_image *image[3];
+    const char *const name[3], *const text[3];
+} images = {.name = {"even", "odd", "levels"},
+            .text = {"1 2 -3 4\n0 5 5 0\n4 -3 2 1\n", "0.5 1 0\n2 4 2\n0 1 0.5\n",
+                     "0.1 0.2 0.25\n1 0.4 0\n"}};
 
 static int load_image(const struct filter_image **ret, const char *name, struct error *why)
 {
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < 3; i++)
         if (strcmp(images.name[i], name) == 0) {
             *ret = images.image[i];
             return 0;
@@ -63,7 +75,7 @@ static int load_image(const struct filter_image **ret, const char *name, struct 
 
 void chains_use_images(void)
 {
-    for (unsigned i = 0; i < 2 && images.image[i] == NULL; i++)
+    for (unsigned i = 0; i < 3 && images.image[i] == NULL; i++)
         if (filter_image_parse(&images.image[i], images.name[i], images.text[i],
                                strlen(images.text[i]), NULL) < 0)
             abort();
@@ -97,7 +109,7 @@ static void random_value(struct filter_stage *stage, unsigned index, uint64_t *s
         break;
     case FILTER_IMAGE:
         if (random_bits(state) % 2 == 0)
-            stage->image = images.image[random_bits(state) % 2];
+            stage->image = images.image[random_bits(state) % 3];
         break;
     }
 }

@@ -33,6 +33,7 @@ static struct {
     unsigned list_ms;        /* how long listing them takes */
     const char *refused;     /* a URI that cannot be opened */
     enum memory_mode best;   /* the best memory mode that it supports */
+    bool unpaced;            /* its frames come as fast as they are taken */
     int memory_result;       /* what starting in a better mode returns; 0: -EOPNOTSUPP */
     /* The calls it received. */
     struct settings controls;
@@ -108,6 +109,7 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
                  fake_capture.description != NULL ? fake_capture.description : "a fake camera");
         format_layout(&fake_capture.source.format, fake_capture.fourcc, fake_capture.width,
                       fake_capture.height, 1, why);
+        fake_capture.source.unpaced = fake_capture.unpaced;
         fake_capture.source.format.rate_num = 1000;
         fake_capture.source.format.rate_den = 1;
         *ret = &fake_capture.source;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "core/calibration.h"
+#include "core/warp.h"
 #include "core/clock.h"
 #include "gpu/engine.h"
 
@@ -28,12 +29,21 @@ struct engine {
     bool abandoned;
     struct fftd_format format;
     double support_px;
-    bool is_complex, is_calibrated;
+    bool is_complex, is_calibrated, is_warped;
     struct curve curve;
+    enum view_kind view;
     unsigned stages, in_flight, capacity;
     unsigned fade_left; /* frames */
     uint64_t serial;
     struct engine_done done[ENGINE_MAX_IN_FLIGHT];
+    struct engine_job job[ENGINE_MAX_IN_FLIGHT]; /* of the same frames */
+};
+
+/* Of the memory that results are stored into. */
+struct engine_output {
+    struct gpu_device *device;
+    struct engine_output_memory memory;
+    unsigned references; /* of its owner, and one for each frame in flight */
 };
 
 static struct {
@@ -44,11 +54,14 @@ static struct {
     unsigned programs; /* reported to the observer as compiled by engine_create */
     bool gate_closed;  /* engine_create and engine_design wait */
     bool hold;         /* frames finish only when released or waited for */
+    bool copies;       /* there are no outputs */
     /* The calls they received. */
     unsigned devices_opened, engines_created, designs, complex_designs, submitted;
     unsigned devices, engines, responses; /* existing now */
     unsigned memories, lent;              /* existing now; frames lent to sources */
     unsigned submitted_there;             /* frames submitted in frame_memory */
+    unsigned outputs;                     /* existing now */
+    unsigned stored, stored_late;         /* frames stored in outputs; of these, abandoned ones */
     unsigned waiting_at_gate;
     unsigned fades, fades_from; /* begun; of these, at a response that was designed for it */
     unsigned search_steps;
@@ -136,6 +149,44 @@ const char *gpu_device_memory(const struct gpu_device *device)
     return "imagined";
 }
 
+int engine_output_create(struct engine_output **ret, const struct engine *engine,
+                         const struct engine_output_memory *memory, struct error *why)
+{
+    pthread_mutex_lock(&fake_engine.lock);
+    const bool copies = fake_engine.copies;
+    fake_engine.outputs += !copies;
+    pthread_mutex_unlock(&fake_engine.lock);
+    if (copies)
+        return error_set(why, EOPNOTSUPP, "the device copies");
+    *ret = calloc(1, sizeof **ret);
+    **ret = (struct engine_output){engine->device, *memory, 1};
+    return 0;
+}
+
+static void fake_output_drop(struct engine_output *output)
+{
+    if (output == NULL)
+        return;
+    pthread_mutex_lock(&fake_engine.lock);
+    const bool last = --output->references == 0;
+    fake_engine.outputs -= last;
+    pthread_mutex_unlock(&fake_engine.lock);
+    if (!last)
+        return;
+    output->memory.release(output->memory.context);
+    free(output);
+}
+
+void engine_output_destroy(struct engine_output *output)
+{
+    fake_output_drop(output);
+}
+
+bool engine_output_suits(const struct engine_output *output, const struct engine *engine)
+{
+    return output->device == engine->device;
+}
+
 static void fake_engine_pass_gate(void)
 {
     fake_engine.waiting_at_gate++;
@@ -167,7 +218,9 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->support_px = support_px;
         engine->is_complex = options->complex_response;
         engine->curve = options->curve;
+        engine->view = options->view;
         engine->is_calibrated = options->calibrated;
+        engine->is_warped = options->warped;
         engine->capacity = options->in_flight;
         fake_engine.engines_created++;
         fake_engine.engines++;
@@ -181,6 +234,8 @@ void engine_destroy(struct engine *engine)
 {
     if (engine == NULL)
         return;
+    for (unsigned i = 0; i < engine->in_flight; i++)
+        fake_output_drop(engine->job[i].output);
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine.engines--;
     pthread_mutex_unlock(&fake_engine.lock);
@@ -328,6 +383,8 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         abort(); /* this engine filters with another curve */
     if (calibration_is_needed(chain) && !engine->is_calibrated)
         abort(); /* this engine has no table */
+    if (warp_is_needed(chain) && !engine->is_warped)
+        abort(); /* nor one to move pixels */
     fake_engine.complex_designs += engine->is_complex;
     fake_engine.designs++;
     if (r < 0) {
@@ -386,6 +443,9 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     fake_engine.held_fd = engine->fd;
     fake_engine.submitted++;
     fake_engine.submitted_there += job->memory != NULL;
+    fake_engine.stored += job->output != NULL;
+    if (r == 0 && job->output != NULL && engine->in_flight < engine->capacity)
+        job->output->references++;
     pthread_mutex_unlock(&fake_engine.lock);
     if (r < 0)
         return error_set(why, -r, "the device takes nothing");
@@ -400,16 +460,23 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     int64_t now_ns = clock_now_ns();
     if (engine->fade_left > 0)
         engine->fade_left--;
+    engine->job[engine->in_flight] = *job;
     engine->done[engine->in_flight++] = (struct engine_done){
         .tag = job->tag,
         .filter_serial = engine->serial,
         .blended = engine->fade_left > 0,
+        .view = engine->view,
         .submitted_ns = now_ns,
         .finished_ns = now_ns,
     };
     if (!hold)
         eventfd_write(engine->fd, 1);
     return 0;
+}
+
+enum view_kind engine_view(const struct engine *engine)
+{
+    return engine->view;
 }
 
 int engine_fd(const struct engine *engine)
@@ -430,15 +497,27 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     if (!finished)
         return -EAGAIN;
     *ret = engine->done[0];
+    const struct engine_job job = engine->job[0];
     memmove(engine->done, engine->done + 1, --engine->in_flight * sizeof *engine->done);
+    memmove(engine->job, engine->job + 1, engine->in_flight * sizeof *engine->job);
+    if (engine->abandoned && job.output != NULL) {
+        /* The device stores the frame after all. */
+        memset(job.out, 0xdd, engine->format.plane[0].row_bytes);
+        FAKE_ENGINE_SET(stored_late, fake_engine.stored_late + 1);
+    }
+    fake_output_drop(job.output);
     if (engine->abandoned)
         return -ECANCELED;
     return r < 0 ? error_set(why, -r, "the device has hung up") : 0;
 }
 
-void engine_abandon(struct engine *engine)
+bool engine_abandon(struct engine *engine)
 {
+    bool writes = false;
+    for (unsigned i = 0; i < engine->in_flight; i++)
+        writes |= engine->job[i].output != NULL;
     engine->abandoned = true;
+    return writes;
 }
 
 unsigned engine_in_flight(const struct engine *engine)

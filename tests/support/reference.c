@@ -3,6 +3,7 @@
 #include <complex.h>
 #include <fftw3.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* Returns the coordinate in 0 .. n - 1 that padded coordinate i repeats, or -1 for the constant. It
@@ -38,13 +39,23 @@ static long extend(long i, long padded, long n, enum plan_border border)
     abort();
 }
 
-void reference_filter(const struct reference *r, const double *in, double *out)
+/* The extended image, its half spectrum times H / (px py), and the transforms between them. */
+struct buffers {
+    double *image;
+    fftw_complex *spectrum;
+    fftw_plan forward, inverse;
+};
+
+static void transform_and_filter(struct buffers *ret, const struct reference *r, const double *in)
 {
     const long px = r->padded_x, py = r->padded_y, half = px / 2 + 1;
     double *image = fftw_malloc(sizeof *image * (size_t)(px * py));
     fftw_complex *spectrum = fftw_malloc(sizeof *spectrum * (size_t)(half * py));
-    fftw_plan forward = fftw_plan_dft_r2c_2d((int)py, (int)px, image, spectrum, FFTW_ESTIMATE);
-    fftw_plan inverse = fftw_plan_dft_c2r_2d((int)py, (int)px, spectrum, image, FFTW_ESTIMATE);
+    *ret = (struct buffers){
+        .image = image,
+        .spectrum = spectrum,
+        .forward = fftw_plan_dft_r2c_2d((int)py, (int)px, image, spectrum, FFTW_ESTIMATE),
+        .inverse = fftw_plan_dft_c2r_2d((int)py, (int)px, spectrum, image, FFTW_ESTIMATE)};
 
     for (long y = 0; y < py; y++)
         for (long x = 0; x < px; x++) {
@@ -52,28 +63,56 @@ void reference_filter(const struct reference *r, const double *in, double *out)
             const long sy = extend(y, py, r->height, r->border);
             image[y * px + x] = sx < 0 || sy < 0 ? r->border_value : in[sy * (long)r->width + sx];
         }
-    fftw_execute(forward);
+    fftw_execute(ret->forward);
     for (long v = 0; v < py; v++)
         for (long u = 0; u < half; u++) {
             const double fx = (double)u / (double)px / r->sub_x;
             const double fy = (double)(v <= py / 2 ? v : v - py) / (double)py / r->sub_y;
             /* At half the sampling rate +f and -f are the same frequency. */
             const double mx = 2 * u == px ? -fx : fx, my = 2 * v == py ? -fy : fy;
+            const double magnitude = cabs(spectrum[v * half + u]);
+            if (r->threshold > 0)
+                spectrum[v * half + u] *=
+                    fmax(0, magnitude - r->threshold) / fmax(magnitude, 1e-30);
             spectrum[v * half + u] *=
                 (filter_chain_response(r->chain, fx, fy) + filter_chain_response(r->chain, mx, fy) +
                  filter_chain_response(r->chain, fx, my) +
                  filter_chain_response(r->chain, mx, my)) /
                 4 / ((double)px * (double)py);
         }
-    fftw_execute(inverse);
+}
+
+static void release(struct buffers *buffers)
+{
+    fftw_destroy_plan(buffers->forward);
+    fftw_destroy_plan(buffers->inverse);
+    fftw_free(buffers->image);
+    fftw_free(buffers->spectrum);
+}
+
+void reference_filter(const struct reference *r, const double *in, double *out)
+{
+    struct buffers buffers;
+    transform_and_filter(&buffers, r, in);
+    fftw_execute(buffers.inverse);
     for (uint32_t y = 0; y < r->height; y++)
         for (uint32_t x = 0; x < r->width; x++)
-            out[y * r->width + x] = image[y * px + x];
+            out[y * r->width + x] = buffers.image[y * r->padded_x + x];
+    release(&buffers);
+}
 
-    fftw_destroy_plan(forward);
-    fftw_destroy_plan(inverse);
-    fftw_free(image);
-    fftw_free(spectrum);
+void reference_spectrum(const struct reference *r, const double *in, double *out)
+{
+    const long px = r->padded_x, py = r->padded_y, half = px / 2 + 1;
+    struct buffers buffers;
+    transform_and_filter(&buffers, r, in);
+    for (long v = 0; v < py; v++)
+        for (long u = 0; u < px; u++) {
+            const bool is_there = u < half; /* the others are conjugates of the opposite ones */
+            const long at = is_there ? v * half + u : (py - v) % py * half + px - u;
+            out[v * px + u] = cabs(buffers.spectrum[at]);
+        }
+    release(&buffers);
 }
 
 double reference_error(const double *a, const double *b, uint64_t count)

@@ -14,11 +14,16 @@ struct reference {
     enum plan_border border;
     double border_value;
     double sub_x, sub_y;
+    double threshold; /* each number F of the DFT is multiplied by max(0, 1 - threshold / |F|) */
     const struct filter_chain *chain;
 };
 
 /* Filters in[width * height] into out by FFTW in double precision. */
 void reference_filter(const struct reference *reference, const double *in, double *out);
+
+/* Fills in |F H| / (padded_x padded_y) for each frequency of the extended image, padded_y rows of
+ * padded_x, where F is its DFT. */
+void reference_spectrum(const struct reference *reference, const double *in, double *out);
 
 /* ||a - b|| / ||b|| over count numbers. */
 double reference_error(const double *a, const double *b, uint64_t count);

@@ -13,17 +13,23 @@ packages_of() {
     run) echo ocl-icd-libopencl1 pocl-opencl-icd ;;
     test) echo libcmocka-dev libfftw3-dev locales python3 python3-numpy \
         python3-prometheus-client python3-pytest python3-pytest-xdist ;;
+    # What some tests compare with; they are skipped without it, because it is large.
+    opencv) echo python3-opencv ;;
     # For lint-quick, which is part of make test, and for the rest of lint.
     style) echo g++ clang clang-format shellcheck ;;
     lint) echo clang-tidy cppcheck libgstreamer-plugins-base1.0-dev ;;
     devices) echo mesa-opencl-icd oclgrind ;;
     # The peers of make bench.
     bench) echo libfftw3-dev libvkfft-dev libclfft-dev gnuplot-nox python3 python3-numpy ;;
+    # The plots of docs/ARTICLES.md.
+    articles) echo python3 python3-matplotlib python3-numpy ;;
     # The peers of make bench-ring, and what tests/support is built with.
     bench-ring) echo libgstreamer1.0-dev gstreamer1.0-plugins-base gstreamer1.0-plugins-bad \
         ustreamer libcmocka-dev libfftw3-dev python3 ;;
     # The peer of make bench-restore, and its photographs.
     bench-restore) echo python3-skimage ;;
+    # The peers of make bench-clip.
+    bench-clip) echo ffmpeg python3-opencv python3-skimage ;;
     # What Mesa's compiler for the Mali-T760 is built with.
     mali) echo bindgen bison clang-15 flex g++ libclang-15-dev libclc-15 libclc-15-dev libdrm-dev \
         libelf-dev libexpat1-dev libllvmspirvlib-15-dev libudev-dev llvm-15-dev meson ninja-build \
@@ -38,11 +44,13 @@ packages_of() {
     # The least that boots another kernel.
     udmabuf) echo qemu-system-x86 seabios busybox-static ;;
     vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod python3 ;;
+    # What make deb builds with, and what checks the packages.
+    deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev lintian ;;
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
-        echo "deps.sh: no such group: $1: expected build, run, test, style," \
-            "lint, devices, bench, bench-ring, bench-restore, mali, valgrind, fuzz, model, gst, soak," \
-            "udmabuf, vm or cross" >&2
+        echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
+            "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, mali, valgrind," \
+            "fuzz, model, gst, soak, deb, udmabuf, vm or cross" >&2
         exit 64
         ;;
     esac

@@ -6,7 +6,9 @@
  * Writes DIRECTORY/TECHNIQUE-LANES-... .cl and prints the name of each file. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "gpu/denoiser_source.h"
 #include "gpu/program.h"
 #include "gpu/transform_private.h"
 
@@ -86,7 +88,8 @@ static int write_file(const char *path, const char *constants, const char *sourc
 }
 
 static int write_source(const char *directory, const struct shape *shape, const char *sample,
-                        const struct transform_image *image, bool half, struct error *why)
+                        const struct transform_image *image, bool half, enum view_kind view,
+                        struct error *why)
 {
     const struct gpu_device device = {.local_bytes = 32768, .max_group = 256};
     struct transform transform = {
@@ -98,11 +101,14 @@ static int write_source(const char *directory, const struct shape *shape, const 
     transform.tuning.technique = shape->technique;
     transform.tuning.order = shape->order;
     transform.tuning.lanes = shape->lanes;
-    transform.tuning.half = transform.tuning.corrections = transform.tuning.calibrated = half;
+    transform.tuning.half = transform.tuning.corrections = half;
+    transform.tuning.calibrated = transform.tuning.warped = half;
+    transform.tuning.thresholds = half;
     transform.tuning.columns_held = transform.tuning.rows_held = shape->held;
     transform.tuning.twiddles = shape->twiddles;
     transform.tuning.stages_per_dispatch = shape->stages_per_dispatch;
     transform.tuning.max_radix = 8;
+    transform.tuning.view = view;
     transform.image.width = WIDTH;
     transform.image.height = HEIGHT;
     transform.image.stride = WIDTH * image->step;
@@ -110,21 +116,85 @@ static int write_source(const char *directory, const struct shape *shape, const 
     if (r < 0)
         return r;
     char path[512];
-    snprintf(path, sizeof path, "%s/%s-%s-%s.cl", directory, shape->name, sample,
-             half ? "half" : "float");
+    snprintf(path, sizeof path, "%s/%s-%s-%s-%s.cl", directory, shape->name, sample,
+             half ? "half" : "float", view_names[view]);
     char *source = transform_source(&transform);
     r = write_file(path, "", source, why);
     free(source);
     return r;
 }
 
-/* The program that is not a part of a transform's (daemon/gpu/fade.c). */
-static int write_blend(const char *directory, bool half, struct error *why)
+/* A program that is not a part of a transform's (daemon/gpu/fade.c, ramp.c). */
+static int write_alone(const char *directory, const char *name, bool half, struct error *why)
 {
-    char path[512];
-    snprintf(path, sizeof path, "%s/blend-%s.cl", directory, half ? "half" : "float");
+    char path[512], file[32];
+    snprintf(path, sizeof path, "%s/%s-%s.cl", directory, name, half ? "half" : "float");
+    snprintf(file, sizeof file, "%s.cl", name);
     return write_file(path, half ? "#define HALF_STORAGE 1\n" : "#define HALF_STORAGE 0\n",
-                      program_file("blend.cl"), why);
+                      program_file(file), why);
+}
+
+/* The passes of noise reduction, with vectors that hold a part of a block's row and with none. */
+static int write_denoiser(const char *directory, const char *sample,
+                          const struct transform_image *given, unsigned lanes, bool is_second,
+                          struct error *why)
+{
+    const uint32_t block = is_second ? 16 : 32, hop = block / 2;
+    const struct denoiser_layout layout = {.block = block,
+                                           .hop = hop,
+                                           .lanes = lanes,
+                                           .tile_x = 2 * hop,
+                                           .tile_y = hop,
+                                           .calibrated = lanes > 1,
+                                           .warped = lanes == 4,
+                                           .estimated = true,
+                                           .past = lanes == 4    ? 0
+                                                   : lanes == 16 ? 1
+                                                                 : 2};
+    struct transform_image image = *given;
+    char path[512];
+    image.width = WIDTH;
+    image.height = HEIGHT;
+    image.stride = WIDTH * image.step;
+    snprintf(path, sizeof path, "%s/denoise-%s-%u-lanes-%s.cl", directory,
+             is_second ? "second" : "first", lanes, sample);
+    char *source = denoiser_source(&image, &layout, is_second);
+    const int r = write_file(path, "", source, why);
+    free(source);
+    return r;
+}
+
+/* The first pass loads samples of any kind; the second one does not. */
+static int write_denoisers(const char *directory, struct error *why)
+{
+    static const unsigned lanes[] = {1, 4, 8, 16};
+    int r = 0;
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0] && r == 0; i++)
+        r = write_denoiser(directory, samples[i].name, &samples[i].image, i % 2 == 0 ? 1 : 8, false,
+                           why);
+    for (size_t i = 0; i < sizeof lanes / sizeof lanes[0] && r == 0; i++) {
+        r = write_denoiser(directory, "layout", &samples[0].image, lanes[i], false, why);
+        if (r == 0)
+            r = write_denoiser(directory, "layout", &samples[0].image, lanes[i], true, why);
+    }
+    return r;
+}
+
+/* Views differ in the stores of samples and in the product, so some shapes are enough for them. */
+static int write_sources(const char *directory, size_t shape, size_t sample, struct error *why)
+{
+    static const char *const shapes_of_views[] = {"rows-first-held", "8-lanes", "staged-two"};
+    const struct transform_image *image = &samples[sample].image;
+    unsigned views = 1;
+    for (size_t i = 0; i < sizeof shapes_of_views / sizeof shapes_of_views[0]; i++)
+        if (image->count == 1 && strcmp(shapes_of_views[i], shapes[shape].name) == 0)
+            views = VIEW_COUNT;
+    int r = 0;
+    for (unsigned half = 0; half <= 1; half++)
+        for (unsigned view = 0; r == 0 && view < views; view++)
+            r = write_source(directory, &shapes[shape], samples[sample].name, image, half,
+                             (enum view_kind)view, why);
+    return r;
 }
 
 int main(int argc, char **argv)
@@ -136,14 +206,17 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
         for (size_t k = 0; k < sizeof samples / sizeof samples[0]; k++)
-            for (unsigned half = 0; half <= 1; half++)
-                if (write_source(argv[1], &shapes[i], samples[k].name, &samples[k].image, half,
-                                 &why) < 0) {
-                    fprintf(stderr, "kernels: %s: %s\n", shapes[i].name, why.text);
-                    return EXIT_FAILURE;
-                }
+            if (write_sources(argv[1], i, k, &why) < 0) {
+                fprintf(stderr, "kernels: %s: %s\n", shapes[i].name, why.text);
+                return EXIT_FAILURE;
+            }
+    if (write_denoisers(argv[1], &why) < 0) {
+        fprintf(stderr, "kernels: denoise: %s\n", why.text);
+        return EXIT_FAILURE;
+    }
     for (unsigned half = 0; half <= 1; half++)
-        if (write_blend(argv[1], half, &why) < 0) {
+        if (write_alone(argv[1], "blend", half, &why) < 0 ||
+            write_alone(argv[1], "ramp", half, &why) < 0) {
             fprintf(stderr, "kernels: %s\n", why.text);
             return EXIT_FAILURE;
         }

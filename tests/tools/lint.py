@@ -156,11 +156,13 @@ def check_headers():
 
 
 def check_script_names():
-    """A script's name ends in its language, except .ci/run, which is called by that name."""
+    """A script's name ends in its language, except where another name is expected: .ci/run, and the
+    scripts of Debian packages."""
+    named = re.compile(r"\.ci/run|debian/\S+\.(pre|post)(inst|rm)")
     endings = {"sh": ".sh", "bash": ".sh", "python3": ".py"}
     return [f"{path}: a script's name ends in {ending}"
             for interpreter, ending in endings.items() for path in scripts(interpreter)
-            if not path.endswith(ending) and path != ".ci/run"]
+            if not path.endswith(ending) and not named.fullmatch(path)]
 
 
 def check_shell():

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs test programs, counts every test case, and adds up suites.
 
-    run.py SUITE [--timeout S] [--jobs N] [--wrap COMMAND] PROGRAM...   programs that speak TAP
+    run.py SUITE [--timeout S] [--jobs N] [--once] [--wrap COMMAND] PROGRAM...  speaks TAP
     run.py SUITE [--jobs N] --pytest PATH...     pytest files and folders
     run.py SUITE --skip REASON             a suite that cannot run here
     run.py SUITE --part --pytest PATH...   a part of a suite, which may have no test to run
@@ -17,7 +17,7 @@ code is 0 only if tests were run and none failed.
 A few tests that failed are run a second time, one after the other, when all others have ended: on a
 busy machine a process may not run for seconds. What passes then counts as passed, and is listed
 with the reason of its first failure. What a sanitizer, valgrind or oclgrind reports is a failure,
-and is not run again.
+and is not run again; nor is anything with --once, for what does not depend on the machine's load.
 With --sum the last line reads exactly
 
     N passed, N failed, N skipped
@@ -140,12 +140,12 @@ def run_program(path, timeout, wrap):
     return cases, bool(FINDING.search(output))
 
 
-def run_programs(paths, timeout, wrap, jobs):
-    """Runs all programs, then those that failed a second time."""
+def run_programs(paths, timeout, wrap, jobs, once):
+    """Runs all programs, then, unless `once` is set, those that failed a second time."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         results = list(pool.map(lambda path: run_program(path, timeout, wrap), paths))
     again = [i for i, (cases, found) in enumerate(results) if count(cases, FAILED) and not found]
-    for i in again if len(again) <= SECOND_ATTEMPTS else []:
+    for i in again if len(again) <= SECOND_ATTEMPTS and not once else []:
         failed = {each["name"] for each in results[i][0] if each["status"] == FAILED}
         reason = first_failure(results[i][0])
         print(f"second attempt: {pathlib.Path(paths[i]).name}", flush=True)
@@ -260,6 +260,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--wrap", type=shlex.split, default=[], metavar="COMMAND")
+    parser.add_argument("--once", action="store_true")
     parser.add_argument("--pytest", action="store_true")
     parser.add_argument("--part", action="store_true")
     parser.add_argument("--skip", metavar="REASON")
@@ -282,7 +283,7 @@ def main():
     elif args.pytest:
         cases = run_pytest(args.suite, args.what, args.timeout, args.jobs)
     else:
-        cases = run_programs(args.what, args.timeout, args.wrap, args.jobs)
+        cases = run_programs(args.what, args.timeout, args.wrap, args.jobs, args.once)
     if not cases and not args.part:
         cases = [case("has tests", FAILED, "it has none")]
     result = {"suite": args.suite, "seconds": time.monotonic() - start, "cases": cases}

@@ -8,7 +8,7 @@ check="valgrind -q --leak-check=full --errors-for-leak-kinds=definite,possible
     --suppressions=$(dirname "$0")/../suppressions/valgrind.supp"
 if [ "$(basename "$1")" != fftd ]; then
     # shellcheck disable=SC2086 # a list of words
-    exec $check "$1"
+    FFTD_TEST_CLIPS=one exec $check "$1"
 fi
 
 build=$(dirname "$1")

@@ -242,6 +242,26 @@ static void test_engine_that_takes_no_frame_is_rebuilt(void **state)
     assert_recovers("engine: the device takes nothing");
 }
 
+/* Nothing is lost of a recording that is read as fast as it is filtered. */
+static void test_unpaced_source_waits_for_an_engine(void **state)
+{
+    (void)state;
+    fake_capture.unpaced = true;
+    start();
+    publish(2);
+    FAKE_ENGINE_SET(gate_closed, true);
+    FAKE_ENGINE_SET(submit_result, -EIO);
+    fake_capture_offer();
+    WAIT_FOR(status.dropped_engine == 1);
+    FAKE_ENGINE_SET(submit_result, 0);
+    fake_capture_offer();
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    assert_int_equal(fake_capture_get(&fake_capture.offered), 1);
+    FAKE_ENGINE_SET(gate_closed, false);
+    WAIT_FOR(status.published == 3);
+    assert_int_equal(status.dropped_engine, 1);
+}
+
 /* The engine fails while its last frames are waited for: the next one is there already. */
 static void test_engine_that_fails_at_its_end_is_not_rebuilt(void **state)
 {
@@ -1063,6 +1083,7 @@ int main(void)
         TEST(test_filter_that_cannot_be_made_changes_nothing),
         TEST(test_engine_that_loses_a_frame_is_rebuilt),
         TEST(test_engine_that_takes_no_frame_is_rebuilt),
+        TEST(test_unpaced_source_waits_for_an_engine),
         TEST(test_engine_that_keeps_a_frame_is_rebuilt),
         TEST(test_device_that_keeps_every_frame_is_no_progress),
         TEST(test_frames_may_wait_for_a_compiler),

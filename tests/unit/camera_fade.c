@@ -196,6 +196,34 @@ static void another_curve_is_taken_at_once(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.fades), 2);
 }
 
+/* Neither does a view fade. It stays while filters come and go, and they fade in it. */
+static void another_view_is_taken_at_once(void **state)
+{
+    (void)state;
+    start();
+    assert_frames(1, "-");
+    change(NARROW, 300);
+    wait_for_fades(1);
+    assert_frames(2, "bb");
+    assert_int_equal(status.view, VIEW_PICTURE);
+    assert_int_equal(camera_set_view(camera, VIEW_SPECTRUM), 3);
+    assert_int_equal(camera_get_view(camera), VIEW_SPECTRUM);
+    offer_until(3);
+    assert_frames(3, "--");
+    assert_int_equal(status.view, VIEW_SPECTRUM);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    change("none", 3);
+    wait_for_fades(2);
+    assert_frames(4, "bb-");
+    assert_int_equal(status.view, VIEW_SPECTRUM);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    camera_set_view(camera, VIEW_PICTURE);
+    change(NARROW, 3); /* the designer may see both changes as one */
+    offer_until(6);
+    assert_int_equal(status.view, VIEW_PICTURE);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 3);
+}
+
 /* An engine with a table of corrections is used while the filter before or after a fade has one. */
 static void a_fade_is_calibrated_if_one_of_both_is(void **state)
 {
@@ -323,6 +351,7 @@ int main(void)
         TEST(a_fade_is_complex_if_one_of_both_is),
         TEST(a_fade_is_calibrated_if_one_of_both_is),
         TEST(another_curve_is_taken_at_once),
+        TEST(another_view_is_taken_at_once),
         TEST(another_engine_waits_for_the_end_of_a_fade),
         TEST(a_change_at_once_waits_for_no_fade),
         TEST(a_tuned_engine_waits_for_the_end_of_a_fade),

@@ -63,6 +63,7 @@ static void bad_requests_are_refused(void **state)
     assert_refused(&(struct capture_request){.uri = uri, .fourcc = 0x31313131}, -EINVAL, "NV12");
     assert_refused(&(struct capture_request){.uri = uri, .rate = -1}, -EINVAL, "rate -1");
     assert_refused(&(struct capture_request){.uri = uri, .rate = NAN}, -EINVAL, "rate");
+    assert_refused(&(struct capture_request){.uri = uri, .rate = -INFINITY}, -EINVAL, "rate -inf");
     assert_refused(&(struct capture_request){.uri = uri, .rate = 1001}, -EINVAL, "1000");
     assert_refused(&(struct capture_request){.uri = uri, .buffers = 1}, -EINVAL, "buffers 1");
     assert_refused(&(struct capture_request){.uri = uri, .buffers = 33}, -EINVAL, "32");
@@ -78,6 +79,8 @@ static void what_is_no_camera_is_refused(void **state)
     assert_refused(&(struct capture_request){.uri = "v4l2:/dev/null"}, -EINVAL,
                    "/dev/null: not a V4L2 device");
     assert_refused(&(struct capture_request){.uri = "v4l2:/tmp"}, -EISDIR, "/tmp: Is a directory");
+    assert_refused(&(struct capture_request){.uri = "v4l2:/dev/video0", .rate = INFINITY}, -EINVAL,
+                   "v4l2:/dev/video0: rate max: a camera sets the pace itself");
 }
 
 static void rates_become_the_fractions_meant(void **state)
@@ -186,6 +189,76 @@ static void clear(struct frame_memory *memory)
     for (unsigned i = 0; i < FRAME_MEMORY_MAX; i++) {
         free(shared[i]);
         shared[i] = NULL;
+    }
+}
+
+static bool is_readable(const struct capture *capture)
+{
+    struct pollfd fd = {.fd = capture_fd(capture), .events = POLLIN};
+    return poll(&fd, 1, 0) == 1;
+}
+
+/* Takes frames as fast as they come, from `count` buffers. */
+static void take_unpaced(struct capture *capture, const char *uri, const struct fftd_format *layout,
+                         unsigned count)
+{
+    uint8_t *expected = calloc(1, layout->frame_bytes);
+    int64_t last_ns = clock_now_ns();
+    assert_non_null(expected);
+    for (unsigned n = 0; n < 3 * count; n++) {
+        struct capture_frame frame;
+        assert_true(is_readable(capture));
+        assert_int_equal(capture_dequeue(capture, &frame, NULL), 0);
+        assert_int_equal(frame.sequence, n);
+        assert_true(frame.captured_ns >= last_ns && frame.dequeued_ns >= frame.captured_ns);
+        last_ns = frame.dequeued_ns;
+        assert_int_equal(pattern_draw(uri + 8, layout, n % count, 3, expected, NULL), 0);
+        for (unsigned p = 0; p < layout->plane_count; p++)
+            assert_memory_equal(frame.plane[p], expected + layout->plane[p].offset,
+                                layout->plane[p].stride * layout->plane[p].rows);
+        capture_release(capture, &frame);
+    }
+    free(expected);
+}
+
+/* With every buffer lent there is nothing to wake up for, and no number is used up. */
+static void lend_all_unpaced(struct capture *capture, unsigned count, uint64_t first)
+{
+    struct capture_frame frame[FRAME_MEMORY_MAX];
+    for (unsigned i = 0; i < count; i++)
+        assert_int_equal(capture_dequeue(capture, &frame[i], NULL), 0);
+    assert_false(is_readable(capture));
+    assert_int_equal(capture_dequeue(capture, &(struct capture_frame){0}, NULL), -EAGAIN);
+    capture_release(capture, &frame[1]); /* not the next one */
+    assert_false(is_readable(capture));
+    capture_release(capture, &frame[0]);
+    assert_true(is_readable(capture));
+    assert_int_equal(capture_dequeue(capture, &frame[0], NULL), 0);
+    assert_int_equal(frame[0].sequence, first + count);
+    capture_stop(capture);
+    assert_false(is_readable(capture));
+}
+
+/* N buffers with the first N frames of a scene come in turn, whenever the next one is free. */
+static void unpaced_scenes_repeat(void **state)
+{
+    static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
+    (void)state;
+    for (unsigned i = 0; i < URI_COUNT; i++) {
+        struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 2};
+        struct capture *capture = open_source(&(struct capture_request){
+            .uri = uris[i], .width = 66, .height = 50, .rate = INFINITY, .seed = 3, .buffers = 3});
+        assert_int_equal(capture->format.rate_num, 0);
+        assert_non_null(strstr(capture->description, "NV12 66x50, unpaced"));
+        assert_false(is_readable(capture));
+        assert_int_equal(capture_start(capture, NULL), 0);
+        take_unpaced(capture, uris[i], &capture->format, 3);
+        lend_all_unpaced(capture, 3, 9);
+        assert_int_equal(format_layout(&memory.layout, capture->format.fourcc, 66, 50, 64, NULL),
+                         0);
+        assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, NULL), 0);
+        take_unpaced(capture, uris[i], &memory.layout, 5);
+        capture_close(capture);
     }
 }
 
@@ -306,6 +379,7 @@ int main(void)
         cmocka_unit_test(defaults_are_those_documented),
         cmocka_unit_test(pattern_delivers_what_pattern_draw_draws),
         cmocka_unit_test(pattern_draws_into_memory_that_is_shared),
+        cmocka_unit_test(unpaced_scenes_repeat),
         cmocka_unit_test(ticks_keep_their_distance),
         cmocka_unit_test(late_takers_see_gaps),
         cmocka_unit_test(a_restart_begins_anew),

@@ -1,5 +1,7 @@
 /* Images of filters, from files. */
 #include <errno.h>
+#include <png.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +39,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    static const char *const names[] = {"a.txt", "b.txt", "pipe", "link.txt", "hole", "broken"};
+    static const char *const names[] = {"a.txt", "b.txt",  "pipe",     "link.txt",
+                                        "hole",  "broken", "drawn.png"};
     (void)state;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         unlink(path_of(names[i]));
@@ -117,11 +120,94 @@ static void other_files_are_refused(void **state)
     write_file("hole", "");
     expect_refused("hole", -EINVAL, "image hole is empty");
     assert_int_equal(truncate(path_of("hole"), FILTER_IMAGE_MAX_BYTES + 1), 0);
-    expect_refused("hole", -EFBIG, "/hole has 17825793 bytes: expected at most");
+    expect_refused("hole", -EFBIG, "/hole has 68157441 bytes: expected at most");
     assert_int_equal(truncate(path_of("hole"), FILTER_IMAGE_MAX_BYTES), 0);
-    expect_refused("hole", -EINVAL, "image hole has 17825792 bytes of text");
+    expect_refused("hole", -EINVAL, "image hole has 68157440 bytes of text");
     write_file("broken", "P5 9 9 255\n123");
     expect_refused("broken", -EINVAL, "image broken is truncated");
+}
+
+/* Writes 3x2 pixels of one of libpng's formats as an image editor would. */
+static void draw(png_uint_32 format, const void *pixels)
+{
+    png_image png = {.version = PNG_IMAGE_VERSION, .width = 3, .height = 2, .format = format};
+    assert_true(png_image_write_to_file(&png, path_of("drawn.png"), 0, pixels, 0, NULL));
+}
+
+static void expect_pixels(const double *wanted, double white)
+{
+    const struct filter_image *image = load("drawn.png");
+    assert_int_equal(image->columns, 3);
+    assert_int_equal(image->rows, 2);
+    for (unsigned i = 0; i < 6; i++)
+        assert_float_equal(image->pixel[i], wanted[i] / white, 1e-7);
+}
+
+static void png_images_are_grey(void **state)
+{
+    static const double grey[] = {0, 1, 128, 254, 255, 77};
+    static const double deep[] = {0, 1, 256, 32768, 65534, 65535};
+    uint8_t plain[6], colour[6][3], drawn[6][2];
+    uint16_t linear[6];
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        plain[i] = (uint8_t)grey[i];
+        memset(colour[i], plain[i], sizeof colour[i]);
+        drawn[i][0] = plain[i];
+        drawn[i][1] = UINT8_MAX;
+        linear[i] = (uint16_t)deep[i];
+    }
+    draw(PNG_FORMAT_GRAY, plain);
+    expect_pixels(grey, UINT8_MAX);
+    draw(PNG_FORMAT_RGB, colour);
+    expect_pixels(grey, UINT8_MAX);
+    draw(PNG_FORMAT_GA, drawn);
+    expect_pixels(grey, UINT8_MAX);
+    draw(PNG_FORMAT_LINEAR_Y, linear);
+    expect_pixels(deep, UINT16_MAX);
+
+    /* Half of the third pixel is erased, and all of the fourth. */
+    drawn[2][1] = 127;
+    drawn[3][1] = 0;
+    draw(PNG_FORMAT_GA, drawn);
+    expect_pixels((double[]){0, 1, 64, 0, 255, 77}, UINT8_MAX);
+
+    /* Of equal light green counts most and blue least. */
+    static const uint8_t primaries[6][3] = {{255, 0, 0}, {0, 255, 0}, {0, 0, 255}, {9, 9, 9}};
+    draw(PNG_FORMAT_RGB, primaries);
+    const float *pixel = load("drawn.png")->pixel;
+    assert_true(pixel[1] > pixel[0] && pixel[0] > pixel[2] && pixel[2] > 0);
+}
+
+static void damaged_png_images_are_refused(void **state)
+{
+    static const uint8_t plain[6] = {1, 2, 3, 4, 5, 6};
+    (void)state;
+    draw(PNG_FORMAT_GRAY, plain);
+    struct stat file;
+    assert_int_equal(stat(path_of("drawn.png"), &file), 0);
+    for (off_t length = file.st_size - 1; length >= 8; length--) {
+        assert_int_equal(truncate(path_of("drawn.png"), length), 0);
+        expect_refused("drawn.png", -EINVAL, "image drawn.png is no valid PNG: it is truncated");
+    }
+    assert_int_equal(truncate(path_of("drawn.png"), 7), 0);
+    expect_refused("drawn.png", -EINVAL, "image drawn.png is a damaged PNG");
+
+    uint8_t *wide = calloc(9000, 1);
+    assert_non_null(wide);
+    png_image png = {
+        .version = PNG_IMAGE_VERSION, .width = 9000, .height = 1, .format = PNG_FORMAT_GRAY};
+    assert_true(png_image_write_to_file(&png, path_of("drawn.png"), 0, wide, 0, NULL));
+    free(wide);
+    expect_refused("drawn.png", -EINVAL, "drawn.png has 9000x1 pixels: expected 1x1 .. 8192x8192");
+
+    draw(PNG_FORMAT_GRAY, plain);
+    FILE *damaged = fopen(path_of("drawn.png"), "r+");
+    assert_non_null(damaged);
+    assert_int_equal(fseek(damaged, -20, SEEK_END), 0); /* in the compressed pixels */
+    assert_int_not_equal(fputc('!', damaged), EOF);
+    assert_int_equal(fclose(damaged), 0);
+    expect_refused("drawn.png", -EINVAL, "image drawn.png is no valid PNG: ");
 }
 
 static void chains_say_what_is_wrong(void **state)
@@ -170,6 +256,8 @@ int main(void)
         cmocka_unit_test(content_is_shared_until_it_changes),
         cmocka_unit_test(held_images_stay),
         cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(png_images_are_grey),
+        cmocka_unit_test(damaged_png_images_are_refused),
         cmocka_unit_test(chains_say_what_is_wrong),
     };
     return cmocka_run_group_tests_name("config_image", tests, set_up, tear_down);

@@ -1,6 +1,7 @@
 /* Replaying files: whole, looped, damaged, changed under our feet. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 #include "support/cmocka.h"
 
 #include "capture/capture.h"
+#include "core/clock.h"
+#include "core/format.h"
 
 #define WIDTH       8u
 #define HEIGHT      4u
@@ -155,6 +158,82 @@ static void rate_is_the_file_s_unless_asked(void **state)
     capture_close(capture);
 }
 
+/* Its memory may have to be replaced, and no frame must be lost or repeated then. */
+static void stopped_files_continue(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 3);
+    struct capture *capture = open_clip(fixture, (struct capture_request){.loop = true});
+    assert_frame(capture, 0, 0);
+    assert_frame(capture, 1, 1);
+    for (unsigned n = 0; n < 3; n++) {
+        capture_stop(capture);
+        assert_int_equal(capture_start(capture, NULL), 0);
+        assert_frame(capture, 0, (2 + n) % 3);
+    }
+    capture_close(capture);
+}
+
+/* ---- frames in a device's memory ---- */
+
+static uint8_t *shared[FRAME_MEMORY_MAX];
+
+static int share(struct frame_memory *memory, unsigned index, size_t bytes, struct error *why)
+{
+    (void)memory, (void)why;
+    shared[index] = malloc(bytes);
+    assert_non_null(shared[index]);
+    return 0;
+}
+
+static uint8_t *address(const struct frame_memory *memory, unsigned index)
+{
+    (void)memory;
+    return shared[index];
+}
+
+static void clear(struct frame_memory *memory)
+{
+    (void)memory;
+    for (unsigned i = 0; i < FRAME_MEMORY_MAX; i++) {
+        free(shared[i]);
+        shared[i] = NULL;
+    }
+}
+
+/* Where the device reads rows as they are in the file, frames are read to where it reads them. */
+static void files_are_read_into_memory_that_is_shared(void **state)
+{
+    static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
+    const struct fixture *fixture = *state;
+    struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 1};
+    struct error why = {""};
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 5);
+    struct capture *capture = open_clip(fixture, (struct capture_request){.buffers = 2});
+    assert_frame(capture, 0, 0);
+    capture_stop(capture);
+    assert_int_equal(format_layout(&memory.layout, capture->format.fourcc, WIDTH, HEIGHT, 64, NULL),
+                     0);
+    assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), -EOPNOTSUPP);
+    assert_non_null(strstr(why.text, "rows of plane 0 are 8 bytes apart"));
+    memory.layout = capture->format;
+    assert_int_equal(capture_start_in(capture, MEMORY_IMPORTED, &memory, &why), -EOPNOTSUPP);
+    assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), 0);
+    for (unsigned n = 0; n < 3; n++) { /* two of its own, and the one that the device holds */
+        struct capture_frame frame;
+        assert_int_equal(next_frame(capture, &frame, &why), 0);
+        assert_ptr_equal(frame.plane[0], shared[frame.memory]);
+        assert_int_equal(frame.plane[0][0], 1 + n);
+    }
+    poll(NULL, 0, 10);
+    assert_int_equal(capture_dequeue(capture, &(struct capture_frame){0}, NULL), -EAGAIN);
+    capture_stop(capture);
+    assert_null(shared[0]);
+    assert_int_equal(capture_start(capture, NULL), 0);
+    assert_frame(capture, 0, 4);
+    capture_close(capture);
+}
+
 static void raw_needs_size_and_format(void **state)
 {
     const struct fixture *fixture = *state;
@@ -222,6 +301,35 @@ static void lent_buffers_hold_the_file(void **state)
     assert_int_equal(frame[0].plane[0][0], 0);
     capture_release(capture, &frame[0]);
     assert_frame(capture, 2, 2);
+    capture_close(capture);
+}
+
+/* Unpaced, every frame comes as soon as there is a buffer for it, and no sooner. */
+static void unpaced_files_wait_for_buffers(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F1:10\n", "FRAME\n", 7);
+    struct capture *capture =
+        open_clip(fixture, (struct capture_request){.buffers = 2, .rate = INFINITY});
+    assert_string_equal(capture->description, "Y4M file of 7 frames, YUV420 8x4, unpaced");
+    assert_int_equal(capture->format.rate_num, 0);
+    for (unsigned n = 0; n < 7; n++)
+        assert_frame(capture, n, n); /* at the file's rate, 10 s each */
+    capture_stop(capture);
+    assert_int_equal(capture_start(capture, NULL), 0);
+
+    struct pollfd fd = {.fd = capture_fd(capture), .events = POLLIN};
+    struct capture_frame frame[2], none;
+    assert_int_equal(next_frame(capture, &frame[0], NULL), 0);
+    const int64_t before_ns = clock_now_ns();
+    assert_int_equal(next_frame(capture, &frame[1], NULL), 0);
+    assert_in_range(frame[1].captured_ns, before_ns, frame[1].dequeued_ns);
+    assert_int_equal(poll(&fd, 1, 0), 0);
+    assert_int_equal(capture_dequeue(capture, &none, NULL), -EAGAIN);
+    capture_release(capture, &frame[0]);
+    for (unsigned n = 2; n < 7; n++)
+        assert_frame(capture, n, n);
+    assert_int_equal(next_frame(capture, &none, NULL), -ENODATA);
     capture_close(capture);
 }
 
@@ -298,10 +406,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLIP_TEST(y4m_is_replayed_whole),
         CLIP_TEST(rate_is_the_file_s_unless_asked),
+        CLIP_TEST(stopped_files_continue),
+        CLIP_TEST(files_are_read_into_memory_that_is_shared),
         CLIP_TEST(raw_needs_size_and_format),
         CLIP_TEST(holes_cost_nothing_at_open),
         CLIP_TEST(loop_goes_on),
         CLIP_TEST(lent_buffers_hold_the_file),
+        CLIP_TEST(unpaced_files_wait_for_buffers),
         CLIP_TEST(damaged_files_are_refused),
         CLIP_TEST(what_is_not_the_file_s_is_refused),
         CLIP_TEST(only_regular_files_are_taken),

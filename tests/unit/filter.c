@@ -201,7 +201,9 @@ static void the_longest_chain_fits(void **state)
             if (param->type == FILTER_KERNEL)
                 longest_kernel(&stage.kernel);
         }
-        const bool is_alone = kinds[i]->curve != NULL; /* a chain has one at most */
+        const bool is_alone = kinds[i]->curve != NULL || kinds[i]->denoise != NULL ||
+                              kinds[i]->threshold != NULL || kinds[i]->origin != NULL ||
+                              kinds[i]->adapts != FILTER_ADAPTS_NOT; /* a chain has one at most */
         struct filter_chain chain = {.count = is_alone ? 1 : FILTER_MAX_STAGES}, back;
         for (unsigned s = 0; s < chain.count; s++)
             chain.stage[s] = stage;
@@ -234,6 +236,12 @@ static const struct {
     const char *text;
     const char *says[3];
 } refusals[] = {
+    {"denoise:shot=2", {"shot = 2 without sigma", "expected a sigma greater than 0"}},
+    {"denoise:sigma=9 | gain | denoise", {"stage 3", "has denoise already", "at most one"}},
+    {"soft-threshold:strength=2", {"soft-threshold", "sigma"}},
+    {"soft-threshold:sigma=9 | soft-threshold:sigma=9", {"stage 2", "soft-threshold already"}},
+    {"denoise:block=16,temporal=3", {"denoise: temporal", "3", "0, 1, 2"}},
+    {"denoise:block=24", {"denoise: block", "24", "16"}},
     {"lowpas:cutoff=0.1",
      {"unknown filter lowpas", "lowpass, highpass, bandpass", "did you mean lowpass?"}},
     {"xyzzy", {"unknown filter xyzzy", "expected one of"}},

@@ -11,15 +11,6 @@
 
 #include "core/filter.h"
 
-static struct filter_chain chain_of(const char *text)
-{
-    struct filter_chain chain;
-    struct error why = {""};
-    if (filter_chain_parse(&chain, text, &why) != 0)
-        fail_msg("%s", why.text);
-    return chain;
-}
-
 /* ---- pictures, on a circle of SIDE x SIDE pixels ---- */
 
 enum { SIDE = 16 };

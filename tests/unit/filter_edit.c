@@ -3,28 +3,22 @@
 #include <string.h>
 
 #include "support/cmocka.h"
+#include "support/chains.h"
 
 #include "core/filter_edit.h"
 
 #define CHAIN "gain:dc=1 | notch:at=0.25/0,width=0.1 | sharpen:amount=1 | notch:at=0/0.25,width=0.1"
 
-static struct filter_chain parse(const char *text)
-{
-    struct filter_chain chain;
-    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    return chain;
-}
-
 static void assert_chain(const struct filter_chain *chain, const char *expected)
 {
-    const struct filter_chain wanted = parse(expected);
+    const struct filter_chain wanted = chain_of(expected);
     assert_true(filter_chain_equal(chain, &wanted));
 }
 
 static void stages_are_added_anywhere(void **state)
 {
     (void)state;
-    struct filter_chain chain = parse("none");
+    struct filter_chain chain = chain_of("none");
     assert_int_equal(filter_edit_add(&chain, "gain:dc=2", 0, NULL), 0);
     assert_int_equal(filter_edit_add(&chain, "gain:dc=1", 1, NULL), 0);
     assert_int_equal(filter_edit_add(&chain, "gain:dc=4", 3, NULL), 0);
@@ -35,7 +29,7 @@ static void stages_are_added_anywhere(void **state)
 static void stages_are_removed_by_number_or_kind(void **state)
 {
     (void)state;
-    struct filter_chain chain = parse(CHAIN);
+    struct filter_chain chain = chain_of(CHAIN);
     assert_int_equal(filter_edit_remove(&chain, "4", NULL), 0);
     assert_int_equal(filter_edit_remove(&chain, "sharpen", NULL), 0);
     assert_int_equal(filter_edit_remove(&chain, "1", NULL), 0);
@@ -59,7 +53,8 @@ static void stages_are_moved(void **state)
     };
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct filter_chain chain = parse("gain:dc=1 | gain:dc=2 | gain:dc=3 | sharpen:amount=1");
+        struct filter_chain chain =
+            chain_of("gain:dc=1 | gain:dc=2 | gain:dc=3 | sharpen:amount=1");
         assert_int_equal(filter_edit_move(&chain, cases[i].name, cases[i].position, NULL), 0);
         assert_chain(&chain, cases[i].expected);
     }
@@ -68,7 +63,7 @@ static void stages_are_moved(void **state)
 static void parameters_need_to_agree_only_at_the_end(void **state)
 {
     (void)state;
-    struct filter_chain chain = parse("gain | bandpass:low=0.1,high=0.2");
+    struct filter_chain chain = chain_of("gain | bandpass:low=0.1,high=0.2");
     struct error why;
     assert_int_equal(filter_edit_set(&chain, "bandpass", "low", "0.3", NULL), 0);
     assert_int_equal(filter_edit_check(&chain, &why), -EINVAL);
@@ -135,7 +130,7 @@ static void what_fails_changes_nothing(void **state)
     };
     (void)state;
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct filter_chain chain = parse(CHAIN);
+        struct filter_chain chain = chain_of(CHAIN);
         struct error why = {""};
         assert_int_equal(change(&chain, i, &why), cases[i].result);
         for (unsigned w = 0; w < 2; w++)

@@ -7,6 +7,7 @@
 
 #include "support/chains.h"
 #include "support/cmocka.h"
+#include "support/trials.h"
 
 #include "core/dft.h"
 #include "core/filter_grid.h"
@@ -44,14 +45,10 @@ static void lines_are_what_the_definition_says(void **state)
     dft_destroy(NULL);
 }
 
-static struct filter_chain chain_of(const char *text)
+static struct filter_chain chain_with_images(const char *text)
 {
-    struct filter_chain chain;
-    struct error why;
     chains_use_images();
-    if (filter_chain_parse(&chain, text, &why) < 0)
-        fail_msg("%s: %s", text, why.text);
-    return chain;
+    return chain_of(text);
 }
 
 /* Both kinds of axes, periods that are longer and shorter than the images, both signs. */
@@ -64,7 +61,7 @@ static void grids_are_what_the_definition_says(void **state)
         {.first_period = 3, .second_period = 2, .lines = 2, .slots = 2, .first_is_x = false},
     };
     const struct filter_chain chain =
-        chain_of("convolve:image=even | gain:dc=1 | convolve:image=odd");
+        chain_with_images("convolve:image=even | gain:dc=1 | convolve:image=odd");
     (void)state;
     for (unsigned i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
         const struct filter_grid_shape *shape = &shapes[i];
@@ -90,7 +87,7 @@ static void grids_are_what_the_definition_says(void **state)
         }
         filter_grid_destroy(grid);
     }
-    const struct filter_chain without = chain_of("gain:dc=1 | convolve:kernel=1 2 3");
+    const struct filter_chain without = chain_with_images("gain:dc=1 | convolve:kernel=1 2 3");
     struct filter_grid *none = NULL;
     assert_int_equal(filter_grid_create(&none, &without, &shapes[0], NULL), 0);
     assert_null(none);
@@ -108,7 +105,7 @@ static void images_are_kernels(void **state)
             snprintf(image, sizeof image, "convolve:image=%s%s", odd ? "odd" : "even", more[i]);
             snprintf(kernel, sizeof kernel, "convolve:kernel=%s%s",
                      odd ? "0.5 1 0/2 4 2/0 1 0.5" : "1 2 -3 4/0 5 5 0/4 -3 2 1", more[i]);
-            const struct filter_chain a = chain_of(image), b = chain_of(kernel);
+            const struct filter_chain a = chain_with_images(image), b = chain_with_images(kernel);
             assert_int_equal(filter_chain_is_complex(&a), filter_chain_is_complex(&b));
             assert_true(filter_chain_support(&a) == filter_chain_support(&b));
             for (int y = -4; y <= 4; y++)
@@ -126,7 +123,7 @@ static void responses_are_filled(void **state)
         "convolve:image=odd,anchor=1/0"};
     (void)state;
     for (unsigned i = 0; i < 8; i++) {
-        const struct filter_chain chain = chain_of(chains[i % 2]);
+        const struct filter_chain chain = chain_with_images(chains[i % 2]);
         const struct plan_limits limits = {.width = 24,
                                            .height = 18,
                                            .margin_x = 2,
@@ -201,7 +198,7 @@ static void large_kernels_are_exact(void **state)
     double complex got[FILTER_MAX_STAGES];
     double worst = 0;
     (void)state;
-    if (getenv("FFTD_TEST_CLIPS") == NULL) {
+    if (!trials_are_all()) {
         print_message("skipped: FFTD_TEST_CLIPS=all is not set\n");
         skip();
     }
@@ -243,8 +240,8 @@ static void large_kernels_are_exact(void **state)
 static void chains_hold_their_images(void **state)
 {
     struct filter_chain chain = {.count = 0};
-    const struct filter_chain a = chain_of("convolve:image=even | convolve:image=even"),
-                              b = chain_of("convolve:image=odd");
+    const struct filter_chain a = chain_with_images("convolve:image=even | convolve:image=even"),
+                              b = chain_with_images("convolve:image=odd");
     (void)state;
     filter_chain_assign(&chain, &a);
     assert_true(filter_image_is_held(a.stage[0].image));

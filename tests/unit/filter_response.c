@@ -21,15 +21,6 @@ static void close_to(double value, double wanted, const char *what)
         fail_msg("%s: %.17g is not %.17g", what, value, wanted);
 }
 
-static struct filter_chain chain_of(const char *text)
-{
-    struct filter_chain chain;
-    struct error why = {""};
-    if (filter_chain_parse(&chain, text, &why) != 0)
-        fail_msg("%s", why.text);
-    return chain;
-}
-
 static double response(const char *text, double fx, double fy)
 {
     struct filter_chain chain = chain_of(text);
@@ -110,6 +101,7 @@ static void known_values(void **state)
         {"directional:angle=90,width=20,shape=ideal", 0, 0.2, 1},
         {"directional:angle=90,width=20,shape=ideal", 0.2, 0, 0},
         {"directional:angle=90,width=20,shape=ideal,keep=outside", 0, 0.2, 0},
+        {"directional:angle=90,width=20,keep=outside,above=0.1", 0, 0.1, 1 - HALF_POWER},
         {"directional:angle=45,width=90,shape=butterworth", 0.2, 0, HALF_POWER},
         {"directional:angle=45,width=20", -0.2, -0.2, 1},
         {"gain:dc=0.5,ac=2", 0, 0, 0.5},
@@ -379,6 +371,8 @@ static void support_holds_the_energy(void **state)
         {"laplacian", 1e-12},
         {"gain:dc=1,ac=1", 1e-12},
         {"gaussian-blur:sigma=2 | lowpass:cutoff=0.1", 1e-3},
+        {"gaussian-blur:sigma=2 | gaussian-blur:sigma=1.5 | gaussian-blur:sigma=1.5", 1e-3},
+        {"gaussian-blur:sigma=2 | sharpen:amount=2,sigma=2 | sharpen:amount=2,sigma=2", 1e-3},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct filter_chain chain = chain_of(cases[i].chain);
@@ -437,7 +431,12 @@ static void support_adds_up_to_a_limit(void **state)
     assert_true(filter_chain_support(&none) == 0);
     struct filter_chain blur = chain_of("gaussian-blur:sigma=2");
     struct filter_chain twice = chain_of("gaussian-blur:sigma=2 | gaussian-blur:sigma=2");
-    close_to(filter_chain_support(&twice), 2 * filter_chain_support(&blur), "sum");
+    close_to(filter_chain_support(&twice), sqrt(2) * filter_chain_support(&blur), "Gaussians");
+    struct filter_chain box = chain_of("box-blur:radius=3");
+    struct filter_chain three =
+        chain_of("gaussian-blur:sigma=2 | box-blur:radius=3 | gaussian-blur:sigma=2");
+    close_to(filter_chain_support(&three),
+             filter_chain_support(&twice) + filter_chain_support(&box), "sum");
     struct filter_chain wide = chain_of("lowpass:shape=ideal,cutoff=0.001");
     assert_true(filter_chain_support(&wide) == FILTER_MAX_SUPPORT_PX);
 

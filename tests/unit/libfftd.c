@@ -143,6 +143,25 @@ static void measures_are_those_of_the_frame(void **state)
     assert_true(measures.age == 0);
 }
 
+static void a_match_is_that_of_the_frame(void **state)
+{
+    struct fixture *f = *state;
+    struct fftd_frame frame;
+    struct fftd_match match, expected;
+    publish(f, 3); /* has measures, but no match */
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(fftd_frame_match(f->camera, &frame, &match), -ENODATA);
+    publish(f, 4);
+    assert_int_equal(fftd_frame(f->camera, &frame), 0);
+    assert_int_equal(frame.flags, FFTD_FLAG_MEASURES | FFTD_FLAG_MATCH);
+    assert_true(frames_match_of(7, &expected));
+    assert_int_equal(fftd_frame_match(f->camera, &frame, &match), 0);
+    assert_memory_equal(&match, &expected, sizeof match);
+    publish(f, 20);
+    assert_int_equal(fftd_frame_match(f->camera, &frame, &match), -ENOENT);
+    assert_memory_equal(&match, &expected, sizeof match);
+}
+
 static void an_overtaken_reader_learns_what_it_missed(void **state)
 {
     struct fixture *f = *state;
@@ -926,6 +945,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         camera_test(a_frame_is_received_as_published),
         camera_test(measures_are_those_of_the_frame),
+        camera_test(a_match_is_that_of_the_frame),
         camera_test(an_overtaken_reader_learns_what_it_missed),
         camera_test(a_frame_is_invalid_as_soon_as_its_slot_is_reused),
         camera_test(every_frame_in_the_ring_can_be_read),

@@ -4,6 +4,7 @@
  * falls with the square of the frequency, as that of photographs does. FFTD_TEST_CLIPS=all draws
  * more of them, larger, and measures the time. */
 #include "support/cmocka.h"
+#include "support/trials.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,12 +23,6 @@ struct canvas {
     unsigned width, height;
     float sample[MAX_WIDTH * MAX_HEIGHT];
 };
-
-static bool is_large_run(void)
-{
-    const char *clips = getenv("FFTD_TEST_CLIPS");
-    return clips != NULL && strcmp(clips, "all") == 0;
-}
 
 /* ---- random numbers ---- */
 
@@ -153,7 +148,7 @@ static uint8_t bytes[MAX_WIDTH * MAX_HEIGHT];
 static void sharpness_falls_with_blur(void **state)
 {
     (void)state;
-    const bool large = is_large_run();
+    const bool large = trials_are_all();
     const unsigned scenes = large ? 10 : 2;
     const unsigned width = large ? 640 : 320;
     const unsigned height = large ? 360 : 192;
@@ -188,7 +183,7 @@ static void noise_is_within_a_tenth(void **state)
 {
     (void)state;
     static const double sigmas[] = {2, 3, 5, 10, 20, 30};
-    const bool large = is_large_run();
+    const bool large = trials_are_all();
     const unsigned scenes = large ? 10 : 2;
     const unsigned width = large ? 1280 : 320;
     const unsigned height = large ? 720 : 192;
@@ -224,7 +219,7 @@ static void bad_frames_are_told_from_fine_ones(void **state)
     enum { FINE, COVERED, OVEREXPOSED, DEFOCUSED, KINDS };
     static struct measures measures[KINDS][MAX_SCENES];
     double fine[3][MAX_SCENES], bad[3][MAX_SCENES];
-    const unsigned scenes = is_large_run() ? MAX_SCENES : 6;
+    const unsigned scenes = trials_are_all() ? MAX_SCENES : 6;
     for (unsigned s = 0; s < scenes; s++) {
         draw_scene(&scene, 320, 192, 200 + s);
         for (unsigned kind = 0; kind < KINDS; kind++) {
@@ -343,7 +338,7 @@ static void time_is_counted(void **state)
     struct measures measures;
     const struct measures_picture picture = {
         .samples = bytes, .width = 1280, .height = 720, .stride = 1280, .white = 255};
-    if (!is_large_run())
+    if (!trials_are_all())
         skip();
     draw_scene(&canvas, 1280, 720, 1);
     expose(&canvas, 0.7, 20, 4, bytes);

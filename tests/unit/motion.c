@@ -8,6 +8,7 @@
 
 #include "support/cmocka.h"
 #include "support/scene.h"
+#include "support/trials.h"
 
 #include "core/motion.h"
 
@@ -18,15 +19,9 @@ struct size {
     unsigned width, height, pairs;
 };
 
-static bool measures_all(void)
-{
-    const char *clips = getenv("FFTD_TEST_CLIPS");
-    return clips != NULL && strcmp(clips, "all") == 0;
-}
-
 static struct size chosen_size(void)
 {
-    return measures_all() ? (struct size){640, 480, 60} : (struct size){160, 136, 8};
+    return trials_are_all() ? (struct size){640, 480, 60} : (struct size){160, 136, 8};
 }
 
 static float *picture(struct size size, const struct scene *scene, double x, double y,
@@ -64,7 +59,7 @@ static void shifts_are_found(void **state)
 {
     (void)state;
     const struct size size = chosen_size();
-    const double largest = measures_all() ? 40 : 15;
+    const double largest = trials_are_all() ? 40 : 15;
     double error[64] = {0}, lowest = 1;
     unsigned near = 0, sure = 0;
     for (unsigned i = 0; i < size.pairs; i++) {
@@ -88,7 +83,7 @@ static void shifts_are_found(void **state)
     printf("# figures: %u pairs of %u x %u, noise to sigma 15: median error %.4f px, largest %.4f, "
            "%u within 0.1 px, %u sure, lowest confidence %.2f\n",
            size.pairs, size.width, size.height, median, error[size.pairs - 1], near, sure, lowest);
-    assert_true(median <= (measures_all() ? 0.01 : 0.05));
+    assert_true(median <= (trials_are_all() ? 0.01 : 0.05));
     assert_true(near >= size.pairs * 9 / 10);
     assert_true(sure >= size.pairs * 9 / 10);
 }
@@ -117,7 +112,7 @@ static void rotations_and_cuts_are_unsure(void **state)
     printf("# figures: unsure are %u of %u rotations by 2 to 20 degrees (highest confidence %.2f) "
            "and %u of %u cuts (%.2f)\n",
            unsure[0], size.pairs, highest[0], unsure[1], size.pairs, highest[1]);
-    assert_true(unsure[0] * 10 >= size.pairs * 9 - (measures_all() ? 0 : 10));
+    assert_true(unsure[0] * 10 >= size.pairs * 9 - (trials_are_all() ? 0 : 10));
     assert_true(unsure[1] * 10 >= size.pairs * 9);
 }
 

@@ -114,6 +114,31 @@ static void test_a_source_is_changed(void **state)
     WAIT_FOR(status.published == 2);
 }
 
+/* The view is a part of the reload, also where that waits for a source. */
+static void test_the_view_follows_the_file(void **state)
+{
+    struct config wanted;
+    (void)state;
+    start_and_publish();
+    wanted = asked;
+    wanted.engine.options.view = VIEW_DIFFERENCE;
+    assert_int_equal(reload_config(&wanted), 0);
+    assert_int_equal(camera_get_view(camera), VIEW_DIFFERENCE);
+    assert_int_equal(asked.engine.options.view, VIEW_DIFFERENCE);
+    camera_set_view(camera, VIEW_SPECTRUM); /* by a client */
+    wanted.engine.options.view = VIEW_PICTURE;
+    fake_capture.refused = "fake:b";
+    strcpy(wanted.camera.source.uri, "fake:b");
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_string_not_equal(problem, "");
+    assert_int_equal(camera_get_view(camera), VIEW_SPECTRUM);
+    strcpy(wanted.camera.source.uri, "fake:c");
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_int_equal(camera_get_view(camera), VIEW_PICTURE);
+}
+
 static void test_the_newest_of_three_quick_reloads_wins(void **state)
 {
     (void)state;
@@ -341,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_source_is_changed),
+        TEST(test_the_view_follows_the_file),
         TEST(test_the_newest_of_three_quick_reloads_wins),
         TEST(test_a_source_that_does_not_open_changes_nothing),
         TEST(test_a_filter_of_a_client_outlives_a_reload_that_fails),

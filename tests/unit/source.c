@@ -13,6 +13,8 @@
 #include "camera/source.h"
 #include "support/fake_capture.h"
 
+static const struct filter_chain no_filter;
+
 static struct config config;
 static struct source source;
 
@@ -170,7 +172,8 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     start();
     take(NULL);
     strcpy(other.camera.source.uri, "v4l2:/dev/other");
-    assert_int_equal(source_change(&source, &other.camera.source, &other.camera.controls, &why), 0);
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why), 0);
     assert_int_equal(source.phase, SOURCE_OPENED);
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
     source_start(&source);
@@ -179,8 +182,9 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     /* One that does not open: the one before goes on. */
     fake_capture.refused = "v4l2:/dev/none";
     strcpy(other.camera.source.uri, "v4l2:/dev/none");
-    assert_int_equal(source_change(&source, &other.camera.source, &other.camera.controls, &why),
-                     -ENOENT);
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -ENOENT);
     assert_string_equal(why.text, "v4l2:/dev/none does not open");
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
     assert_int_equal(source.phase, SOURCE_OPENED);
@@ -190,12 +194,14 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     /* Neither opens: the one before is waited for. */
     fake_capture.refused = NULL;
     fake_capture.open_result = -ENODEV;
-    assert_int_equal(source_change(&source, &other.camera.source, &other.camera.controls, &why),
-                     -ENODEV);
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -ENODEV);
     assert_int_equal(source.state, CAMERA_LOST);
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
-    assert_int_equal(source_change(&source, &other.camera.source, &other.camera.controls, &why),
-                     -ENODEV);
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -ENODEV);
     fake_capture.open_result = 0;
     while (source.phase == SOURCE_CLOSED)
         wait_and_step();

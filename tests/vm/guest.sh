@@ -7,9 +7,7 @@ export RESULTS="/share/$machine"
 touch "$RESULTS/started" # tells the host that this machine works
 exec >"$RESULTS/output.log" 2>&1
 
-cp -a --no-preserve=ownership /share/root/. /
-systemd-sysusers
-systemd-tmpfiles --create
+dpkg -i /share/packages/libfftd0_*.deb /share/packages/fftd_*.deb || exit 1
 udevadm control --reload
 systemctl daemon-reload
 

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Boots test machines on what `make install` installs, runs tests/vm/*.c and tests/vm/test_*.py in
+# Boots test machines with the Debian packages, runs tests/vm/*.c and tests/vm/test_*.py in
 # them, and brings their results into $RESULTS.
 #     tests/vm/test.sh MACHINE BUILD
-# `make install DESTDIR=MACHINE/share/root` must have been run. $VM_PROGRAMS chooses some of the
+# `debian/build.sh MACHINE/share/packages` must have been run. $VM_PROGRAMS chooses some of the
 # programs, $VM_TESTS some of the rest (pytest -k), alone or both. $VM_FORMATS, $FAULT_SECONDS and
 # $FAULT_SEED are for the tests that know them.
 #

@@ -1,5 +1,5 @@
 # The test machine: a real kernel with vivid, a real systemd and PoCL, under QEMU. test-vm installs
-# the program in it, and runs tests/vm/*.c and tests/vm/test_*.py there.
+# the Debian packages in it, and runs tests/vm/*.c and tests/vm/test_*.py there.
 #
 #                      VM_TESTS="reload or frames": only some, chosen as by pytest -k
 #                      VM_PROGRAMS=v4l2: only that one of tests/vm/*.c
@@ -20,13 +20,13 @@ _test-vm-programs: all $(call test-programs,vm) $(call test-programs,tools)
 
 test-vm:
 	@rm -rf $(VM)/share
-	@if ! tests/tools/deps.sh build test vm; then \
+	@if ! tests/tools/deps.sh build gst deb test vm; then \
 	    tests/tools/run.py vm --skip "QEMU or mmdebstrap is missing"; \
 	elif [ "$$(id -u)" != 0 ]; then \
 	    tests/tools/run.py vm --skip "the test machine is built by root"; \
 	else \
 	    $(MAKE) -s _test-vm-programs && \
 	    tests/vm/build.sh $(VM) && \
-	    $(MAKE) -s install DESTDIR=$(VM)/share/root PREFIX=/usr && \
+	    debian/build.sh $(VM)/share/packages >$(VM)/packages.log 2>&1 && \
 	    tests/vm/test.sh $(VM) $(BUILD); \
 	fi

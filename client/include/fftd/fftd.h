@@ -95,6 +95,12 @@ uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
 int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *frame,
                         struct fftd_measures *ret);
 
+/* Copies the place where that picture resembles a template; see struct fftd_match in ring.h.
+ * -ENODATA: the frame has none (the chain has no filter `match`, or as above); -ENOENT: the frame
+ * has been overwritten. */
+int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
+                     struct fftd_match *ret);
+
 /* Keeps the frame from being overwritten until fftd_release or fftd_close, also across a change of
  * format. A frame can be held several times. A restarted daemon is asked to hold it again;
  * fftd_frame_valid returns false if that was too late. Blocks until the daemon replies, for at most

@@ -118,7 +118,9 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_FLAG_CHECKSUM           1u /* slot.checksum is valid */
 #define FFTD_FLAG_DISCONTINUITY      2u /* the source lost frames just before this one */
 #define FFTD_FLAG_BLENDED            4u /* a fade: the filter before has a part in this frame, too */
-#define FFTD_FLAG_MEASURES           8u /* slot.measures is valid */
+#define FFTD_FLAG_MEASURES           8u  /* slot.measures is valid */
+#define FFTD_FLAG_MATCH              16u /* the slot has a struct fftd_match, which is valid */
+#define FFTD_FLAG_VIEW               32u /* shows what the filter does, and not the picture */
 
 /* What is known about a picture, before the filter: measures of luma. fftd takes them beside the
  * path of the frames, if output.measures is set, and not of every frame. So the measures of a frame
@@ -136,14 +138,15 @@ struct fftd_measures {
                                since the picture that was measured before; NaN after a cut, and
                                where nothing can be followed */
     float shift_confidence; /* how well one shift explains both pictures, 0 .. 1 */
-    float flicker_hz;       /* frequency of the light's flicker in rows, 0 if there is none */
-    float flicker_depth;    /* its amplitude as a share of the mean, 0 .. 1 */
-    float peak_strength;    /* of the strongest periodic interference: amplitude in samples of 0 ..
-                               255 */
-    uint32_t peaks;         /* periodic interferences that were found */
-    uint32_t age;           /* frames that the daemon took from the camera since the measured one;
-                               0: this one. As long as none of them was lost, the measured frame has
-                               the number sequence - age. */
+    float flicker_hz;    /* frequency of the light's flicker, 0 while none is found; NaN unless the
+                            chain has deflicker, which looks for it */
+    float flicker_depth; /* its amplitude as a share of the mean, 0 .. 1; likewise */
+    float peak_strength; /* of the strongest periodic interference: amplitude in samples of 0 ..
+                            255, 0 while none is found; NaN unless the chain has auto-notch */
+    uint32_t peaks;      /* periodic interferences that were found */
+    uint32_t age;        /* frames that the daemon took from the camera since the measured one;
+                            0: this one. As long as none of them was lost, the measured frame has
+                            the number sequence - age. */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_measures) == 48, "fftd_measures is ABI");
 
@@ -163,6 +166,23 @@ struct fftd_slot {
     struct fftd_measures measures; /* with FFTD_FLAG_MEASURES; older daemons store zeros */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
+
+/* Where the picture before the filter resembles the template of the chain's `match` filter most (of
+ * its first one, if it has several). It is taken of the same picture as slot.measures. */
+struct fftd_match {
+    float x, y;        /* pixels from the centre of the top left one to the middle of the template,
+                          its column columns / 2 and row rows / 2, rounded down; NaN: the picture has
+                          no contrast anywhere */
+    float score;       /* correlation coefficient of both there, -1 .. 1; 1: the same but for
+                          brightness and contrast */
+    uint32_t reserved; /* 0 */
+};
+FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
+
+/* Additions to slots are stored behind struct fftd_slot and before the frame, at a fixed offset
+ * from the slot's first byte. A flag says that it is there; older daemons leave no room for it, and
+ * never set the flag. */
+#define FFTD_MATCH_OFFSET 128u
 
 /* The `frames` socket: AF_UNIX SOCK_SEQPACKET, one fixed-size message a packet.
  *

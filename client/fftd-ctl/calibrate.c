@@ -1,0 +1,331 @@
+/* Implements `calibrate`, which records the image of the filter kinds `dark` and `flat` from frames
+ * before the filter, so that it does not matter which filter is in use. Without a dark frame,
+ * `stripes` finds what `dark` is to subtract from columns and rows while the scene moves. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "average.h"
+#include "commands.h"
+#include "output.h"
+#include "shot.h"
+#include "stripes.h"
+
+#define IMAGES         "/etc/fftd/images"
+#define DEFAULT_FRAMES 64
+#define STRIPES_FRAMES 128
+#define STANDS_STILL   0.5 /* of stripes_stillness */
+#define STAGE_BYTES    160
+#define MAX_FRAMES     10000
+#define MAX_NAME       63 /* bytes, of an image of a filter */
+#define MAX_WARNINGS   3
+#define WARNING_BYTES  200
+
+/* A recording in progress, and the warnings about it. */
+struct recording {
+    const char *kind; /* dark, flat or stripes */
+    char name[MAX_NAME + 1];
+    char path[PATH_MAX];
+    unsigned frames; /* to be taken */
+    struct average average;
+    struct stripes stripes; /* only of stripes */
+    double pedestal;        /* of stripes: what the image has more than the pattern */
+    char stage[STAGE_BYTES];
+    unsigned warning_count;
+    char warning[MAX_WARNINGS][WARNING_BYTES];
+};
+
+/* ---- names ---- */
+
+static bool is(const struct recording *recording, const char *kind)
+{
+    return strcmp(recording->kind, kind) == 0;
+}
+
+/* The name is one that the daemon takes for an image. */
+static bool is_name(const char *name)
+{
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789._-";
+    const size_t length = strlen(name);
+    return length > 0 && length <= MAX_NAME && name[0] != '.' && name[0] != '-' &&
+           strspn(name, allowed) == length;
+}
+
+static const char *image_directory(void)
+{
+    const char *only = getenv("FFTD_IMAGE_DIR");
+    return only != NULL && *only != '\0' ? only : IMAGES;
+}
+
+static int choose_path(struct recording *recording, const struct ctl *ctl)
+{
+    struct stat st;
+    const char *name = ctl->argc > 1 ? ctl->argv[1] : recording->kind;
+    const char *suffix = strstr(name, ".pfm") != NULL ? "" : ".pfm";
+    const int length = snprintf(recording->name, sizeof recording->name, "%s%s", name, suffix);
+    if (length > MAX_NAME || !is_name(recording->name))
+        return ctl_fail(ctl, EX_USAGE,
+                        "calibrate %s: the name of the image is %s: expected at most %d letters, "
+                        "digits and . _ -, without a directory",
+                        recording->kind, name, MAX_NAME - 4);
+    const bool is_file =
+        ctl->output != NULL && (stat(ctl->output, &st) < 0 || !S_ISDIR(st.st_mode));
+    const char *directory = ctl->output != NULL ? ctl->output : image_directory();
+    const int used = is_file
+                         ? snprintf(recording->path, PATH_MAX, "%s", ctl->output)
+                         : snprintf(recording->path, PATH_MAX, "%s/%s", directory, recording->name);
+    if (used >= PATH_MAX)
+        return ctl_fail(ctl, EX_USAGE, "calibrate %s: the path is too long", recording->kind);
+    return 0;
+}
+
+/* ---- recording ---- */
+
+/* The name of the format in which frames are captured; "" where the daemon does not say. */
+static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
+{
+    sd_bus_message *properties = NULL;
+    const char *name;
+    const int code = bus_get_all(ctl, bus, &properties);
+    captured[0] = '\0';
+    if (code == 0 && bus_find(properties, "Format", "a{sv}") &&
+        bus_enter(properties, "sv", "captured") &&
+        sd_bus_message_read(properties, "v", "s", &name) > 0)
+        snprintf(captured, 16, "%s", name);
+    sd_bus_message_unref(properties);
+    return code;
+}
+
+static int begin(struct recording *recording, const struct fftd_format *format,
+                 const char *captured)
+{
+    struct average *average = &recording->average;
+    const int r = average_init(average, format->width, format->height, captured);
+    return r < 0 || !is(recording, "stripes")
+               ? r
+               : stripes_init(&recording->stripes, format->width, format->height,
+                              average->is_mosaic ? 2 : 1, recording->frames);
+}
+
+static int add_stripes(struct recording *recording, const struct pixels *frame)
+{
+    const struct average *average = &recording->average;
+    float *level = stripes_level(&recording->stripes);
+    for (uint32_t y = 0; y < average->height; y++)
+        for (uint32_t x = 0; x < average->width; x++)
+            *level++ = (float)average_level_at(average, frame, x, y);
+    return stripes_add(&recording->stripes);
+}
+
+static int add_frame(struct recording *recording, const struct ctl *ctl, sd_bus *bus,
+                     const char *captured)
+{
+    struct average *average = &recording->average;
+    struct shot shot = {0};
+    int r = 0;
+    int code = shot_take(&shot, ctl, bus, true);
+    if (code == 0 && average->sum == NULL)
+        r = begin(recording, &shot.format, captured);
+    if (code == 0 && r == 0)
+        r = average_add(average, &shot.before);
+    if (code == 0 && r == 0 && is(recording, "stripes"))
+        r = add_stripes(recording, &shot.before);
+    shot_finish(&shot);
+    if (r == -EINVAL)
+        code = ctl_fail(ctl, EX_TEMPFAIL,
+                        "calibrate %s: the size or format of the frames has changed meanwhile; "
+                        "nothing was written",
+                        recording->kind);
+    else if (r < 0)
+        code = ctl_fail(ctl, EX_OSERR, "calibrate %s: %s", recording->kind, strerror(-r));
+    return code;
+}
+
+static int record(struct recording *recording, const struct ctl *ctl)
+{
+    const unsigned frames = recording->frames;
+    const bool screen = !ctl->json && isatty(STDERR_FILENO);
+    char captured[16];
+    sd_bus *bus = NULL;
+    int code = bus_open(ctl, &bus);
+    if (code == 0)
+        code = read_captured(ctl, bus, captured);
+    for (unsigned i = 1; i <= frames && code == 0; i++) {
+        code = add_frame(recording, ctl, bus, captured);
+        if (screen)
+            fprintf(stderr, "\r%u of %u frames%s", i, frames, i == frames || code != 0 ? "\n" : "");
+    }
+    sd_bus_unref(bus);
+    return code;
+}
+
+/* Replaces the mean by the pattern, whose least level becomes 0: images have no negative ones. */
+static int find_pattern(struct recording *recording)
+{
+    const struct average *average = &recording->average;
+    struct stripes *stripes = &recording->stripes;
+    const size_t count = (size_t)average->width * average->height;
+    double least = 0;
+    const int r = stripes_solve(stripes);
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        least = fmin(least, stripes->column.offset[i % average->width] +
+                                stripes->row.offset[i / average->width]);
+    for (size_t i = 0; i < count; i++)
+        average->sum[i] = (stripes->column.offset[i % average->width] +
+                           stripes->row.offset[i / average->width] - least) *
+                          average->frames;
+    recording->pedestal = -least;
+    return 0;
+}
+
+/* The stage that the recording is for. */
+static void describe_stage(struct recording *recording)
+{
+    if (is(recording, "stripes"))
+        snprintf(recording->stage, STAGE_BYTES, "dark:image=%s,pedestal=%.7f,hot=1",
+                 recording->name, recording->pedestal);
+    else
+        snprintf(recording->stage, STAGE_BYTES, "%s:image=%s", recording->kind, recording->name);
+}
+
+/* ---- warnings ---- */
+
+static __attribute__((format(printf, 2, 3))) void warn(struct recording *recording,
+                                                       const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(recording->warning[recording->warning_count++], WARNING_BYTES, format, args);
+    va_end(args);
+}
+
+/* One pixel in a thousand may be white, since a few always are. Mains flicker that is sampled at
+ * random leaves some per cent between frames, and steady light a tenth of that. */
+static void judge(struct recording *recording)
+{
+    const struct average *average = &recording->average;
+    const double level = average_level(average), white = average_white_share(average);
+    const double unsteady = average_unsteadiness(average);
+    if (is(recording, "stripes")) {
+        if (stripes_stillness(&recording->stripes) > STANDS_STILL)
+            warn(recording, "the scene hardly moved: its own columns and rows cannot be told from "
+                            "a pattern");
+        return;
+    }
+    if (white > 1e-3)
+        warn(recording, "%.1f %% of the pixels are white: expected less exposure or gain",
+             100 * white);
+    if (is(recording, "flat") && level < 0.1)
+        warn(recording,
+             "the mean is %.1f %% of white: expected an evenly lit surface at about half",
+             100 * level);
+    if (is(recording, "dark") && level > 0.25)
+        warn(recording, "the mean is %.1f %% of white: expected a covered lens", 100 * level);
+    if (unsteady > (is(recording, "flat") ? 0.01 * level : 0.003))
+        warn(recording,
+             "the brightness varied by %.2f %% of white from frame to frame: expected steady "
+             "light, and fixed exposure and gain",
+             100 * unsteady);
+}
+
+/* ---- the file ---- */
+
+static int save(const struct recording *recording, const struct ctl *ctl)
+{
+    struct output_file output;
+    int r = output_open(&output, recording->path, OUTPUT_WHOLE);
+    if (r < 0)
+        return ctl_fail(ctl, EX_CANTCREAT,
+                        "cannot create %s: %s; run this as a user who may write there, or write "
+                        "it elsewhere with -o FILE and move it to %s",
+                        recording->path, strerror(-r), image_directory());
+    average_write(&recording->average, output.file);
+    r = output_close(&output);
+    return r < 0 ? ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", recording->path, strerror(-r))
+                 : 0;
+}
+
+static void print_json(const struct recording *recording)
+{
+    const struct average *average = &recording->average;
+    struct json json = {.file = stdout};
+    json_open(&json, NULL, '{');
+    json_text(&json, "File", recording->path);
+    json_text(&json, "Image", recording->name);
+    json_integer(&json, "Frames", average->frames);
+    json_integer(&json, "Width", average->width);
+    json_integer(&json, "Height", average->height);
+    json_number(&json, "Level", average_level(average));
+    json_number(&json, "WhiteShare", average_white_share(average));
+    json_number(&json, "Unsteadiness", average_unsteadiness(average));
+    if (is(recording, "stripes")) {
+        json_number(&json, "Columns", stripes_rms(&recording->stripes.column));
+        json_number(&json, "Rows", stripes_rms(&recording->stripes.row));
+    }
+    json_text(&json, "Stage", recording->stage);
+    json_open(&json, "Warnings", '[');
+    for (unsigned i = 0; i < recording->warning_count; i++)
+        json_text(&json, NULL, recording->warning[i]);
+    json_close(&json, ']');
+    json_close(&json, '}');
+}
+
+static int print_result(const struct recording *recording, const struct ctl *ctl)
+{
+    if (ctl->json) {
+        print_json(recording);
+        return ctl_finish(ctl);
+    }
+    for (unsigned i = 0; i < recording->warning_count; i++)
+        fprintf(stderr, "fftd-ctl: warning: %s\n", recording->warning[i]);
+    if (is(recording, "stripes"))
+        printf("%s: from %u frames, columns vary by %.2f %% of white and rows by %.2f %%\n",
+               recording->path, recording->average.frames,
+               100 * stripes_rms(&recording->stripes.column),
+               100 * stripes_rms(&recording->stripes.row));
+    else
+        printf("%s: mean of %u frames, %.1f %% of white\n", recording->path,
+               recording->average.frames, 100 * average_level(&recording->average));
+    printf("`fftd-ctl filter add %s` uses it\n", recording->stage);
+    return ctl_finish(ctl);
+}
+
+int command_calibrate(const struct ctl *ctl)
+{
+    struct recording recording = {.kind = ctl->argv[0]};
+    const bool is_blind = is(&recording, "stripes");
+    const uint64_t frames = ctl->count != 0 ? ctl->count
+                            : is_blind      ? STRIPES_FRAMES
+                                            : DEFAULT_FRAMES;
+    if (!is(&recording, "dark") && !is(&recording, "flat") && !is_blind)
+        return ctl_fail(ctl, EX_USAGE, "calibrate %s: expected dark, flat or stripes",
+                        recording.kind);
+    if (is_blind && frames < 2)
+        return ctl_fail(ctl, EX_USAGE, "calibrate stripes: --count: expected at least 2 frames");
+    if (frames > MAX_FRAMES)
+        return ctl_fail(ctl, EX_USAGE, "calibrate: --count: expected 1 .. %d frames", MAX_FRAMES);
+    recording.frames = (unsigned)frames;
+    int code = choose_path(&recording, ctl);
+    if (code == 0)
+        code = record(&recording, ctl);
+    if (code == 0 && is_blind && find_pattern(&recording) < 0)
+        code = ctl_fail(ctl, EX_OSERR, "calibrate stripes: out of memory");
+    if (code == 0) {
+        describe_stage(&recording);
+        judge(&recording);
+        code = save(&recording, ctl);
+    }
+    if (code == 0)
+        code = print_result(&recording, ctl);
+    average_finish(&recording.average);
+    stripes_finish(&recording.stripes);
+    return code;
+}

@@ -1,0 +1,209 @@
+#!/bin/sh
+# What `fftd-ctl report` prints: what somebody needs who is asked why fftd does not work, or how fast
+# it is, on a machine that they cannot see. fftd-ctl carries this script and runs it with sh.
+#     FFTD_CTL    the program that runs it
+#     $1          the name of the daemon
+#     $2...       options that choose the daemon, for fftd-ctl
+# Nothing private belongs in it: no names of hosts or users, no serial numbers, no frames. Each
+# program gets 20 s (FFTD_REPORT_SECONDS), because a driver that hangs is one of the things to report.
+set -u
+name=$1
+shift
+dir=${FFTD_CTL%/*}
+fftd=fftd
+for place in "$dir/fftd" "$dir/../sbin/fftd"; do
+    [ -x "$place" ] && fftd=$place && break
+done
+limit_s=${FFTD_REPORT_SECONDS:-20} # for each program
+export LC_ALL=C SYSTEMD_PAGER=cat SYSTEMD_COLORS=0
+work=$(mktemp -d) || exit 71
+trap 'rm -rf "$work"' EXIT
+# A directory, or one file.
+vendors=${OCL_ICD_VENDORS:-/etc/OpenCL/vendors}
+[ -d "$vendors" ] && vendors="$vendors/*.icd"
+trap 'exit 130' INT TERM
+
+# ---- how things are shown ----
+
+# Takes away what is private, whoever printed it.
+clean() {
+    host=$(uname -n)
+    sed -e "s/\\b$(printf '%s' "$host" | sed 's/[].[^$*\/\\]/\\&/g')\\b/HOST/g" \
+        -e 's|/home/[^/ :"]*|/home/USER|g' -e 's|/run/user/[0-9]*|/run/user/UID|g' \
+        -e 's/\([0-9a-fA-F]\{2\}:\)\{5\}[0-9a-fA-F]\{2\}/MAC-ADDRESS/g' \
+        -e '/[Ss]erial *\(Number\|No\)\?[=:]/d'
+}
+
+section() { printf '\n==== %s\n' "$*"; }
+
+within() { timeout -k 2 "$limit_s" "$@"; }
+
+# show PROGRAM ARGUMENT...: its output below its command line.
+show() {
+    command=${1##*/}
+    line=$*
+    echo "$ ${line#"${1%"$command"}"}"
+    if ! command -v "$1" >/dev/null 2>&1; then
+        echo "($command is not installed)"
+        return
+    fi
+    within "$@" </dev/null >"$work/out" 2>&1
+    code=$?
+    head -c 60000 "$work/out"
+    case $code in
+    0) ;;
+    124 | 137) echo "(did not end within $limit_s s)" ;;
+    *) echo "(exit code $code)" ;;
+    esac
+}
+
+# files FILE...: each with its text, on one line if it has only one.
+files() {
+    for file; do
+        if [ ! -f "$file" ] || [ ! -r "$file" ]; then continue; fi
+        if [ "$(head -c 10000 "$file" 2>/dev/null | wc -l)" -le 1 ]; then
+            echo "$file: $(head -c 300 "$file" 2>/dev/null | tr -d '\0')"
+        else
+            echo "$file:"
+            head -c 10000 "$file" | sed 's/^/    /'
+        fi
+    done
+}
+
+# ---- what is plainly wrong ----
+
+has_library() {
+    case $1 in
+    /*) [ -e "$1" ] ;;
+    *)
+        for place in /lib /usr/lib /usr/local/lib /lib/* /usr/lib/* /usr/local/lib/*; do
+            [ -e "$place/$1" ] && return 0
+        done
+        PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -qF "$1"
+        ;;
+    esac
+}
+
+look_for_causes() {
+    drivers=0
+    for icd in $vendors; do
+        [ -f "$icd" ] || continue
+        drivers=$((drivers + 1))
+        library=$(head -n 1 "$icd")
+        has_library "$library" || echo "- $icd names $library, which is not installed."
+    done
+    [ "$drivers" -gt 0 ] || echo "- No OpenCL driver is installed: there is no .icd file in" \
+        "/etc/OpenCL/vendors. See docs/RK3288.md, or install pocl-opencl-icd for the CPU."
+    within "$fftd" --list-devices --json >"$work/devices" 2>/dev/null
+    [ $? != 124 ] || echo "- Listing the OpenCL devices took more than $limit_s s: a driver hangs."
+    grep -q '"opencl": \[{' "$work/devices" || echo "- No OpenCL device answers."
+    if grep -qs panfrost /proc/modules && ! grep -qs panfrost "$work/devices"; then
+        echo "- The kernel uses panfrost. Mesa's OpenCL needs RUSTICL_ENABLE=panfrost" \
+            "in the service's environment."
+    fi
+    set -- /dev/video*
+    [ -e "$1" ] || echo "- There is no camera: no /dev/video*."
+    if id fftd >/dev/null 2>&1; then
+        for node in /dev/mali0 /dev/dri/renderD* /dev/video*; do
+            [ -c "$node" ] || continue
+            group=$(stat -c %G "$node")
+            case " $(id -nG fftd) video render " in
+            *" $group "*) ;;
+            *) echo "- $node belongs to the group $group, which the service is not in." ;;
+            esac
+        done
+    fi
+    case $(systemctl is-failed "fftd@$name" 2>/dev/null) in
+    failed) echo "- The service fftd@$name has failed; its last messages are below." ;;
+    esac
+    state=$(sed -n 's/.*"State": *"\([^"]*\)".*/\1/p' "$work/status")
+    case $state in
+    online) ;;
+    '') echo "- No daemon named $name answers: $(head -n 1 "$work/refusal")" ;;
+    *) echo "- The camera's state is $state, not online; its reason is below." ;;
+    esac
+    for governor in /sys/class/devfreq/*gpu*/governor /sys/class/devfreq/dmc/governor; do
+        [ -f "$governor" ] && ! grep -q performance "$governor" &&
+            echo "- $governor is $(cat "$governor"): the clock changes, and with it the frame rate."
+    done
+}
+
+# ---- the report ----
+
+report() {
+    within "$FFTD_CTL" "$@" status --json >"$work/status"
+    within "$FFTD_CTL" "$@" status 2>&1 >/dev/null | sed 's/^fftd-ctl: //' >"$work/refusal"
+    echo "Report of fftd, $(date -u +'%Y-%m-%d %H:%M UTC'), daemon $name"
+    section "What is plainly wrong"
+    look_for_causes >"$work/causes"
+    if [ -s "$work/causes" ]; then
+        cat "$work/causes"
+    else
+        echo "Nothing that this report looks for."
+    fi
+
+    section "Versions"
+    show "$fftd" --version
+    show "$FFTD_CTL" --version
+    command -v dpkg-query >/dev/null && dpkg-query -W -f '${Package} ${Version} ${Architecture}\n' \
+        fftd 'libfftd*' 'ocl-icd*' 'libmali*' 'pocl-opencl-icd' 'libpocl2' 'mesa-opencl-icd' \
+        'libv4l-0*' 'libsystemd0' systemd libconfig9 2>/dev/null | grep ' [0-9]'
+    section "Machine"
+    show uname -srvm
+    sed -n 's/^PRETTY_NAME=//p' /etc/os-release
+    files /proc/device-tree/model
+    tr '\0' ' ' 2>/dev/null </proc/device-tree/compatible && echo
+    grep -E '^(model name|Hardware|Features|CPU part)' /proc/cpuinfo | sort | uniq -c
+    grep -E '^(MemTotal|MemAvailable|CmaTotal|CmaFree)' /proc/meminfo
+    show uptime
+    files /sys/class/thermal/thermal_zone*/type /sys/class/thermal/thermal_zone*/temp
+
+    section "Clocks"
+    for policy in /sys/devices/system/cpu/cpufreq/policy*; do
+        files "$policy/scaling_governor" "$policy/scaling_cur_freq" "$policy/cpuinfo_max_freq"
+    done
+    for device in /sys/class/devfreq/*; do
+        files "$device/governor" "$device/cur_freq" "$device/available_frequencies"
+    done
+    files /sys/devices/platform/*.gpu/dvfs_governor /sys/devices/platform/*.gpu/utilisation
+
+    section "OpenCL"
+    # shellcheck disable=SC2086 # a pattern
+    files $vendors
+    env | grep -E '^(OCL_|OPENCL_|RUSTICL_|POCL_|CL_)'
+    show "$fftd" --list-devices
+    show clinfo
+
+    section "Device nodes and modules"
+    # shellcheck disable=SC2012 # for people
+    ls -l /dev/mali* /dev/dri/* /dev/video* /dev/media* /dev/udmabuf /dev/dma_heap/* 2>/dev/null |
+        awk '{print $1, $3, $4, $5, $6, $NF}'
+    id fftd 2>/dev/null
+    grep -E '^(mali|midgard|panfrost|lima|rockchip|rk|rga|uvc|video|v4l|udmabuf|gspca|ov|imx)' \
+        /proc/modules | cut -d' ' -f1-4
+    section "Cameras"
+    show v4l2-ctl --list-devices
+    for node in /dev/video*; do
+        [ -c "$node" ] && show v4l2-ctl -d "$node" --list-formats-ext
+    done
+
+    section "Service"
+    show systemctl show "fftd@$name" -p LoadState -p ActiveState -p SubState -p Result \
+        -p NRestarts -p ExecMainStatus -p DropInPaths -p Environment
+    show journalctl -b -u "fftd@$name" -n 200 -o cat --no-hostname
+    section "Daemon"
+    show "$FFTD_CTL" list
+    [ -s "$work/status" ] && for query in status "filter show" stats "camera controls"; do
+        # shellcheck disable=SC2086 # a command and its action
+        show "$FFTD_CTL" "$@" $query
+    done
+    section "Configuration"
+    show "$fftd" --config "/etc/fftd/$name.conf" --check
+    # shellcheck disable=SC2012 # for people
+    ls -l /etc/fftd /var/cache/fftd 2>/dev/null | awk '{print $1, $5, $NF}'
+    section "Kernel messages"
+    dmesg 2>/dev/null | grep -iE 'mali|midgard|panfrost|gpu|uvc|v4l|rkisp|cif|mipi|dma-?buf|oom' |
+        tail -n 60
+}
+
+report "$@" 2>/dev/null | clean

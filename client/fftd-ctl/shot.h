@@ -1,0 +1,24 @@
+/* One frame, before and after the filter, from the daemon. It comes in memory files, which are read
+ * and not mapped, because a mapping of memory that another process truncates would end this
+ * program. */
+#ifndef FFTD_CTL_SHOT_H
+#define FFTD_CTL_SHOT_H
+
+#include <stdbool.h>
+
+#include "bus.h"
+#include "pixels.h"
+
+struct shot {
+    uint64_t sequence;
+    struct fftd_format format;
+    struct pixels before, after; /* before: all zero unless it was asked for */
+    uint8_t *memory[2];          /* the pixels' */
+};
+
+/* Takes the next frame. *ret is zero at first, and must not be moved afterwards; the caller
+ * finishes it, also after a failure. Prints the reason of one, and returns 0 or an exit code. */
+int shot_take(struct shot *ret, const struct ctl *ctl, sd_bus *bus, bool with_before);
+void shot_finish(struct shot *shot);
+
+#endif

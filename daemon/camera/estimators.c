@@ -1,0 +1,210 @@
+#include "camera/estimators.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "camera/measuring.h"
+#include "core/format.h"
+#include "core/luma.h"
+#include "core/match.h"
+
+struct estimators {
+    struct estimators_job job; /* that was adopted */
+    float *luma;
+
+    /* NULL: not wanted. */
+    struct measuring *measuring;
+    struct matcher *matcher;
+    struct periodic *periodic;
+    struct flicker *flicker;
+};
+
+bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
+{
+    return a->source_version == b->source_version && a->fourcc == b->fourcc &&
+           a->width == b->width && a->height == b->height && a->is_full_range == b->is_full_range;
+}
+
+bool estimators_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b)
+{
+    return a->removes_waves == b->removes_waves &&
+           a->waves.min_amplitude == b->waves.min_amplitude &&
+           a->waves.max_waves == b->waves.max_waves;
+}
+
+bool estimators_same_flicker(const struct filter_adaptation *a, const struct filter_adaptation *b)
+{
+    return a->removes_flicker == b->removes_flicker &&
+           a->flicker.frequency_hz == b->flicker.frequency_hz &&
+           a->flicker.line_time_us == b->flicker.line_time_us;
+}
+
+static bool wants_match(const struct estimators_job *job)
+{
+    return job->takes_measures && job->wanted.match_image != NULL;
+}
+
+/* Images never change, so two of them are the same only if they are one. */
+bool estimators_same_match(const struct estimators_job *a, const struct estimators_job *b)
+{
+    return wants_match(a) == wants_match(b) && a->wanted.match_image == b->wanted.match_image;
+}
+
+/* ---- life ---- */
+
+static void forget_measures(struct estimators *estimators)
+{
+    measuring_destroy(estimators->measuring);
+    estimators->measuring = NULL;
+}
+
+static void forget_match(struct estimators *estimators)
+{
+    matcher_destroy(estimators->matcher);
+    estimators->matcher = NULL;
+}
+
+static void forget_waves(struct estimators *estimators)
+{
+    periodic_destroy(estimators->periodic);
+    estimators->periodic = NULL;
+}
+
+static void forget_flicker(struct estimators *estimators)
+{
+    flicker_destroy(estimators->flicker);
+    estimators->flicker = NULL;
+}
+
+static void forget(struct estimators *estimators)
+{
+    forget_measures(estimators);
+    forget_match(estimators);
+    forget_waves(estimators);
+    forget_flicker(estimators);
+    free(estimators->luma);
+    estimators->luma = NULL;
+}
+
+int estimators_create(struct estimators **ret, struct error *why)
+{
+    struct estimators *estimators = calloc(1, sizeof *estimators);
+    if (estimators == NULL)
+        return error_set(why, ENOMEM, "out of memory for estimators");
+    *ret = estimators;
+    return 0;
+}
+
+void estimators_destroy(struct estimators *estimators)
+{
+    if (estimators == NULL)
+        return;
+    forget(estimators);
+    free(estimators);
+}
+
+/* Makes what is wanted and missing. One that cannot be made does not keep the others from work. */
+static int complete(struct estimators *estimators, struct error *why)
+{
+    const struct estimators_job *job = &estimators->job;
+    const struct filter_adaptation *wanted = &job->wanted;
+    const uint32_t width = job->frames.width, height = job->frames.height;
+    int r = 0, failure = 0;
+    if (estimators->luma == NULL)
+        estimators->luma = malloc((size_t)width * height * sizeof(float));
+    if (estimators->luma == NULL)
+        return error_set(why, ENOMEM, "out of memory for the luma of a frame");
+    if (job->takes_measures && estimators->measuring == NULL)
+        r = measuring_create(&estimators->measuring, width, height, why);
+    failure = r < 0 ? r : failure;
+    if (wants_match(job) && estimators->matcher == NULL)
+        r = matcher_create(&estimators->matcher, width, height, wanted->match_image, why);
+    failure = r < 0 ? r : failure;
+    if (wanted->removes_waves && estimators->periodic == NULL)
+        r = periodic_create(&estimators->periodic, width, height, &wanted->waves, why);
+    failure = r < 0 ? r : failure;
+    if (wanted->removes_flicker && estimators->flicker == NULL)
+        r = flicker_create(&estimators->flicker, width, height, &wanted->flicker, why);
+    failure = r < 0 ? r : failure;
+    if (estimators->periodic != NULL)
+        periodic_freeze(estimators->periodic, wanted->is_frozen);
+    return failure;
+}
+
+int estimators_adopt(struct estimators *estimators, const struct estimators_job *job,
+                     struct error *why)
+{
+    const struct estimators_job *before = &estimators->job;
+    if (!observed_frames_equal(&job->frames, &before->frames))
+        forget(estimators);
+    if (!job->takes_measures)
+        forget_measures(estimators);
+    if (!estimators_same_match(job, before))
+        forget_match(estimators);
+    if (!estimators_same_waves(&job->wanted, &before->wanted))
+        forget_waves(estimators);
+    if (!estimators_same_flicker(&job->wanted, &before->wanted))
+        forget_flicker(estimators);
+    estimators->job = *job;
+    return complete(estimators, why);
+}
+
+/* ---- observation ---- */
+
+static void observe_waves(struct estimators *estimators, const struct observed_frame *frame,
+                          struct findings *ret)
+{
+    struct fftd_measures *measures = &ret->measures;
+    if (estimators->periodic == NULL)
+        return;
+    periodic_observe(estimators->periodic, estimators->luma, frame->captured_ns);
+    periodic_get_model(estimators->periodic, &ret->waves);
+    ret->wave_count = periodic_reports(estimators->periodic, ret->wave);
+    ret->wants_next = periodic_wants_next(estimators->periodic);
+    measures->peaks = ret->wave_count;
+    measures->peak_strength = ret->wave_count > 0 ? (float)ret->wave[0].amplitude : 0;
+}
+
+static void observe_flicker(struct estimators *estimators, const struct observed_frame *frame,
+                            struct findings *ret)
+{
+    struct fftd_measures *measures = &ret->measures;
+    if (estimators->flicker == NULL)
+        return;
+    flicker_observe(estimators->flicker, estimators->luma, frame->captured_ns);
+    flicker_model_get(estimators->flicker, &ret->flicker);
+    ret->has_flicker = flicker_report(estimators->flicker, &ret->flicker_report);
+    measures->flicker_hz = ret->has_flicker ? (float)ret->flicker_report.frequency_hz : 0;
+    measures->flicker_depth = ret->has_flicker ? (float)ret->flicker_report.depth : 0;
+}
+
+static void find_match(struct estimators *estimators, struct findings *ret)
+{
+    struct match match;
+    if (estimators->matcher == NULL)
+        return;
+    matcher_find(estimators->matcher, estimators->luma, &match);
+    ret->has_match = true;
+    ret->match =
+        (struct fftd_match){.x = (float)match.x, .y = (float)match.y, .score = (float)match.score};
+}
+
+void estimators_observe(struct estimators *estimators, const struct observed_frame *frame,
+                        struct findings *ret)
+{
+    const struct format_info *format = format_by_fourcc(frame->frames.fourcc);
+    const uint32_t width = frame->frames.width;
+    *ret = (struct findings){.frames = frame->frames, .measures = MEASURING_NOTHING};
+    if (estimators->luma == NULL)
+        return;
+    luma_read(estimators->luma, format, width, frame->frames.height, frame->bytes,
+              luma_row_bytes(format, width));
+    if (estimators->measuring != NULL) {
+        measuring_observe(estimators->measuring, frame, estimators->luma, &ret->measures);
+        ret->measured_number = frame->number;
+    }
+    find_match(estimators, ret);
+    observe_waves(estimators, frame, ret);
+    observe_flicker(estimators, frame, ret);
+}

@@ -1,0 +1,77 @@
+/* The estimators that look at the captured frames of one source, and what they find: measures of
+ * the picture (measuring.h), the place of a template (core/match.h), periodic noise
+ * (core/periodic.h) and flickering light (core/flicker.h). All of them observe the same frames.
+ *
+ * Another estimator is a member of struct estimators, with a line in each function of
+ * estimators.c, and what it finds in struct findings.
+ *
+ * Threads: one at a time; in fftd the observer's (observer.h). Findings are plain data, which
+ * other threads may copy. */
+#ifndef FFTD_CAMERA_ESTIMATORS_H
+#define FFTD_CAMERA_ESTIMATORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/observed.h"
+#include "core/error.h"
+#include "core/filter_adapt.h"
+#include "core/flicker.h"
+#include "core/periodic.h"
+#include "fftd/ring.h"
+
+/* What to look for, and in which frames. The owner of a job holds a reference to its image. */
+struct estimators_job {
+    struct filter_adaptation wanted;
+    bool takes_measures;
+    struct observed_frames frames;
+};
+
+struct findings {
+    struct observed_frames frames; /* in which it was found */
+
+    /* Models that predict the interference in the next frames. */
+    struct periodic_model waves;
+    struct flicker_model flicker;
+
+    /* What clients are told about it. */
+    struct periodic_report wave[PERIODIC_MAX_REPORTS];
+    unsigned wave_count;
+    bool has_flicker;
+    struct flicker_report flicker_report;
+
+    /* Measures without their age, and the frame that was measured; 0: none was. */
+    uint64_t measured_number;
+    struct fftd_measures measures;
+    bool has_match;
+    struct fftd_match match;
+
+    bool wants_next; /* the frame right after the observed one should be observed, too */
+};
+
+struct estimators;
+
+bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b);
+
+/* Whether two chains look for the same waves, or for the same flicker. If so, what was found for
+ * one of them also serves the other. */
+bool estimators_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b);
+bool estimators_same_flicker(const struct filter_adaptation *a, const struct filter_adaptation *b);
+
+/* Whether two jobs look for the same template in the same way. */
+bool estimators_same_match(const struct estimators_job *a, const struct estimators_job *b);
+
+/* -ENOMEM. */
+int estimators_create(struct estimators **ret, struct error *why);
+void estimators_destroy(struct estimators *estimators); /* NULL is allowed */
+
+/* Makes the estimators for a job, and keeps those that have the same to look for. -ENOMEM, -EINVAL:
+ * some could not be made. The others can be used, and adopting the job again tries once more. */
+int estimators_adopt(struct estimators *estimators, const struct estimators_job *job,
+                     struct error *why);
+
+/* Observes one of the frames of the adopted job, and says what is known now. */
+void estimators_observe(struct estimators *estimators, const struct observed_frame *frame,
+                        struct findings *ret);
+
+#endif

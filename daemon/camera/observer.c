@@ -1,0 +1,405 @@
+/* The camera's thread fills slots, the observer's thread empties them. Each slot belongs to one of
+ * the two at a time, so frames are copied and observed without the lock. What is shared is small:
+ * what is wanted, and what was found last. */
+#include "camera/observer.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/format.h"
+#include "core/luma.h"
+#include "service/log.h"
+
+/* The observer uses at most 1 / SHARE of a processor. */
+#define SHARE 3
+
+/* A frame, and the one after it if an estimator has asked for two consecutive ones. */
+#define SLOTS 2
+
+struct slot {
+    bool is_filled; /* under the lock; filled: the observer's thread owns what follows */
+    struct observed_frame frame;
+    int64_t copied_ns; /* time of a processor that the copy took */
+};
+
+/* Of the camera's thread: how frames are numbered, and what it computes for them. */
+struct camera_side {
+    bool has_thread;
+    bool takes_measures;
+    bool adapts;  /* the applied chain does */
+    bool is_pair; /* the next frame goes into the second slot */
+    uint64_t frames;
+    uint64_t first; /* the number of the first one since the source was started */
+    unsigned start; /* of the source; see capture_frame */
+    struct correction correction;
+    float row_gain[FFTD_MAX_SIDE];
+};
+
+struct observer {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
+
+    /* Under the lock. */
+    bool stop, ended;
+    struct estimators_job job;
+    struct slot slot[SLOTS];
+    int64_t next_ns; /* no frame is wanted before */
+    struct observer_status status;
+    struct copy_count copied;
+
+    struct camera_side camera;
+
+    struct estimators *estimators; /* of the observer's thread */
+};
+
+bool observer_is_wanted(const struct filter_adaptation *wanted)
+{
+    return wanted->removes_waves || wanted->removes_flicker;
+}
+
+static bool has_work(const struct estimators_job *job)
+{
+    return job->takes_measures || observer_is_wanted(&job->wanted);
+}
+
+/* Of this thread. */
+static int64_t processor_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* ---- the observer's thread ---- */
+
+/* With the lock held. problem: empty if there is none. */
+static void publish(struct observer *observer, const struct findings *found,
+                    const struct error *problem)
+{
+    struct observer_status *status = &observer->status;
+    status->found = *found;
+    if (observer_is_wanted(&status->wanted))
+        status->observed++;
+    if (problem->text[0] != '\0' && strcmp(status->problem.text, problem->text) != 0)
+        log_error("some estimators do not observe the captured frames: %s", problem->text);
+    status->problem = *problem;
+}
+
+static bool is_same_job(const struct estimators_job *a, const struct estimators_job *b)
+{
+    return observed_frames_equal(&a->frames, &b->frames) && estimators_same_match(a, b) &&
+           estimators_same_waves(&a->wanted, &b->wanted) &&
+           estimators_same_flicker(&a->wanted, &b->wanted);
+}
+
+/* With the lock held, which is released while the frame is observed. */
+static void empty_slot(struct observer *observer, struct slot *slot)
+{
+    const struct estimators_job job = observer->job;
+    struct findings found;
+    struct error problem = {""};
+    if (!has_work(&job) || !observed_frames_equal(&job.frames, &slot->frame.frames)) {
+        slot->is_filled = false;
+        return;
+    }
+    const int64_t begun_ns = clock_now_ns(), used_ns = processor_ns();
+    filter_image_hold(job.wanted.match_image); /* another job may come meanwhile */
+    pthread_mutex_unlock(&observer->lock);
+    estimators_adopt(observer->estimators, &job, &problem);
+    estimators_observe(observer->estimators, &slot->frame, &found);
+    const int64_t spent_ns = slot->copied_ns + processor_ns() - used_ns;
+    pthread_mutex_lock(&observer->lock);
+    filter_image_drop(job.wanted.match_image);
+    slot->is_filled = false;
+    observer->next_ns =
+        (observer->next_ns > begun_ns ? observer->next_ns : begun_ns) + SHARE * spent_ns;
+    if (is_same_job(&observer->job, &job))
+        publish(observer, &found, &problem);
+}
+
+static struct slot *find_filled(struct observer *observer)
+{
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (observer->slot[i].is_filled)
+            return &observer->slot[i];
+    return NULL;
+}
+
+static void *observer_thread(void *argument)
+{
+    struct observer *observer = argument;
+    pthread_mutex_lock(&observer->lock);
+    while (!observer->stop) {
+        struct slot *slot = find_filled(observer);
+        if (slot != NULL)
+            empty_slot(observer, slot);
+        else
+            pthread_cond_wait(&observer->change, &observer->lock);
+    }
+    observer->ended = true;
+    pthread_cond_broadcast(&observer->change);
+    pthread_mutex_unlock(&observer->lock);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+int observer_create(struct observer **ret, bool takes_measures, struct error *why)
+{
+    struct observer *observer = calloc(1, sizeof *observer);
+    if (observer == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating an observer");
+    const int r = estimators_create(&observer->estimators, why);
+    if (r < 0) {
+        free(observer);
+        return r;
+    }
+    observer->camera.takes_measures = observer->job.takes_measures = takes_measures;
+    pthread_mutex_init(&observer->lock, NULL);
+    clock_cond_init(&observer->change);
+    *ret = observer;
+    return 0;
+}
+
+int observer_destroy(struct observer *observer, int64_t deadline_ns)
+{
+    if (observer == NULL)
+        return 0;
+    const struct timespec deadline = clock_timespec(deadline_ns);
+    const bool has_thread = observer->camera.has_thread;
+    int r = 0;
+    pthread_mutex_lock(&observer->lock);
+    observer->stop = true;
+    pthread_cond_broadcast(&observer->change);
+    while (has_thread && !observer->ended && r == 0)
+        r = pthread_cond_timedwait(&observer->change, &observer->lock, &deadline);
+    const bool ended = !has_thread || observer->ended;
+    pthread_mutex_unlock(&observer->lock);
+    if (!ended)
+        return -EBUSY;
+    if (has_thread)
+        pthread_join(observer->thread, NULL);
+    estimators_destroy(observer->estimators);
+    filter_image_drop(observer->job.wanted.match_image);
+    for (unsigned i = 0; i < SLOTS; i++)
+        free(observer->slot[i].frame.bytes);
+    pthread_cond_destroy(&observer->change);
+    pthread_mutex_destroy(&observer->lock);
+    free(observer);
+    return 0;
+}
+
+/* ---- the camera's thread: what is wanted ---- */
+
+static int start_thread(struct observer *observer, struct error *why)
+{
+    const int r = -pthread_create(&observer->thread, NULL, observer_thread, observer);
+    if (r < 0)
+        return error_set(why, -r, "cannot start a thread: %s", strerror(-r));
+    pthread_setname_np(observer->thread, "observer");
+    observer->camera.has_thread = true;
+    return 0;
+}
+
+int observer_configure(struct observer *observer, const struct filter_adaptation *wanted,
+                       struct error *why)
+{
+    observer->camera.adapts = observer_is_wanted(wanted);
+    if (observer->camera.adapts && !observer->camera.has_thread) {
+        const int r = start_thread(observer, why);
+        if (r < 0) {
+            observer->camera.adapts = false;
+            return r;
+        }
+    }
+    observer->camera.is_pair = false;
+    pthread_mutex_lock(&observer->lock);
+    const struct estimators_job before = observer->job;
+    struct findings *found = &observer->status.found;
+    filter_image_hold(wanted->match_image); /* before the old one is dropped */
+    filter_image_drop(before.wanted.match_image);
+    observer->job.wanted = observer->status.wanted = *wanted;
+    observer->status.problem.text[0] = '\0';
+    if (!estimators_same_match(&before, &observer->job))
+        found->has_match = false;
+    if (!estimators_same_waves(&before.wanted, wanted))
+        found->waves.count = found->wave_count = 0;
+    if (!estimators_same_flicker(&before.wanted, wanted))
+        found->flicker.is_valid = found->has_flicker = false;
+    pthread_mutex_unlock(&observer->lock);
+    return 0;
+}
+
+void observer_set_source(struct observer *observer, uint64_t source_version, uint32_t captured,
+                         const struct fftd_format *published)
+{
+    const struct observed_frames frames = {
+        .source_version = source_version,
+        .fourcc = captured,
+        .width = published->width,
+        .height = published->height,
+        .is_full_range =
+            published->full_range != 0 || format_by_fourcc(captured)->family == FAMILY_MOSAIC,
+    };
+    pthread_mutex_lock(&observer->lock);
+    if (!observed_frames_equal(&observer->job.frames, &frames)) {
+        observer->job.frames = frames;
+        observer->status = (struct observer_status){.wanted = observer->job.wanted};
+        observer->next_ns = 0;
+    }
+    pthread_mutex_unlock(&observer->lock);
+}
+
+/* ---- the camera's thread: frames ---- */
+
+/* The slot for a frame, or NULL if it is not wanted. */
+static struct slot *choose_slot(struct observer *observer, struct observed_frames *ret)
+{
+    struct slot *slot = NULL;
+    bool *is_pair = &observer->camera.is_pair;
+    pthread_mutex_lock(&observer->lock);
+    const bool is_idle = !observer->slot[0].is_filled && !observer->slot[1].is_filled;
+    if (*is_pair && !observer->slot[1].is_filled)
+        slot = &observer->slot[1];
+    else if (is_idle && clock_now_ns() >= observer->next_ns)
+        slot = &observer->slot[0];
+    *is_pair = slot == &observer->slot[0] && observer->status.found.wants_next;
+    *ret = observer->job.frames;
+    pthread_mutex_unlock(&observer->lock);
+    return slot;
+}
+
+static bool fill(struct slot *slot, const struct observed_frames *frames, uint64_t number,
+                 const struct capture_frame *frame)
+{
+    const int64_t used_ns = processor_ns();
+    struct observed_frame *copy = &slot->frame;
+    const size_t row_bytes = luma_row_bytes(format_by_fourcc(frames->fourcc), frames->width);
+    const size_t size = row_bytes * frames->height;
+    if (copy->capacity < size) {
+        uint8_t *bytes = realloc(copy->bytes, size);
+        if (bytes == NULL)
+            return false; /* the frame is not observed, another one will be */
+        copy->bytes = bytes;
+        copy->capacity = size;
+    }
+    for (uint32_t y = 0; y < frames->height; y++)
+        memcpy(copy->bytes + y * row_bytes, frame->plane[0] + (size_t)y * frame->stride[0],
+               row_bytes);
+    copy->frames = *frames;
+    copy->number = number;
+    copy->start = frame->start;
+    copy->captured_ns = frame->captured_ns;
+    slot->copied_ns = processor_ns() - used_ns;
+    return true;
+}
+
+/* The thread that takes measures starts with the first frame. */
+static bool is_ready(struct observer *observer)
+{
+    struct camera_side *camera = &observer->camera;
+    struct error why;
+    if (camera->takes_measures && !camera->has_thread && start_thread(observer, &why) < 0) {
+        log_warning("output.measures: frames carry no measures: %s", why.text);
+        camera->takes_measures = false;
+    }
+    return camera->has_thread && (camera->takes_measures || camera->adapts);
+}
+
+uint64_t observer_offer(struct observer *observer, const struct capture_frame *frame)
+{
+    struct camera_side *camera = &observer->camera;
+    struct observed_frames frames;
+    const uint64_t number = ++camera->frames;
+    if (frame->start != camera->start || camera->first == 0)
+        camera->first = number;
+    camera->start = frame->start;
+    if (!is_ready(observer))
+        return number;
+    struct slot *slot = choose_slot(observer, &frames);
+    if (slot == NULL || !fill(slot, &frames, number, frame))
+        return number;
+    pthread_mutex_lock(&observer->lock);
+    slot->is_filled = true;
+    copy_count_add(&observer->copied,
+                   frames.height * luma_row_bytes(format_by_fourcc(frames.fourcc), frames.width));
+    pthread_cond_broadcast(&observer->change);
+    pthread_mutex_unlock(&observer->lock);
+    return number;
+}
+
+/* Brings amplitudes into the unit of the samples that the engine corrects. */
+static void scale_waves(struct correction *correction, uint32_t fourcc)
+{
+    const double step = luma_step(format_by_fourcc(fourcc));
+    for (unsigned i = 0; i < correction->wave_count; i++) {
+        correction->wave[i].re *= step;
+        correction->wave[i].im *= step;
+    }
+}
+
+const struct correction *observer_correct(struct observer *observer, int64_t captured_ns)
+{
+    struct camera_side *camera = &observer->camera;
+    if (!camera->adapts)
+        return NULL;
+    pthread_mutex_lock(&observer->lock);
+    const struct observed_frames frames = observer->status.found.frames;
+    const struct periodic_model waves = observer->status.found.waves;
+    const struct flicker_model flicker = observer->status.found.flicker;
+    pthread_mutex_unlock(&observer->lock);
+    if (frames.fourcc == 0) /* nothing was found yet */
+        return NULL;
+    struct correction *correction = &camera->correction;
+    *correction = (struct correction){.row_gain = NULL};
+    correction->wave_count = periodic_model_waves(&waves, captured_ns, correction->wave);
+    scale_waves(correction, frames.fourcc);
+    if (flicker.is_valid && captured_ns <= flicker.until_ns) {
+        flicker_model_gains(&flicker, captured_ns, frames.height, camera->row_gain);
+        correction->row_gain = camera->row_gain;
+    }
+    return correction->wave_count > 0 || correction->row_gain != NULL ? correction : NULL;
+}
+
+void observer_label(struct observer *observer, uint64_t number, struct ring_meta *meta)
+{
+    if (!observer->camera.takes_measures)
+        return;
+    pthread_mutex_lock(&observer->lock);
+    const uint64_t measured = observer->status.found.measured_number;
+    const struct fftd_measures measures = observer->status.found.measures;
+    const struct fftd_match match = observer->status.found.match;
+    const bool has_match = observer->status.found.has_match;
+    pthread_mutex_unlock(&observer->lock);
+    if (measured < observer->camera.first || measured > number)
+        return;
+    const uint64_t age = number - measured;
+    meta->measures = measures;
+    meta->measures.age = age < UINT32_MAX ? (uint32_t)age : UINT32_MAX;
+    meta->flags |= FFTD_FLAG_MEASURES;
+    if (has_match) {
+        meta->match = match;
+        meta->flags |= FFTD_FLAG_MATCH;
+    }
+}
+
+/* ---- any thread ---- */
+
+void observer_get_copied(struct observer *observer, struct copy_count *ret)
+{
+    pthread_mutex_lock(&observer->lock);
+    *ret = observer->copied;
+    pthread_mutex_unlock(&observer->lock);
+}
+
+void observer_get_status(struct observer *observer, struct observer_status *ret)
+{
+    pthread_mutex_lock(&observer->lock);
+    *ret = observer->status;
+    pthread_mutex_unlock(&observer->lock);
+}

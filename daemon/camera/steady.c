@@ -1,0 +1,47 @@
+#include "camera/steady.h"
+
+#include <stddef.h>
+
+#include "core/format.h"
+#include "service/log.h"
+
+void steady_configure(struct steady *steady, const struct filter_adaptation *wanted)
+{
+    if (wanted->stabilises && !steady->is_on && steady->stabiliser != NULL)
+        stabiliser_reset(steady->stabiliser);
+    steady->is_on = wanted->stabilises;
+    steady->options = wanted->shake;
+}
+
+void steady_finish(struct steady *steady)
+{
+    stabiliser_destroy(steady->stabiliser);
+    steady->stabiliser = NULL;
+}
+
+/* Gets ready for other frames. */
+static void replace(struct steady *steady, const struct engine_frames *frames)
+{
+    struct error why;
+    steady_finish(steady);
+    steady->frames = *frames;
+    if (stabiliser_create(&steady->stabiliser, format_by_fourcc(frames->captured),
+                          frames->format.width, frames->format.height, &why) < 0)
+        log_warning("stabilise does nothing: %s", why.text);
+}
+
+void steady_take(struct steady *steady, const struct engine_frames *frames,
+                 const struct capture_frame *frame, double ret[2])
+{
+    ret[0] = ret[1] = 0;
+    if (!steady->is_on)
+        return;
+    if (!engine_frames_equal(&steady->frames, frames))
+        replace(steady, frames);
+    else if (steady->start != frame->start && steady->stabiliser != NULL)
+        stabiliser_reset(steady->stabiliser);
+    steady->start = frame->start;
+    if (steady->stabiliser != NULL)
+        stabiliser_observe(steady->stabiliser, &steady->options, frame->plane[0], frame->stride[0],
+                           frame->captured_ns, ret);
+}

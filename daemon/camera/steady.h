@@ -1,0 +1,34 @@
+/* By how much each frame is moved so that the picture does not shake (core/stabiliser.h). Camera's
+ * thread only.
+ *
+ * The shift has to be that of the very frame, so it is measured in the path of the frame, before
+ * the frame is submitted: that is some milliseconds of latency, and only if the applied chain has
+ * a stage that asks for it. */
+#ifndef FFTD_CAMERA_STEADY_H
+#define FFTD_CAMERA_STEADY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "camera/builder.h"
+#include "capture/capture.h"
+#include "core/filter_adapt.h"
+
+struct steady {
+    bool is_on;
+    struct stabiliser_options options;
+    struct stabiliser *stabiliser; /* NULL: not needed yet, or these frames are too small */
+    struct engine_frames frames;   /* that it was made for */
+    unsigned start;                /* of the source, for the frame before */
+};
+
+/* Says what the applied chain asks for. */
+void steady_configure(struct steady *steady, const struct filter_adaptation *wanted);
+void steady_finish(struct steady *steady);
+
+/* Looks at a frame that is about to be submitted. Sets the shift of its picture, in pixels to the
+ * right and down; 0 if it is not moved. */
+void steady_take(struct steady *steady, const struct engine_frames *frames,
+                 const struct capture_frame *frame, double ret[2]);
+
+#endif

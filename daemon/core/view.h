@@ -1,0 +1,63 @@
+/* Views: what is published instead of the filtered picture, so that one can see what the filter
+ * does. A view is a grey picture with the size and the pixel format of the frames. It is about
+ * luma, also where colour is filtered; chroma is neutral. Pure.
+ *
+ * The maths. c is a sample as it was captured, o the same sample of the filtered picture, rounded
+ * and limited to 0 .. M; M = 2^bits - 1. RGB: both are luma (gpu/engine.h). Mosaics: of the
+ * demosaiced picture. What corrects captured samples, or moves them, counts as captured
+ * (core/calibration.h, core/warp.h).
+ *
+ * VIEW_DIFFERENCE: (M + 1) / 2 + VIEW_GAIN (c - o), limited to 0 .. M.
+ *
+ * VIEW_SPECTRUM, of the filtered picture before it is rounded: |F(fx, fy)| / (M Px Py) in dB, where
+ * F is the DFT of the Px x Py samples with their border (gpu/engine.h), so that a wave of amplitude
+ * a has 20 log10(a / (2 M)). Black is VIEW_BLACK_DB, white is VIEW_WHITE_DB, and levels in between
+ * are linear. Column x is the frequency (x - W / 2) / W in cycles per pixel (W / 2 rounded down),
+ * row y likewise, so that 0 is in the middle. A pixel shows the greatest of the frequencies that
+ * are nearer to it than to its neighbours, so that no peak is lost. With a curve (core/curve.h) it
+ * is the spectrum of the curve's values.
+ *
+ * VIEW_PEAKS: the spectrum of the captured picture, with the same scale, before periodic noise is
+ * subtracted or flicker corrected. Squares around a frequency and its negative mark each wave that
+ * was found (core/periodic.h): whole ones those that are subtracted, the corners alone the others.
+ */
+#ifndef FFTD_CORE_VIEW_H
+#define FFTD_CORE_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "fftd/ring.h"
+
+enum view_kind { VIEW_PICTURE, VIEW_DIFFERENCE, VIEW_SPECTRUM, VIEW_PEAKS, VIEW_COUNT };
+
+#define VIEW_GAIN     2
+#define VIEW_BLACK_DB (-120)
+#define VIEW_WHITE_DB (-20)
+
+/* By enum view_kind, ended by NULL: "picture", ... */
+extern const char *const view_names[VIEW_COUNT + 1];
+
+/* Whether it is drawn from the powers of frequencies. */
+static inline bool view_is_spectrum(enum view_kind view)
+{
+    return view == VIEW_SPECTRUM || view == VIEW_PEAKS;
+}
+
+#define VIEW_MAX_MARKS 16
+
+/* A wave to mark. */
+struct view_mark {
+    double fx, fy; /* cycles per pixel */
+    bool is_removed;
+};
+
+/* Draws squares around frequencies into a view with this format, white, 9 pixels wide. */
+void view_mark(uint8_t *frame, const struct fftd_format *format, const struct view_mark *mark,
+               unsigned count);
+
+/* -EINVAL: there is no view of that name. */
+int view_from_name(enum view_kind *ret, const char *name, struct error *why);
+
+#endif

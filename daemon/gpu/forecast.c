@@ -1,0 +1,188 @@
+#include "gpu/forecast.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "gpu/estimate.h"
+
+#define NAME "mali-t760"
+
+/* A Mali-T760 as far as plans depend on it. */
+static const struct gpu_device mali = {.type = CL_DEVICE_TYPE_GPU,
+                                       .midgard = true,
+                                       .half_vectors = true,
+                                       .max_group = 256,
+                                       .local_bytes = 32 * 1024,
+                                       .vector_width = 4};
+
+/* A transform of one or more images, as the engine would start with it. */
+struct forecast {
+    const char *images; /* "luma" */
+    struct transform transform;
+    unsigned dispatches;
+    struct cost_work work;
+    double seconds;
+};
+
+static uint32_t margin(const struct engine_options *options, double support_px, uint32_t length,
+                       unsigned sub)
+{
+    if (options->margin >= 0)
+        return ((uint32_t)options->margin + sub - 1) / sub;
+    return (uint32_t)fmin(ceil(2 * support_px / sub), length / 2.);
+}
+
+static int forecast_images(struct forecast *forecast, const struct engine_options *options,
+                           double support_px, unsigned sub, struct error *why)
+{
+    struct transform *transform = &forecast->transform;
+    struct pass pass[PLAN_MAX_STAGES];
+    const uint32_t width = transform->image.width, height = transform->image.height;
+    transform->device = &mali;
+    transform->border = (struct transform_border){
+        .mode = options->border,
+        .margin_x = margin(options, support_px, width, sub),
+        .margin_y = margin(options, support_px, height, sub),
+    };
+    transform_default_tuning(&transform->tuning, &mali);
+    transform->tuning.half = options->precision == ENGINE_HALF;
+    transform->tuning.complex_response = options->complex_response;
+    if (estimate_fastest(&transform->tuning, &mali, &transform->image, &transform->border) ==
+        HUGE_VAL)
+        return error_set(why, ERANGE, "there is no model of a plan for %ux%u on " NAME, width,
+                         height);
+    const int r = transform_fit(transform, why);
+    if (r < 0)
+        return r;
+    forecast->seconds = estimate_staged(&forecast->work, transform, &cost_midgard);
+    forecast->dispatches = 2 * (transform_passes(pass, transform, &transform->plan.y) +
+                                transform_passes(pass, transform, &transform->plan.x)) -
+                           1;
+    return 0;
+}
+
+/* ---- printing ------------------------------------------------------------------------------ */
+
+static void print_radices(FILE *out, const struct plan_axis *axis, const char *between)
+{
+    for (unsigned i = 0; i < axis->stage_count; i++)
+        fprintf(out, "%s%u", i > 0 ? between : "", axis->radix[i]);
+}
+
+static void print_line(FILE *out, const char *precision, const struct forecast *forecast)
+{
+    const struct plan *plan = &forecast->transform.plan;
+    fprintf(out, "%-9s  %-6s  %5ux%-5u  %10u  %7.1f  %10.1f  %8.1f  %8.2f  %5u  ", precision,
+            forecast->images, plan->x.length, plan->y.length, forecast->dispatches,
+            forecast->work.words / 1e6, forecast->work.accesses / 1e6, forecast->work.bytes / 1e6,
+            forecast->seconds * 1e3, forecast->transform.tuning.stages_per_dispatch);
+    print_radices(out, &plan->x, " ");
+    fputs(" x ", out);
+    print_radices(out, &plan->y, " ");
+    fputs("\n", out);
+}
+
+static void print_object(FILE *out, const struct forecast *forecast)
+{
+    const struct plan *plan = &forecast->transform.plan;
+    fprintf(out,
+            "{\"images\": \"%s\", \"padded\": [%u, %u], \"stages_per_dispatch\": %u, "
+            "\"dispatches\": %u, \"words\": %.0f, \"accesses\": %.0f, \"bytes\": %.0f, "
+            "\"seconds\": %.9f, \"radices_x\": [",
+            forecast->images, plan->x.length, plan->y.length,
+            forecast->transform.tuning.stages_per_dispatch, forecast->dispatches,
+            forecast->work.words, forecast->work.accesses, forecast->work.bytes, forecast->seconds);
+    print_radices(out, &plan->x, ", ");
+    fputs("], \"radices_y\": [", out);
+    print_radices(out, &plan->y, ", ");
+    fputs("]}", out);
+}
+
+static void print_precision(FILE *out, enum engine_precision precision,
+                            const struct forecast *forecast, unsigned count, bool json)
+{
+    const char *name = precision == ENGINE_HALF ? "half" : "float";
+    double seconds = 0;
+    if (json)
+        fprintf(out, "%s{\"precision\": \"%s\", \"transforms\": [",
+                precision == ENGINE_FLOAT ? "" : ", ", name);
+    for (unsigned i = 0; i < count; i++) {
+        seconds += forecast[i].seconds;
+        if (json) {
+            fputs(i > 0 ? ", " : "", out);
+            print_object(out, &forecast[i]);
+        } else {
+            print_line(out, name, &forecast[i]);
+        }
+    }
+    if (json)
+        fprintf(out, "], \"seconds\": %.9f, \"frames_per_second\": %.3f}", seconds, 1 / seconds);
+    else
+        fprintf(out, "%-9s  at most %.1f frames a second\n", name, 1 / seconds);
+}
+
+static void print_head(FILE *out, uint32_t width, uint32_t height, bool json)
+{
+    const struct cost_rates *rates = &cost_midgard.rates;
+    if (json)
+        fprintf(out,
+                "{\"device\": \"" NAME "\", \"width\": %u, \"height\": %u, "
+                "\"words_per_second\": %.0f, \"accesses_per_second\": %.0f, "
+                "\"bytes_per_second\": %.0f, \"precisions\": [",
+                width, height, rates->words, rates->accesses, rates->bytes);
+    else
+        fprintf(out,
+                "%ux%u on a " NAME " that computes %.1f G words and %.1f G accesses and moves "
+                "%.1f GB a\nsecond. A dispatch takes the longest of the three; a board takes "
+                "longer.\n\n"
+                "precision  images       padded  dispatches  M words  M accesses        MB  "
+                "least ms  each   radices\n",
+                width, height, rates->words / 1e9, rates->accesses / 1e9, rates->bytes / 1e9);
+}
+
+int gpu_forecast(void *stdio_file, const char *device, uint32_t width, uint32_t height,
+                 const struct engine_options *options, double support_px, bool json,
+                 struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES];
+    struct forecast forecast[2][2] = {{{0}}};
+    const unsigned count = options->planes == ENGINE_ALL ? 2 : 1;
+    if (strcasecmp(device, NAME) != 0 && strcmp(device, "auto") != 0)
+        return error_set(why, EINVAL, "there is no model of the device %s: expected " NAME,
+                         text_quote(quoted, device));
+    if (width == 0 || height == 0)
+        return error_set(why, EINVAL, "a plan for frames of %ux%u: expected WIDTHxHEIGHT", width,
+                         height);
+    if (options->technique == ENGINE_FUSED)
+        return error_set(why, EINVAL,
+                         "there is no model of engine.technique = \"fused\": expected \"staged\" "
+                         "or \"auto\"");
+    for (int p = ENGINE_FLOAT; p <= ENGINE_HALF; p++) {
+        struct engine_options chosen = *options;
+        chosen.precision = (enum engine_precision)p;
+        for (unsigned i = 0; i < count; i++) {
+            const unsigned sub = i + 1; /* of chroma, two */
+            forecast[p][i].images = i == 0 ? "luma" : "chroma";
+            forecast[p][i].transform.image =
+                (struct transform_image){.count = sub,
+                                         .apart = 1,
+                                         .width = (width + sub - 1) / sub,
+                                         .height = (height + sub - 1) / sub,
+                                         .stride = width,
+                                         .step = sub,
+                                         .bits = 8};
+            const int r = forecast_images(&forecast[p][i], &chosen, support_px, sub, why);
+            if (r < 0)
+                return r;
+        }
+    }
+    print_head(stdio_file, width, height, json);
+    for (int p = ENGINE_FLOAT; p <= ENGINE_HALF; p++)
+        print_precision(stdio_file, (enum engine_precision)p, forecast[p], count, json);
+    if (json)
+        fputs("]}\n", stdio_file);
+    return 0;
+}

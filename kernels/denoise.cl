@@ -1,0 +1,242 @@
+/* Noise reduction in overlapping blocks (daemon/core/denoise.h), before the whole-frame transform:
+ * what the files of both passes share.
+ *
+ *   denoise_load     image -> samples          converts and calibrates (denoise_first.cl)
+ *   noise_count, noise_fit           estimate the noise, if it is not given (denoise_noise.cl)
+ *   denoise_first    samples -> first          weighs each block's Fourier transform
+ *   denoise_second   samples, first -> second  weighs its cosine transform by the first result
+ *
+ * Both passes may join the samples of past frames to each block (denoise_past.cl).
+ *
+ * A block has BLOCK x BLOCK samples, and the next one begins HOP samples further. Samples are
+ * multiplied by a sine window before the transform and after it; the squares of overlapping windows
+ * add up to a constant, which `synthesis` contains together with the factors of the inverse.
+ *
+ * Data: planes of IMAGE_WIDTH x IMAGE_HEIGHT floats in the units of samples, rows PLANE_PITCH
+ * floats apart, planes of a batch PLANE_SIZE floats apart. Beyond the image a plane is mirrored
+ * about its outermost samples. `noise` has NOISE_NUMBERS for each image: the constant and the
+ * slope of the variance, and a factor (core/denoise.h).
+ *
+ * Work-items: a group computes a tile of TILE_X x TILE_Y samples from all blocks that touch it, one
+ * block after another, and adds them up in local memory, so that no group writes what another one
+ * writes. A group has BLOCK items, one for each column of a block. With lanes it has one item, for
+ * which a block is PARTS = BLOCK / LANES parts of LANES columns; number j of part p is row j. A
+ * third dimension counts images (batch.cl). Launched by denoiser_enqueue (daemon/gpu/denoiser.c).
+ */
+
+#define PARTS       (LANES > 1 ? BLOCK / LANES : 1)
+#define EDGE        (BLOCK - HOP) /* samples around a tile that its blocks reach, on each side */
+#define SUM_PITCH   (TILE_X + 2 * EDGE)
+#define SUM_ROWS    (TILE_Y + 2 * EDGE)
+
+/* Items exchange numbers through rows of BLOCK + 1 floats, which are in different memory banks. */
+#define SCRATCH_ROW (BLOCK + 1)
+
+#if SECOND /* denoise_cosine.cl */
+#define TRANSFORM cosine
+#define INVERSE   cosine_inverse
+#else /* denoise_dft.cl */
+#define TRANSFORM PASTE(real_dft_, BLOCK)
+#define INVERSE   PASTE(real_inverse_, BLOCK)
+#endif
+
+static inline void sync_items(void)
+{
+#if LANES == 1
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+
+/* Entries of a table for the item's columns: those of part p. */
+static inline real column_entry(constant const float *table, uint p)
+{
+#if LANES == 1
+    return table[get_local_id(0)];
+#else
+    return PASTE(vload, LANES)(p, table);
+#endif
+}
+
+/* ---- blocks in planes ---- */
+
+static inline int mirrored(int i, int length)
+{
+    const int reflected = i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
+    return clamp(reflected, 0, length - 1);
+}
+
+/* Loads a block, whose first sample may be beyond the image, and applies the window. */
+static inline void block_load(real *x, global const float *plane, int left, int top)
+{
+    const bool is_inside =
+        left >= 0 && top >= 0 && left + BLOCK <= IMAGE_WIDTH && top + BLOCK <= IMAGE_HEIGHT;
+    for (uint p = 0; p < PARTS; p++) {
+        const real across = column_entry(window, p);
+#pragma unroll
+        for (uint j = 0; j < BLOCK; j++) {
+#if LANES == 1
+            const int column = left + (int)get_local_id(0);
+            const real sample = plane[mirrored(top + (int)j, IMAGE_HEIGHT) * PLANE_PITCH +
+                                      mirrored(column, IMAGE_WIDTH)];
+#else
+            real sample;
+            const int column = left + (int)(p * LANES);
+            if (is_inside)
+                sample = PASTE(vload, LANES)(0, plane + (top + (int)j) * PLANE_PITCH + column);
+            else {
+                global const float *row =
+                    plane + mirrored(top + (int)j, IMAGE_HEIGHT) * PLANE_PITCH;
+                float lane[LANES];
+                for (int i = 0; i < LANES; i++)
+                    lane[i] = row[mirrored(column + i, IMAGE_WIDTH)];
+                sample = PASTE(vload, LANES)(0, lane);
+            }
+#endif
+            x[p * BLOCK + j] = sample * (across * window[j]);
+        }
+    }
+}
+
+/* Adds a block to the tile's sums. Items own columns of a block, and blocks follow each other after
+ * a barrier. */
+static inline void block_add(const real *x, local float *sums, uint left, uint top)
+{
+    for (uint p = 0; p < PARTS; p++) {
+        const real across = column_entry(synthesis, p);
+#pragma unroll
+        for (uint j = 0; j < BLOCK; j++) {
+            const real value = x[p * BLOCK + j] * (across * synthesis[j]);
+            local float *at = sums + (top + j) * SUM_PITCH + left;
+#if LANES == 1
+            at[get_local_id(0)] += value;
+#else
+            PASTE(vstore, LANES)(PASTE(vload, LANES)(p, at) + value, p, at);
+#endif
+        }
+    }
+    sync_items();
+}
+
+/* ---- both axes ---- */
+
+/* Exchanges rows and columns of a block. */
+static inline void block_transpose(real *x, local float *scratch)
+{
+#if LANES == 1
+    const uint item = get_local_id(0);
+#pragma unroll
+    for (uint j = 0; j < BLOCK; j++)
+        scratch[j * SCRATCH_ROW + item] = x[j];
+    sync_items();
+#pragma unroll
+    for (uint j = 0; j < BLOCK; j++)
+        x[j] = scratch[item * SCRATCH_ROW + j];
+    sync_items();
+#else
+    for (uint p = 0; p < PARTS; p++)
+        transpose(x + p * BLOCK + p * LANES);
+    for (uint p = 0; p < PARTS; p++)
+        for (uint q = p + 1; q < PARTS; q++) {
+            real a[LANES];
+#pragma unroll
+            for (uint i = 0; i < LANES; i++)
+                a[i] = x[p * BLOCK + q * LANES + i];
+            transpose(a);
+            transpose(x + q * BLOCK + p * LANES);
+#pragma unroll
+            for (uint i = 0; i < LANES; i++) {
+                x[p * BLOCK + q * LANES + i] = x[q * BLOCK + p * LANES + i];
+                x[q * BLOCK + p * LANES + i] = a[i];
+            }
+        }
+#endif
+}
+
+/* Loads a block and transforms it along both axes: number j of lane l then belongs to place j of
+ * the transform along x and to place l along y. */
+static inline void block_transform(real *x, global const float *plane, local float *scratch,
+                                   int left, int top)
+{
+    block_load(x, plane, left, top);
+    for (uint p = 0; p < PARTS; p++)
+        TRANSFORM(x + p * BLOCK);
+    block_transpose(x, scratch);
+    for (uint p = 0; p < PARTS; p++)
+        TRANSFORM(x + p * BLOCK);
+}
+
+static inline void block_inverse(real *x, local float *scratch)
+{
+    for (uint p = 0; p < PARTS; p++)
+        INVERSE(x + p * BLOCK);
+    block_transpose(x, scratch);
+    for (uint p = 0; p < PARTS; p++)
+        INVERSE(x + p * BLOCK);
+}
+
+/* Returns number 0 of the first column, which is in one item or lane, to all. */
+static inline float block_first(const real *x, local float *scratch)
+{
+#if LANES == 1
+    if (get_local_id(0) == 0)
+        scratch[0] = x[0];
+    sync_items();
+    const float first = scratch[0];
+    sync_items();
+    return first;
+#else
+    return x[0].s0;
+#endif
+}
+
+/* Returns the level of a transformed block. */
+static inline float block_level(const real *x, local float *scratch)
+{
+    return block_first(x, scratch) / (window_transform[0] * window_transform[0]);
+}
+
+/* Adds `level` times the transform of the window, which is a product along both axes. */
+static inline void add_level(real *x, float level)
+{
+    for (uint p = 0; p < PARTS; p++) {
+        const real across = column_entry(window_transform, p) * level;
+#pragma unroll
+        for (uint j = 0; j < BLOCK; j++)
+            x[p * BLOCK + j] += across * window_transform[j];
+    }
+}
+
+static inline float variance_at(global const float *noise, float level)
+{
+    return max(noise[0] + noise[1] * max(level, 0.0f), 0.0f);
+}
+
+/* ---- tiles ---- */
+
+static inline void sums_clear(local float *sums)
+{
+    for (uint i = get_local_id(0); i < SUM_PITCH * SUM_ROWS; i += get_local_size(0))
+        sums[i] = 0;
+    sync_items();
+}
+
+static inline void sums_store(global float *plane, local const float *sums)
+{
+    const uint left = get_group_id(0) * TILE_X, top = get_group_id(1) * TILE_Y;
+    const uint width = min((uint)TILE_X, IMAGE_WIDTH - left);
+    for (uint y = 0; y < TILE_Y && top + y < IMAGE_HEIGHT; y++)
+        for (uint x = get_local_id(0); x < width; x += get_local_size(0))
+            plane[(top + y) * PLANE_PITCH + left + x] = sums[(EDGE + y) * SUM_PITCH + EDGE + x];
+}
+
+/* Calls `block`(left, top) for the corner of each block of the tile, in the tile's sums. Blocks
+ * that begin below or to the right of the image are left out. */
+#define EACH_BLOCK(block)                                                                          \
+    {                                                                                              \
+        const uint tile_left = get_group_id(0) * TILE_X, tile_top = get_group_id(1) * TILE_Y;      \
+        const uint width = min((uint)TILE_X, IMAGE_WIDTH - tile_left) + EDGE;                      \
+        const uint height = min((uint)TILE_Y, IMAGE_HEIGHT - tile_top) + EDGE;                     \
+        for (uint top = 0; top < height; top += HOP)                                               \
+            for (uint left = 0; left < width; left += HOP)                                         \
+                block(left, top, (int)(tile_left + left) - EDGE, (int)(tile_top + top) - EDGE);    \
+    }

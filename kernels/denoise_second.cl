@@ -1,0 +1,53 @@
+/* The second pass of noise reduction: a Wiener filter in the cosine transform of each block
+ * (denoise_cosine.cl), with the power that the first pass has found there. Data and work-items:
+ * denoise.cl. */
+
+/* Takes the level out of a block and returns it. */
+static inline float block_take_level(real *x, local float *scratch)
+{
+    const float level = block_level(x, scratch);
+    add_level(x, -level);
+    return level;
+}
+
+#define SMALLEST 1e-12f /* prevents a division of 0 by 0 */
+
+static inline void second_block(global const float *samples, global const float *guide,
+                                struct past past, global const float *noise, local float *sums,
+                                local float *scratch, uint left, uint top, int x, int y)
+{
+    real known[PARTS * BLOCK], block[PARTS * BLOCK];
+    block_transform(block, samples, scratch, x, y);
+    const float remaining = block_join(block, past, noise, scratch, x, y);
+    block_transform(known, guide, scratch, x, y);
+    const float guide_level = block_take_level(known, scratch);
+    const float level = block_take_level(block, scratch);
+    const float floor = FLOOR * remaining * variance_at(noise, guide_level) + SMALLEST;
+#pragma unroll
+    for (uint i = 0; i < PARTS * BLOCK; i += 2) { /* one division serves two numbers */
+        const real a = known[i] * known[i], b = known[i + 1] * known[i + 1];
+        const real quotient = 1.0f / ((a + floor) * (b + floor));
+        block[i] *= a * (b + floor) * quotient;
+        block[i + 1] *= b * (a + floor) * quotient;
+    }
+    add_level(block, level);
+    block_inverse(block, scratch);
+    block_add(block, sums, left, top);
+}
+
+kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
+denoise_second(global const float *restrict samples, global const float *restrict guide,
+               global float *restrict result, global const float *restrict noise PAST_PARAMETERS,
+               local float *sums, local float *scratch)
+{
+    const struct past past = PAST_FRAMES;
+    samples += get_group_id(2) * PLANE_SIZE;
+    noise += get_group_id(2) * NOISE_NUMBERS;
+    guide += get_group_id(2) * PLANE_SIZE;
+    sums_clear(sums);
+#define BLOCK_AT(left, top, x, y)                                                                  \
+    second_block(samples, guide, past, noise, sums, scratch, left, top, x, y)
+    EACH_BLOCK(BLOCK_AT)
+#undef BLOCK_AT
+    sums_store(result + get_group_id(2) * PLANE_SIZE, sums);
+}

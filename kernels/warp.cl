@@ -1,0 +1,52 @@
+/* Moves pixels (daemon/core/warp.h): a sample of the image is interpolated between the four
+ * captured ones around the place that the table gives for it. Kernels without WARPED have nothing
+ * of this.
+ *
+ * Data: the table has two short numbers for each of IMAGE_WIDTH x IMAGE_HEIGHT samples, row by row:
+ * how far to the right and down its place is, in units of 1 / WARP_UNIT. The place is in the image.
+ * All images of a batch share the table (batch.cl).
+ * Work-items: as those of the kernels that load and store (fused.cl, staged.cl). */
+
+#if WARPED
+
+#define WARP_SHIFT 5
+#define WARP_UNIT  (1 << WARP_SHIFT)
+
+/* The four samples around a place are at left and left + 1, above and above + 1, and the place is
+ * x and y between them, 0 .. 1. */
+struct origin {
+    int left, above;
+    float x, y;
+};
+
+static inline struct origin origin_at(captured image, int x, int y)
+{
+    const short2 moved = WARP_TABLE(image)[y * IMAGE_WIDTH + x];
+    const int column = WARP_UNIT * x + moved.x, row = WARP_UNIT * y + moved.y;
+    struct origin from;
+    from.left = min(column >> WARP_SHIFT, IMAGE_WIDTH - 2);
+    from.above = min(row >> WARP_SHIFT, IMAGE_HEIGHT - 2);
+    from.x = (float)(column - WARP_UNIT * from.left) / WARP_UNIT;
+    from.y = (float)(row - WARP_UNIT * from.above) / WARP_UNIT;
+    return from;
+}
+
+/* Adds what `read` gives at the four places to `sum`, each by its weight. A colour of a mosaic is
+ * made of nine samples, and each may be replaced. So this is a loop, which compiles in a tenth of
+ * the time of WARP. */
+#define WARP_IN_TURN(sum, read, image, from)                                                       \
+    for (int warp_place = 0; warp_place < 4; warp_place++) {                                       \
+        const int right = warp_place & 1, down = warp_place >> 1;                                  \
+        sum += (right ? (from).x : 1 - (from).x) * (down ? (from).y : 1 - (from).y) *              \
+               read(image, (from).left + right, (from).above + down);                              \
+    }
+
+/* Interpolates between what `read` gives at the four places. */
+#define WARP(read, image, from)                                                                    \
+    mix(mix(read(image, (from).left, (from).above), read(image, (from).left + 1, (from).above),    \
+            (from).x),                                                                             \
+        mix(read(image, (from).left, (from).above + 1),                                            \
+            read(image, (from).left + 1, (from).above + 1), (from).x),                             \
+        (from).y)
+
+#endif

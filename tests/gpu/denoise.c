@@ -1,0 +1,950 @@
+/* Tests of noise reduction in blocks: its error against a model in double precision that is written
+ * from daemon/core/denoise.h, and whole frames of the engine, whose other planes and colours stay.
+ */
+#include <complex.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/chains.h"
+#include "support/device.h"
+#include "support/reference.h"
+#include "support/scene.h"
+
+#include "gpu/denoiser.h"
+#include "gpu/denoiser_past.h"
+#include "gpu/denoiser_plane.h"
+#include "gpu/engine.h"
+
+#define PI        3.14159265358979323846
+#define MAX_BLOCK 32
+
+struct picture {
+    long width, height;
+    double *sample;
+};
+
+static struct picture make_picture(long width, long height)
+{
+    struct picture ret = {width, height, calloc((size_t)(width * height), sizeof *ret.sample)};
+    assert_non_null(ret.sample);
+    return ret;
+}
+
+/* A scene with noise. */
+static struct picture draw(long width, long height, double sigma, double shot, uint64_t seed)
+{
+    struct picture ret = make_picture(width, height);
+    struct scene scene;
+    float *clean = malloc((size_t)(width * height) * sizeof *clean);
+    scene_make(&scene, 256, &seed);
+    scene_draw(&scene, 0, 0, 0, (unsigned)width, (unsigned)height, clean);
+    for (long i = 0; i < width * height; i++)
+        ret.sample[i] =
+            (float)(clean[i] + sqrt(sigma * sigma + shot * clean[i]) * scene_normal(&seed));
+    free(clean);
+    return ret;
+}
+
+/* ---- the model ---- */
+
+struct block {
+    double value[MAX_BLOCK][MAX_BLOCK];
+};
+
+struct spectrum {
+    double complex value[MAX_BLOCK][MAX_BLOCK];
+};
+
+static long mirror(long i, long length)
+{
+    i = i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
+    return i < 0 ? 0 : i >= length ? length - 1 : i;
+}
+
+static double window_at(long n, long side)
+{
+    return sin(PI * ((double)n + 0.5) / (double)side);
+}
+
+static void cut(struct block *ret, const struct picture *from, long left, long top, long side)
+{
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++)
+            ret->value[y][x] = from->sample[mirror(top + y, from->height) * from->width +
+                                            mirror(left + x, from->width)] *
+                               window_at(x, side) * window_at(y, side);
+}
+
+/* sum of z(y, x) exp(sign 2 pi i (kx x + ky y) / side) */
+static void fourier(struct spectrum *z, long side, double sign)
+{
+    static struct spectrum rows;
+    double complex turn[MAX_BLOCK];
+    for (long k = 0; k < side; k++)
+        turn[k] = cexp(sign * 2 * PI * I * (double)k / (double)side);
+    for (long y = 0; y < side; y++)
+        for (long k = 0; k < side; k++) {
+            rows.value[y][k] = 0;
+            for (long x = 0; x < side; x++)
+                rows.value[y][k] += z->value[y][x] * turn[k * x % side];
+        }
+    for (long k = 0; k < side; k++)
+        for (long x = 0; x < side; x++) {
+            z->value[k][x] = 0;
+            for (long y = 0; y < side; y++)
+                z->value[k][x] += rows.value[y][x] * turn[k * y % side];
+        }
+}
+
+/* The basis of the orthonormal DCT-II, which its inverse shares. */
+static double cosine_at(long k, long n, long side)
+{
+    return sqrt((k == 0 ? 1. : 2.) / (double)side) *
+           cos(PI * (2 * (double)n + 1) * (double)k / (2 * (double)side));
+}
+
+static double variance(const struct noise_model *noise, double level)
+{
+    return fmax(noise->constant + noise->slope * fmax(level, 0), 0);
+}
+
+/* Entry (k, n) of the transform into real numbers that past frames are compared in, and of its
+ * inverse. */
+static double real_basis(long k, long n, long side, bool is_cosine, bool inverse)
+{
+    const long half = side / 2, turns = k <= half ? k * n : (k - half) * n;
+    const double phase = 2 * PI * (double)turns / (double)side;
+    const double scale = !inverse ? 1 : (k == 0 || k == half ? 1. : 2.) / (double)side;
+    if (is_cosine)
+        return cosine_at(k, n, side);
+    return scale * (k <= half ? cos(phase) : sin(phase));
+}
+
+static void real_transform(struct block *b, long side, bool is_cosine, bool inverse)
+{
+    static struct block rows;
+    static double basis[MAX_BLOCK][MAX_BLOCK];
+    for (long k = 0; k < side; k++)
+        for (long n = 0; n < side; n++)
+            basis[inverse ? n : k][inverse ? k : n] = real_basis(k, n, side, is_cosine, inverse);
+    for (long y = 0; y < side; y++)
+        for (long k = 0; k < side; k++) {
+            rows.value[y][k] = 0;
+            for (long x = 0; x < side; x++)
+                rows.value[y][k] += b->value[y][x] * basis[k][x];
+        }
+    for (long k = 0; k < side; k++)
+        for (long x = 0; x < side; x++) {
+            b->value[k][x] = 0;
+            for (long y = 0; y < side; y++)
+                b->value[k][x] += rows.value[y][x] * basis[k][y];
+        }
+}
+
+static double frequency_at(long i, long side, bool is_cosine)
+{
+    return is_cosine ? (double)i / (2 * (double)side)
+                     : (double)(i <= side / 2 ? i : i - side / 2) / (double)side;
+}
+
+/* The variance that noise of variance v has in number (i, k) of a windowed block. */
+static double number_variance(double v, long i, long k, long side, bool is_cosine)
+{
+    if (is_cosine)
+        return v / 4;
+    const double power = pow((double)side / 2, 2);
+    return v * power * (i == 0 || i == side / 2 ? 1 : 0.5) * (k == 0 || k == side / 2 ? 1 : 0.5);
+}
+
+/* Joins windowed blocks of past frames to a windowed block. Returns by how much the noise's
+ * variance is multiplied. */
+static double join(struct block *b, struct block *past, unsigned count, long side, bool is_cosine,
+                   const struct noise_model *noise)
+{
+    double match[2] = {0}, sum = 1, squares = 1, level = 0, weight = 0;
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++) {
+            level += b->value[y][x];
+            weight += window_at(x, side) * window_at(y, side);
+        }
+    const double v = variance(noise, level / weight);
+    for (unsigned f = 0; f < count; f++) {
+        double mean = 0, numbers = 0;
+        for (long y = 0; y < side; y++)
+            for (long x = 0; x < side; x++)
+                past[f].value[y][x] -= b->value[y][x];
+        real_transform(&past[f], side, is_cosine, false);
+        for (long y = 0; y < side; y++)
+            for (long x = 0; x < side; x++)
+                if (frequency_at(x, side, is_cosine) <= 0.125 &&
+                    frequency_at(y, side, is_cosine) <= 0.125) {
+                    mean += pow(past[f].value[y][x], 2) /
+                            (2 * number_variance(v, x, y, side, is_cosine));
+                    numbers++;
+                }
+        match[f] = fmin(fmax(1 - (mean / numbers - 1) / sqrt(40.5 / numbers), 0), 1);
+        sum += match[f];
+        squares += match[f] * match[f];
+    }
+    static struct block change;
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++) {
+            double weights = 1;
+            change.value[y][x] = 0;
+            for (unsigned f = 0; f < count; f++) {
+                const double d = past[f].value[y][x];
+                const double q = d * d / (2 * number_variance(v, x, y, side, is_cosine));
+                const double w = match[f] * (q > 3 ? 3 / q : 1);
+                weights += w;
+                change.value[y][x] += w * d;
+            }
+            change.value[y][x] /= weights;
+        }
+    real_transform(&change, side, is_cosine, true);
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++)
+            b->value[y][x] += change.value[y][x];
+    return squares / (sum * sum);
+}
+
+static void filter_first(struct block *b, long side, const struct noise_model *noise)
+{
+    static struct spectrum f, w;
+    double power = 0;
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++) {
+            w.value[y][x] = window_at(x, side) * window_at(y, side);
+            power += creal(w.value[y][x]) * creal(w.value[y][x]);
+            f.value[y][x] = b->value[y][x];
+        }
+    fourier(&f, side, -1);
+    fourier(&w, side, -1);
+    const double level = creal(f.value[0][0]) / creal(w.value[0][0]);
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++) {
+            const double complex z = f.value[y][x] - level * w.value[y][x];
+            const double found = creal(z) * creal(z) + cimag(z) * cimag(z);
+            const double floor = 2.5 * variance(noise, level) * power;
+            f.value[y][x] = level * w.value[y][x] + (found > floor ? z * (1 - floor / found) : 0);
+        }
+    fourier(&f, side, 1);
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++)
+            b->value[y][x] = creal(f.value[y][x]) / (double)(side * side);
+}
+
+static void filter_second(struct block *b, struct block *guide, long side,
+                          const struct noise_model *noise)
+{
+    static struct block w;
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++)
+            w.value[y][x] = window_at(x, side) * window_at(y, side);
+    real_transform(&w, side, true, false);
+    real_transform(b, side, true, false);
+    real_transform(guide, side, true, false);
+    const double level = b->value[0][0] / w.value[0][0];
+    const double guide_level = guide->value[0][0] / w.value[0][0];
+    const double power = variance(noise, guide_level) / 4;
+    for (long y = 0; y < side; y++)
+        for (long x = 0; x < side; x++) {
+            const double g = guide->value[y][x] - guide_level * w.value[y][x];
+            const double c = b->value[y][x] - level * w.value[y][x];
+            b->value[y][x] = level * w.value[y][x] + (g != 0 ? c * g * g / (g * g + power) : 0);
+        }
+    real_transform(b, side, true, true);
+}
+
+/* One pass; the second one if there is a guide. in[0] is the frame, and the others are the `past`
+ * frames before it, the nearest first. */
+static struct picture filter(const struct picture *in, unsigned past, const struct picture *guide,
+                             long side, long hop, const struct noise_model *noise)
+{
+    static struct block before[2];
+    struct picture sum = make_picture(in->width, in->height);
+    struct picture weight = make_picture(in->width, in->height);
+    static struct block b, g;
+    for (long top = hop - side; top < in->height; top += hop)
+        for (long left = hop - side; left < in->width; left += hop) {
+            cut(&b, in, left, top, side);
+            for (unsigned f = 0; f < past; f++)
+                cut(&before[f], &in[1 + f], left, top, side);
+            const double remaining =
+                past > 0 ? join(&b, before, past, side, guide != NULL, noise) : 1;
+            const struct noise_model kept = {noise->constant * remaining, noise->slope * remaining,
+                                             1};
+            if (guide != NULL) {
+                cut(&g, guide, left, top, side);
+                filter_second(&b, &g, side, &kept);
+            } else
+                filter_first(&b, side, &kept);
+            for (long y = 0; y < side; y++)
+                for (long x = 0; x < side; x++) {
+                    const long at = (top + y) * in->width + left + x;
+                    const double w = window_at(x, side) * window_at(y, side);
+                    if (top + y < 0 || top + y >= in->height || left + x < 0 ||
+                        left + x >= in->width)
+                        continue;
+                    sum.sample[at] += b.value[y][x] * w;
+                    weight.sample[at] += w * w;
+                }
+        }
+    for (long i = 0; i < in->width * in->height; i++)
+        sum.sample[i] /= weight.sample[i];
+    free(weight.sample);
+    return sum;
+}
+
+static struct picture model_of_frames(const struct picture *in, unsigned past,
+                                      const struct denoise *denoise)
+{
+    const struct denoise_settings *settings = &denoise->settings;
+    const long side = settings->block, overlap = settings->overlap;
+    struct picture first = filter(in, past, NULL, side, side / overlap, &denoise->noise);
+    if (settings->passes == 1)
+        return first;
+    const struct picture second = filter(in, past, &first, 16, 16 / overlap, &denoise->noise);
+    free(first.sample);
+    return second;
+}
+
+static struct picture model(const struct picture *in, const struct denoise *denoise)
+{
+    return model_of_frames(in, 0, denoise);
+}
+
+/* ---- the denoiser alone ---- */
+
+static cl_mem buffer_of(size_t size, void *data)
+{
+    cl_int code;
+    const cl_mem_flags flags = CL_MEM_READ_WRITE | (data != NULL ? CL_MEM_COPY_HOST_PTR : 0);
+    const cl_mem ret = clCreateBuffer(device->context, flags, size, data, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    return ret;
+}
+
+/* Runs the denoiser over frames of `count` pictures of the same size, of which it replaces the
+ * first one; the others are the `past` frames before it, the nearest first. ret_noise: NULL, or the
+ * numbers of the model that it has estimated. */
+static void run_frames(const struct denoise *denoise, unsigned lanes, struct picture *picture,
+                       unsigned count, unsigned past, float *ret_noise)
+{
+    const size_t pixels = (size_t)(picture->width * picture->height);
+    const struct transform_image image = {.count = count,
+                                          .apart = (uint32_t)pixels * 4,
+                                          .width = (uint32_t)picture->width,
+                                          .height = (uint32_t)picture->height,
+                                          .stride = (uint32_t)picture->width * 4,
+                                          .step = 4,
+                                          .kind = SAMPLE_F32,
+                                          .bits = 8};
+    const struct denoiser_options options = {.settings = denoise->settings, .lanes = lanes};
+    const size_t floats = denoiser_plane_size(&image) * count;
+    float *in = malloc(count * pixels * sizeof *in), *out = malloc(floats * sizeof *out);
+    struct denoiser *denoiser = NULL;
+    struct denoiser_past *before = NULL;
+    struct denoiser_frame *frame = NULL;
+    struct error why = {""}, warning = {""};
+    cl_mem wanted = NULL, result = NULL;
+    cl_int code;
+    const cl_mem captured = buffer_of(count * pixels * sizeof *in, NULL);
+    const cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    if (denoiser_prepare(&denoiser, device, &image, &options, NULL, &warning, &why) < 0 ||
+        denoiser_build(denoiser, NULL, &warning, &why) < 0 ||
+        denoiser_noise(&wanted, denoiser, &denoise->noise, -1, &why) < 0 ||
+        denoiser_frame_create(&frame, denoiser, &why) < 0 ||
+        denoiser_past_for(&before, denoiser, 1, &why) < 0)
+        fail_msg("%s", why.text);
+    for (unsigned f = past + 1; f-- > 0;) {
+        for (size_t i = 0; i < count * pixels; i++)
+            in[i] = (float)picture[f * count + i / pixels].sample[i % pixels];
+        assert_int_equal(clEnqueueWriteBuffer(queue, captured, CL_TRUE, 0,
+                                              count * pixels * sizeof *in, in, 0, NULL, NULL),
+                         CL_SUCCESS);
+        if (denoiser_frame_enqueue(frame, queue, captured, NULL, wanted, before, &result, NULL,
+                                   &why) < 0)
+            fail_msg("%s", why.text);
+    }
+    assert_int_equal(
+        clEnqueueReadBuffer(queue, result, CL_TRUE, 0, floats * sizeof *out, out, 0, NULL, NULL),
+        CL_SUCCESS);
+    if (ret_noise != NULL)
+        assert_int_equal(clEnqueueReadBuffer(queue, denoiser_frame_noise(frame), CL_TRUE, 0,
+                                             2 * sizeof *ret_noise, ret_noise, 0, NULL, NULL),
+                         CL_SUCCESS);
+    for (size_t i = 0; i < count * pixels; i++)
+        picture[i / pixels].sample[i % pixels] =
+            out[i / pixels * denoiser_plane_size(&image) +
+                i % pixels / image.width * denoiser_pitch(&image) + i % pixels % image.width];
+    clReleaseMemObject(captured);
+    clReleaseMemObject(wanted);
+    denoiser_past_destroy(before);
+    denoiser_frame_destroy(frame);
+    denoiser_destroy(denoiser);
+    clReleaseCommandQueue(queue);
+    free(in);
+    free(out);
+}
+
+static void run_estimating(const struct denoise *denoise, unsigned lanes, struct picture *picture,
+                           unsigned count, float *ret_noise)
+{
+    run_frames(denoise, lanes, picture, count, 0, ret_noise);
+}
+
+static void run(const struct denoise *denoise, unsigned lanes, struct picture *picture,
+                unsigned count)
+{
+    run_estimating(denoise, lanes, picture, count, NULL);
+}
+
+static double change(const struct picture *a, const struct picture *b)
+{
+    double sum = 0;
+    for (long i = 0; i < a->width * a->height; i++)
+        sum += (a->sample[i] - b->sample[i]) * (a->sample[i] - b->sample[i]);
+    return sqrt(sum / (double)(a->width * a->height));
+}
+
+static void check(const struct denoise *denoise, unsigned lanes, long width, long height,
+                  unsigned count)
+{
+    const double sigma = sqrt(denoise->noise.constant);
+    struct picture picture[2], expected[2];
+    for (unsigned i = 0; i < count; i++) {
+        picture[i] = draw(width, height, sigma, denoise->noise.slope, 5 + i);
+        expected[i] = model(&picture[i], denoise);
+        if (sigma > 0) /* the test is worth nothing if the model does nothing */
+            assert_true(change(&picture[i], &expected[i]) > sigma / 2);
+    }
+    run(denoise, lanes, picture, count);
+    for (unsigned i = 0; i < count; i++) {
+        const double error =
+            reference_error(picture[i].sample, expected[i].sample, (uint64_t)(width * height));
+        printf("# figures: %ldx%ld, blocks of %u, hop 1/%u, %u passes, %u lanes: error %.1e\n",
+               width, height, denoise->settings.block, denoise->settings.overlap,
+               denoise->settings.passes, lanes, error);
+        assert_true(error < 3e-7);
+        free(picture[i].sample);
+        free(expected[i].sample);
+    }
+}
+
+/* Sizes that no tile and no block divides. The last picture is hardly larger than a block. */
+static void test_model(void **state)
+{
+    static const struct denoise two_passes = {{32, 2, 2, false, 0}, {225, 0, 1}};
+    static const struct denoise shot_noise = {{16, 4, 1, false, 0}, {25, 0.5, 1}};
+    static const struct denoise small = {{16, 2, 2, false, 0}, {625, 2, 1}};
+    (void)state;
+    if (device_takes(301, 139))
+        check(&two_passes, 0, 301, 139, 2); /* several tiles, two images */
+    check(&shot_noise, 0, 93, 61, 1);
+    check(&small, 0, 17, 16, 1);
+}
+
+/* One lane is what GPUs have. 16 lanes hold a whole row of a small block, and fewer a part of it.
+ */
+static void test_lanes(void **state)
+{
+    static const unsigned lanes[] = {1, 16, 8, 4};
+    static const struct denoise cases[] = {{{32, 2, 2, false, 0}, {225, 0, 1}},
+                                           {{16, 4, 1, false, 0}, {100, 0, 1}}};
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? 4 : 2); i++)
+        for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++)
+            if ((k == i || device_takes_every_layout()) &&
+                (lanes[i] <= 4 || device_compiles_wide_lanes()))
+                check(&cases[k], lanes[i], 93, 61, 1);
+}
+
+/* Frames of one image after each other: the scene with other noise, moved by `moved` pixels from a
+ * frame to the next one, and for `others` frames another scene. */
+static void check_past(const struct denoise *denoise, unsigned lanes, long moved, unsigned others)
+{
+    const long width = 93, height = 61;
+    const unsigned past = denoise->settings.past;
+    const double sigma = sqrt(denoise->noise.constant);
+    struct picture frame[3];
+    uint64_t seed = 77;
+    struct scene scene, other;
+    float *clean = malloc((size_t)(width * height) * sizeof *clean);
+    scene_make(&scene, 256, &seed);
+    scene_make(&other, 256, &seed);
+    for (unsigned f = 0; f <= past; f++) {
+        frame[f] = make_picture(width, height);
+        scene_draw(f > past - others ? &other : &scene, (double)(f * moved), 0, 0, (unsigned)width,
+                   (unsigned)height, clean);
+        for (long i = 0; i < width * height; i++)
+            frame[f].sample[i] = (float)(clean[i] + sigma * scene_normal(&seed));
+    }
+    struct picture expected = model_of_frames(frame, past, denoise);
+    const struct picture alone = model(frame, denoise);
+    const double joined = change(&expected, &alone);
+    run_frames(denoise, lanes, frame, 1, past, NULL);
+    const double error =
+        reference_error(frame[0].sample, expected.sample, (uint64_t)(width * height));
+    printf("# figures: %u past frames, moved by %ld, %u of another scene, %u lanes: %.2f from one "
+           "frame alone, error %.1e\n",
+           past, moved, others, lanes, joined, error);
+    assert_true(error < 3e-7);
+    if (others < past) /* they change something */
+        assert_true(joined > 0.05 * sigma);
+    if (others == past) /* and what does not match changes nothing */
+        assert_true(joined < 0.01 * sigma);
+    for (unsigned f = 0; f <= past; f++)
+        free(frame[f].sample);
+    free(expected.sample);
+    free(alone.sample);
+    free(clean);
+}
+
+static void test_past(void **state)
+{
+    static const struct denoise two = {{32, 2, 2, false, 2}, {225, 0, 1}};
+    static const struct denoise one = {{16, 2, 1, false, 1}, {400, 0, 1}};
+    (void)state;
+    if (!device_takes(93, 61)) { /* what is interpreted takes minutes for the others */
+        check_past(&one, 1, 0, 0);
+        check_past(&one, 0, 1, 0);
+        return;
+    }
+    check_past(&two, 0, 0, 0);
+    check_past(&two, 0, 1, 1);
+    check_past(&two, 0, 0, 2);
+    check_past(&one, 1, 0, 0);
+    check_past(&one, 1, 0, 1);
+    if (device_takes_every_layout()) {
+        check_past(&two, 1, 1, 1);
+        check_past(&one, 0, 1, 0);
+        check_past(&two, 4, 1, 1);
+    }
+}
+
+/* Without noise nothing is taken away. */
+static void test_no_noise(void **state)
+{
+    const struct denoise denoise = {{16, 4, 1, false, 0}, {0, 0, 1}};
+    struct picture in = draw(93, 61, 4, 0, 9), out = draw(93, 61, 4, 0, 9);
+    (void)state;
+    run(&denoise, 0, &out, 1);
+    assert_true(reference_error(out.sample, in.sample, 93 * 61) < 3e-7);
+    free(in.sample);
+    free(out.sample);
+}
+
+/* The pictures of these tests are 480 x 320. */
+static void skip_if_too_large(void)
+{
+    if (device_takes(480, 320))
+        return;
+    printf("skipped: pictures of 480x320\n");
+    skip();
+}
+
+/* Surfaces of six levels with noise of that variance above a scene. */
+static struct picture draw_surfaces(double sigma, double shot, uint64_t seed)
+{
+    struct picture ret = draw(480, 320, sigma, shot, seed);
+    for (long i = 0; i < 480 * 200; i++) {
+        const double level = 40 + 35 * floor((double)(i % 480) / 80);
+        ret.sample[i] = (float)(level + sqrt(sigma * sigma + shot * level) * scene_normal(&seed));
+    }
+    return ret;
+}
+
+/* The estimate on pictures of known noise; what it does then is what the same numbers do if they
+ * are given. The factor multiplies the estimate. */
+static void test_estimate(void **state)
+{
+    static const struct {
+        double sigma, shot;
+    } noises[] = {{3, 0}, {10, 0}, {30, 0}, {4, 1}};
+    (void)state;
+    skip_if_too_large();
+    for (size_t i = 0; i < sizeof noises / sizeof noises[0]; i++) {
+        const double sigma = noises[i].sigma, shot = noises[i].shot;
+        struct denoise estimated = {{16, 2, 1, true, 0}, {0, 0, 1}};
+        struct picture picture = draw_surfaces(sigma, shot, 20 + i);
+        const struct picture captured = draw_surfaces(sigma, shot, 20 + i);
+        float noise[2];
+        run_estimating(&estimated, 0, &picture, 1, noise);
+        printf("# figures: variance %g + %g m: estimated %.2f + %.3f m\n", sigma * sigma, shot,
+               noise[0], noise[1]);
+        for (int level = 64; level <= 192; level += 64) {
+            const double ratio = (noise[0] + noise[1] * level) / (sigma * sigma + shot * level);
+            assert_true(ratio > 0.81 && ratio < 1.21); /* 10 % of its square root */
+        }
+        const struct denoise given = {{16, 2, 1, false, 0}, {noise[0], noise[1], 1}};
+        const struct picture expected = model(&captured, &given);
+        assert_true(reference_error(picture.sample, expected.sample, 480 * 320) < 3e-7);
+        free(picture.sample);
+        free(captured.sample);
+        free(expected.sample);
+    }
+}
+
+/* In the dark noise is cut off at black, and what is left of it counts. Where more than a quarter
+ * of a picture is black, it says nothing. */
+static void test_estimate_in_the_dark(void **state)
+{
+    const struct denoise denoise = {{16, 2, 1, true, 0}, {0, 0, 1}};
+    static const struct {
+        double level, least, most;
+    } dark[] = {{16, 0.75, 1}, {2, 0, 0}};
+    (void)state;
+    skip_if_too_large();
+    for (size_t i = 0; i < sizeof dark / sizeof dark[0]; i++) {
+        struct picture picture = make_picture(480, 320);
+        uint64_t seed = 6;
+        float noise[2];
+        for (long k = 0; k < 480 * 320; k++)
+            picture.sample[k] = fmax(rint(dark[i].level + 15 * scene_normal(&seed)), 0);
+        run_estimating(&denoise, 0, &picture, 1, noise);
+        const double found = sqrt((double)noise[0] + (double)noise[1] * dark[i].level) / 15;
+        printf("# figures: level %g: estimated %.2f of sigma\n", dark[i].level, found);
+        assert_true(found >= dark[i].least && found <= dark[i].most);
+        free(picture.sample);
+    }
+}
+
+/* A factor of 4 doubles the noise that is expected, and frames without noise stay as they are. */
+static void test_factor_of_estimate(void **state)
+{
+    struct denoise denoise = {{16, 2, 1, true, 0}, {0, 0, 1}};
+    float once[2], four_times[2], none[2];
+    (void)state;
+    skip_if_too_large();
+    struct picture picture = draw_surfaces(10, 0, 3), even = make_picture(480, 320);
+    run_estimating(&denoise, 0, &picture, 1, once);
+    free(picture.sample);
+    picture = draw_surfaces(10, 0, 3);
+    denoise.noise.factor = 4;
+    run_estimating(&denoise, 0, &picture, 1, four_times);
+    assert_true(fabs((double)four_times[0] / (double)once[0] - 4) < 1e-5);
+    for (long i = 0; i < 480 * 320; i++)
+        even.sample[i] = floor(17 + (double)(i % 480) / 8); /* steps and flat blocks */
+    run_estimating(&denoise, 0, &even, 1, none);
+    assert_true(none[0] == 0 && none[1] == 0);
+    assert_true(fabs(even.sample[5 * 480 + 83] - 27) < 1e-4);
+    free(picture.sample);
+    free(even.sample);
+}
+
+static void test_refused(void **state)
+{
+    static const struct denoise_settings wrong[] = {
+        {8, 2, 1, false, 0}, {16, 3, 1, false, 0}, {16, 2, 3, false, 0}, {16, 2, 1, false, 3}};
+    const struct transform_image image = {
+        .count = 1, .width = 64, .height = 64, .stride = 64, .step = 1, .bits = 8};
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        const struct denoiser_options options = {.settings = wrong[i]};
+        struct denoiser *denoiser;
+        struct error why, warning;
+        assert_int_equal(
+            denoiser_prepare(&denoiser, device, &image, &options, NULL, &warning, &why), -EINVAL);
+        assert_non_null(strstr(why.text, "expected"));
+    }
+}
+
+/* ---- whole frames ---- */
+
+struct scene_case {
+    const char *format;
+    enum engine_technique technique;
+    enum engine_planes planes;
+    bool calibrated; /* by vignette:a=0.5,b=0 */
+    const char *chain;
+};
+
+static struct engine *make_engine(const struct fftd_format *format,
+                                  const struct engine_options *options)
+{
+    struct engine *engine;
+    struct error why;
+    if (engine_create(&engine, device, format, options, 0, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    return engine;
+}
+
+/* Applies a chain and filters a frame with it. */
+static void filter_frame(struct engine *engine, const struct filter_chain *chain,
+                         const struct fftd_format *format, const uint8_t *in, uint8_t *out)
+{
+    struct engine_job job = {0};
+    struct engine_response *response;
+    struct engine_done done;
+    struct error why;
+    job.out = out;
+    for (unsigned i = 0; i < format->plane_count; i++) {
+        job.in[i] = in + format->plane[i].offset;
+        job.in_stride[i] = format->plane[i].stride;
+    }
+    if (engine_design(engine, chain, &response, &why) < 0)
+        fail_msg("%s", why.text);
+    engine_apply(engine, response, 1);
+    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
+        fail_msg("%s", why.text);
+}
+
+/* The model of a plane of samples 0 .. top: calibration, noise, and then the chain's response. */
+static void filter_model(struct picture *picture, const struct scene_case *scene,
+                         const struct engine *engine, unsigned plan_index, double top)
+{
+    const struct filter_chain chain = chain_of(scene->chain);
+    const struct plan *plan = engine_plan(engine, plan_index);
+    struct denoise denoise = filter_chain_denoise(&chain);
+    const long width = picture->width, height = picture->height;
+    denoise.noise.constant *= pow(top / 255, 2);
+    denoise.noise.slope *= top / 255;
+    for (long i = 0; i < width * height && scene->calibrated; i++) {
+        const double x = 2 * (double)(i % width) - (double)width + 1;
+        const long row = i / width;
+        const double y = 2 * (double)row - (double)height + 1;
+        picture->sample[i] *= 1 + 0.5 * (x * x + y * y) / (double)(width * width + height * height);
+    }
+    const struct picture clean = model(picture, &denoise);
+    const struct reference reference = {.width = (uint32_t)width,
+                                        .height = (uint32_t)height,
+                                        .padded_x = plan->x.length,
+                                        .padded_y = plan->y.length,
+                                        .border = PLAN_MIRROR,
+                                        .sub_x = 1,
+                                        .sub_y = 1,
+                                        .chain = &chain};
+    reference_filter(&reference, clean.sample, picture->sample);
+    free(clean.sample);
+}
+
+static double load(const uint8_t *at, const struct format_info *info)
+{
+    if (info->kind == SAMPLE_RGB8)
+        return 0.299 * at[info->rgb[0]] + 0.587 * at[info->rgb[1]] + 0.114 * at[info->rgb[2]];
+    return info->bits > 8 ? at[0] | at[1] << 8 : at[info->offset];
+}
+
+static void check_scene(const struct scene_case *scene)
+{
+    const long width = 70, height = 46;
+    const struct format_info *info = format_by_name(scene->format);
+    const double top = (1 << info->bits) - 1;
+    const struct filter_chain chain = chain_of(scene->chain);
+    struct fftd_format format;
+    struct error why;
+    assert_int_equal(
+        format_layout(&format, info->fourcc, (uint32_t)width, (uint32_t)height, 4, &why), 0);
+    const struct engine_options options = {.planes = scene->planes,
+                                           .technique = scene->technique,
+                                           .margin = 16,
+                                           .in_flight = 1,
+                                           .calibrated = scene->calibrated,
+                                           .denoise = filter_chain_denoise(&chain).settings};
+    struct engine *engine = make_engine(&format, &options);
+    uint8_t *in = calloc(2, format.frame_bytes), *out = in + format.frame_bytes;
+    struct picture drawn = draw(width, height, 12, 0, 3), expected = make_picture(width, height);
+    const uint8_t *const plane = in + format.plane[0].offset;
+    uint64_t seed = 8;
+    double worst = 0;
+    for (size_t i = 0; i < format.frame_bytes; i++)
+        in[i] = (uint8_t)(90 + 40 * reference_noise(&seed));
+    for (long i = 0; i < width * height; i++) {
+        uint8_t *at = in + format.plane[0].offset + i / width * format.plane[0].stride +
+                      i % width * info->step;
+        const double value = 20 + drawn.sample[i] * 0.5;
+        const unsigned code = (unsigned)(value / 255 * top);
+        if (info->bits > 8) {
+            at[0] = (uint8_t)code;
+            at[1] = (uint8_t)(code >> 8);
+        } else if (info->kind == SAMPLE_RGB8)
+            for (unsigned c = 0; c < 3; c++)
+                at[c] = (uint8_t)(code + 10 * c);
+        else
+            at[info->offset] = (uint8_t)code;
+        expected.sample[i] = load(at, info);
+    }
+    filter_frame(engine, &chain, &format, in, out);
+    filter_model(&expected, scene, engine, 0, top);
+    for (long i = 0; i < width * height; i++) {
+        const size_t at = (size_t)(i / width * format.plane[0].stride + i % width * info->step);
+        const double captured = load(plane + at, info);
+        const double got = load(out + format.plane[0].offset + at, info);
+        worst = fmax(worst, fabs(got - fmin(fmax(expected.sample[i], 0), top)));
+        if (info->kind != SAMPLE_RGB8)
+            continue;
+        const double change = expected.sample[i] - captured; /* the same in all colours */
+        for (unsigned c = 0; c < 3; c++)
+            assert_true(fabs(out[format.plane[0].offset + at + c] - plane[at + c] - change) < 0.51);
+    }
+    printf("# figures: %s %s: at most %.3f from the model\n", scene->format,
+           scene->technique == ENGINE_STAGED ? "staged" : "fused", worst);
+    assert_true(worst < 0.51);
+    assert_non_null(strstr(engine_description(engine), ", denoised"));
+    free(in);
+    free(drawn.sample);
+    free(expected.sample);
+    engine_destroy(engine);
+}
+
+#define BLUR " | gaussian-blur:sigma=0.7"
+
+static void test_frames(void **state)
+{
+    static const struct scene_case scenes[] = {
+        {"GREY", .chain = "vignette:a=0.5,b=0 | denoise:sigma=6,block=16" BLUR, .calibrated = true},
+        {"RGB24", .chain = "denoise:sigma=6,block=16,passes=1" BLUR},
+        {"Y12", ENGINE_STAGED, .chain = "denoise:sigma=6,shot=0.1,block=16,passes=1" BLUR},
+        {"YUYV", ENGINE_STAGED, ENGINE_ALL, .chain = "denoise:sigma=6,block=16,passes=1" BLUR},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 3);
+         i++)
+        check_scene(&scenes[i]);
+}
+
+/* An engine reduces noise in one way; the noise's strength belongs to a filter. */
+static void test_design(void **state)
+{
+    const struct filter_chain chain = chain_of("denoise:sigma=6,block=16,passes=1");
+    const struct filter_chain stronger = chain_of("denoise:sigma=60,block=16,passes=1");
+    const struct filter_chain other = chain_of("denoise:sigma=6,block=32,passes=1");
+    const struct filter_chain plain = chain_of("gaussian-blur:sigma=1");
+    const struct engine_options options = {
+        .margin = 8, .in_flight = 1, .denoise = filter_chain_denoise(&chain).settings};
+    struct engine_response *response;
+    struct fftd_format format;
+    struct error why;
+    (void)state;
+    assert_int_equal(format_layout(&format, format_by_name("GREY")->fourcc, 64, 48, 4, &why), 0);
+    struct engine *engine = make_engine(&format, &options);
+    assert_int_equal(engine_design(engine, &other, &response, &why), -EINVAL);
+    assert_int_equal(engine_design(engine, &plain, &response, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "expected an engine with the same settings"));
+    uint8_t *in = calloc(3, format.frame_bytes);
+    uint8_t *weak = in + format.frame_bytes, *strong = weak + format.frame_bytes;
+    uint64_t seed = 4;
+    double changed[2] = {0};
+    for (size_t i = 0; i < format.frame_bytes; i++)
+        in[i] = (uint8_t)(100 + 40 * reference_noise(&seed));
+    filter_frame(engine, &chain, &format, in, weak);
+    filter_frame(engine, &stronger, &format, in, strong);
+    for (size_t i = 0; i < format.frame_bytes; i++) {
+        changed[0] += abs(in[i] - weak[i]);
+        changed[1] += abs(in[i] - strong[i]);
+    }
+    assert_true(changed[0] > 0 && changed[1] > 1.2 * changed[0]);
+    free(in);
+    engine_destroy(engine);
+}
+
+#define SEQUENCE 8
+
+/* Filters frames, whose results follow them. They are submitted as long as the engine takes any, so
+ * that they overlap; some are the first of a start of the source, and before some the filter is
+ * applied again, whose table corrects samples. */
+static void submit_sequence(struct engine *engine, const struct filter_chain *chain,
+                            const struct fftd_format *format, uint8_t *frames, const unsigned *past)
+{
+    struct engine_response *response;
+    struct engine_done done;
+    struct error why;
+    for (unsigned i = 0; i < SEQUENCE; i++) {
+        uint8_t *const in = frames + i * format->frame_bytes;
+        struct engine_job job = {.out = in + SEQUENCE * format->frame_bytes,
+                                 .is_first = i > 0 && past[i] == 0 && i % 2 == 1};
+        job.in[0] = in;
+        job.in_stride[0] = format->plane[0].stride;
+        if (past[i] == 0 && !job.is_first) {
+            assert_int_equal(engine_design(engine, chain, &response, &why), 0);
+            engine_apply(engine, response, 1);
+        }
+        int r = engine_submit(engine, &job, &why);
+        if (r == -EBUSY) {
+            assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+            r = engine_submit(engine, &job, &why);
+        }
+        if (r < 0)
+            fail_msg("%s", why.text);
+    }
+    while (engine_in_flight(engine) > 0)
+        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+}
+
+/* Frames in flight are joined to those before them, however the device orders their work, but not
+ * to those of another start of the source or of another table. */
+static void test_past_of_frames(void **state)
+{
+    static const unsigned past[SEQUENCE] = {0, 1, 2, 2, 2, 0, 0, 1};
+    const long width = 70, height = 46;
+    const struct filter_chain chain =
+        chain_of("vignette:a=0.5,b=0 | denoise:sigma=12,block=16,passes=1,temporal=2");
+    const struct denoise denoise = filter_chain_denoise(&chain);
+    const struct engine_options options = {
+        .margin = 16, .in_flight = 3, .calibrated = true, .denoise = denoise.settings};
+    struct fftd_format format;
+    struct error why;
+    (void)state;
+    assert_int_equal(format_layout(&format, format_by_name("GREY")->fourcc, (uint32_t)width,
+                                   (uint32_t)height, 4, &why),
+                     0);
+    struct engine *engine = make_engine(&format, &options);
+    uint8_t *in = calloc((size_t)2 * SEQUENCE, format.frame_bytes);
+    const uint8_t *const out = in + SEQUENCE * format.frame_bytes;
+    struct picture captured[SEQUENCE]; /* the newest first */
+    uint64_t seed = 12;
+    for (unsigned i = 0; i < SEQUENCE; i++) {
+        captured[SEQUENCE - 1 - i] = make_picture(width, height);
+        for (long k = 0; k < width * height; k++) {
+            const long x = k % width, y = k / width;
+            uint8_t *at = in + i * format.frame_bytes + y * format.plane[0].stride + x;
+            *at = (uint8_t)(60 + x + y / 2. + (x > 30 ? 20 : 0) + 12 * scene_normal(&seed));
+            const double u = 2 * (double)x - width + 1, v = 2 * (double)y - height + 1;
+            captured[SEQUENCE - 1 - i].sample[k] =
+                *at * (1 + 0.5 * (u * u + v * v) / (double)(width * width + height * height));
+        }
+    }
+    submit_sequence(engine, &chain, &format, in, past);
+    for (unsigned i = 0; i < SEQUENCE; i++) {
+        const struct picture *const newest = &captured[SEQUENCE - 1 - i];
+        const struct picture expected = model_of_frames(newest, past[i], &denoise);
+        const uint8_t *const result = out + i * format.frame_bytes;
+        double worst = 0;
+        for (long k = 0; k < width * height; k++) {
+            const long row = k / width;
+            const double got = result[row * format.plane[0].stride + k % width];
+            worst = fmax(worst, fabs(got - fmin(fmax(expected.sample[k], 0), 255)));
+        }
+        printf("# figures: frame %u with %u past: at most %.3f from the model\n", i, past[i],
+               worst);
+        assert_true(worst < 0.51);
+        free(expected.sample);
+    }
+    for (unsigned i = 0; i < SEQUENCE; i++)
+        free(captured[i].sample);
+    free(in);
+    engine_destroy(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_lanes),
+        cmocka_unit_test(test_past),
+        cmocka_unit_test(test_no_noise),
+        cmocka_unit_test(test_estimate),
+        cmocka_unit_test(test_factor_of_estimate),
+        cmocka_unit_test(test_estimate_in_the_dark),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_design),
+        cmocka_unit_test(test_past_of_frames),
+    };
+    return cmocka_run_group_tests(tests, device_setup, device_teardown);
+}

@@ -1,0 +1,428 @@
+/* Tests of frames whose pixels are moved: formats, techniques and borders, compared with a model in
+ * double precision that only shares the response H with the code under test. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/chains.h"
+#include "support/device.h"
+#include "support/reference.h"
+
+#include "gpu/engine.h"
+
+#define MAX_PIXELS (64 * 48)
+#define WIDTH      62
+#define HEIGHT     34
+
+/* The lens of all tests. The picture is calibrated at twice the size in SIZED. */
+#define LENS                                                                                       \
+    "undistort:fx=50,fy=47,cx=29.4,cy=17.8,k1=-0.31,k2=0.12,p1=0.004,p2=-0.006,k3=0.05,k4=0.03,"   \
+    "k5=0.02,k6=0.01,zoom=0.9"
+#define SIZED                                                                                      \
+    "undistort:fx=100,fy=94,cx=59.3,cy=36.1,k1=-0.31,k2=0.12,p1=0.004,p2=-0.006,k3=0.05,k4=0.03,"  \
+    "k5=0.02,k6=0.01,zoom=0.9,size=124/68"
+
+struct scene {
+    const char *format, *source; /* source: a mosaic; NULL: as published */
+    enum engine_planes planes;
+    enum engine_technique technique;
+    enum plan_border border;
+    enum engine_precision precision;
+    const char *chain;
+    bool has_vignette; /* of a = 0.4, b = 0.5 */
+};
+
+/* Samples of one kind: luma, or one colour. */
+struct channel {
+    unsigned offset, step; /* bytes */
+    unsigned plane, sub_x, sub_y;
+    bool is_luma;
+};
+
+static struct engine *make_engine(const struct fftd_format *format, const struct scene *scene,
+                                  uint32_t source)
+{
+    const struct engine_options options = {.source = source,
+                                           .planes = scene->planes,
+                                           .technique = scene->technique,
+                                           .border = scene->border,
+                                           .border_value = 0.5,
+                                           .precision = scene->precision,
+                                           .margin = 16,
+                                           .in_flight = 2,
+                                           .calibrated = scene->has_vignette,
+                                           .warped = true};
+    struct engine *engine;
+    struct error why;
+    if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    return engine;
+}
+
+static void filter(struct engine *engine, const struct fftd_format *layout, const char *chain,
+                   const uint8_t *in, uint8_t *out)
+{
+    const struct filter_chain parsed = chain_of(chain);
+    struct engine_response *response;
+    struct engine_job job = {0};
+    struct engine_done done;
+    struct error why;
+    job.out = out;
+    if (engine_design(engine, &parsed, &response, &why) < 0)
+        fail_msg("%s", why.text);
+    engine_apply(engine, response, 1);
+    for (unsigned i = 0; i < layout->plane_count; i++) {
+        job.in[i] = in + layout->plane[i].offset;
+        job.in_stride[i] = layout->plane[i].stride;
+    }
+    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
+        fail_msg("%s", why.text);
+}
+
+static struct fftd_format layout_of(const char *name)
+{
+    struct fftd_format format;
+    struct error why;
+    if (format_layout(&format, format_by_name(name)->fourcc, WIDTH, HEIGHT, 4, &why) < 0)
+        fail_msg("%s", why.text);
+    return format;
+}
+
+/* ---- the model ---- */
+
+/* Where the lens has drawn what an ideal one draws at a place, in pixels. */
+static void distort(double x, double y, double *ret_x, double *ret_y)
+{
+    const double u = (x - 29.4) / 50 / 0.9, v = (y - 17.8) / 47 / 0.9, r = hypot(u, v);
+    const double s = (1 - 0.31 * pow(r, 2) + 0.12 * pow(r, 4) + 0.05 * pow(r, 6)) /
+                     (1 + 0.03 * pow(r, 2) + 0.02 * pow(r, 4) + 0.01 * pow(r, 6));
+    const double p1 = 0.004, p2 = -0.006;
+    *ret_x = 29.4 + 50 * (s * u + 2 * p1 * u * v + p2 * (r * r + 2 * u * u));
+    *ret_y = 17.8 + 47 * (s * v + p1 * (r * r + 2 * v * v) + 2 * p2 * u * v);
+}
+
+/* To a 32nd of a sample, no further than the edge. */
+static double place_of(double pixels, unsigned sub, long length)
+{
+    const double at = (pixels + 0.5) / sub - 0.5;
+    return at < 0 ? 0 : at > (double)length - 1 ? (double)length - 1 : nearbyint(32 * at) / 32;
+}
+
+static double sample(const double *samples, long width, long height, double x, double y)
+{
+    double sum = 0;
+    for (long v = 0; v < height; v++)
+        for (long u = 0; u < width; u++) {
+            const double near_x = 1 - fabs((double)u - x), near_y = 1 - fabs((double)v - y);
+            if (near_x > 0 && near_y > 0)
+                sum += near_x * near_y * samples[v * width + u];
+        }
+    return sum;
+}
+
+static void move(const double *from, double *to, const struct channel *channel)
+{
+    const long width = (WIDTH + channel->sub_x - 1) / channel->sub_x;
+    const long height = (HEIGHT + channel->sub_y - 1) / channel->sub_y;
+    for (long y = 0; y < height; y++)
+        for (long x = 0; x < width; x++) {
+            double at_x, at_y;
+            distort(((double)x + 0.5) * channel->sub_x - 0.5,
+                    ((double)y + 0.5) * channel->sub_y - 0.5, &at_x, &at_y);
+            to[y * width + x] = sample(from, width, height, place_of(at_x, channel->sub_x, width),
+                                       place_of(at_y, channel->sub_y, height));
+        }
+}
+
+static double vignette_gain(long x, long y)
+{
+    const double r = hypot((double)x - (WIDTH - 1) / 2., (double)y - (HEIGHT - 1) / 2.) /
+                     (hypot(WIDTH, HEIGHT) / 2);
+    return 1 + 0.4 * pow(r, 2) + 0.5 * pow(r, 4);
+}
+
+static double read_sample(const uint8_t *frame, const struct fftd_format *layout, unsigned bits,
+                          const struct channel *c, long x, long y)
+{
+    const struct fftd_plane *plane = &layout->plane[c->plane];
+    const uint8_t *at = frame + plane->offset + y * plane->stride + x * c->step + c->offset;
+    return bits > 8 ? at[0] | at[1] << 8 : at[0];
+}
+
+/* The colour (0 .. 2: red, green, blue) of a mosaic's sample, from a name like "SGRBG10". */
+static unsigned mosaic_colour(const char *name, long x, long y)
+{
+    const char letter = name[1 + 2 * (y & 1) + (x & 1)];
+    return letter == 'R' ? 0 : letter == 'G' ? 1 : 2;
+}
+
+static long mirror(long i, long length)
+{
+    return i < 0 ? -i : i >= length ? 2 * length - 2 - i : i;
+}
+
+/* A missing colour is the mean of the nearest samples of that colour. */
+static void demosaic(const char *name, const double *samples, unsigned colour, double *ret)
+{
+    for (long y = 0; y < HEIGHT; y++)
+        for (long x = 0; x < WIDTH; x++) {
+            double sum[3] = {0}, count[3] = {0}; /* by the square of the distance */
+            for (long v = y - 1; v <= y + 1; v++)
+                for (long u = x - 1; u <= x + 1; u++) {
+                    const long distance = (u - x) * (u - x) + (v - y) * (v - y);
+                    if (mosaic_colour(name, u, v) != colour)
+                        continue;
+                    sum[distance] += samples[mirror(v, HEIGHT) * WIDTH + mirror(u, WIDTH)];
+                    count[distance]++;
+                }
+            const unsigned nearest = count[0] > 0 ? 0 : count[1] > 0 ? 1 : 2;
+            ret[y * WIDTH + x] = sum[nearest] / count[nearest];
+        }
+}
+
+/* Lists the samples of a format. */
+static unsigned list_channels(const struct format_info *info, bool all, struct channel ret[3])
+{
+    if (info->kind == SAMPLE_RGB8 || info->kind == SAMPLE_BAYER) {
+        for (unsigned i = 0; i < 3; i++)
+            ret[i] = (struct channel){.offset = info->rgb[i],
+                                      .step = info->step,
+                                      .sub_x = 1,
+                                      .sub_y = 1,
+                                      .is_luma = true};
+        return 3;
+    }
+    ret[0] = (struct channel){
+        .offset = info->offset, .step = info->step, .sub_x = 1, .sub_y = 1, .is_luma = true};
+    if (!all)
+        return 1;
+    for (unsigned i = 0; i < 2; i++)
+        ret[1 + i] = info->plane_count == 1
+                         ? (struct channel){.offset = (info->offset ^ 1u) + 2 * i,
+                                            .step = 4,
+                                            .sub_x = 2,
+                                            .sub_y = 1}
+                         : (struct channel){.offset = i,
+                                            .step = 2,
+                                            .plane = 1,
+                                            .sub_x = info->plane[1].sub_x,
+                                            .sub_y = info->plane[1].sub_y};
+    return 3;
+}
+
+/* What a channel's samples are after they were corrected and moved, and before the filter. */
+static void load(const struct scene *scene, const struct fftd_format *layout, const uint8_t *in,
+                 const struct channel *channel, unsigned colour, double *ret)
+{
+    const struct format_info *info = format_by_fourcc(layout->fourcc);
+    static double raw[MAX_PIXELS], full[MAX_PIXELS];
+    const struct channel mosaic = {.step = info->step, .sub_x = 1, .sub_y = 1, .is_luma = true};
+    const struct channel *from = info->kind == SAMPLE_BAYER ? &mosaic : channel;
+    const long width = WIDTH / from->sub_x, height = HEIGHT / from->sub_y;
+    for (long y = 0; y < height; y++)
+        for (long x = 0; x < width; x++)
+            raw[y * width + x] =
+                read_sample(in, layout, info->bits, from, x, y) *
+                (scene->has_vignette && channel->is_luma ? vignette_gain(x, y) : 1) *
+                (info->kind == SAMPLE_BAYER ? 255. / ((1 << info->bits) - 1) : 1);
+    if (info->kind == SAMPLE_BAYER)
+        demosaic(scene->source, raw, colour, full);
+    move(info->kind == SAMPLE_BAYER ? full : raw, ret, channel);
+}
+
+static void filter_model(const struct scene *scene, const struct engine *engine, unsigned index,
+                         const struct channel *c, double top, const double *in, double *out)
+{
+    const struct plan *plan = engine_plan(engine, index);
+    const struct filter_chain chain = chain_of(scene->chain);
+    const struct reference reference = {.width = WIDTH / c->sub_x,
+                                        .height = HEIGHT / c->sub_y,
+                                        .padded_x = plan->x.length,
+                                        .padded_y = plan->y.length,
+                                        .border = scene->border,
+                                        .border_value = 0.5 * top,
+                                        .sub_x = c->sub_x,
+                                        .sub_y = c->sub_y,
+                                        .chain = &chain};
+    reference_filter(&reference, in, out);
+}
+
+/* ---- comparing ---- */
+
+static void draw(uint8_t *frame, const struct fftd_format *layout, unsigned bits)
+{
+    uint64_t seed = 11;
+    const size_t bytes = bits > 8 ? 2 : 1;
+    for (size_t i = 0; i < layout->frame_bytes; i += bytes) {
+        const unsigned code =
+            (unsigned)((0.15 + 0.5 * reference_noise(&seed)) * ((1u << bits) - 1));
+        frame[i] = (uint8_t)code;
+        if (bits > 8)
+            frame[i + 1] = (uint8_t)(code >> 8);
+    }
+}
+
+static double compare(const struct scene *scene, const struct engine *engine,
+                      const struct fftd_format *layout, const uint8_t *in,
+                      const struct fftd_format *format, const uint8_t *out)
+{
+    const struct format_info *info = format_by_fourcc(format->fourcc);
+    const bool is_rgb = info->kind == SAMPLE_RGB8, all = scene->planes == ENGINE_ALL;
+    const double top = (1 << info->bits) - 1;
+    static double loaded[3][MAX_PIXELS], filtered[MAX_PIXELS], luma[MAX_PIXELS];
+    struct channel channels[3];
+    const unsigned count = list_channels(info, all, channels);
+    double worst = 0;
+    for (unsigned c = 0; c < count; c++)
+        load(scene, layout, in, &channels[c], c, loaded[c]);
+    for (long i = 0; i < WIDTH * HEIGHT; i++)
+        luma[i] = 0.299 * loaded[0][i] + 0.587 * loaded[1][i] + 0.114 * loaded[2][i];
+    for (unsigned c = 0; c < count; c++) {
+        const struct channel *channel = &channels[c];
+        const double *from = is_rgb && !all ? luma : loaded[c];
+        const long width = WIDTH / channel->sub_x, height = HEIGHT / channel->sub_y;
+        filter_model(scene, engine, is_rgb && !all ? 0 : c, channel, top, from, filtered);
+        for (long i = 0; i < width * height; i++) {
+            const double wanted = fmin(fmax(loaded[c][i] + filtered[i] - from[i], 0), top);
+            const double got = read_sample(out, format, info->bits, channel, i % width, i / width);
+            worst = fmax(worst, fabs(got - wanted));
+        }
+    }
+    return worst;
+}
+
+static void check(const struct scene *scene)
+{
+    const char *captured = scene->source != NULL ? scene->source : scene->format;
+    const struct fftd_format format = layout_of(scene->format), layout = layout_of(captured);
+    const struct format_info *info = format_by_fourcc(layout.fourcc);
+    struct engine *engine = make_engine(&format, scene, scene->source != NULL ? layout.fourcc : 0);
+    uint8_t *in = malloc(layout.frame_bytes), *out = calloc(1, format.frame_bytes);
+    assert_non_null(strstr(engine_description(engine), ", warped"));
+    draw(in, &layout, info->bits);
+    filter(engine, &layout, scene->chain, in, out);
+    const double worst = compare(scene, engine, &layout, in, &format, out);
+    printf("# figures: %s%s%s %s, %s: at most %.3f from the model\n", scene->format,
+           scene->source != NULL ? " of " : "", scene->source != NULL ? scene->source : "",
+           scene->technique == ENGINE_STAGED ? "staged" : "fused",
+           scene->planes == ENGINE_ALL ? "all planes" : "luma", worst);
+    assert_true(worst <= (scene->precision == ENGINE_HALF ? 2 : info->bits > 12 ? 1 : 0.51));
+    free(in);
+    free(out);
+    engine_destroy(engine);
+}
+
+/* ---- tests ---- */
+
+#define BLUR " | gaussian-blur:sigma=1"
+
+/* The kinds of samples, of arrangements and of borders; the rest differ in a detail. */
+static void test_formats(void **state)
+{
+    static const struct scene scenes[] = {
+        {.format = "GREY", .chain = LENS},
+        {.format = "GREY", .chain = "vignette:a=0.4,b=0.5 | " LENS BLUR, .has_vignette = true},
+        {.format = "NV12", .planes = ENGINE_ALL, .chain = LENS BLUR},
+        {.format = "XBGR32", .source = "SGRBG10", .chain = LENS BLUR},
+        {.format = "YUYV",
+         .planes = ENGINE_ALL,
+         .chain = LENS " | vignette:a=0.4,b=0.5",
+         .has_vignette = true},
+        {.format = "RGB24", .chain = SIZED BLUR},
+        {.format = "Y12", .border = PLAN_CONSTANT, .chain = SIZED BLUR},
+        {.format = "RGB24", .planes = ENGINE_ALL, .chain = LENS BLUR},
+        {.format = "Y16", .border = PLAN_WRAP, .chain = LENS BLUR},
+        {.format = "XBGR32",
+         .source = "SBGGR8",
+         .planes = ENGINE_ALL,
+         .chain = LENS " | vignette:a=0.4,b=0.5",
+         .has_vignette = true},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 5);
+         i++)
+        check(&scenes[i]);
+}
+
+static void test_staged(void **state)
+{
+    static const struct scene scenes[] = {
+        {.format = "GREY", .technique = ENGINE_STAGED, .chain = LENS BLUR},
+        {.format = "Y10",
+         .technique = ENGINE_STAGED,
+         .border = PLAN_CONSTANT,
+         .chain = LENS " | vignette:a=0.4,b=0.5",
+         .has_vignette = true},
+        {.format = "NV12", .technique = ENGINE_STAGED, .planes = ENGINE_ALL, .chain = LENS BLUR},
+        {.format = "XRGB32", .technique = ENGINE_STAGED, .chain = LENS BLUR},
+        {.format = "GREY",
+         .technique = ENGINE_STAGED,
+         .precision = ENGINE_HALF,
+         .chain = LENS BLUR},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 3);
+         i++)
+        check(&scenes[i]);
+}
+
+/* Without a stage that moves pixels, such an engine leaves a frame as it is. */
+static void test_no_stage(void **state)
+{
+    const struct fftd_format format = layout_of("NV12");
+    const struct scene scene = {.format = "NV12", .planes = ENGINE_ALL};
+    struct engine *engine = make_engine(&format, &scene, 0);
+    uint8_t *in = malloc(format.frame_bytes), *out = malloc(format.frame_bytes);
+    (void)state;
+    draw(in, &format, 8);
+    memcpy(out, in, format.frame_bytes); /* with what is between rows */
+    filter(engine, &format, "none", in, out);
+    for (unsigned p = 0; p < format.plane_count; p++)
+        for (unsigned y = 0; y < format.plane[p].rows; y++) {
+            const size_t at = format.plane[p].offset + (size_t)y * format.plane[p].stride;
+            assert_memory_equal(in + at, out + at, format.plane[p].row_bytes);
+        }
+    free(in);
+    free(out);
+    engine_destroy(engine);
+}
+
+static void refuse(const char *name, const struct scene *scene, const char *chain, int expected,
+                   const char *reason)
+{
+    const struct fftd_format format = layout_of(name);
+    const struct filter_chain parsed = chain_of(chain);
+    struct engine *engine = make_engine(&format, scene, 0);
+    struct engine_response *response = NULL;
+    struct error why = {""};
+    assert_int_equal(engine_design(engine, &parsed, &response, &why), expected);
+    assert_null(response);
+    if (strstr(why.text, reason) == NULL)
+        fail_msg("%s: expected %s", why.text, reason);
+    engine_destroy(engine);
+}
+
+static void test_refusals(void **state)
+{
+    static const struct scene luma = {.planes = ENGINE_LUMA}, all = {.planes = ENGINE_ALL};
+    (void)state;
+    refuse("NV12", &luma, LENS, -EINVAL, "engine.planes = all");
+    refuse("YUYV", &luma, LENS, -EINVAL, "engine.planes = all");
+    refuse("NV12", &all, "undistort:fx=50,fy=50,cx=30,cy=17,size=64/48", -EINVAL,
+           "size = 64/48 does not have the proportions of the frames, 62x34");
+    refuse("GREY", &luma, "undistort:fx=50,fy=50,cx=30,cy=17,k4=-100", -EINVAL, "to no place");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_staged),
+        cmocka_unit_test(test_no_stage),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests(tests, device_setup, device_teardown);
+}

@@ -1,0 +1,476 @@
+/* Tests of views: differences against the pictures that another engine makes, and spectra against a
+ * model in double precision that only shares the response H with the code under test. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+#include "support/chains.h"
+#include "support/device.h"
+#include "support/reference.h"
+#include "support/store.h"
+
+#include "core/view.h"
+#include "gpu/engine.h"
+#include "gpu/transform.h"
+
+#define WIDTH  29
+#define HEIGHT 18
+#define PIXELS (WIDTH * HEIGHT)
+#define CHAIN  "gaussian-blur:sigma=0.8 | notch:at=0.25/0.1,width=0.05"
+
+struct scene {
+    const char *format, *source; /* source: a mosaic; NULL: as published */
+    enum engine_planes planes;
+    enum engine_technique technique;
+    enum engine_precision precision;
+    bool has_peaks; /* spectra: of the captured picture */
+};
+
+/* A wave that was found, and its correction, which a view of what was captured does not have. */
+static const struct view_mark mark = {.fx = 0.25, .fy = 0.1, .is_removed = true};
+static const struct correction correction = {.wave = {{.fx = 0.25, .fy = 0.1, .re = 20}},
+                                             .wave_count = 1};
+
+static struct fftd_format layout_of(const char *name, uint32_t width)
+{
+    struct fftd_format format;
+    struct error why;
+    if (format_layout(&format, format_by_name(name)->fourcc, width, HEIGHT, 4, &why) < 0)
+        fail_msg("%s", why.text);
+    return format;
+}
+
+/* Chroma and mosaics need even sizes. */
+static uint32_t width_of(const struct scene *scene)
+{
+    const struct format_info *info =
+        format_by_name(scene->source != NULL ? scene->source : scene->format);
+    return info->align_x > 1 || info->kind == SAMPLE_BAYER ? WIDTH + 1 : WIDTH;
+}
+
+static void draw(uint8_t *frame, const struct fftd_format *layout, unsigned bits)
+{
+    uint64_t seed = 5;
+    for (size_t i = 0; i<layout->frame_bytes; i += bits> 8 ? 2 : 1) {
+        const unsigned code = (unsigned)(reference_noise(&seed) * ((1u << bits) - 1));
+        frame[i] = (uint8_t)code;
+        if (bits > 8)
+            frame[i + 1] = (uint8_t)(code >> 8);
+    }
+}
+
+static struct engine *make(const struct scene *scene, enum view_kind view,
+                           const struct fftd_format *format, const struct fftd_format *layout)
+{
+    const struct engine_options options = {.border_value = 0.5,
+                                           .margin = 3,
+                                           .in_flight = 2,
+                                           .tune = ENGINE_TUNE_OFF,
+                                           .source = scene->source != NULL ? layout->fourcc : 0,
+                                           .planes = scene->planes,
+                                           .technique = scene->technique,
+                                           .precision = scene->precision,
+                                           .corrections = view == VIEW_PEAKS,
+                                           .view = view};
+    struct engine *engine;
+    struct error why;
+    if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    return engine;
+}
+
+/* A device that works in the host's memory stores the same frame into it. */
+static void check_is_stored_alike(struct engine *engine, const struct fftd_format *format,
+                                  const struct engine_job *job)
+{
+    struct engine_job stored = *job;
+    struct engine_done done = {0};
+    struct store *store = malloc(sizeof *store);
+    struct error why;
+    if (store_create(store, engine, format, 0, &why) < 0) {
+        store_free(store);
+        free(store);
+        return;
+    }
+    store->frees_itself = true;
+    stored.output = store->output;
+    stored.out = store->frame[0];
+    if (engine_submit(engine, &stored, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(done.copies.out_bytes, 0);
+    assert_true(store_holds(store, 0, format, job->out));
+    engine_output_destroy(store->output);
+}
+
+static void filter(struct engine *engine, enum view_kind view, const char *chain_text,
+                   const struct fftd_format *format, const struct fftd_format *layout,
+                   const uint8_t *in, uint8_t *out)
+{
+    const struct filter_chain chain = chain_of(chain_text);
+    struct engine_response *response;
+    struct engine_job job = {0};
+    struct engine_done done = {0};
+    struct error why;
+    if (engine_design(engine, &chain, &response, &why) < 0)
+        fail_msg("%s", why.text);
+    engine_apply(engine, response, 7);
+    job.out = out;
+    if (view == VIEW_PEAKS) {
+        job.correction = &correction;
+        job.mark[job.mark_count++] = mark;
+    }
+    for (unsigned i = 0; i < layout->plane_count; i++) {
+        job.in[i] = in + layout->plane[i].offset;
+        job.in_stride[i] = layout->plane[i].stride;
+    }
+    if (engine_submit(engine, &job, &why) < 0 || engine_collect(engine, true, &done, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(done.view, view);
+    assert_int_equal(done.filter_serial, 7);
+    check_is_stored_alike(engine, format, &job);
+}
+
+static unsigned code_at(const uint8_t *at, unsigned bits)
+{
+    return bits > 8 ? at[0] | (unsigned)at[1] << 8 : at[0];
+}
+
+/* The sample of luma of a pixel, or 0.299 R + 0.587 G + 0.114 B. */
+static double luma_at(const struct fftd_format *layout, const uint8_t *frame, uint32_t x,
+                      uint32_t y)
+{
+    const struct format_info *info = format_by_fourcc(layout->fourcc);
+    const uint8_t *at = frame + layout->plane[0].offset + (size_t)y * layout->plane[0].stride +
+                        (size_t)x * info->step;
+    return info->kind == SAMPLE_RGB8
+               ? 0.299 * at[info->rgb[0]] + 0.587 * at[info->rgb[1]] + 0.114 * at[info->rgb[2]]
+               : code_at(at + info->offset, info->bits);
+}
+
+/* Every byte that is not luma is neutral, and the colours of RGB are alike. */
+static void check_is_grey(const struct fftd_format *format, const uint8_t *view)
+{
+    const struct format_info *info = format_by_fourcc(format->fourcc);
+    for (uint32_t y = 0; y < format->height; y++)
+        for (uint32_t x = 0; x < format->width; x++) {
+            const uint8_t *at = view + format->plane[0].offset +
+                                (size_t)y * format->plane[0].stride + (size_t)x * info->step;
+            if (info->kind == SAMPLE_RGB8) {
+                assert_int_equal(at[info->rgb[0]], at[info->rgb[1]]);
+                assert_int_equal(at[info->rgb[0]], at[info->rgb[2]]);
+            } else if (info->kind == SAMPLE_U8 && info->step == 2) {
+                assert_int_equal(at[info->offset ^ 1], 128);
+            }
+        }
+    for (unsigned p = 1; p < format->plane_count; p++)
+        for (uint32_t y = 0; y < format->plane[p].rows; y++)
+            for (uint32_t x = 0; x < format->plane[p].row_bytes; x++)
+                assert_int_equal(
+                    view[format->plane[p].offset + (size_t)y * format->plane[p].stride + x], 128);
+}
+
+static double clamp(double value, double top)
+{
+    return value < 0 ? 0 : value > top ? top : value;
+}
+
+/* ---- the difference ---- */
+
+/* Of formats with a sample of luma, the difference is that of the published frames to the last bit.
+ * Of RGB and mosaics the filtered luma is not published, so the model filters it. */
+static void check_difference(const struct scene *scene)
+{
+    const struct fftd_format format = layout_of(scene->format, width_of(scene));
+    const struct fftd_format layout =
+        layout_of(scene->source != NULL ? scene->source : scene->format, format.width);
+    const struct format_info *info = format_by_fourcc(format.fourcc);
+    const bool is_rgb = info->kind == SAMPLE_RGB8;
+    const double top = (1 << info->bits) - 1;
+    uint8_t *in = malloc(layout.frame_bytes), *picture = calloc(1, format.frame_bytes);
+    uint8_t *view = calloc(1, format.frame_bytes);
+    double *captured = calloc(2, sizeof *captured * format.width * HEIGHT);
+    double *filtered = captured + format.width * HEIGHT, worst = 0;
+    unsigned changed = 0;
+    draw(in, &layout, format_by_fourcc(layout.fourcc)->bits);
+    const struct filter_chain chain = chain_of(CHAIN), none = chain_of("none");
+    struct engine *engine = make(scene, VIEW_PICTURE, &format, &layout);
+    filter(engine, VIEW_PICTURE, "none", &format, &layout, in,
+           picture); /* mosaics are demosaiced */
+    for (uint32_t i = 0; i < format.width * HEIGHT; i++)
+        captured[i] = luma_at(&format, picture, i % format.width, i / format.width);
+    filter(engine, VIEW_PICTURE, CHAIN, &format, &layout, in, picture);
+    engine_destroy(engine);
+    engine = make(scene, VIEW_DIFFERENCE, &format, &layout);
+    filter(engine, VIEW_DIFFERENCE, CHAIN, &format, &layout, in, view);
+    const struct plan plan = *engine_plan(engine, 0);
+    engine_destroy(engine);
+    const struct reference reference = {.width = format.width,
+                                        .height = HEIGHT,
+                                        .padded_x = plan.x.length,
+                                        .padded_y = plan.y.length,
+                                        .sub_x = 1,
+                                        .sub_y = 1,
+                                        .chain = is_rgb ? &chain : &none};
+    reference_filter(&reference, captured, filtered);
+    for (uint32_t i = 0; i < format.width * HEIGHT; i++) {
+        const uint32_t x = i % format.width, y = i / format.width;
+        const double published =
+            is_rgb ? rint(clamp(filtered[i], top)) : luma_at(&format, picture, x, y);
+        const double expected = clamp((top + 1) / 2 + VIEW_GAIN * (captured[i] - published), top);
+        const double error = fabs(luma_at(&format, view, x, y) - expected);
+        worst = fmax(worst, error);
+        changed += captured[i] != published;
+        /* Rounding: of the colours of a demosaiced pixel, of filtered luma near half a step, and of
+         * the view. */
+        if (error > (scene->source != NULL ? 5 : is_rgb ? 2.51 : 0))
+            fail_msg("%s at %u, %u: %.0f, expected %.2f", scene->format, x, y,
+                     luma_at(&format, view, x, y), expected);
+    }
+    assert_true(changed > format.width * HEIGHT / 2);
+    check_is_grey(&format, view);
+    printf("# figures: difference of %s %s: at most %.2f from the model\n",
+           scene->source != NULL ? scene->source : scene->format,
+           scene->technique == ENGINE_STAGED ? "staged" : "fused", worst);
+    free(in);
+    free(picture);
+    free(view);
+    free(captured);
+}
+
+/* ---- the spectrum ---- */
+
+/* For each pixel the greatest of the magnitudes nearest to it, as a level 0 .. 1. */
+static void model_levels(const struct reference *reference, double full, const double *image,
+                         double *level)
+{
+    const long width = reference->width, height = reference->height;
+    const long px = reference->padded_x, py = reference->padded_y;
+    double *magnitude = malloc(sizeof *magnitude * (size_t)(px * py));
+    reference_spectrum(reference, image, magnitude);
+    for (long i = 0; i < width * height; i++)
+        level[i] = 0;
+    for (long v = 0; v < py; v++)
+        for (long u = 0; u < px; u++) {
+            const long column = (2 * u * width + px) / (2 * px) + width / 2;
+            const long row = (2 * v * height + py) / (2 * py) + height / 2;
+            double *pixel = &level[row % height * width + column % width];
+            *pixel = fmax(*pixel, magnitude[v * px + u]);
+        }
+    for (long i = 0; i < width * height; i++)
+        level[i] = clamp(
+            (20 * log10(level[i] / full) - VIEW_BLACK_DB) / (VIEW_WHITE_DB - VIEW_BLACK_DB), 1);
+    free(magnitude);
+}
+
+/* Whether a pixel is on a side of the square around the wave, or of the one opposite to it. */
+static bool is_marked(const struct fftd_format *format, uint32_t x, uint32_t y)
+{
+    const long middle_x = format->width / 2, middle_y = format->height / 2;
+    for (int sign = -1; sign <= 1; sign += 2) {
+        const double dx = fabs((double)(x - middle_x) - rint(sign * mark.fx * format->width));
+        const double dy = fabs((double)(y - middle_y) - rint(sign * mark.fy * format->height));
+        if (fmax(dx, dy) == 4)
+            return true;
+    }
+    return false;
+}
+
+static void check_spectrum(const struct scene *scene)
+{
+    const enum view_kind kind = scene->has_peaks ? VIEW_PEAKS : VIEW_SPECTRUM;
+    const struct fftd_format format = layout_of(scene->format, width_of(scene));
+    const struct fftd_format layout =
+        layout_of(scene->source != NULL ? scene->source : scene->format, format.width);
+    const struct format_info *info = format_by_fourcc(format.fourcc);
+    const struct filter_chain chain = chain_of(scene->has_peaks ? "none" : CHAIN);
+    const double top = (1 << info->bits) - 1;
+    const size_t count = (size_t)format.width * HEIGHT;
+    uint8_t *in = malloc(layout.frame_bytes), *view = calloc(1, format.frame_bytes);
+    double *luma = calloc(2, sizeof *luma * count), *level = luma + count;
+    double worst = 0, least = 1, most = 0;
+    unsigned marked = 0;
+    draw(in, &layout, info->bits);
+    for (size_t i = 0; i < count; i++)
+        luma[i] = luma_at(&layout, in, (uint32_t)(i % format.width), (uint32_t)(i / format.width));
+    struct engine *engine = make(scene, kind, &format, &layout);
+    filter(engine, kind, CHAIN, &format, &layout, in, view);
+    const struct plan plan = *engine_plan(engine, 0);
+    engine_destroy(engine);
+    const struct reference reference = {.width = format.width,
+                                        .height = HEIGHT,
+                                        .padded_x = plan.x.length,
+                                        .padded_y = plan.y.length,
+                                        .sub_x = 1,
+                                        .sub_y = 1,
+                                        .chain = &chain};
+    model_levels(&reference, top, luma, level);
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t x = (uint32_t)(i % format.width), y = (uint32_t)(i / format.width);
+        const double steps = luma_at(&format, view, x, y) / top * 255; /* 8 bits' */
+        if (scene->has_peaks && is_marked(&format, x, y)) {
+            marked += steps == 255;
+            continue;
+        }
+        worst = fmax(worst, fabs(steps - 255 * level[i]));
+        least = fmin(least, level[i]);
+        most = fmax(most, level[i]);
+        /* Half precision differs where H is nearly 0. */
+        if (fabs(steps - 255 * level[i]) > (scene->precision == ENGINE_HALF ? 2
+                                            : info->bits > 8                ? 0.1
+                                                                            : 0.55))
+            fail_msg("%s at %u, %u: %.2f, expected %.2f", scene->format, x, y, steps,
+                     255 * level[i]);
+    }
+    assert_true(least < 0.7 && most == 1);
+    assert_in_range(marked, scene->has_peaks ? 40 : 0, scene->has_peaks ? 64 : 0);
+    check_is_grey(&format, view);
+    printf("# figures: %s of %s %s %s: at most %.3f of 255 steps from the model\n",
+           view_names[kind], scene->format, scene->technique == ENGINE_STAGED ? "staged" : "fused",
+           scene->precision == ENGINE_HALF ? "half" : "float", worst);
+    free(in);
+    free(view);
+    free(luma);
+}
+
+/* ---- tests ---- */
+
+static void test_differences(void **state)
+{
+    static const struct scene scenes[] = {
+        {.format = "NV12"},
+        {.format = "YUYV", .technique = ENGINE_STAGED},
+        {.format = "XBGR32", .source = "SGRBG10"},
+        {.format = "RGB24"},
+        {.format = "NV12", .planes = ENGINE_ALL},
+        {.format = "Y12", .technique = ENGINE_STAGED},
+        {.format = "GREY", .technique = ENGINE_STAGED},
+        {.format = "XRGB32", .technique = ENGINE_STAGED, .planes = ENGINE_ALL},
+        {.format = "YUYV"},
+        {.format = "Y16"},
+        {.format = "XBGR32", .source = "SBGGR8", .technique = ENGINE_STAGED},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 2);
+         i++)
+        check_difference(&scenes[i]);
+}
+
+static void test_spectra(void **state)
+{
+    static const struct scene scenes[] = {
+        {.format = "XRGB32"},
+        {.format = "YUYV", .technique = ENGINE_STAGED, .precision = ENGINE_HALF},
+        {.format = "Y12", .has_peaks = true},
+        {.format = "NV12", .technique = ENGINE_STAGED, .precision = ENGINE_HALF, .has_peaks = true},
+        {.format = "GREY", .precision = ENGINE_HALF, .has_peaks = true},
+        {.format = "RGB24", .technique = ENGINE_STAGED, .has_peaks = true},
+        {.format = "Y12"},
+        {.format = "Y12", .technique = ENGINE_STAGED},
+        {.format = "NV12", .precision = ENGINE_HALF, .planes = ENGINE_ALL},
+        {.format = "YUYV"},
+        {.format = "RGB24", .technique = ENGINE_STAGED},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 3);
+         i++)
+        check_spectrum(&scenes[i]);
+}
+
+/* What GPUs use: one lane, both orders, with pairs beyond the last one, and with numbers held in
+ * registers. The level is not rounded. */
+static void test_layouts(void **state)
+{
+    static const struct {
+        enum plan_order order;
+        unsigned lanes, columns, rows, group;
+        bool held;
+    } cases[] = {
+        {PLAN_ROWS_FIRST, 1, 3, 2, 24, true},    {PLAN_COLUMNS_FIRST, 1, 2, 3, 8, false},
+        {PLAN_COLUMNS_FIRST, 4, 2, 2, 1, false}, {PLAN_ROWS_FIRST, 1, 4, 1, 16, false},
+        {PLAN_COLUMNS_FIRST, 1, 4, 2, 32, true},
+    };
+    const struct filter_chain chain = chain_of(CHAIN);
+    const struct transform_image image = {.count = 1,
+                                          .width = WIDTH,
+                                          .height = HEIGHT,
+                                          .stride = WIDTH * 4,
+                                          .step = 4,
+                                          .kind = SAMPLE_F32,
+                                          .bits = 8};
+    const struct transform_border border = {.mode = PLAN_REPLICATE, .margin_x = 3, .margin_y = 3};
+    float in[PIXELS], out[PIXELS];
+    double samples[PIXELS], level[PIXELS];
+    uint64_t seed = 3;
+    cl_int code;
+    (void)state;
+    for (size_t i = 0; i < PIXELS; i++)
+        samples[i] = in[i] = (float)(255 * reference_noise(&seed));
+    const cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof cases / sizeof cases[0] : 3);
+         i++) {
+        struct transform_tuning tuning;
+        struct transform *transform;
+        struct transform_frame *frame = NULL;
+        struct error warning, why = {""};
+        double worst = 0;
+        transform_default_tuning(&tuning, device);
+        tuning.order = cases[i].order;
+        tuning.lanes = cases[i].lanes;
+        tuning.columns = cases[i].columns;
+        tuning.rows = cases[i].rows;
+        tuning.column_group = tuning.row_group = cases[i].group;
+        tuning.columns_held = tuning.rows_held = cases[i].held;
+        tuning.view = VIEW_SPECTRUM;
+        if (transform_create(&transform, device, &image, &border, &tuning, NULL, &warning, &why) <
+                0 ||
+            transform_frame_create(&frame, transform, &why) < 0)
+            fail_msg("%s", why.text);
+        void *values = malloc(transform_response_bytes(transform));
+        assert_int_equal(transform_response_fill(transform, values, &chain, 1, 1, &why), 0);
+        const struct transform_buffers buffers = {
+            .image = clCreateBuffer(device->context, CL_MEM_COPY_HOST_PTR, sizeof in, in, NULL),
+            .result = clCreateBuffer(device->context, 0, sizeof out, NULL, NULL),
+            .response = clCreateBuffer(device->context, CL_MEM_COPY_HOST_PTR,
+                                       transform_response_bytes(transform), values, NULL)};
+        if (transform_frame_enqueue(frame, queue, &buffers, NULL, NULL, &why) < 0)
+            fail_msg("%s", why.text);
+        assert_int_equal(
+            clEnqueueReadBuffer(queue, buffers.result, CL_TRUE, 0, sizeof out, out, 0, NULL, NULL),
+            CL_SUCCESS);
+        const struct plan *plan = transform_plan(transform);
+        const struct reference reference = {.width = WIDTH,
+                                            .height = HEIGHT,
+                                            .padded_x = plan->x.length,
+                                            .padded_y = plan->y.length,
+                                            .border = PLAN_REPLICATE,
+                                            .sub_x = 1,
+                                            .sub_y = 1,
+                                            .chain = &chain};
+        model_levels(&reference, 255, samples, level);
+        for (size_t k = 0; k < PIXELS; k++)
+            worst = fmax(worst, fabs((double)out[k] - 255 * level[k]));
+        printf("# figures: layout %zu: at most %.4f of 255 steps from the model\n", i, worst);
+        assert_true(worst < 0.05);
+        transform_frame_destroy(frame);
+        clReleaseMemObject(buffers.image);
+        clReleaseMemObject(buffers.result);
+        clReleaseMemObject(buffers.response);
+        free(values);
+        transform_destroy(transform);
+    }
+    clReleaseCommandQueue(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_spectra),
+        cmocka_unit_test(test_layouts),
+    };
+    return cmocka_run_group_tests(tests, device_setup, device_teardown);
+}

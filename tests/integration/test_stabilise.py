@@ -1,0 +1,108 @@
+"""Tests of stabilise with the real daemon: what is left of the motion of a shaken recording."""
+
+import numpy
+import pytest
+
+from client import Reader
+from conftest import needs_every_frame
+from test_auto_notch import FRAMES, HEIGHT, RATE, WIDTH, pixels, write_recording
+
+TOP, LEFT = 72, 96  # of a frame in the scene
+
+
+def draw_scene(random):
+    """A periodic picture of 512 x 384: noise whose power falls with frequency, and edges."""
+    fy, fx = numpy.meshgrid(numpy.fft.fftfreq(384), numpy.fft.fftfreq(512), indexing="ij")
+    spectrum = numpy.fft.fft2(random.normal(0, 1, fx.shape)) / (0.01 + numpy.hypot(fx, fy))
+    smooth = numpy.fft.ifft2(spectrum).real
+    y, x = numpy.mgrid[:384, :512]
+    return 120 + 25 * smooth / smooth.std() + 40 * ((x // 64 + y // 48) % 2)
+
+
+def draw_path(random):
+    """Pixels to the right and down: waves of 2 to 9 Hz, which join where the recording begins
+    again, and noise."""
+    turns = 2 * numpy.pi * numpy.arange(FRAMES) / FRAMES
+    waves = random.integers(2 * FRAMES // RATE, 9 * FRAMES // RATE, (3, 2))
+    return random.normal(0, 0.5, (FRAMES, 2)) + 1.5 * sum(
+        numpy.sin(numpy.multiply.outer(turns, wave) + random.uniform(0, 6, 2)) for wave in waves)
+
+
+def draw_frames(random):
+    scene, path = draw_scene(random), draw_path(random)
+    fy, fx = numpy.meshgrid(*map(numpy.fft.fftfreq, scene.shape), indexing="ij")
+    for x, y in path:
+        ramp = numpy.exp(-2j * numpy.pi * (fx * x + fy * y))
+        moved = numpy.fft.ifft2(numpy.fft.fft2(scene) * ramp).real
+        yield moved[TOP:TOP + HEIGHT, LEFT:LEFT + WIDTH] + random.normal(0, 2, (HEIGHT, WIDTH))
+
+
+def motion(last, new):
+    """Pixels by which a picture has moved: the peak of the phase correlation, and from there Gauss
+    and Newton's method on its middle."""
+    hann = numpy.outer(*map(numpy.hanning, new.shape))
+    cross = numpy.fft.fft2((new - new.mean()) * hann) * \
+        numpy.fft.fft2((last - last.mean()) * hann).conj()
+    peak = numpy.fft.ifft2(cross / numpy.abs(cross)).real.argmax()
+    at = numpy.array([(place + length // 2) % length - length // 2 for place, length in
+                      zip(numpy.unravel_index(peak, new.shape), new.shape)][::-1], float)
+    inside = (slice(24, -24), slice(24, -24))
+    window = numpy.outer(*(numpy.hanning(length) for length in last[inside].shape))
+    fy, fx = numpy.meshgrid(*map(numpy.fft.fftfreq, new.shape), indexing="ij")
+    # Both are smoothed first, so that differences are linear in the distance.
+    smooth = numpy.exp(-2 * numpy.pi ** 2 * 4 * (fx ** 2 + fy ** 2))
+    last, spectrum = (f(numpy.fft.fft2(picture) * smooth) for f, picture in
+                      ((lambda s: numpy.fft.ifft2(s).real, last), (lambda s: s, new)))
+    for _ in range(20):
+        turns = fx * at[0] + fy * at[1]
+        back = numpy.fft.ifft2(spectrum * numpy.exp(2j * numpy.pi * turns)).real
+        slopes = numpy.stack([numpy.gradient(back, axis=axis)[inside] for axis in (1, 0)])
+        off = (back - last)[inside]
+        normal = numpy.einsum("ayx,byx,yx->ab", slopes, slopes, window)
+        at -= numpy.linalg.solve(normal, numpy.einsum("ayx,yx,yx->a", slopes, off, window))
+    return at
+
+
+def rms_motion(reader, count):
+    """Between frames that follow each other in the recording, in pixels."""
+    moved, last = [], None
+    while len(moved) < count:
+        frame = reader.next()
+        picture = pixels(frame).astype(float)
+        if last is not None and frame.source_sequence == last[0] + 1:
+            moved.append(motion(last[1], picture))
+        last = frame.source_sequence, picture
+    return numpy.sqrt(numpy.mean(numpy.sum(numpy.square(moved), 1)))
+
+
+@needs_every_frame
+def test_a_shaken_recording_stands_still(start, tmp_path):
+    write_recording(tmp_path / "recording.y4m", list(draw_frames(numpy.random.default_rng(4))))
+    daemon = start("--set", "camera.loop=true", "--set", "output.slots=16",
+                   "--set", "engine.technique=staged", "--filter", "none",
+                   source=f"file:{tmp_path}/recording.y4m", size=None, fps=None)
+    daemon.wait_for_log("online")
+    with Reader(daemon) as reader:
+        before = rms_motion(reader, 20)
+        serial = daemon.ctl_json("filter", "set", "stabilise")["Serial"]
+        while reader.next().filter_serial != serial:
+            pass
+        for _ in range(RATE):
+            reader.next()
+        after = rms_motion(reader, 30)
+        print(f"# figures: motion from frame to frame {before:.2f} px before, {after:.2f} px after")
+        assert before > 1.5 and after < before / 4
+        # Without the stage nothing is moved any more.
+        serial = daemon.ctl_json("filter", "set", "none")["Serial"]
+        while reader.next().filter_serial != serial:
+            pass
+        assert rms_motion(reader, 15) > before / 2
+
+
+@pytest.mark.parametrize("chain, message", [
+    ("stabilise:limit=0.5", "limit = 0.5 is out of range: expected 1 .. 64 px"),
+    ("stabilise | stabilise", "stage 2: the chain has stabilise already"),
+])
+def test_what_is_refused(fftd, chain, message):
+    done = fftd("--check", "--filter", chain)
+    assert done.returncode != 0 and message in done.stderr

@@ -1,0 +1,218 @@
+/* How results come into the ring: stored there by the device, or copied. The fake engine writes
+ * frames that were abandoned when it finishes them, as a device does that has hung for a while. */
+#include "support/cmocka.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ring/private.h"
+#include "support/faked_camera.h"
+
+static int setup(void **state)
+{
+    (void)state;
+    faked_camera_reset();
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    stop();
+    assert_int_equal(fake_engine.engines, 0);
+    assert_int_equal(fake_engine.outputs, 0);
+    return 0;
+}
+
+static void publish(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t published = status.published;
+        fake_capture_offer();
+        WAIT_FOR(status.published == published + 1);
+    }
+}
+
+static void set_filter(const char *text)
+{
+    struct filter_chain chain;
+    uint64_t serial;
+    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+}
+
+/* A client's view of a ring, which remains when the ring has been destroyed. */
+struct view {
+    const uint8_t *base;
+    size_t bytes;
+};
+
+static struct view view_of(const struct ring *ring)
+{
+    const int fd = ring->memory.fd;
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    void *base = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(base, MAP_FAILED);
+    return (struct view){base, (size_t)st.st_size};
+}
+
+static void close_view(const struct view *view)
+{
+    munmap((void *)view->base, view->bytes);
+}
+
+/* The number of slots that are being written; *ret_frame: the frame in the last one. */
+static unsigned count_open(const struct view *view, const uint8_t **ret_frame)
+{
+    const struct fftd_ring_header *header = (const void *)view->base;
+    unsigned open = 0;
+    for (unsigned i = 0; i < header->slot_count; i++) {
+        const uint8_t *slot = view->base + header->header_bytes + i * header->slot_stride;
+        if (__atomic_load_n(&((const struct fftd_slot *)(const void *)slot)->lock,
+                            __ATOMIC_ACQUIRE) %
+                2 ==
+            1) {
+            open++;
+            *ret_frame = slot + header->data_offset;
+        }
+    }
+    return open;
+}
+
+static uint32_t state_of(const struct view *view)
+{
+    return __atomic_load_n(&((const struct fftd_ring_header *)(const void *)view->base)->state,
+                           __ATOMIC_ACQUIRE);
+}
+
+static void test_results_are_stored_into_slots(void **state)
+{
+    (void)state;
+    start();
+    publish(10); /* more than the ring has slots */
+    /* The designer tries each engine with a frame of its own. */
+    assert_int_equal(fake_engine_get(&fake_engine.stored), 10);
+    assert_int_equal(fake_engine_get(&fake_engine.outputs), 1);
+    set_filter("notch:at=0.1/0.1,width=0.4");
+    publish(1);
+    assert_int_equal(fake_engine_get(&fake_engine.stored), status.published);
+    assert_int_equal(fake_engine_get(&fake_engine.outputs), 1);
+    assert_int_equal(status.generation, 1);
+}
+
+static void test_results_are_copied_if_the_device_cannot_store_them(void **state)
+{
+    (void)state;
+    fake_engine.copies = true;
+    config.engine.frame_timeout_s = 0.02;
+    start();
+    publish(2);
+    assert_int_equal(fake_engine_get(&fake_engine.stored), 0);
+    /* A device that only reads and copies does not write the ring after it has failed. */
+    FAKE_ENGINE_SET(hold, true);
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    fake_engine_let_go();
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    assert_int_equal(status.generation, 1);
+}
+
+/* The device keeps a slot for as long as it likes, and the memory with it. */
+static void test_a_slot_that_the_device_keeps_stays_open(void **state)
+{
+    const uint8_t *frame = NULL;
+    (void)state;
+    config.engine.frame_timeout_s = 0.02;
+    start();
+    publish(3);
+    const struct view old = view_of(camera_ring(camera));
+    FAKE_ENGINE_SET(hold, true);
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    WAIT_FOR(status.generation == 2);
+    assert_int_equal(count_open(&old, &frame), 1);
+    camera_ring(camera); /* the main loop serves the new ring, and the old one is destroyed */
+    WAIT_FOR(state_of(&old) == FFTD_STATE_RETIRED);
+    assert_int_equal(fake_engine_get(&fake_engine.stored_late), 0);
+    const uint8_t before = frame[0];
+    assert_int_not_equal(before, 0xdd);
+
+    /* It finishes the frame after all, long after the ring was destroyed. */
+    fake_engine_let_go();
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    set_filter("notch:at=0.1/0.1,width=0.4");
+    WAIT_FOR(fake_engine_get(&fake_engine.stored_late) == 1);
+    WAIT_FOR(fake_engine_get(&fake_engine.outputs) == 1);
+    assert_int_equal(frame[0], 0xdd);
+    assert_int_equal(count_open(&old, &frame), 1); /* clients never accept it */
+    close_view(&old);
+
+    /* Numbers go on, and no slot of the new ring was given to the other device. */
+    publish(7);
+    assert_int_equal(ring_newest(camera_ring(camera)), status.published);
+    const struct view new = view_of(camera_ring(camera));
+    assert_int_equal(count_open(&new, &frame), 0);
+    close_view(&new);
+    assert_int_equal(status.generation, 2);
+}
+
+static void test_a_refused_frame_keeps_no_slot(void **state)
+{
+    const uint8_t *frame;
+    (void)state;
+    start();
+    publish(1);
+    FAKE_ENGINE_SET(submit_result, -EIO);
+    fake_capture_offer();
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    FAKE_ENGINE_SET(submit_result, 0);
+    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    assert_int_equal(status.generation, 1);
+    const struct view view = view_of(camera_ring(camera));
+    assert_int_equal(count_open(&view, &frame), 0);
+    close_view(&view);
+}
+
+/* Frames in flight end in the ring that they were begun in. */
+static void test_a_ring_is_replaced_under_an_output(void **state)
+{
+    (void)state;
+    start();
+    publish(2);
+    const struct view old = view_of(camera_ring(camera));
+    FAKE_ENGINE_SET(hold, true);
+    const unsigned before = fake_engine_get(&fake_engine.submitted);
+    fake_capture_offer();
+    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == before + 1);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.width = 48;
+    pthread_mutex_unlock(&fake_capture.lock);
+    fake_capture_fail(-ENODEV, 0);
+    WAIT_FOR(fake_capture_get(&fake_capture.started) == 1);
+    fake_engine_let_go();
+    WAIT_FOR(status.generation == 2);
+    assert_int_equal(status.published, 3);
+    const uint8_t *frame;
+    assert_int_equal(count_open(&old, &frame), 0);
+    close_view(&old);
+    publish(4);
+    assert_int_equal(fake_engine_get(&fake_engine.stored), 7);
+    WAIT_FOR(fake_engine_get(&fake_engine.outputs) == 1);
+}
+
+int main(void)
+{
+#define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_results_are_stored_into_slots),
+        TEST(test_results_are_copied_if_the_device_cannot_store_them),
+        TEST(test_a_slot_that_the_device_keeps_stays_open),
+        TEST(test_a_refused_frame_keeps_no_slot),
+        TEST(test_a_ring_is_replaced_under_an_output),
+    };
+    return cmocka_run_group_tests_name("camera_output", tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/* core/match.h, beside the sums of its definition in double precision. */
+#include "core/match.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+
+#define MAX_PIXELS (320 * 200)
+
+static float luma[MAX_PIXELS];
+
+static uint32_t random_state;
+
+static double uniform(void)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state / 4294967296.0;
+}
+
+/* A picture of blocks with noise. */
+static void draw(unsigned width, unsigned height, uint32_t seed)
+{
+    random_state = seed;
+    for (unsigned y = 0; y < height; y++)
+        for (unsigned x = 0; x < width; x++)
+            luma[y * width + x] =
+                (float)(40 + 100 * ((x / 9 * 7 + y / 11 * 5) % 13) / 13.0 + 60 * uniform());
+}
+
+static struct filter_image *make_image(unsigned columns, unsigned rows)
+{
+    struct filter_image *image =
+        calloc(1, sizeof *image + (size_t)columns * rows * sizeof image->pixel[0]);
+    image->columns = columns;
+    image->rows = rows;
+    strcpy(image->name, "t.txt");
+    return image;
+}
+
+static void complete(struct filter_image *image)
+{
+    image->sum = image->square_sum = 0;
+    for (unsigned i = 0; i < image->columns * image->rows; i++) {
+        image->sum += (double)image->pixel[i];
+        image->square_sum += pow((double)image->pixel[i], 2);
+    }
+}
+
+/* A part of the picture in another brightness and contrast. */
+static struct filter_image *cut(unsigned width, unsigned left, unsigned top, unsigned columns,
+                                unsigned rows, double contrast)
+{
+    struct filter_image *image = make_image(columns, rows);
+    for (unsigned y = 0; y < rows; y++)
+        for (unsigned x = 0; x < columns; x++)
+            image->pixel[y * columns + x] =
+                (float)(0.4 + contrast * (double)luma[(top + y) * width + left + x] / 255);
+    complete(image);
+    return image;
+}
+
+static struct match find(unsigned width, unsigned height, const struct filter_image *image)
+{
+    struct matcher *matcher;
+    struct match match;
+    struct error why;
+    assert_int_equal(matcher_create(&matcher, width, height, image, &why), 0);
+    matcher_find(matcher, luma, &match);
+    matcher_find(matcher, luma, &match); /* the second search does not depend on the first */
+    matcher_destroy(matcher);
+    return match;
+}
+
+/* By the definition. */
+static double score_at(unsigned width, const struct filter_image *image, unsigned left,
+                       unsigned top)
+{
+    const double count = image->columns * image->rows;
+    double mean = 0, product = 0, variation = 0, image_variation = 0;
+    for (unsigned y = 0; y < image->rows; y++)
+        for (unsigned x = 0; x < image->columns; x++)
+            mean += (double)luma[(top + y) * width + left + x] / count;
+    for (unsigned y = 0; y < image->rows; y++)
+        for (unsigned x = 0; x < image->columns; x++) {
+            const double a = (double)image->pixel[y * image->columns + x] - image->sum / count;
+            const double b = (double)luma[(top + y) * width + left + x] - mean;
+            product += a * b;
+            image_variation += a * a;
+            variation += b * b;
+        }
+    return product / sqrt(image_variation * variation);
+}
+
+static void parts_of_the_picture_are_found(void **state)
+{
+    /* Pictures of one square and of many; templates at edges, of one row, and as large as both. */
+    static const struct {
+        unsigned width, height, left, top, columns, rows;
+    } cases[] = {
+        {60, 50, 21, 17, 8, 8},       {60, 50, 0, 0, 9, 7},      {60, 50, 52, 40, 8, 10},
+        {320, 200, 211, 140, 31, 24}, {320, 200, 63, 61, 5, 40}, {320, 200, 289, 0, 31, 31},
+        {320, 200, 40, 199, 30, 1},   {60, 50, 0, 0, 60, 50},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const unsigned columns = cases[i].columns, rows = cases[i].rows;
+        draw(cases[i].width, cases[i].height, (uint32_t)i);
+        struct filter_image *image =
+            cut(cases[i].width, cases[i].left, cases[i].top, columns, rows, 0.3);
+        const struct match match = find(cases[i].width, cases[i].height, image);
+        const unsigned x = cases[i].left + columns / 2, y = cases[i].top + rows / 2;
+        assert_true(fabs(match.x - x) < 0.5 && fabs(match.y - y) < 0.5);
+        assert_true(match.score > 0.99999 && match.score <= 1);
+        free(image);
+    }
+}
+
+/* Of a template that is not in the picture, nor its negative. */
+static void the_best_place_is_that_of_the_definition(void **state)
+{
+    const unsigned width = 150, height = 90;
+    (void)state;
+    for (uint32_t seed = 1; seed <= 4; seed++) {
+        draw(width, height, seed);
+        struct filter_image *image = cut(width, 30 * seed, 10 * seed, 13, 16, -1);
+        random_state = seed;
+        for (unsigned k = 0; k < 13 * 16; k++)
+            image->pixel[k] += (float)(0.2 * uniform());
+        complete(image);
+        double best = -2;
+        unsigned left = 0, top = 0;
+        for (unsigned y = 0; y + 16 <= height; y++)
+            for (unsigned x = 0; x + 13 <= width; x++) {
+                const double score = score_at(width, image, x, y);
+                if (score > best) {
+                    best = score;
+                    left = x;
+                    top = y;
+                }
+            }
+        const struct match match = find(width, height, image);
+        assert_true(best < 0.9);
+        assert_true(fabs(match.score - best) < 1e-5);
+        assert_true(fabs(match.x - (left + 6)) <= 0.5 && fabs(match.y - (top + 8)) <= 0.5);
+        free(image);
+    }
+}
+
+/* Draws a smooth hill around x0, y0 in rows of `columns` pixels. */
+static void draw_hill(float *pixel, unsigned columns, unsigned rows, double x0, double y0,
+                      double low, double height)
+{
+    for (unsigned y = 0; y < rows; y++)
+        for (unsigned x = 0; x < columns; x++)
+            pixel[(size_t)y * columns + x] =
+                (float)(low + height * exp(-(pow(x - x0, 2) + pow(y - y0, 2)) / 18));
+}
+
+static void places_are_found_between_pixels(void **state)
+{
+    const unsigned width = 100, height = 80;
+    struct filter_image *image = make_image(21, 21);
+    (void)state;
+    draw_hill(image->pixel, 21, 21, 10, 10, 0, 1);
+    complete(image);
+    for (unsigned k = 0; k < 20; k++) {
+        const double x0 = 40 + 0.07 * k, y0 = 50 - 0.11 * k;
+        draw_hill(luma, width, height, x0, y0, 50, 120);
+        const struct match match = find(width, height, image);
+        assert_true(fabs(match.x - x0) < 0.03 && fabs(match.y - y0) < 0.03);
+        assert_true(match.score > 0.98);
+    }
+    free(image);
+}
+
+static void a_picture_without_contrast_has_no_place(void **state)
+{
+    struct filter_image *image = make_image(8, 8);
+    struct matcher *matcher = NULL;
+    struct error why;
+    (void)state;
+    for (unsigned i = 0; i < 64; i++)
+        image->pixel[i] = (float)(i % 8);
+    complete(image);
+    for (unsigned i = 0; i < 60 * 40; i++)
+        luma[i] = 100 + 0.4F * (float)(i % 2);
+    const struct match match = find(60, 40, image);
+    assert_true(isnan(match.x) && isnan(match.y) && match.score == 0);
+
+    assert_int_equal(matcher_create(&matcher, 7, 40, image, &why), -EINVAL);
+    assert_string_equal(why.text, "match: image t.txt has 8 x 8 pixels, frames 7 x 40: expected a "
+                                  "template that fits in");
+    for (unsigned i = 0; i < 64; i++)
+        image->pixel[i] = 1;
+    complete(image);
+    assert_int_equal(matcher_create(&matcher, 60, 40, image, &why), -EINVAL);
+    assert_null(matcher);
+    free(image);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_the_picture_are_found),
+        cmocka_unit_test(the_best_place_is_that_of_the_definition),
+        cmocka_unit_test(places_are_found_between_pixels),
+        cmocka_unit_test(a_picture_without_contrast_has_no_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

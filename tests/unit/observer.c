@@ -1,0 +1,333 @@
+/* The thread that observes frames: what it finds reaches the frames that follow, what makes it
+ * forget, and how much of a processor it takes. How well waves are found is
+ * tests/unit/periodic.c's.
+ */
+#include "camera/observer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+
+#include "core/clock.h"
+#include "core/format.h"
+#include "core/luma.h"
+
+#define WIDTH       192
+#define HEIGHT      256
+#define INTERVAL_NS (NS_PER_S / 30)
+#define PATIENCE_NS (120 * NS_PER_S)
+#define FX          0.21
+#define FY          0.13
+#define AMPLITUDE   20.0 /* of 255 */
+
+static const struct filter_adaptation off = {.removes_waves = false};
+static const struct filter_adaptation on = {.removes_waves = true,
+                                            .waves = {.min_amplitude = 1, .max_waves = 8}};
+
+struct fixture {
+    struct observer *observer;
+    uint32_t fourcc;
+    double top;
+    uint8_t *plane;
+    int64_t captured_ns;
+    unsigned start;
+    uint64_t number;        /* of the frame offered last */
+    struct ring_meta label; /* its measures when it was offered */
+};
+
+static void set_source(const struct fixture *f, uint64_t version, uint32_t height)
+{
+    const struct fftd_format published = {.width = WIDTH, .height = height, .full_range = 1};
+    observer_set_source(f->observer, version, f->fourcc, &published);
+}
+
+static void start(struct fixture *f, const char *format, bool takes_measures)
+{
+    struct error why;
+    *f = (struct fixture){.captured_ns = NS_PER_S};
+    f->fourcc = format_by_name(format)->fourcc;
+    f->top = (1u << format_by_name(format)->bits) - 1;
+    f->plane = calloc(HEIGHT, luma_row_bytes(format_by_name(format), WIDTH));
+    assert_int_equal(observer_create(&f->observer, takes_measures, &why), 0);
+    set_source(f, 1, HEIGHT);
+}
+
+static void end(struct fixture *f)
+{
+    assert_int_equal(observer_destroy(f->observer, clock_now_ns() + PATIENCE_NS), 0);
+    free(f->plane);
+}
+
+/* Blocks, a gradient and one wave that does not move, in 8 or 16 bits. */
+static void draw(struct fixture *f)
+{
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++) {
+        const unsigned x = i % WIDTH, y = i / WIDTH;
+        const double level = 80 + 0.2 * x + 0.1 * y + (x / 37 % 2 == y / 53 % 2 ? 30 : 0) +
+                             AMPLITUDE * cos(2 * M_PI * (FX * x + FY * y));
+        const unsigned code = (unsigned)lrint(level * f->top / 255);
+        if (f->top > 255) {
+            f->plane[2 * i] = (uint8_t)code;
+            f->plane[2 * i + 1] = (uint8_t)(code >> 8);
+        } else {
+            f->plane[i] = (uint8_t)code;
+        }
+    }
+}
+
+/* Offers a frame, and returns its correction. */
+static const struct correction *offer(struct fixture *f)
+{
+    const struct capture_frame frame = {
+        .plane = {f->plane},
+        .stride = {(uint32_t)luma_row_bytes(format_by_fourcc(f->fourcc), WIDTH)},
+        .captured_ns = f->captured_ns,
+        .start = f->start,
+        .memory = -1};
+    f->number = observer_offer(f->observer, &frame);
+    f->label = (struct ring_meta){.flags = 0};
+    observer_label(f->observer, f->number, &f->label);
+    return observer_correct(f->observer, f->captured_ns);
+}
+
+static void configure(struct fixture *f, const struct filter_adaptation *wanted)
+{
+    struct error why;
+    assert_int_equal(observer_configure(f->observer, wanted, &why), 0);
+}
+
+static struct observer_status status_of(const struct fixture *f)
+{
+    struct observer_status status;
+    observer_get_status(f->observer, &status);
+    return status;
+}
+
+/* Offers frames until one is corrected. Each is offered until it was observed, so that the time in
+ * which frames are captured does not depend on how fast this machine is. */
+static const struct correction *wait_for_correction(struct fixture *f)
+{
+    const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
+    const struct correction *correction;
+    do {
+        const uint64_t observed = status_of(f).observed;
+        f->captured_ns += INTERVAL_NS;
+        do {
+            correction = offer(f);
+            usleep(500);
+            assert_true(clock_now_ns() < deadline_ns);
+        } while (status_of(f).observed == observed);
+    } while (correction == NULL);
+    return correction;
+}
+
+static void waves_are_in_units_of_samples(void **state)
+{
+    (void)state;
+    static const char *const formats[] = {"GREY", "Y12"};
+    for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
+        struct fixture f;
+        start(&f, formats[i], false);
+        draw(&f);
+        configure(&f, &on);
+        const struct correction *correction = wait_for_correction(&f);
+        assert_null(correction->row_gain);
+        assert_int_equal(correction->wave_count, 1);
+        const struct wave *wave = &correction->wave[0];
+        assert_true(fabs(fabs(wave->fx) - FX) < 1e-3);
+        assert_true(fabs(hypot(wave->re, wave->im) / (AMPLITUDE * f.top / 255) - 1) < 0.05);
+        const struct observer_status status = status_of(&f);
+        assert_int_equal(status.found.wave_count, 1);
+        assert_true(status.found.wave[0].is_removed);
+        assert_true(fabs(status.found.wave[0].amplitude / AMPLITUDE - 1) < 0.05);
+        end(&f);
+    }
+}
+
+static void only_a_chain_that_adapts_observes(void **state)
+{
+    struct fixture f;
+    (void)state;
+    start(&f, "GREY", false);
+    draw(&f);
+    configure(&f, &off);
+    for (unsigned i = 0; i < 10; i++)
+        assert_null(offer(&f));
+    assert_int_equal(status_of(&f).observed, 0);
+    configure(&f, &on);
+    wait_for_correction(&f);
+    configure(&f, &off);
+    assert_null(offer(&f));
+    end(&f);
+}
+
+/* Freezing keeps what was found; other things to look for, and other frames, do not. */
+static void what_makes_it_forget(void **state)
+{
+    struct fixture f;
+    struct filter_adaptation frozen = on, other = on;
+    (void)state;
+    start(&f, "GREY", false);
+    draw(&f);
+    configure(&f, &on);
+    wait_for_correction(&f);
+    const int64_t since_ns = status_of(&f).found.wave[0].since_ns;
+
+    frozen.is_frozen = true;
+    configure(&f, &frozen);
+    set_source(&f, 1, HEIGHT);
+    assert_non_null(wait_for_correction(&f));
+    assert_int_equal(status_of(&f).found.wave[0].since_ns, since_ns);
+    assert_true(status_of(&f).wanted.is_frozen);
+
+    other.waves.min_amplitude = 2;
+    configure(&f, &other);
+    assert_null(observer_correct(f.observer, f.captured_ns));
+    assert_int_equal(status_of(&f).found.wave_count, 0);
+    wait_for_correction(&f);
+    assert_true(status_of(&f).found.wave[0].since_ns > since_ns);
+
+    set_source(&f, 2, HEIGHT);
+    assert_null(observer_correct(f.observer, f.captured_ns));
+    assert_int_equal(status_of(&f).observed, 0);
+    wait_for_correction(&f);
+    set_source(&f, 2, HEIGHT / 2);
+    assert_null(offer(&f));
+    end(&f);
+}
+
+/* Offers frames until one carries measures of this one or of a later one. */
+static void wait_for_measures(struct fixture *f, uint64_t least)
+{
+    const int64_t deadline_ns = clock_now_ns() + PATIENCE_NS;
+    do {
+        f->captured_ns += INTERVAL_NS;
+        offer(f);
+        usleep(500);
+        assert_true(clock_now_ns() < deadline_ns);
+    } while ((f->label.flags & FFTD_FLAG_MEASURES) == 0 ||
+             f->number - f->label.measures.age < least);
+}
+
+/* One thread takes measures and looks for waves; what is not looked for is not measured. */
+static void measures_include_what_the_chain_looks_for(void **state)
+{
+    const struct fftd_measures *measures;
+    struct fixture f;
+    double mean = 0;
+    (void)state;
+    start(&f, "GREY", true);
+    draw(&f);
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+        mean += (double)f.plane[i] / (WIDTH * HEIGHT);
+    measures = &f.label.measures;
+    wait_for_measures(&f, 1);
+    assert_true(fabs((double)measures->mean - mean) < 0.5);
+    assert_true(measures->sharpness > 0 && measures->clipped == 0);
+    assert_true(isnan(measures->flicker_hz) && isnan(measures->flicker_depth));
+    assert_true(isnan(measures->peak_strength) && measures->peaks == 0);
+    assert_int_equal(status_of(&f).observed, 0);
+
+    configure(&f, &on);
+    wait_for_correction(&f);
+    wait_for_measures(&f, f.number);
+    assert_int_equal(measures->peaks, 1);
+    assert_true(fabs((double)measures->peak_strength / AMPLITUDE - 1) < 0.05);
+    assert_true(isnan(measures->flicker_hz));
+    assert_true(measures->shift_x == 0 && measures->shift_y == 0);
+
+    configure(&f, &off);
+    wait_for_measures(&f, f.number + 1);
+    assert_true(isnan(measures->peak_strength) && measures->peaks == 0);
+    end(&f);
+}
+
+/* After another start of the source, measures of frames before it belong to no frame. */
+static void measures_are_of_the_same_start(void **state)
+{
+    struct fixture f;
+    (void)state;
+    start(&f, "GREY", true);
+    draw(&f);
+    wait_for_measures(&f, 1);
+    f.start++;
+    offer(&f);
+    assert_int_equal(f.label.flags, 0);
+    wait_for_measures(&f, f.number);
+    assert_true(isnan(f.label.measures.shift_x));
+    end(&f);
+}
+
+/* Frames of 12 rows are too small for flicker. */
+static void one_estimator_that_fails_leaves_the_others(void **state)
+{
+    const struct filter_adaptation flicker = {.removes_flicker = true};
+    struct fixture f;
+    (void)state;
+    start(&f, "GREY", true);
+    draw(&f);
+    set_source(&f, 1, 12);
+    configure(&f, &flicker);
+    wait_for_measures(&f, 1);
+    assert_true(f.label.measures.mean > 0 && isnan(f.label.measures.flicker_hz));
+    assert_non_null(strstr(status_of(&f).problem.text, "12"));
+    set_source(&f, 2, HEIGHT);
+    wait_for_measures(&f, f.number + 1);
+    assert_true(f.label.measures.flicker_hz == 0);
+    assert_string_equal(status_of(&f).problem.text, "");
+    end(&f);
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* The time of a processor that other threads than this one take while frames come without end. */
+static void all_of_it_takes_a_third_of_a_processor(void **state)
+{
+    const struct filter_adaptation all = {
+        .removes_waves = true, .waves = on.waves, .removes_flicker = true};
+    struct fixture f;
+    (void)state;
+    start(&f, "GREY", true);
+    draw(&f);
+    configure(&f, &all);
+    wait_for_measures(&f, 3);
+    const int64_t begin_ns = clock_now_ns(), observed = (int64_t)status_of(&f).observed;
+    int64_t others_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+    while (clock_now_ns() < begin_ns + NS_PER_S || (int64_t)status_of(&f).observed < observed + 8) {
+        assert_true(clock_now_ns() < begin_ns + PATIENCE_NS);
+        f.captured_ns += INTERVAL_NS;
+        offer(&f);
+        usleep(500);
+    }
+    const int64_t took_ns = clock_now_ns() - begin_ns;
+    others_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID) - clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    /* One more observation may begin than has been paid for. */
+    const int64_t count = (int64_t)status_of(&f).observed - observed;
+    printf("# figures: %.0f %% of a processor, %.1f ms a frame\n",
+           100 * (double)others_ns / (double)took_ns, (double)others_ns / 1e6 / (double)count);
+    assert_true(others_ns < took_ns / 3 + 2 * others_ns / count);
+    end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waves_are_in_units_of_samples),
+                                       cmocka_unit_test(only_a_chain_that_adapts_observes),
+                                       cmocka_unit_test(what_makes_it_forget),
+                                       cmocka_unit_test(measures_include_what_the_chain_looks_for),
+                                       cmocka_unit_test(measures_are_of_the_same_start),
+                                       cmocka_unit_test(one_estimator_that_fails_leaves_the_others),
+                                       cmocka_unit_test(all_of_it_takes_a_third_of_a_processor)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

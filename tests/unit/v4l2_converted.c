@@ -1,0 +1,397 @@
+/* Cameras that offer only what libv4l2 converts: the real libv4l2 decodes their frames. Its system
+ * calls, and those of the capture code, are replaced by a camera's. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/videodev2.h>
+
+#include "support/cmocka.h"
+
+#include "capture/capture.h"
+
+#define WIDTH       64
+#define HEIGHT      48
+#define BLOCK       8 /* pixels of one grey */
+#define SLOT_BYTES  (64 * 1024)
+#define MAX_BUFFERS 8
+
+static struct {
+    uint32_t pixelformat;
+    int fd, memory;
+    uint8_t *slot; /* MAX_BUFFERS of them */
+    bool streams, queued[MAX_BUFFERS];
+    unsigned offered;   /* frames that are ready */
+    unsigned truncated; /* of them, the first ones that end too early */
+    uint32_t sequence;
+} camera;
+
+/* ---- pictures: one grey for each block ---- */
+
+static uint8_t grey(unsigned block_x, unsigned block_y, unsigned frame)
+{
+    return (uint8_t)(40 + (block_x * 29 + block_y * 53 + frame * 17) % 176);
+}
+
+static uint8_t grey_at(unsigned x, unsigned y, unsigned frame)
+{
+    return grey(x / BLOCK, y / BLOCK, frame);
+}
+
+/* A baseline JPEG of blocks: each has only a mean, which a step of 8 stores exactly. */
+struct bits {
+    uint8_t *at;
+    uint32_t held;
+    unsigned count;
+};
+
+static void put(struct bits *bits, uint32_t value, unsigned count)
+{
+    bits->held = bits->held << count | value;
+    for (bits->count += count; bits->count >= 8; bits->count -= 8) {
+        const uint8_t byte = (uint8_t)(bits->held >> (bits->count - 8));
+        *bits->at++ = byte;
+        if (byte == 0xff)
+            *bits->at++ = 0;
+    }
+}
+
+/* Codes as in the table of `header` below: the difference's length, its bits, and no more numbers
+ * in this block. */
+static void put_block(struct bits *bits, int *previous, int mean)
+{
+    static const struct {
+        uint8_t code, length;
+    } lengths[] = {{0, 2}, {2, 3}, {3, 3}, {4, 3}, {5, 3}, {6, 3}, {14, 4}, {30, 5}, {62, 6}};
+    const int difference = mean - *previous;
+    unsigned size = 0;
+    while (abs(difference) >> size != 0)
+        size++;
+    put(bits, lengths[size].code, lengths[size].length);
+    put(bits, (uint32_t)(difference < 0 ? difference + (1 << size) - 1 : difference), size);
+    put(bits, 0, 2);
+    *previous = mean;
+}
+
+static const uint8_t header[] = {
+    0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, 0, HEIGHT, 0, WIDTH, 3, 1, 0x21, 0, 2, 0x11, 0, 3, 0x11, 0,
+    /* the codes of differences, and a table of numbers whose only code is that of none */
+    0xff, 0xc4, 0, 31, 0x00, 0, 1, 5, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7,
+    8, 9, 10, 11, 0xff, 0xc4, 0, 20, 0x10, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    /* one scan of all components */
+    0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0};
+
+static size_t draw_jpeg(uint8_t *out, unsigned frame)
+{
+    static const uint8_t steps[] = {0xff, 0xdb, 0, 67, 0};
+    int luma = 0, blue = 0, red = 0;
+    uint8_t *at = out;
+    memcpy(at, header, 2);
+    memcpy(at + 2, steps, sizeof steps);
+    memset(at + 2 + sizeof steps, 8, 64);
+    at += 2 + sizeof steps + 64;
+    memcpy(at, header + 2, sizeof header - 2);
+    struct bits bits = {.at = at + sizeof header - 2};
+    for (unsigned y = 0; y < HEIGHT / BLOCK; y++)
+        for (unsigned x = 0; x < WIDTH / BLOCK; x += 2) {
+            put_block(&bits, &luma, grey(x, y, frame) - 128);
+            put_block(&bits, &luma, grey(x + 1, y, frame) - 128);
+            put_block(&bits, &blue, 0);
+            put_block(&bits, &red, 0);
+        }
+    put(&bits, 0x7f, 7); /* fills the last byte */
+    *bits.at++ = 0xff;
+    *bits.at++ = 0xd9;
+    return (size_t)(bits.at - out);
+}
+
+static size_t draw_pixels(uint8_t *out, unsigned frame)
+{
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++) {
+        const uint8_t value = grey_at(i % WIDTH, i / WIDTH, frame);
+        const uint16_t rgb = (uint16_t)((value >> 3) << 11 | (value >> 2) << 5 | value >> 3);
+        if (camera.pixelformat == V4L2_PIX_FMT_RGB565)
+            memcpy(out + 2UL * i, &rgb, sizeof rgb);
+        else
+            memcpy(out + 2UL * i, (const uint8_t[]){value, 128}, 2);
+    }
+    return 2UL * WIDTH * HEIGHT;
+}
+
+/* ---- the camera ---- */
+
+static bool is_jpeg(void)
+{
+    return camera.pixelformat == V4L2_PIX_FMT_MJPEG || camera.pixelformat == V4L2_PIX_FMT_JPEG;
+}
+
+static int set_format(struct v4l2_format *format)
+{
+    format->fmt.pix =
+        (struct v4l2_pix_format){.width = WIDTH,
+                                 .height = HEIGHT,
+                                 .pixelformat = camera.pixelformat,
+                                 .field = V4L2_FIELD_NONE,
+                                 .bytesperline = is_jpeg() ? 0 : 2 * WIDTH,
+                                 .sizeimage = is_jpeg() ? SLOT_BYTES : 2 * WIDTH * HEIGHT,
+                                 .colorspace = V4L2_COLORSPACE_SRGB};
+    return 0;
+}
+
+static int set_rate(struct v4l2_streamparm *parameters)
+{
+    parameters->parm.capture.capability = V4L2_CAP_TIMEPERFRAME;
+    parameters->parm.capture.timeperframe = (struct v4l2_fract){1, 30};
+    return 0;
+}
+
+static void describe_buffer(struct v4l2_buffer *buffer)
+{
+    buffer->length = SLOT_BYTES;
+    buffer->m.offset = buffer->index * SLOT_BYTES;
+    buffer->memory = V4L2_MEMORY_MMAP;
+    buffer->flags = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
+}
+
+static int fill_buffer(struct v4l2_buffer *buffer)
+{
+    unsigned i = 0;
+    while (i < MAX_BUFFERS && !camera.queued[i])
+        i++;
+    if (!camera.streams || camera.offered == 0 || i == MAX_BUFFERS) {
+        errno = EAGAIN;
+        return -1;
+    }
+    uint8_t *slot = camera.slot + (size_t)i * SLOT_BYTES;
+    const size_t bytes =
+        is_jpeg() ? draw_jpeg(slot, camera.sequence) : draw_pixels(slot, camera.sequence);
+    camera.queued[i] = false;
+    camera.offered--;
+    buffer->index = i;
+    buffer->sequence = camera.sequence++;
+    describe_buffer(buffer);
+    buffer->bytesused = (uint32_t)(camera.truncated > 0 ? bytes / 3 : bytes);
+    camera.truncated -= camera.truncated > 0;
+    return 0;
+}
+
+static int answer(unsigned long request, void *argument)
+{
+    struct v4l2_fmtdesc *description = argument;
+    struct v4l2_frmsizeenum *size = argument;
+    struct v4l2_frmivalenum *interval = argument;
+    struct v4l2_requestbuffers *buffers = argument;
+    struct v4l2_buffer *buffer = argument;
+    switch (request) {
+    case VIDIOC_QUERYCAP:
+        *(struct v4l2_capability *)argument =
+            (struct v4l2_capability){.driver = "test",
+                                     .card = "a webcam",
+                                     .bus_info = "usb-1",
+                                     .version = 6 << 16,
+                                     .capabilities = V4L2_CAP_VIDEO_CAPTURE | V4L2_CAP_STREAMING};
+        return 0;
+    case VIDIOC_ENUM_FMT:
+        if (description->index > 0)
+            break;
+        description->pixelformat = camera.pixelformat;
+        description->flags = is_jpeg() ? V4L2_FMT_FLAG_COMPRESSED : 0;
+        return 0;
+    case VIDIOC_ENUM_FRAMESIZES:
+        if (size->index > 0 || size->pixel_format != camera.pixelformat)
+            break;
+        size->type = V4L2_FRMSIZE_TYPE_DISCRETE;
+        size->discrete = (struct v4l2_frmsize_discrete){WIDTH, HEIGHT};
+        return 0;
+    case VIDIOC_ENUM_FRAMEINTERVALS:
+        if (interval->index > 0 || interval->pixel_format != camera.pixelformat)
+            break;
+        interval->type = V4L2_FRMIVAL_TYPE_DISCRETE;
+        interval->discrete = (struct v4l2_fract){1, 30};
+        return 0;
+    case VIDIOC_G_FMT:
+    case VIDIOC_S_FMT:
+    case VIDIOC_TRY_FMT:
+        return set_format(argument);
+    case VIDIOC_G_PARM:
+    case VIDIOC_S_PARM:
+        return set_rate(argument);
+    case VIDIOC_REQBUFS:
+        if (buffers->memory != V4L2_MEMORY_MMAP)
+            break;
+        buffers->count = buffers->count < MAX_BUFFERS ? buffers->count : MAX_BUFFERS;
+        memset(camera.queued, 0, sizeof camera.queued);
+        return 0;
+    case VIDIOC_QUERYBUF:
+        describe_buffer(buffer);
+        return 0;
+    case VIDIOC_QBUF:
+        camera.queued[buffer->index] = true;
+        return 0;
+    case VIDIOC_DQBUF:
+        return fill_buffer(buffer);
+    case VIDIOC_STREAMON:
+    case VIDIOC_STREAMOFF:
+        camera.streams = request == VIDIOC_STREAMON;
+        return 0;
+    default:
+        errno = ENOTTY;
+        return -1;
+    }
+    errno = EINVAL;
+    return -1;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+    va_list args;
+    va_start(args, request);
+    void *argument = va_arg(args, void *);
+    va_end(args);
+    camera.fd = fd;
+    return answer(request, argument);
+}
+
+/* libv4l2 makes all its system calls through this.
+ * NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): __sysno is reserved */
+long syscall(long number, ...)
+{
+    __typeof__(&syscall) next;
+    long argument[6];
+    va_list args;
+    va_start(args, number);
+    for (unsigned i = 0; i < 6; i++)
+        argument[i] = va_arg(args, long);
+    va_end(args);
+    if (number == SYS_ioctl && argument[0] == camera.fd)
+        return answer((unsigned long)argument[1], (void *)argument[2]);
+#ifdef SYS_mmap2
+    const bool maps = number == SYS_mmap2;
+    const long unit = 4096;
+#else
+    const bool maps = number == SYS_mmap;
+    const long unit = 1;
+#endif
+    if (maps && argument[4] == camera.fd)
+        return (long)mmap((void *)argument[0], (size_t)argument[1], (int)argument[2],
+                          (int)argument[3], camera.memory, argument[5] * unit);
+    void *found = dlsym(RTLD_NEXT, "syscall");
+    memcpy(&next, &found, sizeof next);
+    return next(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+                argument[5]);
+}
+
+/* ---- the tests ---- */
+
+static struct capture *open_camera(uint32_t pixelformat)
+{
+    const struct capture_request request = {.uri = "v4l2:/dev/null"};
+    struct capture *capture;
+    struct error why = {""};
+    camera.pixelformat = pixelformat;
+    camera.sequence = 0;
+    camera.offered = camera.truncated = 0;
+    camera.memory = memfd_create("camera", MFD_CLOEXEC);
+    assert_int_equal(ftruncate(camera.memory, MAX_BUFFERS * SLOT_BYTES), 0);
+    camera.slot =
+        mmap(NULL, MAX_BUFFERS * SLOT_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, camera.memory, 0);
+    assert_ptr_not_equal(camera.slot, MAP_FAILED);
+    if (capture_open(&capture, &request, &why) < 0 || capture_start(capture, &why) < 0)
+        fail_msg("%s", why.text);
+    return capture;
+}
+
+static void close_camera(struct capture *capture)
+{
+    capture_close(capture);
+    munmap(camera.slot, MAX_BUFFERS * SLOT_BYTES);
+    close(camera.memory);
+}
+
+/* The luma of a frame is that of the picture; a smaller range than the camera's is expected of what
+ * has been RGB. */
+static void check_frame(const struct capture_frame *frame, unsigned number, double scale,
+                        double offset)
+{
+    for (unsigned y = 0; y < HEIGHT; y++)
+        for (unsigned x = 0; x < WIDTH; x++) {
+            const double wanted = offset + scale * grey_at(x, y, number);
+            const int found = frame->plane[0][y * frame->stride[0] + x];
+            if (found < wanted - 5 || found > wanted + 5)
+                fail_msg("frame %u at %u,%u: %d instead of %.0f", number, x, y, found, wanted);
+        }
+}
+
+static void check_format(uint32_t pixelformat, bool full_range, double scale, double offset)
+{
+    struct capture *capture = open_camera(pixelformat);
+    struct capture_frame frame;
+    struct error why = {""};
+    print_message("# %s\n", capture->description);
+    assert_string_equal(format_by_fourcc(capture->format.fourcc)->name, "YUV420");
+    assert_int_equal(capture->format.width, WIDTH);
+    assert_int_equal(capture->format.height, HEIGHT);
+    assert_int_equal(capture->format.full_range, full_range);
+    assert_int_equal(capture_dequeue(capture, &frame, &why), -EAGAIN);
+    for (unsigned i = 0; i < 2 * MAX_BUFFERS; i++) {
+        camera.offered = 1;
+        if (capture_dequeue(capture, &frame, &why) < 0)
+            fail_msg("frame %u: %s", i, why.text);
+        assert_int_equal(frame.sequence, i);
+        check_frame(&frame, i, scale, offset);
+        capture_release(capture, &frame);
+    }
+    assert_int_equal(capture->dropped_error, 0);
+    close_camera(capture);
+}
+
+static void jpeg_is_decoded(void **state)
+{
+    (void)state;
+    check_format(V4L2_PIX_FMT_MJPEG, true, 1, 0);
+    check_format(V4L2_PIX_FMT_JPEG, true, 1, 0);
+}
+
+static void other_formats_are_converted(void **state)
+{
+    (void)state;
+    check_format(V4L2_PIX_FMT_YVYU, false, 1, 0);
+    check_format(V4L2_PIX_FMT_RGB565, false, 219 / 255., 16);
+}
+
+/* A damaged frame is a lost one, and those after it are good. */
+static void damaged_jpeg_is_survived(void **state)
+{
+    (void)state;
+    struct capture *capture = open_camera(V4L2_PIX_FMT_MJPEG);
+    struct capture_frame frame;
+    struct error why = {""};
+    for (unsigned i = 0; i < 5; i++) {
+        camera.offered = 1;
+        camera.truncated = i == 1;
+        const int r = capture_dequeue(capture, &frame, &why);
+        assert_int_equal(r, i == 1 ? -EAGAIN : 0);
+        if (r < 0)
+            continue;
+        assert_int_equal(frame.sequence, i);
+        check_frame(&frame, i, 1, 0);
+        capture_release(capture, &frame);
+    }
+    close_camera(capture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jpeg_is_decoded),
+        cmocka_unit_test(other_formats_are_converted),
+        cmocka_unit_test(damaged_jpeg_is_survived),
+    };
+    return cmocka_run_group_tests_name("v4l2_converted", tests, NULL, NULL);
+}

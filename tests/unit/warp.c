@@ -1,0 +1,175 @@
+/* The table that moves pixels: of which chains, in which units, and what is refused. Its numbers
+ * are compared with a model in tests/gpu/undistort.c, and with OpenCV's in
+ * tests/integration/test_undistort.py. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+
+#include "core/warp.h"
+
+#define WIDTH  40u
+#define HEIGHT 30u
+
+static int16_t table[WIDTH * HEIGHT][2];
+
+static const struct warp_image whole = {.width = WIDTH,
+                                        .height = HEIGHT,
+                                        .frame_width = WIDTH,
+                                        .frame_height = HEIGHT,
+                                        .sub_x = 1,
+                                        .sub_y = 1};
+
+static int fill(const struct warp_image *image, const char *text, struct error *why)
+{
+    struct filter_chain chain;
+    if (filter_chain_parse(&chain, text, why) < 0)
+        fail_msg("%s", why->text);
+    return warp_fill(table, image, &chain, why);
+}
+
+static bool is_needed(const char *text)
+{
+    struct filter_chain chain;
+    struct error why;
+    if (filter_chain_parse(&chain, text, &why) < 0)
+        fail_msg("%s", why.text);
+    return warp_is_needed(&chain);
+}
+
+static void only_chains_that_move_pixels_need_a_table(void **state)
+{
+    struct error why;
+    (void)state;
+    assert_false(is_needed("none"));
+    assert_false(is_needed("gain | vignette"));
+    assert_true(is_needed("gain | undistort:fx=40,fy=40,cx=20,cy=15"));
+    memset(table, 1, sizeof table);
+    assert_int_equal(fill(&whole, "gain", &why), 0);
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+        assert_true(table[i][0] == 0 && table[i][1] == 0);
+    memset(table, 1, sizeof table);
+    assert_int_equal(fill(&whole, "undistort:fx=40,fy=40,cx=20,cy=15", &why), 0);
+    for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+        assert_true(table[i][0] == 0 && table[i][1] == 0); /* a lens without distortion */
+}
+
+/* With a zoom of 2 the places are half as far from the axis, in units of 1/32. */
+static void moves_are_in_units(void **state)
+{
+    struct error why;
+    (void)state;
+    assert_int_equal(fill(&whole, "undistort:fx=40,fy=50,cx=10,cy=20,zoom=2", &why), 0);
+    for (int y = 0; y < (int)HEIGHT; y++)
+        for (int x = 0; x < (int)WIDTH; x++) {
+            const int16_t *entry = table[y * (int)WIDTH + x];
+            assert_int_equal(entry[0], -16 * (x - 10));
+            assert_int_equal(entry[1], -16 * (y - 20));
+        }
+}
+
+/* With a zoom of 1/2 most places are beyond the frame, and become those of its edge. */
+static void places_beyond_the_frame_are_at_its_edge(void **state)
+{
+    struct error why;
+    (void)state;
+    assert_int_equal(fill(&whole, "undistort:fx=40,fy=40,cx=10,cy=20,zoom=0.5", &why), 0);
+    for (int y = 0; y < (int)HEIGHT; y++)
+        for (int x = 0; x < (int)WIDTH; x++) {
+            const int16_t *entry = table[y * (int)WIDTH + x];
+            const int column = 10 + 2 * (x - 10), row = 20 + 2 * (y - 20);
+            assert_int_equal(x + entry[0] / 32, column < 0 ? 0 : column > 39 ? 39 : column);
+            assert_int_equal(y + entry[1] / 32, row < 0 ? 0 : row > 29 ? 29 : row);
+        }
+}
+
+/* A sample of chroma is in the middle of its pixels, and moves half as many samples as they do. */
+static void chroma_moves_with_luma(void **state)
+{
+    const struct warp_image chroma = {.width = 20,
+                                      .height = 15,
+                                      .frame_width = WIDTH,
+                                      .frame_height = HEIGHT,
+                                      .sub_x = 2,
+                                      .sub_y = 2};
+    struct error why;
+    (void)state;
+    assert_int_equal(fill(&chroma, "undistort:fx=40,fy=40,cx=10.5,cy=20.5,zoom=2", &why), 0);
+    for (int y = 0; y < 15; y++)
+        for (int x = 0; x < 20; x++) {
+            assert_int_equal(table[y * 20 + x][0], -16 * (x - 5));
+            assert_int_equal(table[y * 20 + x][1], -16 * (y - 10));
+        }
+}
+
+static void another_size_is_scaled_or_refused(void **state)
+{
+    static int16_t expected[WIDTH * HEIGHT][2];
+    struct error why = {""};
+    (void)state;
+    assert_int_equal(fill(&whole, "undistort:fx=40,fy=50,cx=9.5,cy=19.5,k1=-0.2", &why), 0);
+    memcpy(expected, table, sizeof table);
+    assert_int_equal(
+        fill(&whole, "undistort:fx=160,fy=200,cx=39.5,cy=79.5,k1=-0.2,size=160/120", &why), 0);
+    assert_memory_equal(table, expected, sizeof table);
+    assert_int_equal(fill(&whole, "undistort:fx=40,fy=40,cx=20,cy=15,size=160/90", &why), -EINVAL);
+    assert_non_null(strstr(why.text, "size = 160/90"));
+    assert_non_null(strstr(why.text, "40x30"));
+}
+
+/* Distances that the table cannot hold, and places that do not exist. */
+static void absurd_lenses_are_refused(void **state)
+{
+    struct error why = {""};
+    static int16_t row[4000][2];
+    const struct warp_image wide = {
+        .width = 4000, .height = 1, .frame_width = 4000, .frame_height = 1, .sub_x = 1, .sub_y = 1};
+    struct filter_chain chain;
+    (void)state;
+    assert_int_equal(fill(&whole, "undistort:fx=9,fy=9,cx=20,cy=15,k4=-1", &why), -EINVAL);
+    assert_non_null(strstr(why.text, "to no place"));
+    assert_int_equal(
+        filter_chain_parse(&chain, "undistort:fx=1000,fy=1000,cx=2000,cy=0,zoom=5", &why), 0);
+    assert_int_equal(warp_fill(row, &wide, &chain, &why), -ERANGE);
+    assert_non_null(strstr(why.text, "would move by 1600, 0 samples"));
+}
+
+static void refuse_chain(const char *text, const char *reason)
+{
+    struct filter_chain chain = {.count = 7};
+    struct error why = {""};
+    assert_int_equal(filter_chain_parse(&chain, text, &why), -EINVAL);
+    assert_int_equal(chain.count, 7);
+    if (strstr(why.text, reason) == NULL)
+        fail_msg("%s: expected %s", why.text, reason);
+}
+
+#define LENS "undistort:fx=40,fy=40,cx=20,cy=15"
+
+static void chains_that_cannot_work_are_refused(void **state)
+{
+    (void)state;
+    refuse_chain(LENS " | gain | " LENS, "stage 3: a chain has undistort already");
+    refuse_chain("auto-notch | " LENS, "auto-notch corrects pixels where they are captured");
+    refuse_chain(LENS " | deflicker", "deflicker corrects pixels where they are captured");
+    refuse_chain("undistort:fx=40,fy=40,cx=20", "cy is missing");
+    refuse_chain("undistort:fx=0,fy=40,cx=20,cy=15", "fx = 0 is out of range");
+    refuse_chain(LENS ",k1=nan", "k1 = nan");
+    refuse_chain(LENS ",size=0/4", "size = 0/4 is not the size of a picture");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_chains_that_move_pixels_need_a_table),
+        cmocka_unit_test(moves_are_in_units),
+        cmocka_unit_test(places_beyond_the_frame_are_at_its_edge),
+        cmocka_unit_test(chroma_moves_with_luma),
+        cmocka_unit_test(another_size_is_scaled_or_refused),
+        cmocka_unit_test(absurd_lenses_are_refused),
+        cmocka_unit_test(chains_that_cannot_work_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -26,8 +26,6 @@ const char *memory_mode_description(enum memory_mode mode)
 int frame_memory_check(const struct frame_memory *memory, enum memory_mode mode,
                        const size_t offset[], const uint32_t stride[], struct error *why)
 {
-    if (mode == MEMORY_SHARED && !memory->can_share)
-        return error_set(why, EOPNOTSUPP, "the device cannot read the host's memory");
     if (mode == MEMORY_IMPORTED && !memory->can_import)
         return error_set(why, EOPNOTSUPP, "the device cannot import dma-bufs");
     for (unsigned p = 0; p < memory->plane_count; p++) {

@@ -4,7 +4,8 @@
  * (daemon/capture) uses it, and the camera, which owns it, brings the two together. Frames have
  * an index, which both use. There are two modes:
  *
- *     shared      the device makes the memory, and the source's driver writes into it (USERPTR)
+ *     shared      the device's side makes the memory, and the source writes into it (USERPTR); a
+ *                 device with memory of its own is sent each frame from there
  *     imported    the source's driver makes the memory, and the device imports it as a dma-buf
  *
  * Neither side may write while the other reads. A shared frame belongs to the source until it is
@@ -40,10 +41,10 @@ struct frame_memory_ops {
 
 struct frame_memory {
     const struct frame_memory_ops *ops;
-    struct fftd_format layout;  /* the layout that the device requires */
-    unsigned plane_count;       /* planes that the device reads, from the first on */
-    bool can_share, can_import; /* modes that the device supports */
-    unsigned held;              /* frames that the device keeps at once */
+    struct fftd_format layout; /* the layout that the device requires */
+    unsigned plane_count;      /* planes that the device reads, from the first on */
+    bool can_import;           /* dma-bufs */
+    unsigned held;             /* frames that the device keeps at once */
 };
 
 /* Names of the modes in the configuration and in messages: "mmap", "userptr", "dmabuf", "auto";

@@ -37,8 +37,10 @@ struct slot {
     cl_command_queue queue;
     struct transform_frame *frame[MAX_COMPONENTS];
     struct denoiser_frame *denoised[MAX_COMPONENTS]; /* NULL: none */
-    cl_mem in, out; /* read and written by kernels; `in` is unused for frames in frame_memory */
+    cl_mem in, out; /* read and written by kernels; `in` is unused for frames that are read where
+                       they are */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
+    cl_mem sent; /* keeps the memory from which the frame is sent; NULL: the slot's own */
     void *host_in_at, *host_out_at;
     struct corrector *corrector; /* of the first component; NULL: none */
     void *mapped_out;            /* unified memory: the mapped result, also in an output */
@@ -108,9 +110,11 @@ int engine_upload(const struct engine *engine, cl_mem *ret, void *values, size_t
                   struct error *why);
 
 /* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
- * returns to its source. */
+ * returns to its source. On entry *ret is a buffer of the device, into which the frame is sent if
+ * the device does not read it where it is; the caller then holds *ret_held, and releases it when
+ * the frame has been collected. */
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
-                       cl_mem *ret, struct error *why);
+                       cl_mem *ret_held, cl_mem *ret, struct error *why);
 int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
                          struct error *why);
 

@@ -4,21 +4,28 @@
  * driver that writes by DMA must not share pages or cache lines with other data, so each frame
  * begins at a page boundary. If the allocation does not, a sub-buffer of it does.
  *
+ * Shared with a device that has memory of its own: the host allocates the memory, and the engine
+ * sends each frame from there into a buffer of the device. A buffer over the host's memory keeps
+ * its pages locked, as those of an output do (output.c), and no command uses it. So it can be
+ * deleted at any time, and the memory is freed when OpenCL has deleted it.
+ *
  * Imported: a dma-buf becomes a buffer that only kernels can use.
  *
  * Nothing here waits for frames, because OpenCL keeps memory alive while the device uses it. So a
  * source can release memory even if the device hangs. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "gpu/engine_private.h"
 
 struct engine_frame {
     cl_mem whole;  /* shared: the allocation, if `buffer` is a part of it */
-    cl_mem buffer; /* read by kernels; NULL: no such frame */
+    cl_mem buffer; /* read by kernels; sent: locks the memory; NULL: no such frame */
     size_t bytes;
     bool shared;
+    bool sent;       /* shared, but not in memory that the device reads */
     uint8_t *at;     /* shared: address of the mapping, valid after `mapped`; NULL: not mapped */
     cl_event mapped; /* NULL: mapping is complete */
 };
@@ -28,6 +35,7 @@ struct engine_memory {
     cl_context context; /* a reference, because the device may be closed first */
     cl_command_queue queue;
     import_memory_fn *import;
+    bool sends; /* the device has memory of its own */
     struct engine_frame frame[FRAME_MEMORY_MAX];
 };
 
@@ -87,7 +95,7 @@ static int allocate(struct engine_memory *memory, struct engine_frame *frame, st
 
 static void release(struct engine_memory *memory, struct engine_frame *frame)
 {
-    if (frame->at != NULL)
+    if (frame->at != NULL && !frame->sent)
         clEnqueueUnmapMemObject(memory->queue, frame->buffer, frame->at, frame->mapped != NULL,
                                 frame->mapped != NULL ? &frame->mapped : NULL, NULL);
     if (frame->mapped != NULL)
@@ -99,6 +107,54 @@ static void release(struct engine_memory *memory, struct engine_frame *frame)
     *frame = (struct engine_frame){0};
 }
 
+static int allocate_mapped(struct engine_memory *memory, struct engine_frame *frame,
+                           struct error *why)
+{
+    const int r = allocate(memory, frame, why);
+    if (r < 0)
+        return r;
+    frame->at = map(memory, frame->buffer, frame->bytes, why);
+    if (frame->at == NULL)
+        return -ENOMEM;
+    if (misalignment(frame->at) != 0)
+        return error_set(why, EINVAL, "the device maps a frame at %p: expected the start of a page",
+                         (void *)frame->at);
+    return 0;
+}
+
+/* Runs in any thread. */
+static void CL_CALLBACK on_deleted(cl_mem buffer, void *at)
+{
+    (void)buffer;
+    free(at);
+}
+
+static int allocate_locked(struct engine_memory *memory, struct engine_frame *frame,
+                           struct error *why)
+{
+    uint8_t *at = aligned_alloc(page_bytes(), frame->bytes);
+    cl_int code;
+    if (at == NULL)
+        return error_set(why, ENOMEM, "out of memory for a frame of %zu bytes", frame->bytes);
+    memset(at, 0, frame->bytes);
+    cl_mem buffer = clCreateBuffer(memory->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR,
+                                   frame->bytes, at, &code);
+    if (code != CL_SUCCESS) {
+        free(at);
+        return opencl_fail(why, code, "clCreateBuffer");
+    }
+    code = clSetMemObjectDestructorCallback(buffer, on_deleted, at);
+    if (code != CL_SUCCESS) {
+        clReleaseMemObject(buffer);
+        free(at);
+        return opencl_fail(why, code, "clSetMemObjectDestructorCallback");
+    }
+    frame->buffer = buffer;
+    frame->at = at;
+    frame->sent = true;
+    return 0;
+}
+
 static int share(struct frame_memory *base, unsigned index, size_t bytes, struct error *why)
 {
     struct engine_memory *memory = memory_of(base);
@@ -106,16 +162,8 @@ static int share(struct frame_memory *base, unsigned index, size_t bytes, struct
     const size_t page = page_bytes(), least = base->layout.frame_bytes;
     frame->shared = true;
     frame->bytes = ((bytes > least ? bytes : least) + page - 1) / page * page;
-    int r = allocate(memory, frame, why);
-    if (r == 0) {
-        frame->at = map(memory, frame->buffer, frame->bytes, why);
-        if (frame->at == NULL)
-            r = -ENOMEM;
-        else if (misalignment(frame->at) != 0)
-            r = error_set(why, EINVAL,
-                          "the device maps a frame at %p: expected the start of a page",
-                          (void *)frame->at);
-    }
+    const int r =
+        memory->sends ? allocate_locked(memory, frame, why) : allocate_mapped(memory, frame, why);
     if (r == 0)
         return 0;
     release(memory, frame);
@@ -127,6 +175,13 @@ static uint8_t *address(const struct frame_memory *base, unsigned index)
     return ((const struct engine_memory *)base)->frame[index].at;
 }
 
+/* Bytes of the planes that the device reads. */
+static size_t filtered_bytes(const struct frame_memory *memory)
+{
+    const struct fftd_plane *last = &memory->layout.plane[memory->plane_count - 1];
+    return last->offset + (size_t)last->stride * last->rows;
+}
+
 /* ---- imported ------------------------------------------------------------------------------ */
 
 static int import(struct frame_memory *base, unsigned index, int fd, size_t bytes,
@@ -136,8 +191,7 @@ static int import(struct frame_memory *base, unsigned index, int fd, size_t byte
                                                           CL_IMPORT_TYPE_DMA_BUF_ARM, 0};
     struct engine_memory *memory = memory_of(base);
     struct engine_frame *frame = &memory->frame[index];
-    const struct fftd_plane *last = &base->layout.plane[base->plane_count - 1];
-    const size_t least = last->offset + (size_t)last->stride * last->rows;
+    const size_t least = filtered_bytes(base);
     cl_int code;
     if (bytes < least)
         return error_set(why, EOPNOTSUPP, "a dma-buf has %zu bytes: expected at least %zu", bytes,
@@ -181,12 +235,12 @@ int engine_memory_create(struct frame_memory **ret, const struct engine *engine,
         .ops = &ops,
         .layout = engine->source,
         .plane_count = engine->filtered_planes,
-        .can_share = device->unified_memory,
         .can_import = device->import_memory != NULL,
         .held = engine->options.in_flight,
     };
     memory->context = device->context;
     memory->import = device->import_memory;
+    memory->sends = !device->unified_memory;
     clRetainContext(memory->context);
     *ret = &memory->base;
     return 0;
@@ -219,11 +273,21 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
 /* ---- frames in a queue --------------------------------------------------------------------- */
 
 int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
-                       cl_mem *ret, struct error *why)
+                       cl_mem *ret_held, cl_mem *ret, struct error *why)
 {
     struct engine_frame *frame = &memory_of(memory)->frame[index];
+    cl_int code;
+    if (frame->sent) {
+        code = clEnqueueWriteBuffer(queue, *ret, CL_FALSE, 0, filtered_bytes(memory), frame->at, 0,
+                                    NULL, NULL);
+        if (code != CL_SUCCESS)
+            return opencl_fail(why, code, "clEnqueueWriteBuffer");
+        clRetainMemObject(frame->buffer);
+        *ret_held = frame->buffer;
+        return 0;
+    }
     if (frame->shared) {
-        const cl_int code = clEnqueueUnmapMemObject(queue, frame->buffer, frame->at, 0, NULL, NULL);
+        code = clEnqueueUnmapMemObject(queue, frame->buffer, frame->at, 0, NULL, NULL);
         if (code != CL_SUCCESS)
             return opencl_fail(why, code, "clEnqueueUnmapMemObject");
         if (frame->mapped != NULL)
@@ -240,7 +304,7 @@ int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command
 {
     struct engine_frame *frame = &memory_of(memory)->frame[index];
     cl_int code;
-    if (!frame->shared)
+    if (!frame->shared || frame->sent)
         return 0;
     frame->at = clEnqueueMapBuffer(queue, frame->buffer, CL_FALSE, MAP_FLAGS, 0, frame->bytes, 0,
                                    NULL, &frame->mapped, &code);

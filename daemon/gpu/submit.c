@@ -61,9 +61,9 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
 {
     struct engine *engine = slot->engine;
     cl_int code;
-    if (job->memory != NULL)
-        return engine_memory_lend(job->memory, job->frame, slot->queue, ret, why);
     *ret = slot->in;
+    if (job->memory != NULL)
+        return engine_memory_lend(job->memory, job->frame, slot->queue, &slot->sent, ret, why);
     if (!engine->device->unified_memory) {
         slot->result.copies.in_bytes =
             take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
@@ -205,8 +205,12 @@ static void give_back_output(struct slot *slot)
 /* Releases the references of a finished frame to memory that does not belong to the engine. */
 static void drop_borrowed(struct slot *slot)
 {
-    for (unsigned i = 0; slot->job.memory != NULL && i < slot->engine->component_count; i++)
+    const bool lent = slot->job.memory != NULL && slot->sent == NULL;
+    for (unsigned i = 0; lent && i < slot->engine->component_count; i++)
         transform_frame_drop_image(slot->frame[i]);
+    if (slot->sent != NULL)
+        clReleaseMemObject(slot->sent);
+    slot->sent = NULL;
     give_back_output(slot);
 }
 

@@ -140,16 +140,10 @@ static void assert_released(unsigned want)
     fail_msg("%u of %u buffers were released within 10 s", now, want);
 }
 
-/* Skips the test on devices with their own memory, where each frame must be copied. */
+/* Skips the test on devices with their own memory, to and from which each frame must be sent. */
 static void need_shared_memory(void)
 {
-    struct fftd_format format;
-    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
-    struct frame_memory *memory = make_memory(engine);
-    const bool shares = memory->can_share;
-    engine_memory_destroy(memory);
-    engine_destroy(engine);
-    if (!shares) {
+    if (!device->unified_memory) {
         print_message("skipped: the device does not work in the host's memory\n");
         skip();
     }
@@ -244,6 +238,18 @@ static void shared_frames_are_filtered_where_they_are(void **state)
     check_format("NV12", ENGINE_ALL, MEMORY_SHARED);
 }
 
+/* As every device's memory can be treated as its own, so can that of one in the host's. */
+static void shared_frames_are_sent_from_where_they_are(void **state)
+{
+    (void)state;
+    const bool unified = device->unified_memory;
+    device->unified_memory = false;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        check_format(names[i], ENGINE_LUMA, MEMORY_SHARED);
+    check_format("NV12", ENGINE_ALL, MEMORY_SHARED);
+    device->unified_memory = unified;
+}
+
 static void imported_frames_are_filtered_where_they_are(void **state)
 {
     (void)state;
@@ -264,7 +270,6 @@ static void results_are_stored_where_they_are_read(void **state)
     check_output("NV12", ENGINE_ALL);
 }
 
-/* As every device's memory can be treated as its own, so can that of one in the host's. */
 static void results_are_sent_to_where_they_are_read(void **state)
 {
     (void)state;
@@ -337,6 +342,29 @@ static void output_may_go_before_its_frames_are_done(void **state)
     free(in);
 }
 
+static void check_early_end(struct engine *engine, const struct fftd_format *format,
+                            enum memory_mode mode)
+{
+    uint8_t *out = malloc(2 * format->frame_bytes), *expected = out + format->frame_bytes;
+    struct frame_memory *memory = make_memory(engine);
+    struct engine_done done;
+    struct place place;
+    struct error why;
+    take_place(memory, mode, 0, memory->layout.frame_bytes, &place);
+    fill(place.at, memory->layout.frame_bytes, 7);
+    struct engine_job job = job_of(&memory->layout, place.at, expected);
+    filter_frame(engine, &job);
+    job = job_of(&memory->layout, place.at, out);
+    job.memory = memory;
+    assert_int_equal(engine_submit(engine, &job, &why), 0);
+    engine_memory_destroy(memory);
+    if (mode == MEMORY_IMPORTED)
+        munmap(place.at, format->frame_bytes);
+    assert_int_equal(engine_collect(engine, true, &done, &why), 0);
+    assert_memory_equal(out, expected, format->frame_bytes);
+    free(out);
+}
+
 /* A camera can close while its frames are in flight; the device keeps the memory. */
 static void memory_may_go_before_its_frames_are_done(void **state)
 {
@@ -344,28 +372,22 @@ static void memory_may_go_before_its_frames_are_done(void **state)
     need_shared_memory();
     struct fftd_format format;
     struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
-    uint8_t *out = malloc(2 * format.frame_bytes), *expected = out + format.frame_bytes;
-    struct engine_done done;
-    struct error why;
-    for (int mode = MEMORY_SHARED; mode <= MEMORY_IMPORTED; mode++) {
-        struct frame_memory *memory = make_memory(engine);
-        struct place place;
-        take_place(memory, mode, 0, memory->layout.frame_bytes, &place);
-        fill(place.at, memory->layout.frame_bytes, 7);
-        struct engine_job job = job_of(&memory->layout, place.at, expected);
-        filter_frame(engine, &job);
-        job = job_of(&memory->layout, place.at, out);
-        job.memory = memory;
-        assert_int_equal(engine_submit(engine, &job, &why), 0);
-        engine_memory_destroy(memory);
-        if (mode == MEMORY_IMPORTED)
-            munmap(place.at, format.frame_bytes);
-        assert_int_equal(engine_collect(engine, true, &done, &why), 0);
-        assert_memory_equal(out, expected, format.frame_bytes);
-    }
+    check_early_end(engine, &format, MEMORY_SHARED);
+    check_early_end(engine, &format, MEMORY_IMPORTED);
     engine_destroy(engine);
     assert_released(imported);
-    free(out);
+}
+
+static void memory_may_go_before_its_frames_are_sent(void **state)
+{
+    (void)state;
+    const bool unified = device->unified_memory;
+    device->unified_memory = false;
+    struct fftd_format format;
+    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    check_early_end(engine, &format, MEMORY_SHARED);
+    engine_destroy(engine);
+    device->unified_memory = unified;
 }
 
 static void memory_serves_engines_that_read_alike(void **state)
@@ -383,8 +405,7 @@ static void memory_serves_engines_that_read_alike(void **state)
     assert_false(engine_memory_suits(memory, wide));
     engine_destroy(luma); /* the memory may outlive its first engine */
     struct place place;
-    if (memory->can_share)
-        take_place(memory, MEMORY_SHARED, 0, 1, &place);
+    take_place(memory, MEMORY_SHARED, 0, 1, &place);
     engine_memory_destroy(memory);
     engine_destroy(grey);
     engine_destroy(all);
@@ -412,12 +433,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared_frames_are_filtered_where_they_are),
+        cmocka_unit_test(shared_frames_are_sent_from_where_they_are),
         cmocka_unit_test(imported_frames_are_filtered_where_they_are),
         cmocka_unit_test(results_are_stored_where_they_are_read),
         cmocka_unit_test(results_are_sent_to_where_they_are_read),
         cmocka_unit_test(memory_that_others_share_is_not_stored_into),
         cmocka_unit_test(output_may_go_before_its_frames_are_done),
         cmocka_unit_test(memory_may_go_before_its_frames_are_done),
+        cmocka_unit_test(memory_may_go_before_its_frames_are_sent),
         cmocka_unit_test(memory_serves_engines_that_read_alike),
         cmocka_unit_test(what_the_device_does_not_take_is_refused),
     };

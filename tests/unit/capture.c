@@ -245,7 +245,7 @@ static void unpaced_scenes_repeat(void **state)
     static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
     (void)state;
     for (unsigned i = 0; i < URI_COUNT; i++) {
-        struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 2};
+        struct frame_memory memory = {.ops = &ops, .plane_count = 1, .held = 2};
         struct capture *capture = open_source(&(struct capture_request){
             .uri = uris[i], .width = 66, .height = 50, .rate = INFINITY, .seed = 3, .buffers = 3});
         assert_int_equal(capture->format.rate_num, 0);
@@ -266,7 +266,7 @@ static void draw_into_memory_that_is_shared(uint32_t width, uint32_t height)
 {
     static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
     for (unsigned i = 0; i < URI_COUNT; i++) {
-        struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 2};
+        struct frame_memory memory = {.ops = &ops, .plane_count = 1, .held = 2};
         struct capture *capture = open_scene(uris[i], width, height, 2);
         struct error why;
         assert_int_equal(

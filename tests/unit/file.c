@@ -206,7 +206,7 @@ static void files_are_read_into_memory_that_is_shared(void **state)
 {
     static const struct frame_memory_ops ops = {.share = share, .address = address, .clear = clear};
     const struct fixture *fixture = *state;
-    struct frame_memory memory = {.ops = &ops, .plane_count = 1, .can_share = true, .held = 1};
+    struct frame_memory memory = {.ops = &ops, .plane_count = 1, .held = 1};
     struct error why = {""};
     write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 5);
     struct capture *capture = open_clip(fixture, (struct capture_request){.buffers = 2});

@@ -162,8 +162,7 @@ static int setup(void **state)
     memset(&world, 0, sizeof world);
     world.grants = ASKED;
     world.buffer_bytes = FRAME_BYTES;
-    memory = (struct frame_memory){
-        .ops = &ops, .plane_count = 1, .can_share = true, .can_import = true, .held = HELD};
+    memory = (struct frame_memory){.ops = &ops, .plane_count = 1, .can_import = true, .held = HELD};
     memory.layout.plane[0].stride = 64;
     layout = (struct video_layout){.stride = {64},
                                    .memory_count = 1,

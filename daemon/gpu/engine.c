@@ -132,7 +132,9 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
         r = make_slot(&engine->slot[i], engine, why);
     if (r == 0 && engine->options.shifts)
         r = ramp_create(&engine->filter.ramp, engine, why);
-    return r < 0 ? r : set_identity(engine, why);
+    if (r == 0)
+        r = set_identity(engine, why);
+    return r < 0 ? r : engine_start_waiter(engine, why);
 }
 
 /* Chooses the layout of input frames: that of the output, or, for another pixel format, one whose
@@ -185,6 +187,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     engine->frame_bytes = plane_end(&format->plane[engine->filtered_planes - 1]);
     pthread_mutex_init(&engine->mutex, NULL);
     pthread_cond_init(&engine->finished, NULL);
+    pthread_cond_init(&engine->waiter.work, NULL);
 
     r = build(engine, support_px, cache_dir, observer, why);
     if (r < 0) {
@@ -203,6 +206,7 @@ void engine_destroy(struct engine *engine)
         return;
     while (engine->in_flight > 0)
         engine_collect(engine, true, &done, NULL);
+    engine_stop_waiter(engine);
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
         release_slot(&engine->slot[i]);
     fade_destroy(engine->filter.fade);
@@ -210,6 +214,7 @@ void engine_destroy(struct engine *engine)
     engine_release_components(engine);
     if (engine->event_fd >= 0)
         close(engine->event_fd);
+    pthread_cond_destroy(&engine->waiter.work);
     pthread_cond_destroy(&engine->finished);
     pthread_mutex_destroy(&engine->mutex);
     free(engine);

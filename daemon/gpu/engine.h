@@ -202,8 +202,8 @@ struct engine_done {
  * part. */
 int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why);
 
-/* Returns an eventfd that is readable while the oldest frame in flight is finished. It also becomes
- * readable once if a later frame finishes first. Valid as long as the engine. */
+/* Returns an eventfd that is readable while the oldest frame in flight is finished. Valid as long
+ * as the engine. */
 int engine_fd(const struct engine *engine);
 
 /* Collects the oldest frame in flight if it is finished; with `wait`, waits for it. -EAGAIN: it is

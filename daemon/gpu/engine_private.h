@@ -31,7 +31,8 @@ struct component {
 };
 
 /* A frame in flight. Each slot has its own in-order queue, so that the device can overlap frames.
- * With unified memory the host maps `in` and `out`; otherwise it copies through pinned memory. */
+ * With unified memory the host maps `in` and `out`; otherwise it copies through pinned memory.
+ * (fields: the device's and the host's memory of a frame, its commands, its job and result.) */
 struct slot {
     struct engine *engine;
     cl_command_queue queue;
@@ -53,6 +54,16 @@ struct slot {
 };
 
 struct ramp;
+
+/* The thread that waits for frames in flight, under the engine's mutex but for the first two. */
+struct waiter {
+    pthread_t thread;
+    bool runs;
+    pthread_cond_t work;        /* `submitted` or `stop` has changed */
+    uint64_t submitted, waited; /* frames since the engine was created: the nth is in slot n modulo
+                                   options.in_flight */
+    bool stop;
+};
 
 /* (fields: what the engine is made of, its frames in flight, and their threads.) */
 struct engine {
@@ -77,6 +88,7 @@ struct engine {
     int event_fd;
     pthread_mutex_t mutex;
     pthread_cond_t finished;
+    struct waiter waiter;
     double support_px;
     char description[256];
     struct error warning;
@@ -129,6 +141,10 @@ int engine_output_fetch(struct engine_output *output, unsigned index, cl_command
                         cl_mem result, cl_map_flags flags, void **ret_at, cl_event *ret_done,
                         struct error *why);
 void engine_output_give_back(struct engine_output *output, unsigned index, cl_command_queue queue);
+
+/* The second may only be called while no frame is in flight. */
+int engine_start_waiter(struct engine *engine, struct error *why);
+void engine_stop_waiter(struct engine *engine);
 
 /* Fills engine->description. */
 void engine_describe(struct engine *engine);

@@ -1,10 +1,15 @@
 /* Frames in flight. A frame is uploaded, filtered by kernels, and downloaded. Each slot has its own
  * queue, so these steps overlap with those of other slots. Frames share only tables and responses,
  * which kernels only read. A replaced response stays valid for the frames that use it, because
- * OpenCL keeps a buffer while commands use it. */
+ * OpenCL keeps a buffer while commands use it.
+ *
+ * A thread of the engine waits for the device with clWaitForEvents. A callback of the event would
+ * save the thread, but NVIDIA's driver calls it 10 ms late, and keeps a processor busy meanwhile;
+ * and some drivers make progress only while a thread waits in them. */
 #include "gpu/engine_private.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -154,21 +159,87 @@ static int fetch_result(struct slot *slot, struct error *why)
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
 }
 
-/* Runs in a thread of the driver. */
-static void CL_CALLBACK on_done(cl_event event, cl_int status, void *context)
+/* ---- waiting for the device ---------------------------------------------------------------- */
+
+/* Returns CL_SUCCESS, or the error with which the commands before the event ended. */
+static cl_int wait_for(cl_event done)
 {
-    struct slot *slot = context;
-    struct engine *engine = slot->engine;
-    (void)event;
+    const cl_int code = clWaitForEvents(1, &done);
+    cl_int status;
+    if (code != CL_SUCCESS && code != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        return code;
+    if (clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) !=
+        CL_SUCCESS)
+        return code;
+    return status < 0 ? status : CL_SUCCESS;
+}
+
+/* The waiter's thread: frames are finished in the order in which they were submitted. */
+static void *wait_for_frames(void *context)
+{
+    struct engine *engine = context;
+    struct waiter *waiter = &engine->waiter;
     pthread_mutex_lock(&engine->mutex);
-    slot->finished_ns = clock_now_ns();
-    slot->status = status;
-    slot->complete = true;
-    pthread_cond_signal(&engine->finished);
-    eventfd_write(engine->event_fd, 1);
-    /* The unlock comes last, because the engine may be destroyed after it. */
+    for (;;) {
+        while (!waiter->stop && waiter->waited == waiter->submitted)
+            pthread_cond_wait(&waiter->work, &engine->mutex);
+        if (waiter->stop)
+            break;
+        struct slot *slot = &engine->slot[waiter->waited % engine->options.in_flight];
+        pthread_mutex_unlock(&engine->mutex);
+
+        const cl_int status = wait_for(slot->done);
+        const int64_t finished_ns = clock_now_ns();
+
+        pthread_mutex_lock(&engine->mutex);
+        waiter->waited++;
+        slot->finished_ns = finished_ns;
+        slot->status = status;
+        slot->complete = true;
+        pthread_cond_signal(&engine->finished);
+        eventfd_write(engine->event_fd, 1);
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return NULL;
+}
+
+int engine_start_waiter(struct engine *engine, struct error *why)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    const int r = -pthread_create(&engine->waiter.thread, NULL, wait_for_frames, engine);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (r < 0)
+        return error_set(why, -r, "cannot start a thread: %s", strerror(-r));
+    pthread_setname_np(engine->waiter.thread, "fftd-device");
+    engine->waiter.runs = true;
+    return 0;
+}
+
+void engine_stop_waiter(struct engine *engine)
+{
+    if (!engine->waiter.runs)
+        return;
+    pthread_mutex_lock(&engine->mutex);
+    engine->waiter.stop = true;
+    pthread_cond_signal(&engine->waiter.work);
+    pthread_mutex_unlock(&engine->mutex);
+    pthread_join(engine->waiter.thread, NULL);
+}
+
+static void watch_done(struct slot *slot)
+{
+    struct engine *engine = slot->engine;
+    clFlush(slot->queue);
+    engine->in_flight++;
+    pthread_mutex_lock(&engine->mutex);
+    engine->waiter.submitted++;
+    pthread_cond_signal(&engine->waiter.work);
     pthread_mutex_unlock(&engine->mutex);
 }
+
+/* ---- the life of a frame ------------------------------------------------------------------- */
 
 static void release_events(struct slot *slot)
 {
@@ -214,18 +285,6 @@ static void drop_borrowed(struct slot *slot)
     give_back_output(slot);
 }
 
-static int watch_done(struct slot *slot, struct error *why)
-{
-    /* The callback is set before the flush, because some drivers never call it for an event that is
-     * already complete. */
-    const cl_int code = clSetEventCallback(slot->done, CL_COMPLETE, on_done, slot);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clSetEventCallback");
-    clFlush(slot->queue);
-    slot->engine->in_flight++;
-    return 0;
-}
-
 /* Abandons a frame of which the device refused a part. The device may never finish the accepted
  * part, so nothing here waits for it. The slot stays in use until a marker after that part
  * completes. If the device refuses the marker too, the slot is released at once. The frame of an
@@ -239,9 +298,10 @@ static void leave_refused(struct slot *slot, bool stores)
         clReleaseEvent(slot->done);
     slot->done = NULL;
     slot->job.out = NULL;
-    if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS &&
-        watch_done(slot, NULL) == 0)
+    if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS) {
+        watch_done(slot);
         return;
+    }
     slot->engine->has_stray |= slot->job.output != NULL;
     drop_borrowed(slot);
     release_events(slot);
@@ -280,8 +340,8 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (r == 0)
         r = fetch_result(slot, why);
     if (r == 0)
-        r = watch_done(slot, why);
-    if (r < 0)
+        watch_done(slot);
+    else
         leave_refused(slot, stores);
     return r;
 }
@@ -311,9 +371,6 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
     struct slot *slot = &engine->slot[engine->oldest];
     eventfd_t count;
 
-    /* Some drivers make progress only while a thread waits in them. */
-    if (wait)
-        clWaitForEvents(1, &slot->done);
     pthread_mutex_lock(&engine->mutex);
     while (wait && !slot->complete)
         pthread_cond_wait(&engine->finished, &engine->mutex);

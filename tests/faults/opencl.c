@@ -12,7 +12,7 @@
  *     build -11      clBuildProgram fails with CODE
  *     compile        clBuildProgram does not return before the line is gone
  *     enqueue -5     clEnqueueNDRangeKernel fails with CODE
- *     finish -5      what a callback waits for ends with CODE
+ *     finish -5      clWaitForEvents waits, and then fails with CODE
  *     hang           kernels do not begin before the line is gone
  *     slow 50        kernels begin CODE milliseconds after they were enqueued
  *     block          clEnqueueNDRangeKernel does not return before the line is gone
@@ -252,31 +252,10 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
     return result;
 }
 
-struct call {
-    void(CL_CALLBACK *notify)(cl_event, cl_int, void *);
-    void *user_data;
-    cl_int code;
-};
-
-static void CL_CALLBACK fail(cl_event event, cl_int status, void *user_data)
+cl_int clWaitForEvents(cl_uint num_events, const cl_event *event_list)
 {
-    struct call call = *(struct call *)user_data;
-    (void)status;
-    free(user_data);
-    call.notify(event, call.code, call.user_data);
-}
-
-cl_int clSetEventCallback(cl_event event, cl_int type,
-                          void(CL_CALLBACK *notify)(cl_event, cl_int, void *), void *user_data)
-{
-    __typeof__(&clSetEventCallback) set = real("clSetEventCallback");
+    __typeof__(&clWaitForEvents) wait = real("clWaitForEvents");
+    const cl_int result = wait(num_events, event_list);
     int code;
-
-    if (!hits("finish", &code))
-        return set(event, type, notify, user_data);
-    struct call *call = malloc(sizeof *call);
-    if (call == NULL)
-        return CL_OUT_OF_HOST_MEMORY;
-    *call = (struct call){notify, user_data, code};
-    return set(event, type, fail, call);
+    return hits("finish", &code) ? code : result;
 }

@@ -146,6 +146,10 @@ static void test_memory_of_a_frame_that_is_not_finished(void **state)
         printf("skipped: oclgrind runs a kernel in the thread that flushes it\n");
         skip();
     }
+    if (!device->unified_memory) {
+        printf("skipped: the device does not store into the host's memory\n");
+        skip();
+    }
     struct engine *engine = make_engine(&format);
     if (store_create(&store, engine, &format, 0, &why) < 0) {
         printf("skipped: %s\n", why.text);

@@ -164,6 +164,8 @@ static void correct_frequency(const struct periodic *p, struct track *t, const s
     double dy;
     if (v->seen < 6 || !verdict_slopes(v, &dx, &dy))
         return;
+    if (t->is_confirmed)
+        history_add_offset(&t->history, dx, dy);
     const double gain = t->age < 3 ? 1.0 / (t->age + 1) : t->age < 15 ? 0.3 : 0.1;
     t->f.fx += gain * clamp(dx, 0.3 / p->sheet.width);
     t->f.fy += gain * clamp(dy, 0.3 / p->sheet.height);
@@ -386,7 +388,7 @@ static bool accept_stamp(struct periodic *p, int64_t captured_ns)
     if (p->has_last && (captured_ns < p->last_ns || captured_ns - p->last_ns > GAP_NS)) {
         memset(&p->clock, 0, sizeof p->clock);
         for (unsigned i = 0; i < p->tracks; i++)
-            memset(&p->track[i].history, 0, sizeof p->track[i].history);
+            history_restart(&p->track[i].history);
     }
     p->has_last = true;
     p->last_ns = captured_ns;
@@ -487,6 +489,8 @@ unsigned periodic_reports(const struct periodic *p,
             .drift = is_removed ? sign * (t->history.drift - round(t->history.drift)) : 0,
             .since_ns = t->since_ns,
             .is_removed = is_removed,
+            .is_unpredictable = t->without_support <= LOST_AGE && t->history.is_unpredictable,
+            .spread = sqrt(t->history.spread2),
         };
     }
     return count;

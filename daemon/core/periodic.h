@@ -28,8 +28,9 @@
  *   Interference with harmonics, and two waves of which one happens to be a multiple of the other,
  *   are taken for texture.
  * - Waves closer together than about 1.5/width are one wave to it.
- * - Noise that is not a sum of at most CORRECTION_MAX_WAVES waves, or whose phase jumps at random
- *   from frame to frame, is not removed. The latter is reported.
+ * - Noise that is not a sum of at most CORRECTION_MAX_WAVES waves is not removed.
+ * - Waves whose phase jumps at random from frame to frame are not predicted, only reported
+ *   (periodic_notches.h).
  * - Where the picture is saturated, a wave is cut off, and subtracting it there leaves a trace.
  * - If the same number of frames is skipped every time, the drift per frame is ambiguous. Waves are
  *   then predicted only for times at which all possible drifts agree, or if the phase hardly moves.
@@ -56,11 +57,13 @@ struct periodic_options {
 };
 
 struct periodic_report {
-    double fx, fy;    /* cycles/pixel; fx >= 0 */
-    double amplitude; /* of the peak, in grey levels of 255 */
-    double drift;     /* periods per camera frame, -0.5 .. 0.5; 0 unless is_removed */
-    int64_t since_ns; /* when the frame was captured in which it was first seen */
-    bool is_removed;  /* its phase can be predicted, so that periodic_waves() returns it */
+    double fx, fy;         /* cycles/pixel; fx >= 0 */
+    double amplitude;      /* of the peak, in grey levels of 255 */
+    double drift;          /* periods per camera frame, -0.5 .. 0.5; 0 unless is_removed */
+    int64_t since_ns;      /* when the frame was captured in which it was first seen */
+    bool is_removed;       /* its phase can be predicted, so that periodic_waves() returns it */
+    bool is_unpredictable; /* predictions failed for most of the last second, and still do */
+    double spread;         /* cycles/pixel; by how much its frequency differs between frames, rms */
 };
 
 /* width, height: of the frames in pixels, 1 .. 16384 each. Frames with a side below 96 pixels are

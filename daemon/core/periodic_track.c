@@ -11,6 +11,10 @@
 #define ENOUGH      3u           /* amplitudes before a prediction counts */
 #define LEAST_PROOF 2u           /* predictions that must have been checked */
 #define WORST_ERROR 0.15         /* of the power that may be left */
+#define SECOND_NS   1000000000.0
+#define FAILS       0.8 /* of a second, from which on a wave is unpredictable ... */
+#define SUCCEEDS    0.2 /* ... until it fails less than this */
+#define OFFSET_GAIN 0.1
 
 /* The share of the differences that are multiples of the interval. */
 static double share_of_multiples(const struct frame_clock *clock, double interval)
@@ -167,6 +171,30 @@ bool history_predict(const struct track_history *h, const struct frame_clock *cl
     return true;
 }
 
+/* Single frames decide nothing: a skipped frame, or the end of a loop, spoils a few predictions. */
+static void judge_predictions(struct track_history *h, int64_t after_ns)
+{
+    const double gain = fmin(1, (double)after_ns / SECOND_NS);
+    if (h->predictions < LEAST_PROOF)
+        return;
+    h->failing += gain * (!history_is_predictable(h) - h->failing);
+    if (h->failing > FAILS)
+        h->is_unpredictable = true;
+    else if (h->failing < SUCCEEDS)
+        h->is_unpredictable = false;
+}
+
+void history_restart(struct track_history *h)
+{
+    *h = (struct track_history){
+        .failing = h->failing, .is_unpredictable = h->is_unpredictable, .spread2 = h->spread2};
+}
+
+void history_add_offset(struct track_history *h, double dx, double dy)
+{
+    h->spread2 += OFFSET_GAIN * (dx * dx + dy * dy - h->spread2);
+}
+
 void history_add(struct track_history *h, const struct frame_clock *clock, int64_t stamp_ns,
                  double complex amplitude)
 {
@@ -177,6 +205,7 @@ void history_add(struct track_history *h, const struct frame_clock *clock, int64
         h->error += gain * (off * off - h->error);
         h->power += gain * (cabs(amplitude) * cabs(amplitude) - h->power);
         h->predictions++;
+        judge_predictions(h, stamp_ns - h->stamp[0]);
     }
     memmove(h->stamp + 1, h->stamp, (TRACK_HISTORY - 1) * sizeof *h->stamp);
     memmove(h->amplitude + 1, h->amplitude, (TRACK_HISTORY - 1) * sizeof *h->amplitude);

@@ -38,6 +38,9 @@ struct track_history {
     double error,
         power; /* averages: of the squared error of prediction, of the squared amplitude */
     unsigned predictions; /* how many they hold */
+    double failing; /* the share of the last second in which predictions were not good enough */
+    bool is_unpredictable;
+    double spread2; /* average of the squared error of the frequency in a frame */
 };
 
 /* Adds a measurement, compares it with what was predicted, and fits. stamp_ns is the clock's
@@ -47,6 +50,13 @@ void history_add(struct track_history *history, const struct frame_clock *clock,
 
 /* Whether predictions are good enough that subtracting them helps. */
 bool history_is_predictable(const struct track_history *history);
+
+/* Begins again, but remembers whether predictions failed, which a gap in the frames does not
+ * change. */
+void history_restart(struct track_history *history);
+
+/* Adds by how much the frequency in a frame was off, in cycles/pixel. */
+void history_add_offset(struct track_history *history, double dx, double dy);
 
 /* How far a wave has turned, in periods, at a time near the newest stamp of its history.
  * interval_ns: of the clock. False: it cannot be said. */

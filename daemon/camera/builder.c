@@ -74,6 +74,25 @@ void builder_release_stuck(struct builder *builder)
     }
 }
 
+/* ---- what engines can do ---- */
+
+bool builder_can_fade(const struct filter_chain *from, enum view_kind from_view,
+                      const struct filter_chain *to, enum view_kind to_view)
+{
+    const struct curve a = filter_chain_curve(from), b = filter_chain_curve(to);
+    const struct denoise c = filter_chain_denoise(from), d = filter_chain_denoise(to);
+    return from_view == to_view && curve_equal(&a, &b) && denoise_equal(&c.settings, &d.settings);
+}
+
+bool builder_wants_search(const struct builder *builder)
+{
+    const enum engine_tune tune = builder->options.tune;
+    if (builder->cache_dir[0] == '\0' || engine_is_tuned(builder->engine))
+        return false;
+    return tune == ENGINE_TUNE_EXHAUSTIVE ||
+           (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
+}
+
 /* ---- building ---- */
 
 /* A device that failed is opened again once its last engine has been closed or put aside. */
@@ -167,23 +186,33 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
     return 0;
 }
 
+/* Samples the response of a chain with its notches. */
+static int design_notched(struct engine *engine, const struct filter_chain *chain,
+                          struct notches *notches, struct engine_response **ret, struct error *why)
+{
+    struct filter_chain notched = *chain;
+    notches_append(notches, &notched);
+    return engine_design(engine, &notched, ret, why);
+}
+
 static int design_fade(struct engine *engine, struct engine_response *response,
                        const struct builder_fade *fade, struct error *why)
 {
     struct engine_response *from = NULL;
+    struct notches notches = fade->from_notches;
     if (engine != fade->engine) {
-        const int r = engine_design(engine, &fade->from, &from, why);
+        const int r = design_notched(engine, &fade->from, &notches, &from, why);
         if (r < 0)
             return r;
     }
     return engine_design_fade(engine, response, fade->frames, from, why);
 }
 
-static int design(struct engine *engine, const struct filter_chain *chain,
+static int design(struct engine *engine, const struct filter_chain *chain, struct notches *notches,
                   const struct builder_fade *fade, struct engine_response **ret, struct error *why)
 {
     struct engine_response *response;
-    int r = engine_design(engine, chain, &response, why);
+    int r = design_notched(engine, chain, notches, &response, why);
     if (r == 0 && fade->frames > 0) {
         r = design_fade(engine, response, fade, why);
         if (r < 0)
@@ -195,8 +224,8 @@ static int design(struct engine *engine, const struct filter_chain *chain,
 }
 
 int builder_design(struct builder *builder, const struct engine_frames *frames,
-                   const struct filter_chain *chain, const struct builder_fade *fade,
-                   struct engine_response **ret, struct error *why)
+                   const struct filter_chain *chain, struct notches *notches,
+                   const struct builder_fade *fade, struct engine_response **ret, struct error *why)
 {
     const double chain_px = filter_chain_support(chain);
     const double from_px = fade->frames > 0 ? filter_chain_support(&fade->from) : 0;
@@ -214,7 +243,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
                   &engine, why);
     if (r < 0)
         return r;
-    r = design(engine, chain, fade, ret, why);
+    r = design(engine, chain, notches, fade, ret, why);
     if (engine == builder->engine)
         return r;
     if (r < 0) {

@@ -15,6 +15,8 @@
 #include "config/config.h"
 #include "core/error.h"
 #include "core/filter.h"
+#include "core/periodic_notches.h"
+#include "core/view.h"
 #include "gpu/engine.h"
 
 #define BUILDER_MAX_STUCK   2
@@ -65,18 +67,32 @@ struct builder_fade {
     unsigned frames;             /* 0: none */
     const struct engine *engine; /* in use when it begins */
     struct filter_chain from;    /* in use then */
+    struct notches from_notches; /* likewise */
     uint64_t from_serial;
 };
+
+/* Whether one engine can filter two chains with their views, for a fade from one to the other. */
+bool builder_can_fade(const struct filter_chain *from, enum view_kind from_view,
+                      const struct filter_chain *to, enum view_kind to_view);
+
+/* Whether the newest engine is to be tuned without being asked: once, and on a CPU, where little is
+ * to be gained, only if the configuration says so. */
+bool builder_wants_search(const struct builder *builder);
 
 /* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
  * chain's support, whose response is real or complex as the chain's is, which corrects captured
  * samples by a table or for each frame if the chain does, which has its curve and reduces noise in
  * its way, and which has the view of builder->options; and samples the chain's response for it,
  * which comes into use with that fade. In a fade all of this holds for both chains, which must have
- * the same curve and reduce noise in the same way. On failure the engine is as before. */
+ * the same curve and reduce noise in the same way. On failure the engine is as before.
+ *
+ * The response also has the notches, and those for which the chain has no room are removed from
+ * *notches. They never need another engine: where its padding is narrower than a notch, the edges
+ * of the picture are cleaned less well. */
 int builder_design(struct builder *builder, const struct engine_frames *frames,
-                   const struct filter_chain *chain, const struct builder_fade *fade,
-                   struct engine_response **ret, struct error *why);
+                   const struct filter_chain *chain, struct notches *notches,
+                   const struct builder_fade *fade, struct engine_response **ret,
+                   struct error *why);
 
 /* Destroys an engine, or puts it aside if the device keeps frames of it. */
 void builder_close_engine(struct builder *builder, struct engine *engine);

@@ -17,6 +17,8 @@ struct request_design {
     bool is_engine; /* an engine for `frames`, and not only a response */
     struct engine_frames frames;
     struct filter_chain chain;
+    bool is_renotched; /* with other notches than before */
+    struct notches notches;
     enum view_kind view;
     uint64_t serial;
     unsigned fade_frames;
@@ -44,6 +46,7 @@ struct designer {
     struct design design;
     struct filter_chain posted_chain; /* of the design */
     struct filter_chain taken_chain;  /* of the response that was taken last */
+    struct notches taken_notches;     /* likewise */
     enum view_kind taken_view;        /* likewise */
     uint64_t taken_serial;            /* 0: none was */
     struct build_progress progress;
@@ -186,27 +189,10 @@ static void continue_search(struct designer *designer)
     }
 }
 
-/* Whether an engine that was just built is to be tuned without being asked: once, and on a CPU,
- * where little is to be gained, only if the configuration says so. */
-static bool wants_search(const struct designer *designer)
-{
-    const struct builder *builder = &designer->builder;
-    const enum engine_tune tune = builder->options.tune;
-    if (designer->has_searched || designer->tuning.running || builder->cache_dir[0] == '\0' ||
-        engine_is_tuned(builder->engine))
-        return false;
-    return tune == ENGINE_TUNE_EXHAUSTIVE ||
-           (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
-}
-
-/* Returns whether one engine can filter both the chain taken last and this one, for a fade. */
+/* Whether a fade from the chain taken last is possible. */
 static bool can_fade(const struct designer *designer, const struct request_design *to)
 {
-    const struct filter_chain *from = &designer->taken_chain;
-    const struct curve a = filter_chain_curve(from), b = filter_chain_curve(&to->chain);
-    const struct denoise c = filter_chain_denoise(from), d = filter_chain_denoise(&to->chain);
-    return designer->taken_view == to->view && curve_equal(&a, &b) &&
-           denoise_equal(&c.settings, &d.settings);
+    return builder_can_fade(&designer->taken_chain, designer->taken_view, &to->chain, to->view);
 }
 
 /* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
@@ -222,14 +208,15 @@ static void design_filter(struct designer *designer, const struct request_design
         fade = (struct builder_fade){.frames = fades ? fade_frames : 0,
                                      .engine = designer->borrowed,
                                      .from = designer->taken_chain,
+                                     .from_notches = designer->taken_notches,
                                      .from_serial = designer->taken_serial};
         filter_chain_hold(&fade.from); /* another chain may be taken meanwhile */
         enter_driver(designer);
         designer->builder.options.view = request->view;
         engine_response_free(ret->response);
         ret->response = NULL;
-        ret->result = builder_design(&designer->builder, frames, &request->chain, &fade,
-                                     &ret->response, &ret->why);
+        ret->result = builder_design(&designer->builder, frames, &request->chain, &ret->notches,
+                                     &fade, &ret->response, &ret->why);
         leave_driver(designer);
         filter_chain_drop(&fade.from);
         frames = NULL; /* the engine is built */
@@ -247,7 +234,9 @@ static void carry_out(struct designer *designer)
                             .adapts = filter_chain_adaptation(&request.chain)};
 
     filter_chain_hold(&request.chain); /* another one may be requested meanwhile */
-    designer->wanted.is_engine = false;
+    designer->wanted.is_engine = designer->wanted.is_renotched = false;
+    if (design.adapts.removes_waves)
+        design.notches = request.notches;
     builder->device_suspect |= designer->device_failed;
     designer->device_failed = false;
     if (request.is_engine || builder->device_suspect)
@@ -263,7 +252,8 @@ static void carry_out(struct designer *designer)
     }
     designer->has_built |= builder->engine != NULL;
     designer->tuning.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
-    if (request.is_engine && builder->engine != NULL && wants_search(designer)) {
+    if (request.is_engine && builder->engine != NULL && !designer->has_searched &&
+        !designer->tuning.running && builder_wants_search(builder)) {
         designer->has_searched = true;
         tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE, NULL);
         designer->stop_tuning = false;
@@ -277,7 +267,8 @@ static void carry_out(struct designer *designer)
 static bool has_request(const struct designer *designer)
 {
     return designer->wanted.is_engine ||
-           (designer->builder.engine != NULL && designer->wanted.serial != designer->done_serial);
+           (designer->builder.engine != NULL &&
+            (designer->wanted.is_renotched || designer->wanted.serial != designer->done_serial));
 }
 
 static void *designer_thread(void *argument)
@@ -405,6 +396,15 @@ void designer_request_filter(struct designer *designer, const struct filter_chai
     pthread_mutex_unlock(&designer->lock);
 }
 
+void designer_request_notches(struct designer *designer, const struct notches *notches)
+{
+    pthread_mutex_lock(&designer->lock);
+    designer->wanted.notches = *notches;
+    designer->wanted.is_renotched = true;
+    pthread_cond_signal(&designer->change);
+    pthread_mutex_unlock(&designer->lock);
+}
+
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames)
 {
     pthread_mutex_lock(&designer->lock);
@@ -419,8 +419,11 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
 {
     pthread_mutex_lock(&designer->lock);
     const struct engine *engine = designer->design.engine;
-    const bool waits = is_fading && designer->design.waits_for_fade && engine != NULL &&
-                       engine != designer->borrowed;
+    /* The same chain for the same engine has other notches, and no fade. */
+    const bool is_renotched = designer->design.serial == designer->taken_serial;
+    const bool waits =
+        is_fading && engine != NULL &&
+        (engine == designer->borrowed ? is_renotched : designer->design.waits_for_fade);
     const bool posted = designer->posted && !waits;
     if (posted) {
         *ret = designer->design;
@@ -429,6 +432,7 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
         if (ret->engine != NULL) {
             designer->borrowed = ret->engine;
             filter_chain_assign(&designer->taken_chain, &designer->posted_chain);
+            designer->taken_notches = ret->notches;
             designer->taken_view = ret->view;
             designer->taken_serial = ret->serial;
         }
@@ -486,15 +490,11 @@ void designer_get_build_progress(struct designer *designer, struct build_progres
 
 enum designer_state designer_get_state(struct designer *designer)
 {
-    enum designer_state state = DESIGNER_IDLE;
-
     pthread_mutex_lock(&designer->lock);
-    if (designer->busy_since_ns != 0)
-        state = DESIGNER_BUSY;
-    int64_t deadline_ns = designer->busy_since_ns + designer->build_timeout_ns;
-    if (designer->exhausted ||
-        (state == DESIGNER_BUSY && designer->has_built && clock_now_ns() >= deadline_ns))
-        state = DESIGNER_STUCK;
+    const bool is_busy = designer->busy_since_ns != 0;
+    const int64_t deadline_ns = designer->busy_since_ns + designer->build_timeout_ns;
+    const bool is_stuck =
+        designer->exhausted || (is_busy && designer->has_built && clock_now_ns() >= deadline_ns);
     pthread_mutex_unlock(&designer->lock);
-    return state;
+    return is_stuck ? DESIGNER_STUCK : is_busy ? DESIGNER_BUSY : DESIGNER_IDLE;
 }

@@ -25,6 +25,7 @@
 #include "core/error.h"
 #include "core/filter.h"
 #include "core/filter_adapt.h"
+#include "core/periodic_notches.h"
 #include "gpu/engine.h"
 
 struct designer;
@@ -41,6 +42,7 @@ struct design {
     uint64_t serial;                  /* of the response */
     enum view_kind view;              /* likewise */
     struct filter_adaptation adapts;  /* what its chain asks for */
+    struct notches notches;           /* that the response has besides its chain */
     bool waits_for_fade;              /* if it is for another engine than the one in use */
 };
 
@@ -65,6 +67,10 @@ const char *designer_device_memory(const struct designer *designer);
  * was taken last in a fade of that many frames; 0: at once. */
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
                              enum view_kind view, uint64_t serial, unsigned fade_frames);
+
+/* Camera's thread: asks for the newest chain's response with these notches, which chains have that
+ * remove waves. They come into use at once, but not during a fade. */
+void designer_request_notches(struct designer *designer, const struct notches *notches);
 
 /* Camera's thread: asks for an engine for these frames, with the newest chain's response. */
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames);

@@ -217,10 +217,13 @@ static void put_marks(struct engine_job *job, struct observer *observer)
     struct observer_status status;
     observer_get_status(observer, &status);
     const struct findings *found = &status.found;
-    for (unsigned i = 0; status.wanted.removes_waves && i < found->wave_count; i++)
-        job->mark[job->mark_count++] = (struct view_mark){.fx = found->wave[i].fx,
-                                                          .fy = found->wave[i].fy,
-                                                          .is_removed = found->wave[i].is_removed};
+    for (unsigned i = 0; status.wanted.removes_waves && i < found->wave_count; i++) {
+        const struct periodic_report *wave = &found->wave[i];
+        job->mark[job->mark_count++] = (struct view_mark){
+            .fx = wave->fx,
+            .fy = wave->fy,
+            .is_removed = wave->is_removed || notches_cover(&status.notches, wave->fx, wave->fy)};
+    }
 }
 
 static void submit(struct frame_path *path, const struct capture_frame *frame, bool discontinuity)

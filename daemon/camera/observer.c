@@ -235,6 +235,13 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
     return 0;
 }
 
+void observer_set_notches(struct observer *observer, const struct notches *notches)
+{
+    pthread_mutex_lock(&observer->lock);
+    observer->status.notches = *notches;
+    pthread_mutex_unlock(&observer->lock);
+}
+
 void observer_set_source(struct observer *observer, uint64_t source_version, uint32_t captured,
                          const struct fftd_format *published)
 {
@@ -249,7 +256,8 @@ void observer_set_source(struct observer *observer, uint64_t source_version, uin
     pthread_mutex_lock(&observer->lock);
     if (!observed_frames_equal(&observer->job.frames, &frames)) {
         observer->job.frames = frames;
-        observer->status = (struct observer_status){.wanted = observer->job.wanted};
+        observer->status = (struct observer_status){.wanted = observer->job.wanted,
+                                                    .notches = observer->status.notches};
         observer->next_ns = 0;
     }
     pthread_mutex_unlock(&observer->lock);

@@ -30,6 +30,7 @@
 #include "core/correction.h"
 #include "core/error.h"
 #include "core/filter_adapt.h"
+#include "core/periodic_notches.h"
 #include "fftd/ring.h"
 #include "ring/ring.h"
 
@@ -40,7 +41,8 @@ struct observer_status {
     struct filter_adaptation wanted; /* by the applied chain; its image must not be used */
     uint64_t observed;               /* frames for a chain that adapts, since it last forgot */
     struct findings found;
-    struct error problem; /* why an estimator is missing; empty: none is */
+    struct notches notches; /* in use besides the applied chain */
+    struct error problem;   /* why an estimator is missing; empty: none is */
 };
 
 /* Whether a chain that asks for this adapts. */
@@ -57,6 +59,9 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns);
  * started. */
 int observer_configure(struct observer *observer, const struct filter_adaptation *wanted,
                        struct error *why);
+
+/* Says which notches the response in use has for what was found; only to report it. */
+void observer_set_notches(struct observer *observer, const struct notches *notches);
 
 /* Says which source the next frames come from, their pixel format (a fourcc), and the format in
  * which they are published. */

@@ -10,6 +10,11 @@
 /* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
 #define ROW_ALIGN_BYTES 64
 
+/* How often what was found is looked at for waves that need a notch, and the least time between two
+ * changes of the response for them. */
+#define NOTCH_LOOK_NS   (NS_PER_S / 10)
+#define NOTCH_CHANGE_NS NS_PER_S
+
 /* Epoch of a ring that no previous process has left. */
 #define FIRST_EPOCH     1
 
@@ -167,6 +172,7 @@ static void take_design(struct reconciler *reconciler)
         reconciler->applied.engine_retry_ns = INT64_MAX;
     }
     engine_apply(path->engine, design.response, design.serial);
+    observer_set_notches(path->observer, &design.notches);
     steady_configure(&path->steady, &design.adapts);
     if (observer_configure(path->observer, &design.adapts, &design.why) < 0)
         log_error("captured frames are not observed: %s; filters that adapt do nothing",
@@ -181,6 +187,30 @@ static void reconcile_filter(struct reconciler *reconciler)
     reconciler->applied.filter_serial = desired->filter_serial;
     designer_request_filter(reconciler->designer, &desired->filter, desired->view,
                             desired->filter_serial, desired->fade_frames);
+}
+
+/* Has notches for the waves that auto-notch finds and that cannot be subtracted. What the user
+ * desires is not changed by them. */
+static void reconcile_notches(struct reconciler *reconciler)
+{
+    const struct frame_path *path = &reconciler->path;
+    struct applied *applied = &reconciler->applied;
+    const int64_t now_ns = clock_now_ns();
+    struct observer_status status;
+    struct notches notches;
+    if (now_ns < applied->notches_due_ns ||
+        (path->engine != NULL && engine_is_fading(path->engine)))
+        return;
+    applied->notches_due_ns = now_ns + NOTCH_LOOK_NS;
+    observer_get_status(path->observer, &status);
+    notches_choose(&notches, &applied->notches, status.found.wave,
+                   status.wanted.removes_waves ? status.found.wave_count : 0,
+                   status.wanted.waves.max_waves);
+    if (notches_equal(&notches, &applied->notches))
+        return;
+    applied->notches = notches;
+    applied->notches_due_ns = now_ns + NOTCH_CHANGE_NS;
+    designer_request_notches(reconciler->designer, &notches);
 }
 
 /* ---- the source ---- */
@@ -208,6 +238,8 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
     mailbox_end_report(reconciler->mailbox, 0);
     observer_set_source(path->observer, reconciler->applied.opened_version, frames.captured,
                         &frames.format);
+    reconciler->applied.notches_due_ns = 0; /* another source has other waves */
+    reconcile_notches(reconciler);
     if (is_new)
         request_engine(reconciler);
     return 0;
@@ -401,6 +433,7 @@ void reconcile(struct reconciler *reconciler)
     reconcile_controls(reconciler); /* before the source, whose opening sets them again */
     reconcile_source(reconciler);
     reconcile_filter(reconciler); /* after the source that it may have come with */
+    reconcile_notches(reconciler);
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);
     reconcile_engine(reconciler);

@@ -29,6 +29,8 @@ struct applied {
     int64_t pause_ns;        /* when to pause; INT64_MAX: there are readers, or it is paused */
     bool engine_requested;   /* from the designer, which has not delivered it yet */
     int64_t engine_retry_ns; /* when to request another engine; INT64_MAX: not needed */
+    struct notches notches;  /* requested for what was found */
+    int64_t notches_due_ns;  /* no others are chosen before */
 };
 
 struct reconciler {

@@ -10,6 +10,15 @@
 
 /* ---- reading ---- */
 
+static int read_removal(sd_bus_message *message, struct adaptation_wave *ret)
+{
+    const char *by;
+    const int r = sd_bus_message_read(message, "v", "s", &by);
+    if (r >= 0)
+        ret->by_notch = strcmp(by, "notch") == 0;
+    return r;
+}
+
 /* Reads an a{sv}. 1: it was read; 0: there are no more. */
 static int read_wave(sd_bus_message *message, struct adaptation_wave *ret)
 {
@@ -21,17 +30,20 @@ static int read_wave(sd_bus_message *message, struct adaptation_wave *ret)
     while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
         if ((r = sd_bus_message_read(message, "s", &key)) < 0)
             return r;
-        double *number = strcmp(key, "fx") == 0          ? &ret->fx
-                         : strcmp(key, "fy") == 0        ? &ret->fy
-                         : strcmp(key, "amplitude") == 0 ? &ret->amplitude
-                         : strcmp(key, "drift") == 0     ? &ret->drift
-                                                         : NULL;
+        double *number = strcmp(key, "fx") == 0            ? &ret->fx
+                         : strcmp(key, "fy") == 0          ? &ret->fy
+                         : strcmp(key, "amplitude") == 0   ? &ret->amplitude
+                         : strcmp(key, "drift") == 0       ? &ret->drift
+                         : strcmp(key, "notch_width") == 0 ? &ret->notch_width
+                                                           : NULL;
         if (number != NULL)
             r = sd_bus_message_read(message, "v", "d", number);
         else if (strcmp(key, "since_ns") == 0)
             r = sd_bus_message_read(message, "v", "t", &ret->since_ns);
         else if (strcmp(key, "removed") == 0)
             r = sd_bus_message_read(message, "v", "b", &ret->removed);
+        else if (strcmp(key, "removed_by") == 0)
+            r = read_removal(message, ret);
         else
             r = sd_bus_message_skip(message, "v");
         if (r < 0 || (r = sd_bus_message_exit_container(message)) < 0)
@@ -123,13 +135,17 @@ static double seconds_since(uint64_t since_ns)
 
 static void print_wave(const struct adaptation_wave *wave)
 {
+    char how[80] = "not removed: its phase cannot be predicted yet";
+    if (wave->removed && wave->by_notch)
+        snprintf(how, sizeof how, "removed by a notch, %.3f cycles/pixel wide", wave->notch_width);
+    else if (wave->removed)
+        snprintf(how, sizeof how, "removed by subtraction");
     const double f = hypot(wave->fx, wave->fy);
     printf(
         "    a wave at %.4f/%.4f cycles/pixel (period %.2f px, angle %.0f degrees), amplitude %.2f "
         "of 255, drift %.3f periods a frame, for %.0f s, %s\n",
         wave->fx, wave->fy, f > 0 ? 1 / f : INFINITY, atan2(wave->fy, wave->fx) * 180 / M_PI,
-        wave->amplitude, wave->drift, seconds_since(wave->since_ns),
-        wave->removed ? "removed" : "not removed: its phase cannot be predicted");
+        wave->amplitude, wave->drift, seconds_since(wave->since_ns), how);
 }
 
 static void print_flicker(const struct adaptation *found)

@@ -14,6 +14,8 @@ struct adaptation_wave {
     double amplitude, drift; /* of 255; periods a frame */
     uint64_t since_ns;       /* CLOCK_MONOTONIC */
     int removed;
+    bool by_notch;      /* and not by subtraction */
+    double notch_width; /* cycles/pixel, of one that removes it; 0: the daemon does not say */
 };
 
 struct adaptation {

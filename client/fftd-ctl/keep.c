@@ -9,10 +9,8 @@
 #include "bus.h"
 #include "change.h"
 
-/* Cycles/pixel. A wave is cut off at the edges of the picture, and so is wider than one frequency:
- * of 320 x 240 and 1280 x 720 pixels with waves of 1 to 5 % this width leaves the least, or nearly.
- */
-#define NOTCH_WIDTH "0.02"
+/* Cycles/pixel, if the daemon does not say how wide a notch has to be. */
+#define NOTCH_WIDTH 0.02
 
 #define STAGE_BYTES 100
 
@@ -36,7 +34,8 @@ static void keep_waves(struct change_call *call, const struct adaptation *found,
     change_append(call, "remove", "auto-notch", NULL, NULL);
     for (unsigned i = 0; i < found->wave_count; i++) {
         const struct adaptation_wave *wave = &found->wave[i];
-        snprintf(stage, sizeof stage, "notch:at=%.5f/%.5f,width=" NOTCH_WIDTH, wave->fx, wave->fy);
+        snprintf(stage, sizeof stage, "notch:at=%.5f/%.5f,width=%.4g", wave->fx, wave->fy,
+                 wave->notch_width > 0 ? wave->notch_width : NOTCH_WIDTH);
         snprintf(position, sizeof position, "%u", number + i);
         change_append(call, "add", stage, position, NULL);
     }

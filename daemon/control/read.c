@@ -200,12 +200,16 @@ static int append_stages(sd_bus_message *reply, const struct reading *reading)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-static int append_wave(sd_bus_message *reply, const struct periodic_report *wave)
+static int append_wave(sd_bus_message *reply, const struct periodic_report *wave,
+                       const struct notches *notches)
 {
-    return sd_bus_message_append(reply, "a{sv}", 6, "fx", "d", wave->fx, "fy", "d", wave->fy,
+    const bool is_notched = notches_cover(notches, wave->fx, wave->fy);
+    const char *by = wave->is_removed ? "subtraction" : is_notched ? "notch" : "";
+    return sd_bus_message_append(reply, "a{sv}", 8, "fx", "d", wave->fx, "fy", "d", wave->fy,
                                  "amplitude", "d", wave->amplitude, "drift", "d", wave->drift,
                                  "since_ns", "t", (uint64_t)wave->since_ns, "removed", "b",
-                                 (int)wave->is_removed);
+                                 (int)(*by != '\0'), "removed_by", "s", by, "notch_width", "d",
+                                 notch_width(wave));
 }
 
 static int append_waves(sd_bus_message *reply, const struct observer_status *status)
@@ -216,7 +220,7 @@ static int append_waves(sd_bus_message *reply, const struct observer_status *sta
         (r = sd_bus_message_open_container(reply, 'a', "a{sv}")) < 0)
         return r;
     for (unsigned i = 0; i < status->found.wave_count; i++)
-        if ((r = append_wave(reply, &status->found.wave[i])) < 0)
+        if ((r = append_wave(reply, &status->found.wave[i], &status->notches)) < 0)
             return r;
     return value_close_containers(reply, 3);
 }

@@ -162,6 +162,15 @@ the whole picture, as corrugated sheet may, looks like interference and is remov
 `freeze` help then. A fixed pattern that `vignette` and its like correct is not known to the search,
 so a wave is removed less well where their gain is not 1.
 
+A wave whose phase jumps at random from frame to frame, or whose frequency wavers by up to about a
+seventh of 1 / width, cannot be subtracted. When its predictions have failed for most of a second,
+`auto-notch` removes it with a notch, 0.02 cycles/pixel wide or as much more as its frequency
+wavers, as long as it lasts or until it can be predicted again. The chain itself does not change,
+but filters the whole frame, colours included; the picture loses what it has at these frequencies,
+and the edges of the frame are cleaned a little less well than by a `notch` of the chain, for which
+the frame is padded. The notches change at most once a second, all at the same frame, and use the
+stages that the chain leaves free, of 32 in all. They count among `waves`.
+
 `deflicker` has H = 1, too, and works in the same way. It follows the means of rows along the
 motion of the scene, and fits light of one frequency, with two harmonics, that a rolling shutter
 has exposed row by row. Each row is multiplied by one factor, 0.5 to 2; the mean brightness over

@@ -183,3 +183,73 @@ def test_other_filters_observe_nothing(launch, scene):
     assert "stage 3: the chain has auto-notch already: expected at most one" in refused.stderr
     refused = daemon.ctl("filter", "set", "auto-notch:waves=2.5", check=False)
     assert "waves = 2.5 is not a whole number: expected 1 .. 8" in refused.stderr
+
+
+def restless_waves(number):
+    """Waves whose phases differ at random between frames."""
+    y, x = numpy.mgrid[:HEIGHT, :WIDTH]
+    phases = numpy.random.default_rng(number).uniform(0, 1, len(WAVES))
+    return sum(amplitude * numpy.cos(2 * numpy.pi * (fx * x + fy * y + phase))
+               for (fx, fy, amplitude, _), phase in zip(WAVES, phases, strict=True))
+
+
+@needs_every_frame
+def test_unpredictable_noise_is_removed_by_notches(launch, scene):
+    daemon = launch(NOTCH, [scene + restless_waves(i) for i in range(FRAMES)])
+    with Reader(daemon) as reader:
+        before = psnr_db(reader.next(), scene)
+        assert 27 < before < 29
+
+        def notched():
+            waves = adaptation(daemon)["waves"]
+            return len(waves) == 2 and all(w["removed_by"] == "notch" for w in waves) and waves
+        waves = daemon.wait_until(notched, "two waves with notches")
+        assert all(wave["removed"] and wave["drift"] == 0 for wave in waves)
+        after = wait_for_psnr_db(reader, scene, 36)
+        print(f"# figures: PSNR {before:.1f} dB before, {after:.1f} dB with notches")
+
+        # They are no part of the filter that the user wrote, nor another filter, and the engine is
+        # the one from the start.
+        assert daemon.log.count("engine: staged") == 1
+        shown = daemon.ctl_json("filter", "show")
+        assert [stage["kind"] for stage in shown["FilterStages"]] == ["auto-notch"]
+        assert shown["Serial"] == 1 and reader.next().filter_serial == 1
+        assert daemon.ctl("filter", "show").stdout.count("removed by a notch, 0.020") == 2
+
+        # Another filter keeps them, and so does freezing.
+        serial = daemon.ctl_json("filter", "edit", "set", "auto-notch.freeze=true", "add",
+                                 "gain:dc=1", "1")["Serial"]
+        wait_for_psnr_db(reader, scene, 36, serial)
+
+        # The notches go with auto-notch, and come back as stages.
+        serial = daemon.ctl_json("filter", "keep")["Serial"]
+        kept = wait_for_psnr_db(reader, scene, 36, serial)
+        print(f"# figures: PSNR {kept:.1f} dB with the notches of `filter keep`")
+        assert [stage["kind"] for stage in daemon.ctl_json("filter", "show")["FilterStages"]] == [
+            "gain", "notch", "notch"]
+        serial = daemon.ctl_json("filter", "set", "gain:dc=1")["Serial"]
+        frame = reader.take_until(lambda frame: frame.filter_serial >= serial)[-1]
+        assert psnr_db(frame, scene) == pytest.approx(before, abs=1)
+
+
+@needs_every_frame
+def test_notches_end_with_their_waves(start, scene, tmp_path):
+    write_recording(tmp_path / "noisy.y4m", [scene + restless_waves(i) for i in range(FRAMES)])
+    write_recording(tmp_path / "clean.y4m", [scene] * 8)
+    config = tmp_path / "fftd.conf"
+
+    def write(recording):
+        config.write_text(f'camera = {{ source = "file:{tmp_path}/{recording}"; loop = true; }};\n'
+                          f'engine = {{ technique = "staged"; }};\nfilter = "{NOTCH}";\n')
+
+    write("noisy.y4m")
+    daemon = start("--config", config, source=None, size=None, fps=None)
+    daemon.wait_for_log("online")
+    with Reader(daemon) as reader:
+        daemon.wait_until(lambda: [wave["removed_by"] for wave in adaptation(daemon)["waves"]] ==
+                          2 * ["notch"], "two waves with notches")
+        write("clean.y4m")
+        daemon.ctl("reload")
+        clean = numpy.rint(scene)
+        reader.take_until(lambda frame: (pixels(frame) == clean).all())
+    assert adaptation(daemon)["waves"] == []

@@ -196,7 +196,7 @@ static struct result run_trial(const struct trial *t)
 static void check_waves(enum behaviour behaviour, const char *name, double least_share,
                         double least_gain_db)
 {
-    const unsigned trials = trials_count(MOST_CLIPS, 4);
+    const unsigned trials = trials_count(MOST_CLIPS, 2);
     double before[MOST_CLIPS] = {0}, predicted[MOST_CLIPS] = {0}, notched[MOST_CLIPS] = {0};
     unsigned removed = 0, changes = 0;
     for (unsigned i = 0; i < trials; i++) {
@@ -238,7 +238,7 @@ static void wavering_waves_get_notches(void **state)
 static void steady_waves_get_none(void **state)
 {
     (void)state;
-    const unsigned trials = trials_count(20, 2);
+    const unsigned trials = trials_count(20, 1);
     for (unsigned i = 0; i < trials; i++) {
         const struct trial t = random_trial(first_seed() + 100 + i, STEADY);
         const struct result r = run_trial(&t);
@@ -294,7 +294,7 @@ enum motion { STANDING, PANNING, SHAKEN, MOTIONS };
 static void clean_clips_get_no_notches(void **state)
 {
     (void)state;
-    const unsigned trials = trials_count(6 * CLIP_SCENES * MOTIONS, MOTIONS * 2);
+    const unsigned trials = trials_count(6 * CLIP_SCENES * MOTIONS, MOTIONS);
     unsigned notched = 0;
     for (unsigned i = 0; i < trials; i++) {
         const enum motion motion = i % MOTIONS;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "camera/measuring.h"
+#include "camera/turn.h"
+#include "core/clock.h"
 #include "core/format.h"
 #include "core/luma.h"
 #include "core/match.h"
@@ -18,6 +20,9 @@ struct estimators {
     struct matcher *matcher;
     struct periodic *periodic;
     struct flicker *flicker;
+
+    struct turn waves_turn; /* of `periodic`, beside `flicker` */
+    uint64_t second_number; /* of the frame after one of its turns, if it asked for that, too */
 };
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
@@ -69,6 +74,8 @@ static void forget_waves(struct estimators *estimators)
 {
     periodic_destroy(estimators->periodic);
     estimators->periodic = NULL;
+    estimators->waves_turn = (struct turn){0};
+    estimators->second_number = 0;
 }
 
 static void forget_flicker(struct estimators *estimators)
@@ -152,16 +159,28 @@ int estimators_adopt(struct estimators *estimators, const struct estimators_job 
 
 /* ---- observation ---- */
 
+/* Alone, waves are looked for in each observed frame. */
+static bool is_turn_of_waves(const struct estimators *estimators)
+{
+    return estimators->flicker == NULL || turn_is_due(&estimators->waves_turn);
+}
+
 static void observe_waves(struct estimators *estimators, const struct observed_frame *frame,
                           struct findings *ret)
 {
+    struct periodic *periodic = estimators->periodic;
     struct fftd_measures *measures = &ret->measures;
-    if (estimators->periodic == NULL)
+    if (periodic == NULL)
         return;
-    periodic_observe(estimators->periodic, estimators->luma, frame->captured_ns);
-    periodic_get_model(estimators->periodic, &ret->waves);
-    ret->wave_count = periodic_reports(estimators->periodic, ret->wave);
-    ret->wants_next = periodic_wants_next(estimators->periodic);
+    const bool is_second = frame->number == estimators->second_number;
+    if (is_second || is_turn_of_waves(estimators)) {
+        /* As it was wanted before this frame, when the next one was copied or not. */
+        const bool has_second = !is_second && periodic_wants_next(periodic);
+        estimators->second_number = has_second ? frame->number + 1 : 0;
+        periodic_observe(periodic, estimators->luma, frame->captured_ns);
+    }
+    periodic_get_model(periodic, &ret->waves);
+    ret->wave_count = periodic_reports(periodic, ret->wave);
     measures->peaks = ret->wave_count;
     measures->peak_strength = ret->wave_count > 0 ? (float)ret->wave[0].amplitude : 0;
 }
@@ -198,6 +217,7 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
     *ret = (struct findings){.frames = frame->frames, .measures = MEASURING_NOTHING};
     if (estimators->luma == NULL)
         return;
+    const int64_t begun_ns = clock_processor_ns();
     luma_read(estimators->luma, format, width, frame->frames.height, frame->bytes,
               luma_row_bytes(format, width));
     if (estimators->measuring != NULL) {
@@ -205,6 +225,12 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
         ret->measured_number = frame->number;
     }
     find_match(estimators, ret);
-    observe_waves(estimators, frame, ret);
     observe_flicker(estimators, frame, ret);
+    const int64_t others_ns = clock_processor_ns() - begun_ns;
+    observe_waves(estimators, frame, ret);
+    const int64_t waves_ns = clock_processor_ns() - begun_ns - others_ns;
+    if (estimators->flicker != NULL)
+        turn_account(&estimators->waves_turn, waves_ns, others_ns);
+    ret->wants_next = estimators->periodic != NULL && is_turn_of_waves(estimators) &&
+                      periodic_wants_next(estimators->periodic);
 }

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "core/clock.h"
 #include "core/format.h"
@@ -67,14 +66,6 @@ static bool has_work(const struct estimators_job *job)
     return job->takes_measures || observer_is_wanted(&job->wanted);
 }
 
-/* Of this thread. */
-static int64_t processor_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /* ---- the observer's thread ---- */
 
 /* With the lock held. problem: empty if there is none. */
@@ -107,12 +98,12 @@ static void empty_slot(struct observer *observer, struct slot *slot)
         slot->is_filled = false;
         return;
     }
-    const int64_t begun_ns = clock_now_ns(), used_ns = processor_ns();
+    const int64_t begun_ns = clock_now_ns(), used_ns = clock_processor_ns();
     filter_image_hold(job.wanted.match_image); /* another job may come meanwhile */
     pthread_mutex_unlock(&observer->lock);
     estimators_adopt(observer->estimators, &job, &problem);
     estimators_observe(observer->estimators, &slot->frame, &found);
-    const int64_t spent_ns = slot->copied_ns + processor_ns() - used_ns;
+    const int64_t spent_ns = slot->copied_ns + clock_processor_ns() - used_ns;
     pthread_mutex_lock(&observer->lock);
     filter_image_drop(job.wanted.match_image);
     slot->is_filled = false;
@@ -285,7 +276,7 @@ static struct slot *choose_slot(struct observer *observer, struct observed_frame
 static bool fill(struct slot *slot, const struct observed_frames *frames, uint64_t number,
                  const struct capture_frame *frame)
 {
-    const int64_t used_ns = processor_ns();
+    const int64_t used_ns = clock_processor_ns();
     struct observed_frame *copy = &slot->frame;
     const size_t row_bytes = luma_row_bytes(format_by_fourcc(frames->fourcc), frames->width);
     const size_t size = row_bytes * frames->height;
@@ -303,7 +294,7 @@ static bool fill(struct slot *slot, const struct observed_frames *frames, uint64
     copy->number = number;
     copy->start = frame->start;
     copy->captured_ns = frame->captured_ns;
-    slot->copied_ns = processor_ns() - used_ns;
+    slot->copied_ns = clock_processor_ns() - used_ns;
     return true;
 }
 

@@ -1,4 +1,5 @@
-/* The daemon's one clock: CLOCK_MONOTONIC in nanoseconds, as in the ring. */
+/* The daemon's one clock: CLOCK_MONOTONIC in nanoseconds, as in the ring. Beside it, what a thread
+ * has cost. */
 #ifndef FFTD_CORE_CLOCK_H
 #define FFTD_CORE_CLOCK_H
 
@@ -13,6 +14,14 @@ static inline int64_t clock_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Time of a processor that the calling thread has taken. */
+static inline int64_t clock_processor_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 

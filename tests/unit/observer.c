@@ -14,6 +14,8 @@
 
 #include "support/cmocka.h"
 
+#include "camera/estimators.h"
+#include "camera/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "core/luma.h"
@@ -25,6 +27,7 @@
 #define FX          0.21
 #define FY          0.13
 #define AMPLITUDE   20.0 /* of 255 */
+#define FRAMES      80
 
 static const struct filter_adaptation off = {.removes_waves = false};
 static const struct filter_adaptation on = {.removes_waves = true,
@@ -320,6 +323,77 @@ static void all_of_it_takes_a_third_of_a_processor(void **state)
     end(&f);
 }
 
+/* Whatever both cost, each side gets half of the time, and none is saved up. */
+static void turns_share_the_time_in_halves(void **state)
+{
+    static const struct {
+        int64_t long_ns, others_ns;
+    } costs[] = {{40, 7}, {40, 40}, {5, 40}, {1000, 1}, {0, 3}, {3, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof costs / sizeof costs[0]; i++) {
+        const int64_t one_ns = costs[i].long_ns, others_ns = costs[i].others_ns;
+        struct turn turn = {0};
+        int64_t long_ns = 0, frames = 0;
+        for (; frames < 100000; frames++) {
+            const bool is_due = turn_is_due(&turn);
+            long_ns += is_due ? one_ns : 0;
+            turn_account(&turn, is_due ? one_ns : 0, others_ns);
+        }
+        const int64_t fair_ns = others_ns < one_ns ? others_ns * frames : one_ns * frames;
+        assert_true(long_ns <= fair_ns + one_ns);
+        /* A turn comes at the first frame at which all is paid. */
+        assert_true(long_ns >= fair_ns / 2);
+    }
+}
+
+/* Blocks and one wave that does not move, in grey. */
+static void draw_large(struct observed_frame *frame)
+{
+    const uint32_t width = frame->frames.width, height = frame->frames.height;
+    for (uint32_t i = 0; i < width * height; i++) {
+        const uint32_t x = i % width, y = i / width;
+        frame->bytes[i] = (uint8_t)lrint(100 + (x / 37 % 2 == y / 53 % 2 ? 30 : 0) +
+                                         AMPLITUDE * cos(2 * M_PI * (FX * x + FY * y)));
+    }
+}
+
+/* Beside flicker, waves are looked for in fewer frames. They are found, and stay in between. */
+static void waves_take_turns_with_flicker(void **state)
+{
+    struct observed_frame frame = {.frames = {.fourcc = format_by_name("GREY")->fourcc,
+                                              .width = 320,
+                                              .height = 240,
+                                              .is_full_range = true}};
+    struct estimators_job job = {
+        .wanted = {.removes_waves = true, .waves = on.waves, .removes_flicker = true},
+        .frames = frame.frames};
+    struct estimators *estimators;
+    struct findings found;
+    struct error why;
+    (void)state;
+    frame.bytes = malloc((size_t)frame.frames.width * frame.frames.height);
+    draw_large(&frame);
+    for (unsigned beside = 0; beside < 2; beside++) {
+        unsigned turns = 0, finds = 0;
+        job.wanted.removes_flicker = beside;
+        assert_int_equal(estimators_create(&estimators, &why), 0);
+        assert_int_equal(estimators_adopt(estimators, &job, &why), 0);
+        for (frame.number = 1; frame.number <= FRAMES; frame.number++) {
+            frame.captured_ns = (int64_t)frame.number * INTERVAL_NS;
+            estimators_observe(estimators, &frame, &found);
+            turns += found.waves.count > 0 && found.waves.newest_ns == frame.captured_ns;
+            assert_true(finds == 0 || found.waves.count > 0);
+            finds += found.waves.count > 0;
+        }
+        printf("# figures: %u of %d frames know of a wave, it was looked for in %u of them\n",
+               finds, FRAMES, turns);
+        assert_in_range(turns, 1, beside ? finds * 3 / 4 : finds);
+        assert_true(beside || turns == finds);
+        estimators_destroy(estimators);
+    }
+    free(frame.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(waves_are_in_units_of_samples),
@@ -328,6 +402,8 @@ int main(void)
                                        cmocka_unit_test(measures_include_what_the_chain_looks_for),
                                        cmocka_unit_test(measures_are_of_the_same_start),
                                        cmocka_unit_test(one_estimator_that_fails_leaves_the_others),
+                                       cmocka_unit_test(turns_share_the_time_in_halves),
+                                       cmocka_unit_test(waves_take_turns_with_flicker),
                                        cmocka_unit_test(all_of_it_takes_a_third_of_a_processor)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

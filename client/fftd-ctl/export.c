@@ -184,6 +184,22 @@ static void write_copies(const struct exporter *out)
                  true);
 }
 
+static void write_overhead(const struct exporter *out)
+{
+    const char *step;
+    uint64_t frames, ns;
+    if (!bus_find(out->stats, "Overhead", "a{s(tt)}") ||
+        sd_bus_message_enter_container(out->stats, 'a', "{s(tt)}") <= 0)
+        return;
+    metrics_family(&out->metrics, "fftd_overhead_seconds", METRIC_SUMMARY, "seconds",
+                   "Time that frames take around the kernels: gap is of the device, between "
+                   "dispatches, in a sample of the frames; the rest is of the processor.");
+    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &frames, &ns) > 0) {
+        const struct metric_label labels[] = {{"name", out->name}, {"step", step}, {NULL, NULL}};
+        metrics_summary(&out->metrics, "fftd_overhead_seconds", labels, frames, ns);
+    }
+}
+
 /* Reads count, sum and buckets of one stage, whose container is entered. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
@@ -287,6 +303,7 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
           (double)bus_u64(stats, "PublishedSerial"));
     write_counters(&out);
     write_copies(&out);
+    write_overhead(&out);
     write_measures(&out);
     write_latency(&out);
     metrics_end(&out.metrics);

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NS_PER_S UINT64_C(1000000000)
+
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)
 {
     for (; *text != '\0'; text++) {
@@ -24,6 +26,7 @@ void metrics_family(const struct metrics *out, const char *name, enum metric_typ
     static const char *const names[] = {
         [METRIC_GAUGE] = "gauge",
         [METRIC_COUNTER] = "counter",
+        [METRIC_SUMMARY] = "summary",
         [METRIC_HISTOGRAM] = "histogram",
     };
     const bool is_openmetrics = out->format == METRICS_OPENMETRICS;
@@ -94,23 +97,27 @@ void metrics_counter(const struct metrics *out, const char *name, const struct m
     fprintf(out->file, "%" PRIu64 "\n", value);
 }
 
+void metrics_summary(const struct metrics *out, const char *name, const struct metric_label *labels,
+                     uint64_t count, uint64_t sum_ns)
+{
+    write_series(out->file, name, "_count", labels, NULL);
+    fprintf(out->file, "%" PRIu64 "\n", count);
+    write_series(out->file, name, "_sum", labels, NULL);
+    fprintf(out->file, "%" PRIu64 ".%09" PRIu64 "\n", sum_ns / NS_PER_S, sum_ns % NS_PER_S);
+}
+
 void metrics_histogram(const struct metrics *out, const char *name,
                        const struct metric_label *labels, const struct metric_histogram *histogram)
 {
-    const uint64_t ns_per_s = 1000000000;
     char le[32];
     for (unsigned i = 0; i < histogram->buckets; i++) {
         write_series(out->file, name, "_bucket", labels,
-                     canonical(le, (double)histogram->edge_ns[i] / (double)ns_per_s));
+                     canonical(le, (double)histogram->edge_ns[i] / (double)NS_PER_S));
         fprintf(out->file, "%" PRIu64 "\n", histogram->below_count[i]);
     }
     write_series(out->file, name, "_bucket", labels, "+Inf");
     fprintf(out->file, "%" PRIu64 "\n", histogram->count);
-    write_series(out->file, name, "_count", labels, NULL);
-    fprintf(out->file, "%" PRIu64 "\n", histogram->count);
-    write_series(out->file, name, "_sum", labels, NULL);
-    fprintf(out->file, "%" PRIu64 ".%09" PRIu64 "\n", histogram->sum_ns / ns_per_s,
-            histogram->sum_ns % ns_per_s);
+    metrics_summary(out, name, labels, histogram->count, histogram->sum_ns);
 }
 
 void metrics_end(const struct metrics *out)

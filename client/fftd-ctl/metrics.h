@@ -16,7 +16,7 @@ struct metrics {
 };
 
 /* The types that both formats have. */
-enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_HISTOGRAM };
+enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_SUMMARY, METRIC_HISTOGRAM };
 
 /* A list of labels ends with one whose name is NULL. Values are UTF-8. */
 struct metric_label {
@@ -33,6 +33,10 @@ void metrics_gauge(const struct metrics *out, const char *name, const struct met
                    double value);
 void metrics_counter(const struct metrics *out, const char *name, const struct metric_label *labels,
                      uint64_t value);
+
+/* `count` durations that add up to sum_ns. Written in seconds. */
+void metrics_summary(const struct metrics *out, const char *name, const struct metric_label *labels,
+                     uint64_t count, uint64_t sum_ns);
 
 /* `count` durations that add up to sum_ns; below_count[i] of them were at most edge_ns[i]. Edges
  * and counts grow with i. Written in seconds. */

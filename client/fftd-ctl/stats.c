@@ -84,6 +84,25 @@ static void print_copies(sd_bus_message *stats)
     printf("in all %.0f, in %.2f copies\n", (double)all_bytes / frames, (double)all_times / frames);
 }
 
+/* Means over the frames in which a step was measured. */
+static void print_overhead(sd_bus_message *stats)
+{
+    const char *step, *separator = "";
+    uint64_t frames, ns;
+    if (bus_counter(stats, "Counters", "published") == 0 ||
+        !bus_find(stats, "Overhead", "a{s(tt)}") ||
+        sd_bus_message_enter_container(stats, 'a', "{s(tt)}") <= 0)
+        return;
+    printf("us a frame around the kernels: ");
+    while (sd_bus_message_read(stats, "{s(tt)}", &step, &frames, &ns) > 0) {
+        if (frames == 0)
+            continue;
+        printf("%s%s %.1f", separator, step, (double)ns / 1e3 / (double)frames);
+        separator = ", ";
+    }
+    putchar('\n');
+}
+
 /* Nothing without output.measures. */
 static void print_measures(sd_bus_message *stats)
 {
@@ -147,6 +166,7 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     } else if (code == 0) {
         print_counters(stats);
         print_copies(stats);
+        print_overhead(stats);
         print_latency(stats);
         print_measures(stats);
     }

@@ -84,6 +84,7 @@ struct camera_status {
     double rate; /* frames published a second, over the last second or so */
     struct histogram latency[STAGE_COUNT];
     struct copy_count copied[COPY_COUNT];
+    struct overhead_sum overhead[OVERHEAD_COUNT]; /* of published frames */
 };
 
 #endif

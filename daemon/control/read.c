@@ -316,6 +316,16 @@ static int append_copies(sd_bus_message *reply, const struct reading *reading)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+static int append_overhead(sd_bus_message *reply, const struct reading *reading)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; r >= 0 && i < OVERHEAD_COUNT; i++) {
+        const struct overhead_sum *sum = &reading->camera.overhead[i];
+        r = sd_bus_message_append(reply, "{s(tt)}", overhead_name(i), sum->frames, sum->ns);
+    }
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 static int append_latency(sd_bus_message *reply, const struct reading *reading)
 {
     int r = sd_bus_message_open_container(reply, 'a', "{sa{st}}");
@@ -399,6 +409,7 @@ static const struct field fields[] = {
     {"Clients", "u", append_clients, true},
     {"Counters", "a{st}", append_counters, true},
     {"Copies", "a{s(tt)}", append_copies, true},
+    {"Overhead", "a{s(tt)}", append_overhead, true},
     {"Latency", "a{sa{st}}", append_latency, true},
     {"Measures", "a{sd}", append_measures, true},
     {"LatencyHistograms", "a{s(tta(tt))}", append_histograms, true},

@@ -64,3 +64,20 @@ uint64_t histogram_below(const struct histogram *histogram, unsigned bucket)
         count += histogram->bucket[i];
     return count;
 }
+
+const char *overhead_name(enum overhead_step step)
+{
+    static const char *const names[OVERHEAD_COUNT] = {"map",       "copy",    "unmap",
+                                                      "arguments", "enqueue", "gap"};
+    return step < OVERHEAD_COUNT ? names[step] : "unknown";
+}
+
+void overhead_add(struct overhead_sum sum[OVERHEAD_COUNT], const struct overhead *overhead)
+{
+    for (unsigned i = 0; i < OVERHEAD_COUNT; i++) {
+        if (overhead->ns[i] < 0)
+            continue;
+        sum[i].frames++;
+        sum[i].ns += (uint64_t)overhead->ns[i];
+    }
+}

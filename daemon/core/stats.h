@@ -1,4 +1,4 @@
-/* Latency histograms, and what the processor copies. Pure.
+/* Latency histograms, what the processor copies, and what a device costs beside its kernels. Pure.
  *
  * Threads: plain data. The owner locks it, or copies it under a lock before reading. */
 #ifndef FFTD_CORE_STATS_H
@@ -39,5 +39,30 @@ static inline void copy_count_add(struct copy_count *count, uint64_t bytes)
     count->times += bytes > 0;
     count->bytes += bytes;
 }
+
+/* What a frame costs around its kernels. The steps up to ENQUEUE are all that the thread of the
+ * camera does between the beginning of a submission and its end, and then to collect the frame:
+ * wall-clock time, which on a busy machine includes waiting for a processor. */
+enum overhead_step {
+    OVERHEAD_MAP,       /* makes memory of the device accessible to the processor */
+    OVERHEAD_COPY,      /* copies planes, as struct copy_count counts them */
+    OVERHEAD_UNMAP,     /* gives the memory back to the device */
+    OVERHEAD_ARGUMENTS, /* sets kernel arguments */
+    OVERHEAD_ENQUEUE,   /* enqueues commands, and flushes the queue */
+    OVERHEAD_GAP,       /* time of the device between the dispatches of a frame */
+    OVERHEAD_COUNT
+};
+const char *overhead_name(enum overhead_step step); /* "map" */
+
+struct overhead {
+    int64_t ns[OVERHEAD_COUNT]; /* negative: not measured in this frame */
+};
+
+/* Sums over frames. A step that is not measured in all of them has a count of its own. */
+struct overhead_sum {
+    uint64_t frames, ns;
+};
+
+void overhead_add(struct overhead_sum sum[OVERHEAD_COUNT], const struct overhead *overhead);
 
 #endif

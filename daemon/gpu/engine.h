@@ -41,6 +41,7 @@
 #include "core/format.h"
 #include "core/frame_memory.h"
 #include "core/plan.h"
+#include "core/stats.h"
 #include "gpu/device.h"
 
 #define ENGINE_OUTPUT_MAX FFTD_MAX_SLOTS /* frames */
@@ -191,6 +192,7 @@ struct engine_done {
     /* Duration of each step; 0 if the device does not report it. */
     int64_t upload_ns, kernel_ns, download_ns;
     struct engine_copies copies;
+    struct overhead overhead;
 };
 
 /* Starts a frame without waiting for the device. The input has been copied when this returns, so

@@ -1,6 +1,7 @@
 /* Declarations shared by the files behind engine.h: engine.c (the engine and its slots), submit.c
- * (frames in flight), component.c (components, their transforms and responses), memory.c (frames in
- * memory shared with a source), output.c (results in memory of the host). */
+ * (frames in flight), waiter.c (the thread that waits for them), component.c (components, their
+ * transforms and responses), memory.c (frames in memory shared with a source), output.c (results in
+ * memory of the host). */
 #ifndef FFTD_GPU_ENGINE_PRIVATE_H
 #define FFTD_GPU_ENGINE_PRIVATE_H
 
@@ -46,6 +47,9 @@ struct slot {
     struct corrector *corrector; /* of the first component; NULL: none */
     void *mapped_out;            /* unified memory: the mapped result, also in an output */
     cl_event first, last, done;
+    cl_event dispatch[MAX_COMPONENTS * TRANSFORM_MAX_DISPATCHES]; /* if they are timed one by one */
+    unsigned dispatch_count;                                      /* 0: they are not */
+    int64_t accounted_ns; /* until when the time of the thread is in result.overhead */
     struct engine_job job;
     struct engine_done result;
     bool complete; /* under the engine's mutex, like the next two */

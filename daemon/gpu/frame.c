@@ -9,7 +9,7 @@ struct transform_frame {
     const struct transform *transform;
     cl_mem spectra, lines;
     cl_mem powers; /* of a spectrum (view.cl); otherwise NULL */
-    cl_kernel kernel[MAX_DISPATCHES];
+    cl_kernel kernel[TRANSFORM_MAX_DISPATCHES];
     struct transform_buffers bound; /* retained, so that no new buffer gets the same address */
 };
 
@@ -177,7 +177,7 @@ void transform_frame_destroy(struct transform_frame *frame)
 {
     if (frame == NULL)
         return;
-    for (unsigned i = 0; i < MAX_DISPATCHES; i++)
+    for (unsigned i = 0; i < TRANSFORM_MAX_DISPATCHES; i++)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
     const cl_mem buffers[] = {frame->spectra,          frame->lines,
@@ -205,9 +205,8 @@ void transform_frame_drop_result(struct transform_frame *frame)
     frame->bound.result = NULL;
 }
 
-int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
-                            const struct transform_buffers *buffers, cl_event *first,
-                            cl_event *last, struct error *why)
+int transform_frame_bind(struct transform_frame *frame, const struct transform_buffers *buffers,
+                         struct error *why)
 {
     const struct transform *transform = frame->transform;
     int r = bind(frame, &frame->bound.image, buffers->image, ARGUMENT_IMAGE, why);
@@ -221,14 +220,39 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
         r = bind(frame, &frame->bound.calibration, buffers->calibration, ARGUMENT_CALIBRATION, why);
     if (r == 0 && transform->tuning.denoised)
         r = bind(frame, &frame->bound.denoised, buffers->denoised, ARGUMENT_DENOISED, why);
-    for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++) {
-        const struct dispatch *dispatch = &transform->dispatch[i];
-        cl_event *event = i == 0 ? first : i + 1 == transform->dispatch_count ? last : NULL;
-        const cl_int code =
-            clEnqueueNDRangeKernel(queue, frame->kernel[i], dispatch->dimensions, NULL,
-                                   dispatch->global, dispatch->local, 0, NULL, event);
-        if (code != CL_SUCCESS)
-            r = opencl_fail(why, code, "clEnqueueNDRangeKernel");
+    return r;
+}
+
+static int enqueue(const struct transform_frame *frame, cl_command_queue queue, unsigned index,
+                   cl_event *ret_event, struct error *why)
+{
+    const struct dispatch *dispatch = &frame->transform->dispatch[index];
+    const cl_int code =
+        clEnqueueNDRangeKernel(queue, frame->kernel[index], dispatch->dimensions, NULL,
+                               dispatch->global, dispatch->local, 0, NULL, ret_event);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
+                            const struct transform_buffers *buffers, cl_event *first,
+                            cl_event *last, struct error *why)
+{
+    const unsigned count = frame->transform->dispatch_count;
+    int r = transform_frame_bind(frame, buffers, why);
+    for (unsigned i = 0; i < count && r == 0; i++)
+        r = enqueue(frame, queue, i, i == 0 ? first : i + 1 == count ? last : NULL, why);
+    return r;
+}
+
+int transform_frame_enqueue_each(struct transform_frame *frame, cl_command_queue queue,
+                                 cl_event ret_event[TRANSFORM_MAX_DISPATCHES], unsigned *ret_count,
+                                 struct error *why)
+{
+    int r = 0;
+    *ret_count = 0;
+    for (unsigned i = 0; i < frame->transform->dispatch_count && r == 0; i++) {
+        r = enqueue(frame, queue, i, &ret_event[i], why);
+        *ret_count += r == 0;
     }
     return r;
 }

@@ -1,15 +1,10 @@
 /* Frames in flight. A frame is uploaded, filtered by kernels, and downloaded. Each slot has its own
  * queue, so these steps overlap with those of other slots. Frames share only tables and responses,
  * which kernels only read. A replaced response stays valid for the frames that use it, because
- * OpenCL keeps a buffer while commands use it.
- *
- * A thread of the engine waits for the device with clWaitForEvents. A callback of the event would
- * save the thread, but NVIDIA's driver calls it 10 ms late, and keeps a processor busy meanwhile;
- * and some drivers make progress only while a thread waits in them. */
+ * OpenCL keeps a buffer while commands use it. */
 #include "gpu/engine_private.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
@@ -18,6 +13,29 @@
 #include "gpu/ramp.h"
 
 #define NEUTRAL_CHROMA 128
+
+/* Of how many frames one has an event for each dispatch, which costs the driver some time. */
+#define TIMED_FRAMES   32
+
+/* Adds the time since the step before to a step. */
+static void account(struct slot *slot, enum overhead_step step)
+{
+    const int64_t now_ns = clock_now_ns();
+    slot->result.overhead.ns[step] += now_ns - slot->accounted_ns;
+    slot->accounted_ns = now_ns;
+}
+
+/* Likewise, when memory was given to a device: one with memory of its own was sent a copy. */
+static void account_lending(struct slot *slot)
+{
+    account(slot, slot->engine->device->unified_memory ? OVERHEAD_UNMAP : OVERHEAD_ENQUEUE);
+}
+
+/* Likewise, when the device was told to give memory back, or to send its contents. */
+static void account_return(struct slot *slot)
+{
+    account(slot, slot->engine->device->unified_memory ? OVERHEAD_MAP : OVERHEAD_ENQUEUE);
+}
 
 static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
                       size_t row_bytes, unsigned rows)
@@ -72,6 +90,7 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
     if (!engine->device->unified_memory) {
         slot->result.copies.in_bytes =
             take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
+        account(slot, OVERHEAD_COPY);
         code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
                                     slot->host_in_at, 0, NULL, NULL);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
@@ -80,8 +99,10 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
                                      0, engine->source_bytes, 0, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueMapBuffer");
+    account(slot, OVERHEAD_MAP);
     slot->result.copies.in_bytes =
         take_planes(&engine->source, job, at, 0, engine->filtered_planes);
+    account(slot, OVERHEAD_COPY);
     code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
@@ -89,6 +110,34 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
 static bool is_shifted(const struct engine_job *job)
 {
     return job->shift[0] != 0 || job->shift[1] != 0;
+}
+
+/* Whether the dispatches of a frame are timed one by one: now and then, if the frame has none but
+ * those of its transforms. */
+static bool times_dispatches(const struct slot *slot)
+{
+    const struct engine *engine = slot->engine;
+    return engine->waiter.submitted % TIMED_FRAMES == TIMED_FRAMES - 1 &&
+           engine->filter.fade == NULL && engine->component[0].denoiser == NULL &&
+           !is_shifted(&slot->job);
+}
+
+static int enqueue_transform(struct slot *slot, unsigned component, bool is_timed,
+                             const struct transform_buffers *buffers, cl_event *first,
+                             cl_event *last, struct error *why)
+{
+    struct transform_frame *frame = slot->frame[component];
+    cl_event *const dispatch = &slot->dispatch[slot->dispatch_count];
+    unsigned count = 0;
+    if (!is_timed)
+        return transform_frame_enqueue(frame, slot->queue, buffers, first, last, why);
+    const int r = transform_frame_enqueue_each(frame, slot->queue, dispatch, &count, why);
+    slot->dispatch_count += count;
+    if (r == 0 && first != NULL)
+        clRetainEvent(*first = dispatch[0]);
+    if (r == 0 && last != NULL)
+        clRetainEvent(*last = dispatch[count - 1]);
+    return r;
 }
 
 /* With an output, the result is stored there if the device can. *ret_stores: whether a dispatch
@@ -102,7 +151,9 @@ static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct
                 : engine_output_lend(job->output, job->output_frame, slot->queue, &result, why);
     if (r < 0)
         return r;
+    account_lending(slot);
     struct engine *engine = slot->engine;
+    const bool is_timed = times_dispatches(slot);
     struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
     slot->result.blended = fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
@@ -131,10 +182,15 @@ static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct
                              first, why);
             first = NULL;
         }
+        account(slot, OVERHEAD_ENQUEUE);
         if (r == 0)
-            r = transform_frame_enqueue(slot->frame[i], slot->queue, &buffers, first, last, why);
+            r = transform_frame_bind(slot->frame[i], &buffers, why);
+        account(slot, OVERHEAD_ARGUMENTS);
+        if (r == 0)
+            r = enqueue_transform(slot, i, is_timed, &buffers, first, last, why);
         if (r < 0)
             return r;
+        account(slot, OVERHEAD_ENQUEUE);
         *ret_stores = true;
     }
     return 0;
@@ -159,75 +215,6 @@ static int fetch_result(struct slot *slot, struct error *why)
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
 }
 
-/* ---- waiting for the device ---------------------------------------------------------------- */
-
-/* Returns CL_SUCCESS, or the error with which the commands before the event ended. */
-static cl_int wait_for(cl_event done)
-{
-    const cl_int code = clWaitForEvents(1, &done);
-    cl_int status;
-    if (code != CL_SUCCESS && code != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-        return code;
-    if (clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, NULL) !=
-        CL_SUCCESS)
-        return code;
-    return status < 0 ? status : CL_SUCCESS;
-}
-
-/* The waiter's thread: frames are finished in the order in which they were submitted. */
-static void *wait_for_frames(void *context)
-{
-    struct engine *engine = context;
-    struct waiter *waiter = &engine->waiter;
-    pthread_mutex_lock(&engine->mutex);
-    for (;;) {
-        while (!waiter->stop && waiter->waited == waiter->submitted)
-            pthread_cond_wait(&waiter->work, &engine->mutex);
-        if (waiter->stop)
-            break;
-        struct slot *slot = &engine->slot[waiter->waited % engine->options.in_flight];
-        pthread_mutex_unlock(&engine->mutex);
-
-        const cl_int status = wait_for(slot->done);
-        const int64_t finished_ns = clock_now_ns();
-
-        pthread_mutex_lock(&engine->mutex);
-        waiter->waited++;
-        slot->finished_ns = finished_ns;
-        slot->status = status;
-        slot->complete = true;
-        pthread_cond_signal(&engine->finished);
-        eventfd_write(engine->event_fd, 1);
-    }
-    pthread_mutex_unlock(&engine->mutex);
-    return NULL;
-}
-
-int engine_start_waiter(struct engine *engine, struct error *why)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    const int r = -pthread_create(&engine->waiter.thread, NULL, wait_for_frames, engine);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (r < 0)
-        return error_set(why, -r, "cannot start a thread: %s", strerror(-r));
-    pthread_setname_np(engine->waiter.thread, "fftd-device");
-    engine->waiter.runs = true;
-    return 0;
-}
-
-void engine_stop_waiter(struct engine *engine)
-{
-    if (!engine->waiter.runs)
-        return;
-    pthread_mutex_lock(&engine->mutex);
-    engine->waiter.stop = true;
-    pthread_cond_signal(&engine->waiter.work);
-    pthread_mutex_unlock(&engine->mutex);
-    pthread_join(engine->waiter.thread, NULL);
-}
-
 static void watch_done(struct slot *slot)
 {
     struct engine *engine = slot->engine;
@@ -249,6 +236,8 @@ static void release_events(struct slot *slot)
             clReleaseEvent(*events[i]);
             *events[i] = NULL;
         }
+    while (slot->dispatch_count > 0)
+        clReleaseEvent(slot->dispatch[--slot->dispatch_count]);
 }
 
 static void unmap_result(struct slot *slot)
@@ -321,17 +310,21 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
     slot->job = *job;
     slot->complete = false;
-    slot->result = (struct engine_done){
-        .tag = job->tag, .filter_serial = engine->filter.serial, .view = engine->options.view};
+    slot->result = (struct engine_done){.tag = job->tag,
+                                        .filter_serial = engine->filter.serial,
+                                        .view = engine->options.view,
+                                        .overhead = {.ns[OVERHEAD_GAP] = -1}};
 
-    const int64_t begun_ns = clock_now_ns();
+    const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
     if (job->output != NULL)
         engine_output_take(job->output, job->output_frame);
     slot->result.copies.passed_bytes = pass_planes(engine, job);
+    account(slot, OVERHEAD_COPY);
     cl_mem image;
     bool stores = false;
     r = upload_frame(slot, job, &image, why);
-    slot->result.submitted_ns = clock_now_ns();
+    account_lending(slot);
+    slot->result.submitted_ns = slot->accounted_ns;
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
         r = run_kernels(slot, image, &stores, why);
@@ -339,22 +332,36 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         r = engine_memory_return(job->memory, job->frame, slot->queue, why);
     if (r == 0)
         r = fetch_result(slot, why);
+    account_return(slot);
     if (r == 0)
         watch_done(slot);
     else
         leave_refused(slot, stores);
+    account(slot, OVERHEAD_ENQUEUE);
     return r;
 }
 
-static int64_t kernel_time(const struct slot *slot)
+/* From the start of one dispatch to the end of another one; 0: the device does not report it. */
+static int64_t device_time(cl_event first, cl_event last)
 {
     cl_ulong start, end;
-    if (clGetEventProfilingInfo(slot->first, CL_PROFILING_COMMAND_START, sizeof start, &start,
-                                NULL) != CL_SUCCESS ||
-        clGetEventProfilingInfo(slot->last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
+    if (clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) !=
+            CL_SUCCESS ||
+        clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
             CL_SUCCESS)
         return 0;
     return (int64_t)(end - start);
+}
+
+/* Of the time of the kernels, that in which none of them ran; negative: not measured. */
+static int64_t gap_time(const struct slot *slot)
+{
+    int64_t gap_ns = slot->result.kernel_ns;
+    if (slot->dispatch_count == 0 || gap_ns == 0)
+        return -1;
+    for (unsigned i = 0; i < slot->dispatch_count; i++)
+        gap_ns -= device_time(slot->dispatch[i], slot->dispatch[i]);
+    return gap_ns > 0 ? gap_ns : 0;
 }
 
 /* Whether the frame after the oldest is finished. The caller holds the mutex. */
@@ -382,15 +389,18 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         return error_set(why, EAGAIN, "no frame is finished yet");
 
     int r = 0;
+    slot->accounted_ns = clock_now_ns();
     if (slot->job.out == NULL) {
         r = error_set(why, ECANCELED, "the frame was abandoned");
     } else if (slot->status < 0) {
         opencl_fail(why, slot->status, "filtering a frame");
         r = -EIO;
     } else {
-        const int64_t begun_ns = clock_now_ns();
+        const int64_t begun_ns = slot->accounted_ns;
         slot->result.finished_ns = slot->finished_ns;
-        slot->result.kernel_ns = kernel_time(slot);
+        slot->result.kernel_ns = device_time(slot->first, slot->last);
+        slot->result.overhead.ns[OVERHEAD_GAP] = gap_time(slot);
+        account(slot, OVERHEAD_ENQUEUE);
         const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
         if (from != slot->job.out) {
             memcpy(slot->job.out, from, engine->frame_bytes);
@@ -398,11 +408,13 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         }
         if (engine->options.view == VIEW_PEAKS)
             view_mark(slot->job.out, &engine->format, slot->job.mark, slot->job.mark_count);
-        slot->result.download_ns = clock_now_ns() - begun_ns;
+        account(slot, OVERHEAD_COPY);
+        slot->result.download_ns = slot->accounted_ns - begun_ns;
     }
     unmap_result(slot);
     drop_borrowed(slot);
     release_events(slot);
+    account(slot, OVERHEAD_UNMAP);
     *ret = slot->result;
     engine->oldest = (engine->oldest + 1) % engine->options.in_flight;
     engine->in_flight--;

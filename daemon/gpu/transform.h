@@ -145,9 +145,21 @@ struct transform_buffers {
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL unless tuning.denoised */
 };
 
-/* Enqueues one frame in an in-order queue. Its previous use must have ended, unless that was in the
- * same queue. first and last, if not NULL, receive the events of the first and the last dispatch;
- * the caller releases them. */
+#define TRANSFORM_MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */
+
+/* Sets the kernels' arguments to the buffers of the next frame, if they are others than before. */
+int transform_frame_bind(struct transform_frame *frame, const struct transform_buffers *buffers,
+                         struct error *why);
+
+/* Enqueues the dispatches of the frame that was bound last in an in-order queue, with an event for
+ * each, which the caller releases, also after a failure. */
+int transform_frame_enqueue_each(struct transform_frame *frame, cl_command_queue queue,
+                                 cl_event ret_event[TRANSFORM_MAX_DISPATCHES], unsigned *ret_count,
+                                 struct error *why);
+
+/* Binds and enqueues one frame in an in-order queue. Its previous use must have ended, unless that
+ * was in the same queue. first and last, if not NULL, receive the events of the first and the last
+ * dispatch; the caller releases them. */
 int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why);

@@ -14,8 +14,6 @@
 #include "core/response.h"
 #include "gpu/transform.h"
 
-#define MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */
-
 /* The origin of a kernel argument. */
 enum argument_kind {
     ARGUMENT_NONE,
@@ -58,7 +56,7 @@ struct transform {
     cl_program program;                               /* NULL: not built yet */
     cl_mem map_x, map_y, pairs, twiddle_x, twiddle_y; /* fused */
     cl_mem places;                                    /* of a spectrum (view.cl) */
-    struct dispatch dispatch[MAX_DISPATCHES];
+    struct dispatch dispatch[TRANSFORM_MAX_DISPATCHES];
     unsigned dispatch_count;
 };
 

@@ -17,6 +17,7 @@
 #include "support/reference.h"
 
 #include "capture/capture.h"
+#include "core/clock.h"
 #include "gpu/engine.h"
 #include "gpu/device_private.h"
 
@@ -830,6 +831,35 @@ static void test_flight(void **state)
     free(out);
 }
 
+/* The steps add up to at most the time of the calls. Gaps are measured in one of 32 frames, on
+ * devices that report times. */
+static void test_overhead(void **state)
+{
+    (void)state;
+    enum { FRAMES = 33 };
+    const struct fftd_format format = layout("GREY", 62, 34, 1);
+    struct engine *engine = make_engine(&format, &fixed_margin, 4);
+    uint8_t *in = make_frame(&cases[0], &format, 5), *out = malloc(format.frame_bytes);
+    for (unsigned i = 0; i < FRAMES; i++) {
+        const int64_t begun_ns = clock_now_ns();
+        submit(engine, &format, in, out, NULL);
+        const struct engine_done done = collect(engine);
+        const int64_t took_ns = clock_now_ns() - begun_ns, *ns = done.overhead.ns;
+        int64_t sum_ns = 0;
+        for (unsigned step = 0; step < OVERHEAD_GAP; step++) {
+            assert_true(ns[step] >= 0);
+            sum_ns += ns[step];
+        }
+        assert_true(sum_ns <= took_ns);
+        assert_true(ns[OVERHEAD_COPY] > 0 && ns[OVERHEAD_ENQUEUE] > 0);
+        assert_true(ns[OVERHEAD_GAP] <= done.kernel_ns);
+        assert_int_equal(ns[OVERHEAD_GAP] >= 0, done.kernel_ns > 0 && i % 32 == 31);
+    }
+    engine_destroy(engine);
+    free(in);
+    free(out);
+}
+
 static void test_abandoned_frames_touch_nothing(void **state)
 {
     (void)state;
@@ -1003,6 +1033,7 @@ int main(void)
         cmocka_unit_test(test_formats_as_on_a_gpu),
         cmocka_unit_test(test_live_change),
         cmocka_unit_test(test_flight),
+        cmocka_unit_test(test_overhead),
         cmocka_unit_test(test_abandoned_frames_touch_nothing),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_cache_survives_corruption),

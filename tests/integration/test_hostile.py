@@ -26,6 +26,7 @@ PROPERTIES = {
     "Format": ("a{sv}", {"name": ("s", EVIL), "width": ("u", 64), "height": ("u", 48)}),
     "Counters": ("a{st}", {EVIL: 1, "published": 2}),
     "Copies": ("a{s(tt)}", {EVIL: (3, 4)}),
+    "Overhead": ("a{s(tt)}", {EVIL: (5, 6)}),
     "Latency": ("a{sa{st}}", {EVIL: {"p50_ns": 1000}}),
     "Measures": ("a{sd}", {EVIL: 1.5, "sharpness": 0.1}),
     "LatencyHistograms": ("a{s(tta(tt))}", {EVIL: (1, 2, [(3, 4)])}),

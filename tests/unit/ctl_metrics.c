@@ -119,7 +119,7 @@ static bool read_metadata(struct reader *reader)
         reader->has_type = true;
         snprintf(reader->type, sizeof reader->type, "%.15s", word);
         return strcmp(word, "gauge") == 0 || strcmp(word, "counter") == 0 ||
-               strcmp(word, "histogram") == 0;
+               strcmp(word, "summary") == 0 || strcmp(word, "histogram") == 0;
     }
     if (strcmp(what, "UNIT") == 0 && !reader->has_unit) {
         size_t length = strlen(name), unit = strlen(word);
@@ -182,6 +182,9 @@ static bool check_sample(struct reader *reader, const char *suffix, const char *
         return suffix[0] == '\0' && le[0] == '\0';
     if (strcmp(reader->type, "counter") == 0)
         return strcmp(suffix, "_total") == 0 && le[0] == '\0' && value >= 0;
+    if (strcmp(reader->type, "summary") == 0)
+        return (strcmp(suffix, "_count") == 0 || strcmp(suffix, "_sum") == 0) && le[0] == '\0' &&
+               value >= 0;
     if (strcmp(suffix, "_bucket") == 0)
         return le[0] != '\0' && check_bucket(reader, labels, le, value);
     if (le[0] != '\0' || strcmp(reader->histogram, labels) != 0)
@@ -255,6 +258,8 @@ static void write_every_type(enum metrics_format format)
     metrics_gauge(&out, "a_clients", rear, 0.1);
     metrics_family(&out, "a_frames", METRIC_COUNTER, NULL, "Frames.");
     metrics_counter(&out, "a_frames", nothing, UINT64_MAX);
+    metrics_family(&out, "a_step_seconds", METRIC_SUMMARY, "seconds", "Steps.");
+    metrics_summary(&out, "a_step_seconds", rear, 3, 2000000001);
     metrics_family(&out, "a_time_seconds", METRIC_HISTOGRAM, "seconds", "Time.");
     metrics_histogram(&out, "a_time_seconds", front, &histogram);
     end(&out);
@@ -271,6 +276,11 @@ static void every_type_is_written_as_openmetrics_says(void **state)
                                  "# TYPE a_frames counter\n"
                                  "# HELP a_frames Frames.\n"
                                  "a_frames_total 18446744073709551615\n"
+                                 "# TYPE a_step_seconds summary\n"
+                                 "# UNIT a_step_seconds seconds\n"
+                                 "# HELP a_step_seconds Steps.\n"
+                                 "a_step_seconds_count{name=\"rear\"} 3\n"
+                                 "a_step_seconds_sum{name=\"rear\"} 2.000000001\n"
                                  "# TYPE a_time_seconds histogram\n"
                                  "# UNIT a_time_seconds seconds\n"
                                  "# HELP a_time_seconds Time.\n"
@@ -297,6 +307,10 @@ static void every_type_is_written_as_the_text_format_says(void **state)
                                  "# TYPE a_frames_total counter\n"
                                  "# HELP a_frames_total Frames.\n"
                                  "a_frames_total 18446744073709551615\n"
+                                 "# TYPE a_step_seconds summary\n"
+                                 "# HELP a_step_seconds Steps.\n"
+                                 "a_step_seconds_count{name=\"rear\"} 3\n"
+                                 "a_step_seconds_sum{name=\"rear\"} 2.000000001\n"
                                  "# TYPE a_time_seconds histogram\n"
                                  "# HELP a_time_seconds Time.\n"
                                  "a_time_seconds_bucket{name=\"front\",le=\"0.001\"} 0\n"

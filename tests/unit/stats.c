@@ -148,6 +148,26 @@ static void counts_add_up_to_the_total(void **state)
     assert_int_equal(before, histogram.count);
 }
 
+/* A step that was not measured in a frame does not change the mean of the others. */
+static void overhead_counts_what_was_measured(void **state)
+{
+    (void)state;
+    struct overhead_sum sum[OVERHEAD_COUNT] = {{.frames = 0}};
+    struct overhead overhead = {.ns = {[OVERHEAD_COPY] = 700, [OVERHEAD_GAP] = -1}};
+    overhead_add(sum, &overhead);
+    overhead.ns[OVERHEAD_GAP] = 40;
+    overhead_add(sum, &overhead);
+    assert_int_equal(sum[OVERHEAD_COPY].frames, 2);
+    assert_int_equal(sum[OVERHEAD_COPY].ns, 1400);
+    assert_int_equal(sum[OVERHEAD_MAP].frames, 2);
+    assert_int_equal(sum[OVERHEAD_MAP].ns, 0);
+    assert_int_equal(sum[OVERHEAD_GAP].frames, 1);
+    assert_int_equal(sum[OVERHEAD_GAP].ns, 40);
+    for (unsigned i = 0; i < OVERHEAD_COUNT; i++)
+        for (unsigned k = 0; k < i; k++)
+            assert_string_not_equal(overhead_name(i), overhead_name(k));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +179,7 @@ int main(void)
         cmocka_unit_test(ranks_are_exact),
         cmocka_unit_test(a_quantile_never_exceeds_the_largest),
         cmocka_unit_test(counts_add_up_to_the_total),
+        cmocka_unit_test(overhead_counts_what_was_measured),
     };
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@ carried; what it compares fftd with is measured where it is there. The parts are
 
 rate     Frames a second at fps = max, of a recording (GREY, in the page cache) and of a test scene
          (NV12), with one blur and no client; the daemon's processor time a frame; and what its
-         processors copied for a frame, by its own counters.
+         processors copied for a frame, by its own counters. Memory is what crosses main memory
+         from capture to ring, as a multiple of what the engine's dispatches read and write: a
+         copied byte crosses it twice.
 latency  From capture to publication at 60 frames a second, as the daemon counts it since its
          start, in buckets that are 9 % wide.
 daemons  1, 2, 4, ... daemons on one device, each at 60 frames a second, until one of them loses
@@ -22,6 +24,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +38,7 @@ WARM_UP_S = 1.0
 PATIENCE_S = 300  # of the first start, which compiles kernels
 RATE = 60
 KEPT_UP = 0.97  # of the frames due; a measurement begins and ends between two frames
+BYTES_A_PIXEL = re.compile(r"([\d.]+) bytes a pixel")  # of the engine's description
 PARTS = ("rate", "latency", "daemons", "peers")
 
 
@@ -146,13 +150,17 @@ def measure_rate(options, device, size, clip):
         with Daemon(options, device["index"], source, size, fps, extra) as daemon:
             first, last = daemon.wait().measure(options.seconds)
             copies, steps = last.copies_since(first)
-            memory = daemon.ask("status")["Input"].split(" (")[0]
+            status = daemon.ask("status")
+            memory = status["Input"].split(" (")[0]
+            width, height = map(int, size.split("x"))
+            engine_bytes = width * height * float(BYTES_A_PIXEL.search(status["Engine"])[1])
         row = {"part": "rate", "device": device["name"], "size": size, "source": name,
                "frames_per_s": last.rate_since(first), "input": memory, "copies": copies,
                "processor_ms": last.processor_ms_since(first), "copied_bytes": sum(steps.values()),
-               "steps": steps}
+               "steps": steps, "engine_bytes": engine_bytes,
+               "memory": 1 + 2 * sum(steps.values()) / engine_bytes}
         print(f"{size:>10} {name:15} {row['frames_per_s']:9.1f} {row['processor_ms']:9.3f} "
-              f"{copies:7.2f} {row['copied_bytes'] / 1e6:9.3f}   "
+              f"{copies:7.2f} {row['copied_bytes'] / 1e6:9.3f} {row['memory']:7.3f}   "
               + ", ".join(f"{step} {count / 1e6:.3f}" for step, count in steps.items())
               + f"; {memory}", flush=True)
         yield row
@@ -201,7 +209,7 @@ def measure_daemons(options, device, size, _):
 
 HEADS = {
     "rate": f"{'size':>10} {'source':15} {'frames/s':>9} {'CPU, ms':>9} {'copies':>7} "
-            f"{'MB copied':>9}   at each step, a frame",
+            f"{'MB copied':>9} {'memory':>7}   at each step, a frame",
     "latency": f"{'size':>10} {'source':15} {'frames/s':>9} {'CPU, ms':>9} {'p50, ms':>9} "
                f"{'p99, ms':>9} {'lost':>6}",
     "daemons": f"{'size':>10} {'daemons':>15} {'frames/s':>9} {'CPU, ms':>9} {'slowest':>9} "

@@ -1,12 +1,17 @@
 # The Debian packages: built from a copy of the tree, and checked. The test machine installs them.
 
 PACKAGES := build/deb
+# Packages for another architecture are in a folder of their own, and need root: they are built in
+# build/deb-tree, which has that architecture's libraries installed.
+DEB_ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
+foreign-deb = $(filter-out $(shell dpkg --print-architecture 2>/dev/null),$(DEB_ARCH))
+deb-env = DEB_ARCH=$(DEB_ARCH) DEB_TREE=build/deb-tree/$(DEB_ARCH)
 
 ##@ Build
-.PHONY: deb ## builds the Debian packages in build/deb
+.PHONY: deb ## builds the Debian packages in build/deb; DEB_ARCH=armhf, arm64: in build/deb-armhf
 deb:
-	@tests/tools/deps.sh build gst deb
-	@debian/build.sh $(PACKAGES)
+	@tests/tools/deps.sh $(if $(foreign-deb),deb-cross,build gst deb)
+	@$(deb-env) debian/build.sh $(PACKAGES)$(foreign-deb:%=-%)
 
 ##@ Tests, each described in tests/README.md
 .PHONY: test-deb ## builds the Debian packages, and checks them with lintian

@@ -46,11 +46,13 @@ packages_of() {
     vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod python3 ;;
     # What make deb builds with, and what checks the packages.
     deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev lintian ;;
+    # What make deb builds with for another architecture, and what runs the result.
+    deb-cross) echo dpkg-dev lintian mmdebstrap qemu-user-static ;;
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, mali, valgrind," \
-            "fuzz, model, gst, soak, deb, udmabuf, vm or cross" >&2
+            "fuzz, model, gst, soak, deb, deb-cross, udmabuf, vm or cross" >&2
         exit 64
         ;;
     esac

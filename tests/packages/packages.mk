@@ -23,3 +23,19 @@ test-deb:
 	else \
 	    tests/tools/run.py deb --skip "debhelper or lintian is missing"; \
 	fi
+
+.PHONY: test-deb-foreign ## installs the packages for DEB_ARCH=armhf or arm64, and runs them
+test-deb-foreign: override DEB_ARCH := $(or $(foreign-deb),armhf)
+test-deb-foreign:
+	@mkdir -p build
+	@if ! tests/tools/deps.sh test deb-cross; then \
+	    tests/tools/run.py deb-$(DEB_ARCH) --skip "mmdebstrap or qemu-user-static is missing"; \
+	elif [ "$$(id -u)" != 0 ]; then \
+	    tests/tools/run.py deb-$(DEB_ARCH) --skip "trees with foreign packages are made by root"; \
+	else \
+	    $(deb-env) debian/build.sh build/deb-$(DEB_ARCH) >build/deb-$(DEB_ARCH).log 2>&1 || \
+	        tail -n 30 build/deb-$(DEB_ARCH).log; \
+	    FFTD_ARCH=$(DEB_ARCH) FFTD_PACKAGES=build/deb-$(DEB_ARCH) tests/tools/run.py \
+	        deb-$(DEB_ARCH) --once --jobs 1 --pytest tests/packages/test_packages.py \
+	        tests/packages/foreign.py; \
+	fi

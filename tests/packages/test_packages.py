@@ -1,11 +1,13 @@
-"""Checks the Debian packages in build/deb. tests/vm/test_packages.py installs them."""
+"""Checks the Debian packages in build/deb. tests/vm/test_packages.py installs them, and foreign.py
+installs those of another architecture."""
 
+import os
 import pathlib
 import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = sorted((ROOT / "build/deb").glob("*.deb"))
+PACKAGES = sorted((ROOT / os.environ.get("FFTD_PACKAGES", "build/deb")).glob("*.deb"))
 NAMES = {"fftd", "libfftd0", "libfftd-dev", "gstreamer1.0-fftd", "python3-fftd"}
 
 

@@ -39,6 +39,7 @@ static struct {
     struct settings controls;
     char uri[64]; /* opened last */
     unsigned opened, started, stopped, closed, listed, out;
+    unsigned taken;               /* frames, since the test began */
     enum memory_mode memory_mode; /* of the last start */
     struct frame_memory *memory;
 
@@ -179,6 +180,7 @@ int capture_dequeue(struct capture *capture, struct capture_frame *ret, struct e
         fake_capture.sequence += fake_capture.offered - 1;
         fake_capture.offered = 0;
         fake_capture.out++;
+        fake_capture.taken++;
         int64_t now_ns = clock_now_ns();
         *ret = (struct capture_frame){
             .memory = fake_capture.memory_mode != MEMORY_COPIED ? 0 : -1,

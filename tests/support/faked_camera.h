@@ -70,4 +70,29 @@ static void look(void)
             assert_true(clock_now_ns() < deadline_ns);                                             \
     } while (0)
 
+/* Whether each frame that was offered has been published or dropped, as of the last look. */
+static inline bool is_settled(void)
+{
+    return fake_capture_get(&fake_capture.offered) == 0 &&
+           fake_capture_get(&fake_capture.taken) == status.published + status.dropped_engine;
+}
+
+/* Offers frames until a condition holds, and lets the camera finish with them: what is counted
+ * afterwards does not depend on how many there were. The engine must not hold frames. */
+#define OFFER_UNTIL(condition)                                                                     \
+    do {                                                                                           \
+        WAIT_FOR((fake_capture_offer(), (condition)));                                             \
+        WAIT_FOR(is_settled());                                                                    \
+    } while (0)
+
+/* Publishes frames one after another. No other frame may be on its way. */
+static inline void publish(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t published = status.published;
+        fake_capture_offer();
+        WAIT_FOR(status.published == published + 1);
+    }
+}
+
 #endif

@@ -33,15 +33,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static void publish(unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t published = status.published;
-        fake_capture_offer();
-        WAIT_FOR(status.published == published + 1);
-    }
-}
-
 static uint64_t set_filter(const char *text)
 {
     struct filter_chain chain;
@@ -120,7 +111,7 @@ static void test_newest_filter_wins(void **state)
     assert_int_equal(status.wanted_serial, 5);
     events = 0;
     FAKE_ENGINE_SET(gate_closed, false);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == 5));
+    OFFER_UNTIL(status.filter_serial == 5);
     WAIT_FOR(events & CAMERA_EVENT_FILTER);
     assert_int_equal(fake_engine_get(&fake_engine.designs), 3);
 }
@@ -136,15 +127,15 @@ static void test_wide_filter_builds_an_engine_meanwhile(void **state)
     publish(3);
     assert_int_equal(status.filter_serial, 1);
     FAKE_ENGINE_SET(gate_closed, false);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
     WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
     assert_int_equal(status.generation, 1);
     /* It is wide enough for what comes next. */
     serial = set_filter("none");
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     serial = set_filter(WIDE);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
 }
 
@@ -160,15 +151,15 @@ static void test_complex_filter_builds_an_engine_meanwhile(void **state)
     publish(3);
     assert_int_equal(status.filter_serial, 1);
     FAKE_ENGINE_SET(gate_closed, false);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
     assert_int_equal(fake_engine_get(&fake_engine.complex_designs), 1);
     serial = set_filter("shift:by=-2/0");
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
     assert_int_equal(fake_engine_get(&fake_engine.complex_designs), 2);
     serial = set_filter(NARROW);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 3);
     assert_int_equal(fake_engine_get(&fake_engine.complex_designs), 2);
     WAIT_FOR(fake_engine_get(&fake_engine.engines) == 1);
@@ -177,7 +168,7 @@ static void test_complex_filter_builds_an_engine_meanwhile(void **state)
     static const char *const next[] = {WIDE, "shift:by=3/0", "gaussian-blur:sigma=9|shift:by=1/0"};
     for (unsigned i = 0; i < 3; i++) {
         serial = set_filter(next[i]);
-        WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+        OFFER_UNTIL(status.filter_serial == serial);
         assert_int_equal(fake_engine_get(&fake_engine.engines_created), i == 0 ? 4 : 5);
     }
 }
@@ -201,7 +192,7 @@ static void test_filter_that_cannot_be_made_changes_nothing(void **state)
     assert_int_equal(status.filter_serial, 1);
     FAKE_ENGINE_SET(create_result, 0);
     uint64_t serial = set_filter(NARROW);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     assert_string_equal(status.filter_problem, "");
 }
 
@@ -214,7 +205,7 @@ static void assert_recovers(const char *reason)
     FAKE_ENGINE_SET(submit_result, 0);
     FAKE_ENGINE_SET(collect_result, 0);
     uint64_t published = status.published;
-    WAIT_FOR((fake_capture_offer(), status.published > published));
+    OFFER_UNTIL(status.published > published);
     WAIT_FOR(status.state == CAMERA_ONLINE);
     assert_int_equal(status.filter_serial, 1);
     assert_int_equal(status.newest_sequence, status.published); /* no number is lost */
@@ -279,9 +270,9 @@ static void test_engine_that_fails_at_its_end_is_not_rebuilt(void **state)
     fake_engine_let_go();
     WAIT_FOR(status.engine_failures == 1);
     FAKE_ENGINE_SET(collect_result, 0);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
     const int64_t until_ns = clock_now_ns() + NS_PER_S / 2; /* a retry comes after 0.1 s */
-    WAIT_FOR((fake_capture_offer(), clock_now_ns() >= until_ns));
+    OFFER_UNTIL(clock_now_ns() >= until_ns);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
 }
 
@@ -310,7 +301,7 @@ static void test_first_engine_that_does_not_build_is_reported(void **state)
     assert_string_equal(status.state_reason, "engine: the kernels do not build");
     assert_int_equal(status.published, 0);
     FAKE_ENGINE_SET(create_result, 0);
-    WAIT_FOR((fake_capture_offer(), status.published > 0));
+    OFFER_UNTIL(status.published > 0);
 }
 
 static void test_engine_that_keeps_a_frame_is_rebuilt(void **state)
@@ -326,7 +317,7 @@ static void test_engine_that_keeps_a_frame_is_rebuilt(void **state)
     assert_int_equal(status.dropped_engine, 1);
     assert_int_equal(status.engine_failures, 1);
     fake_engine_let_go();
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    OFFER_UNTIL(status.state == CAMERA_ONLINE);
     assert_int_equal(status.newest_sequence, status.published);
     assert_int_equal(fake_engine_get(&fake_engine.devices_opened), 2);
     /* The first device is closed once it has let go of the frame. */
@@ -350,7 +341,7 @@ static void test_device_that_keeps_every_frame_is_no_progress(void **state)
     assert_int_equal(camera_progress_ns(camera), progress_ns);
     assert_int_equal(fake_engine_get(&fake_engine.engines), 2);
     fake_engine_let_go();
-    WAIT_FOR((fake_capture_offer(), status.published >= 2));
+    OFFER_UNTIL(status.published >= 2);
     assert_true(camera_progress_ns(camera) > progress_ns);
 }
 
@@ -392,7 +383,7 @@ static void test_compiler_that_hangs_is_no_progress(void **state)
     assert_int_equal(camera_progress_ns(camera), progress_ns);
     FAKE_ENGINE_SET(submit_result, 0);
     FAKE_ENGINE_SET(gate_closed, false);
-    WAIT_FOR((fake_capture_offer(), status.published >= 2));
+    OFFER_UNTIL(status.published >= 2);
 }
 
 static void test_full_engine_takes_the_newest_frame_later(void **state)

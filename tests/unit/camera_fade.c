@@ -36,11 +36,9 @@ static int teardown(void **state)
 }
 
 /* Publishes one frame, and returns whether it is blended. */
-static bool publish(void)
+static bool publish_blended(void)
 {
-    const uint64_t published = status.published;
-    fake_capture_offer();
-    WAIT_FOR(status.published == published + 1);
+    publish(1);
     struct ring *ring = camera_ring(camera);
     const uint64_t newest = slot_load(ring->header->newest);
     return (slot_load(ring_slot(ring, FFTD_NEWEST_SLOT(newest))->flags) & FFTD_FLAG_BLENDED) != 0;
@@ -49,22 +47,14 @@ static bool publish(void)
 /* Offers frames until the newest filter is in use, and then lets the camera finish with them. */
 static void offer_until(uint64_t serial)
 {
-    uint64_t published;
-    WAIT_FOR(
-        (fake_capture_offer(), status.filter_serial == serial && status.state == CAMERA_ONLINE));
-    WAIT_FOR(fake_capture_get(&fake_capture.offered) == 0);
-    do {
-        published = status.published;
-        usleep(20000);
-        look();
-    } while (status.published != published);
+    OFFER_UNTIL(status.filter_serial == serial && status.state == CAMERA_ONLINE);
 }
 
 /* Publishes frames with this serial, and checks which are blended: "bbb-" if all but the last. */
 static void assert_frames(uint64_t serial, const char *expected)
 {
     for (; *expected != '\0'; expected++) {
-        assert_int_equal(publish(), *expected == 'b');
+        assert_int_equal(publish_blended(), *expected == 'b');
         assert_int_equal(status.filter_serial, serial);
     }
 }

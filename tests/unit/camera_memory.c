@@ -26,28 +26,21 @@ static int teardown(void **state)
     return 0;
 }
 
-static void publish(void)
-{
-    uint64_t published = status.published;
-    fake_capture_offer();
-    WAIT_FOR(status.published == published + 1);
-}
-
 static void set_filter(const char *text)
 {
     struct filter_chain chain;
     uint64_t serial;
     assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
     assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
 }
 
 static void test_frames_are_read_where_they_are(void **state)
 {
     (void)state;
     start();
-    publish();
-    publish();
+    publish(1);
+    publish(1);
     assert_int_equal(fake_engine_get(&fake_engine.submitted_there),
                      fake_engine_get(&fake_engine.submitted) - 1); /* the designer's own */
     assert_string_equal(status.input, "shared with the source (USERPTR)");
@@ -59,7 +52,7 @@ static void test_a_source_that_refuses_is_copied_from(void **state)
     (void)state;
     fake_capture.best = MEMORY_COPIED;
     start();
-    publish();
+    publish(1);
     assert_int_equal(fake_engine_get(&fake_engine.submitted_there), 0);
     assert_string_equal(status.input,
                         "copied (dmabuf: not in this mode; userptr: not in this mode)");
@@ -70,7 +63,7 @@ static void test_a_frame_is_kept_until_it_was_read(void **state)
 {
     (void)state;
     start();
-    publish();
+    publish(1);
     FAKE_ENGINE_SET(hold, true);
     unsigned before = fake_engine_get(&fake_engine.submitted);
     for (unsigned i = 1; i <= config.engine.options.in_flight; i++) {
@@ -88,7 +81,7 @@ static void test_another_engine_takes_over(void **state)
 {
     (void)state;
     start();
-    publish();
+    publish(1);
     set_filter("gaussian-blur:sigma=10");
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
     assert_int_equal(fake_capture_get(&fake_capture.started), 1);
@@ -104,9 +97,9 @@ static void fail_and_recover(void)
     WAIT_FOR((fake_capture_offer(), status.dropped_engine > dropped)); /* it goes on */
     FAKE_ENGINE_SET(submit_result, 0);
     FAKE_ENGINE_SET(collect_result, 0);
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    OFFER_UNTIL(status.state == CAMERA_ONLINE);
     unsigned there = fake_engine_get(&fake_engine.submitted_there);
-    WAIT_FOR((fake_capture_offer(), fake_engine_get(&fake_engine.submitted_there) > there));
+    OFFER_UNTIL(fake_engine_get(&fake_engine.submitted_there) > there);
     assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
     assert_int_equal(fake_capture_get(&fake_capture.started), 3);
     assert_int_equal(fake_capture_get(&fake_capture.opened), 1);
@@ -116,7 +109,7 @@ static void test_memory_goes_with_a_device_that_loses_a_frame(void **state)
 {
     (void)state;
     start();
-    publish();
+    publish(1);
     FAKE_ENGINE_SET(collect_result, -EIO);
     fail_and_recover();
 }
@@ -125,7 +118,7 @@ static void test_memory_goes_with_a_device_that_takes_no_frame(void **state)
 {
     (void)state;
     start();
-    publish();
+    publish(1);
     FAKE_ENGINE_SET(submit_result, -EIO);
     fail_and_recover();
 }
@@ -135,13 +128,13 @@ static void test_memory_goes_with_a_device_that_keeps_a_frame(void **state)
     (void)state;
     config.engine.frame_timeout_s = 0.02;
     start();
-    publish();
+    publish(1);
     FAKE_ENGINE_SET(hold, true);
     fake_capture_offer();
     WAIT_FOR(status.state == CAMERA_FAILED);
     WAIT_FOR(fake_engine_get(&fake_engine.memories) == 0);
     fake_engine_let_go();
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    OFFER_UNTIL(status.state == CAMERA_ONLINE);
     assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
     set_filter("notch:at=0.1/0.1,width=0.4");
     WAIT_FOR(fake_engine_get(&fake_engine.devices) == 1);
@@ -153,11 +146,11 @@ static void test_a_copied_source_goes_on_while_the_device_fails(void **state)
     (void)state;
     fake_capture.best = MEMORY_COPIED;
     start();
-    publish();
+    publish(1);
     FAKE_ENGINE_SET(collect_result, -EIO);
     WAIT_FOR((fake_capture_offer(), status.state == CAMERA_FAILED));
     FAKE_ENGINE_SET(collect_result, 0);
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    OFFER_UNTIL(status.state == CAMERA_ONLINE);
     assert_int_equal(fake_capture_get(&fake_capture.started), 1);
 }
 
@@ -165,7 +158,7 @@ static void test_a_camera_may_be_lost_with_frames_in_flight(void **state)
 {
     (void)state;
     start();
-    publish();
+    publish(1);
     FAKE_ENGINE_SET(hold, true);
     unsigned before = fake_engine_get(&fake_engine.submitted);
     fake_capture_offer();
@@ -174,7 +167,7 @@ static void test_a_camera_may_be_lost_with_frames_in_flight(void **state)
     WAIT_FOR(fake_capture_get(&fake_capture.started) == 2);
     fake_engine_let_go();
     WAIT_FOR(status.published == 2); /* it was captured, after all */
-    publish();
+    publish(1);
     assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
 }
 

@@ -26,22 +26,13 @@ static int teardown(void **state)
     return 0;
 }
 
-static void publish(unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t published = status.published;
-        fake_capture_offer();
-        WAIT_FOR(status.published == published + 1);
-    }
-}
-
 static void set_filter(const char *text)
 {
     struct filter_chain chain;
     uint64_t serial;
     assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
     assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
-    WAIT_FOR((fake_capture_offer(), status.filter_serial == serial));
+    OFFER_UNTIL(status.filter_serial == serial);
 }
 
 /* A client's view of a ring, which remains when the ring has been destroyed. */
@@ -117,7 +108,7 @@ static void test_results_are_copied_if_the_device_cannot_store_them(void **state
     fake_capture_offer();
     WAIT_FOR(status.state == CAMERA_FAILED);
     fake_engine_let_go();
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    OFFER_UNTIL(status.state == CAMERA_ONLINE);
     assert_int_equal(status.generation, 1);
 }
 
@@ -143,7 +134,7 @@ static void test_a_slot_that_the_device_keeps_stays_open(void **state)
 
     /* It finishes the frame after all, long after the ring was destroyed. */
     fake_engine_let_go();
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    OFFER_UNTIL(status.state == CAMERA_ONLINE);
     set_filter("notch:at=0.1/0.1,width=0.4");
     WAIT_FOR(fake_engine_get(&fake_engine.stored_late) == 1);
     WAIT_FOR(fake_engine_get(&fake_engine.outputs) == 1);
@@ -170,7 +161,7 @@ static void test_a_refused_frame_keeps_no_slot(void **state)
     fake_capture_offer();
     WAIT_FOR(status.state == CAMERA_FAILED);
     FAKE_ENGINE_SET(submit_result, 0);
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
+    OFFER_UNTIL(status.state == CAMERA_ONLINE);
     assert_int_equal(status.generation, 1);
     const struct view view = view_of(camera_ring(camera));
     assert_int_equal(count_open(&view, &frame), 0);

@@ -70,7 +70,7 @@ static void look(void)
             assert_true(clock_now_ns() < deadline_ns);                                             \
     } while (0)
 
-/* Whether each frame that was offered has been published or dropped, as of the last look. */
+/* Whether every offered frame had been published or dropped at the last look. */
 static inline bool is_settled(void)
 {
     return fake_capture_get(&fake_capture.offered) == 0 &&
@@ -84,6 +84,16 @@ static inline bool is_settled(void)
         WAIT_FOR((fake_capture_offer(), (condition)));                                             \
         WAIT_FOR(is_settled());                                                                    \
     } while (0)
+
+/* Sets the filter, and offers frames until it is in use. */
+static inline void use_filter(const char *text)
+{
+    struct filter_chain chain;
+    uint64_t serial;
+    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    OFFER_UNTIL(status.filter_serial == serial);
+}
 
 /* Publishes frames one after another. No other frame may be on its way. */
 static inline void publish(unsigned count)

@@ -26,21 +26,11 @@ static int teardown(void **state)
     return 0;
 }
 
-static void set_filter(const char *text)
-{
-    struct filter_chain chain;
-    uint64_t serial;
-    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
-    OFFER_UNTIL(status.filter_serial == serial);
-}
-
 static void test_frames_are_read_where_they_are(void **state)
 {
     (void)state;
     start();
-    publish(1);
-    publish(1);
+    publish(2);
     assert_int_equal(fake_engine_get(&fake_engine.submitted_there),
                      fake_engine_get(&fake_engine.submitted) - 1); /* the designer's own */
     assert_string_equal(status.input, "shared with the source (USERPTR)");
@@ -82,7 +72,7 @@ static void test_another_engine_takes_over(void **state)
     (void)state;
     start();
     publish(1);
-    set_filter("gaussian-blur:sigma=10");
+    use_filter("gaussian-blur:sigma=10");
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
     assert_int_equal(fake_capture_get(&fake_capture.started), 1);
     assert_int_equal(fake_engine_get(&fake_engine.memories), 1);
@@ -136,7 +126,7 @@ static void test_memory_goes_with_a_device_that_keeps_a_frame(void **state)
     fake_engine_let_go();
     OFFER_UNTIL(status.state == CAMERA_ONLINE);
     assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
-    set_filter("notch:at=0.1/0.1,width=0.4");
+    use_filter("notch:at=0.1/0.1,width=0.4");
     WAIT_FOR(fake_engine_get(&fake_engine.devices) == 1);
 }
 

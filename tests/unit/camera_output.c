@@ -26,15 +26,6 @@ static int teardown(void **state)
     return 0;
 }
 
-static void set_filter(const char *text)
-{
-    struct filter_chain chain;
-    uint64_t serial;
-    assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
-    OFFER_UNTIL(status.filter_serial == serial);
-}
-
 /* A client's view of a ring, which remains when the ring has been destroyed. */
 struct view {
     const uint8_t *base;
@@ -88,7 +79,7 @@ static void test_results_are_stored_into_slots(void **state)
     /* The designer tries each engine with a frame of its own. */
     assert_int_equal(fake_engine_get(&fake_engine.stored), 10);
     assert_int_equal(fake_engine_get(&fake_engine.outputs), 1);
-    set_filter("notch:at=0.1/0.1,width=0.4");
+    use_filter("notch:at=0.1/0.1,width=0.4");
     publish(1);
     assert_int_equal(fake_engine_get(&fake_engine.stored), status.published);
     assert_int_equal(fake_engine_get(&fake_engine.outputs), 1);
@@ -135,7 +126,7 @@ static void test_a_slot_that_the_device_keeps_stays_open(void **state)
     /* It finishes the frame after all, long after the ring was destroyed. */
     fake_engine_let_go();
     OFFER_UNTIL(status.state == CAMERA_ONLINE);
-    set_filter("notch:at=0.1/0.1,width=0.4");
+    use_filter("notch:at=0.1/0.1,width=0.4");
     WAIT_FOR(fake_engine_get(&fake_engine.stored_late) == 1);
     WAIT_FOR(fake_engine_get(&fake_engine.outputs) == 1);
     assert_int_equal(frame[0], 0xdd);

@@ -40,9 +40,9 @@ static inline void copy_count_add(struct copy_count *count, uint64_t bytes)
     count->bytes += bytes;
 }
 
-/* What a frame costs around its kernels. The steps up to ENQUEUE are all that the thread of the
- * camera does between the beginning of a submission and its end, and then to collect the frame:
- * wall-clock time, which on a busy machine includes waiting for a processor. */
+/* The costs of a frame besides its kernels. The steps up to ENQUEUE cover everything that the
+ * camera's thread does to submit a frame and to collect it. They are wall-clock times, and so
+ * include waiting for a processor on a busy machine. */
 enum overhead_step {
     OVERHEAD_MAP,       /* makes memory of the device accessible to the processor */
     OVERHEAD_COPY,      /* copies planes, as struct copy_count counts them */

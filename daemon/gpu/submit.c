@@ -14,7 +14,7 @@
 
 #define NEUTRAL_CHROMA 128
 
-/* Of how many frames one has an event for each dispatch, which costs the driver some time. */
+/* One frame in this many has an event for each dispatch, because events cost the driver time. */
 #define TIMED_FRAMES   32
 
 /* Adds the time since the step before to a step. */
@@ -112,8 +112,8 @@ static bool is_shifted(const struct engine_job *job)
     return job->shift[0] != 0 || job->shift[1] != 0;
 }
 
-/* Whether the dispatches of a frame are timed one by one: now and then, if the frame has none but
- * those of its transforms. */
+/* Whether each dispatch of this frame is timed: one frame in TIMED_FRAMES, and only if its
+ * transforms are all that it runs. */
 static bool times_dispatches(const struct slot *slot)
 {
     const struct engine *engine = slot->engine;
@@ -353,7 +353,8 @@ static int64_t device_time(cl_event first, cl_event last)
     return (int64_t)(end - start);
 }
 
-/* Of the time of the kernels, that in which none of them ran; negative: not measured. */
+/* How long the device ran no kernel between the first dispatch and the end of the last one;
+ * negative: not measured. */
 static int64_t gap_time(const struct slot *slot)
 {
     int64_t gap_ns = slot->result.kernel_ns;

@@ -27,15 +27,20 @@ $(BUILD)/tests/bench/articles: $(ARTICLES_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/li
 ##@ Measurements
 .PHONY: bench-articles ## rebuilds the published techniques, measures them on DEVICE and writes docs/ARTICLES.md
 .PHONY: bench-articles-driver ## the same without docs/ARTICLES.md, for a machine with only a C compiler and OpenCL
+.PHONY: bench-articles-simulator ## the results of row 8 on oclgrind's simulated device, without times
 .PHONY: docs-articles ## writes docs/ARTICLES.md from docs/results/*-articles-*.jsonl
 bench-articles:
-	@$(call bench-deps,build run bench articles)
+	@$(call bench-deps,build run bench articles devices)
 	@$(MAKE) -s bench-articles-driver
+	@$(MAKE) -s bench-articles-simulator
 	@$(MAKE) -s docs-articles
 
 bench-articles-driver: $(BUILD)/tests/bench/articles
 	@FFTD_DEVICE=$(DEVICE) $< --seconds $(ARTICLES_SECONDS) --json $(ARTICLES_JSON) \
 	    $(ARTICLES_ROWS)
+
+bench-articles-simulator: $(BUILD)/tests/bench/articles
+	@oclgrind $< --small --json docs/results/$(shell date -u +%Y-%m-%d)-articles-oclgrind.jsonl 8
 
 docs-articles:
 	@/usr/bin/python3 tests/bench/articles/write.py docs/results docs/ARTICLES.md

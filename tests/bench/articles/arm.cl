@@ -254,6 +254,45 @@ kernel void transpose_square(global float4 *data, uint n)
     here[pitch] = (float4)(c.hi, d.hi);
 }
 
+/* The same with one work-item for each block on or above the diagonal: the block follows from the
+ * item's index in the packed triangle, whose column x begins at x (x + 1) / 2. */
+kernel void transpose_square_packed(global float4 *data, uint n)
+{
+    const uint i = get_global_id(0);
+    uint x = convert_uint_rtz((sqrt(8.0f * i + 1.0f) - 1.0f) * 0.5f);
+    /* The root of a large number is rounded, so that it may be in the column before or after. */
+    x -= x * (x + 1) / 2 > i;
+    x += (x + 1) * (x + 2) / 2 <= i;
+    const uint y = i - x * (x + 1) / 2, pitch = n / 2;
+    global float4 *here = data + 2 * y * pitch + x, *there = data + 2 * x * pitch + y;
+    const float4 a = here[0], b = here[pitch], c = there[0], d = there[pitch];
+    there[0] = (float4)(a.lo, b.lo);
+    there[pitch] = (float4)(a.hi, b.hi);
+    here[0] = (float4)(c.lo, d.lo);
+    here[pitch] = (float4)(c.hi, d.hi);
+}
+
+/* Each work-item transposes a block of 2x2 numbers, or the part of it inside an odd edge. Nothing
+ * is padded, so that vectors begin at any number. */
+kernel void transpose_with_branches(global const float2 *in, global float2 *out, uint width,
+                                    uint height)
+{
+    const uint x = 2 * get_global_id(0), y = 2 * get_global_id(1);
+    global const float *from = (global const float *)(in + y * width + x);
+    global float *to = (global float *)(out + x * height + y);
+    if (x + 1 < width && y + 1 < height) {
+        const float4 above = vload4(0, from), below = vload4(0, from + 2 * width);
+        vstore4((float4)(above.lo, below.lo), 0, to);
+        vstore4((float4)(above.hi, below.hi), 0, to + 2 * height);
+        return;
+    }
+    vstore2(vload2(0, from), 0, to);
+    if (x + 1 < width)
+        vstore2(vload2(1, from), 0, to + 2 * height);
+    if (y + 1 < height)
+        vstore2(vload2(0, from + 2 * width), 1, to);
+}
+
 kernel void multiply_all(global float2 *spectrum, global const float *response)
 {
     const size_t i = get_global_id(1) * get_global_size(0) + get_global_id(0);

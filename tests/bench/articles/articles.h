@@ -43,6 +43,7 @@ struct group_head {
     const char *name; /* of the group, which write.py refers to */
     double x;         /* a size, for plots */
     bool counted;     /* the group is first built with counters, and run once */
+    bool small;       /* a simulated device can run it, too */
 };
 
 /* Builds a group, validates its pipelines, times them in turns and writes their lines. */
@@ -136,6 +137,7 @@ struct fftd_variant {
     bool staged, half;
     unsigned planes, stages_per_dispatch; /* 0 stages: the device's default */
     int twiddles;                         /* enum transform_twiddles; -1: the default */
+    bool unpadded;                        /* the transform has the size of the picture */
 };
 /* As it ships: fused, staged, and fused with half precision. */
 #define FFTD_FORMS 3

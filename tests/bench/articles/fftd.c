@@ -61,6 +61,10 @@ static int create(struct fftd *fftd, struct pipeline *p, const struct fftd_varia
         tuning.technique = TRANSFORM_STAGED;
     if (variant->stages_per_dispatch > 0)
         tuning.stages_per_dispatch = variant->stages_per_dispatch;
+    if (variant->unpadded) {
+        tuning.length_x = width;
+        tuning.length_y = height;
+    }
     if (variant->twiddles >= 0)
         tuning.twiddles = (enum transform_twiddles)variant->twiddles;
     int r = transform_create(&fftd->transform, device, &image, &border, &tuning,

@@ -1,11 +1,13 @@
 /* Rebuilds and measures the techniques of the published work on FFT image filtering on GPUs.
  *
- *     build/tests/bench/articles [--quick] [--seconds S] [--json FILE] [ROW]...
+ *     build/tests/bench/articles [--quick | --small] [--seconds S] [--json FILE] [ROW]...
  *
  * ROW is 1 .. 9 (docs/ARTICLES.md); without one, all rows are measured. S is the time for each
  * group of techniques that are compared. --quick only checks that the results are right, at small
- * sizes. FILE is replaced by one JSON line for each technique. FFTD_DEVICE selects the device. The
- * exit code is 1 if a result is not right, and 0 if techniques are only refused by the device. */
+ * sizes. --small is for simulated devices: it checks the results of the groups that are small in
+ * any case, and writes them without times. FILE is replaced by one JSON line for each technique.
+ * FFTD_DEVICE selects the device. The exit code is 1 if a result is not right, and 0 if techniques
+ * are only refused by the device. */
 #include "private.h"
 
 #include <errno.h>
@@ -27,7 +29,7 @@ static void (*const rows[ROWS])(struct bench *bench) = {
 struct options {
     const char *json;
     double seconds;
-    bool quick, row[ROWS];
+    bool quick, small, row[ROWS];
 };
 
 static int parse(struct options *ret, int argc, char **argv)
@@ -40,6 +42,8 @@ static int parse(struct options *ret, int argc, char **argv)
             any = ret->row[argv[i][0] - '1'] = true;
         } else if (strcmp(argv[i], "--quick") == 0) {
             ret->quick = true;
+        } else if (strcmp(argv[i], "--small") == 0) {
+            ret->small = true;
         } else if (strcmp(argv[i], "--seconds") == 0 && value != NULL &&
                    text_to_number(&number, value) == 0 && number > 0) {
             ret->seconds = number;
@@ -49,7 +53,8 @@ static int parse(struct options *ret, int argc, char **argv)
             i++;
         } else {
             fprintf(stderr,
-                    "articles: %s: expected --quick, --seconds S, --json FILE or a row from 1 to "
+                    "articles: %s: expected --quick, --small, --seconds S, --json FILE or a row "
+                    "from 1 to "
                     "%d\n",
                     argv[i], ROWS);
             return -EINVAL;
@@ -104,6 +109,7 @@ static int bench_open(struct bench *bench, const struct options *options, struct
     today(bench->date, sizeof bench->date);
     bench->seconds = options->seconds;
     bench->quick = options->quick;
+    bench->small = options->small;
     const int r = gpu_device_open(&bench->device, selector != NULL ? selector : "auto", why);
     if (r < 0)
         return r;

@@ -168,8 +168,9 @@ static void write_line(const struct group_head *head, struct pipeline *p)
     put_number(file, "error", p->refused ? NAN : p->error);
     put_number(file, "equal", p->refused ? NAN : p->equal);
     put_number(file, "psnr", p->refused ? NAN : p->psnr);
-    if (!p->refused && !isnan(p->equal))
-        fprintf(file, ", \"hash\": \"%016llx\"", (unsigned long long)p->hash);
+    fprintf(file, ", \"count\": %zu", p->result_count);
+    if (!p->refused && p->differences != NULL)
+        put_text(file, "differences", p->differences);
     put_text(file, "device", gpu_device_name(bench->device));
     put_text(file, "machine", bench->machine);
     put_text(file, "date", bench->date);
@@ -200,8 +201,11 @@ static void print_group(const struct group_head *head, const struct group *group
 void bench_group(struct bench *bench, const struct group_head *head,
                  void (*build)(struct group *group, const void *context), const void *context)
 {
+    const bool timed = !bench->quick && !bench->small;
     struct group group = {.bench = bench};
     struct counts counts[sizeof group.list / sizeof group.list[0]] = {{0}};
+    if (bench->small && !head->small)
+        return;
     if (head->counted)
         count_group(bench, counts, sizeof counts / sizeof counts[0], build, context);
     build(&group, context);
@@ -210,7 +214,7 @@ void bench_group(struct bench *bench, const struct group_head *head,
         struct error why = {""};
         int r = p->refused ? 0 : pipeline_validate(p, &why);
         const double begun = now_ms();
-        if (!p->refused && r == 0 && !bench->quick)
+        if (!p->refused && r == 0 && timed)
             r = pipeline_run(p, 1, &why);
         p->fastest_ms = now_ms() - begun;
         if (r < 0)
@@ -220,7 +224,7 @@ void bench_group(struct bench *bench, const struct group_head *head,
             p->written_bytes = counts[i].written;
         }
     }
-    if (!bench->quick)
+    if (timed)
         time_group(&group, bench->seconds);
     for (unsigned i = 0; i < group.count; i++)
         write_line(head, group.list[i]);

@@ -107,6 +107,7 @@ void pipeline_free(struct pipeline *p)
     for (unsigned i = 0; i < p->memory_count; i++)
         free(p->memory[i]);
     free(p->step);
+    free(p->differences);
     free(p);
 }
 
@@ -383,17 +384,35 @@ void pipeline_psnr(struct pipeline *p, double decibels)
     p->psnr = decibels;
 }
 
-/* FNV-1a, so that results of two devices can be told apart without storing them. */
-static void note_bytes(struct pipeline *p, const uint8_t *bytes)
+#define MAX_DIFFERENCES 4000
+
+/* Notes the bytes that are not the rounded expected ones, so that the results of two devices can be
+ * compared without storing them: "12+1 5-2" are 1 above at index 12 and 2 below at index 17. */
+static int note_bytes(struct pipeline *p, const uint8_t *bytes)
 {
-    size_t equal = 0;
-    p->hash = 14695981039346656037u;
+    size_t count = 0, last = 0, length = 0;
+    char *text = NULL;
+    FILE *file = open_memstream(&text, &length);
+    if (file == NULL)
+        return -ENOMEM;
     for (size_t i = 0; i < p->result_count; i++) {
-        const uint8_t byte = bytes[place(p, i)];
-        p->hash = (p->hash ^ byte) * 1099511628211u;
-        equal += byte == nearbyint(p->expected[i]);
+        const int difference = bytes[place(p, i)] - (int)nearbyint(p->expected[i]);
+        if (difference == 0)
+            continue;
+        fprintf(file, "%s%zu%+d", count > 0 ? " " : "", i - last, difference);
+        last = i;
+        count++;
     }
-    p->equal = (double)equal / (double)p->result_count;
+    if (fclose(file) != 0) {
+        free(text);
+        return -ENOMEM;
+    }
+    p->equal = 1 - (double)count / (double)p->result_count;
+    if (count <= MAX_DIFFERENCES)
+        p->differences = text;
+    else
+        free(text);
+    return 0;
 }
 
 int pipeline_validate(struct pipeline *p, struct error *why)
@@ -414,8 +433,8 @@ int pipeline_validate(struct pipeline *p, struct error *why)
         r = opencl_fail(why, code, "clEnqueueReadBuffer");
     else
         p->error = compare(p, p->host_result != NULL ? (const void *)p->host_result : read);
-    if (r == 0 && read != NULL && p->result_kind == RESULT_BYTES)
-        note_bytes(p, read);
+    if (r == 0 && read != NULL && p->result_kind == RESULT_BYTES && note_bytes(p, read) < 0)
+        r = error_set(why, ENOMEM, "out of memory while comparing results");
     free(read);
     if (r == 0 && !(p->error <= p->error_limit))
         r = error_set(why, EDOM, "the error is %.2g: expected at most %.2g", p->error,

@@ -13,7 +13,7 @@ struct bench {
     cl_mem counters;        /* two uint: bytes read and bytes written */
     void *json;             /* FILE *; NULL: nothing is written */
     double seconds;         /* to time each group */
-    bool quick;
+    bool quick, small;      /* as main.c describes; with neither, pipelines are timed */
     char machine[160], date[16];
     unsigned wrong; /* pipelines whose result is not right */
 };
@@ -46,7 +46,7 @@ struct pipeline {
     const double *expected;
     double error_limit, error;
     double equal, psnr; /* share of bytes that are the rounded expected ones; NAN: no bytes, none */
-    uint64_t hash;      /* of the bytes of the result */
+    char *differences;  /* of bytes; NULL: none, or too many (note_bytes in pipeline.c) */
     double read_bytes, written_bytes; /* a frame, counted; NAN: not counted */
     double moved_bytes;               /* both, from arithmetic; NAN: unknown */
     double samples_ms[MAX_SAMPLES];

@@ -5,11 +5,22 @@ import json
 import os
 
 SHORT = [("Portable Computing Language", "PoCL"), ("llvmpipe", "rusticl on llvmpipe"),
-         ("NVIDIA", "NVIDIA"), ("Mali", "Mali")]
+         ("NVIDIA", "NVIDIA"), ("Mali", "Mali"), ("Oclgrind", "oclgrind")]
 
 
 def short_name(device):
     return next((name for part, name in SHORT if part in device), device)
+
+
+def differences(line):
+    """How much each byte is above the rounded reference, by index, of those that differ from it."""
+    found, at = {}, 0
+    for part in line["differences"].split():
+        sign = "+" if "+" in part else "-"
+        step, amount = part.split(sign)
+        at += int(step)
+        found[at] = int(sign + amount)
+    return found
 
 
 class Results:
@@ -37,6 +48,20 @@ class Results:
     def names(self, row):
         """The groups of a row, in the order in which they were measured."""
         return list(dict.fromkeys((group, x) for _, r, group, x in self.groups if r == row))
+
+    def devices_of(self, row, name=None):
+        """The devices that have measured a row, or one group of it."""
+        known = {d for d, r, g, _ in self.groups if r == row and name in (None, g)}
+        return [device for device in self.devices if device in known]
+
+    def compare(self, one, other, row, name, technique):
+        """The share of bytes that are equal on two devices, and the largest difference, or None."""
+        lines = [self.group(device, row, name).get(technique) for device in (one, other)]
+        if any(line is None or line.get("differences") is None for line in lines):
+            return None
+        a, b = map(differences, lines)
+        off = [abs(a.get(i, 0) - b.get(i, 0)) for i in a.keys() | b.keys()]
+        return 1 - sum(d > 0 for d in off) / lines[0]["count"], max(off, default=0)
 
     def group(self, device, row, name, x=None):
         return next((lines for (d, r, g, at), lines in self.groups.items()

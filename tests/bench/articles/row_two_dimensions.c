@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum transposition { HOST, ELEMENTS, BLOCKS, IN_PLACE, BLOCKS_OF_4 };
+enum transposition { HOST, ELEMENTS, BLOCKS, IN_PLACE, IN_PLACE_PACKED, BLOCKS_OF_4, BRANCHES };
 
 struct scene {
     uint32_t width, height;
@@ -137,21 +137,26 @@ static void add_host_transposition(struct pipeline *p, struct published *f, uint
     f->now = !f->now;
 }
 
-/* Transposes width x height numbers, both even. */
+/* Transposes width x height numbers, both even unless it is by BRANCHES. */
 static void add_transposition(struct pipeline *p, cl_program program, struct published *f,
                               const struct step_variant *v, uint32_t width, uint32_t height)
 {
-    static const char *const names[] = {NULL, "transpose_elements", "transpose", "transpose_square",
-                                        "transpose_4"};
-    static const uint32_t edges[] = {0, 1, 2, 2, 4};
+    static const char *const names[] = {NULL,
+                                        "transpose_elements",
+                                        "transpose",
+                                        "transpose_square",
+                                        "transpose_square_packed",
+                                        "transpose_4",
+                                        "transpose_with_branches"};
+    static const uint32_t edges[] = {0, 1, 2, 2, 2, 4, 2};
     const uint32_t edge = edges[v->transposition];
     const cl_mem in = f->work[f->now], out = f->work[!f->now];
     if (v->transposition == HOST) {
         add_host_transposition(p, f, width, height);
         return;
     }
-    struct shape shape = {width / edge, height / edge, 0, 0};
-    if (width % edge != 0 || height % edge != 0)
+    struct shape shape = {(width + edge - 1) / edge, (height + edge - 1) / edge, 0, 0};
+    if (v->transposition != BRANCHES && (width % edge != 0 || height % edge != 0))
         pipeline_refuse(p, "%ux%u is no multiple of blocks of %u", width, height, edge);
     if (v->local_across > 0 && shape.across % v->local_across == 0 &&
         shape.down % v->local_down == 0) {
@@ -162,7 +167,9 @@ static void add_transposition(struct pipeline *p, cl_program program, struct pub
                         v->local_down, shape.across, shape.down);
     }
     const char *name = names[v->transposition];
-    if (v->transposition == IN_PLACE) {
+    if (v->transposition == IN_PLACE_PACKED)
+        shape = (struct shape){shape.across * (shape.across + 1) / 2, 1, 0, 0};
+    if (v->transposition == IN_PLACE || v->transposition == IN_PLACE_PACKED) {
         pipeline_launch(p, program, name, shape, "bu", in, width);
         return;
     }
@@ -182,9 +189,10 @@ static void add_direction(struct pipeline *p, const struct step_variant *v, stru
     add_transposition(p, program, f, v, f->pitch_y, f->pitch_x);
 }
 
-static uint32_t even(uint32_t n)
+/* Returns the length of rows of n numbers: blocks never run over the edge of even ones. */
+static uint32_t padded_length(uint32_t n, const struct step_variant *v)
 {
-    return n + n % 2;
+    return v->transposition == BRANCHES ? n : n + n % 2;
 }
 
 /* The response of a padded frame; what is in the padding does not matter. */
@@ -205,8 +213,8 @@ static void add_step(struct group *group, const struct step_variant *v, const st
     struct pipeline *p = pipeline_new(group, "%s", v->name);
     struct published f = {.width = scene->width,
                           .height = scene->height,
-                          .pitch_x = even(scene->width),
-                          .pitch_y = even(scene->height),
+                          .pitch_x = padded_length(scene->width, v),
+                          .pitch_y = padded_length(scene->height, v),
                           .queue = bench_queue(group->bench)};
     const size_t padded = (size_t)f.pitch_x * f.pitch_y, count = (size_t)f.width * f.height;
     arm_factor(p, &f.x, f.width, NULL);
@@ -249,6 +257,10 @@ static const struct step_variant steps[] = {
     {.name = "transposed on the GPU, element by element", .transposition = ELEMENTS},
     {.name = "blocks of 2x2, out of place", .transposition = BLOCKS},
     {.name = "blocks of 2x2, in place", .transposition = IN_PLACE, .square_only = true},
+    {.name = "blocks of 2x2, in place, packed index",
+     .transposition = IN_PLACE_PACKED,
+     .square_only = true},
+    {.name = "blocks of 2x2, branches at odd edges", .transposition = BRANCHES},
     {.name = "blocks of 4x4, out of place", .transposition = BLOCKS_OF_4},
     {.name = "blocks of 2x2, groups of 2x4",
      .transposition = BLOCKS,

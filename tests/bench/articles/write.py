@@ -7,6 +7,7 @@ Every figure in a table is of one run on one device, and every verdict follows f
 the range that is given with the claim in claims.py.
 """
 
+import itertools
 import os
 import sys
 
@@ -62,11 +63,14 @@ def verdict(value, claim):
 
 
 def claim_table(results, row):
-    lines = ["| claim | published | range | " + " | ".join(results.devices) + " |",
-             "| --- | --- | --- |" + " --- |" * len(results.devices)]
+    # The hints of row 9 are measured in other rows.
+    devices = results.devices_of(row.number) or [device for device in results.devices
+                                                 if any(claim.measure(results, device) is not None
+                                                        for claim in row.claims)]
+    lines = ["| claim | published | range | " + " | ".join(devices) + " |",
+             "| --- | --- | --- |" + " --- |" * len(devices)]
     for claim in row.claims:
-        cells = [verdict(claim.measure(results, device), claim)
-                 for device in results.devices]
+        cells = [verdict(claim.measure(results, device), claim) for device in devices]
         if set(cells) == {"-"}:
             continue
         high = "" if claim.high == float("inf") else f" .. {number(claim.high)}"
@@ -87,15 +91,16 @@ def cell(line, first):
 
 
 def group_table(results, row, name, x):
-    groups = {device: results.group(device, row, name, x) for device in results.devices}
+    devices = results.devices_of(row, name)
+    groups = {device: results.group(device, row, name, x) for device in devices}
     techniques = list(dict.fromkeys(t for lines in groups.values() for t in lines))
     any_line = {t: min((lines[t] for lines in groups.values() if t in lines),
                        key=lambda line: line["state"] != "ok") for t in techniques}
     counted = any(line["read_bytes"] is not None for line in any_line.values())
     more = ["MB read", "MB written"] if counted else ["MB moved"]
     lines = [f"**{name}**, ms a frame:", "",
-             "| technique | dispatches | " + " | ".join(more + results.devices) + " |",
-             "| --- | --- |" + " --- |" * len(more + results.devices)]
+             "| technique | dispatches | " + " | ".join(more + devices) + " |",
+             "| --- | --- |" + " --- |" * len(more + devices)]
     for technique in techniques:
         line = any_line[technique]
         fields = ["read_bytes", "written_bytes"] if counted else ["moved_bytes"]
@@ -104,13 +109,30 @@ def group_table(results, row, name, x):
         else:
             traffic = [f"{line[f] / 1e6:.3g}" if line[f] is not None else "-" for f in fields]
         cells = []
-        for device in results.devices:
+        for device in devices:
             first = groups[device].get(techniques[0])
             cells.append(cell(groups[device].get(technique), first and first["ms"]))
         launches = str(line["dispatches"]) if line["state"] == "ok" else "-"
         row_cells = [technique, launches, *traffic, *cells]
         lines.append("| " + " | ".join(row_cells) + " |")
     return lines + [""]
+
+
+def comparison_table(results, row, name):
+    """Results of 8 bits of each two devices."""
+    devices = results.devices_of(row, name)
+    techniques = list(results.group(devices[0], row, name)) if devices else []
+    rows = []
+    for one, other in itertools.combinations(devices, 2):
+        found = [results.compare(one, other, row, name, t) for t in techniques]
+        if any(found):
+            rows.append(f"| {one}, {other} | " + " | ".join(
+                f"{number(pair[0])} ({pair[1]})" if pair else "-" for pair in found) + " |")
+    if not rows:
+        return []
+    return [f"**{name}**, share of equal bytes on two devices (largest difference):", "",
+            "| devices | " + " | ".join(techniques) + " |",
+            "| --- |" + " --- |" * len(techniques), *rows, ""]
 
 
 def refusals(results, row):
@@ -209,6 +231,7 @@ def section(results, row, folder):
             lines += series_table(results, row.number, name)
         else:
             lines += group_table(results, row.number, name, sizes[0])
+            lines += comparison_table(results, row.number, name)
     lines += plots(results, row, folder)
     lines += refusals(results, row.number)
     if row.untested:

@@ -49,8 +49,10 @@ static int print_result(const struct ctl *ctl, sd_bus_message *tuning)
     const double best_ms = bus_double(tuning, "BestMilliseconds");
     if (*problem != '\0')
         return ctl_fail(ctl, EX_TEMPFAIL, "the search found no settings: %s", problem);
-    if (ctl->json)
+    if (ctl->json) {
+        sd_bus_message_rewind(tuning, true);
         return bus_print_json(ctl, tuning);
+    }
     if (best_ms < default_ms)
         printf("%.3f ms a frame on the device instead of %.3f, %.0f %% less; saved for the next "
                "start\n",

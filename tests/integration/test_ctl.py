@@ -702,6 +702,9 @@ def test_tune_saves_its_result(start, tmp_path):
     assert "ms a frame" in done.stdout
     assert len(list(cache.glob("*.tuning"))) == 1
     daemon.wait_for_log(", tuned")
+    again = json.loads(run(*where, "--json", "tune", timeout=5 * PATIENCE).stdout)
+    assert again["Tuned"] and again["Tried"] == again["Total"] > 1
+    assert 0 < again["BestMilliseconds"] <= again["DefaultMilliseconds"]
 
 
 def test_tune_can_be_stopped(daemon, start, tmp_path):

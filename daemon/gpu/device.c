@@ -174,6 +174,12 @@ static bool pocl_has_cache(const struct candidate *candidate)
            (setting == NULL || strcmp(setting, "0") != 0);
 }
 
+static void print_name(const struct candidate *candidate, char *text, size_t size)
+{
+    snprintf(text, size, "%s (%s, %s)", candidate->name, candidate->platform_name,
+             candidate->version);
+}
+
 static void probe(struct gpu_device *device, const struct candidate *chosen)
 {
     char driver[128] = "";
@@ -199,10 +205,14 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
     /* A CPU always shares memory with the host, even if its driver denies it. */
     device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;
     device->import_memory = find_import(device);
-    snprintf(device->name, sizeof device->name, "%s (%s, %s)", chosen->name, chosen->platform_name,
-             chosen->version);
+    print_name(chosen, device->name, sizeof device->name);
     snprintf(device->identity, sizeof device->identity, "%s|%s|%s|%s", chosen->name,
              chosen->version, driver, platform_version);
+}
+
+bool gpu_device_is_cpu(const struct gpu_device *device)
+{
+    return (device->type & CL_DEVICE_TYPE_CPU) != 0;
 }
 
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
@@ -217,6 +227,9 @@ int gpu_device_open(struct gpu_device **ret, const char *selector, struct error 
     if (device == NULL)
         return error_set(why, ENOMEM, "out of memory while opening the OpenCL device");
     probe(device, &found[chosen]);
+    const int cpu = pick(found, count, "cpu");
+    if (cpu >= 0 && !gpu_device_is_cpu(device))
+        print_name(&found[cpu], device->cpu_name, sizeof device->cpu_name);
 
     cl_int code;
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
@@ -241,11 +254,6 @@ void gpu_device_close(struct gpu_device *device)
             clReleaseProgram(device->blend[i]);
     clReleaseContext(device->context);
     free(device);
-}
-
-bool gpu_device_is_cpu(const struct gpu_device *device)
-{
-    return (device->type & CL_DEVICE_TYPE_CPU) != 0;
 }
 
 const char *gpu_device_name(const struct gpu_device *device)

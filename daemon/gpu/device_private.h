@@ -21,6 +21,7 @@ struct gpu_device {
     cl_context context;
     char name[256];
     char identity[512]; /* device, driver and platform versions; part of every cache key */
+    char cpu_name[256]; /* the device that "cpu" selects; empty: none, or this one is a CPU */
     cl_device_type type;
     bool unified_memory;             /* host and device share memory: map, do not copy */
     import_memory_fn *import_memory; /* imports dma-bufs; NULL: not supported */

@@ -189,10 +189,16 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     pthread_cond_init(&engine->finished, NULL);
     pthread_cond_init(&engine->waiter.work, NULL);
 
+    engine->asked_support_px = support_px;
     r = build(engine, support_px, cache_dir, observer, why);
     if (r < 0) {
         engine_destroy(engine);
         return r;
+    }
+    if (options->tune != ENGINE_TUNE_OFF) {
+        const struct comparison_subject subject = engine_subject(engine);
+        engine->is_compared =
+            comparison_find(&engine->comparison, &subject, cache_dir, &engine->warning);
     }
     engine_describe(engine);
     *ret = engine;
@@ -228,6 +234,11 @@ const char *engine_description(const struct engine *engine)
 const char *engine_warning(const struct engine *engine)
 {
     return engine->warning.text[0] != '\0' ? engine->warning.text : NULL;
+}
+
+const struct comparison *engine_comparison(const struct engine *engine)
+{
+    return engine->is_compared ? &engine->comparison : NULL;
 }
 
 double engine_support(const struct engine *engine)

@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/comparison.h"
 #include "core/correction.h"
 #include "core/engine_options.h"
 #include "core/error.h"
@@ -86,6 +87,11 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index);
 
 /* Whether all its settings were found by measuring on this device. */
 bool engine_is_tuned(const struct engine *engine);
+
+/* Returns the times of a frame that a search has measured for such an engine, on its device and on
+ * the host's own CPU device. NULL: none has, the device is a CPU, there is no other one that is, or
+ * options->tune is ENGINE_TUNE_OFF. */
+const struct comparison *engine_comparison(const struct engine *engine);
 
 /* Returns a warning for the user that needs no action, such as an ignored cache file, or NULL. */
 const char *engine_warning(const struct engine *engine);
@@ -222,7 +228,9 @@ bool engine_abandon(struct engine *engine);
 unsigned engine_in_flight(const struct engine *engine);
 
 /* A search for the fastest settings for all components of an engine, by measuring on its device. An
- * engine created afterwards with the same cache directory uses them. */
+ * engine created afterwards with the same cache directory uses them. Where the device is no CPU and
+ * there is an OpenCL device that is one, the search ends with whole frames on both
+ * (engine_comparison). */
 struct engine_search;
 
 struct engine_search_progress {
@@ -237,9 +245,9 @@ int engine_search_create(struct engine_search **ret, const struct engine *engine
                          const char *cache_dir, struct error *why);
 void engine_search_destroy(struct engine_search *search);
 
-/* Tries one combination of settings, which can take seconds. Returns 1 if more remain, 0 if the
- * search has ended and its result is in the cache, or -errno. Only one thread may call it at a
- * time. */
+/* Tries one combination of settings, or measures frames on one device, which can take seconds.
+ * Returns 1 if more remain, 0 if the search has ended and its result is in the cache, or -errno.
+ * Only one thread may call it at a time. */
 int engine_search_step(struct engine_search *search, struct error *why);
 void engine_search_get(const struct engine_search *search, struct engine_search_progress *ret);
 

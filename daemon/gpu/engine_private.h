@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "gpu/comparison.h"
 #include "gpu/corrector.h"
 #include "gpu/denoiser.h"
 #include "gpu/denoiser_past.h"
@@ -93,7 +94,10 @@ struct engine {
     pthread_mutex_t mutex;
     pthread_cond_t finished;
     struct waiter waiter;
-    double support_px;
+    double asked_support_px; /* of engine_create */
+    double support_px;       /* that the padding allows for */
+    bool is_compared;        /* `comparison` is known */
+    struct comparison comparison;
     char description[256];
     struct error warning;
 };
@@ -104,6 +108,15 @@ struct engine_response {
     cl_mem noise[MAX_COMPONENTS]; /* NULL: the engine has no denoiser */
     struct fade *fade;            /* with which it comes into use; NULL: at once */
 };
+
+/* Describes the engine for comparison.h. */
+static inline struct comparison_subject engine_subject(const struct engine *engine)
+{
+    return (struct comparison_subject){.device = engine->device,
+                                       .format = engine->format,
+                                       .options = engine->options,
+                                       .support_px = engine->asked_support_px};
+}
 
 /* Whether captured samples are corrected for each frame: not for a view of what was captured. */
 static inline bool engine_corrects(const struct engine *engine)

@@ -1,4 +1,5 @@
-/* The search for an engine's settings. It runs one tuner for each component, one after another. */
+/* The search for an engine's settings. It runs one tuner for each component, one after another, and
+ * then compares the device with the host's own CPU device. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@ struct engine_search {
     char cache_dir[4096];
     struct tuner *tuner[MAX_COMPONENTS];
     unsigned count, now;
+    struct comparison_subject subject;
+    double device_ms; /* of a frame on the device; 0: not measured yet */
 };
 
 int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
@@ -24,6 +27,7 @@ int engine_search_create(struct engine_search **ret, const struct engine *engine
     if (search == NULL)
         return error_set(why, ENOMEM, "out of memory while starting the search for settings");
     snprintf(search->cache_dir, sizeof search->cache_dir, "%s", cache_dir);
+    search->subject = engine_subject(engine);
     for (unsigned i = 0; i < engine->component_count; i++, search->count++) {
         const int r =
             tuner_create(&search->tuner[i], &engine->component[i].subject, exhaustive, why);
@@ -45,8 +49,25 @@ void engine_search_destroy(struct engine_search *search)
     free(search);
 }
 
+/* Measures frames on the device, whose new settings are in the cache by now, and in the next step
+ * on the CPU device. If either refuses, the settings are good all the same, and there is no
+ * comparison. */
+static int compare(struct engine_search *search, struct error *why)
+{
+    struct comparison times = {.device_ms = search->device_ms};
+    struct error refusal;
+    if (search->device_ms == 0)
+        return comparison_time_device(&search->subject, search->cache_dir, &search->device_ms,
+                                      &refusal) == 0;
+    if (comparison_time_cpu(&search->subject, search->cache_dir, &times.cpu_ms, &refusal) < 0)
+        return 0;
+    return comparison_keep(&search->subject, search->cache_dir, &times, why);
+}
+
 int engine_search_step(struct engine_search *search, struct error *why)
 {
+    if (search->now == search->count)
+        return compare(search, why);
     struct tuner *tuner = search->tuner[search->now];
     int r = tuner_step(tuner, why);
     if (r != 0)
@@ -54,7 +75,8 @@ int engine_search_step(struct engine_search *search, struct error *why)
     r = tuner_keep(tuner, search->cache_dir, why);
     if (r < 0)
         return r;
-    return ++search->now < search->count ? 1 : 0;
+    const bool is_compared = comparison_cpu_device(&search->subject) != NULL;
+    return ++search->now < search->count || is_compared ? 1 : 0;
 }
 
 void engine_search_get(const struct engine_search *search, struct engine_search_progress *ret)

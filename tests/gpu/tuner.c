@@ -1,5 +1,5 @@
 /* Tests of the search for settings. Its result is never slower than the initial settings, and
- * tuner_find and an engine find it in the cache. */
+ * tuner_find and an engine find it in the cache; so they do with the comparison of devices. */
 #include <errno.h>
 #include <glob.h>
 #include <math.h>
@@ -12,6 +12,7 @@
 #include "support/device.h"
 
 #include "gpu/cache.h"
+#include "gpu/comparison.h"
 #include "gpu/engine_private.h"
 #include "gpu/estimate.h"
 
@@ -26,15 +27,20 @@ static char dir[] = "/tmp/fftd-test-XXXXXX";
 
 static const struct engine_options options = {.tune = ENGINE_TUNE_AUTO, .in_flight = 1};
 
-static struct engine *make_engine(void)
+static struct engine *make_engine_on(struct gpu_device *gpu)
 {
     struct fftd_format format;
     struct engine *engine;
     struct error why;
     assert_int_equal(format_layout(&format, format_by_name("GREY")->fourcc, 60, 48, 1, &why), 0);
-    if (engine_create(&engine, device, &format, &options, 0, dir, NULL, &why) < 0)
+    if (engine_create(&engine, gpu, &format, &options, 0, dir, NULL, &why) < 0)
         fail_msg("%s", why.text);
     return engine;
+}
+
+static struct engine *make_engine(void)
+{
+    return make_engine_on(device);
 }
 
 static void remove_files(const char *kind)
@@ -94,12 +100,12 @@ static void test_what_is_found_is_kept(void **state)
     assert_string_equal(warning.text, "");
 }
 
-/* Finds the only file with settings. */
-static void find_kept(char path[128], uint64_t *ret_key)
+/* Finds the only file of this kind. */
+static void find_kept(const char *kind, char path[128], uint64_t *ret_key)
 {
     char pattern[64];
     glob_t files;
-    snprintf(pattern, sizeof pattern, "%s/*.tuning", dir);
+    snprintf(pattern, sizeof pattern, "%s/*.%s", dir, kind);
     assert_int_equal(glob(pattern, 0, NULL, &files), 0);
     assert_int_equal(files.gl_pathc, 1);
     snprintf(path, 128, "%s", files.gl_pathv[0]);
@@ -115,7 +121,7 @@ static void test_nonsense_is_not_used(void **state)
     uint64_t key;
     size_t size;
     char path[128];
-    find_kept(path, &key);
+    find_kept("tuning", path, &key);
     uint32_t *fields = cache_read(dir, "tuning", key, &size, &why);
     assert_non_null(fields);
     fields[2] = 3; /* lanes: not a power of two */
@@ -235,6 +241,105 @@ static void test_midgard_starts_with_the_fastest_plan(void **state)
     assert_float_equal(seconds[fastest.stages_per_dispatch], least, 1e-9);
 }
 
+/* Whole frames are measured on both devices, and an engine finds the times in the cache. The device
+ * itself is the CPU device here, and a copy of it stands for a GPU beside it. */
+static void test_devices_are_compared(void **state)
+{
+    (void)state;
+    struct gpu_device gpu = *device;
+    struct comparison kept = {.device_ms = 0}, found;
+    struct error why, warning = {""};
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "%s", device->name);
+    struct engine *engine = make_engine_on(&gpu);
+    const struct comparison_subject subject = engine_subject(engine);
+    assert_null(engine_comparison(engine));
+    engine_destroy(engine);
+
+    struct gpu_device *cpu;
+    if (gpu_device_open(&cpu, "cpu", &why) < 0) {
+        printf("skipped: %s\n", why.text);
+        skip();
+    }
+    gpu_device_close(cpu);
+    assert_string_equal(comparison_cpu_device(&subject), device->name);
+    if (comparison_time_device(&subject, dir, &kept.device_ms, &why) < 0 ||
+        comparison_time_cpu(&subject, dir, &kept.cpu_ms, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_true(kept.device_ms > 0 && kept.device_ms < 1000);
+    assert_true(kept.cpu_ms > 0 && kept.cpu_ms < 1000);
+
+    assert_false(comparison_find(&found, &subject, dir, &warning));
+    assert_int_equal(comparison_keep(&subject, dir, &kept, &why), 0);
+    assert_true(comparison_find(&found, &subject, dir, &warning));
+    assert_string_equal(warning.text, "");
+    engine = make_engine_on(&gpu);
+    assert_non_null(engine_comparison(engine));
+    assert_memory_equal(&engine_comparison(engine)->device_ms, &kept.device_ms, sizeof(double));
+    assert_memory_equal(&engine_comparison(engine)->cpu_ms, &kept.cpu_ms, sizeof(double));
+    assert_string_equal(engine_comparison(engine)->cpu_device, device->name);
+    engine_destroy(engine);
+
+    /* Another CPU device, and other kernels, are another subject. */
+    snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "another CPU");
+    assert_false(comparison_find(&found, &subject, dir, &warning));
+    snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "%s", device->name);
+    struct comparison_subject other = subject;
+    other.options.warped = true;
+    assert_false(comparison_find(&found, &other, dir, &warning));
+    assert_string_equal(warning.text, "");
+}
+
+/* Damaged or invalid times in a file cause only a warning. */
+static void test_nonsense_is_not_compared(void **state)
+{
+    (void)state;
+    struct gpu_device gpu = *device;
+    struct error why;
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "%s", device->name);
+    struct engine *engine = make_engine_on(&gpu);
+    const struct comparison_subject subject = engine_subject(engine);
+    engine_destroy(engine);
+    const struct comparison nonsense[] = {{.device_ms = 1, .cpu_ms = 0},
+                                          {.device_ms = -1, .cpu_ms = 1},
+                                          {.device_ms = (double)NAN, .cpu_ms = 1},
+                                          {.device_ms = 1, .cpu_ms = (double)INFINITY}};
+    for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++) {
+        struct comparison found;
+        struct error warning = {""};
+        assert_int_equal(comparison_keep(&subject, dir, &nonsense[i], &why), 0);
+        assert_false(comparison_find(&found, &subject, dir, &warning));
+        assert_non_null(strstr(warning.text, "ignored"));
+    }
+
+    const struct comparison sense = {.device_ms = 2, .cpu_ms = 1};
+    char path[128];
+    uint64_t key;
+    assert_int_equal(comparison_keep(&subject, dir, &sense, &why), 0);
+    find_kept("comparison", path, &key);
+    assert_int_equal(truncate(path, 40), 0);
+    engine = make_engine_on(&gpu);
+    assert_null(engine_comparison(engine));
+    assert_non_null(strstr(engine_warning(engine), "checksum"));
+    engine_destroy(engine);
+}
+
+/* A search for a CPU ends with its last settings. */
+static void test_a_cpu_is_not_compared(void **state)
+{
+    (void)state;
+    struct gpu_device *cpu;
+    struct error why;
+    if (gpu_device_open(&cpu, "cpu", &why) < 0) {
+        printf("skipped: %s\n", why.text);
+        skip();
+    }
+    const struct comparison_subject subject = {.device = cpu};
+    assert_null(comparison_cpu_device(&subject));
+    gpu_device_close(cpu);
+}
+
 static int setup(void **state)
 {
     device_setup(state);
@@ -246,6 +351,7 @@ static int teardown(void **state)
     device_teardown(state);
     remove_files("clbin");
     remove_files("tuning");
+    remove_files("comparison");
     return rmdir(dir);
 }
 
@@ -257,6 +363,9 @@ int main(void)
         cmocka_unit_test(test_search_without_a_place_is_refused),
         cmocka_unit_test(test_midgard_has_few_registers),
         cmocka_unit_test(test_midgard_starts_with_the_fastest_plan),
+        cmocka_unit_test(test_devices_are_compared),
+        cmocka_unit_test(test_nonsense_is_not_compared),
+        cmocka_unit_test(test_a_cpu_is_not_compared),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -255,6 +255,12 @@ const char *engine_warning(const struct engine *engine)
     return NULL;
 }
 
+const struct comparison *engine_comparison(const struct engine *engine)
+{
+    (void)engine;
+    return NULL;
+}
+
 bool engine_is_tuned(const struct engine *engine)
 {
     (void)engine;

@@ -20,6 +20,32 @@ static void print_line(const char *label, const char *text)
         printf("%-9s %s\n", label, text);
 }
 
+static bool enter_comparison(sd_bus_message *p, const char *key)
+{
+    return bus_find(p, "Comparison", "a{sv}") && bus_enter(p, "sv", key);
+}
+
+/* Where the device loses to the CPU. */
+static void print_hint(sd_bus_message *p)
+{
+    double device_ms = 0, cpu_ms = 0;
+    const char *cpu_device = "";
+    int cpu_is_faster = 0;
+    if (enter_comparison(p, "cpu_is_faster"))
+        sd_bus_message_read(p, "v", "b", &cpu_is_faster);
+    if (!cpu_is_faster)
+        return;
+    if (enter_comparison(p, "device_ms"))
+        sd_bus_message_read(p, "v", "d", &device_ms);
+    if (enter_comparison(p, "cpu_ms"))
+        sd_bus_message_read(p, "v", "d", &cpu_ms);
+    if (enter_comparison(p, "cpu_device"))
+        sd_bus_message_read(p, "v", "s", &cpu_device);
+    printf("%-9s a frame takes %.2f ms on this device and %.2f ms on the CPU device \"%s\"; try "
+           "engine.device = \"cpu\"\n",
+           "hint", device_ms, cpu_ms, cpu_device);
+}
+
 static void print_status(sd_bus_message *p, const char *dir)
 {
     const char *reason = bus_text(p, "StateReason");
@@ -30,6 +56,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
     print_line("memory", bus_text(p, "DeviceMemory"));
+    print_hint(p);
     print_line("filter", bus_text(p, "Filter"));
     print_line("", bus_text(p, "FilterProblem"));
     if (strcmp(bus_text(p, "PublishedView"), "picture") != 0)

@@ -194,6 +194,10 @@ void report_engine(struct report *report, const struct engine *engine)
     log_info("engine: %s", engine_description(engine));
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     copy_text(status->engine, engine_description(engine));
+    const struct comparison *comparison = engine_comparison(engine);
+    status->has_comparison = comparison != NULL;
+    if (comparison != NULL)
+        status->comparison = *comparison;
     mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
 }
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/comparison.h"
 #include "core/stats.h"
 #include "core/view.h"
 #include "fftd/ring.h"
@@ -85,6 +86,8 @@ struct camera_status {
     struct histogram latency[STAGE_COUNT];
     struct copy_count copied[COPY_COUNT];
     struct overhead_sum overhead[OVERHEAD_COUNT]; /* of published frames */
+    bool has_comparison;                          /* a search has compared the devices */
+    struct comparison comparison;
 };
 
 #endif

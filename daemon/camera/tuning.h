@@ -25,7 +25,7 @@ int tuning_begin(struct tuning_status *status, bool exhaustive, struct error *wh
 /* Marks the search as ended with this result. */
 void tuning_end(struct tuning_status *status, int result, const struct error *why);
 
-/* Does the next step: creates the search (*search is NULL), or tries one choice of settings. 1:
+/* Does the next step: creates the search (*search is NULL), or carries its next step out. 1:
  * there is more to do. 0: the search has ended, its result is stored; -errno: it failed; in both
  * cases *search is destroyed and NULL. Takes as long as one build. */
 int tuning_step(struct engine_search **search, const struct engine *engine, bool exhaustive,

@@ -92,6 +92,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_PROPERTY("Latency", "a{sa{st}}", control_get, 0, 0),
     SD_BUS_PROPERTY("Measures", "a{sd}", control_get, 0, 0),
     SD_BUS_PROPERTY("LatencyHistograms", "a{s(tta(tt))}", control_get, 0, 0),
+    SD_BUS_PROPERTY("Comparison", "a{sv}", control_get, 0, CHANGES),
 
     SD_BUS_METHOD_WITH_ARGS("SetFilter", SD_BUS_ARGS("s", chain), SD_BUS_RESULT("t", serial),
                             control_set_filter, METHOD),

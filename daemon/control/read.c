@@ -175,6 +175,20 @@ static int append_engine(sd_bus_message *reply, const struct reading *reading)
     return value_append_text(reply, reading->camera.engine);
 }
 
+/* Empty while no search has compared the devices. */
+static int append_comparison(sd_bus_message *reply, const struct reading *reading)
+{
+    const struct comparison *comparison = &reading->camera.comparison;
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r >= 0 && reading->camera.has_comparison)
+        r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "device_ms", "d", comparison->device_ms,
+                                  "cpu_ms", "d", comparison->cpu_ms, "cpu_is_faster", "b",
+                                  (int)comparison_favours_cpu(comparison));
+    if (r >= 0 && reading->camera.has_comparison)
+        r = value_append_named_text(reply, "cpu_device", comparison->cpu_device);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 static int append_format(sd_bus_message *reply, const struct reading *reading)
 {
     return value_append_format(reply, &reading->camera.format, reading->camera.captured);
@@ -413,6 +427,7 @@ static const struct field fields[] = {
     {"Latency", "a{sa{st}}", append_latency, true},
     {"Measures", "a{sd}", append_measures, true},
     {"LatencyHistograms", "a{s(tta(tt))}", append_histograms, true},
+    {"Comparison", "a{sv}", append_comparison, false},
 };
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])
 

@@ -705,6 +705,10 @@ def test_tune_saves_its_result(start, tmp_path):
     again = json.loads(run(*where, "--json", "tune", timeout=5 * PATIENCE).stdout)
     assert again["Tuned"] and again["Tried"] == again["Total"] > 1
     assert 0 < again["BestMilliseconds"] <= again["DefaultMilliseconds"]
+    status = json.loads(run(*where, "--json", "status").stdout)
+    if "OpenCL 3.0 PoCL" in status["Device"]:  # a CPU, which is not compared with itself
+        assert status["Comparison"] == {}
+        assert "hint" not in run(*where, "status").stdout
 
 
 def test_tune_can_be_stopped(daemon, start, tmp_path):

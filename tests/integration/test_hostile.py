@@ -30,6 +30,8 @@ PROPERTIES = {
     "Latency": ("a{sa{st}}", {EVIL: {"p50_ns": 1000}}),
     "Measures": ("a{sd}", {EVIL: 1.5, "sharpness": 0.1}),
     "LatencyHistograms": ("a{s(tta(tt))}", {EVIL: (1, 2, [(3, 4)])}),
+    "Comparison": ("a{sv}", {"device_ms": ("d", 2.0), "cpu_ms": ("d", 1.0),
+                             "cpu_device": ("s", EVIL), "cpu_is_faster": ("b", True)}),
     "FilterStages": ("aa{sv}", [{"kind": ("s", EVIL)}]),
     "Adaptation": ("a{sv}", {"observed": ("t", 7), "waves": ("aa{sv}", [{EVIL: ("s", EVIL)}])}),
     "Problem": ("s", EVIL),

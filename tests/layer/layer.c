@@ -5,6 +5,9 @@
  *     FFTD_LAYER_GROUP=256    the most items of a work-group; rusticl on panfrost has 128
  *     FFTD_LAYER_SAYS=TEXT    a line that the driver prints to the standard output when it is
  *                             loaded; some of ARM's print their release
+ *     FFTD_LAYER_SPARES=TEXT  a device whose name begins with this stays what it is, as the CPU
+ *                             beside a GPU does
+ *     FFTD_LAYER_LAUNCH_US=N  microseconds that the driver takes for each launch of a kernel
  *
  * A core has 1024 128-bit registers. A kernel that needs up to 4 of them runs with 256 items, up to
  * 8 with 128, and above with 64. Registers are not counted here: `make mali-counts` has found at
@@ -22,10 +25,12 @@ static const cl_icd_dispatch *target;
 
 #include <ctype.h>
 #include <stddef.h>
+#include <time.h>
 
 #define PLATFORM_VERSION "OpenCL 1.2 v1.r18p0-01rel0"
 #define LOCAL_BYTES      (32 * 1024)
 #define MOST_ITEMS       256
+#define MOST_DEVICES     16
 #define ITEMS_8          128 /* with up to 8 registers */
 #define ITEMS_16         64  /* with up to 16 */
 #define MAGIC            "the layer's binary\n"
@@ -82,6 +87,16 @@ static char *source_of(cl_program program)
     char *copy = record != NULL ? strdup(record->source) : NULL;
     pthread_mutex_unlock(&lock);
     return copy;
+}
+
+static bool is_spared(cl_device_id device)
+{
+    const char *spares = getenv("FFTD_LAYER_SPARES");
+    char name[256] = "";
+    if (spares == NULL)
+        return false;
+    NEXT(clGetDeviceInfo)(device, CL_DEVICE_NAME, sizeof name - 1, name, NULL);
+    return strncmp(name, spares, strlen(spares)) == 0;
 }
 
 static size_t device_items(void)
@@ -160,14 +175,32 @@ static CL_API_ENTRY cl_int CL_API_CALL get_platform_info(cl_platform_id platform
     }
 }
 
-/* Every device is a GPU. */
+/* Every device that is not spared is a GPU, and the default. */
 static CL_API_ENTRY cl_int CL_API_CALL get_devices(cl_platform_id platform, cl_device_type type,
                                                    cl_uint capacity, cl_device_id *devices,
                                                    cl_uint *count_ret)
 {
-    if ((type & (CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT)) == 0)
-        return CL_DEVICE_NOT_FOUND;
-    return NEXT(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, capacity, devices, count_ret);
+    cl_device_id found[MOST_DEVICES];
+    cl_uint count = 0, kept = 0;
+    const cl_int code =
+        NEXT(clGetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, found, &count);
+    if (code != CL_SUCCESS)
+        return code;
+    for (cl_uint i = 0; i < count && i < MOST_DEVICES; i++) {
+        cl_device_type own = CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_DEFAULT;
+        if (is_spared(found[i])) {
+            NEXT(clGetDeviceInfo)(found[i], CL_DEVICE_TYPE, sizeof own, &own, NULL);
+            own &= ~(cl_device_type)CL_DEVICE_TYPE_DEFAULT;
+        }
+        if ((own & type) == 0)
+            continue;
+        if (devices != NULL && kept < capacity)
+            devices[kept] = found[i];
+        kept++;
+    }
+    if (count_ret != NULL)
+        *count_ret = kept;
+    return kept > 0 ? CL_SUCCESS : CL_DEVICE_NOT_FOUND;
 }
 
 static bool has_half(cl_device_id device)
@@ -195,6 +228,8 @@ static CL_API_ENTRY cl_int CL_API_CALL get_device_info(cl_device_id device, cl_d
                                                        size_t size, void *value, size_t *size_ret)
 {
     const size_t most = device_items(), items[] = {most, most, most};
+    if (is_spared(device))
+        return NEXT(clGetDeviceInfo)(device, name, size, value, size_ret);
     switch (name) {
     case CL_DEVICE_TYPE:
         return NUMBER(cl_device_type, CL_DEVICE_TYPE_GPU);
@@ -404,11 +439,25 @@ static CL_API_ENTRY cl_int CL_API_CALL get_kernel_group_info(cl_kernel kernel, c
                                                              size_t size, void *value,
                                                              size_t *size_ret)
 {
+    if (is_spared(device))
+        return NEXT(clGetKernelWorkGroupInfo)(kernel, device, name, size, value, size_ret);
     if (name == CL_KERNEL_WORK_GROUP_SIZE)
         return NUMBER(size_t, kernel_items(kernel));
     if (name == CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE)
         return NUMBER(size_t, 4);
     return NEXT(clGetKernelWorkGroupInfo)(kernel, device, name, size, value, size_ret);
+}
+
+/* A driver that takes long to launch a kernel keeps a processor busy meanwhile. */
+static void launch_slowly(void)
+{
+    const char *setting = getenv("FFTD_LAYER_LAUNCH_US");
+    const long us = setting != NULL ? strtol(setting, NULL, 10) : 0;
+    struct timespec now, start;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while ((now.tv_sec - start.tv_sec) * 1000000 + (now.tv_nsec - start.tv_nsec) / 1000 < us);
 }
 
 /* Too many items, no local size, and too much local memory are refused as ARM's driver does it. */
@@ -421,6 +470,10 @@ static CL_API_ENTRY cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl
     cl_device_id device;
     cl_ulong local_bytes = 0;
     size_t items = 1;
+    NEXT(clGetCommandQueueInfo)(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
+    if (is_spared(device))
+        return NEXT(clEnqueueNDRangeKernel)(queue, kernel, dimensions, offset, global, local,
+                                            wait_count, wait, event);
     if (local == NULL)
         return CL_OUT_OF_RESOURCES;
     for (cl_uint i = 0; i < dimensions; i++) {
@@ -428,11 +481,11 @@ static CL_API_ENTRY cl_int CL_API_CALL enqueue_kernel(cl_command_queue queue, cl
             return CL_INVALID_WORK_GROUP_SIZE;
         items *= local[i];
     }
-    NEXT(clGetCommandQueueInfo)(queue, CL_QUEUE_DEVICE, sizeof device, &device, NULL);
     NEXT(clGetKernelWorkGroupInfo)
     (kernel, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_bytes, &local_bytes, NULL);
     if (items > kernel_items(kernel) || local_bytes > LOCAL_BYTES)
         return CL_OUT_OF_RESOURCES;
+    launch_slowly();
     return NEXT(clEnqueueNDRangeKernel)(queue, kernel, dimensions, offset, global, local,
                                         wait_count, wait, event);
 }

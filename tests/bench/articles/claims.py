@@ -320,10 +320,11 @@ def gain(results, device):
 ROW_8 = Row(8, "OpenVX: the same result everywhere, and a better demosaicing", """
 fftd's bytes of one picture are compared with the rounded result in double precision, and byte by
 byte with those of every other device, oclgrind's simulator among them. Where two devices differ in
-float, the exact value is close to the middle between two bytes. Demosaicing by gradients of the
-known colour (Malvar, He and Cutler) is measured beside the bilinear one of OpenVX's example, which
-is fftd's: PSNR on a drawn scene with rings, edges and slowly changing colours. The scene is harder
-than most photographs.
+float, the exact value is close to the middle between two bytes. In half precision, small
+differences of float arithmetic decide which of two neighbouring numbers is stored. Demosaicing by
+gradients of the known colour (Malvar, He and Cutler) is measured beside the bilinear one of
+OpenVX's example, which is fftd's: PSNR on a drawn scene with rings, edges and slowly changing
+colours. The scene is harder than most photographs.
 """, [
     *[Claim(f"{technique}: share of bytes that are the rounded result in double precision",
             "identical", 0.999, 1,

@@ -31,8 +31,7 @@ static void compare_results(struct bench *bench, const char *name, uint32_t widt
 {
     uint8_t *picture = reference_picture(width, height);
     const struct scene scene = {.width = width, .height = height, .picture = picture};
-    const struct group_head head = {
-        .row = 8, .name = name, .x = (double)width * height, .small = small};
+    const struct group_head head = {.row = 8, .name = name, .small = small};
     bench_group(bench, &head, build_results, &scene);
     free(picture);
 }

@@ -97,9 +97,15 @@ int fftd_frame(struct fftd *camera, struct fftd_frame *ret)
  * `last` would then be greater than the newest sequence, which means a restarted daemon. */
 static unsigned find_next(const struct map *map, uint64_t last, uint64_t *ret_sequence)
 {
-    uint64_t newest = FFTD_NEWEST_SEQUENCE(ring_load_newest(map_header(map)));
+    const uint64_t announced = ring_load_newest(map_header(map));
+    const uint64_t newest = FFTD_NEWEST_SEQUENCE(announced);
     unsigned found = map->slot_count;
     uint64_t oldest = UINT64_MAX;
+    /* A reader that keeps up need not look at the headers of all slots, which are seldom cached. */
+    if (newest == last + 1 && FFTD_NEWEST_SLOT(announced) < map->slot_count) {
+        *ret_sequence = newest;
+        return FFTD_NEWEST_SLOT(announced);
+    }
     for (unsigned i = 0; i < map->slot_count; i++) {
         uint64_t sequence = slot_load(map_slot(map, i)->sequence);
         if (sequence > last && sequence <= newest && sequence < oldest) {

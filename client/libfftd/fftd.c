@@ -6,8 +6,10 @@
 #include "link.h"
 #include "read.h"
 #include "slot.h"
+#include "word.h"
 
 #define OPEN_TIMEOUT_MS 2000
+#define WORD_TIMEOUT_MS 100 /* longer than the time between two frames, in general */
 
 static int find_socket(struct fftd *camera, const char *name)
 {
@@ -89,6 +91,26 @@ static int nothing_came(const struct fftd *camera)
     return is_serious(camera->error) ? camera->error : -EPIPE;
 }
 
+/* Waits for something to happen. A frame comes to a client that sleeps on its word in half the
+ * time. But nothing else wakes it there, not even the daemon's death. So it sleeps there for a
+ * while, and then waits for all events. Whatever comes between leaves a byte in the wake-up socket.
+ */
+static int wait_step(struct fftd *camera, int timeout_ms)
+{
+    if (camera->word == NULL || camera->state != LINK_UP || camera->request_count > 0 ||
+        timeout_ms == 0)
+        return link_step(camera, timeout_ms);
+    const bool is_short = timeout_ms > 0 && timeout_ms < WORD_TIMEOUT_MS;
+    const int sleep_ms = is_short ? timeout_ms : WORD_TIMEOUT_MS;
+    const uint32_t seen = word_load(camera->word);
+    if (read_has_news(camera) || read_is_retired(camera))
+        return 0;
+    const int r = word_sleep(camera->word, seen, sleep_ms);
+    if (r != -ETIMEDOUT)
+        return r;
+    return link_step(camera, timeout_ms < 0 ? -1 : timeout_ms - sleep_ms);
+}
+
 int fftd_wait(struct fftd *camera, int timeout_ms)
 {
     /* With a timeout of 0 the caller may come from poll(), and the event that made the descriptor
@@ -103,7 +125,7 @@ int fftd_wait(struct fftd *camera, int timeout_ms)
     for (;;) {
         int before = camera->error;
         ask_if_retired(camera);
-        int r = link_step(camera, left_ms);
+        int r = wait_step(camera, left_ms);
         if (read_has_news(camera))
             return 1;
         ask_if_retired(camera);

@@ -33,6 +33,7 @@ struct fftd {
     int timer_fd;
     int socket_fd;                        /* -1: none */
     int wake_fd;                          /* the wake-up socket; -1: none */
+    const uint32_t *word;                 /* the wake-up word; NULL: this daemon has none */
     int retry_ms;                         /* pause before the next attempt */
     bool continued;                       /* `current` came over the present connection */
     struct request request[MAX_REQUESTS]; /* unanswered; replies come in the same order */

@@ -2,7 +2,8 @@
  * within its timeout, even while the daemon is restarted or does not reply.
  *
  * One epoll descriptor, the one that fftd_fd returns, watches for every event:
- * - a byte in the wake-up socket: a frame or a change of state;
+ * - a byte in the wake-up socket: a frame or a change of state, unless this client slept on its
+ *   wake-up word (fftd_wait), which it needs not leave then;
  * - the end of that socket: the daemon has died. The service manager may have kept the connection
  *   for the next daemon, so ATTACH is sent again on it;
  * - a reply on the socket, or its end;
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #include "message.h"
+#include "word.h"
 
 #define HOLD_TIMEOUT_MS 2000
 #define FIRST_RETRY_MS  5
@@ -73,10 +75,17 @@ static void retry_later(struct fftd *camera, enum link_state state, int error)
         camera->retry_ms = LAST_RETRY_MS;
 }
 
+static void forget_wake_up(struct fftd *camera)
+{
+    forget(camera, &camera->wake_fd);
+    word_close(camera->word);
+    camera->word = NULL;
+}
+
 static void drop(struct fftd *camera, int error)
 {
     forget(camera, &camera->socket_fd);
-    forget(camera, &camera->wake_fd);
+    forget_wake_up(camera);
     camera->continued = false;
     camera->request_count = 0;
     retry_later(camera, LINK_DOWN, error);
@@ -168,8 +177,8 @@ static int take_ring(struct fftd *camera, int ring_fd)
     return 0;
 }
 
-/* Takes both descriptors over. */
-static void take_attachment(struct fftd *camera, int fd[2])
+/* Takes all descriptors over. */
+static void take_attachment(struct fftd *camera, int fd[MESSAGE_FDS])
 {
     int r = fd[0] >= 0 && fd[1] >= 0 ? take_ring(camera, fd[0]) : -EPROTO;
     if (r < 0) {
@@ -181,9 +190,14 @@ static void take_attachment(struct fftd *camera, int fd[2])
         return;
     }
     close(fd[0]);
-    forget(camera, &camera->wake_fd);
+    forget_wake_up(camera);
     camera->wake_fd = fd[1];
     r = fcntl(fd[1], F_SETFL, O_NONBLOCK) < 0 ? -errno : watch(camera, fd[1]);
+    if (fd[2] >= 0) {
+        if (r == 0)
+            r = word_open(&camera->word, fd[2]);
+        close(fd[2]);
+    }
     if (r < 0) {
         drop(camera, -EPROTO);
         return;
@@ -203,7 +217,7 @@ static void take_attachment(struct fftd *camera, int fd[2])
 
 /* ---- replies ---- */
 
-static void take_attach_reply(struct fftd *camera, int result, int fd[2])
+static void take_attach_reply(struct fftd *camera, int result, int fd[MESSAGE_FDS])
 {
     if (result == 0) {
         take_attachment(camera, fd);
@@ -220,7 +234,7 @@ static void take_attach_reply(struct fftd *camera, int result, int fd[2])
 static bool take_reply(struct fftd *camera)
 {
     struct fftd_message reply;
-    int fd[2];
+    int fd[MESSAGE_FDS];
     int r = message_receive(camera->socket_fd, &reply, fd);
     if (r == -EAGAIN)
         return false;
@@ -251,7 +265,7 @@ static bool take_reply(struct fftd *camera)
 
 void link_ask(struct fftd *camera)
 {
-    int r = message_send(camera->socket_fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI, 0);
+    int r = message_send(camera->socket_fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI, FFTD_ATTACH_WORD);
     camera->state = LINK_ASKED;
     camera->request[camera->request_count++] = (struct request){.kind = FFTD_REQUEST_ATTACH};
     /* A daemon that refuses a connection replies without waiting for the request. */
@@ -306,7 +320,7 @@ static void take_wake(struct fftd *camera)
     if (got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)))
         return;
     /* This daemon has died; another one may have taken the connection over. */
-    forget(camera, &camera->wake_fd);
+    forget_wake_up(camera);
     camera->error = -EPIPE;
     if (camera->state == LINK_UP)
         link_ask(camera);
@@ -413,7 +427,7 @@ int link_init(struct fftd *camera)
 void link_finish(struct fftd *camera)
 {
     forget(camera, &camera->socket_fd);
-    forget(camera, &camera->wake_fd);
+    forget_wake_up(camera);
     forget(camera, &camera->timer_fd);
     if (camera->epoll_fd >= 0)
         close(camera->epoll_fd);

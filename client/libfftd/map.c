@@ -54,8 +54,7 @@ static bool header_is_sound(const struct fftd_ring_header *header, uint64_t byte
            header->header_bytes + header->slot_count * header->slot_stride <= bytes;
 }
 
-/* Returns whether every byte of the file stays readable while it is mapped. */
-static bool memory_is_sound(int fd)
+bool map_is_sound(int fd)
 {
     struct statfs about;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -66,7 +65,7 @@ static bool memory_is_sound(int fd)
 int map_open(struct map *ret, int fd)
 {
     struct stat st;
-    if (!memory_is_sound(fd) || fstat(fd, &st) < 0)
+    if (!map_is_sound(fd) || fstat(fd, &st) < 0)
         return -EPROTO;
     uint64_t bytes = (uint64_t)st.st_size;
     if (bytes < sizeof(struct fftd_ring_header))

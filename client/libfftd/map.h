@@ -30,6 +30,9 @@ struct map {
                                                 none */
 };
 
+/* Whether every byte of the file stays readable while it is mapped. */
+bool map_is_sound(int fd);
+
 /* Maps the ring behind the descriptor, which remains the caller's. -EPROTO: the ring could shrink,
  * or its header points outside it. */
 int map_open(struct map *ret, int fd);

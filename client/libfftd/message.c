@@ -17,8 +17,8 @@ int message_send(int socket_fd, enum fftd_request kind, uint64_t value, uint32_t
     return sent < 0 ? -errno : 0;
 }
 
-/* Takes two descriptors out of a packet and closes all others. */
-static void take_fds(struct msghdr *packet, int fd[2])
+/* Takes the descriptors out of a packet, and closes those that are too many. */
+static void take_fds(struct msghdr *packet, int fd[MESSAGE_FDS])
 {
     unsigned count = 0;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(packet); c != NULL; c = CMSG_NXTHDR(packet, c)) {
@@ -28,7 +28,7 @@ static void take_fds(struct msghdr *packet, int fd[2])
         for (size_t i = 0; i < bytes / sizeof(int); i++) {
             int received;
             memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof received);
-            if (count < 2)
+            if (count < MESSAGE_FDS)
                 fd[count++] = received;
             else
                 close(received);
@@ -36,18 +36,18 @@ static void take_fds(struct msghdr *packet, int fd[2])
     }
 }
 
-void message_close_fds(const int fd[2])
+void message_close_fds(const int fd[MESSAGE_FDS])
 {
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < MESSAGE_FDS; i++)
         if (fd[i] >= 0)
             close(fd[i]);
 }
 
-int message_receive(int socket_fd, struct fftd_message *ret, int fd[2])
+int message_receive(int socket_fd, struct fftd_message *ret, int fd[MESSAGE_FDS])
 {
     union {
         struct cmsghdr header;
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE(MESSAGE_FDS * sizeof(int))];
     } control;
     struct iovec iov = {.iov_base = ret, .iov_len = sizeof *ret};
     struct msghdr packet = {
@@ -56,7 +56,8 @@ int message_receive(int socket_fd, struct fftd_message *ret, int fd[2])
         .msg_control = &control,
         .msg_controllen = sizeof control,
     };
-    fd[0] = fd[1] = -1;
+    for (unsigned i = 0; i < MESSAGE_FDS; i++)
+        fd[i] = -1;
     ssize_t bytes = recvmsg(socket_fd, &packet, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     /* A daemon that refuses a client before it has read the request resets the connection, but
      * its reply can still be read after the error. */
@@ -71,7 +72,7 @@ int message_receive(int socket_fd, struct fftd_message *ret, int fd[2])
         ret->magic != FFTD_FRAMES_MAGIC || ret->result > 0 || ret->result < -4095) {
         message_close_fds(fd);
         /* The kernel leaves out descriptors for which this process has no numbers left. */
-        return (packet.msg_flags & MSG_CTRUNC) && fd[1] < 0 ? -EMFILE : -EPROTO;
+        return (packet.msg_flags & MSG_CTRUNC) && fd[MESSAGE_FDS - 1] < 0 ? -EMFILE : -EPROTO;
     }
     return 0;
 }

@@ -7,12 +7,15 @@
 /* Sends one request without blocking. 0 or -errno. */
 int message_send(int socket_fd, enum fftd_request kind, uint64_t value, uint32_t generation);
 
+/* Descriptors that come with one reply. */
+#define MESSAGE_FDS 3u
+
 /* Receives one reply without blocking. fd[] gets the descriptors that came with it, or -1; they
  * are then the caller's. -EAGAIN: none has come; -EPIPE: the connection has ended; -EPROTO: the
  * packet is not a reply; -EMFILE: this process has no descriptors left for those that came. */
-int message_receive(int socket_fd, struct fftd_message *ret, int fd[2]);
+int message_receive(int socket_fd, struct fftd_message *ret, int fd[MESSAGE_FDS]);
 
 /* Closes what message_receive returned. */
-void message_close_fds(const int fd[2]);
+void message_close_fds(const int fd[MESSAGE_FDS]);
 
 #endif

@@ -1,5 +1,5 @@
-/* The resources of one client: its wake-up socket, the slots it holds, and the place of its
- * connection in the store that outlives this process. */
+/* The resources of one client: its wake-up socket and word, the slots it holds, and the place of
+ * its connection in the store that outlives this process. */
 #include "ring/client.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include "ring/slot.h"
 
 #define WAKE_BYTES    1 /* the kernel raises this to its minimum, a handful of wake-ups */
+#define WORD_BYTES    4096u
 #define KEEP_AFTER_NS (500 * NS_PER_MS)
 
 /* ---- the store ---- */
@@ -52,6 +53,12 @@ void client_forget(struct client *client)
 
 /* ---- wake-ups ---- */
 
+static void release_wake_word(struct client *client)
+{
+    ring_memory_finish(&client->word);
+    client->wake.word = NULL;
+}
+
 /* Sockets and not a pipe: a client that reads a pipe into memory that the kernel has to fetch (from
  * a FUSE file, for example) keeps the pipe locked meanwhile, and whoever writes the other end or
  * closes it waits in the kernel, also with O_NONBLOCK. */
@@ -68,13 +75,35 @@ static int make_wake_sockets(int *ret_client_fd, int *ret_our_fd, struct error *
     return 0;
 }
 
-int client_attach(struct client *client, int *ret_wake_fd, struct error *why)
+/* A page for each client, because whoever can map a word can move those that sleep on it to
+ * another. The client gets it read-only, as it gets the ring. */
+static int make_wake_word(struct client *client, int *ret_fd, struct error *why)
 {
-    client_detach(client);
-    int r = make_wake_sockets(ret_wake_fd, &client->wake.fd, why);
+    int r = ring_memory_create(&client->word, WORD_BYTES, why);
     if (r < 0)
         return r;
-    ring_add_listener(client->server->ring, &client->wake);
+    client->wake.word = (uint32_t *)client->word.base;
+    *ret_fd = client->word.fd;
+    client->word.fd = -1;
+    return 0;
+}
+
+int client_attach(struct client *client, bool with_word, int *ret_wake_fd, int *ret_word_fd,
+                  struct error *why)
+{
+    client_detach(client);
+    int word_fd = -1;
+    int r = with_word ? make_wake_word(client, &word_fd, why) : 0;
+    if (r == 0)
+        r = make_wake_sockets(ret_wake_fd, &client->wake.fd, why);
+    if (r < 0) {
+        if (word_fd >= 0)
+            close(word_fd);
+        release_wake_word(client);
+        return r;
+    }
+    *ret_word_fd = word_fd;
+    waker_add(&client->server->ring->waker, &client->wake);
     client->server->attached++;
     if (client->attached_ns == 0)
         client->attached_ns = clock_now_ns();
@@ -86,9 +115,10 @@ void client_detach(struct client *client)
     if (client->wake.fd < 0)
         return;
     if (client->server->ring != NULL)
-        ring_remove_listener(client->server->ring, &client->wake);
+        waker_remove(&client->server->ring->waker, &client->wake);
     close(client->wake.fd);
     client->wake.fd = -1;
+    release_wake_word(client);
 }
 
 /* ---- held slots ---- */

@@ -32,6 +32,7 @@ struct client {
     sd_event_source *deadline; /* of the first request; NULL after it */
     int fd;
     struct ring_listener wake; /* fd -1: not attached */
+    struct ring_memory word;   /* the page of the wake-up word; no mapping: none */
     uint64_t id;               /* names the client in the store */
     bool kept;                 /* is in the store */
     int64_t attached_ns;       /* when the client attached first */
@@ -51,10 +52,12 @@ void client_refuse(struct ring_server *server, int fd, const struct error *why);
 /* ---- client.c ---- */
 
 /* Attaches the client to the server's ring: a new wake-up socket, whose other end the caller sends
- * and closes. A client that is attached already is attached again. */
-int client_attach(struct client *client, int *ret_wake_fd, struct error *why);
+ * and closes, and with with_word a wake-up word, whose descriptor likewise; -1 without. A client
+ * that is attached already is attached again. */
+int client_attach(struct client *client, bool with_word, int *ret_wake_fd, int *ret_word_fd,
+                  struct error *why);
 
-/* Closes the wake-up socket. Does nothing for a client that is not attached. */
+/* Closes the wake-up socket and unmaps the word. Does nothing for a client that is not attached. */
 void client_detach(struct client *client);
 
 /* A client holds a frame once, however often it asks, and at most half of the frames that all

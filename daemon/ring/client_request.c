@@ -11,6 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define ATTACH_FDS 3u /* the ring, the wake-up socket, and the page of the wake-up word */
+
 /* ---- packets ---- */
 
 static int send_message(int fd, const struct fftd_message *message, const int *fds,
@@ -18,7 +20,7 @@ static int send_message(int fd, const struct fftd_message *message, const int *f
 {
     union {
         struct cmsghdr header;
-        char bytes[CMSG_SPACE(2 * sizeof(int))];
+        char bytes[CMSG_SPACE(ATTACH_FDS * sizeof(int))];
     } control = {0};
     struct iovec iov = {.iov_base = (void *)message, .iov_len = sizeof *message};
     struct msghdr packet = {.msg_iov = &iov, .msg_iovlen = 1};
@@ -48,17 +50,19 @@ static struct fftd_message make_reply(uint32_t kind, const struct ring *ring, in
 
 /* ---- requests: each returns 0, or -errno with the reason for the reply ---- */
 
-/* On success fd has two descriptors for the reply; fd[1] is the caller's to close. */
-static int attach(struct client *client, const struct fftd_message *request, int fd[2],
+/* On success fd has the descriptors for the reply, the last one -1 if the client did not ask for a
+ * word; all but the ring's are the caller's to close. */
+static int attach(struct client *client, const struct fftd_message *request, int fd[ATTACH_FDS],
                   struct error *why)
 {
+    const bool with_word = (request->generation & FFTD_ATTACH_WORD) != 0;
     struct ring *ring = client->server->ring;
     if (request->value != FFTD_RING_ABI)
         return error_set(why, EPROTO, "this daemon's ring is ABI %u, the client's is %llu",
                          FFTD_RING_ABI, (unsigned long long)request->value);
     if (ring == NULL || ring_is_retired(ring))
         return error_set(why, EAGAIN, "the camera has no ring yet");
-    int r = client_attach(client, &fd[1], why);
+    int r = client_attach(client, with_word, &fd[1], &fd[2], why);
     if (r < 0)
         return r;
     fd[0] = ring->memory.fd;
@@ -92,7 +96,7 @@ static int carry_out(struct client *client, const struct fftd_message *request)
 {
     struct ring_server *server = client->server;
     struct error why = {""};
-    int fd[2] = {-1, -1};
+    int fd[ATTACH_FDS] = {-1, -1, -1};
     int result = -EBADMSG;
 
     switch ((enum fftd_request)request->kind) {
@@ -107,9 +111,12 @@ static int carry_out(struct client *client, const struct fftd_message *request)
         break;
     }
     struct fftd_message reply = make_reply(request->kind, server->ring, result, &why);
-    int r = send_message(client->fd, &reply, fd, fd[1] >= 0 ? 2 : 0);
-    if (fd[1] >= 0)
-        close(fd[1]);
+    unsigned fd_count = 0;
+    while (fd_count < ATTACH_FDS && fd[fd_count] >= 0)
+        fd_count++;
+    int r = send_message(client->fd, &reply, fd, fd_count);
+    for (unsigned i = 1; i < fd_count; i++)
+        close(fd[i]);
     if (result == -EPROTO)
         server->refused++;
     return r < 0 ? r : result == -EPROTO ? result : 0;

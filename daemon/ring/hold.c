@@ -59,22 +59,3 @@ void ring_release(struct ring *ring, unsigned slot)
     if (__atomic_fetch_sub(&ring->owner[slot], 1, __ATOMIC_RELEASE) == 1)
         ring->held_slots--;
 }
-
-void ring_add_listener(struct ring *ring, struct ring_listener *listener)
-{
-    pthread_mutex_lock(&ring->waker.lock);
-    listener->next = ring->waker.listeners;
-    ring->waker.listeners = listener;
-    pthread_mutex_unlock(&ring->waker.lock);
-}
-
-void ring_remove_listener(struct ring *ring, struct ring_listener *listener)
-{
-    pthread_mutex_lock(&ring->waker.lock);
-    struct ring_listener **link = &ring->waker.listeners;
-    while (*link != NULL && *link != listener)
-        link = &(*link)->next;
-    if (*link != NULL)
-        *link = listener->next;
-    pthread_mutex_unlock(&ring->waker.lock);
-}

@@ -30,11 +30,12 @@ int ring_memory_create(struct ring_memory *ret, size_t bytes, struct error *why)
 /* Closes, and drops the ring's reference to the mapping. */
 void ring_memory_finish(struct ring_memory *memory);
 
-/* ---- waker.c: a thread that wakes readers, so that the writer does not have to ---- */
+/* ---- waker.c: waking readers ---- */
 
-/* Our end of one client's wake-up socket; part of the client's record. */
+/* How one client is woken; part of the client's record. */
 struct ring_listener {
-    int fd;
+    int fd;         /* our end of its wake-up socket */
+    uint32_t *word; /* its wake-up word; NULL: it has not asked for one */
     struct ring_listener *next;
 };
 
@@ -42,8 +43,9 @@ struct waker {
     pthread_t thread;
     sem_t work;
     uint32_t *futex;
-    pthread_mutex_t lock; /* protects the list; the writer never takes it */
+    pthread_mutex_t lock; /* protects the list; the writer never waits for it */
     struct ring_listener *listeners;
+    unsigned listener_count;
     bool stop;
 };
 
@@ -52,6 +54,14 @@ int waker_start(struct waker *waker, uint32_t *futex, struct error *why);
 
 /* Requests one round of waking and returns at once. Any thread. */
 void waker_poke(struct waker *waker);
+
+/* Wakes all readers if there are few, and otherwise requests a round. Never blocks; the number of
+ * system calls is bounded, whatever clients do. Any thread. */
+void waker_wake(struct waker *waker);
+
+/* Every round wakes the listener, until it is removed. For the server's thread. */
+void waker_add(struct waker *waker, struct ring_listener *listener);
+void waker_remove(struct waker *waker, struct ring_listener *listener);
 
 /* Completes the requested rounds, then ends the thread. */
 void waker_stop(struct waker *waker);
@@ -109,9 +119,5 @@ int ring_hold(struct ring *ring, uint64_t sequence, unsigned *ret_slot, struct e
 
 /* Removes a holder. */
 void ring_release(struct ring *ring, unsigned slot);
-
-/* Every publication writes to the listener's socket, until the listener is removed. */
-void ring_add_listener(struct ring *ring, struct ring_listener *listener);
-void ring_remove_listener(struct ring *ring, struct ring_listener *listener);
 
 #endif

@@ -263,7 +263,7 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
     ring_announce(ring->header, sequence, write->slot);
     ring_bump(ring->header);
     __atomic_store_n(&ring->newest_sequence, sequence, __ATOMIC_RELEASE);
-    waker_poke(&ring->waker);
+    waker_wake(&ring->waker);
     return published_ns;
 }
 

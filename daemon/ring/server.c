@@ -154,6 +154,7 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
     client->server = server;
     client->fd = fd;
     client->wake.fd = -1;
+    client->word.fd = -1;
     int space = SMALLEST_SEND_SPACE;
     int r = setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &space, sizeof space) < 0 ? -errno : 0;
     if (r == 0)
@@ -270,8 +271,8 @@ void ring_server_set_ring(struct ring_server *server, struct ring *ring)
         if (ring == NULL) {
             client_detach(client); /* a closed wake-up socket wakes the client */
         } else if (client->wake.fd >= 0) {
-            ring_remove_listener(old, &client->wake);
-            ring_add_listener(ring, &client->wake);
+            waker_remove(&old->waker, &client->wake);
+            waker_add(&ring->waker, &client->wake);
         }
     }
     server->ring = ring;

@@ -1,14 +1,20 @@
-/* Wakes readers on the writer's behalf.
+/* Wakes readers.
  *
- * Waking a process costs a microsecond or more, and the process that wakes up may preempt the
- * thread that woke it. With 32 clients this would delay the frame path 32 times. So the writer only
- * posts a semaphore, and this thread wakes the readers: first by a byte into every client's socket,
- * then by one FUTEX_WAKE for all that sleep on the word. Any reader can make thousands of threads
- * sleep on that word, and waking them must not delay the others.
+ * Waking a process costs microseconds, and the process that wakes up may preempt the thread that
+ * woke it. With 32 clients this would delay the frame path 32 times. So the writer wakes at most
+ * DIRECT_READERS readers, which costs no more than waking a thread; if there are more, it only
+ * posts a semaphore, and the waker's thread wakes them all.
  *
- * The event loop does not do this, because a long D-Bus call there would delay frames. The thread
- * never blocks: sockets are written with MSG_DONTWAIT, and a client that does not read only has a
- * full one. Signals are blocked here because the main thread handles them. */
+ * A reader that sleeps on its client's own word is woken by FUTEX_WAKE. If nobody sleeps there, the
+ * client is busy or waits on its wake-up socket, and gets a byte. Readers that sleep on the ring's
+ * word are last, and the writer wakes one of them at most: any reader can make thousands of threads
+ * sleep there, and waking them must delay neither the writer nor other readers.
+ *
+ * The event loop does not do this, because a long D-Bus call there would delay frames. Neither the
+ * writer nor the thread blocks: sockets are written with MSG_DONTWAIT, and a client that does not
+ * read only has a full one; the writer takes the list's lock only if it is free, and otherwise
+ * leaves the round to the thread. Signals are blocked in the thread because the main thread handles
+ * them. */
 #include "ring/private.h"
 
 #include <errno.h>
@@ -20,17 +26,55 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void wake_readers(struct waker *waker)
+/* To wake one reader costs what it costs to wake the thread. With two, the writer's call takes more
+ * than twice as long as handing over (docs/results/2026-11-24-lone-reader.md). */
+#define DIRECT_READERS 1
+
+/* Wakes up to `most` sleepers, and returns how many there were. */
+static long wake_sleepers(uint32_t *word, int most)
+{
+    return syscall(SYS_futex, word, FUTEX_WAKE, most, NULL, NULL, 0);
+}
+
+static void wake_reader(const struct ring_listener *listener)
 {
     static const char byte = 1;
-    pthread_mutex_lock(&waker->lock);
-    for (const struct ring_listener *l = waker->listeners; l != NULL; l = l->next) {
-        /* A full or closed socket is not an error; the server notices closed connections. */
-        if (send(l->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-            continue;
+    if (listener->word != NULL) {
+        /* Release: a reader that loads the new word sees the frame that was stored before. */
+        __atomic_fetch_add(listener->word, 1, __ATOMIC_RELEASE);
+        if (wake_sleepers(listener->word, 1) > 0)
+            return;
     }
+    /* A full or closed socket is not an error; the server notices closed connections. */
+    send(listener->fd, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* The caller holds the lock. */
+static void wake_listeners(const struct waker *waker)
+{
+    for (const struct ring_listener *l = waker->listeners; l != NULL; l = l->next)
+        wake_reader(l);
+}
+
+static void wake_all(struct waker *waker)
+{
+    pthread_mutex_lock(&waker->lock);
+    wake_listeners(waker);
     pthread_mutex_unlock(&waker->lock);
-    syscall(SYS_futex, waker->futex, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    wake_sleepers(waker->futex, INT_MAX);
+}
+
+/* Returns whether all clients have been woken. Nobody waits here for the lock, which the server
+ * holds while a client comes or goes, and the thread during its rounds. */
+static bool wake_few(struct waker *waker)
+{
+    if (pthread_mutex_trylock(&waker->lock) != 0)
+        return false;
+    const bool few = waker->listener_count <= DIRECT_READERS;
+    if (few)
+        wake_listeners(waker);
+    pthread_mutex_unlock(&waker->lock);
+    return few;
 }
 
 static void *waker_main(void *context)
@@ -43,7 +87,7 @@ static void *waker_main(void *context)
         while (sem_trywait(&waker->work) == 0)
             continue; /* this round serves these requests too */
         stop = __atomic_load_n(&waker->stop, __ATOMIC_ACQUIRE);
-        wake_readers(waker);
+        wake_all(waker);
     } while (!stop);
     return NULL;
 }
@@ -53,6 +97,7 @@ int waker_start(struct waker *waker, uint32_t *futex, struct error *why)
     sigset_t all, old;
     waker->futex = futex;
     waker->listeners = NULL;
+    waker->listener_count = 0;
     waker->stop = false;
     sem_init(&waker->work, 0, 0);
     pthread_mutex_init(&waker->lock, NULL);
@@ -73,6 +118,34 @@ int waker_start(struct waker *waker, uint32_t *futex, struct error *why)
 void waker_poke(struct waker *waker)
 {
     sem_post(&waker->work);
+}
+
+void waker_wake(struct waker *waker)
+{
+    if (!wake_few(waker) || wake_sleepers(waker->futex, 1) > 0)
+        waker_poke(waker);
+}
+
+void waker_add(struct waker *waker, struct ring_listener *listener)
+{
+    pthread_mutex_lock(&waker->lock);
+    listener->next = waker->listeners;
+    waker->listeners = listener;
+    waker->listener_count++;
+    pthread_mutex_unlock(&waker->lock);
+}
+
+void waker_remove(struct waker *waker, struct ring_listener *listener)
+{
+    pthread_mutex_lock(&waker->lock);
+    struct ring_listener **link = &waker->listeners;
+    while (*link != NULL && *link != listener)
+        link = &(*link)->next;
+    if (*link != NULL) {
+        *link = listener->next;
+        waker->listener_count--;
+    }
+    pthread_mutex_unlock(&waker->lock);
 }
 
 void waker_stop(struct waker *waker)

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -160,6 +161,64 @@ static void attach_brings_two_descriptors(void **state)
     close(fd[0]);
     close(fd[1]);
     close(socket_fd);
+    assert_true(frames_settle(&f->frames, 0, 0));
+}
+
+/* Receives the reply to ATTACH with a word. */
+static void receive_with_word(int socket_fd, struct fftd_message *reply, int fd[3])
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(3 * sizeof(int))];
+    } control = {0};
+    struct iovec iov = {reply, sizeof *reply};
+    struct msghdr packet = {.msg_iov = &iov,
+                            .msg_iovlen = 1,
+                            .msg_control = &control,
+                            .msg_controllen = sizeof control};
+    assert_int_equal(recvmsg(socket_fd, &packet, MSG_CMSG_CLOEXEC), sizeof *reply);
+    assert_int_equal(control.header.cmsg_len, CMSG_LEN(3 * sizeof(int)));
+    memcpy(fd, CMSG_DATA(&control.header), 3 * sizeof(int));
+}
+
+/* Who asks for a wake-up word gets a page of its own, which it can only read. */
+static void attach_with_the_flag_brings_a_word(void **state)
+{
+    struct fixture *f = *state;
+    int socket_fd[2], fd[2][3];
+    const uint32_t *word[2];
+    for (unsigned i = 0; i < 2; i++) {
+        struct fftd_message message = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
+        message.generation = FFTD_ATTACH_WORD;
+        socket_fd[i] = connect_to(&f->frames);
+        send(socket_fd[i], &message, sizeof message, 0);
+        receive_with_word(socket_fd[i], &message, fd[i]);
+        assert_int_equal(message.result, 0);
+        assert_int_equal(fcntl(fd[i][2], F_GETFL) & O_ACCMODE, O_RDONLY);
+        const int seals = fcntl(fd[i][2], F_GET_SEALS);
+        assert_true((seals & F_SEAL_SHRINK) && (seals & F_SEAL_SEAL));
+        assert_ptr_equal(mmap(NULL, 4, PROT_WRITE, MAP_SHARED, fd[i][2], 0), MAP_FAILED);
+        word[i] = mmap(NULL, 4, PROT_READ, MAP_SHARED, fd[i][2], 0);
+        assert_ptr_not_equal(word[i], MAP_FAILED);
+    }
+    struct stat first, second;
+    assert_int_equal(fstat(fd[0][2], &first), 0);
+    assert_int_equal(fstat(fd[1][2], &second), 0);
+    assert_true(first.st_ino != second.st_ino);
+
+    const uint32_t seen[2] = {__atomic_load_n(word[0], __ATOMIC_ACQUIRE),
+                              __atomic_load_n(word[1], __ATOMIC_ACQUIRE)};
+    frames_publish(f->ring);
+    for (unsigned i = 0; i < 2; i++) {
+        /* Nobody sleeps on it, so a byte follows. */
+        struct pollfd wait = {.fd = fd[i][1], .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, FRAMES_PATIENCE_MS), 1);
+        assert_int_not_equal(__atomic_load_n(word[i], __ATOMIC_ACQUIRE), seen[i]);
+        munmap((void *)word[i], 4);
+        for (unsigned k = 0; k < 3; k++)
+            close(fd[i][k]);
+        close(socket_fd[i]);
+    }
     assert_true(frames_settle(&f->frames, 0, 0));
 }
 
@@ -450,6 +509,9 @@ static void a_client_stopped_inside_a_read_delays_nobody(void **state)
     }
     char bytes[64];
     assert_int_equal(read(told[0], bytes, 1), 1);
+    /* While it is alone, the writer itself sends its wake-ups. */
+    for (unsigned n = 0; n < 100; n++)
+        frames_publish(f->ring);
     int other = connect_to(&f->frames), fd[2];
     send(other, &message, sizeof message, 0);
     receive(other, &message, fd);
@@ -619,6 +681,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         socket_test(attach_brings_two_descriptors),
+        socket_test(attach_with_the_flag_brings_a_word),
         socket_test(attach_without_a_ring_says_later),
         socket_test(another_abi_is_told_ours),
         socket_test(hold_and_release),

@@ -187,8 +187,11 @@ static int teardown(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < CLIENTS; i++) {
+        if (fixture.pid[i] <= 0)
+            continue;
         kill(fixture.pid[i], SIGKILL);
         waitpid(fixture.pid[i], NULL, 0);
+        fixture.pid[i] = 0;
     }
     frames_stop(&fixture.frames);
     frames_remove(&fixture.frames);
@@ -236,6 +239,36 @@ static void between_a_request_and_its_answer(void **state)
     assert_nobody_else_notices();
 }
 
+/* Nobody else is there, so the writer itself wakes the client: stopped while it sleeps on its word,
+ * stopped for longer than its socket has room, and killed. */
+static void alone(void **state)
+{
+    (void)state;
+    fixture.pid[STOPPED] = fork();
+    assert_true(fixture.pid[STOPPED] >= 0);
+    if (fixture.pid[STOPPED] == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        read_by_library(STOPPED);
+    }
+    assert_true(has_woken(STOPPED));
+    for (unsigned n = 0; n < FRAMES; n++) {
+        assert_true(n % 2 == 0 || frames_asleep(fixture.pid[STOPPED]));
+        frames_publish(fixture.ring);
+        assert_true(has_woken(STOPPED));
+    }
+    stop_asleep();
+    wait_until_stopped();
+    for (unsigned n = 0; n < 10 * FRAMES; n++)
+        frames_publish(fixture.ring);
+    kill(fixture.pid[STOPPED], SIGCONT);
+    while (fixture.client[STOPPED].sequence < ring_newest(fixture.ring))
+        assert_true(has_woken(STOPPED));
+    kill(fixture.pid[STOPPED], SIGKILL);
+    for (unsigned n = 0; n < FRAMES; n++)
+        frames_publish(fixture.ring);
+    assert_true(frames_settle(&fixture.frames, 0, 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +276,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(asleep_on_the_futex, setup, teardown),
         cmocka_unit_test_setup_teardown(holding_a_frame, setup, teardown),
         cmocka_unit_test_setup_teardown(between_a_request_and_its_answer, setup, teardown),
+        cmocka_unit_test_setup_teardown(alone, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,11 +19,12 @@
  *   3. slot.sequence differs from the sequence in 1: overwritten, start again with a newer frame
  *   4. use the frame
  *   5. acquire fence; slot.lock (load-relaxed) == lock: the data used is one whole frame
- * How to wait: poll() on the wake-up socket, which only this client has. Programs that trust
- * all other readers can use FUTEX_WAIT (shared, works on a read-only mapping) on header.futex
- * instead, which is incremented after every publication and change of state. Any reader can move
- * the others' sleep to another futex (FUTEX_REQUEUE), and a daemon that crashes wakes nobody there,
- * so such a wait needs a timeout. */
+ * How to wait: poll() on the wake-up socket, or FUTEX_WAIT (shared, works on a read-only mapping)
+ * on the wake-up word, which takes half the time. Only this client has them. Load the word
+ * (load-acquire), then newest; sleep on the value of the word if there is nothing new. A daemon
+ * that crashes wakes nobody there, so such a wait needs a timeout, after which to look at the
+ * socket. Programs that trust all other readers can sleep on header.futex in the same way without
+ * any request. Any reader can move the others' sleep there to another futex (FUTEX_REQUEUE). */
 #ifndef FFTD_RING_H
 #define FFTD_RING_H
 
@@ -197,6 +198,10 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
  *            clients, sent as soon as a client connects, without waiting for its request.
  *            ATTACH on an existing connection returns the next generation's ring and another
  *            wake-up socket. A connection that makes no request within 3 s is closed.
+ *            With FFTD_ATTACH_WORD in `generation` a third descriptor follows: a page, read-only,
+ *            whose first four bytes are the wake-up word. The daemon increments it after every
+ *            publication and change of state and wakes one thread that sleeps on it; only if none
+ *            does, it sends the byte. A daemon that does not know the flag sends two descriptors.
  *   HOLD     value = a sequence; the daemon will not reuse its slot until RELEASE or
  *            disconnect. -ENOENT: the frame is overwritten; -EBUSY: no more slots may be held, or
  *            no more by this client.
@@ -220,12 +225,16 @@ enum fftd_request {
     FFTD_REQUEST_RELEASE = 3,
 };
 
+/* In `generation` of ATTACH requests. */
+#define FFTD_ATTACH_WORD (1u << 31)
+
 struct fftd_message {
     uint32_t magic;
     uint32_t kind; /* enum fftd_request; a reply has that of its request */
     uint64_t value;
     int32_t result;      /* 0 in requests */
-    uint32_t generation; /* of the ring that the message is about; 0 in ATTACH requests */
+    uint32_t generation; /* of the ring that the message is about; FFTD_ATTACH_... in ATTACH
+                            requests */
     char text[104];      /* replies only, NUL-terminated */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_message) == 128, "fftd_message is ABI");

@@ -4,10 +4,11 @@
  *
  * Data: IMAGE_WIDTH x IMAGE_HEIGHT samples of IMAGE_STEP bytes, rows IMAGE_STRIDE bytes apart, red
  * at column RED_X, row RED_Y of every 2 x 2 cell, blue diagonally opposite, green elsewhere. The
- * result has four bytes per pixel, rows RESULT_STRIDE bytes apart. MOSAIC_SCALE scales a sample to
- * 0 .. 255. MOSAIC_COLOUR 0 .. 2: each image of the batch filters and stores one colour, beginning
- * with this one. MOSAIC_COLOUR 3: luma is filtered, and its change is added to all three colours.
- * Work-items: as those of the kernels that load and store (fused.cl, staged.cl).
+ * result has four bytes per pixel, rows RESULT_STRIDE bytes apart, unless GREY_RESULT (pixel.cl).
+ * MOSAIC_SCALE scales a sample to 0 .. 255. MOSAIC_COLOUR 0 .. 2: each image of the batch filters
+ * and stores one colour, beginning with this one. MOSAIC_COLOUR 3: luma is filtered, and its change
+ * is added to all three colours. Work-items: as those of the kernels that load and store (fused.cl,
+ * staged.cl).
  *
  * Each row holds green and one other colour, `own`, which is red or blue. The third colour is only
  * in the rows above and below. Around a sample of `own`, the third colour is at the corners and
@@ -79,6 +80,7 @@ static inline float3 mosaic_colours_load(captured image, int x, int y)
 #define TO_WORD(r, g, b)                                                                           \
     ((r) << 8 * R_OFFSET | (g) << 8 * G_OFFSET | (b) << 8 * B_OFFSET | 0xffu << 8 * X_OFFSET)
 
+#if !GREY_RESULT
 static inline void mosaic_store(global uchar *result, captured image, int x, int y, float value)
 {
     global uchar *at = result + (size_t)y * RESULT_STRIDE + 4 * x;
@@ -94,6 +96,7 @@ static inline void mosaic_store(global uchar *result, captured image, int x, int
         at[X_OFFSET] = 0xff;
 #endif
 }
+#endif
 
 #if LANES > 1
 
@@ -158,7 +161,7 @@ static inline real mosaic_group_load(captured image, int x, int y)
                                   : mosaic_group_luma(c);
 }
 
-#if MOSAIC_COLOUR == 3
+#if MOSAIC_COLOUR == 3 && !GREY_RESULT
 static inline void mosaic_group_store(global uchar *result, captured image, int x, int y,
                                       real value)
 {

@@ -16,7 +16,9 @@
  * padded coordinate i repeats, or -1 for BORDER_VALUE.
  *
  * KEEP_OTHERS: the plane also holds samples that are not filtered (YUYV: chroma; RGB: three
- * colours), and the store copies or adjusts them from the input. */
+ * colours), and the store copies or adjusts them from the input.
+ * GREY_RESULT: the result is a plane of bytes without these, rows RESULT_STRIDE bytes apart. */
+
 
 static inline float sample_read(captured image, uint x, uint dx, uint y)
 {
@@ -119,6 +121,8 @@ static inline void sample_store(global uchar *result, captured image, uint x, ui
 {
 #if VIEW_DIFFERENCE
     view_store(result, x + dx, y, view_difference(sample_captured(image, x, dx, y), value));
+#elif GREY_RESULT
+    result[(size_t)y * RESULT_STRIDE + x + dx] = to_byte(value);
 #elif SAMPLE_BAYER
     mosaic_store(result, image, x + dx, y, value);
 #else
@@ -225,7 +229,7 @@ static inline real samples_load(captured image, global const int *map_x, uint co
                                                      IMAGE_OFFSET) +
                                  x)),
             x, row);
-#elif SAMPLE_U8 && KEEP_OTHERS
+#elif SAMPLE_U8 && (KEEP_OTHERS || GREY_RESULT) /* one of two bytes per pixel */
     if ((inside || x + LANES <= IMAGE_WIDTH) && row >= 0)
         return calibrate_group(
             image,
@@ -257,6 +261,11 @@ static inline void samples_store(global uchar *result, captured image, uint colu
     const size_t row = (size_t)y * IMAGE_STRIDE;
 #if VIEW_DIFFERENCE
     /* Each pixel alone: it has to be loaded again. */
+#elif GREY_RESULT
+    if (inside || x + LANES <= IMAGE_WIDTH) {
+        VSTORE(TO_BYTES(value), 0, result + (size_t)y * RESULT_STRIDE + x);
+        return;
+    }
 #elif SAMPLE_BAYER
 #if MOSAIC_COLOUR == 3 && !WARPED
     if (mosaic_is_inside(x, y)) {

@@ -37,6 +37,17 @@
     (!VIEW_DIFFERENCE && IS_ADJACENT &&                                                            \
      (IMAGE_STRIDE | IMAGE_OFFSET | IMAGE_APART) % (2 * RAW_BYTES) == 0)
 
+/* Likewise, whether two results are one access. */
+#if GREY_RESULT
+#define RESULT_BYTES    1
+#define RESULT_AT(x, y) ((y)*RESULT_STRIDE + (x))
+#define IS_RESULT_WORD  (!VIEW_DIFFERENCE && RESULT_STRIDE % 2 == 0)
+#else
+#define RESULT_BYTES    RAW_BYTES
+#define RESULT_AT(x, y) sample_at(x, y)
+#define IS_RESULT_WORD  IS_WORD
+#endif
+
 /* `always`: that is known in advance. */
 static inline bool is_inside(uint place, uint size, bool always)
 {
@@ -108,7 +119,7 @@ static inline cplx image_load(const struct frame *frame, uint x, uint row, bool 
 }
 
 /* Values on their way to memory. The numbers are swapped (c_swap): B is in the real parts. */
-#if IS_WORD
+#if IS_RESULT_WORD
 typedef uint2 finished;
 
 /* Rounds; .x has both samples of B in its lowest bytes, .y those of A. Floats from 2^23 on are
@@ -117,7 +128,7 @@ static inline finished finish(cplx z)
 {
     const float4 scaled = curve_undo(HALF_STORAGE ? c_scale(z, STORE_SCALE) : z);
     const uint4 bits = as_uint4(clamp(scaled, 0.0f, (float)SAMPLE_MAX) + 8388608.0f);
-    return (RAW_BYTES == 1 ? bits.xy : bits.xy & 0xffff) + (bits.zw << (8 * RAW_BYTES));
+    return (RESULT_BYTES == 1 ? bits.xy : bits.xy & 0xffff) + (bits.zw << (8 * RESULT_BYTES));
 }
 
 typedef uint finished_pair;
@@ -157,16 +168,16 @@ static inline void image_store(const struct frame *frame, uint x, bool inside, u
                                finished_pair value)
 {
     const bool both = inside || IMAGE_WIDTH % 2 == 0 || x + 1 < IMAGE_WIDTH;
-#if IS_WORD && SAMPLE_U8
+#if IS_RESULT_WORD && RESULT_BYTES == 1
     if (both)
-        *AT(ushort, frame->result, sample_at(x, y)) = (ushort)value;
+        *AT(ushort, frame->result, RESULT_AT(x, y)) = (ushort)value;
     else
-        *AT(uchar, frame->result, sample_at(x, y)) = (uchar)value;
-#elif IS_WORD
+        *AT(uchar, frame->result, RESULT_AT(x, y)) = (uchar)value;
+#elif IS_RESULT_WORD
     if (both)
-        *AT(uint, frame->result, sample_at(x, y)) = value;
+        *AT(uint, frame->result, RESULT_AT(x, y)) = value;
     else
-        *AT(ushort, frame->result, sample_at(x, y)) = (ushort)value;
+        *AT(ushort, frame->result, RESULT_AT(x, y)) = (ushort)value;
 #else
     sample_store(frame->result, frame->image, x, 0, y, value.x);
     if (both)

@@ -23,7 +23,9 @@
 /* Stores a grey pixel; samples of chroma beside it become neutral. */
 static inline void view_store(global uchar *result, uint x, uint y, float value)
 {
-#if SAMPLE_BAYER
+#if GREY_RESULT
+    result[(size_t)y * RESULT_STRIDE + x] = convert_uchar_sat_rte(value);
+#elif SAMPLE_BAYER
     const uint grey = convert_uchar_sat_rte(value);
     *(global uint *)(result + (size_t)y * RESULT_STRIDE + 4 * x) = TO_WORD(grey, grey, grey);
 #else

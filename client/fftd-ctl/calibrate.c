@@ -132,6 +132,11 @@ static int add_frame(struct recording *recording, const struct ctl *ctl, sd_bus 
     int code = shot_take(&shot, ctl, bus, true);
     if (code == 0 && average->sum == NULL)
         r = begin(recording, &shot.format, captured);
+    if (code == 0 && r == 0 && average->is_mosaic && shot.before.layout->family == FFTD_FAMILY_GREY)
+        code = ctl_fail(ctl, EX_DATAERR,
+                        "calibrate %s: luma has no single samples of a mosaic: expected colours, "
+                        "which engine.planes = luma publishes instead of luma-only",
+                        recording->kind);
     if (code == 0 && r == 0)
         r = average_add(average, &shot.before);
     if (code == 0 && r == 0 && is(recording, "stripes"))

@@ -141,20 +141,25 @@ static bool is_other(const struct engine_options *a, const struct engine_options
 
 /* Filters one black frame, because some drivers compile a kernel only when it first runs, and that
  * must not happen in the frame path. */
-static int warm_up(struct engine *engine, const struct fftd_format *format, struct error *why)
+static int warm_up(struct engine *engine, const struct engine_frames *frames, struct error *why)
 {
-    uint8_t *in = calloc(2, format->frame_bytes);
+    const struct fftd_format *format = &frames->format;
+    struct fftd_format captured;
     struct engine_job job = {0};
     struct engine_done done;
 
+    int r = format_layout(&captured, frames->captured, format->width, format->height, 1, why);
+    if (r < 0)
+        return r;
+    uint8_t *in = calloc(1, (size_t)captured.frame_bytes + format->frame_bytes);
     if (in == NULL)
         return error_set(why, ENOMEM, "out of memory while allocating two frames");
-    job.out = in + format->frame_bytes;
-    for (unsigned p = 0; p < format->plane_count; p++) {
-        job.in[p] = in + format->plane[p].offset;
-        job.in_stride[p] = format->plane[p].stride;
+    job.out = in + captured.frame_bytes;
+    for (unsigned p = 0; p < captured.plane_count; p++) {
+        job.in[p] = in + captured.plane[p].offset;
+        job.in_stride[p] = captured.plane[p].stride;
     }
-    int r = engine_submit(engine, &job, why);
+    r = engine_submit(engine, &job, why);
     if (r == 0)
         r = engine_collect(engine, true, &done, why);
     free(in);
@@ -176,7 +181,7 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
     r = engine_create(&engine, builder->device, &frames->format, options, support_px,
                       builder->cache_dir, &builder->observer, why);
     if (r == 0)
-        r = warm_up(engine, &frames->format, why);
+        r = warm_up(engine, frames, why);
     if (r < 0) {
         engine_destroy(engine);
         builder->device_suspect = true;

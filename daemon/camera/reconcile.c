@@ -87,10 +87,10 @@ static void reconcile_ring(struct reconciler *reconciler)
 }
 
 /* The layout of the frames that are published for those the source captures. */
-static int published_format(struct fftd_format *ret, const struct fftd_format *captured,
-                            struct error *why)
+static int published_format(struct fftd_format *ret, enum engine_planes planes,
+                            const struct fftd_format *captured, struct error *why)
 {
-    int r = format_layout(ret, format_published(captured->fourcc), captured->width,
+    int r = format_layout(ret, engine_published(planes, captured->fourcc), captured->width,
                           captured->height, ROW_ALIGN_BYTES, why);
     if (r < 0)
         return r;
@@ -221,7 +221,8 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
     struct engine_frames frames = {.captured = path->source.capture->format.fourcc};
-    int r = published_format(&frames.format, &path->source.capture->format, why);
+    int r = published_format(&frames.format, reconciler->config->engine.options.planes,
+                             &path->source.capture->format, why);
     if (r < 0)
         return r;
     const bool is_new = !engine_frames_equal(&frames, &path->frames);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/luma.h"
 #include "core/mosaic.h"
 
 static void copy_frame(struct request_snapshot *snapshot, const struct capture_frame *frame)
@@ -25,6 +26,9 @@ void snapshot_take_before(struct request *list, const struct fftd_format *format
             continue;
         else if (captured == format->fourcc)
             copy_frame(&each->snapshot, frame);
+        else if (format_by_fourcc(format->fourcc)->family == FAMILY_GREY)
+            luma_convert(each->snapshot.before, format, captured, frame->plane[0],
+                         frame->stride[0]);
         else
             mosaic_convert(each->snapshot.before, format, captured, frame->plane[0],
                            frame->stride[0]);

@@ -36,7 +36,8 @@ static const char *const idle_names[] = {
     [CONFIG_IDLE_RUN] = "run", [CONFIG_IDLE_PAUSE] = "pause", NULL};
 static const char *const precision_names[] = {
     [ENGINE_FLOAT] = "float", [ENGINE_HALF] = "half", NULL};
-static const char *const planes_names[] = {[ENGINE_LUMA] = "luma", [ENGINE_ALL] = "all", NULL};
+static const char *const planes_names[] = {
+    [ENGINE_LUMA] = "luma", [ENGINE_ALL] = "all", [ENGINE_LUMA_ONLY] = "luma-only", NULL};
 static const char *const technique_names[] = {
     [ENGINE_AUTO] = "auto", [ENGINE_FUSED] = "fused", [ENGINE_STAGED] = "staged", NULL};
 static const char *const tune_names[] = {[ENGINE_TUNE_OFF] = "off",
@@ -193,7 +194,7 @@ static const struct config_key keys[] = {
     {
         .name = "engine.planes",
         .initial = "luma",
-        .summary = "which planes are filtered",
+        .summary = "which planes are filtered, and whether colour is published",
         .type = &config_type_choice,
         FIELD(engine.options.planes),
         .choices = planes_names,

@@ -8,11 +8,14 @@
 
 #include "core/curve.h"
 #include "core/denoise.h"
+#include "core/format.h"
 #include "core/plan.h"
 #include "core/view.h"
 
 enum engine_precision { ENGINE_FLOAT, ENGINE_HALF };
-enum engine_planes { ENGINE_LUMA, ENGINE_ALL };
+/* What is filtered: luma, while colour passes through; all planes; luma, and colour is not
+ * published (format_luma). */
+enum engine_planes { ENGINE_LUMA, ENGINE_ALL, ENGINE_LUMA_ONLY };
 enum engine_technique { ENGINE_AUTO, ENGINE_FUSED, ENGINE_STAGED };
 enum engine_tune { ENGINE_TUNE_OFF, ENGINE_TUNE_AUTO, ENGINE_TUNE_EXHAUSTIVE };
 
@@ -26,7 +29,7 @@ struct engine_options {
     int margin;            /* pixels added to each axis at least; -1: from the filter's support */
     unsigned in_flight;    /* frames in flight at once, 1 .. ENGINE_MAX_IN_FLIGHT */
     uint32_t source;       /* fourcc of captured frames if it differs from the published one
-                              (format_published); otherwise 0 */
+                              (engine_published); otherwise 0 */
     bool complex_response; /* for filters that filter_chain_is_complex names; costs more memory
                               traffic */
     bool corrections;      /* for jobs with a correction; costs time in every frame's load */
@@ -43,5 +46,11 @@ struct engine_options {
 };
 
 #define ENGINE_MAX_IN_FLIGHT 3
+
+/* The format in which clients get frames that are captured in this one. */
+static inline uint32_t engine_published(enum engine_planes planes, uint32_t captured)
+{
+    return planes == ENGINE_LUMA_ONLY ? format_luma(captured) : format_published(captured);
+}
 
 #endif

@@ -109,6 +109,12 @@ uint32_t format_published(uint32_t fourcc)
     return info != NULL && info->published != 0 ? info->published : fourcc;
 }
 
+uint32_t format_luma(uint32_t fourcc)
+{
+    const struct format_info *info = format_by_fourcc(fourcc);
+    return info == NULL || info->family == FAMILY_GREY ? fourcc : FFTD_FOURCC('R', '8', ' ', ' ');
+}
+
 void format_names(char *text, size_t size)
 {
     text[0] = '\0';

@@ -69,6 +69,10 @@ const struct format_info *format_by_v4l2(uint32_t v4l2_fourcc); /* matches eithe
 /* The format in which clients get frames that are captured in this one. */
 uint32_t format_published(uint32_t fourcc);
 
+/* The same if they get luma alone: GREY, also for mosaics with more than 8 bits, or the format
+ * itself if it has no colour. */
+uint32_t format_luma(uint32_t fourcc);
+
 /* Writes the comma-separated names of all formats, for error messages. */
 void format_names(char *text, size_t size);
 

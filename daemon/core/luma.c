@@ -1,5 +1,7 @@
 #include "core/luma.h"
 
+#include <math.h>
+
 #include "core/mosaic.h"
 
 size_t luma_row_bytes(const struct format_info *format, uint32_t width)
@@ -54,4 +56,21 @@ void luma_read(float *ret, const struct format_info *format, uint32_t width, uin
         case SAMPLE_F32: /* no frame has such samples */
             break;
         }
+}
+
+void luma_convert(uint8_t *frame, const struct fftd_format *format, uint32_t captured,
+                  const uint8_t *plane, size_t stride)
+{
+    const struct format_info *info = format_by_fourcc(captured);
+    float row[FFTD_MAX_SIDE];
+    if (info->kind == SAMPLE_BAYER) {
+        mosaic_convert(frame, format, captured, plane, stride);
+        return;
+    }
+    for (uint32_t y = 0; y < format->height; y++, plane += stride) {
+        uint8_t *at = frame + format->plane[0].offset + (size_t)y * format->plane[0].stride;
+        luma_read(row, info, format->width, 1, plane, stride);
+        for (uint32_t x = 0; x < format->width; x++)
+            at[x] = (uint8_t)lrintf(row[x]);
+    }
 }

@@ -47,6 +47,11 @@ static void colours(const struct mosaic *m, int x, int y, double ret[3])
     ret[2] = is_red_row ? third : own;
 }
 
+static double luma(const double rgb[3])
+{
+    return 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
+}
+
 void mosaic_convert(uint8_t *frame, const struct fftd_format *format, uint32_t fourcc,
                     const uint8_t *mosaic, size_t stride)
 {
@@ -59,6 +64,10 @@ void mosaic_convert(uint8_t *frame, const struct fftd_format *format, uint32_t f
         for (int x = 0; x < m.width; x++, pixel += result->step) {
             double rgb[3];
             colours(&m, x, y, rgb);
+            if (result->family == FAMILY_GREY) {
+                *pixel = (uint8_t)fmin(lrint(luma(rgb) * scale), 255);
+                continue;
+            }
             pixel[6 - result->rgb[0] - result->rgb[1] - result->rgb[2]] = 0xff;
             for (unsigned c = 0; c < 3; c++)
                 pixel[result->rgb[c]] = (uint8_t)fmin(lrint(rgb[c] * scale), 255);
@@ -75,6 +84,6 @@ void mosaic_luma(float *ret, const struct format_info *info, uint32_t width, uin
         for (int x = 0; x < m.width; x++) {
             double rgb[3];
             colours(&m, x, y, rgb);
-            *ret++ = (float)(scale * (0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2]));
+            *ret++ = (float)(scale * luma(rgb));
         }
 }

@@ -9,8 +9,8 @@
 #include "core/format.h"
 #include "fftd/ring.h"
 
-/* Fills a frame of that layout, of at least 2 x 2 pixels, of the format that `fourcc` is published
- * in (format_published), from a mosaic whose rows are `stride` bytes apart. */
+/* Fills a frame of that layout, of at least 2 x 2 pixels, of a format that `fourcc` is published in
+ * (format_published, format_luma), from a mosaic whose rows are `stride` bytes apart. */
 void mosaic_convert(uint8_t *frame, const struct fftd_format *format, uint32_t fourcc,
                     const uint8_t *mosaic, size_t stride);
 

@@ -28,7 +28,14 @@ static struct transform_image component_image(const struct engine *engine, unsig
         .step = step,
         .kind = SAMPLE_U8,
         .bits = 8,
+        .result_stride = engine->format.plane[plane].stride,
     };
+}
+
+/* Whether frames with colour, or a mosaic, become a plane of luma. */
+static bool drops_colour(const struct engine *engine)
+{
+    return engine->options.planes == ENGINE_LUMA_ONLY && engine->info->family != FAMILY_GREY;
 }
 
 static struct transform_image luma_image(const struct engine *engine)
@@ -39,7 +46,9 @@ static struct transform_image luma_image(const struct engine *engine)
     image.bits = info->bits;
     memcpy(image.rgb, info->rgb, sizeof image.rgb);
     image.curve = engine->options.curve;
-    image.keep_others = info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1);
+    image.grey_result = drops_colour(engine);
+    image.keep_others = !image.grey_result &&
+                        (info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1));
     return image;
 }
 
@@ -53,13 +62,13 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     image.kind = SAMPLE_BAYER;
     image.curve = engine->options.curve;
     image.count = count;
-    image.keep_others = colour == 3;
+    image.grey_result = drops_colour(engine);
+    image.keep_others = colour == 3 && !image.grey_result;
     memcpy(image.rgb, result->rgb, sizeof image.rgb);
     image.mosaic.red_x = info->red_x;
     image.mosaic.red_y = info->red_y;
     image.mosaic.bits = info->bits;
     image.mosaic.colour = (uint8_t)colour;
-    image.mosaic.result_stride = engine->format.plane[0].stride;
     return image;
 }
 
@@ -340,7 +349,7 @@ static int design_component(const struct engine *engine, const struct component 
 /* Whether chroma passes through. */
 static bool leaves_chroma(const struct engine *engine)
 {
-    return engine->options.planes != ENGINE_ALL && engine->options.view == VIEW_PICTURE &&
+    return engine->options.planes == ENGINE_LUMA && engine->options.view == VIEW_PICTURE &&
            (engine->info->plane_count > 1 ||
             (engine->info->kind == SAMPLE_U8 && engine->info->step > 1));
 }
@@ -349,7 +358,7 @@ static bool leaves_chroma(const struct engine *engine)
  * pixels moves these, too.) */
 static bool leaves_rgb(const struct engine *engine)
 {
-    return engine->options.planes != ENGINE_ALL && engine->options.view == VIEW_PICTURE &&
+    return engine->options.planes == ENGINE_LUMA && engine->options.view == VIEW_PICTURE &&
            (engine->info->kind == SAMPLE_RGB8 || engine->info->kind == SAMPLE_BAYER);
 }
 
@@ -382,7 +391,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         (filter_chain_stabilises(chain) && (leaves_chroma(engine) || leaves_rgb(engine))))
         return error_set(why, EINVAL,
                          "the filter moves pixels, but engine.planes = luma leaves the colour "
-                         "where it was captured: expected engine.planes = all");
+                         "where it was captured: expected engine.planes = all or luma-only");
     const struct denoise denoise = filter_chain_denoise(chain);
     if (chain->count > 0 && !denoise_equal(&denoise.settings, &engine->options.denoise))
         return error_set(why, EINVAL,

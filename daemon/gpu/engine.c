@@ -140,15 +140,16 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
 /* Chooses the layout of input frames: that of the output, or, for another pixel format, one whose
  * rows begin at cache lines. */
 static int lay_out_source(struct fftd_format *ret, const struct fftd_format *format,
-                          uint32_t source, struct error *why)
+                          const struct engine_options *options, struct error *why)
 {
-    if (source == 0 || source == format->fourcc) {
+    const uint32_t source = options->source != 0 ? options->source : format->fourcc;
+    if (engine_published(options->planes, source) != format->fourcc)
+        return error_set(why, EINVAL, "the engine cannot convert pixel format 0x%08x to 0x%08x",
+                         source, format->fourcc);
+    if (source == format->fourcc) {
         *ret = *format;
         return 0;
     }
-    if (format_published(source) != format->fourcc)
-        return error_set(why, EINVAL, "the engine cannot convert pixel format 0x%08x to 0x%08x",
-                         source, format->fourcc);
     return format_layout(ret, source, format->width, format->height, SOURCE_ALIGN_BYTES, why);
 }
 
@@ -167,7 +168,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     if (options->in_flight < 1 || options->in_flight > ENGINE_MAX_IN_FLIGHT)
         return error_set(why, EINVAL, "%u frames in flight is out of range: expected 1 .. %d",
                          options->in_flight, ENGINE_MAX_IN_FLIGHT);
-    int r = lay_out_source(&source, format, options->source, why);
+    int r = lay_out_source(&source, format, options, why);
     if (r < 0)
         return r;
 
@@ -176,7 +177,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         return error_set(why, ENOMEM, "out of memory while creating the engine");
     engine->device = device;
     engine->options = *options;
-    if (options->view != VIEW_PICTURE)
+    if (options->view != VIEW_PICTURE && options->planes == ENGINE_ALL)
         engine->options.planes = ENGINE_LUMA;
     engine->format = *format;
     engine->source = source;

@@ -76,9 +76,11 @@ void transform_put_image(void *stdio_file, const struct transform_image *image,
     fprintf(out,
             "#define %s 1\n#define IMAGE_WIDTH %u\n#define IMAGE_HEIGHT %u\n"
             "#define IMAGE_STRIDE %u\n#define IMAGE_OFFSET %u\n#define IMAGE_STEP %u\n"
-            "#define IMAGE_APART %u\n#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n",
+            "#define IMAGE_APART %u\n#define SAMPLE_MAX %u\n#define KEEP_OTHERS %d\n"
+            "#define GREY_RESULT %d\n",
             kinds[image->kind], image->width, image->height, image->stride, image->offset,
-            image->step, image->apart, (1u << image->bits) - 1, image->keep_others);
+            image->step, image->apart, (1u << image->bits) - 1, image->keep_others,
+            image->grey_result);
     if (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER)
         fprintf(out,
                 "#define R_OFFSET %u\n#define G_OFFSET %u\n#define B_OFFSET %u\n"
@@ -88,10 +90,12 @@ void transform_put_image(void *stdio_file, const struct transform_image *image,
     if (image->kind == SAMPLE_BAYER)
         fprintf(out,
                 "#define RED_X %u\n#define RED_Y %u\n#define MOSAIC_SCALE %.9ef\n"
-                "#define MOSAIC_COLOUR %u\n#define RESULT_STRIDE %u\n",
+                "#define MOSAIC_COLOUR %u\n",
                 image->mosaic.red_x, image->mosaic.red_y,
                 ((1u << image->bits) - 1) / (double)((1u << image->mosaic.bits) - 1),
-                image->mosaic.colour, image->mosaic.result_stride);
+                image->mosaic.colour);
+    if (image->kind == SAMPLE_BAYER || image->grey_result)
+        fprintf(out, "#define RESULT_STRIDE %u\n", image->result_stride);
     char value[TEXT_NUMBER_BYTES];
     text_from_number((double)(float)border->value, value, sizeof value);
     fprintf(out, "#define BORDER_CONSTANT %d\n#define BORDER_VALUE (float)(%s)\n",

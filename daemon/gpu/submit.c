@@ -69,9 +69,8 @@ static uint64_t pass_planes(const struct engine *engine, const struct engine_job
 {
     const struct fftd_format *format = &engine->format;
     if (engine->options.view == VIEW_PICTURE)
-        return take_planes(format, job, job->out, engine->filtered_planes,
-                           engine->info->plane_count);
-    for (unsigned i = engine->filtered_planes; i < engine->info->plane_count; i++)
+        return take_planes(format, job, job->out, engine->filtered_planes, format->plane_count);
+    for (unsigned i = engine->filtered_planes; i < format->plane_count; i++)
         memset(job->out + format->plane[i].offset, NEUTRAL_CHROMA,
                (size_t)format->plane[i].stride * format->plane[i].rows);
     return 0;

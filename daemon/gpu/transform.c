@@ -253,7 +253,10 @@ static double image_bytes(const struct transform_image *image, bool result)
     const bool mosaic = image->kind == SAMPLE_BAYER;
     const double samples = (double)image->width * image->height;
     const double plane =
-        samples * (image->keep_others || mosaic ? image->step : sample_bytes[image->kind]);
+        samples * (image->keep_others || image->grey_result || mosaic ? image->step
+                                                                      : sample_bytes[image->kind]);
+    if (result && image->grey_result)
+        return samples;
     if (!mosaic)
         return image->count * plane;
     return result ? image->count * samples * (image->keep_others ? 4 : 1) : plane;

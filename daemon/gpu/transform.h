@@ -13,7 +13,7 @@
 #include "gpu/device_private.h"
 
 /* The layout of a component's samples in a frame. Input and output share it, except that the output
- * of SAMPLE_BAYER is RGB with four bytes per pixel. */
+ * of SAMPLE_BAYER is RGB with four bytes per pixel, and with grey_result a plane of bytes. */
 struct transform_image {
     unsigned count;         /* images of this shape, which share a response: at least 1 */
     uint32_t apart;         /* distance between images, bytes; SAMPLE_BAYER: 0 */
@@ -26,13 +26,14 @@ struct transform_image {
     uint8_t rgb[3];     /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
     struct curve curve; /* that samples pass before they are filtered, and back */
     bool keep_others;   /* the store copies the bytes between samples; images must not interleave */
+    bool grey_result;   /* the result is bytes of this component alone, from its beginning on */
+    uint32_t result_stride; /* bytes per row of the result: SAMPLE_BAYER, grey_result */
     struct {
         uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */
         uint8_t bits;         /* of an input sample; filtered samples have image.bits */
         uint8_t colour; /* of the first image: 0 .. 2, one colour per image; 3: luma is filtered and
                            all colours are stored */
-        uint32_t result_stride; /* bytes per row */
-    } mosaic;                   /* SAMPLE_BAYER */
+    } mosaic;           /* SAMPLE_BAYER */
 };
 
 enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };

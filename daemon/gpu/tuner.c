@@ -168,7 +168,8 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
         r = make_frame(&tuner->image, tuner, image->stride, why);
     if (r == 0)
         r = make_frame(&tuner->result, tuner,
-                       image->kind == SAMPLE_BAYER ? image->mosaic.result_stride : image->stride,
+                       image->kind == SAMPLE_BAYER || image->grey_result ? image->result_stride
+                                                                         : image->stride,
                        why);
     if (r < 0) {
         tuner_destroy(tuner);

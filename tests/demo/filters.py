@@ -130,7 +130,8 @@ before it is demosaiced; chroma stays as it is. A fade takes a new correction at
 chain: a pixel of the result is interpolated between the four captured ones around the place that
 its formula gives (bilinear), which is rounded to a 32nd of a sample as OpenCV does. Places beyond
 the captured frame take the pixel at its edge. Chroma moves with luma, so formats of YUV need
-`engine.planes = "all"`; RGB and mosaics, which are demosaiced first, do not. The parameters are
+`engine.planes = "all"` or "luma-only"; RGB and mosaics, which are demosaiced first, do not. The
+parameters are
 the numbers of OpenCV's camera matrix and of its distortion coefficients, in this order: k1, k2,
 p1, p2, k3, k4, k5, k6. `client/examples/undistort.py FILE` writes the stage for a calibration file
 of OpenCV. With `size` given, frames of another size are taken to be the same picture at another
@@ -214,8 +215,9 @@ it, which follows a steady pan without a lag. Motion much slower than the time c
 frame is moved from the path to the smooth one, and beyond the captured frame appears what
 `engine.border` says; its margin is at least the limit. After a cut, while the picture rotates, and
 where there is nothing to see, the distance between both paths shrinks to 0, without a jump. All
-colours have to be moved, so formats other than GREY, Y10, Y12 and Y16 need `engine.planes = "all"`.
-The measurement is made before the frame is filtered, which takes some milliseconds. Rotation and
+colours have to be moved, so formats other than GREY, Y10, Y12 and Y16 need `engine.planes = "all"`,
+or "luma-only", with which there are none. The measurement is made before the frame is filtered,
+which takes some milliseconds. Rotation and
 the wobble of a rolling shutter are not removed. The response of a chain with it is complex.
 
 Each kind has one example: a test scene before and after the filter, then the magnitude of H over

@@ -342,6 +342,91 @@ static void test_formats_staged(void **state)
     }
 }
 
+/* ---- luma only ------------------------------------------------------------------------------ */
+
+/* Filters luma into a frame whose rows are longer than it, and compares it with a reference that is
+ * given the captured luma. */
+static void check_luma(const char *name, uint32_t width, uint32_t height, uint32_t align,
+                       const struct engine_options *common, const double *source,
+                       const struct engine_job *input)
+{
+    const struct fftd_format format = layout("GREY", width, height, align);
+    const struct filter_chain chain =
+        chain_of("gaussian-blur:sigma=1.3 | sharpen:amount=1,sigma=2");
+    double *expected = malloc(sizeof *expected * width * height);
+    uint8_t *out = malloc(format.frame_bytes);
+    struct engine_options options = *common;
+    struct engine_job job = *input;
+    struct error why;
+    options.planes = ENGINE_LUMA_ONLY;
+    options.source = format_by_name(name)->fourcc;
+    struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
+    apply(engine, &chain, 7);
+    memset(out, 0xee, format.frame_bytes);
+    job.out = out;
+    if (engine_submit(engine, &job, &why) < 0)
+        fail_msg("%s", why.text);
+    const struct engine_done done = collect(engine);
+    assert_int_equal(done.copies.passed_bytes, 0);
+    assert_true(done.copies.in_bytes <=
+                (uint64_t)width * height * format_by_name(name)->plane[0].bytes_per_pixel);
+    const struct plan *plan = engine_plan(engine, 0);
+    assert_null(engine_plan(engine, 1));
+    const struct reference reference = {.width = width,
+                                        .height = height,
+                                        .padded_x = plan->x.length,
+                                        .padded_y = plan->y.length,
+                                        .border = options.border,
+                                        .border_value = options.border_value * 255,
+                                        .sub_x = 1,
+                                        .sub_y = 1,
+                                        .chain = &chain};
+    reference_filter(&reference, source, expected);
+    for (uint32_t y = 0; y < height; y++)
+        for (uint32_t x = 0; x < width; x++) {
+            const double got = out[(size_t)y * format.plane[0].stride + x];
+            if (fabs(got - clamp(expected[y * width + x], 255)) > 0.501)
+                fail_msg("%s at %u, %u: %.0f, expected %.2f", name, x, y, got,
+                         clamp(expected[y * width + x], 255));
+        }
+    free(out);
+    free(expected);
+    engine_destroy(engine);
+}
+
+static void check_luma_of_format(const struct format_case *c, uint32_t width, uint32_t height,
+                                 uint32_t align, const struct engine_options *options)
+{
+    const struct fftd_format captured = layout(c->name, width, height, 1);
+    uint8_t *in = make_frame(c, &captured, width);
+    double *source = malloc(sizeof *source * width * height);
+    struct engine_job job = {.in = {in}, .in_stride = {captured.plane[0].stride}};
+    for (uint32_t i = 0; i < width * height; i++)
+        source[i] = view_value(&c->luma, &captured, in, i % width, i / width);
+    check_luma(c->name, width, height, align, options, source, &job);
+    free(source);
+    free(in);
+}
+
+/* The planes of chroma, which are not read, are not even given to the engine. */
+static void test_luma_only(void **state)
+{
+    (void)state;
+    struct engine_options options = fixed_margin;
+    for (int staged = 0; staged < 2; staged++) {
+        options.technique = staged ? ENGINE_STAGED : ENGINE_FUSED;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            if (cases[i].luma.bits > 8 || strcmp(cases[i].name, "GREY") == 0 ||
+                !(takes_format(cases[i].name) || cases[i].luma.step == 3))
+                continue;
+            check_luma_of_format(&cases[i], 62, 34, 64, &options);
+            /* A pixel alone in its word, and rows that are not words; YUYV has even widths. */
+            if (cases[i].luma.step != 2)
+                check_luma_of_format(&cases[i], 61, 33, 1, &options);
+        }
+    }
+}
+
 /* Filters that move something, for samples of 8 and 12 bits, all planes, and luma of RGB. */
 static void test_complex_responses(void **state)
 {
@@ -612,15 +697,44 @@ static void test_mosaic_colours_apart(void **state)
     check_mosaic("SBGGR12", 71, 49, &options, "notch:at=0.24/0.1,width=0.08");
 }
 
-/* The engine refuses an output format that a mosaic is not converted to. */
-static void test_mosaics_become_one_format(void **state)
+static void test_luma_only_of_mosaics(void **state)
 {
     (void)state;
-    const struct fftd_format format = layout("NV12", 64, 48, 1);
+    static const char *const names[] = {"SGRBG8", "SBGGR12", "SRGGB16"};
+    for (size_t i = 0; i < 2 * (sizeof names / sizeof names[0]); i++) {
+        const char *name = names[i / 2];
+        const uint32_t width = i / 2 == 1 ? 71 : 64, height = 49;
+        const struct format_info *info = format_by_name(name);
+        uint8_t *mosaic = malloc(2 * (size_t)width * height);
+        double *samples = malloc(2 * sizeof *samples * width * height);
+        double *source = samples + width * height;
+        struct engine_options options = defaults;
+        options.technique = i % 2 == 0 ? ENGINE_FUSED : ENGINE_STAGED;
+        make_mosaic(mosaic, samples, info->bits, width, height);
+        demosaic(name, samples, width, height, 3, source);
+        struct engine_job job = {.in = {mosaic}, .in_stride = {width * info->step}};
+        check_luma(name, width, height, i % 2 == 0 ? 1 : 64, &options, source, &job);
+        free(samples);
+        free(mosaic);
+    }
+}
+
+/* The engine refuses an output format that frames are not converted to. */
+static void test_formats_become_one_other(void **state)
+{
+    (void)state;
+    const struct fftd_format format = layout("NV12", 64, 48, 1), grey = layout("GREY", 64, 48, 1);
     struct engine_options options = defaults;
     struct engine *engine;
     struct error why = {""};
     options.source = format_by_name("SRGGB8")->fourcc;
+    assert_int_equal(engine_create(&engine, device, &format, &options, 0, NULL, NULL, &why),
+                     -EINVAL);
+    assert_non_null(strstr(why.text, "cannot convert"));
+    options.source = format_by_name("NV12")->fourcc; /* which stays as it is without luma-only */
+    assert_int_equal(engine_create(&engine, device, &grey, &options, 0, NULL, NULL, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "cannot convert"));
+    options.planes = ENGINE_LUMA_ONLY;
     assert_int_equal(engine_create(&engine, device, &format, &options, 0, NULL, NULL, &why),
                      -EINVAL);
     assert_non_null(strstr(why.text, "cannot convert"));
@@ -1025,7 +1139,9 @@ int main(void)
         cmocka_unit_test(test_dispatches_of_all_planes),
         cmocka_unit_test(test_mosaics),
         cmocka_unit_test(test_mosaic_colours_apart),
-        cmocka_unit_test(test_mosaics_become_one_format),
+        cmocka_unit_test(test_luma_only),
+        cmocka_unit_test(test_luma_only_of_mosaics),
+        cmocka_unit_test(test_formats_become_one_other),
         cmocka_unit_test(test_borders),
         cmocka_unit_test(test_every_kind_on_pictures),
         cmocka_unit_test(test_structured_and_odd_sizes),

@@ -41,7 +41,8 @@ static struct engine *make_engine(const char *format_name, enum engine_planes pl
     struct engine_response *response = NULL;
     struct filter_chain chain;
     struct error why;
-    if (format_layout(ret_format, format_published(info->fourcc), WIDTH, HEIGHT, 64, &why) < 0 ||
+    if (format_layout(ret_format, engine_published(planes, info->fourcc), WIDTH, HEIGHT, 64, &why) <
+            0 ||
         engine_create(&engine, device, ret_format, &options, 4, NULL, NULL, &why) < 0 ||
         filter_chain_parse(&chain, "gaussian-blur:sigma=1", &why) < 0 ||
         engine_design(engine, &chain, &response, &why) < 0)
@@ -227,6 +228,13 @@ static void check_format(const char *name, enum engine_planes planes, enum memor
     free(expected);
 }
 
+/* With colour, and luma alone. */
+static void check_both(const char *name, enum memory_mode mode)
+{
+    check_format(name, ENGINE_LUMA, mode);
+    check_format(name, ENGINE_LUMA_ONLY, mode);
+}
+
 static const char *const names[] = {"GREY", "YUYV", "NV12", "RGB24", "SRGGB10"};
 
 static void shared_frames_are_filtered_where_they_are(void **state)
@@ -234,7 +242,7 @@ static void shared_frames_are_filtered_where_they_are(void **state)
     (void)state;
     need_shared_memory();
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        check_format(names[i], ENGINE_LUMA, MEMORY_SHARED);
+        check_both(names[i], MEMORY_SHARED);
     check_format("NV12", ENGINE_ALL, MEMORY_SHARED);
 }
 
@@ -245,7 +253,7 @@ static void shared_frames_are_sent_from_where_they_are(void **state)
     const bool unified = device->unified_memory;
     device->unified_memory = false;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        check_format(names[i], ENGINE_LUMA, MEMORY_SHARED);
+        check_both(names[i], MEMORY_SHARED);
     check_format("NV12", ENGINE_ALL, MEMORY_SHARED);
     device->unified_memory = unified;
 }
@@ -255,9 +263,9 @@ static void imported_frames_are_filtered_where_they_are(void **state)
     (void)state;
     need_shared_memory();
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        check_format(names[i], ENGINE_LUMA, MEMORY_IMPORTED);
+        check_both(names[i], MEMORY_IMPORTED);
     check_format("NV12", ENGINE_ALL, MEMORY_IMPORTED);
-    assert_int_equal(imported, 6 * FRAMES);
+    assert_int_equal(imported, 11 * FRAMES);
     assert_released(imported);
 }
 
@@ -265,8 +273,10 @@ static void results_are_stored_where_they_are_read(void **state)
 {
     (void)state;
     need_shared_memory();
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         check_output(names[i], ENGINE_LUMA);
+        check_output(names[i], ENGINE_LUMA_ONLY);
+    }
     check_output("NV12", ENGINE_ALL);
 }
 
@@ -275,8 +285,10 @@ static void results_are_sent_to_where_they_are_read(void **state)
     (void)state;
     const bool unified = device->unified_memory;
     device->unified_memory = false;
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         check_output(names[i], ENGINE_LUMA);
+        check_output(names[i], ENGINE_LUMA_ONLY);
+    }
     device->unified_memory = unified;
 }
 

@@ -138,6 +138,8 @@ static void every_type_is_set_and_read(void **state)
     set(&config, "camera.loop=true");
     set(&config, "camera.seed=2147483647");
     set(&config, "engine.precision=half");
+    set(&config, "engine.planes=luma-only");
+    assert_int_equal(config.engine.options.planes, ENGINE_LUMA_ONLY);
     set(&config, "engine.planes=all");
     set(&config, "engine.technique=staged");
     set(&config, "engine.tune=exhaustive");

@@ -38,6 +38,8 @@ static void every_row_is_sound(void **state)
                          info->kind == SAMPLE_U16 || info->kind == SAMPLE_BAYER ? info->step : 1);
         assert_int_equal(format_published(format_published(info->fourcc)),
                          format_published(info->fourcc));
+        assert_string_equal(format_by_fourcc(format_luma(info->fourcc))->name,
+                            info->family == FAMILY_GREY ? info->name : "GREY");
         for (unsigned c = 0; c < 3 && info->family != FAMILY_MOSAIC; c++) {
             const struct fftd_pixel_component *component = &info->component[c];
             if (c > 0 && info->family == FAMILY_GREY)

@@ -89,9 +89,35 @@ static void mosaics_are_interpolated(void **state)
     }
 }
 
+/* Snapshots show these: every kind of samples that is published as GREY. */
+static void luma_is_rounded_to_a_grey_frame(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"UYVY", "NV12", "RGB24", "XRGB32", "SGBRG8", "SBGGR12"};
+    struct fftd_format grey;
+    for (size_t n = 0; n < sizeof names / sizeof names[0]; n++) {
+        const struct format_info *info = format_by_name(names[n]);
+        const size_t stride = luma_row_bytes(info, WIDTH) + GAP;
+        float luma[WIDTH * HEIGHT];
+        uint8_t plane[HEIGHT * (4 * WIDTH + GAP)], frame[64 * HEIGHT];
+        for (size_t i = 0; i < sizeof plane; i++)
+            plane[i] = (uint8_t)(info->bits > 8 && i % stride % 2 == 1 ? i % 16 : i * 37 + i / 7);
+        assert_int_equal(format_layout(&grey, format_luma(info->fourcc), WIDTH, HEIGHT, 64, NULL),
+                         0);
+        assert_int_equal(grey.fourcc, format_by_name("GREY")->fourcc);
+        luma_read(luma, info, WIDTH, HEIGHT, plane, stride);
+        luma_convert(frame, &grey, info->fourcc, plane, stride);
+        for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
+            if (!(fabs((double)luma[i] - frame[i / WIDTH * 64 + i % WIDTH]) < 0.501))
+                fail_msg("%s at %u: %u, expected %f", names[n], i,
+                         frame[i / WIDTH * 64 + i % WIDTH], (double)luma[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_format_is_read),
-                                       cmocka_unit_test(mosaics_are_interpolated)};
+                                       cmocka_unit_test(mosaics_are_interpolated),
+                                       cmocka_unit_test(luma_is_rounded_to_a_grey_frame)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

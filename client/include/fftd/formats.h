@@ -103,7 +103,7 @@ struct fftd_pixel_format {
       RGB,  8,  1, 1, 1, (0,2,4), (0,1,4), (0,0,4))
 
 /* What sensors without an image processor deliver: one colour a pixel, in cells of 2 x 2. No frame
- * in the ring has such a format: the daemon publishes them as XBGR32. FFTD_MOSAIC_FORMATS(M)
+ * in the ring has such a format: the daemon publishes them as XBGR32 or GREY. FFTD_MOSAIC_FORMATS(M)
  * expands to one M(name, V4L2 code, bits, bytes of a sample, red_x, red_y) for each; red is at
  * (red_x, red_y) of a cell and blue is opposite. */
 #define FFTD_MOSAIC_FORMATS(M)                                                                    \

@@ -19,7 +19,6 @@
  * colours), and the store copies or adjusts them from the input.
  * GREY_RESULT: the result is a plane of bytes without these, rows RESULT_STRIDE bytes apart. */
 
-
 static inline float sample_read(captured image, uint x, uint dx, uint y)
 {
 #if SAMPLE_BAYER
@@ -121,6 +120,8 @@ static inline void sample_store(global uchar *result, captured image, uint x, ui
 {
 #if VIEW_DIFFERENCE
     view_store(result, x + dx, y, view_difference(sample_captured(image, x, dx, y), value));
+#elif VIEW_EDGES
+    view_keep(result, x + dx, y, value);
 #elif GREY_RESULT
     result[(size_t)y * RESULT_STRIDE + x + dx] = to_byte(value);
 #elif SAMPLE_BAYER
@@ -261,6 +262,11 @@ static inline void samples_store(global uchar *result, captured image, uint colu
     const size_t row = (size_t)y * IMAGE_STRIDE;
 #if VIEW_DIFFERENCE
     /* Each pixel alone: it has to be loaded again. */
+#elif VIEW_EDGES
+    if (inside || x + LANES <= IMAGE_WIDTH) {
+        VSTORE(TO_SHORTS(value), 0, (global ushort *)result + y * IMAGE_WIDTH + x);
+        return;
+    }
 #elif GREY_RESULT
     if (inside || x + LANES <= IMAGE_WIDTH) {
         VSTORE(TO_BYTES(value), 0, result + (size_t)y * RESULT_STRIDE + x);

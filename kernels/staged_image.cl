@@ -41,11 +41,11 @@
 #if GREY_RESULT
 #define RESULT_BYTES    1
 #define RESULT_AT(x, y) ((y)*RESULT_STRIDE + (x))
-#define IS_RESULT_WORD  (!VIEW_DIFFERENCE && RESULT_STRIDE % 2 == 0)
+#define IS_RESULT_WORD  (!VIEW_DIFFERENCE && !VIEW_EDGES && RESULT_STRIDE % 2 == 0)
 #else
 #define RESULT_BYTES    RAW_BYTES
 #define RESULT_AT(x, y) sample_at(x, y)
-#define IS_RESULT_WORD  IS_WORD
+#define IS_RESULT_WORD  (IS_WORD && !VIEW_EDGES)
 #endif
 
 /* `always`: that is known in advance. */

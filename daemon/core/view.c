@@ -13,7 +13,8 @@
 const char *const view_names[VIEW_COUNT + 1] = {[VIEW_PICTURE] = "picture",
                                                 [VIEW_DIFFERENCE] = "difference",
                                                 [VIEW_SPECTRUM] = "spectrum",
-                                                [VIEW_PEAKS] = "peaks"};
+                                                [VIEW_PEAKS] = "peaks",
+                                                [VIEW_EDGES] = "edges"};
 
 int view_from_name(enum view_kind *ret, const char *name, struct error *why)
 {

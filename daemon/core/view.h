@@ -20,7 +20,17 @@
  * VIEW_PEAKS: the spectrum of the captured picture, with the same scale, before periodic noise is
  * subtracted or flicker corrected. Squares around a frequency and its negative mark each wave that
  * was found (core/periodic.h): whole ones those that are subtracted, the corners alone the others.
- */
+ *
+ * VIEW_EDGES, of o, for RGB and mosaics the filtered luma, rounded and limited as o is:
+ *     gx(x, y) = sum of w(j) (o(x + 1, y + j) - o(x - 1, y + j)),
+ *     gy(x, y) = sum of w(i) (o(x + i, y + 1) - o(x + i, y - 1)),  i, j = -1, 0, 1; w = 1, 2, 1
+ * (Sobel). Samples outside the picture are those of its nearest pixel. s = gx^2 + gy^2, which is at
+ * most VIEW_EDGE_MAX M^2, is 0 outside the picture. The direction d of (gx, gy) is rounded to a
+ * multiple of 45 degrees and, if it points to the left or straight up, turned around: (1, 0),
+ * (1, 1), (0, 1) or (1, -1), where y points down. A pixel p has an edge if s(p) > s(p - d) and
+ * s(p) >= s(p + d); its level is sqrt(s / VIEW_EDGE_MAX), rounded to nearest. All others are 0.
+ * There is no threshold: a client that wants strong edges alone drops lower levels. All
+ * comparisons are of integers, and so exact. */
 #ifndef FFTD_CORE_VIEW_H
 #define FFTD_CORE_VIEW_H
 
@@ -30,11 +40,12 @@
 #include "core/error.h"
 #include "fftd/ring.h"
 
-enum view_kind { VIEW_PICTURE, VIEW_DIFFERENCE, VIEW_SPECTRUM, VIEW_PEAKS, VIEW_COUNT };
+enum view_kind { VIEW_PICTURE, VIEW_DIFFERENCE, VIEW_SPECTRUM, VIEW_PEAKS, VIEW_EDGES, VIEW_COUNT };
 
 #define VIEW_GAIN     2
 #define VIEW_BLACK_DB (-120)
 #define VIEW_WHITE_DB (-20)
+#define VIEW_EDGE_MAX 20 /* gx = 4 M and gy = 2 M */
 
 /* By enum view_kind, ended by NULL: "picture", ... */
 extern const char *const view_names[VIEW_COUNT + 1];

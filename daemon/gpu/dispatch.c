@@ -33,6 +33,14 @@
     {                                                                                              \
         .kind = ARGUMENT_POWERS                                                                    \
     }
+#define FILTERED                                                                                   \
+    {                                                                                              \
+        .kind = ARGUMENT_FILTERED                                                                  \
+    }
+#define STORED /* by the last dispatch of the transform */                                         \
+    {                                                                                              \
+        .kind = transform->tuning.view == VIEW_EDGES ? ARGUMENT_FILTERED : ARGUMENT_RESULT         \
+    }
 #define CORRECTION                                                                                 \
     {                                                                                              \
         .kind = transform->tuning.corrections ? ARGUMENT_CORRECTION : ARGUMENT_NONE                \
@@ -88,7 +96,8 @@ static void add_fused(struct transform *transform, struct dispatch dispatch, siz
     add_dispatch(transform, dispatch);
 }
 
-/* Draws the powers that the dispatch in the middle has stored, one item for each pixel. */
+/* Draws the powers that the dispatch in the middle has stored, or the edges of what the last one
+ * has, one item for each pixel. */
 static void add_view(struct transform *transform)
 {
     const struct transform_image *image = &transform->image;
@@ -99,6 +108,10 @@ static void add_view(struct transform *transform)
                                 .global = {divide_up(image->width, group) * group, image->height},
                                 .local = {group, 1},
                                 .argument = {POWERS, TABLE(places), RESULT}};
+    if (transform->tuning.view == VIEW_EDGES) {
+        const struct argument edges[MAX_ARGUMENTS] = {FILTERED, RESULT};
+        memcpy(dispatch.argument, edges, sizeof edges);
+    }
     add_dispatch(transform, dispatch);
 }
 
@@ -126,7 +139,7 @@ static void list_fused_dispatches(struct transform *transform)
     const struct dispatch inverse = {
         .kernel = "inverse",
         .along_rows = u.along_rows,
-        .argument = {SPECTRUM, IMAGE, RESULT, u_twiddle, LOCAL(u.work_bytes)},
+        .argument = {SPECTRUM, IMAGE, STORED, u_twiddle, LOCAL(u.work_bytes)},
     };
     add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
     add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));
@@ -134,6 +147,8 @@ static void list_fused_dispatches(struct transform *transform)
         add_view(transform);
     else
         add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
+    if (transform->tuning.view == VIEW_EDGES)
+        add_view(transform);
 }
 
 /* The arguments as staged_dispatch.cl declares them. */
@@ -144,7 +159,7 @@ static void add_staged(struct transform *transform, const char *direction,
     const struct staged_range range = transform_staged_range(transform, axis, pass);
     struct dispatch dispatch = {.dimensions = 3,
                                 .along_rows = along_rows,
-                                .argument = {SPECTRUM, LINES, RESPONSE, IMAGE, RESULT, CORRECTION}};
+                                .argument = {SPECTRUM, LINES, RESPONSE, IMAGE, STORED, CORRECTION}};
     memcpy(dispatch.global, range.global, sizeof dispatch.global);
     memcpy(dispatch.local, range.local, sizeof dispatch.local);
     if (direction == NULL)
@@ -174,6 +189,8 @@ static void list_staged_dispatches(struct transform *transform)
         add_staged(transform, "inverse", x, &rows[i]);
     for (unsigned i = column_count; i-- > 0;)
         add_staged(transform, "inverse", y, &columns[i]);
+    if (transform->tuning.view == VIEW_EDGES)
+        add_view(transform);
 }
 
 /* Gets the largest work-group that a built kernel accepts. This depends on its registers and may be

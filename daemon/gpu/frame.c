@@ -8,7 +8,8 @@
 struct transform_frame {
     const struct transform *transform;
     cl_mem spectra, lines;
-    cl_mem powers; /* of a spectrum (view.cl); otherwise NULL */
+    cl_mem powers;   /* of a spectrum (view.cl); otherwise NULL */
+    cl_mem filtered; /* samples of which edges are drawn (view.cl); otherwise NULL */
     cl_kernel kernel[TRANSFORM_MAX_DISPATCHES];
     struct transform_buffers bound; /* retained, so that no new buffer gets the same address */
 };
@@ -36,6 +37,8 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
         return &frame->lines;
     case ARGUMENT_POWERS:
         return &frame->powers;
+    case ARGUMENT_FILTERED:
+        return &frame->filtered;
     case ARGUMENT_TABLE:
         return &argument->table;
     case ARGUMENT_LOCAL:
@@ -130,10 +133,19 @@ static int make_powers(struct transform_frame *frame, struct error *why)
                        response_part_count(&layout) * sizeof(cl_float), NULL, why);
 }
 
+static int make_filtered(struct transform_frame *frame, struct error *why)
+{
+    const struct transform_image *image = &frame->transform->image;
+    return make_buffer(&frame->filtered, frame->transform,
+                       (size_t)image->width * image->height * sizeof(cl_ushort), NULL, why);
+}
+
 static int make_buffers(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
-    const int r = view_is_spectrum(transform->tuning.view) ? make_powers(frame, why) : 0;
+    int r = view_is_spectrum(transform->tuning.view) ? make_powers(frame, why) : 0;
+    if (r == 0 && transform->tuning.view == VIEW_EDGES)
+        r = make_filtered(frame, why);
     if (r < 0)
         return r;
     if (transform->tuning.technique == TRANSFORM_STAGED)
@@ -162,6 +174,8 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
     if (r == 0)
         r = set_arguments(frame, ARGUMENT_POWERS, why);
     if (r == 0)
+        r = set_arguments(frame, ARGUMENT_FILTERED, why);
+    if (r == 0)
         r = set_arguments(frame, ARGUMENT_TABLE, why);
     if (r == 0)
         r = set_arguments(frame, ARGUMENT_LOCAL, why);
@@ -184,7 +198,7 @@ void transform_frame_destroy(struct transform_frame *frame)
                               frame->powers,           frame->bound.image,
                               frame->bound.result,     frame->bound.response,
                               frame->bound.correction, frame->bound.calibration,
-                              frame->bound.denoised};
+                              frame->bound.denoised,   frame->filtered};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);

@@ -152,7 +152,7 @@ static void put_constants(FILE *out, const struct transform *transform)
             "#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n#define VIEW_DIFFERENCE %d\n"
             "#define VIEW_SPECTRUM %d\n#define VIEW_FILTERED %d\n#define VIEW_GAIN %d\n#define "
             "VIEW_BLACK_DB %d\n"
-            "#define VIEW_WHITE_DB %d\n",
+            "#define VIEW_WHITE_DB %d\n#define VIEW_EDGES %d\n#define VIEW_EDGE_MAX %d\n",
             tuning->lanes, tuning->half, transform->device->half_vectors,
             tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
             transform->image.count, transform_spectrum_size(transform),
@@ -161,7 +161,8 @@ static void put_constants(FILE *out, const struct transform *transform)
             tuning->corrections, tuning->calibrated, tuning->warped, tuning->denoised,
             denoiser_pitch(&transform->image), denoiser_plane_size(&transform->image),
             tuning->view == VIEW_DIFFERENCE, view_is_spectrum(tuning->view),
-            tuning->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB);
+            tuning->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB,
+            tuning->view == VIEW_EDGES, VIEW_EDGE_MAX);
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));

@@ -278,11 +278,23 @@ static double power_bytes(const struct transform *transform)
                : 0;
 }
 
+/* The bytes of the samples of which the view of edges is drawn. */
+static double filtered_bytes(const struct transform *transform)
+{
+    const struct transform_image *image = &transform->image;
+    return (double)image->width * image->height * sizeof(cl_ushort);
+}
+
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
 {
     const struct transform_image *image = &transform->image;
     const enum view_kind view = transform->tuning.view;
-    const bool is_first = dispatch == 0, is_last = dispatch + 1 == transform->dispatch_count;
+    const bool has_edges = view == VIEW_EDGES;
+    /* Without the one that draws edges. */
+    const unsigned count = transform->dispatch_count - has_edges;
+    const bool is_first = dispatch == 0, is_last = dispatch + 1 == count;
+    if (dispatch == count)
+        return filtered_bytes(transform) + image_bytes(image, true);
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
                            (double)transform_stored_bytes(transform) * image->count;
     const double captured = transform->tuning.denoised ? (double)image->count * image->width *
@@ -291,7 +303,9 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     const double in = is_first                            ? captured
                       : is_last && view_is_spectrum(view) ? power_bytes(transform)
                                                           : spectra;
-    const double out = is_last ? image_bytes(image, true) : spectra;
+    const double out = !is_last    ? spectra
+                       : has_edges ? filtered_bytes(transform)
+                                   : image_bytes(image, true);
     const bool reads_again =
         is_last && (view == VIEW_DIFFERENCE || (view == VIEW_PICTURE && image->keep_others));
     const double kept = reads_again ? image_bytes(image, false) : 0;
@@ -301,8 +315,7 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     const bool loads_again = reads_again && (recolours || view == VIEW_DIFFERENCE);
     const double table = is_first || loads_again ? (double)transform_table_bytes(transform) : 0;
     /* The dispatches after the middle one are the inverses of those before it, or the view. */
-    const bool is_middle = view_is_spectrum(view) ? dispatch + 2 == transform->dispatch_count
-                                                  : dispatch == transform->dispatch_count / 2;
+    const bool is_middle = view_is_spectrum(view) ? dispatch + 2 == count : dispatch == count / 2;
     const double middle = (double)transform_response_bytes(transform) + power_bytes(transform);
     return in + out + kept + table + (is_middle ? middle : 0);
 }

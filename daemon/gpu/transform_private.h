@@ -26,6 +26,7 @@ enum argument_kind {
     ARGUMENT_SPECTRUM,    /* transform_frame */
     ARGUMENT_LINES,       /* transform_frame */
     ARGUMENT_POWERS,      /* transform_frame */
+    ARGUMENT_FILTERED,    /* transform_frame */
     ARGUMENT_TABLE,       /* transform */
     ARGUMENT_LOCAL,       /* local memory */
 };

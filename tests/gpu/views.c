@@ -1,5 +1,5 @@
-/* Tests of views: differences against the pictures that another engine makes, and spectra against a
- * model in double precision that only shares the response H with the code under test. */
+/* Tests of views: differences and edges against the pictures that another engine makes, and spectra
+ * against a model in double precision that only shares the response H with the code under test. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +27,7 @@ struct scene {
     enum engine_technique technique;
     enum engine_precision precision;
     bool has_peaks; /* spectra: of the captured picture */
+    bool is_wide;
 };
 
 /* A wave that was found, and its correction, which a view of what was captured does not have. */
@@ -48,6 +49,8 @@ static uint32_t width_of(const struct scene *scene)
 {
     const struct format_info *info =
         format_by_name(scene->source != NULL ? scene->source : scene->format);
+    if (scene->is_wide)
+        return WIDTH + 5;
     return info->align_x > 1 || info->kind == SAMPLE_BAYER ? WIDTH + 1 : WIDTH;
 }
 
@@ -335,7 +338,151 @@ static void check_spectrum(const struct scene *scene)
     free(luma);
 }
 
+/* ---- edges ---- */
+
+/* A sample of the picture, or the one of the nearest pixel. */
+static double nearest(const double *picture, long width, long x, long y)
+{
+    x = x < 0 ? 0 : x >= width ? width - 1 : x;
+    y = y < 0 ? 0 : y >= HEIGHT ? HEIGHT - 1 : y;
+    return picture[y * width + x];
+}
+
+static double model_gradient(const double *picture, long width, long x, long y, bool downwards)
+{
+    static const double kernel[3][3] = {{-1, 0, 1}, {-2, 0, 2}, {-1, 0, 1}};
+    double sum = 0;
+    for (int dy = -1; dy <= 1; dy++)
+        for (int dx = -1; dx <= 1; dx++)
+            sum += (downwards ? kernel[dx + 1][dy + 1] : kernel[dy + 1][dx + 1]) *
+                   nearest(picture, width, x + dx, y + dy);
+    return sum;
+}
+
+static double model_strength(const double *picture, long width, long x, long y)
+{
+    if (x < 0 || y < 0 || x >= width || y >= HEIGHT)
+        return 0;
+    const double gx = model_gradient(picture, width, x, y, false);
+    const double gy = model_gradient(picture, width, x, y, true);
+    return gx * gx + gy * gy;
+}
+
+/* Numbers of 16 bits and their squares are exact in double precision. */
+static double model_edge(const double *picture, long width, long x, long y)
+{
+    const double gx = model_gradient(picture, width, x, y, false);
+    const double gy = model_gradient(picture, width, x, y, true);
+    const double s = gx * gx + gy * gy;
+    const long eighth = lrint(atan2(gy, gx) / (M_PI / 4)); /* of a turn, clockwise from the right */
+    static const long direction[4][2] = {{1, 0}, {1, 1}, {0, 1}, {-1, 1}};
+    const long dx = direction[eighth & 3][0], dy = direction[eighth & 3][1];
+    /* (-1, 1) is turned around: the pixel before is that on the left. */
+    const double before = (eighth & 3) == 3 ? model_strength(picture, width, x + dx, y + dy)
+                                            : model_strength(picture, width, x - dx, y - dy);
+    const double after = (eighth & 3) == 3 ? model_strength(picture, width, x - dx, y - dy)
+                                           : model_strength(picture, width, x + dx, y + dy);
+    return s > before && s >= after ? sqrt(s / 20) : 0;
+}
+
+/* The picture is what an engine publishes as luma alone. A step and a corner reach the border. */
+static void check_edges(const struct scene *scene)
+{
+    const char *captured = scene->source != NULL ? scene->source : scene->format;
+    const struct fftd_format format = layout_of(scene->format, width_of(scene));
+    const struct fftd_format layout = layout_of(captured, format.width);
+    const struct format_info *info = format_by_fourcc(format.fourcc);
+    const struct fftd_format grey =
+        layout_of(info->family == FAMILY_GREY ? scene->format : "GREY", format.width);
+    uint8_t *in = malloc(layout.frame_bytes), *picture = calloc(1, grey.frame_bytes);
+    uint8_t *view = calloc(1, format.frame_bytes);
+    double *samples = malloc(sizeof *samples * format.width * HEIGHT), worst = 0;
+    unsigned kept = 0, suppressed = 0;
+    struct scene luma = *scene;
+    luma.source = captured;
+    luma.planes = ENGINE_LUMA_ONLY;
+    draw(in, &layout, format_by_fourcc(layout.fourcc)->bits);
+    for (uint32_t y = 0; y < layout.plane[0].rows / 2; y++) /* even, and so with ties */
+        memset(in + (size_t)y * layout.plane[0].stride, y < 4 ? 0 : 0x03,
+               layout.plane[0].row_bytes / 2);
+    struct engine *engine = make(&luma, VIEW_PICTURE, &grey, &layout);
+    filter(engine, VIEW_PICTURE, "gaussian-blur:sigma=0.6", &grey, &layout, in, picture);
+    engine_destroy(engine);
+    for (uint32_t i = 0; i < format.width * HEIGHT; i++)
+        samples[i] = luma_at(&grey, picture, i % format.width, i / format.width);
+    engine = make(scene, VIEW_EDGES, &format, &layout);
+    filter(engine, VIEW_EDGES, "gaussian-blur:sigma=0.6", &format, &layout, in, view);
+    engine_destroy(engine);
+    for (uint32_t i = 0; i < format.width * HEIGHT; i++) {
+        const uint32_t x = i % format.width, y = i / format.width;
+        const double expected = model_edge(samples, format.width, x, y);
+        const double got = luma_at(&format, view, x, y);
+        worst = fmax(worst, fabs(got - expected));
+        kept += expected > 0;
+        suppressed += expected == 0 && model_strength(samples, format.width, x, y) > 0;
+        /* Square roots are floats: of 16 bits, a level near half a step may be rounded either way.
+         */
+        if (fabs(got - expected) > 0.5 + (info->bits > 12 ? 0.02 : 1e-3) ||
+            (expected == 0 && got > 0))
+            fail_msg("%s at %u, %u: %.0f, expected %.3f", scene->format, x, y, got, expected);
+    }
+    assert_true(kept > format.width * HEIGHT / 16 && suppressed > format.width * HEIGHT / 8);
+    check_is_grey(&format, view);
+    printf("# figures: edges of %s %s: at most %.3f from the model, %u of %u pixels\n", captured,
+           scene->technique == ENGINE_STAGED ? "staged" : "fused", worst, kept,
+           format.width * HEIGHT);
+    free(in);
+    free(picture);
+    free(view);
+    free(samples);
+}
+
 /* ---- tests ---- */
+
+static void test_edges(void **state)
+{
+    static const struct scene scenes[] = {
+        {.format = "NV12"},
+        {.format = "YUYV", .technique = ENGINE_STAGED},
+        {.format = "Y16"},
+        {.format = "XBGR32", .source = "SGRBG10"},
+        {.format = "GREY", .source = "UYVY", .planes = ENGINE_LUMA_ONLY, .is_wide = true},
+        {.format = "RGB24", .planes = ENGINE_ALL},
+        {.format = "Y12", .technique = ENGINE_STAGED},
+        {.format = "GREY", .precision = ENGINE_HALF},
+        {.format = "YUYV"},
+        {.format = "XRGB32", .technique = ENGINE_STAGED},
+        {.format = "GREY",
+         .source = "SBGGR8",
+         .planes = ENGINE_LUMA_ONLY,
+         .technique = ENGINE_STAGED},
+    };
+    (void)state;
+    for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 5);
+         i++)
+        check_edges(&scenes[i]);
+}
+
+/* The strongest gradient there is, which is white, and one that is as strong as its neighbours. */
+static void test_the_greatest_edge_is_white(void **state)
+{
+    static const struct scene scene = {.format = "GREY"};
+    const struct fftd_format format = layout_of("GREY", WIDTH);
+    uint8_t *in = calloc(2, format.frame_bytes), *view = in + format.frame_bytes;
+    (void)state;
+    for (uint32_t y = 0; y < HEIGHT; y++)
+        for (uint32_t x = 0; x < WIDTH; x++) /* to the right of (9, 9), and below its corner */
+            in[y * format.plane[0].stride + x] = x > 9 || (x == 9 && y > 9) ? 255 : 0;
+    struct engine *engine = make(&scene, VIEW_EDGES, &format, &format);
+    filter(engine, VIEW_EDGES, "none", &format, &format, in, view);
+    engine_destroy(engine);
+    assert_int_equal(view[9 * format.plane[0].stride + 9], 255);
+    /* A vertical step of M has gx = 4 M in two columns, of which the left one is kept. */
+    assert_int_equal(view[3 * format.plane[0].stride + 9], lrint(255 * 4 / sqrt(20)));
+    assert_int_equal(view[3 * format.plane[0].stride + 10], 0);
+    assert_int_equal(view[3 * format.plane[0].stride + 8], 0);
+    free(in);
+}
 
 static void test_differences(void **state)
 {
@@ -468,8 +615,8 @@ static void test_layouts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_differences),
-        cmocka_unit_test(test_spectra),
+        cmocka_unit_test(test_differences), cmocka_unit_test(test_spectra),
+        cmocka_unit_test(test_edges),       cmocka_unit_test(test_the_greatest_edge_is_white),
         cmocka_unit_test(test_layouts),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);

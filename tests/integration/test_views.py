@@ -112,6 +112,40 @@ def test_views_follow_each_other_frame_by_frame(daemon, clip, record_property):
         assert distance(pixels(frame), published) == 0
 
 
+def sobel(picture):
+    """Both parts of the gradient; samples outside the picture are those of its nearest pixel."""
+    wide = numpy.pad(picture.astype(int), 1, mode="edge")
+    smooth_y = wide[:-2] + 2 * wide[1:-1] + wide[2:]
+    smooth_x = wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]
+    return smooth_y[:, 2:] - smooth_y[:, :-2], smooth_x[2:] - smooth_x[:-2]
+
+
+def edge_levels(picture):
+    """The magnitude where neighbours across the edge have no greater one; otherwise 0."""
+    gx, gy = sobel(picture)
+    squared = gx ** 2 + gy ** 2
+    wide = numpy.pad(squared, 1)
+    eighth = numpy.rint(numpy.arctan2(gy, gx) / (numpy.pi / 4)).astype(int) % 4
+    kept = numpy.zeros(squared.shape, bool)
+    for number, (dx, dy) in enumerate([(1, 0), (1, 1), (0, 1), (1, -1)]):
+        before = wide[1 - dy:, 1 - dx:][:squared.shape[0], :squared.shape[1]]
+        after = wide[1 + dy:, 1 + dx:][:squared.shape[0], :squared.shape[1]]
+        kept |= (eighth == number) & (squared > before) & (squared >= after)
+    return numpy.where(kept, numpy.sqrt(squared / 20), 0)
+
+
+def test_edges_are_those_of_the_published_picture(daemon, record_property):
+    before, after = frames_of(daemon, "edges")
+    expected = edge_levels(pixels(before[0]))
+    assert not before[0].flags & FLAG_VIEW and after[0].flags & FLAG_VIEW
+    errors = [distance(pixels(frame), expected) for frame in after]
+    record_property("figures", f"edges: at most {max(errors):.3f} from the model, "
+                    f"{100 * (expected > 0).mean():.0f} % of the pixels")
+    assert max(errors) <= 0.501 and expected.max() > 15
+    assert 0.1 < (expected > 0).mean() < 0.6
+    assert all((pixels(frame)[expected == 0] == 0).all() for frame in after)
+
+
 def test_the_view_is_shown_and_changed_by_those_who_may(daemon, clip, tmp_path):
     assert daemon.ctl("view").stdout == "picture\n"
     with Peer(daemon, "control-watch") as watcher:
@@ -120,7 +154,7 @@ def test_the_view_is_shown_and_changed_by_those_who_may(daemon, clip, tmp_path):
     serial = daemon.ctl_json("filter", "show")["Serial"]
     refused = daemon.ctl("view", "differnce", check=False)
     assert refused.returncode == 65
-    for word in ("differnce", "picture", "difference", "spectrum"):
+    for word in ("differnce", "picture", "difference", "spectrum", "peaks", "edges"):
         assert word in refused.stderr
     assert daemon.ctl_json("filter", "show")["Serial"] == serial
 

@@ -30,7 +30,8 @@ static void an_unknown_name_changes_nothing(void **state)
         assert_int_equal(view_from_name(&view, names[i], &why), -EINVAL);
         assert_int_equal(view, VIEW_DIFFERENCE);
         assert_non_null(strstr(why.text, names[i]));
-        assert_non_null(strstr(why.text, ": expected picture, difference, spectrum or peaks"));
+        assert_non_null(strstr(why.text, ": expected picture, difference, spectrum, "
+                                         "peaks or edges"));
     }
 }
 

@@ -28,11 +28,13 @@ $(BUILD)/tests/bench/articles: $(ARTICLES_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/li
 .PHONY: bench-articles ## rebuilds the published techniques, measures them on DEVICE and writes docs/ARTICLES.md
 .PHONY: bench-articles-driver ## the same without docs/ARTICLES.md, for a machine with only a C compiler and OpenCL
 .PHONY: bench-articles-simulator ## the results of row 8 on oclgrind's simulated device, without times
+.PHONY: bench-articles-front-end ## runs the front end of OpenVX's example in the daemon, and draws its picture
 .PHONY: docs-articles ## writes docs/ARTICLES.md from docs/results/*-articles-*.jsonl
 bench-articles:
 	@$(call bench-deps,build run bench articles devices)
 	@$(MAKE) -s bench-articles-driver
 	@$(MAKE) -s bench-articles-simulator
+	@$(MAKE) -s bench-articles-front-end
 	@$(MAKE) -s docs-articles
 
 bench-articles-driver: $(BUILD)/tests/bench/articles
@@ -41,6 +43,10 @@ bench-articles-driver: $(BUILD)/tests/bench/articles
 
 bench-articles-simulator: $(BUILD)/tests/bench/articles
 	@oclgrind $< --small --json docs/results/$(shell date -u +%Y-%m-%d)-articles-oclgrind.jsonl 8
+
+bench-articles-front-end: all
+	@FFTD_DEVICE=$(DEVICE) /usr/bin/python3 tests/bench/articles/front_end.py --build $(BUILD) \
+	    --json $(ARTICLES_JSON) --picture docs/articles/front-end.png
 
 docs-articles:
 	@/usr/bin/python3 tests/bench/articles/write.py docs/results docs/ARTICLES.md

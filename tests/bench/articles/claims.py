@@ -3,11 +3,14 @@
 import dataclasses
 from typing import Callable
 
+import front_end
+
 INF = float("inf")
 AXIS = "one axis of 512x256"
 RGB = "512x512 RGB, forward and inverse"
 TWIDDLES = "twiddles, 512x512 RGB"
 FURTHER = "further optimisations, 512x512 RGB"
+FRONT_END, FRONT_END_STEPS = front_end.GROUP, list(front_end.STEPS)
 
 
 @dataclasses.dataclass
@@ -29,6 +32,12 @@ class Plot:
 
 
 @dataclasses.dataclass
+class Picture:
+    file: str
+    title: str
+
+
+@dataclasses.dataclass
 class Row:
     number: int
     title: str
@@ -37,6 +46,7 @@ class Row:
     plots: list = dataclasses.field(default_factory=list)
     untested: str = ""
     always: bool = False
+    picture: Picture = None  # that another program of the same target has drawn
 
 
 def faster(row, group, slow, fast, x=None):
@@ -325,6 +335,14 @@ differences of float arithmetic decide which of two neighbouring numbers is stor
 gradients of the known colour (Malvar, He and Cutler) is measured beside the bilinear one of
 OpenVX's example, which is fftd's: PSNR on a drawn scene with rings, edges and slowly changing
 colours. The scene is harder than most photographs.
+
+The front end of OpenVX's example is a chain of fftd: a mosaic, of which
+`engine.planes = "luma-only"` publishes the luma, the remap as `undistort`, the Gaussian as
+`convolve`, and the pseudo-Canny (Sobel, then only the greatest gradient across an edge) as the
+view `edges`. The daemon runs on a chart as a lens that bends lines shows it; its pictures are
+compared with a model of the graph in double precision. The graph rounds to 8 bits after each node,
+and a chain of fftd once at its end, so that its pictures are nearer to the exact ones than to those
+of such a graph.
 """, [
     *[Claim(f"{technique}: share of bytes that are the rounded result in double precision",
             "identical", 0.999, 1,
@@ -336,8 +354,16 @@ colours. The scene is harder than most photographs.
     Claim("gradients gain over bilinear, dB", "-", 0.5, INF, gain),
     Claim("bilinear is faster than gradients, times", "-", 1.05, INF,
           faster(8, DEMOSAICING, "gradients", "bilinear")),
-], untested="the example's front end as one chain of fftd with its picture (mosaic, luma, remap, "
-    "3x3 Gaussian, pseudo-Canny).")
+    *[Claim(f"front end, {step}: share of pixels that are those of the exact graph", "-", 0.999, 1,
+            lambda results, device, s=step: results.value(device, 8, FRONT_END, s, "equal"))
+      for step in FRONT_END_STEPS],
+    Claim(f"front end, {FRONT_END_STEPS[-1]}: share of pixels that are those of a graph which "
+          "rounds after each node", "-", 0.999, 1,
+          lambda results, device: results.value(device, 8, FRONT_END, FRONT_END_STEPS[-1],
+                                                "equal_rounding")),
+], picture=Picture("front-end.png", "The chain of the front end, as the daemon published it: a "
+                   "mosaic, its luma, undistorted and smoothed, and its edges (drawn brighter, and "
+                   "wider)"))
 
 HINTS = [
     ("fewer dispatches of more dimensions",

@@ -31,6 +31,7 @@ class Results:
         self.files = sorted(glob.glob(os.path.join(folder, "*-articles-*.jsonl")))
         self.groups = {}
         self.machines = {}
+        dates = {}
         for path in self.files:
             fresh = set()
             with open(path, encoding="utf-8") as file:
@@ -41,7 +42,9 @@ class Results:
                         self.groups[key] = {}
                         fresh.add(key)
                     self.groups[key][line["technique"]] = line
-                    self.machines[device] = line["device"], line["machine"], line["date"]
+                    dates.setdefault(device, set()).add(line["date"])
+                    self.machines[device] = (line["device"], line["machine"],
+                                             ", ".join(sorted(dates[device])))
         self.devices = [name for _, name in SHORT if name in self.machines]
         self.devices += sorted(set(self.machines) - set(self.devices))
 

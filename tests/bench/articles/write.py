@@ -233,6 +233,9 @@ def section(results, row, folder):
             lines += group_table(results, row.number, name, sizes[0])
             lines += comparison_table(results, row.number, name)
     lines += plots(results, row, folder)
+    if row.picture and os.path.exists(os.path.join(folder, row.picture.file)):
+        lines += [f"![{row.picture.title}]({os.path.basename(folder)}/{row.picture.file})", "",
+                  f"{row.picture.title}.", ""]
     lines += refusals(results, row.number)
     if row.untested:
         lines += ["**Not tested here:** " + row.untested.strip(), ""]

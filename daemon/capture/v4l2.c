@@ -37,7 +37,8 @@ struct video_source {
     unsigned wanted_buffers;
     struct video_buffers buffers;
     bool streaming;
-    int broken; /* errno of a buffer that could not be given back, or 0 */
+    bool is_decoded; /* libv4l2 makes the frames from the driver's */
+    int broken;      /* errno of a buffer that could not be given back, or 0 */
     struct video_count count;
 };
 
@@ -118,6 +119,7 @@ static int v4l2_start(struct capture *capture, enum memory_mode mode, struct fra
         return r;
     }
     source->streaming = true;
+    source->is_decoded = !is_native(source);
     source->broken = 0;
     source->count = (struct video_count){.begun = false};
     return 0;
@@ -221,6 +223,7 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
     struct video_source *source = source_of(capture);
     struct capture_frame newest;
     bool have = false;
+    unsigned undecoded = 0;
     if (!source->streaming)
         return error_set(why, EAGAIN, "not started");
     int r = check_stream(source, why);
@@ -230,6 +233,12 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
     for (unsigned i = 0; i < source->buffers.count; i++) {
         struct video_exchange exchange;
         r = video_buffers_dequeue(&source->buffers, &exchange, why);
+        /* libv4l2 has queued a frame that it could not decode again. If the driver is what fails,
+         * it fails in every round. */
+        if (r == -EIO && source->is_decoded && ++undecoded < source->buffers.count) {
+            r = -EAGAIN;
+            continue;
+        }
         if (r < 0)
             break;
         struct capture_frame frame;
@@ -249,6 +258,8 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
         newest = frame;
         have = true;
     }
+    if (r != -EIO)
+        capture->dropped_error += undecoded;
     if (have) {
         *ret = newest;
         return 0;

@@ -43,7 +43,9 @@ packages_of() {
     soak) echo gnuplot-nox python3 python3-numpy ;;
     # The least that boots another kernel.
     udmabuf) echo qemu-system-x86 seabios busybox-static ;;
-    vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod python3 ;;
+    # gcc, make and libelf1 build a module of the kernel.
+    vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod gcc libelf1 \
+        make python3 python3-numpy python3-pil ;;
     # What make deb builds with, and what checks the packages.
     deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev lintian ;;
     # What make deb builds with for another architecture, and what runs the result.

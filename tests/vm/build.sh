@@ -8,7 +8,7 @@ set -eu
 packages=systemd-sysv,udev,dbus,kmod,procps,strace,v4l-utils,\
 pocl-opencl-icd,ocl-icd-libopencl1,libconfig9,libv4l-0,libpng16-16,libcmocka0,libfftw3-double3,python3,python3-pytest
 # What the tests use of the kernel; what these depend on comes along.
-modules="vivid uvcvideo virtio_pci virtio_rng ext4 9p 9pnet_virtio softdog"
+modules="vivid v4l2loopback uvcvideo virtio_pci virtio_rng ext4 9p 9pnet_virtio softdog"
 # What the initramfs needs to find the disk; the rest is loaded by systemd and the tests.
 boot_modules="nfit nd_pmem ext4"
 
@@ -25,19 +25,34 @@ trap 'rm -rf "$work"' EXIT
 tree=$work/tree
 
 # The kernel is only unpacked: installing it would draw in what makes an initramfs. /lib is a
-# link there and must stay one.
+# link there and must stay one. /var/tmp/loopback gets what builds v4l2loopback for this kernel.
 # shellcheck disable=SC2016 # mmdebstrap's shell expands $1, the tree
 unpack_kernel='chroot "$1" sh -ec "
     cd /var/tmp
-    apt-get -q download \$(apt-cache depends linux-image-amd64 | sed -n s/.*Depends:.//p)
+    image=\$(apt-cache depends linux-image-amd64 | sed -n s/.*Depends:.//p)
+    version=\${image#linux-image-}
+    apt-get -q download \$image linux-headers-\$version linux-headers-\${version%-amd64}-common \
+        linux-kbuild-\${version%%.0-*} v4l2loopback-dkms
     dpkg-deb --fsys-tarfile linux-image-*.deb | tar -x --keep-directory-symlink -C /
-    rm linux-image-*.deb"'
+    rm linux-image-*.deb
+    for package in *.deb; do dpkg-deb -x \$package loopback; done
+    rm *.deb"'
 "$here/../tools/bootstrap.sh" "$tree" --variant=minbase --architectures=amd64 \
     --include="$packages" --dpkgopt='path-exclude=/usr/share/doc/*' \
     --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' --customize-hook="$unpack_kernel"
 
 version=$(basename "$tree"/lib/modules/*)
+
+# ---- v4l2loopback, a camera whose frames a program of the test writes ----
+mv "$tree/var/tmp/loopback" "$work/loopback"
+headers=$work/loopback/usr/src/linux-headers-$version
+# The headers expect to be installed.
+grep -rl --include=Makefile /usr/src/ "$work"/loopback/usr/src/linux-headers-* |
+    xargs sed -i "s|/usr/src/|$work/loopback/usr/src/|g"
+make -s -C "$headers" M="$(echo "$work"/loopback/usr/src/v4l2loopback-*)" modules
+mkdir -p "$tree/lib/modules/$version/extra"
+cp "$work"/loopback/usr/src/v4l2loopback-*/v4l2loopback.ko "$tree/lib/modules/$version/extra/"
 depmod -b "$tree" "$version"
 # Names relative to the tree, dependencies first.
 modules_for() {

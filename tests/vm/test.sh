@@ -28,6 +28,7 @@ cp "$here/../tools/run.py" "$here"/*.py "$here/../integration/dbus_peer.py" "$bu
 for program in ${VM_PROGRAMS:-$(ls "$build/tests/vm")}; do
     cp "$build/tests/vm/$program" "$share/programs/"
 done
+"$here/scene.py" "$share/scenes"
 cp "$here/guest.sh" "$share/guest.sh"
 cat >"$share/settings" <<END
 SUITES='$suites' TESTS='${VM_TESTS-}'

@@ -39,7 +39,7 @@ static int connect_socket(const char *dir, const char *name)
     return fd;
 }
 
-static int bus_connect(sd_bus **ret, const char *dir, const char *socket_name)
+int bus_connect(sd_bus **ret, const char *dir, const char *socket_name)
 {
     sd_bus *bus = NULL;
     int fd = connect_socket(dir, socket_name);

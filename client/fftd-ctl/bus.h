@@ -12,6 +12,10 @@
 #define BUS_PATH      "/org/fftd/camera"
 #define BUS_INTERFACE "org.fftd.Camera1"
 
+/* Connects to one of the control sockets in dir, by its name. It is not yet known whether the
+ * daemon serves it: the first call waits for that. 0 or -errno. */
+int bus_connect(sd_bus **ret, const char *dir, const char *socket_name);
+
 /* Connects to the daemon whose sockets are in dir: to `control`, or to `control-watch` if this user
  * may not use the first. The daemon refuses changes on the second. 0 or -errno. */
 int bus_connect_any(sd_bus **ret, const char *dir);

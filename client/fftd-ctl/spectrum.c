@@ -15,9 +15,16 @@
 #define FLOOR   1e-9 /* black, as a fraction of the greatest power */
 #define FFTD_PI 3.14159265358979323846
 
+/* exp(-2 pi i k / N), for the passes of all transforms. */
+static void fill_twiddles(double complex twiddle[N / 2])
+{
+    for (size_t k = 0; k < N / 2; k++)
+        twiddle[k] = cexp(-2 * I * FFTD_PI * (double)k / N);
+}
+
 /* Transforms in place: bit reversal, then log2(N) passes of butterflies. `step` is the distance of
  * two elements, so that it works for rows and columns. */
-static void transform(double complex *data, size_t step)
+static void transform(double complex *data, size_t step, const double complex twiddles[N / 2])
 {
     for (size_t i = 0, j = 0; i < N; i++) {
         if (i < j) {
@@ -34,7 +41,7 @@ static void transform(double complex *data, size_t step)
     }
     for (size_t half = 1; half < N; half *= 2)
         for (size_t k = 0; k < half; k++) {
-            double complex twiddle = cexp(-I * FFTD_PI * (double)k / (double)half);
+            double complex twiddle = twiddles[k * (N / 2 / half)];
             for (size_t i = k; i < N; i += 2 * half) {
                 double complex a = data[i * step], b = twiddle * data[(i + half) * step];
                 data[i * step] = a + b;
@@ -75,11 +82,13 @@ int spectrum_create(double **ret, const struct pixels *pixels)
         free(power);
         return -ENOMEM;
     }
+    double complex twiddles[N / 2];
+    fill_twiddles(twiddles);
     load(data, pixels);
     for (size_t y = 0; y < N; y++)
-        transform(data + y * N, 1);
+        transform(data + y * N, 1, twiddles);
     for (size_t x = 0; x < N; x++)
-        transform(data + x, N);
+        transform(data + x, N, twiddles);
     for (size_t y = 0; y < N; y++)
         for (size_t x = 0; x < N; x++) {
             double complex value = data[(y + N / 2) % N * N + (x + N / 2) % N];

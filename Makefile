@@ -91,7 +91,7 @@ $(BUILD)/obj/%.o: %.c
 
 .PHONY: deps ## installs the Debian packages for the build and for make test
 deps:
-	@tests/tools/deps.sh build run test style gst
+	@tests/tools/deps.sh build run test style gst view
 
 # ---- install ----
 PREFIX ?= /usr/local
@@ -116,7 +116,7 @@ install: all
 	$(call install-into,$(PREFIX)/include/fftd,client/include/fftd/*.h)
 	$(call install-into,$(PREFIX)/share/fftd/presets,config/presets/*)
 	$(call install-into,$(PREFIX)/share/fftd/images,config/images/*)
-	$(call install-into,$(PREFIX)/share/man/man1,docs/man/*.1)
+	$(call install-into,$(PREFIX)/share/man/man1,docs/man/fftd-ctl.1)
 	$(call install-into,$(PREFIX)/share/man/man3,docs/man/*.3)
 	$(call install-into,$(PREFIX)/share/man/man5,docs/man/*.5)
 	$(call install-into,$(PREFIX)/share/man/man8,docs/man/*.8)
@@ -125,7 +125,8 @@ install: all
 	$(call install-into,$(PREFIX)/lib/sysusers.d,systemd/sysusers.d/*)
 	$(call install-into,$(PREFIX)/lib/tmpfiles.d,systemd/tmpfiles.d/*)
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)/fftd
-	for unit in $(notdir $(wildcard systemd/*.service systemd/*.socket)); do \
+	for unit in $(filter-out $(UNITS_LEFT_OUT),$(notdir $(wildcard systemd/*.service \
+	        systemd/*.socket))); do \
 	    sed 's|/usr/bin/|$(BINDIR)/|' systemd/$$unit > \
 	        $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; done
 ifeq ($(has-notify-reload),1)

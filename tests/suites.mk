@@ -15,7 +15,7 @@ test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests -Iclient
 $(BUILD)/libtest.a: $(call objects,$(TEST_SUPPORT))
 $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUILD)/obj/%.o \
-		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(BUILD)/libctl.a $(BUILD)/libfftd.a
+		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(VIEW_TESTED) $(BUILD)/libctl.a $(BUILD)/libfftd.a
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 
@@ -141,3 +141,10 @@ test: deps
 	@$(MAKE) -s -k -j2 test-unit test-gpu || true
 	@for target in test-integration lint-quick; do $(MAKE) -s $$target || true; done
 	@tests/tools/run.py --sum $(QUICK:test-%=%)
+
+# ---- the page of fftd-view in a browser; chromium is large, so that no other target installs it ----
+.PHONY: test-view-browser ## shows the page of fftd-view in a headless Chromium; screenshots in build/view
+test-view-browser: all
+	@tests/tools/deps.sh view view-browser
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
+	    $(call run-suite,view-browser,600) --jobs 1 --pytest tests/integration/browser_view.py

@@ -1,0 +1,59 @@
+#include "access.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const loopback_names[] = {"localhost", "127.0.0.1", "[::1]", NULL};
+
+bool access_is_name(const char *name)
+{
+    return *name != '\0' && name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                              "0123456789.-")] == '\0';
+}
+
+/* Nothing, or ':' and up to five digits. */
+static bool is_port(const char *text)
+{
+    if (*text == '\0')
+        return true;
+    size_t digits = strspn(text + 1, "0123456789");
+    return *text == ':' && digits >= 1 && digits <= 5 && text[1 + digits] == '\0';
+}
+
+static bool is_one_of(const char *host, const char *const *names)
+{
+    for (; *names != NULL; names++) {
+        size_t length = strlen(*names);
+        if (strncasecmp(host, *names, length) == 0 && is_port(host + length))
+            return true;
+    }
+    return false;
+}
+
+/* The page and what it loads have one origin. A proxy in front of it may speak HTTPS. */
+static bool is_same_origin(const char *origin, const char *host)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    for (unsigned i = 0; i < 2; i++) {
+        size_t length = strlen(schemes[i]);
+        if (strncasecmp(origin, schemes[i], length) == 0 && strcasecmp(origin + length, host) == 0)
+            return true;
+    }
+    return false;
+}
+
+unsigned access_check(const struct access_request *request, const char *const *names)
+{
+    if (request->host == NULL || request->host_count != 1)
+        return 400;
+    if (!is_one_of(request->host, loopback_names) && !is_one_of(request->host, names))
+        return 421;
+    if (request->origin != NULL && !is_same_origin(request->origin, request->host))
+        return 403;
+    if (request->fetch_site != NULL && !request->is_page &&
+        strcasecmp(request->fetch_site, "same-origin") != 0 &&
+        strcasecmp(request->fetch_site, "none") != 0)
+        return 403;
+    return 0;
+}

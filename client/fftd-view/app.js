@@ -1,0 +1,199 @@
+// The page: asks /api/cameras once a second, shows the stream of the chosen camera, and fetches its
+// spectrum at most once a second. It does nothing while the page is hidden, so that a forgotten tab
+// costs nothing and the camera can pause.
+"use strict";
+
+const POLL_MS = 1000;
+const DELIVERING = ["online", "starting", "paused"];
+
+// What somebody at the page can do about each state.
+const ADVICE = {
+    absent: "",
+    lost: "Check its cable. The picture comes back by itself.",
+    stalled: "It sends no frames; fftd restarts it. If that lasts, unplug it and plug it in again.",
+    refused: "The camera does not accept its settings; see the log of its service.",
+    failed: "See the log of its service: journalctl -u fftd@NAME.",
+    finished: "The recording has ended.",
+};
+
+const element = (id) => document.getElementById(id);
+let chosen = decodeURIComponent(location.hash.slice(1));
+let cameras = [];
+let isPaused = false;
+let shownStream = null;  // the name of the camera whose stream is shown
+let spectrumIsLoading = false;
+
+function setText(id, text) {
+    // A screen reader announces each assignment, so that only changes are assigned.
+    if (element(id).textContent !== text)
+        element(id).textContent = text;
+}
+
+function path(name, what) {
+    return `camera/${encodeURIComponent(name)}/${what}`;
+}
+
+function current() {
+    return cameras.find((camera) => camera.name === chosen) || cameras[0];
+}
+
+function showList() {
+    const names = cameras.map((camera) => camera.name);
+    const list = element("cameras");
+    const shown = [...list.querySelectorAll("a")].map((link) => link.textContent);
+    if (names.join("\n") !== shown.join("\n"))
+        list.replaceChildren(...names.map((name) => {
+            const item = document.createElement("li");
+            const link = document.createElement("a");
+            link.href = `#${encodeURIComponent(name)}`;
+            link.textContent = name;
+            item.append(link);
+            return item;
+        }));
+    for (const link of list.querySelectorAll("a"))
+        if (current() && link.textContent === current().name)
+            link.setAttribute("aria-current", "page");
+        else
+            link.removeAttribute("aria-current");
+}
+
+function showState(text, isProblem) {
+    setText("state", text);
+    element("state").classList.toggle("problem", isProblem);
+}
+
+function describeState(camera) {
+    const reason = camera.reason ? `: ${camera.reason}` : "";
+    const advice = (ADVICE[camera.state] || "").replace("NAME", camera.name);
+    return `Camera ${camera.name} is ${camera.state}${reason}.${advice ? " " + advice : ""}`;
+}
+
+function showAbout(camera) {
+    const format = camera.format;
+    const rows = [
+        ["Source", camera.source],
+        ["Format", format && format.width ? `${format.name} ${format.width}x${format.height}` : ""],
+        ["Filter", camera.filter],
+        ["Problem", camera.filter_problem],
+        ["View", camera.view && camera.view !== "picture" ? camera.view : ""],
+        ["Rate", camera.rate === undefined ? "" : `${camera.rate.toFixed(1)} frames per second`],
+        ["Latency", camera.latency_p50_ms === undefined ? "" :
+            `half below ${camera.latency_p50_ms.toFixed(1)} ms, ` +
+            `99 % below ${camera.latency_p99_ms.toFixed(1)} ms, from capture to publication`],
+    ].filter(([, value]) => value);
+    const list = element("about");
+    const terms = [...list.querySelectorAll("dt")];
+    if (terms.map((term) => term.textContent).join() !== rows.map(([name]) => name).join())
+        list.replaceChildren(...rows.flatMap(([name]) => {
+            const term = document.createElement("dt");
+            term.textContent = name;
+            return [term, document.createElement("dd")];
+        }));
+    list.querySelectorAll("dd").forEach((value, i) => {
+        if (value.textContent !== rows[i][1])
+            value.textContent = rows[i][1];
+    });
+}
+
+function stopStream() {
+    // An empty image ends the connection; removing src alone does not in every browser.
+    if (shownStream !== null)
+        element("picture").removeAttribute("src");
+    shownStream = null;
+}
+
+function showPicture(camera) {
+    const image = element("picture");
+    const delivers = DELIVERING.includes(camera.state);
+    image.classList.toggle("stale", !delivers);
+    element("spectrum").classList.toggle("stale", !delivers);
+    const source = path(camera.name, "snapshot.jpg");
+    if (element("snapshot").getAttribute("href") !== source) {
+        element("snapshot").href = source;
+        element("snapshot").download = `${camera.name}.jpg`;
+    }
+    if (isPaused || !delivers || shownStream === camera.name)
+        return;
+    if (camera.format && camera.format.width) {
+        image.width = camera.format.width;
+        image.height = camera.format.height;
+    }
+    image.alt = `Live filtered picture of camera ${camera.name}`;
+    image.src = `${path(camera.name, "stream.mjpeg")}?${Date.now()}`;
+    shownStream = camera.name;
+}
+
+async function showSpectrum(camera) {
+    if (isPaused || spectrumIsLoading || !DELIVERING.includes(camera.state))
+        return;
+    spectrumIsLoading = true;
+    try {
+        const next = new Image();
+        next.src = `${path(camera.name, "spectrum")}?${Date.now()}`;
+        await next.decode();
+        element("spectrum").src = next.src;
+        element("spectrum").alt = `Spectrum of the filtered picture of camera ${camera.name}`;
+    } catch {
+        // The state says what is wrong.
+    } finally {
+        spectrumIsLoading = false;
+    }
+}
+
+function show() {
+    showList();
+    const camera = current();
+    if (!camera) {
+        showState("fftd-view serves no camera.", true);
+        return;
+    }
+    if (document.hidden) {
+        stopStream();
+        return;
+    }
+    const delivers = DELIVERING.includes(camera.state);
+    showState(describeState(camera), !delivers);
+    if (shownStream !== null && (shownStream !== camera.name || !delivers))
+        stopStream();
+    showAbout(camera);
+    showPicture(camera);
+    showSpectrum(camera);
+}
+
+async function poll() {
+    if (!document.hidden)
+        try {
+            const answer = await fetch("api/cameras", {cache: "no-store"});
+            if (!answer.ok)
+                throw new Error(await answer.text());
+            cameras = (await answer.json()).cameras;
+            show();
+        } catch {
+            showState("fftd-view does not answer. This page continues when it is back.", true);
+            stopStream();
+        }
+    setTimeout(poll, POLL_MS);
+}
+
+element("picture").addEventListener("error", () => {
+    // The stream has ended; the next poll starts another one if the camera delivers.
+    shownStream = null;
+});
+
+element("pause").addEventListener("click", () => {
+    isPaused = !isPaused;
+    element("pause").setAttribute("aria-pressed", String(isPaused));
+    if (isPaused && shownStream !== null) {
+        // The last picture stays.
+        element("picture").src = `${path(shownStream, "snapshot.jpg")}?${Date.now()}`;
+        shownStream = null;
+    }
+    show();
+});
+
+window.addEventListener("hashchange", () => {
+    chosen = decodeURIComponent(location.hash.slice(1));
+    show();
+});
+document.addEventListener("visibilitychange", () => show());
+poll();

@@ -1,0 +1,320 @@
+#include "encoder.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <turbojpeg.h>
+
+#include "fftd-ctl/picture.h"
+#include "fftd-ctl/spectrum.h"
+
+#define SPECTRUM_QUALITY 90
+#define FRACTION_BITS    14 /* of factors in whole numbers */
+
+/* What converts a colour: each is in 1 / 2^FRACTION_BITS. */
+struct matrix {
+    int luma_u, luma_v; /* added to luma */
+    int u_u, u_v, v_u, v_v;
+};
+
+struct encoder {
+    tjhandle jpeg;
+    int quality;
+    struct fftd_format format; /* of the copy */
+    struct pixels pixels;      /* the copy */
+    int subsampling;           /* enum TJSAMP */
+    uint32_t stride;           /* of luma; even, as libjpeg-turbo expects of planes */
+    uint8_t *copy;             /* planes, one behind the other; or RGB without padding */
+    size_t copy_bytes;
+    unsigned char *file; /* the result of libjpeg-turbo, at its largest */
+    unsigned long file_bytes;
+    int16_t *row; /* what the chroma of a row adds to luma */
+};
+
+int encoder_create(struct encoder **ret, int quality)
+{
+    struct encoder *encoder = calloc(1, sizeof *encoder);
+    if (encoder == NULL)
+        return -ENOMEM;
+    encoder->quality = quality;
+    encoder->jpeg = tjInitCompress();
+    if (encoder->jpeg == NULL) {
+        encoder_destroy(encoder);
+        return -ENOMEM;
+    }
+    *ret = encoder;
+    return 0;
+}
+
+void encoder_destroy(struct encoder *encoder)
+{
+    if (encoder == NULL)
+        return;
+    if (encoder->jpeg != NULL)
+        tjDestroy(encoder->jpeg);
+    tjFree(encoder->file);
+    free(encoder->copy);
+    free(encoder->row);
+    free(encoder);
+}
+
+/* ---- colours ---- */
+
+static int scaled(double factor)
+{
+    return (int)lrint(factor * (1 << FRACTION_BITS));
+}
+
+/* From the weights of red and blue in luma. With r, g, b from the frame's Y, U and V, Y of BT.601
+ * is 0.299 r + 0.587 g + 0.114 b, and U and V are (b - Y) / 1.772 and (r - Y) / 1.402. */
+static struct matrix matrix_of(const struct fftd_format *format)
+{
+    double red = 0.299, blue = 0.114; /* BT.601: 5, 6 or unspecified */
+    if (format->matrix == 1) {        /* BT.709 */
+        red = 0.2126;
+        blue = 0.0722;
+    } else if (format->matrix == 9) { /* BT.2020 */
+        red = 0.2627;
+        blue = 0.0593;
+    }
+    double green = 1 - red - blue;
+    double r_v = 2 * (1 - red), b_u = 2 * (1 - blue);
+    double g_u = -blue * b_u / green, g_v = -red * r_v / green;
+    double luma_u = 0.587 * g_u + 0.114 * b_u, luma_v = 0.299 * r_v + 0.587 * g_v;
+    double range = format->full_range ? 1 : 255.0 / 224;
+    return (struct matrix){
+        .luma_u = scaled(range * luma_u),
+        .luma_v = scaled(range * luma_v),
+        .u_u = scaled(range * (b_u - luma_u) / 1.772),
+        .u_v = scaled(range * -luma_v / 1.772),
+        .v_u = scaled(range * -luma_u / 1.402),
+        .v_v = scaled(range * (r_v - luma_v) / 1.402),
+    };
+}
+
+static uint8_t clamped(int value)
+{
+    return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value;
+}
+
+static int rounded(int value)
+{
+    return (value + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS;
+}
+
+/* ---- the copy ---- */
+
+static int subsampling_of(const struct fftd_pixel_format *layout)
+{
+    switch ((enum fftd_pixel_family)layout->family) {
+    case FFTD_FAMILY_GREY:
+        return TJSAMP_GRAY;
+    case FFTD_FAMILY_YUV:
+        return layout->sub_x == 1 ? TJSAMP_444 : layout->sub_y == 1 ? TJSAMP_422 : TJSAMP_420;
+    case FFTD_FAMILY_RGB:
+        return TJSAMP_420;
+    }
+    return TJSAMP_GRAY;
+}
+
+static uint32_t even(uint32_t value)
+{
+    return (value + 1) & ~1u;
+}
+
+static int reserve(struct encoder *encoder)
+{
+    const struct fftd_format *format = &encoder->format;
+    encoder->stride = even(format->width);
+    encoder->copy_bytes = 3 * (size_t)encoder->stride * even(format->height);
+    free(encoder->copy);
+    free(encoder->row);
+    tjFree(encoder->file);
+    /* The spectrum must fit, too. */
+    unsigned long bytes = tjBufSize((int)format->width, (int)format->height, encoder->subsampling);
+    unsigned long least = tjBufSize(SPECTRUM_SIDE, SPECTRUM_SIDE, TJSAMP_GRAY);
+    encoder->file_bytes = bytes > least ? bytes : least;
+    encoder->copy = malloc(encoder->copy_bytes);
+    encoder->row = calloc(format->width, sizeof *encoder->row);
+    encoder->file = tjAlloc((int)encoder->file_bytes);
+    if (encoder->copy != NULL && encoder->row != NULL && encoder->file != NULL)
+        return 0;
+    encoder->format = (struct fftd_format){0};
+    return -ENOMEM;
+}
+
+/* The copy's planes: Y, U, V. */
+static uint8_t *plane_of(const struct encoder *encoder, unsigned component)
+{
+    const size_t luma_bytes = (size_t)encoder->stride * even(encoder->format.height);
+    const size_t chroma_bytes =
+        (size_t)pixels_width(&encoder->pixels, 1) * pixels_height(&encoder->pixels, 1);
+    return component == 0   ? encoder->copy
+           : component == 1 ? encoder->copy + luma_bytes
+                            : encoder->copy + luma_bytes + chroma_bytes;
+}
+
+/* Converts one row of chroma, and computes what it adds to luma. */
+static void load_chroma_row(const struct encoder *encoder, const struct pixels *from,
+                            const struct matrix *m, uint32_t y)
+{
+    uint32_t width = pixels_width(from, 1);
+    uint8_t *to_u = plane_of(encoder, 1) + (size_t)y * width;
+    uint8_t *to_v = plane_of(encoder, 2) + (size_t)y * width;
+    for (uint32_t x = 0; x < width; x++) {
+        int u = (int)pixels_sample(from, 1, x, y) - 128,
+            v = (int)pixels_sample(from, 2, x, y) - 128;
+        to_u[x] = clamped(128 + rounded(m->u_u * u + m->u_v * v));
+        to_v[x] = clamped(128 + rounded(m->v_u * u + m->v_v * v));
+        encoder->row[x] = (int16_t)rounded(m->luma_u * u + m->luma_v * v);
+    }
+}
+
+static void load_yuv(const struct encoder *encoder, const struct pixels *from)
+{
+    const struct matrix matrix = matrix_of(from->format);
+    const uint32_t width = from->format->width, sub_x = from->layout->sub_x;
+    const double scale = from->format->full_range ? 1 : 255.0 / 219;
+    int level[256]; /* not clamped before chroma is added */
+    for (int i = 0; i < 256; i++)
+        level[i] = (int)lrint((i - (from->format->full_range ? 0 : 16)) * scale);
+    for (uint32_t y = 0; y < from->format->height; y++) {
+        if (y % from->layout->sub_y == 0)
+            load_chroma_row(encoder, from, &matrix, y / from->layout->sub_y);
+        uint8_t *to = encoder->copy + (size_t)y * encoder->stride;
+        for (uint32_t x = 0; x < width; x++)
+            to[x] = clamped(level[pixels_sample(from, 0, x, y)] + encoder->row[x / sub_x]);
+    }
+}
+
+static void load_grey(const struct encoder *encoder, const struct pixels *from)
+{
+    const uint32_t width = from->format->width;
+    const unsigned shift = from->layout->bits - 8u;
+    for (uint32_t y = 0; y < from->format->height; y++)
+        for (uint32_t x = 0; x < width; x++)
+            encoder->copy[(size_t)y * encoder->stride + x] =
+                (uint8_t)(pixels_sample(from, 0, x, y) >> shift);
+}
+
+static void load_rgb(const struct encoder *encoder, const struct pixels *from)
+{
+    uint8_t *to = encoder->copy;
+    for (uint32_t y = 0; y < from->format->height; y++)
+        for (uint32_t x = 0; x < from->format->width; x++)
+            for (unsigned c = 0; c < 3; c++)
+                *to++ = (uint8_t)pixels_sample(from, c, x, y);
+}
+
+/* Repeats the last column and row of a frame of odd size beyond its edge, where libjpeg-turbo
+ * reads. */
+static void pad_luma(const struct encoder *encoder)
+{
+    const uint32_t width = encoder->format.width, height = encoder->format.height;
+    for (uint32_t y = 0; y < height && width < encoder->stride; y++)
+        encoder->copy[(size_t)y * encoder->stride + width] =
+            encoder->copy[(size_t)y * encoder->stride + width - 1];
+    if (height % 2 != 0)
+        memcpy(encoder->copy + (size_t)height * encoder->stride,
+               encoder->copy + (size_t)(height - 1) * encoder->stride, encoder->stride);
+}
+
+int encoder_load(struct encoder *encoder, const struct fftd_format *format, const uint8_t *memory)
+{
+    struct pixels from;
+    int r = pixels_from_memory(&from, format, memory, format->frame_bytes);
+    if (r < 0)
+        return r;
+    if (memcmp(&encoder->format, format, sizeof *format) != 0) {
+        encoder->format = *format;
+        encoder->pixels = (struct pixels){.layout = from.layout, .format = &encoder->format};
+        encoder->subsampling = subsampling_of(from.layout);
+        if ((r = reserve(encoder)) < 0)
+            return r;
+    }
+    switch ((enum fftd_pixel_family)from.layout->family) {
+    case FFTD_FAMILY_GREY:
+        load_grey(encoder, &from);
+        pad_luma(encoder);
+        return 0;
+    case FFTD_FAMILY_YUV:
+        load_yuv(encoder, &from);
+        pad_luma(encoder);
+        return 0;
+    case FFTD_FAMILY_RGB:
+        load_rgb(encoder, &from);
+        return 0;
+    }
+    return -EOPNOTSUPP;
+}
+
+/* ---- files ---- */
+
+static int finish(const struct encoder *encoder, unsigned long bytes, struct image **ret)
+{
+    struct image *image = image_create(encoder->file, bytes);
+    if (image == NULL)
+        return -ENOMEM;
+    *ret = image;
+    return 0;
+}
+
+int encoder_picture(struct encoder *encoder, struct image **ret)
+{
+    const int width = (int)encoder->format.width, height = (int)encoder->format.height;
+    unsigned long bytes = encoder->file_bytes;
+    int r;
+    if (encoder->pixels.layout->family == FFTD_FAMILY_RGB) {
+        r = tjCompress2(encoder->jpeg, encoder->copy, width, 0, height, TJPF_RGB, &encoder->file,
+                        &bytes, encoder->subsampling, encoder->quality, TJFLAG_NOREALLOC);
+    } else {
+        const bool has_chroma = encoder->pixels.layout->family == FFTD_FAMILY_YUV;
+        const int chroma_stride = has_chroma ? (int)pixels_width(&encoder->pixels, 1) : 0;
+        const int strides[3] = {(int)encoder->stride, chroma_stride, chroma_stride};
+        const unsigned char *planes[3] = {encoder->copy, has_chroma ? plane_of(encoder, 1) : NULL,
+                                          has_chroma ? plane_of(encoder, 2) : NULL};
+        r = tjCompressFromYUVPlanes(encoder->jpeg, planes, width, strides, height,
+                                    encoder->subsampling, &encoder->file, &bytes, encoder->quality,
+                                    TJFLAG_NOREALLOC);
+    }
+    return r == 0 ? finish(encoder, bytes, ret) : -EIO;
+}
+
+int encoder_spectrum(struct encoder *encoder, struct image **ret)
+{
+    static const struct fftd_pixel_format grey = {.family = FFTD_FAMILY_GREY,
+                                                  .bits = 8,
+                                                  .plane_count = 1,
+                                                  .sub_x = 1,
+                                                  .sub_y = 1,
+                                                  .component = {{0, 0, 1}}};
+    static const struct fftd_pixel_format rgb = {.family = FFTD_FAMILY_RGB,
+                                                 .bits = 8,
+                                                 .plane_count = 1,
+                                                 .sub_x = 1,
+                                                 .sub_y = 1,
+                                                 .component = {{0, 0, 3}, {0, 1, 3}, {0, 2, 3}}};
+    const bool is_rgb = encoder->pixels.layout->family == FFTD_FAMILY_RGB;
+    const struct pixels copy = {.layout = is_rgb ? &rgb : &grey,
+                                .format = &encoder->format,
+                                .plane = {encoder->copy},
+                                .stride = {is_rgb ? 3 * encoder->format.width : encoder->stride}};
+    struct picture picture = {0};
+    double *power;
+    int r = spectrum_create(&power, &copy);
+    if (r < 0)
+        return r;
+    unsigned long bytes = encoder->file_bytes;
+    if ((r = spectrum_draw(&picture, power, power)) == 0)
+        r = tjCompress2(encoder->jpeg, picture.rgb, SPECTRUM_SIDE, 0, SPECTRUM_SIDE, TJPF_RGB,
+                        &encoder->file, &bytes, TJSAMP_GRAY, SPECTRUM_QUALITY,
+                        TJFLAG_NOREALLOC) == 0
+                ? finish(encoder, bytes, ret)
+                : -EIO;
+    picture_free(&picture);
+    free(power);
+    return r;
+}

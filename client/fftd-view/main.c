@@ -1,0 +1,239 @@
+/* fftd-view: parses the options, opens the socket, and waits for a signal while the server works.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <fftd/fftd.h>
+#include <systemd/sd-daemon.h>
+
+#include "access.h"
+#include "listen.h"
+#include "server.h"
+
+#define MAX_HOSTS       16
+#define DEFAULT_LISTEN  "127.0.0.1:8787"
+#define DEFAULT_FPS     30
+#define DEFAULT_QUALITY 80
+
+struct options {
+    const char *listen;
+    const char *name[SERVER_MAX_CAMERAS];
+    unsigned name_count;
+    const char *host[MAX_HOSTS + 1]; /* NULL at the end */
+    unsigned host_count;
+    unsigned fps;
+    unsigned quality;
+};
+
+static void print_usage(void)
+{
+    puts("usage: fftd-view [OPTION]...\n"
+         "\n"
+         "Shows cameras of this machine in a browser: the filtered picture, its spectrum, and the\n"
+         "state of the camera. It changes nothing.\n"
+         "\n"
+         "  -n, --name NAME      show the daemon with this name; repeat it for more (default: "
+         "default)\n"
+         "  -l, --listen WHERE   127.0.0.1:PORT, [::1]:PORT or the path of a UNIX socket\n"
+         "                       (default: " DEFAULT_LISTEN "; port 0 takes a free one)\n"
+         "      --host NAME      also answer requests for this name, for a proxy in front of it\n"
+         "      --fps N          encode at most N pictures a second, 1 to 240 (default: 30)\n"
+         "      --quality N      of JPEG, 1 to 100 (default: 80)\n"
+         "  -h, --help           show this help\n"
+         "      --version        print the version\n"
+         "\n"
+         "Examples:\n"
+         "  fftd --source pattern:moire & fftd-view     then open http://127.0.0.1:8787/\n"
+         "  fftd-view --name front --name rear\n"
+         "  ssh -L 8787:127.0.0.1:8787 BOARD            shows the cameras of BOARD here\n"
+         "\n"
+         "Paths: /  /api/cameras  /camera/NAME/stream.mjpeg  /camera/NAME/snapshot.jpg\n"
+         "/camera/NAME/spectrum. Only this machine can connect. Everybody who can use its network\n"
+         "can then see the cameras; a UNIX socket has the permissions of its directory.\n"
+         "See fftd-view(1).");
+}
+
+/* Prints what is wrong with the options. Returns an exit code. */
+__attribute__((format(printf, 1, 2))) static int usage_error(const char *format, ...)
+{
+    va_list args;
+    fputs("fftd-view: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs("; see fftd-view --help\n", stderr);
+    return EX_USAGE;
+}
+
+/* False: it is no whole number from 1 to `most`. */
+static bool parse_number(const char *text, unsigned most, unsigned *ret)
+{
+    char *end;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (errno != 0 || *end != '\0' || *text < '0' || *text > '9' || value < 1 || value > most)
+        return false;
+    *ret = (unsigned)value;
+    return true;
+}
+
+/* Returns 0 or an exit code. */
+static int add_name(struct options *options, const char *name)
+{
+    char path[4096];
+    if (strchr(name, '/') != NULL || fftd_runtime_dir(name, path, sizeof path) < 0)
+        return usage_error("--name %s: expected letters, digits, _ and -", name);
+    if (strlen(name) > 64)
+        return usage_error("--name %s: expected at most 64 characters", name);
+    for (unsigned i = 0; i < options->name_count; i++)
+        if (strcmp(options->name[i], name) == 0)
+            return usage_error("--name %s: it is given twice", name);
+    if (options->name_count == SERVER_MAX_CAMERAS)
+        return usage_error("--name %s: expected at most 16 cameras", name);
+    options->name[options->name_count++] = name;
+    return 0;
+}
+
+static int add_host(struct options *options, const char *name)
+{
+    if (!access_is_name(name))
+        return usage_error("--host %s: expected a name without a port", name);
+    if (options->host_count == MAX_HOSTS)
+        return usage_error("--host %s: expected at most 16 names", name);
+    options->host[options->host_count++] = name;
+    return 0;
+}
+
+enum { OPTION_HOST = 1000, OPTION_FPS, OPTION_QUALITY, OPTION_VERSION };
+
+/* Returns 0, an exit code, or -1: there is nothing more to do. */
+static int take_option(struct options *options, int option, char *const *argv)
+{
+    switch (option) {
+    case 'n':
+        return add_name(options, optarg);
+    case 'l':
+        options->listen = optarg;
+        return 0;
+    case OPTION_HOST:
+        return add_host(options, optarg);
+    case OPTION_FPS:
+        return parse_number(optarg, 240, &options->fps)
+                   ? 0
+                   : usage_error("--fps %s: expected a whole number from 1 to 240", optarg);
+    case OPTION_QUALITY:
+        return parse_number(optarg, 100, &options->quality)
+                   ? 0
+                   : usage_error("--quality %s: expected a whole number from 1 to 100", optarg);
+    case 'h':
+        print_usage();
+        return -1;
+    case OPTION_VERSION:
+        puts("fftd-view " FFTD_VERSION);
+        return -1;
+    case ':':
+        return usage_error("%s: expected a value after it", argv[optind - 1]);
+    default:
+        return usage_error("no such option: %s", argv[optind - 1]);
+    }
+}
+
+static int parse_options(struct options *options, int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"name", required_argument, NULL, 'n'},
+        {"listen", required_argument, NULL, 'l'},
+        {"host", required_argument, NULL, OPTION_HOST},
+        {"fps", required_argument, NULL, OPTION_FPS},
+        {"quality", required_argument, NULL, OPTION_QUALITY},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    while ((option = getopt_long(argc, argv, ":n:l:h", known, NULL)) >= 0) {
+        int code = take_option(options, option, argv);
+        if (code != 0)
+            return code;
+    }
+    if (optind < argc)
+        return usage_error("%s: expected no operand; a camera is named with --name", argv[optind]);
+    return options->name_count == 0 ? add_name(options, "default") : 0;
+}
+
+/* Blocks them in all threads that begin later. */
+static int open_signals(void)
+{
+    sigset_t signals;
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void wait_for_signal(struct server *server, int signal_fd)
+{
+    struct pollfd fds[2] = {{.fd = signal_fd, .events = POLLIN},
+                            {.fd = server_fd(server), .events = POLLIN}};
+    while (fds[0].revents == 0) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            return;
+        if (fds[1].revents != 0)
+            server_sweep(server);
+    }
+}
+
+static int serve(const struct options *options)
+{
+    struct listen_socket socket;
+    struct server *server;
+    char why[512];
+    int signal_fd = open_signals();
+    int code = listen_open(&socket, options->listen, why, sizeof why);
+    if (code != 0) {
+        fprintf(stderr, "fftd-view: %s\n", why);
+        return code;
+    }
+    const struct server_options more = {.names = options->name,
+                                        .name_count = options->name_count,
+                                        .hosts = options->host,
+                                        .fps = options->fps,
+                                        .quality = (int)options->quality};
+    int r = server_create(&server, socket.fd, &more);
+    if (r < 0) {
+        fprintf(stderr, "fftd-view: cannot start the server: %s\n", strerror(-r));
+        code = EX_OSERR;
+    } else {
+        fprintf(stderr, "fftd-view: listening on %s\n", socket.address);
+        sd_notifyf(0, "READY=1\nSTATUS=listening on %s", socket.address);
+        wait_for_signal(server, signal_fd);
+        sd_notify(0, "STOPPING=1");
+        server_destroy(server);
+    }
+    listen_finish(&socket);
+    close(signal_fd);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {
+        .listen = DEFAULT_LISTEN, .fps = DEFAULT_FPS, .quality = DEFAULT_QUALITY};
+    int code = parse_options(&options, argc, argv);
+    if (code != 0)
+        return code < 0 ? EX_OK : code;
+    return serve(&options);
+}

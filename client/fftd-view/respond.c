@@ -1,0 +1,96 @@
+#include "respond.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *value;
+} headers[] = {
+    /* The page loads its own files and nothing else, and no other site shows it in a frame. */
+    {"Content-Security-Policy",
+     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    /* No other site shows the camera's picture in its own page. */
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cache-Control", "no-store"},
+};
+
+enum MHD_Result respond(struct MHD_Connection *connection, unsigned status,
+                        struct MHD_Response *response, const char *type)
+{
+    if (response == NULL)
+        return MHD_NO;
+    for (unsigned i = 0; i < sizeof headers / sizeof headers[0]; i++)
+        MHD_add_response_header(response, headers[i].name, headers[i].value);
+    MHD_add_response_header(response, "Content-Type", type);
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned status, const char *text)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+    if (response == NULL)
+        return MHD_NO;
+    MHD_add_response_header(response, "Connection", "close");
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, "Allow", "GET, HEAD");
+    if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+        MHD_add_response_header(response, "Retry-After", "2");
+    return respond(connection, status, response, "text/plain; charset=utf-8");
+}
+
+enum MHD_Result respond_text(struct MHD_Connection *connection, const char *text, const char *type)
+{
+    return respond(
+        connection, MHD_HTTP_OK,
+        MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_PERSISTENT), type);
+}
+
+enum MHD_Result respond_json(struct MHD_Connection *connection, char *text, size_t bytes)
+{
+    return respond(connection, MHD_HTTP_OK,
+                   MHD_create_response_from_buffer(bytes, text, MHD_RESPMEM_MUST_FREE),
+                   "application/json");
+}
+
+static ssize_t read_image(void *cls, uint64_t offset, char *buffer, size_t size)
+{
+    const struct image *image = cls;
+    size_t bytes = image->bytes - (size_t)offset < size ? image->bytes - (size_t)offset : size;
+    memcpy(buffer, image->data + offset, bytes);
+    return (ssize_t)bytes;
+}
+
+static void free_image(void *cls)
+{
+    image_unref(cls);
+}
+
+enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *image)
+{
+    char number[24];
+    struct MHD_Response *response =
+        MHD_create_response_from_callback(image->bytes, 32768, read_image, image, free_image);
+    if (response == NULL) {
+        image_unref(image);
+        return MHD_NO;
+    }
+    snprintf(number, sizeof number, "%" PRIu64, image->sequence);
+    MHD_add_response_header(response, "Fftd-Sequence", number);
+    snprintf(number, sizeof number, "%" PRIu64, image->serial);
+    MHD_add_response_header(response, "Fftd-Serial", number);
+    return respond(connection, MHD_HTTP_OK, response, "image/jpeg");
+}
+
+enum MHD_Result respond_empty(struct MHD_Connection *connection, const char *type)
+{
+    return respond(connection, MHD_HTTP_OK,
+                   MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT), type);
+}

@@ -1,0 +1,405 @@
+#include "server.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <fftd/fftd.h>
+
+#include "access.h"
+#include "connections.h"
+#include "page.h"
+#include "respond.h"
+#include "status.h"
+#include "stream.h"
+
+#define MAX_STREAMS     64
+#define MAX_PER_ADDRESS 128
+#define REQUEST_BYTES   32768u /* of a connection: its headers, and what it is sent at once */
+#define MAX_PATH        128
+#define MAX_ROUTES      (5 + 3 * SERVER_MAX_CAMERAS)
+
+struct server;
+struct request;
+
+/* A path and its answer. */
+struct route {
+    char path[MAX_PATH];
+    const char *type; /* of the answer */
+    enum MHD_Result (*answer)(struct server *server, struct request *request);
+    const char *text;      /* of a file of the page */
+    struct camera *camera; /* of those of one camera */
+    bool is_stream;
+};
+
+struct server {
+    struct MHD_Daemon *daemon;
+    struct connections *connections;
+    const char *const *hosts;
+    struct camera *camera[SERVER_MAX_CAMERAS];
+    struct status *status[SERVER_MAX_CAMERAS];
+    unsigned camera_count;
+    struct route route[MAX_ROUTES];
+    unsigned route_count;
+    unsigned streams; /* atomic */
+};
+
+/* One request, from its headers to the end of its answer. */
+struct request {
+    const struct route *route;
+    struct waiter waiter;
+    bool is_counted; /* in server->streams, until its stream counts itself */
+    /* The list of cameras, as far as it is written. */
+    unsigned listed;
+    FILE *list;
+    char *list_text;
+    size_t list_bytes;
+};
+
+/* ---- answers ---- */
+
+static enum MHD_Result answer_file(struct server *server, struct request *request)
+{
+    (void)server;
+    return respond_text(request->waiter.connection, request->route->text, request->route->type);
+}
+
+static enum MHD_Result answer_no_frame(struct request *request)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "camera %s has published no frame for %d s; /api/cameras says why\n",
+             camera_name(request->route->camera), (int)(WAITER_PATIENCE_NS / 1000000000));
+    return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
+}
+
+static enum MHD_Result answer_image(struct server *server, struct request *request)
+{
+    struct image *image;
+    (void)server;
+    int r = camera_take(request->route->camera, &request->waiter, 0, &image);
+    if (r == -EAGAIN)
+        return MHD_YES;
+    if (r < 0)
+        return answer_no_frame(request);
+    return respond_image(request->waiter.connection, image);
+}
+
+static enum MHD_Result answer_stream(struct server *server, struct request *request)
+{
+    struct image *image;
+    if (!request->is_counted) {
+        if (__atomic_add_fetch(&server->streams, 1, __ATOMIC_RELAXED) > MAX_STREAMS) {
+            __atomic_sub_fetch(&server->streams, 1, __ATOMIC_RELAXED);
+            return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                 "too many streams are open; close some pages, or ask for "
+                                 "snapshot.jpg\n");
+        }
+        request->is_counted = true;
+    }
+    int r = camera_take(request->route->camera, &request->waiter, 0, &image);
+    if (r == -EAGAIN)
+        return MHD_YES;
+    if (r < 0)
+        return answer_no_frame(request);
+    request->is_counted = false;
+    return stream_respond(request->waiter.connection, request->route->camera, image,
+                          &server->streams);
+}
+
+static enum MHD_Result answer_list(struct server *server, struct request *request)
+{
+    char *text;
+    if (request->list == NULL) {
+        request->list = open_memstream(&request->list_text, &request->list_bytes);
+        if (request->list == NULL)
+            return MHD_NO;
+        fputs("{\"version\": \"" FFTD_VERSION "\", \"cameras\": [\n", request->list);
+    }
+    for (; request->listed < server->camera_count; request->listed++) {
+        int r = status_take(server->status[request->listed], &request->waiter, &text);
+        if (r == -EAGAIN)
+            return MHD_YES;
+        if (r < 0)
+            return MHD_NO;
+        fprintf(request->list, "%s%s", request->listed > 0 ? ", " : "", text);
+        free(text);
+        request->waiter.is_over = false;
+    }
+    fputs("]}\n", request->list);
+    const bool is_written = fclose(request->list) == 0;
+    request->list = NULL;
+    text = request->list_text;
+    request->list_text = NULL;
+    if (!is_written) {
+        free(text);
+        return MHD_NO;
+    }
+    return respond_json(request->waiter.connection, text, request->list_bytes);
+}
+
+/* ---- requests ---- */
+
+static const struct route *find_route(const struct server *server, const char *path)
+{
+    for (unsigned i = 0; i < server->route_count; i++)
+        if (strcmp(server->route[i].path, path) == 0)
+            return &server->route[i];
+    return NULL;
+}
+
+static enum MHD_Result count_hosts(void *cls, enum MHD_ValueKind kind, const char *key,
+                                   const char *value)
+{
+    unsigned *count = cls;
+    (void)kind, (void)value;
+    if (strcasecmp(key, "Host") == 0)
+        ++*count;
+    return MHD_YES;
+}
+
+static const char *header(struct MHD_Connection *connection, const char *name)
+{
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+}
+
+/* Returns 0 or the status of the refusal. */
+static unsigned check(const struct server *server, struct MHD_Connection *connection,
+                      const char *path, const char *method)
+{
+    struct access_request request = {
+        .host = header(connection, "Host"),
+        .origin = header(connection, "Origin"),
+        .fetch_site = header(connection, "Sec-Fetch-Site"),
+        .is_page = strcmp(path, "/") == 0,
+    };
+    MHD_get_connection_values(connection, MHD_HEADER_KIND, count_hosts, &request.host_count);
+    unsigned status = access_check(&request, server->hosts);
+    if (status != 0)
+        return status;
+    if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+        return MHD_HTTP_METHOD_NOT_ALLOWED;
+    const char *length = header(connection, "Content-Length");
+    if (header(connection, "Transfer-Encoding") != NULL ||
+        (length != NULL && strcmp(length, "0") != 0))
+        return MHD_HTTP_BAD_REQUEST;
+    return find_route(server, path) == NULL ? MHD_HTTP_NOT_FOUND : 0;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status)
+{
+    switch (status) {
+    case MHD_HTTP_FORBIDDEN:
+        return respond_error(connection, status, "the request comes from a page of another site\n");
+    case MHD_HTTP_NOT_FOUND:
+        return respond_error(connection, status, "no such path; /api/cameras lists the cameras\n");
+    case MHD_HTTP_METHOD_NOT_ALLOWED:
+        return respond_error(connection, status, "expected the method GET or HEAD\n");
+    case MHD_HTTP_MISDIRECTED_REQUEST:
+        return respond_error(connection, status,
+                             "the header Host names another machine: expected localhost or a name "
+                             "that fftd-view was given with --host\n");
+    default:
+        return respond_error(connection, status, "expected one header Host, and no body\n");
+    }
+}
+
+static struct connection *context_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_bytes, void **context)
+{
+    struct server *server = cls;
+    struct request *request = *context;
+    (void)version, (void)upload, (void)upload_bytes;
+    if (request == NULL) {
+        unsigned status = check(server, connection, path, method);
+        if (status != 0)
+            return refuse(connection, status);
+        if ((request = calloc(1, sizeof *request)) == NULL)
+            return MHD_NO;
+        request->route = find_route(server, path);
+        request->waiter.connection = connection;
+        *context = request;
+        connections_begin(server->connections, context_of(connection), request->route->is_stream);
+        return MHD_YES; /* an answer at the first call would end the connection */
+    }
+    if (request->route->text == NULL && strcmp(method, "HEAD") == 0)
+        return respond_empty(connection, request->route->type);
+    request->waiter.kind = strstr(path, "/spectrum") != NULL ? WAITER_SPECTRUM
+                           : request->route->camera != NULL  ? WAITER_PICTURE
+                                                             : WAITER_STATUS;
+    return request->route->answer(server, request);
+}
+
+static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct server *server = cls;
+    struct request *request = *context;
+    (void)code;
+    connections_end(server->connections, context_of(connection));
+    if (request == NULL)
+        return;
+    if (request->is_counted)
+        __atomic_sub_fetch(&server->streams, 1, __ATOMIC_RELAXED);
+    if (request->list != NULL)
+        fclose(request->list);
+    free(request->list_text);
+    free(request);
+    *context = NULL;
+}
+
+static void on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct server *server = cls;
+    switch (code) {
+    case MHD_CONNECTION_NOTIFY_STARTED:
+        *context = connections_open(
+            server->connections,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd);
+        return;
+    case MHD_CONNECTION_NOTIFY_CLOSED:
+        connections_close(server->connections, *context);
+        return;
+    }
+}
+
+/* Paths are compared byte by byte, as they were sent. */
+static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *text)
+{
+    (void)cls, (void)connection;
+    return strlen(text);
+}
+
+/* ---- making ---- */
+
+static struct route *add_route(struct server *server, const char *type,
+                               enum MHD_Result (*answer)(struct server *, struct request *))
+{
+    struct route *route = &server->route[server->route_count++];
+    *route = (struct route){.type = type, .answer = answer};
+    return route;
+}
+
+static const char *type_of(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return strcmp(dot, ".css") == 0   ? "text/css; charset=utf-8"
+           : strcmp(dot, ".js") == 0  ? "text/javascript; charset=utf-8"
+           : strcmp(dot, ".svg") == 0 ? "image/svg+xml"
+                                      : "text/html; charset=utf-8";
+}
+
+static void add_page(struct server *server)
+{
+    for (const struct page_file *file = page_files(); file->name != NULL; file++) {
+        struct route *route = add_route(server, type_of(file->name), answer_file);
+        snprintf(route->path, MAX_PATH, "/%s",
+                 strcmp(file->name, "index.html") == 0 ? "" : file->name);
+        route->text = file->text;
+    }
+    snprintf(add_route(server, "application/json", answer_list)->path, MAX_PATH, "/api/cameras");
+}
+
+static void add_camera_routes(struct server *server, struct camera *camera)
+{
+    const struct {
+        const char *name, *type;
+        enum MHD_Result (*answer)(struct server *, struct request *);
+    } parts[] = {{"stream.mjpeg", STREAM_TYPE, answer_stream},
+                 {"snapshot.jpg", "image/jpeg", answer_image},
+                 {"spectrum", "image/jpeg", answer_image}};
+    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        struct route *route = add_route(server, parts[i].type, parts[i].answer);
+        snprintf(route->path, MAX_PATH, "/camera/%s/%s", camera_name(camera), parts[i].name);
+        route->camera = camera;
+        route->is_stream = i == 0;
+    }
+}
+
+static int add_camera(struct server *server, const struct server_options *options, unsigned index)
+{
+    const struct camera_options camera = {
+        .name = options->names[index], .fps = options->fps, .quality = options->quality};
+    int r = camera_create(&server->camera[index], &camera);
+    if (r < 0)
+        return r;
+    r = status_create(&server->status[index], camera.name);
+    if (r < 0) {
+        camera_stop(server->camera[index]);
+        camera_destroy(server->camera[index]);
+        return r;
+    }
+    add_camera_routes(server, server->camera[index]);
+    server->camera_count++;
+    return 0;
+}
+
+int server_create(struct server **ret, int fd, const struct server_options *options)
+{
+    struct server *server = calloc(1, sizeof *server);
+    if (server == NULL)
+        return -ENOMEM;
+    server->hosts = options->hosts;
+    int r = connections_create(&server->connections);
+    add_page(server);
+    for (unsigned i = 0; r == 0 && i < options->name_count; i++)
+        r = add_camera(server, options, i);
+    if (r < 0)
+        goto fail;
+    server->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned)MAX_PER_ADDRESS,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)REQUEST_BYTES, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)CONNECTION_IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, server,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_UNESCAPE_CALLBACK,
+        leave_escaped, NULL, MHD_OPTION_END);
+    if (server->daemon == NULL) {
+        r = errno != 0 ? -errno : -EIO;
+        goto fail;
+    }
+    *ret = server;
+    return 0;
+fail:
+    server_destroy(server);
+    return r;
+}
+
+void server_destroy(struct server *server)
+{
+    if (server == NULL)
+        return;
+    /* No connection may be suspended when the library's thread ends. */
+    for (unsigned i = 0; i < server->camera_count; i++) {
+        camera_stop(server->camera[i]);
+        status_stop(server->status[i]);
+    }
+    if (server->daemon != NULL)
+        MHD_stop_daemon(server->daemon);
+    for (unsigned i = 0; i < server->camera_count; i++) {
+        camera_destroy(server->camera[i]);
+        status_destroy(server->status[i]);
+    }
+    connections_destroy(server->connections);
+    free(server);
+}
+
+int server_fd(const struct server *server)
+{
+    return connections_fd(server->connections);
+}
+
+void server_sweep(struct server *server)
+{
+    connections_sweep(server->connections);
+}

@@ -1,0 +1,40 @@
+# fftd-view, the cameras in a browser. It is built where libmicrohttpd and libjpeg-turbo are.
+
+VIEW_PACKAGES := libmicrohttpd libturbojpeg
+HAVE_VIEW := $(shell $(PKG_CONFIG) --exists $(VIEW_PACKAGES) 2>/dev/null && echo yes)
+VIEW_LIBS = $(call pkg-libs,$(VIEW_PACKAGES)) $(CTL_LIBS)
+VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c))
+# In the order in which a browser asks for them.
+VIEW_PAGE := $(addprefix client/fftd-view/,index.html style.css app.js icon.svg)
+
+$(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += -Iclient $(call pkg-cflags,$(VIEW_PACKAGES))
+
+# The page is real files; the program carries them so that it opens none.
+$(BUILD)/generated/view_page.inc: $(VIEW_PAGE) kernels/embed.sh
+	@mkdir -p $(@D)
+	sh kernels/embed.sh $(VIEW_PAGE) > $@.tmp && mv $@.tmp $@
+$(call objects,client/fftd-view/page.c): $(BUILD)/generated/view_page.inc
+
+# What needs neither library, for the unit tests.
+VIEW_TESTED := $(BUILD)/libaccess.a
+$(VIEW_TESTED): $(call objects,client/fftd-view/access.c)
+
+$(BUILD)/libview.a: $(call objects,$(VIEW))
+$(BUILD)/fftd-view: $(call objects,client/fftd-view/main.c) $(BUILD)/libview.a $(BUILD)/libctl.a \
+		$(BUILD)/libfftd.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(VIEW_LIBS)
+
+all: $(if $(HAVE_VIEW),$(BUILD)/fftd-view)
+install: $(if $(HAVE_VIEW),_install-view)
+
+# Its units are installed with those of systemd/, if it is.
+UNITS_LEFT_OUT := $(if $(HAVE_VIEW),,fftd-view.service fftd-view.socket)
+
+.PHONY: _install-view
+_install-view: $(BUILD)/fftd-view
+	install -D -t $(DESTDIR)$(BINDIR) $<
+	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/man/man1 docs/man/fftd-view.1
+
+##@ Build
+.PHONY: view ## builds the cameras' page for browsers, build/fftd-view
+view: $(BUILD)/fftd-view

@@ -1,0 +1,63 @@
+#include "waiter.h"
+
+#include <time.h>
+
+int64_t waiter_now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+void waiter_add(struct waiter **list, struct waiter *waiter)
+{
+    if (waiter->deadline_ns == 0)
+        waiter->deadline_ns = waiter_now_ns() + WAITER_PATIENCE_NS;
+    waiter->next = *list;
+    *list = waiter;
+    MHD_suspend_connection(waiter->connection);
+}
+
+bool waiter_wants(const struct waiter *list, enum waiter_kind kind)
+{
+    for (; list != NULL; list = list->next)
+        if (list->kind == kind)
+            return true;
+    return false;
+}
+
+/* Takes the waiter out first: as soon as it is resumed, its thread may free it. */
+static void resume(struct waiter **at)
+{
+    struct waiter *waiter = *at;
+    *at = waiter->next;
+    MHD_resume_connection(waiter->connection);
+}
+
+void waiter_resume(struct waiter **list, enum waiter_kind kind)
+{
+    while (*list != NULL)
+        if ((*list)->kind == kind)
+            resume(list);
+        else
+            list = &(*list)->next;
+}
+
+void waiter_resume_late(struct waiter **list, int64_t now_ns)
+{
+    while (*list != NULL)
+        if ((*list)->deadline_ns <= now_ns) {
+            (*list)->is_over = true;
+            resume(list);
+        } else {
+            list = &(*list)->next;
+        }
+}
+
+void waiter_resume_all(struct waiter **list)
+{
+    while (*list != NULL) {
+        (*list)->is_over = true;
+        resume(list);
+    }
+}

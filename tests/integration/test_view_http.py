@@ -1,0 +1,500 @@
+"""fftd-view: the daemon's frames over HTTP, and what is refused. All sockets are loopback's."""
+
+import contextlib
+import http.client
+import io
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import numpy as np
+import pytest
+
+from client import Reader
+from conftest import BUILD, FAST_KERNELS, PATIENCE
+
+try:
+    from PIL import Image
+except ImportError:
+    Image = None
+
+pytestmark = [pytest.mark.skipif(not (BUILD / "fftd-view").exists(),
+                                 reason="fftd-view is not built: libmicrohttpd is missing"),
+              pytest.mark.skipif(Image is None, reason="python3-pil is missing")]
+
+IDLE_S = 10  # CONNECTION_IDLE_S of connections.h
+MAX_PER_ADDRESS = 128  # of server.c
+QUIET = ("--filter", "none", *FAST_KERNELS)
+
+
+@pytest.fixture
+def runtime_dir():
+    """Where fftd-view finds the daemon `front` by its name."""
+    path = pathlib.Path(tempfile.mkdtemp(prefix="fftd-test-"))
+    (path / "fftd").mkdir()
+    yield path / "fftd/front"
+    shutil.rmtree(path)
+
+
+class View:
+    """One fftd-view process on a free port, or on a UNIX socket."""
+
+    def __init__(self, runtime_dir, arguments, log_path):
+        self.log_path = log_path
+        self.process = subprocess.Popen(
+            [BUILD / "fftd-view", "--name", "front", *arguments], stdin=subprocess.DEVNULL,
+            stderr=open(log_path, "wb"),
+            env=dict(os.environ, XDG_RUNTIME_DIR=str(runtime_dir.parents[1])))
+        deadline = time.monotonic() + PATIENCE
+        while "listening on" not in (log := log_path.read_text()):
+            assert self.process.poll() is None and time.monotonic() < deadline, log
+            time.sleep(0.01)
+        found = re.search(r"http://127.0.0.1:(\d+)/", log)
+        self.port = int(found[1]) if found else None
+
+    def connect(self, timeout=PATIENCE):
+        return socket.create_connection(("127.0.0.1", self.port), timeout)
+
+    def get(self, path, method="GET", **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request(method, path, headers={name.replace("_", "-"): value
+                                                  for name, value in headers.items()})
+        answer = connection.getresponse()
+        answer.body = answer.read()
+        connection.close()
+        return answer
+
+    def cameras(self):
+        return {camera["name"]: camera for camera in
+                json.loads(self.get("/api/cameras").body)["cameras"]}
+
+    def raw(self, request):
+        """The status of the answer to these bytes, and all that came."""
+        with self.connect() as peer:
+            peer.sendall(request)
+            answer = b""
+            while part := peer.recv(65536):
+                answer += part
+        return int(answer.split()[1]), answer
+
+    def stream(self):
+        return Stream(self)
+
+    def threads_and_memory(self):
+        status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return (int(re.search(r"Threads:\s+(\d+)", status)[1]),
+                int(re.search(r"VmRSS:\s+(\d+)", status)[1]) * 1024)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+
+class Stream:
+    """The parts of a stream: (sequence, JPEG)."""
+
+    def __init__(self, view):
+        self.connection = http.client.HTTPConnection("127.0.0.1", view.port, timeout=PATIENCE)
+        self.connection.request("GET", "/camera/front/stream.mjpeg")
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200
+        assert self.answer.getheader("Content-Type").startswith("multipart/x-mixed-replace")
+        assert self.answer.readline() == b"--fftd\r\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def next(self):
+        headers = http.client.parse_headers(self.answer)
+        jpeg = self.answer.read(int(headers["Content-Length"]))
+        assert self.answer.read(len(b"\r\n--fftd\r\n")) == b"\r\n--fftd\r\n"
+        return int(headers["Fftd-Sequence"]), jpeg
+
+    def read_for(self, seconds):
+        end, parts = time.monotonic() + seconds, []
+        while time.monotonic() < end:
+            parts.append(self.next())
+        return parts
+
+
+@pytest.fixture
+def view(runtime_dir, tmp_path):
+    """view(argument...) starts fftd-view; it must end without an error."""
+    views = []
+
+    def start_view(*arguments, listen="127.0.0.1:0"):
+        views.append(View(runtime_dir, ["--listen", listen, *arguments],
+                          tmp_path / f"view{len(views)}"))
+        return views[-1]
+
+    yield start_view
+    for each in views:
+        if each.process.poll() is None:
+            assert each.stop() == 0, each.log_path.read_text()
+
+
+def pixels_of(jpeg):
+    return np.asarray(Image.open(io.BytesIO(jpeg)).convert("RGB"), float)
+
+
+# ---- what is shown ----
+
+def expected_rgb(frame, name):
+    """The frame's planes as RGB, for the formats that the test uses."""
+    shape = frame.height, frame.width
+    if name == "GREY":
+        return np.repeat(np.frombuffer(frame.planes[0], np.uint8).reshape(*shape, 1), 3, 2)
+    if name == "RGB24":
+        return np.frombuffer(frame.planes[0], np.uint8).reshape(*shape, 3)
+    if name == "YUYV":
+        y, u, v = (np.frombuffer(frame.planes[0], np.uint8).reshape(shape[0], -1)[:, at::step]
+                   for at, step in ((0, 2), (1, 4), (3, 4)))
+        u, v = (np.repeat(each, 2, 1).astype(float) - 128 for each in (u, v))
+    else:  # NV12
+        y = np.frombuffer(frame.planes[0], np.uint8).reshape(shape)
+        pairs = np.frombuffer(frame.planes[1], np.uint8).reshape(shape[0] // 2, -1, 2)
+        u, v = (np.repeat(np.repeat(pairs[..., i], 2, 0), 2, 1).astype(float) - 128
+                for i in range(2))
+    full = frame.full_range
+    y = y.astype(float) if full else (y - 16.0) * 255 / 219
+    u, v = (each if full else each * 255 / 224 for each in (u, v))
+    red, blue = {1: (0.2126, 0.0722), 9: (0.2627, 0.0593)}.get(frame.matrix, (0.299, 0.114))
+    green = 1 - red - blue
+    rgb = [y + 2 * (1 - red) * v,
+           y - 2 * blue * (1 - blue) / green * u - 2 * red * (1 - red) / green * v,
+           y + 2 * (1 - blue) * u]
+    return np.clip(np.stack(rgb, 2), 0, 255)
+
+
+@pytest.mark.parametrize("name", ["GREY", "RGB24", "YUYV", "NV12"])
+def test_the_stream_shows_the_published_frames(start, view, name):
+    daemon = start("--set", f"camera.format={name}", *QUIET, source="pattern:scene", size="320x240",
+                   fps="15")
+    with Reader(daemon) as reader:
+        reader.next()
+        web = view("--quality", "98")
+        shown = {}
+        with web.stream() as stream:
+            for _ in range(50):
+                frame = reader.next()
+                sequence, jpeg = stream.next()
+                shown[sequence] = jpeg
+                frames = {frame.sequence: frame for frame in [frame]}
+                if match := set(frames) & set(shown):
+                    break
+    frame = frames[match.pop()]
+    layout = daemon.ctl_json("status")["Format"]
+    frame.full_range, frame.matrix = reader_colours(daemon)
+    assert (frame.width, frame.height) == (layout["width"], layout["height"])
+    difference = pixels_of(shown[frame.sequence]) - expected_rgb(frame, name)
+    # 35 dB: JPEG of this quality, whose chroma has half the resolution.
+    assert np.sqrt(np.mean(difference ** 2)) < 255 / 10 ** (35 / 20)
+    assert abs(np.mean(difference)) < 1
+    assert len(set(shown.values())) == len(shown), "the picture does not move"
+
+
+@pytest.mark.parametrize("name", ["Y10", "NV21", "XRGB32"])
+def test_frames_of_odd_size(start, view, name):
+    start("--set", f"camera.format={name}", *QUIET, source="pattern:scene", size="163x121")
+    answer = view().get("/camera/front/snapshot.jpg")
+    picture = pixels_of(answer.body)
+    assert answer.status == 200 and abs(picture.shape[1] - 163) <= 1 and picture.std() > 20
+    # Nothing from beyond the edge: the last column and row go on from those before.
+    assert np.abs(picture[:, -1] - picture[:, -2]).mean() < 12
+    assert np.abs(picture[-1] - picture[-2]).mean() < 12
+
+
+def reader_colours(daemon):
+    with Reader(daemon) as reader:
+        return reader.format.full_range, reader.format.matrix
+
+
+def test_a_snapshot_and_the_spectrum(start, view):
+    start("--filter", "none", source="pattern:moire", size="512x512", fps="30")
+    web = view()
+    snapshot = web.get("/camera/front/snapshot.jpg")
+    assert snapshot.status == 200 and pixels_of(snapshot.body).shape == (512, 512, 3)
+    spectrum = web.get("/camera/front/spectrum")
+    level = pixels_of(spectrum.body)[..., 0]
+    assert level.shape == (512, 512)
+    # A real picture has the same power at opposite frequencies; JPEG adds its error.
+    assert np.abs(level[1:, 1:] - level[:0:-1, :0:-1]).mean() < 6
+    # The greatest peak, away from the middle, is where NumPy finds it in the snapshot, within 6 dB.
+    y, x = np.mgrid[-256:256, -256:256]
+    far = np.hypot(x, y) > 25
+    luma = pixels_of(snapshot.body)[..., 0]
+    window = np.outer(np.hanning(512), np.hanning(512))
+    power = np.abs(np.fft.fftshift(np.fft.fft2((luma - luma.mean()) * window)))
+    wanted = np.unravel_index(np.argmax(power * far), power.shape)
+    assert level[wanted] >= np.max(level * far) - 17 and np.median(level) < 128
+
+
+def test_what_is_told_about_a_camera(start, view):
+    daemon = start("--filter", "gaussian-blur:sigma=2", fps="30")
+    web = view("--name", "other")
+    daemon.wait_until(lambda: web.cameras()["front"]["state"] == "online", "the state online")
+    told = daemon.wait_until(lambda: (c := web.cameras()["front"])["rate"] > 0 and c, "a rate")
+    assert told["filter"] == "gaussian-blur:sigma=2" and told["view"] == "picture"
+    assert told["format"]["width"] == 160 and told["latency_p99_ms"] >= told["latency_p50_ms"] > 0
+    assert web.cameras()["other"]["state"] == "absent"
+    assert "systemctl start fftd@other" in web.cameras()["other"]["reason"]
+    assert web.get("/camera/other/snapshot.jpg").status == 503
+
+
+def test_browsers_share_one_reader(start, view):
+    """Each frame is encoded once; one that does not read gets fewer frames and delays nobody."""
+    daemon = start(*QUIET, size="640x480", source="pattern:noise", fps="20")
+    web = view()
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(web.stream()) for _ in range(4)]
+        stopped = stack.enter_context(web.connect())
+        stopped.sendall(b"GET /camera/front/stream.mjpeg HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        first = streams[0].next()
+        assert daemon.ctl_json("status")["Clients"] == 1
+        parts = streams[0].read_for(3)
+        sequences = [sequence for sequence, _ in parts]
+        assert len(parts) >= 15 and sequences == sorted(set(sequences)) and first[0] < sequences[0]
+        # The others have the same files; they were not read meanwhile, so that they lag or skip.
+        files = dict(parts)
+        for stream in streams[1:]:
+            for sequence, jpeg in (stream.next() for _ in range(8)):
+                assert files.get(sequence, jpeg) == jpeg
+        threads, memory = web.threads_and_memory()
+        assert threads == 4  # main, HTTP, the camera's frames, its state
+    assert "thread" in BUILD.name or "address" in BUILD.name or memory < 64e6
+
+
+def test_at_most_so_many_pictures_a_second(start, view):
+    start(*QUIET, fps="60")
+    with view("--fps", "5").stream() as stream:
+        stream.next()
+        assert 5 <= len(stream.read_for(2)) <= 13
+
+
+def test_nobody_looking_costs_nothing(start, view):
+    daemon = start("--set", "camera.idle=pause", *QUIET, fps="30")
+    web = view()
+    with web.stream() as stream:
+        stream.next()
+        daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "online", "a reader")
+        assert daemon.ctl_json("status")["Clients"] == 1
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "paused", "the pause")
+    assert daemon.ctl_json("status")["Clients"] == 0
+    # Asking for the state does not wake the camera.
+    assert web.cameras()["front"]["state"] == "paused"
+    last = daemon.ctl_json("status")["Sequence"]
+    answer = web.get("/camera/front/snapshot.jpg")
+    assert answer.status == 200
+    assert int(answer.getheader("Fftd-Sequence")) > last, "a picture from before the pause"
+
+
+def test_a_killed_daemon_comes_back(start, view):
+    daemon = start(*QUIET, fps="30")
+    web = view()
+    with web.stream() as stream:
+        stream.next()
+        daemon.process.kill()
+        daemon.wait()
+        assert web.cameras()["front"]["state"] == "absent"
+        start(*QUIET, fps="30")
+        assert stream.next()[1] != b""
+    deadline = time.monotonic() + PATIENCE
+    while web.cameras()["front"]["state"] != "online":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_unix_socket(start, view, tmp_path):
+    start(*QUIET)
+    path = tmp_path / "socket"
+    web = view(listen=str(path))
+    with socket.socket(socket.AF_UNIX) as peer:
+        peer.connect(str(path))
+        peer.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+        assert peer.recv(100).startswith(b"HTTP/1.1 200")
+    assert web.stop() == 0 and not path.exists()
+
+
+def test_systemd_passes_the_socket(runtime_dir):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process = subprocess.Popen(
+            ["bash", "-c", 'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" 3<&"$1"', BUILD / "fftd-view",
+             str(listener.fileno())], pass_fds=[listener.fileno()],
+            env=dict(os.environ, XDG_RUNTIME_DIR=str(runtime_dir.parents[1])))
+        try:
+            with socket.create_connection(listener.getsockname(), PATIENCE) as peer:
+                peer.sendall(b"GET / HTTP/1.0\r\nHost: localhost\r\n\r\n")
+                assert peer.recv(100).startswith(b"HTTP/1.1 200")
+        finally:
+            process.terminate()
+        assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("arguments, code, named", [
+    (["--listen", "0.0.0.0:8787"], 64, "0.0.0.0:8787"),
+    (["--listen", "[::]:8787"], 64, "this machine alone"),
+    (["--listen", "8787"], 64, "127.0.0.1:PORT"),
+    (["--name", "a/b"], 64, "a/b"),
+    (["--name", "a", "--name", "a"], 64, "twice"),
+    (["--fps", "0"], 64, "1 to 240"),
+    (["--quality", "101"], 64, "1 to 100"),
+    (["--host", "a:80"], 64, "a:80"),
+    (["--such"], 64, "--such"),
+    (["--listen", "/nonexistent/socket"], 69, "/nonexistent/socket"),
+])
+def test_options_that_are_refused(arguments, code, named):
+    done = subprocess.run([BUILD / "fftd-view", *arguments], capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    assert done.returncode == code and named in done.stderr and done.stderr.count("\n") == 1
+
+
+# ---- what is refused ----
+
+HEADERS = {"X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",
+           "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"}
+
+
+def test_every_answer_keeps_other_sites_out(view):
+    web = view()
+    for path in ("/", "/app.js", "/style.css", "/api/cameras", "/nothing"):
+        answer = web.get(path)
+        assert all(answer.getheader(name) == value for name, value in HEADERS.items())
+        policy = answer.getheader("Content-Security-Policy")
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+    page = web.get("/").body.decode()
+    assert "http:" not in page and "https:" not in page  # nothing from elsewhere
+    assert not re.search(r"<script>|style=|\son\w+=", page)  # nothing that the policy forbids
+
+
+def test_other_hosts_and_origins(view):
+    web = view("--host", "cameras.example")
+    own = f"127.0.0.1:{web.port}"
+    for host, status in [("localhost", 200), ("LOCALHOST:80", 200), ("[::1]:8787", 200),
+                         ("cameras.example", 200), (own, 200), ("evil.example", 421),
+                         ("127.0.0.1.evil.example", 421), ("localhost.evil.example", 421),
+                         ("localhost:80@evil.example", 421), ("", 421)]:
+        assert web.get("/", Host=host).status == status, host
+    for origin, status in [(f"http://{own}", 200), (f"https://{own}", 200), ("null", 403),
+                           ("http://evil.example", 403), (f"http://{own}.evil.example", 403),
+                           ("http://127.0.0.1:1", 403)]:
+        assert web.get("/api/cameras", Origin=origin).status == status, origin
+    for site, status in [("same-origin", 200), ("none", 200), ("same-site", 403),
+                         ("cross-site", 403)]:
+        assert web.get("/api/cameras", Sec_Fetch_Site=site).status == status, site
+    assert web.get("/", Sec_Fetch_Site="cross-site").status == 200  # a link from elsewhere
+    assert web.raw(b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n")[0] == 400
+    assert web.raw(b"GET / HTTP/1.0\r\n\r\n")[0] == 400
+    assert web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil\r\n\r\n")[0] == 400
+
+
+@pytest.mark.parametrize("path", [
+    "/../etc/passwd", "/%2e%2e/etc/passwd", "//", "/app.js/", "/app.js%00", "/%61pp.js", "/APP.JS",
+    "/camera/", "/camera/front", "/camera/front/", "/camera/../camera/front/spectrum",
+    "/camera/other/spectrum", "/camera/front/spectrum/..", "/camera/%66ront/spectrum",
+    "http://evil.example/", "/" + "a" * 8000, "/index.html", "/.git/config"])
+def test_other_paths_do_not_exist(view, path):
+    web = view()
+    status, answer = web.raw(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n"
+                             "Connection: close\r\n\r\n".encode())
+    assert status == 404 and b"root:" not in answer
+
+
+def test_other_methods_and_bodies(view):
+    web = view()
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "PROPFIND"):
+        answer = web.get("/api/cameras", method=method)
+        assert answer.status == 405 and answer.getheader("Allow") == "GET, HEAD"
+    assert web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello")[0] == 400
+    assert web.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+                   b"0\r\n\r\n")[0] == 400
+    for path in ("/", "/api/cameras", "/camera/front/stream.mjpeg", "/camera/front/snapshot.jpg"):
+        answer = web.get(path, method="HEAD")
+        assert answer.status == 200 and not answer.body
+
+
+def test_slow_and_endless_requests_end(start, view):
+    """None of them lasts, whatever it sends, and the stream of another browser goes on."""
+    start(*QUIET, fps="30")
+    web = view()
+    before = web.threads_and_memory()[1]
+    with web.stream() as stream, contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(web.connect()) for _ in range(3)]
+        slow[0].sendall(b"GET / HTTP/1.1\r\n")                       # and then nothing
+        slow[1].sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")    # and then drop by drop
+        slow[2].sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999999\r\n\r\n")
+        endless = stack.enter_context(web.connect())
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            endless.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
+            for _ in range(1000):
+                endless.sendall(b"A: " + b"a" * 1000 + b"\r\n")
+            pytest.fail("a megabyte of headers was taken")
+        began, count, alive = time.monotonic(), 0, set(slow)
+        while alive and time.monotonic() < began + 3 * IDLE_S:
+            count += len(stream.read_for(0.5))
+            for peer in list(alive):
+                try:
+                    peer.sendall(b"a" if peer is slow[1] else b"")
+                    peer.settimeout(0.01)
+                    while peer.recv(4096):
+                        pass
+                    alive.discard(peer)
+                except TimeoutError:
+                    pass
+                except OSError:
+                    alive.discard(peer)
+        took = time.monotonic() - began
+        assert not alive, "a slow request still has its connection"
+        assert count > 5 * took, "the stream stopped meanwhile"
+    assert "address" in BUILD.name or web.threads_and_memory()[1] < before + 16e6
+
+
+def test_many_connections(view):
+    """They are bounded, they end, and then the page is there again."""
+    web = view()
+    with contextlib.ExitStack() as stack:
+        peers = [stack.enter_context(web.connect()) for _ in range(300)]
+        time.sleep(1)
+        descriptors = len(list(pathlib.Path(f"/proc/{web.process.pid}/fd").iterdir()))
+        assert descriptors <= MAX_PER_ADDRESS + 20
+        began = time.monotonic()
+        answered = False
+        while not answered and time.monotonic() < began + 3 * IDLE_S:
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                answered = web.get("/").status == 200
+            time.sleep(0.2)
+        assert answered
+        assert len(peers) == 300
+
+
+def test_streams_are_bounded(start, view):
+    start(*QUIET, fps="30")
+    web = view()
+    with contextlib.ExitStack() as stack:
+        streams = [stack.enter_context(web.stream()) for _ in range(64)]
+        refused = web.get("/camera/front/stream.mjpeg")
+        assert refused.status == 503 and refused.getheader("Retry-After")
+        assert web.get("/camera/front/snapshot.jpg").status == 200
+        streams[0].next()
+    deadline = time.monotonic() + PATIENCE
+    while web.get("/camera/front/stream.mjpeg", method="HEAD").status != 200:
+        assert time.monotonic() < deadline
+    # The places are free again.
+    while True:
+        try:
+            with web.stream() as stream:
+                assert stream.next()
+            break
+        except AssertionError:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)

@@ -32,8 +32,8 @@ struct matrix {
     double rv, gu, gv, bu;
 };
 
-/* From the weights of red and blue in luma (ITU-T H.273, table 4). */
-static struct matrix matrix_of(const struct fftd_format *format)
+void picture_luma_weights(const struct fftd_format *format, double *ret_red, double *ret_green,
+                          double *ret_blue)
 {
     double red = 0.299, blue = 0.114; /* BT.601: 5, 6 or unspecified */
     if (format->matrix == 1) {        /* BT.709 */
@@ -43,7 +43,15 @@ static struct matrix matrix_of(const struct fftd_format *format)
         red = 0.2627;
         blue = 0.0593;
     }
-    double green = 1 - red - blue;
+    *ret_red = red;
+    *ret_green = 1 - red - blue;
+    *ret_blue = blue;
+}
+
+static struct matrix matrix_of(const struct fftd_format *format)
+{
+    double red, green, blue;
+    picture_luma_weights(format, &red, &green, &blue);
     return (struct matrix){
         .y_scale = format->full_range ? 1 : 255.0 / 219,
         .y_offset = format->full_range ? 0 : 16,

@@ -19,6 +19,11 @@ void picture_free(struct picture *picture); /* {0} is allowed */
  * is BT.601. Of samples with more than 8 bits the upper 8 are shown. -ENOMEM. */
 int picture_from_pixels(struct picture *ret, const struct pixels *pixels);
 
+/* Returns the weights of red, green and blue in luma, by the format's matrix (ITU-T H.273, table
+ * 4); an unspecified one is BT.601. */
+void picture_luma_weights(const struct fftd_format *format, double *ret_red, double *ret_green,
+                          double *ret_blue);
+
 /* Puts two images side by side, with a gap between them. -ENOMEM. */
 int picture_beside(struct picture *ret, const struct picture *left, const struct picture *right);
 

@@ -1,5 +1,5 @@
 /* The open connections, and how long each may still take. The library's own time limit begins again
- * with each byte, so that a request that never ends would stay for ever. */
+ * with each byte, so that a request that never ends would never end. */
 #ifndef FFTD_VIEW_CONNECTIONS_H
 #define FFTD_VIEW_CONNECTIONS_H
 

@@ -14,7 +14,7 @@
 #define SPECTRUM_QUALITY 90
 #define FRACTION_BITS    14 /* of factors in whole numbers */
 
-/* What converts a colour: each is in 1 / 2^FRACTION_BITS. */
+/* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS. */
 struct matrix {
     int luma_u, luma_v; /* added to luma */
     int u_u, u_v, v_u, v_v;
@@ -72,15 +72,8 @@ static int scaled(double factor)
  * is 0.299 r + 0.587 g + 0.114 b, and U and V are (b - Y) / 1.772 and (r - Y) / 1.402. */
 static struct matrix matrix_of(const struct fftd_format *format)
 {
-    double red = 0.299, blue = 0.114; /* BT.601: 5, 6 or unspecified */
-    if (format->matrix == 1) {        /* BT.709 */
-        red = 0.2126;
-        blue = 0.0722;
-    } else if (format->matrix == 9) { /* BT.2020 */
-        red = 0.2627;
-        blue = 0.0593;
-    }
-    double green = 1 - red - blue;
+    double red, green, blue;
+    picture_luma_weights(format, &red, &green, &blue);
     double r_v = 2 * (1 - red), b_u = 2 * (1 - blue);
     double g_u = -blue * b_u / green, g_v = -red * r_v / green;
     double luma_u = 0.587 * g_u + 0.114 * b_u, luma_v = 0.299 * r_v + 0.587 * g_v;

@@ -98,7 +98,7 @@ static int open_ring(struct camera *camera)
     int r = fftd_open(&camera->ring, camera->options.name);
     if (r < 0)
         return r;
-    /* What is in the ring already may be old: the camera may have paused. */
+    /* Frames that are in the ring already may be old, because the camera may have paused. */
     if (fftd_wait(camera->ring, 0) > 0)
         fftd_frame(camera->ring, &frame);
     return 0;

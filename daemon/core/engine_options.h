@@ -13,8 +13,8 @@
 #include "core/view.h"
 
 enum engine_precision { ENGINE_FLOAT, ENGINE_HALF };
-/* What is filtered: luma, while colour passes through; all planes; luma, and colour is not
- * published (format_luma). */
+/* The planes that are filtered: luma, while colour passes through; all planes; luma, and colour is
+ * not published (format_luma). */
 enum engine_planes { ENGINE_LUMA, ENGINE_ALL, ENGINE_LUMA_ONLY };
 enum engine_technique { ENGINE_AUTO, ENGINE_FUSED, ENGINE_STAGED };
 enum engine_tune { ENGINE_TUNE_OFF, ENGINE_TUNE_AUTO, ENGINE_TUNE_EXHAUSTIVE };

@@ -181,7 +181,7 @@ static void receive_with_word(int socket_fd, struct fftd_message *reply, int fd[
     memcpy(fd, CMSG_DATA(&control.header), 3 * sizeof(int));
 }
 
-/* Who asks for a wake-up word gets a page of its own, which it can only read. */
+/* A client that asks for a wake-up word gets a page of its own, which it can only read. */
 static void attach_with_the_flag_brings_a_word(void **state)
 {
     struct fixture *f = *state;

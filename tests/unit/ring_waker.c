@@ -1,5 +1,5 @@
-/* Who wakes readers: the writer, or the thread. No thread runs in most of these tests, so whatever
- * arrives was sent by the writer, and the semaphore counts what it has handed over. */
+/* Readers are woken by the writer or by the thread. No thread runs in most of these tests, so
+ * whatever arrives was sent by the writer, and the semaphore counts what it has handed over. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -22,7 +22,8 @@
 #define SLOT_BYTES  (64 * 1024)
 #define MAX_BUFFERS 8
 
-/* What is wrong with a frame. libv4l2 treats the first three of a stream like no frame at all. */
+/* The ways in which a frame is damaged. libv4l2 treats the first three of a stream like no frame at
+ * all. */
 enum damage {
     DAMAGE_NONE,
     DAMAGE_TRUNCATED,

@@ -239,19 +239,25 @@ kernel void transpose(global const float4 *in, global float4 *out, uint width, u
     out[(2 * x + 1) * (height / 2) + y] = (float4)(above.hi, below.hi);
 }
 
-/* Transposes a square in place: blocks on and above the diagonal are exchanged with their mirror
- * images. Work-items of blocks below it do nothing. */
-kernel void transpose_square(global float4 *data, uint n)
+/* Exchanges a block of 2x2 numbers with its mirror image, both transposed. */
+static inline void exchange_blocks(global float4 *data, uint x, uint y, uint pitch)
 {
-    const uint x = get_global_id(0), y = get_global_id(1), pitch = n / 2;
-    if (x < y)
-        return;
     global float4 *here = data + 2 * y * pitch + x, *there = data + 2 * x * pitch + y;
     const float4 a = here[0], b = here[pitch], c = there[0], d = there[pitch];
     there[0] = (float4)(a.lo, b.lo);
     there[pitch] = (float4)(a.hi, b.hi);
     here[0] = (float4)(c.lo, d.lo);
     here[pitch] = (float4)(c.hi, d.hi);
+}
+
+/* Transposes a square in place: blocks on and above the diagonal are exchanged with their mirror
+ * images. Work-items of blocks below it do nothing. */
+kernel void transpose_square(global float4 *data, uint n)
+{
+    const uint x = get_global_id(0), y = get_global_id(1);
+    if (x < y)
+        return;
+    exchange_blocks(data, x, y, n / 2);
 }
 
 /* The same with one work-item for each block on or above the diagonal: the block follows from the
@@ -263,13 +269,7 @@ kernel void transpose_square_packed(global float4 *data, uint n)
     /* The root of a large number is rounded, so that it may be in the column before or after. */
     x -= x * (x + 1) / 2 > i;
     x += (x + 1) * (x + 2) / 2 <= i;
-    const uint y = i - x * (x + 1) / 2, pitch = n / 2;
-    global float4 *here = data + 2 * y * pitch + x, *there = data + 2 * x * pitch + y;
-    const float4 a = here[0], b = here[pitch], c = there[0], d = there[pitch];
-    there[0] = (float4)(a.lo, b.lo);
-    there[pitch] = (float4)(a.hi, b.hi);
-    here[0] = (float4)(c.lo, d.lo);
-    here[pitch] = (float4)(c.hi, d.hi);
+    exchange_blocks(data, x, i - x * (x + 1) / 2, n / 2);
 }
 
 /* Each work-item transposes a block of 2x2 numbers, or the part of it inside an odd edge. Nothing

@@ -110,8 +110,7 @@ static const struct command commands[] = {
      "  fftd-ctl set lowpass.cutoff 0.2\n"
      "  fftd-ctl set 2.at=-0.1/0.25\n",
      TAKES_IF_SERIAL | TAKES_FADE, 1, 2, command_set},
-    {"view", "[picture | difference | spectrum | peaks | edges]",
-     "show or choose what is published of each frame",
+    {"view", "[VIEW]", "show or choose what is published of each frame",
      "Without an operand, prints the view in use.\n\n"
      "  picture                the filtered picture\n"
      "  difference             what the filter removes: input minus output, twice as\n"
@@ -121,9 +120,8 @@ static const struct command commands[] = {
      "                         black at -120 dB of full scale and white at -20 dB\n"
      "  peaks                  the spectrum of the captured picture; squares mark the\n"
      "                         waves that auto-notch has found\n"
-     "  edges                  how steep the filtered picture is (Sobel) where it is\n"
-     "                         steeper than beside the edge, and 0 elsewhere; there is\n"
-     "                         no threshold\n\n"
+     "  edges                  how steep the filtered picture is (Sobel) along each\n"
+     "                         edge, and 0 elsewhere; there is no threshold\n\n"
      "A view is a grey picture of luma that all readers of frames get instead of the\n"
      "picture. The first use makes the daemon compile other kernels, which can take\n"
      "seconds; the picture continues meanwhile. The command prints the serial that\n"

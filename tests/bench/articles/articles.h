@@ -50,6 +50,18 @@ struct group_head {
 void bench_group(struct bench *bench, const struct group_head *head,
                  void (*build)(struct group *group, const void *context), const void *context);
 
+/* Times that a row has measured by itself, of the same frames. */
+struct figure {
+    const char *name;
+    double *ms;
+    unsigned count; /* 0: the device does not report it */
+};
+
+/* Writes a line for each figure that was measured; or, with r < 0, a single one that says why they
+ * were not. r = -EDOM: the result is not right. */
+void bench_figures(struct bench *bench, const struct group_head *head, const struct figure *figure,
+                   unsigned count, int r, const struct error *why);
+
 /* ---- pipeline.c ---- */
 
 enum result_kind { RESULT_FLOATS, RESULT_BYTES };
@@ -145,6 +157,11 @@ extern const struct fftd_variant fftd_form[FFTD_FORMS];
 
 void fftd_add(struct group *group, const struct fftd_variant *variant, const uint8_t *picture,
               uint32_t width, uint32_t height);
+
+/* ---- overhead.c ---- */
+
+/* The second half of row 7. */
+void overhead_measure(struct bench *bench);
 
 /* ---- rows ---- */
 void row_intel_passes(struct bench *bench);

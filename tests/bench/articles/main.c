@@ -1,11 +1,14 @@
 /* Rebuilds and measures the techniques of the published work on FFT image filtering on GPUs.
  *
- *     build/tests/bench/articles [--quick | --small] [--seconds S] [--json FILE] [ROW]...
+ *     build/tests/bench/articles [OPTION]... [ROW]...
  *
- * ROW is 1 .. 9 (docs/ARTICLES.md); without one, all rows are measured. S is the time for each
- * group of techniques that are compared. --quick only checks that the results are right, at small
- * sizes. --small is for simulated devices: it checks the results of the groups that are small in
- * any case, and writes them without times. FILE is replaced by one JSON line for each technique.
+ * ROW is 1 .. 9 (docs/ARTICLES.md); without one, all rows are measured.
+ *     --seconds S    the time for each group of techniques that are compared
+ *     --group NAME   only groups whose name begins with NAME
+ *     --json FILE    replaces FILE by one JSON line for each technique
+ *     --quick        only checks that the results are right, at small sizes
+ *     --small        for simulated devices: checks the results of the groups that are small in any
+ *                    case, and writes them without times
  * FFTD_DEVICE selects the device. The exit code is 1 if a result is not right, and 0 if techniques
  * are only refused by the device. */
 #include "private.h"
@@ -27,7 +30,7 @@ static void (*const rows[ROWS])(struct bench *bench) = {
 };
 
 struct options {
-    const char *json;
+    const char *json, *group;
     double seconds;
     bool quick, small, row[ROWS];
 };
@@ -48,12 +51,16 @@ static int parse(struct options *ret, int argc, char **argv)
                    text_to_number(&number, value) == 0 && number > 0) {
             ret->seconds = number;
             i++;
+        } else if (strcmp(argv[i], "--group") == 0 && value != NULL) {
+            ret->group = value;
+            i++;
         } else if (strcmp(argv[i], "--json") == 0 && value != NULL) {
             ret->json = value;
             i++;
         } else {
             fprintf(stderr,
-                    "articles: %s: expected --quick, --small, --seconds S, --json FILE or a row "
+                    "articles: %s: expected --quick, --small, --group NAME, --seconds S, --json "
+                    "FILE or a row "
                     "from 1 to "
                     "%d\n",
                     argv[i], ROWS);
@@ -110,6 +117,7 @@ static int bench_open(struct bench *bench, const struct options *options, struct
     bench->seconds = options->seconds;
     bench->quick = options->quick;
     bench->small = options->small;
+    bench->group = options->group != NULL ? options->group : "";
     const int r = gpu_device_open(&bench->device, selector != NULL ? selector : "auto", why);
     if (r < 0)
         return r;

@@ -198,13 +198,19 @@ static void print_group(const struct group_head *head, const struct group *group
     fflush(stdout);
 }
 
+bool bench_wants(const struct bench *bench, const struct group_head *head)
+{
+    return (head->small || !bench->small) &&
+           strncmp(head->name, bench->group, strlen(bench->group)) == 0;
+}
+
 void bench_group(struct bench *bench, const struct group_head *head,
                  void (*build)(struct group *group, const void *context), const void *context)
 {
     const bool timed = !bench->quick && !bench->small;
     struct group group = {.bench = bench};
     struct counts counts[sizeof group.list / sizeof group.list[0]] = {{0}};
-    if (bench->small && !head->small)
+    if (!bench_wants(bench, head))
         return;
     if (head->counted)
         count_group(bench, counts, sizeof counts / sizeof counts[0], build, context);
@@ -226,6 +232,27 @@ void bench_group(struct bench *bench, const struct group_head *head,
     }
     if (timed)
         time_group(&group, bench->seconds);
+    for (unsigned i = 0; i < group.count; i++)
+        write_line(head, group.list[i]);
+    print_group(head, &group);
+    free_group(&group);
+}
+
+void bench_figures(struct bench *bench, const struct group_head *head, const struct figure *figure,
+                   unsigned count, int r, const struct error *why)
+{
+    struct group group = {.bench = bench};
+    for (unsigned i = 0; i < count; i++) {
+        if (r == 0 && figure[i].count == 0)
+            continue;
+        struct pipeline *p = pipeline_new(&group, "%s", figure[i].name);
+        if (r < 0) {
+            fail(p, r, why);
+            break;
+        }
+        p->sample_count = figure[i].count < MAX_SAMPLES ? figure[i].count : MAX_SAMPLES;
+        memcpy(p->samples_ms, figure[i].ms, p->sample_count * sizeof *figure[i].ms);
+    }
     for (unsigned i = 0; i < group.count; i++)
         write_line(head, group.list[i]);
     print_group(head, &group);

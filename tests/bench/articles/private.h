@@ -14,6 +14,7 @@ struct bench {
     void *json;             /* FILE *; NULL: nothing is written */
     double seconds;         /* to time each group */
     bool quick, small;      /* as main.c describes; with neither, pipelines are timed */
+    const char *group;      /* what the names of measured groups begin with */
     char machine[160], date[16];
     unsigned wrong; /* pipelines whose result is not right */
 };
@@ -53,6 +54,9 @@ struct pipeline {
     unsigned sample_count;
     double fastest_ms;
 };
+
+/* Whether a group is to be measured, by the options. */
+bool bench_wants(const struct bench *bench, const struct group_head *head);
 
 int pipeline_run(struct pipeline *p, unsigned frames, struct error *why);
 int pipeline_validate(struct pipeline *p, struct error *why);

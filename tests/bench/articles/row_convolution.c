@@ -277,4 +277,5 @@ void row_convolution(struct bench *bench)
     for (unsigned i = 0; i < (quick ? 1 : sizeof frames / sizeof frames[0]); i++)
         measure(bench, "around a kernel of 5x5, pixels", frames[i][0], frames[i][1], 5,
                 build_overhead);
+    overhead_measure(bench);
 }

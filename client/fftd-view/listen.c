@@ -118,7 +118,7 @@ static int open_path(struct listen_socket *ret, const char *path, char *ret_why,
 /* The port may have been 0. */
 static void describe(struct listen_socket *ret)
 {
-    union address address;
+    union address address = {.any = {0}};
     socklen_t bytes = sizeof address;
     char host[INET6_ADDRSTRLEN];
     if (getsockname(ret->fd, &address.any, &bytes) < 0)

@@ -214,7 +214,8 @@ static struct connection *context_of(struct MHD_Connection *connection)
 
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *upload,
-                                  size_t *upload_bytes, void **context)
+                                  size_t *upload_bytes, /* NOLINT: libmicrohttpd's type */
+                                  void **context)
 {
     struct server *server = cls;
     struct request *request = *context;

@@ -62,7 +62,7 @@ void luma_convert(uint8_t *frame, const struct fftd_format *format, uint32_t cap
                   const uint8_t *plane, size_t stride)
 {
     const struct format_info *info = format_by_fourcc(captured);
-    float row[FFTD_MAX_SIDE];
+    float row[FFTD_MAX_SIDE] = {0};
     if (info->kind == SAMPLE_BAYER) {
         mosaic_convert(frame, format, captured, plane, stride);
         return;

@@ -89,8 +89,8 @@ static void filter(const struct scene *scene, enum engine_planes planes, const c
         .shifts = scene->is_moved,
         .complex_response = scene->is_moved,
     };
-    struct engine_job job = {.out = out, .correction = scene->is_corrected ? &correction : NULL};
-    struct engine_done done;
+    struct engine_job job = {.correction = scene->is_corrected ? &correction : NULL};
+    struct engine_done done = {0};
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, &format, &options, 4, NULL, NULL, &why) < 0)
@@ -104,6 +104,7 @@ static void filter(const struct scene *scene, enum engine_planes planes, const c
         job.in[p] = in + layout.plane[p].offset;
         job.in_stride[p] = layout.plane[p].stride;
     }
+    job.out = out;
     if (scene->is_moved) {
         job.shift[0] = 1.3;
         job.shift[1] = -0.7;

@@ -396,7 +396,7 @@ static void check_edges(const struct scene *scene)
         layout_of(info->family == FAMILY_GREY ? scene->format : "GREY", format.width);
     uint8_t *in = malloc(layout.frame_bytes), *picture = calloc(1, grey.frame_bytes);
     uint8_t *view = calloc(1, format.frame_bytes);
-    double *samples = malloc(sizeof *samples * format.width * HEIGHT), worst = 0;
+    double *samples = calloc((size_t)format.width * HEIGHT, sizeof *samples), worst = 0;
     unsigned kept = 0, suppressed = 0;
     struct scene luma = *scene;
     luma.source = captured;

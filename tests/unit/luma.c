@@ -107,10 +107,11 @@ static void luma_is_rounded_to_a_grey_frame(void **state)
         assert_int_equal(grey.fourcc, format_by_name("GREY")->fourcc);
         luma_read(luma, info, WIDTH, HEIGHT, plane, stride);
         luma_convert(frame, &grey, info->fourcc, plane, stride);
-        for (unsigned i = 0; i < WIDTH * HEIGHT; i++)
-            if (!(fabs((double)luma[i] - frame[i / WIDTH * 64 + i % WIDTH]) < 0.501))
-                fail_msg("%s at %u: %u, expected %f", names[n], i,
-                         frame[i / WIDTH * 64 + i % WIDTH], (double)luma[i]);
+        for (unsigned i = 0; i < WIDTH * HEIGHT; i++) {
+            const uint8_t got = frame[i / WIDTH * 64 + i % WIDTH];
+            if (!(fabs((double)luma[i] - got) < 0.501))
+                fail_msg("%s at %u: %u, expected %f", names[n], i, got, (double)luma[i]);
+        }
     }
 }
 

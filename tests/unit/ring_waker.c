@@ -81,7 +81,7 @@ static bool was_handed_over(void)
 
 struct sleeper {
     pthread_t thread;
-    uint32_t *word;
+    const uint32_t *word;
     pid_t tid;  /* atomic; 0 until it is about to sleep */
     bool woken; /* atomic */
 };
@@ -97,7 +97,7 @@ static void *sleep_on_word(void *context)
     return NULL;
 }
 
-static void fall_asleep(struct sleeper *sleeper, uint32_t *word)
+static void fall_asleep(struct sleeper *sleeper, const uint32_t *word)
 {
     *sleeper = (struct sleeper){.word = word};
     assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_on_word, sleeper), 0);

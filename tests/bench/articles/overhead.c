@@ -91,7 +91,7 @@ static int run(struct camera *camera, struct figure figure[FIGURE_COUNT], const 
                struct error *why)
 {
     const int64_t until_ns = clock_now_ns() + (int64_t)(bench->seconds * 1e9);
-    struct engine_done done;
+    struct engine_done done = {0};
     for (unsigned i = 0; i < WARM_UP + MAX_FRAMES; i++) {
         const int64_t whole_ns = filter(camera, &done, why);
         if (whole_ns < 0)

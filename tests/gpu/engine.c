@@ -342,6 +342,22 @@ static void test_formats_staged(void **state)
     }
 }
 
+/* Describes a filter of whole planes of bytes. */
+static struct reference reference_of_bytes(const struct plan *plan,
+                                           const struct engine_options *options, uint32_t width,
+                                           uint32_t height, const struct filter_chain *chain)
+{
+    return (struct reference){.width = width,
+                              .height = height,
+                              .padded_x = plan->x.length,
+                              .padded_y = plan->y.length,
+                              .border = options->border,
+                              .border_value = options->border_value * 255,
+                              .sub_x = 1,
+                              .sub_y = 1,
+                              .chain = chain};
+}
+
 /* ---- luma only ------------------------------------------------------------------------------ */
 
 /* Filters luma into a frame whose rows are longer than it, and compares it with a reference that is
@@ -372,15 +388,7 @@ static void check_luma(const char *name, uint32_t width, uint32_t height, uint32
                 (uint64_t)width * height * format_by_name(name)->plane[0].bytes_per_pixel);
     const struct plan *plan = engine_plan(engine, 0);
     assert_null(engine_plan(engine, 1));
-    const struct reference reference = {.width = width,
-                                        .height = height,
-                                        .padded_x = plan->x.length,
-                                        .padded_y = plan->y.length,
-                                        .border = options.border,
-                                        .border_value = options.border_value * 255,
-                                        .sub_x = 1,
-                                        .sub_y = 1,
-                                        .chain = &chain};
+    const struct reference reference = reference_of_bytes(plan, &options, width, height, &chain);
     reference_filter(&reference, source, expected);
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++) {
@@ -632,15 +640,8 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
     for (unsigned c = 0; c < 3; c++) { /* in memory: blue, green, red, unused */
         demosaic(name, samples, width, height, all ? c : 3, source);
         const struct plan *plan = engine_plan(engine, all ? c : 0);
-        const struct reference reference = {.width = width,
-                                            .height = height,
-                                            .padded_x = plan->x.length,
-                                            .padded_y = plan->y.length,
-                                            .border = options.border,
-                                            .border_value = options.border_value * 255,
-                                            .sub_x = 1,
-                                            .sub_y = 1,
-                                            .chain = &chain};
+        const struct reference reference =
+            reference_of_bytes(plan, &options, width, height, &chain);
         reference_filter(&reference, source, filtered);
         for (uint32_t y = 0; y < height; y++)
             for (uint32_t x = 0; x < width; x++) {

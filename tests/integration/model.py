@@ -63,3 +63,25 @@ def pixels(frame):
 
 def distance(a, b):
     return numpy.abs(a - b).max()
+
+
+def sobel(picture):
+    """Both parts of the gradient; samples outside the picture are those of its nearest pixel."""
+    wide = numpy.pad(picture.astype(int), 1, mode="edge")
+    smooth_y = wide[:-2] + 2 * wide[1:-1] + wide[2:]
+    smooth_x = wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]
+    return smooth_y[:, 2:] - smooth_y[:, :-2], smooth_x[2:] - smooth_x[:-2]
+
+
+def edge_levels(picture):
+    """The magnitude where neighbours across the edge have no greater one; otherwise 0."""
+    gx, gy = sobel(picture)
+    squared = gx ** 2 + gy ** 2
+    wide = numpy.pad(squared, 1)
+    eighth = numpy.rint(numpy.arctan2(gy, gx) / (numpy.pi / 4)).astype(int) % 4
+    kept = numpy.zeros(squared.shape, bool)
+    for number, (dx, dy) in enumerate([(1, 0), (1, 1), (0, 1), (1, -1)]):
+        before = wide[1 - dy:, 1 - dx:][:squared.shape[0], :squared.shape[1]]
+        after = wide[1 + dy:, 1 + dx:][:squared.shape[0], :squared.shape[1]]
+        kept |= (eighth == number) & (squared > before) & (squared >= after)
+    return numpy.where(kept, numpy.sqrt(squared / 20), 0)

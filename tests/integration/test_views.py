@@ -10,7 +10,8 @@ import pytest
 from client import Reader
 from conftest import FAST_KERNELS
 from dbus_peer import Peer
-from model import ARGUMENTS, HEIGHT, WIDTH, Model, chain, distance, pixels, write_scene
+from model import (ARGUMENTS, HEIGHT, WIDTH, Model, chain, distance, edge_levels, pixels,
+                   write_scene)
 from png import Png
 
 FLAG_VIEW = 32
@@ -110,28 +111,6 @@ def test_views_follow_each_other_frame_by_frame(daemon, clip, record_property):
     for frame in after:
         assert not frame.flags & FLAG_VIEW
         assert distance(pixels(frame), published) == 0
-
-
-def sobel(picture):
-    """Both parts of the gradient; samples outside the picture are those of its nearest pixel."""
-    wide = numpy.pad(picture.astype(int), 1, mode="edge")
-    smooth_y = wide[:-2] + 2 * wide[1:-1] + wide[2:]
-    smooth_x = wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]
-    return smooth_y[:, 2:] - smooth_y[:, :-2], smooth_x[2:] - smooth_x[:-2]
-
-
-def edge_levels(picture):
-    """The magnitude where neighbours across the edge have no greater one; otherwise 0."""
-    gx, gy = sobel(picture)
-    squared = gx ** 2 + gy ** 2
-    wide = numpy.pad(squared, 1)
-    eighth = numpy.rint(numpy.arctan2(gy, gx) / (numpy.pi / 4)).astype(int) % 4
-    kept = numpy.zeros(squared.shape, bool)
-    for number, (dx, dy) in enumerate([(1, 0), (1, 1), (0, 1), (1, -1)]):
-        before = wide[1 - dy:, 1 - dx:][:squared.shape[0], :squared.shape[1]]
-        after = wide[1 + dy:, 1 + dx:][:squared.shape[0], :squared.shape[1]]
-        kept |= (eighth == number) & (squared > before) & (squared >= after)
-    return numpy.where(kept, numpy.sqrt(squared / 20), 0)
 
 
 def test_edges_are_those_of_the_published_picture(daemon, record_property):

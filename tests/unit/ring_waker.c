@@ -71,7 +71,7 @@ static ssize_t bytes_of(unsigned index)
     return got < 0 ? 0 : got;
 }
 
-/* Whether a round was handed over since the last call. */
+/* Returns whether a round was handed over since the last call. */
 static bool was_handed_over(void)
 {
     return sem_trywait(&fixture.waker.work) == 0;

@@ -15,10 +15,14 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 import time
 
 import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "integration"))
+from model import edge_levels  # noqa: E402  pylint: disable=wrong-import-position
 
 WIDTH, HEIGHT = 640, 480
 MOSAIC = "SGRBG8"
@@ -119,30 +123,13 @@ def smoothed(picture):
     return convolved(picture, numpy.array([[1, 2, 1], [2, 4, 2], [1, 2, 1]]) / 16)
 
 
-def edges(picture):
-    """Sobel's gradient where no pixel across the edge has a greater one. The picture is whole."""
-    wide = numpy.pad(picture.astype(int), 1, mode="edge")
-    down = wide[:-2] + 2 * wide[1:-1] + wide[2:]
-    across = wide[:, :-2] + 2 * wide[:, 1:-1] + wide[:, 2:]
-    gx, gy = down[:, 2:] - down[:, :-2], across[2:] - across[:-2]
-    squared = gx ** 2 + gy ** 2
-    wide = numpy.pad(squared, 1)
-    eighth = numpy.rint(numpy.arctan2(gy, gx) / (numpy.pi / 4)).astype(int) % 4
-    kept = numpy.zeros(squared.shape, bool)
-    for number, (dx, dy) in enumerate([(1, 0), (1, 1), (0, 1), (1, -1)]):
-        before = wide[1 - dy:, 1 - dx:][:squared.shape[0], :squared.shape[1]]
-        after = wide[1 + dy:, 1 + dx:][:squared.shape[0], :squared.shape[1]]
-        kept |= (eighth == number) & (squared > before) & (squared >= after)
-    return numpy.where(kept, numpy.rint(numpy.sqrt(squared / 20)), 0)
-
-
 def model(mosaic, rounds_each=False):
     """What each step publishes; with rounds_each every node of the graph rounds to 8 bits, as
     OpenVX's do. A chain of fftd rounds once, at its end."""
     between = numpy.rint if rounds_each else lambda picture: picture
     luma = luma_of_mosaic(mosaic)
     smooth = numpy.rint(smoothed(between(remapped(between(luma)))))
-    return dict(zip(STEPS, (numpy.rint(luma), smooth, edges(smooth))))
+    return dict(zip(STEPS, (numpy.rint(luma), smooth, numpy.rint(edge_levels(smooth)))))
 
 
 def share_equal(picture, expected):

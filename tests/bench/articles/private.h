@@ -55,7 +55,7 @@ struct pipeline {
     double fastest_ms;
 };
 
-/* Whether a group is to be measured, by the options. */
+/* Returns whether the options ask for a group. */
 bool bench_wants(const struct bench *bench, const struct group_head *head);
 
 int pipeline_run(struct pipeline *p, unsigned frames, struct error *why);

@@ -11,6 +11,7 @@
 
 #include "control/loan.h"
 #include "control/methods.h"
+#include "control/message_bus.h"
 #include "control/object.h"
 
 /* Each of the two sockets has its own limits, so that clients of the read-only socket cannot keep
@@ -97,6 +98,8 @@ int control_accept(struct control *control, enum control_access access, int fd, 
     r = peer_create(&peer, &control->services, fd, uid, access == CONTROL_READ_ONLY);
     if (r >= 0)
         r = object_add(peer);
+    if (r >= 0)
+        r = message_bus_add(peer);
     if (r >= 0)
         r = peer_start(peer, &crowd->peers, &crowd->admission);
     if (r < 0) {

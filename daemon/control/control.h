@@ -3,8 +3,8 @@
  *
  * Files, each of which calls only those before it: value.c (values on the bus), loan.c (memory of
  * snapshots), peer.c (one connection), read.c, kinds.c, response.c, filter.c, tune.c, controls.c
- * and snapshot.c (methods), object.c (the interface), control.c (all connections). peer.h says what
- * a peer can cost the daemon. */
+ * and snapshot.c (methods), object.c (the interface), message_bus.c (what clients of a message bus
+ * ask first), control.c (all connections). peer.h says what a peer can cost the daemon. */
 #ifndef FFTD_CONTROL_H
 #define FFTD_CONTROL_H
 

@@ -11,7 +11,7 @@ packages_of() {
         libconfig-dev libv4l-dev libpng-dev ;;
     # An OpenCL device for machines without a GPU.
     run) echo ocl-icd-libopencl1 pocl-opencl-icd ;;
-    test) echo libcmocka-dev libfftw3-dev locales python3 python3-numpy \
+    test) echo dbus-bin libcmocka-dev libfftw3-dev libglib2.0-bin locales python3 python3-numpy \
         python3-prometheus-client python3-pytest python3-pytest-xdist ;;
     # What some tests compare with; they are skipped without it, because it is large.
     opencv) echo python3-opencv ;;

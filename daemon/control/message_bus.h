@@ -1,0 +1,13 @@
+/* What clients of a message bus ask of the bus itself, org.freedesktop.DBus. busctl, gdbus and the
+ * D-Bus modules of most languages expect a bus with many programs, and begin with Hello. On the
+ * control socket there are two programs, so each connection is a bus of its own: the daemon owns
+ * every name that is no unique name, and sends its signals whether they were asked for or not. */
+#ifndef FFTD_CONTROL_MESSAGE_BUS_H
+#define FFTD_CONTROL_MESSAGE_BUS_H
+
+#include "control/peer.h"
+
+/* Puts the object onto a connection. Returns what sd-bus does. */
+int message_bus_add(struct peer *peer);
+
+#endif

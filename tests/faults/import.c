@@ -2,12 +2,14 @@
  * way of a frame through them can be gone without a device that has it. What is imported is mapped
  * and made a buffer with CL_MEM_USE_HOST_PTR: kernels then read what the camera's driver wrote. As
  * the extension says, such a buffer can be used by kernels alone. As on a device whose caches the
- * processors do not see, host memory begins and ends at a line of cache.
+ * processors do not see, host memory begins and ends at a line of cache; and two imports that begin
+ * within pages do not share one.
  *
  * It is a library for LD_PRELOAD, part of tests/layer/layer.c, and linked into tests/gpu/memory.c.
  *
  * $FFTD_IMPORTS names a file that tells how many buffers were imported and how many of them are
- * gone: "12 8". While there is a file of that name with ".refuse" behind it, none is imported.
+ * gone, in a line for each kind: "dma-bufs 12 8" and "host 3 0". While there is a file of that name
+ * with ".refuse" behind it, none is imported.
  */
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
@@ -37,13 +39,18 @@ static void *real(const char *name)
 
 struct import {
     cl_mem buffer; /* NULL: this place is free */
-    void *at;      /* mapped here; NULL: the host's memory */
+    void *at;
     size_t bytes;
+    bool is_file; /* that was mapped there; otherwise it is the host's memory */
+};
+
+struct account {
+    unsigned imported, released;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct import imports[MAX_IMPORTS];
-static unsigned imported, released;
+static struct account dma_bufs, host_memory;
 
 /* With the lock held. Written beside and renamed, so that it is read whole. */
 static void write_account(void)
@@ -56,7 +63,8 @@ static void write_account(void)
     FILE *file = fopen(part, "we");
     if (file == NULL)
         return;
-    fprintf(file, "%u %u\n", imported, released);
+    fprintf(file, "dma-bufs %u %u\nhost %u %u\n", dma_bufs.imported, dma_bufs.released,
+            host_memory.imported, host_memory.released);
     fclose(file);
     rename(part, path);
 }
@@ -91,22 +99,22 @@ static void CL_CALLBACK forget(cl_mem buffer, void *unused)
     (void)unused;
     pthread_mutex_lock(&lock);
     struct import *import = find(buffer);
-    if (import->at != NULL)
+    if (import->is_file)
         munmap(import->at, import->bytes);
+    (import->is_file ? &dma_bufs : &host_memory)->released++;
     import->buffer = NULL;
-    released++;
     write_account();
     pthread_mutex_unlock(&lock);
 }
 
-static void remember(cl_mem buffer, void *at, size_t bytes)
+static void remember(cl_mem buffer, void *at, size_t bytes, bool is_file)
 {
     pthread_mutex_lock(&lock);
     struct import *import = find(NULL);
     if (import == NULL)
         abort(); /* a leak, surely */
-    *import = (struct import){buffer, at, bytes};
-    imported++;
+    *import = (struct import){buffer, at, bytes, is_file};
+    (is_file ? &dma_bufs : &host_memory)->imported++;
     write_account();
     pthread_mutex_unlock(&lock);
     clSetMemObjectDestructorCallback(buffer, forget, NULL);
@@ -123,6 +131,22 @@ static bool read_type(const cl_import_properties_arm *properties, cl_import_prop
         *ret = properties[1];
     }
     return *ret == CL_IMPORT_TYPE_HOST_ARM || *ret == CL_IMPORT_TYPE_DMA_BUF_ARM;
+}
+
+/* Whether the host's memory begins within a page, of which another import that does has a part. */
+static bool shares_page(const void *memory, size_t size)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)memory;
+    bool found = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < MAX_IMPORTS && at % page != 0; i++) {
+        const uintptr_t other = (uintptr_t)imports[i].at;
+        found |= imports[i].buffer != NULL && !imports[i].is_file && other % page != 0 &&
+                 at / page <= (other + imports[i].bytes - 1) / page &&
+                 other / page <= (at + size - 1) / page;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
 }
 
 /* MAP_FAILED: the file cannot be mapped, or is shorter. */
@@ -151,14 +175,14 @@ static cl_mem import_memory(cl_context context, cl_mem_flags flags,
     if (!is_file && ((uintptr_t)memory % CACHE_LINE_BYTES != 0 || size % CACHE_LINE_BYTES != 0))
         return NULL;
     *errcode_ret = CL_INVALID_OPERATION;
-    if (is_refusing())
+    if (is_refusing() || (!is_file && shares_page(memory, size)))
         return NULL;
     void *at = is_file ? map_file(flags, *(const int *)memory, size) : memory;
     if (at == MAP_FAILED)
         return NULL;
     cl_mem buffer = clCreateBuffer(context, flags | CL_MEM_USE_HOST_PTR, size, at, errcode_ret);
     if (buffer != NULL)
-        remember(buffer, is_file ? at : NULL, size);
+        remember(buffer, at, size, is_file);
     else if (is_file)
         munmap(at, size);
     return buffer;
@@ -208,6 +232,16 @@ void *clEnqueueMapBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool 
                    num_events_in_wait_list, event_wait_list, event, errcode_ret);
     *errcode_ret = CL_INVALID_OPERATION;
     return NULL;
+}
+
+cl_int clEnqueueUnmapMemObject(cl_command_queue command_queue, cl_mem memobj, void *mapped_ptr,
+                               cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
+                               cl_event *event)
+{
+    __typeof__(&clEnqueueUnmapMemObject) unmap = NEXT(clEnqueueUnmapMemObject);
+    return is_imported(memobj) ? CL_INVALID_OPERATION
+                               : unmap(command_queue, memobj, mapped_ptr, num_events_in_wait_list,
+                                       event_wait_list, event);
 }
 
 cl_int clEnqueueReadBuffer(cl_command_queue command_queue, cl_mem buffer, cl_bool blocking_read,

@@ -584,6 +584,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint num_entries,
     table.clEnqueueWriteBufferRect = write_rows;
     table.clGetExtensionFunctionAddressForPlatform = clGetExtensionFunctionAddressForPlatform;
     table.clEnqueueMapBuffer = clEnqueueMapBuffer;
+    table.clEnqueueUnmapMemObject = clEnqueueUnmapMemObject;
     table.clEnqueueReadBuffer = clEnqueueReadBuffer;
     table.clEnqueueWriteBuffer = clEnqueueWriteBuffer;
     table.clEnqueueFillBuffer = clEnqueueFillBuffer;

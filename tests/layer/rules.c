@@ -153,6 +153,7 @@ static void check_imported(cl_mem imported, cl_uint *numbers)
     assert_null(clCreateSubBuffer(imported, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code));
     assert_int_equal(code, CL_INVALID_OPERATION);
     const cl_int refused[] = {
+        clEnqueueUnmapMemObject(queue, imported, numbers, 0, NULL, NULL),
         clEnqueueReadBuffer(queue, imported, CL_TRUE, 0, 16, some, 0, NULL, NULL),
         clEnqueueWriteBuffer(queue, imported, CL_TRUE, 0, 16, some, 0, NULL, NULL),
         clEnqueueCopyBuffer(queue, imported, other, 0, 0, 16, 0, NULL, NULL),
@@ -190,6 +191,27 @@ static void host_memory_is_imported(void **state)
     assert_int_equal(code, CL_SUCCESS);
     check_imported(imported, numbers);
     free(numbers);
+}
+
+/* Two imports may share a page only if one of them begins with it. */
+static void imports_within_a_page_are_refused(void **state)
+{
+    (void)state;
+    uint8_t *pages = aligned_alloc(BYTES, 2 * BYTES);
+    uint8_t *within = pages + CACHE_LINE_BYTES;
+    cl_int code;
+    cl_mem whole = import(CL_IMPORT_TYPE_HOST_ARM, pages, 2 * BYTES, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    cl_mem first = import(CL_IMPORT_TYPE_HOST_ARM, within, CACHE_LINE_BYTES, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    assert_null(import(CL_IMPORT_TYPE_HOST_ARM, within + CACHE_LINE_BYTES, BYTES, &code));
+    assert_int_equal(code, CL_INVALID_OPERATION);
+    cl_mem second = import(CL_IMPORT_TYPE_HOST_ARM, within + BYTES, CACHE_LINE_BYTES, &code);
+    assert_int_equal(code, CL_SUCCESS);
+    clReleaseMemObject(first);
+    clReleaseMemObject(second);
+    clReleaseMemObject(whole);
+    free(pages);
 }
 
 /* Imports a file, and one page more than it has. */
@@ -335,6 +357,7 @@ int main(void)
         cmocka_unit_test(launches_beyond_the_limits_are_refused),
         cmocka_unit_test(there_is_no_double),
         cmocka_unit_test(host_memory_is_imported),
+        cmocka_unit_test(imports_within_a_page_are_refused),
         cmocka_unit_test(files_are_imported),
         cmocka_unit_test(dma_bufs_are_imported),
         cmocka_unit_test(the_engine_chooses_what_the_model_prefers),

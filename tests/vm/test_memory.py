@@ -39,8 +39,10 @@ def importing(service):
 
 
 def account():
-    """Returns the numbers of imported and of released buffers."""
-    return tuple(int(word) for word in ACCOUNT.read_text().split())
+    """Returns the numbers of imported and of released dma-bufs."""
+    kinds = (line.split() for line in ACCOUNT.read_text().splitlines())
+    return next((int(imported), int(released)) for kind, imported, released in kinds
+                if kind == "dma-bufs")
 
 
 def start(service, camera, memory, planes="luma", format="auto"):

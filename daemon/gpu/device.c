@@ -43,6 +43,7 @@ const char *opencl_error_name(cl_int code)
         NAME(CL_INVALID_BINARY),
         NAME(CL_INVALID_KERNEL_NAME),
         NAME(CL_INVALID_KERNEL_ARGS),
+        NAME(CL_INVALID_OPERATION),
         NAME(CL_INVALID_WORK_GROUP_SIZE),
         NAME(CL_INVALID_WORK_ITEM_SIZE),
         NAME(CL_INVALID_BUFFER_SIZE),
@@ -157,9 +158,9 @@ static bool has_extension(cl_device_id id, const char *name)
 
 /* Asks the driver for the import function, because the loader exports no functions of extensions.
  * Each kind of memory has its own extension. */
-static import_memory_fn *find_import(const struct gpu_device *device)
+static import_memory_fn *find_import(const struct gpu_device *device, const char *extension)
 {
-    if (!has_extension(device->id, "cl_arm_import_memory_dma_buf"))
+    if (!has_extension(device->id, extension))
         return NULL;
     void *found = clGetExtensionFunctionAddressForPlatform(device->platform, "clImportMemoryARM");
     import_memory_fn *import;
@@ -204,7 +205,8 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
     device->builds_for_required_group = strcmp(chosen->platform_name, "NVIDIA CUDA") == 0;
     /* A CPU always shares memory with the host, even if its driver denies it. */
     device->unified_memory = unified == CL_TRUE || (device->type & CL_DEVICE_TYPE_CPU) != 0;
-    device->import_memory = find_import(device);
+    device->import_dma_buf = find_import(device, "cl_arm_import_memory_dma_buf");
+    device->import_host = find_import(device, "cl_arm_import_memory_host");
     print_name(chosen, device->name, sizeof device->name);
     snprintf(device->identity, sizeof device->identity, "%s|%s|%s|%s", chosen->name,
              chosen->version, driver, platform_version);
@@ -264,10 +266,10 @@ const char *gpu_device_name(const struct gpu_device *device)
 const char *gpu_device_memory(const struct gpu_device *device)
 {
     if (device->unified_memory)
-        return device->import_memory != NULL ? "shared with the host, imports dma-bufs"
-                                             : "shared with the host, imports no dma-bufs";
-    return device->import_memory != NULL ? "its own, imports dma-bufs"
-                                         : "its own, imports no dma-bufs";
+        return device->import_dma_buf != NULL ? "shared with the host, imports dma-bufs"
+                                              : "shared with the host, imports no dma-bufs";
+    return device->import_dma_buf != NULL ? "its own, imports dma-bufs"
+                                          : "its own, imports no dma-bufs";
 }
 
 static const char *type_name(cl_device_type type)

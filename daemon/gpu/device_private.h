@@ -23,8 +23,9 @@ struct gpu_device {
     char identity[512]; /* device, driver and platform versions; part of every cache key */
     char cpu_name[256]; /* the device that "cpu" selects; empty: none, or this one is a CPU */
     cl_device_type type;
-    bool unified_memory;             /* host and device share memory: map, do not copy */
-    import_memory_fn *import_memory; /* imports dma-bufs; NULL: not supported */
+    bool unified_memory;              /* host and device share memory: map, do not copy */
+    import_memory_fn *import_dma_buf; /* NULL: not supported, as the next one */
+    import_memory_fn *import_host;    /* imports memory of the host */
     cl_ulong local_bytes;
     size_t max_group;
     bool builds_for_required_group; /* dispatch.c: kernel_group_limit */

@@ -138,12 +138,15 @@ bool engine_memory_suits(const struct frame_memory *memory, const struct engine 
 /* Creates the device's access to memory of the host, such as the slots of a ring, so that kernels
  * store results where they are read, or the device sends them there, and the processor copies none.
  * Each frame begins at frame[], in the layout of the engine's format, with the padding of rows and
- * the unused byte of XRGB32 cleared. Every engine that it suits can use it, and it may outlive them
- * and the device. Only the submitting thread uses it. `release` is called once, in any thread, when
- * neither the device nor the caller needs the memory any more, which is never if the device does
- * not finish a frame there. -EOPNOTSUPP: results have to be copied, because frames do not begin on
- * pages, or share cache lines of the device with planes that are not filtered, or the device has no
- * such buffers; `release` is not called then. */
+ * the unused byte of XRGB32 cleared; nothing else is in the last page of a frame. While a frame is
+ * the device's, only the device writes its filtered planes, and others may read them. The host's
+ * and the device's caches are kept coherent; output.c says by whom. Every engine that it suits can
+ * use it, and it may outlive them and the device. Only the submitting thread uses it. `release` is
+ * called once, in any thread, when neither the device nor the caller needs the memory any more,
+ * which is never if the device does not finish a frame there. -EOPNOTSUPP: results have to be
+ * copied, because frames do not begin on pages, or share cache lines of the device with planes that
+ * are not filtered, or the device has no such buffers, or it imports memory, but not this one;
+ * `release` is not called then. */
 struct engine_output;
 struct engine_output_memory {
     uint8_t *frame[ENGINE_OUTPUT_MAX];

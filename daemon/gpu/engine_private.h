@@ -46,7 +46,7 @@ struct slot {
     cl_mem sent; /* keeps the memory from which the frame is sent; NULL: the slot's own */
     void *host_in_at, *host_out_at;
     struct corrector *corrector; /* of the first component; NULL: none */
-    void *mapped_out;            /* unified memory: the mapped result, also in an output */
+    void *mapped_out;            /* the result, if the host has it elsewhere than at host_out_at */
     cl_event first, last, done;
     cl_event dispatch[MAX_COMPONENTS * TRANSFORM_MAX_DISPATCHES]; /* if they are timed one by one */
     unsigned dispatch_count;                                      /* 0: they are not */
@@ -149,14 +149,13 @@ int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command
 
 /* A frame of an output, from engine_submit to engine_collect: it is taken and lent to the commands
  * that follow in the queue, which write *ret; if the device cannot write the output, *ret is left
- * alone. After them the frame is fetched, from that other buffer in this case: *ret_at holds the
- * result from *ret_done on. Until the frame is given back, the output's memory remains. */
+ * alone. After them the frame of the slot's job is fetched, from slot->out in this case:
+ * slot->mapped_out holds the result from slot->done on. Until the frame is given back, the output's
+ * memory remains. */
 void engine_output_take(struct engine_output *output, unsigned index);
 int engine_output_lend(struct engine_output *output, unsigned index, cl_command_queue queue,
                        cl_mem *ret, struct error *why);
-int engine_output_fetch(struct engine_output *output, unsigned index, cl_command_queue queue,
-                        cl_mem result, cl_map_flags flags, void **ret_at, cl_event *ret_done,
-                        struct error *why);
+int engine_output_fetch(struct slot *slot, cl_map_flags flags, struct error *why);
 void engine_output_give_back(struct engine_output *output, unsigned index, cl_command_queue queue);
 
 /* The second may only be called while no frame is in flight. */

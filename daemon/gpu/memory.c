@@ -34,8 +34,8 @@ struct engine_memory {
     struct frame_memory base;
     cl_context context; /* a reference, because the device may be closed first */
     cl_command_queue queue;
-    import_memory_fn *import;
-    bool sends; /* the device has memory of its own */
+    import_memory_fn *import; /* NULL: no dma-bufs */
+    bool sends;               /* the device has memory of its own */
     struct engine_frame frame[FRAME_MEMORY_MAX];
 };
 
@@ -235,11 +235,11 @@ int engine_memory_create(struct frame_memory **ret, const struct engine *engine,
         .ops = &ops,
         .layout = engine->source,
         .plane_count = engine->filtered_planes,
-        .can_import = device->import_memory != NULL,
+        .can_import = device->import_dma_buf != NULL,
         .held = engine->options.in_flight,
     };
     memory->context = device->context;
-    memory->import = device->import_memory;
+    memory->import = device->import_dma_buf;
     memory->sends = !device->unified_memory;
     clRetainContext(memory->context);
     *ret = &memory->base;

@@ -6,6 +6,24 @@
  * holds what the device wrote. Devices that work there anyway, such as processors, move nothing for
  * a map.
  *
+ * A device that imports memory of the host (cl_arm_import_memory_host) stores results into imported
+ * buffers instead, because a Mali's driver may copy what CL_MEM_USE_HOST_PTR names. Importing never
+ * copies: it fails where the device cannot use the memory. Only kernels can use such a buffer, so
+ * nothing is mapped. The extension says who keeps the caches coherent: the hardware, or the driver
+ * where the hardware does not. Kernels see what the host wrote before they were enqueued, and the
+ * host sees what kernels wrote once their event is complete. Three conditions are left to us:
+ *
+ *   - In between the host writes no cache line of the buffer. So the buffer begins with a page,
+ *     ends with a cache line, and has only filtered planes on its lines. The host may read there,
+ *     as clients do: nothing read before the slot is closed counts (ring/slot.h), and the driver
+ *     discards lines that were loaded meanwhile, which a processor also does ahead of time.
+ *   - Only this device and processors use the memory.
+ *   - The event on which the engine waits follows from those of the kernels. That of a marker does,
+ *     and it fails if the last dispatch fails.
+ *
+ * The driver reaches the pages through the daemon's own mapping. So it can import the slots of a
+ * ring that is sealed against new ones (ring/memory.c).
+ *
  * A device with memory of its own sends each result there. No command uses the buffers: as long as
  * they exist, NVIDIA's driver keeps the memory locked, and so sends at the full rate of the bus,
  * and without waiting in the call. Elsewhere the driver may copy through locked memory of its own.
@@ -21,9 +39,12 @@
 
 #define CACHE_LINE_BYTES 64 /* the longest of common processors and devices */
 
+/* How results get into the memory. */
+enum output_mode { OUTPUT_MAPPED, OUTPUT_IMPORTED, OUTPUT_SENT };
+
 struct output_frame {
     cl_mem buffer;
-    void *at;   /* address of the mapping; NULL: not mapped */
+    void *at;   /* OUTPUT_MAPPED: address of the mapping; NULL: not mapped */
     bool taken; /* a frame in flight has it, and maybe its mapping has not completed */
 };
 
@@ -32,7 +53,7 @@ struct engine_output {
     cl_command_queue queue;
     struct engine_output_memory memory;
     size_t frame_bytes;
-    bool sends; /* the device has memory of its own */
+    enum output_mode mode;
     struct output_frame frame[ENGINE_OUTPUT_MAX];
     bool destroyed;      /* by the owner */
     unsigned references; /* atomic */
@@ -59,15 +80,39 @@ static void CL_CALLBACK on_deleted(cl_mem buffer, void *context)
     drop(context);
 }
 
-static int make_frame(struct engine_output *output, unsigned index, struct error *why)
+static enum output_mode mode_of(const struct gpu_device *device)
+{
+    if (!device->unified_memory)
+        return OUTPUT_SENT;
+    return device->import_host != NULL ? OUTPUT_IMPORTED : OUTPUT_MAPPED;
+}
+
+/* Creates the buffer over a frame. */
+static int make_buffer(const struct engine_output *output, import_memory_fn *import, uint8_t *at,
+                       cl_mem *ret, struct error *why)
+{
+    static const cl_import_properties_arm properties[] = {CL_IMPORT_TYPE_ARM,
+                                                          CL_IMPORT_TYPE_HOST_ARM, 0};
+    const size_t lines = (output->frame_bytes + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES;
+    cl_int code;
+    if (output->mode == OUTPUT_IMPORTED) {
+        *ret = import(output->context, CL_MEM_READ_WRITE, properties, at, lines * CACHE_LINE_BYTES,
+                      &code);
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clImportMemoryARM");
+    }
+    *ret = clCreateBuffer(output->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                          output->frame_bytes, at, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+static int make_frame(struct engine_output *output, import_memory_fn *import, unsigned index,
+                      struct error *why)
 {
     struct output_frame *frame = &output->frame[index];
-    cl_int code;
-    frame->buffer = clCreateBuffer(output->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                   output->frame_bytes, output->memory.frame[index], &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clCreateBuffer");
-    code = clSetMemObjectDestructorCallback(frame->buffer, on_deleted, output);
+    const int r = make_buffer(output, import, output->memory.frame[index], &frame->buffer, why);
+    if (r < 0)
+        return r;
+    const cl_int code = clSetMemObjectDestructorCallback(frame->buffer, on_deleted, output);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clSetMemObjectDestructorCallback");
     keep(output);
@@ -113,9 +158,9 @@ int engine_output_create(struct engine_output **ret, const struct engine *engine
     output->memory = *memory;
     output->memory.release = NULL; /* not before this succeeds */
     output->frame_bytes = engine->frame_bytes;
-    output->sends = !engine->device->unified_memory;
+    output->mode = mode_of(engine->device);
     for (unsigned i = 0; i < memory->count && r == 0; i++)
-        r = make_frame(output, i, why);
+        r = make_frame(output, engine->device->import_host, i, why);
     if (r < 0) {
         engine_output_destroy(output);
         return -EOPNOTSUPP;
@@ -161,7 +206,7 @@ int engine_output_lend(struct engine_output *output, unsigned index, cl_command_
                        cl_mem *ret, struct error *why)
 {
     struct output_frame *frame = &output->frame[index];
-    if (output->sends)
+    if (output->mode == OUTPUT_SENT)
         return 0;
     if (frame->at != NULL) {
         const cl_int code = clEnqueueUnmapMemObject(queue, frame->buffer, frame->at, 0, NULL, NULL);
@@ -173,24 +218,27 @@ int engine_output_lend(struct engine_output *output, unsigned index, cl_command_
     return 0;
 }
 
-int engine_output_fetch(struct engine_output *output, unsigned index, cl_command_queue queue,
-                        cl_mem result, cl_map_flags flags, void **ret_at, cl_event *ret_done,
-                        struct error *why)
+int engine_output_fetch(struct slot *slot, cl_map_flags flags, struct error *why)
 {
-    struct output_frame *frame = &output->frame[index];
-    cl_int code;
-    if (output->sends) {
-        *ret_at = output->memory.frame[index];
-        code = clEnqueueReadBuffer(queue, result, CL_FALSE, 0, output->frame_bytes, *ret_at, 0,
-                                   NULL, ret_done);
+    struct engine_output *output = slot->job.output;
+    struct output_frame *frame = &output->frame[slot->job.output_frame];
+    cl_int code = CL_SUCCESS;
+    slot->mapped_out = output->memory.frame[slot->job.output_frame];
+    switch (output->mode) {
+    case OUTPUT_SENT:
+        code = clEnqueueReadBuffer(slot->queue, slot->out, CL_FALSE, 0, output->frame_bytes,
+                                   slot->mapped_out, 0, NULL, &slot->done);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
+    case OUTPUT_IMPORTED:
+        code = clEnqueueMarkerWithWaitList(slot->queue, 1, &slot->last, &slot->done);
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMarkerWithWaitList");
+    case OUTPUT_MAPPED:
+        break;
     }
-    void *at = clEnqueueMapBuffer(queue, frame->buffer, CL_FALSE, flags, 0, output->frame_bytes, 0,
-                                  NULL, ret_done, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clEnqueueMapBuffer");
-    *ret_at = frame->at = at;
-    return 0;
+    slot->mapped_out = frame->at =
+        clEnqueueMapBuffer(slot->queue, frame->buffer, CL_FALSE, flags, 0, output->frame_bytes, 0,
+                           NULL, &slot->done, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
 }
 
 void engine_output_give_back(struct engine_output *output, unsigned index, cl_command_queue queue)

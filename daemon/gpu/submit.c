@@ -201,8 +201,7 @@ static int fetch_result(struct slot *slot, struct error *why)
     cl_int code;
     if (slot->job.output != NULL) {
         const cl_map_flags marks = engine->options.view == VIEW_PEAKS ? CL_MAP_WRITE : 0;
-        return engine_output_fetch(slot->job.output, slot->job.output_frame, slot->queue, slot->out,
-                                   CL_MAP_READ | marks, &slot->mapped_out, &slot->done, why);
+        return engine_output_fetch(slot, CL_MAP_READ | marks, why);
     }
     if (engine->device->unified_memory) {
         slot->mapped_out = clEnqueueMapBuffer(slot->queue, slot->out, CL_FALSE, CL_MAP_READ, 0,

@@ -150,6 +150,21 @@ static void need_shared_memory(void)
     }
 }
 
+/* Checks a device that imports memory of the host, and one that maps it. */
+static void check_import_and_map(void (*check)(void))
+{
+    import_memory_fn *import_host = device->import_host;
+    const unsigned before = host_memory.imported;
+    check();
+    assert_true(host_memory.imported > before);
+    assert_released(&host_memory);
+    const unsigned after = host_memory.imported;
+    device->import_host = NULL;
+    check();
+    device->import_host = import_host;
+    assert_int_equal(host_memory.imported, after);
+}
+
 static void check_output(const char *name, enum engine_planes planes)
 {
     struct fftd_format format, layout;
@@ -269,10 +284,8 @@ static void imported_frames_are_filtered_where_they_are(void **state)
     assert_released(&dma_bufs);
 }
 
-static void results_are_stored_where_they_are_read(void **state)
+static void check_outputs(void)
 {
-    (void)state;
-    need_shared_memory();
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
         check_output(names[i], ENGINE_LUMA);
         check_output(names[i], ENGINE_LUMA_ONLY);
@@ -280,16 +293,22 @@ static void results_are_stored_where_they_are_read(void **state)
     check_output("NV12", ENGINE_ALL);
 }
 
+static void results_are_stored_where_they_are_read(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    check_import_and_map(check_outputs);
+}
+
 static void results_are_sent_to_where_they_are_read(void **state)
 {
     (void)state;
     const bool unified = device->unified_memory;
+    const unsigned before = host_memory.imported;
     device->unified_memory = false;
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        check_output(names[i], ENGINE_LUMA);
-        check_output(names[i], ENGINE_LUMA_ONLY);
-    }
+    check_outputs();
     device->unified_memory = unified;
+    assert_int_equal(host_memory.imported, before);
 }
 
 /* Which is why these results are copied. */
@@ -322,10 +341,75 @@ static void memory_that_others_share_is_not_stored_into(void **state)
     engine_destroy(engine);
 }
 
-static void output_may_go_before_its_frames_are_done(void **state)
+/* The buffer then ends with the cache line, which belongs to the frame's last page. */
+static void results_may_end_within_a_cache_line(void **state)
 {
     (void)state;
     need_shared_memory();
+    const struct engine_options options = {.border = PLAN_MIRROR,
+                                           .margin = 8,
+                                           .planes = ENGINE_LUMA,
+                                           .in_flight = 2,
+                                           .tune = ENGINE_TUNE_OFF};
+    struct fftd_format format;
+    struct engine *engine;
+    struct store store;
+    struct error why;
+    const uint32_t grey = format_by_name("GREY")->fourcc;
+    if (format_layout(&format, grey, 50, 50, 1, &why) < 0 ||
+        engine_create(&engine, device, &format, &options, 4, NULL, NULL, &why) < 0 ||
+        store_create(&store, engine, &format, 0, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(format.frame_bytes, 2500);
+    uint8_t *in = malloc(format.frame_bytes);
+    fill(in, format.frame_bytes, 7);
+    struct engine_job job = job_of(&format, in, store.frame[0]); /* H = 1 */
+    job.output = store.output;
+    assert_int_equal(filter_frame(engine, &job).out_bytes, 0);
+    assert_true(store_holds(&store, 0, &format, in));
+    engine_output_destroy(store.output);
+    engine_destroy(engine);
+    assert_true(store_is_released(&store));
+    store_free(&store);
+    free(in);
+}
+
+/* Imports one frame and refuses the next. */
+static cl_mem import_one(cl_context context, cl_mem_flags flags,
+                         const cl_import_properties_arm *properties, void *memory, size_t size,
+                         cl_int *ret_code)
+{
+    static bool has_imported;
+    has_imported = !has_imported;
+    if (has_imported)
+        return import_memory(context, flags, properties, memory, size, ret_code);
+    *ret_code = CL_INVALID_OPERATION;
+    return NULL;
+}
+
+static void memory_that_is_not_imported_is_left_alone(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    struct fftd_format format;
+    struct engine *engine = make_engine("NV12", ENGINE_LUMA, &format);
+    import_memory_fn *import_host = device->import_host;
+    const unsigned before = host_memory.imported;
+    struct store store;
+    struct error why;
+    device->import_host = import_one;
+    assert_int_equal(store_create(&store, engine, &format, 0, &why), -EOPNOTSUPP);
+    device->import_host = import_host;
+    assert_string_equal(why.text, "clImportMemoryARM: CL_INVALID_OPERATION");
+    assert_int_equal(host_memory.imported, before + 1);
+    assert_released(&host_memory);
+    assert_int_equal(store_count_released(&store), 0); /* it is still the caller's */
+    store_free(&store);
+    engine_destroy(engine);
+}
+
+static void check_early_output(void)
+{
     struct fftd_format format;
     struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
     uint8_t *in = malloc(2 * format.frame_bytes), *expected = in + format.frame_bytes;
@@ -352,6 +436,13 @@ static void output_may_go_before_its_frames_are_done(void **state)
     assert_true(store_is_released(&store));
     store_free(&store);
     free(in);
+}
+
+static void output_may_go_before_its_frames_are_done(void **state)
+{
+    (void)state;
+    need_shared_memory();
+    check_import_and_map(check_early_output);
 }
 
 static void check_early_end(struct engine *engine, const struct fftd_format *format,
@@ -433,7 +524,7 @@ static void what_the_device_does_not_take_is_refused(void **state)
     struct error why;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     assert_int_equal(frame_memory_import(memory, 0, null, format.frame_bytes, &why), -EOPNOTSUPP);
-    assert_string_equal(why.text, "clImportMemoryARM: OpenCL error -59");
+    assert_string_equal(why.text, "clImportMemoryARM: CL_INVALID_OPERATION");
     assert_int_equal(frame_memory_import(memory, 0, null, 1000, &why), -EOPNOTSUPP);
     assert_non_null(strstr(why.text, "a dma-buf has 1000 bytes: expected at least 3072"));
     close(null);
@@ -450,6 +541,8 @@ int main(void)
         cmocka_unit_test(results_are_stored_where_they_are_read),
         cmocka_unit_test(results_are_sent_to_where_they_are_read),
         cmocka_unit_test(memory_that_others_share_is_not_stored_into),
+        cmocka_unit_test(results_may_end_within_a_cache_line),
+        cmocka_unit_test(memory_that_is_not_imported_is_left_alone),
         cmocka_unit_test(output_may_go_before_its_frames_are_done),
         cmocka_unit_test(memory_may_go_before_its_frames_are_done),
         cmocka_unit_test(memory_may_go_before_its_frames_are_sent),

@@ -1,5 +1,5 @@
 /* Tests of a device that refuses one part of a frame while it keeps another. The program replaces
- * OpenCL's functions that launch a kernel and map memory. */
+ * OpenCL's functions that launch a kernel, and that say when kernels have stored a result. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -38,7 +38,8 @@ cl_int clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint 
                         : enqueue(queue, kernel, work_dim, offset, global, local, 1, &gate, event);
 }
 
-static bool refuse_maps;
+/* Refuses what ends a frame: the map of its result, or a marker that waits for its last kernel. */
+static bool refuse_end;
 
 void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
                          cl_map_flags flags, size_t offset, size_t size,
@@ -48,11 +49,22 @@ void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
     __typeof__(&clEnqueueMapBuffer) map;
     void *found = dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
     memcpy(&map, &found, sizeof map);
-    if (!refuse_maps || blocking == CL_TRUE)
+    if (!refuse_end || blocking == CL_TRUE)
         return map(queue, buffer, blocking, flags, offset, size, num_events_in_wait_list,
                    event_wait_list, event, errcode_ret);
     *errcode_ret = CL_OUT_OF_RESOURCES;
     return NULL;
+}
+
+cl_int clEnqueueMarkerWithWaitList(cl_command_queue queue, cl_uint num_events_in_wait_list,
+                                   const cl_event *event_wait_list, cl_event *event)
+{
+    __typeof__(&clEnqueueMarkerWithWaitList) mark;
+    void *found = dlsym(RTLD_NEXT, "clEnqueueMarkerWithWaitList");
+    memcpy(&mark, &found, sizeof mark);
+    return refuse_end && num_events_in_wait_list > 0
+               ? CL_OUT_OF_RESOURCES
+               : mark(queue, num_events_in_wait_list, event_wait_list, event);
 }
 
 static struct engine *make_engine(struct fftd_format *ret_format)
@@ -177,9 +189,9 @@ static void test_memory_of_a_frame_that_is_not_finished(void **state)
     /* It was accepted, and hangs; what should follow it is refused. */
     gate = clCreateUserEvent(device->context, &code);
     assert_int_equal(code, CL_SUCCESS);
-    refuse_maps = true;
+    refuse_end = true;
     assert_int_equal(engine_submit(engine, &job, &why), -EIO);
-    refuse_maps = false;
+    refuse_end = false;
     assert_true(engine_abandon(engine));
 
     /* So does a whole frame. Nothing of this waits for the device. */

@@ -340,7 +340,7 @@ static int setup(void **state)
     if (device_setup(state) != 0)
         return -1;
     queue = clCreateCommandQueue(device->context, device->id, 0, &code);
-    import_memory = device->import_memory;
+    import_memory = device->import_host;
     return code == CL_SUCCESS ? 0 : -1;
 }
 

@@ -2,12 +2,15 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/io_uring.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -413,6 +416,38 @@ static void memory_is_there_from_the_start(void **state)
                      F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
+/* A driver that lets a device write memory of the host pins its pages for writing, for as long as
+ * it likes. io_uring does the same with a buffer that is registered. */
+static void devices_can_write_slots_of_a_sealed_ring(void **state)
+{
+    const struct ring *ring = *state;
+    struct io_uring_params params = {0};
+    const long fd = syscall(SYS_io_uring_setup, 1, &params);
+    if (fd < 0) {
+        print_message("skipped: io_uring_setup: %s\n", strerror(errno));
+        skip();
+    }
+    struct iovec slots[6];
+    for (unsigned i = 0; i < 6; i++) {
+        slots[i] = (struct iovec){ring_frame(ring, i), ring->format.frame_bytes};
+        assert_int_equal((uintptr_t)slots[i].iov_base % 4096, 0);
+    }
+    assert_int_equal(syscall(SYS_io_uring_register, fd, IORING_REGISTER_BUFFERS, slots, 6), 0);
+    close((int)fd);
+
+    /* Through the descriptor of a client this is refused. */
+    const long other = syscall(SYS_io_uring_setup, 1, &params);
+    assert_true(other >= 0);
+    void *view = mmap(NULL, ring->memory.bytes, PROT_READ, MAP_SHARED, ring->memory.fd, 0);
+    assert_ptr_not_equal(view, MAP_FAILED);
+    struct iovec read_only = {view, 4096};
+    assert_int_equal(syscall(SYS_io_uring_register, other, IORING_REGISTER_BUFFERS, &read_only, 1),
+                     -1);
+    assert_int_equal(errno, EFAULT);
+    munmap(view, ring->memory.bytes);
+    close((int)other);
+}
+
 static void too_large_a_ring_is_an_error_not_a_signal(void **state)
 {
     (void)state;
@@ -465,6 +500,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_users_can_only_read, new_ring, end_ring),
         cmocka_unit_test(the_same_user_can_only_read),
         cmocka_unit_test_setup_teardown(memory_is_there_from_the_start, new_ring, end_ring),
+        cmocka_unit_test_setup_teardown(devices_can_write_slots_of_a_sealed_ring, new_ring,
+                                        end_ring),
         cmocka_unit_test(too_large_a_ring_is_an_error_not_a_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

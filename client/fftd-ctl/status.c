@@ -53,6 +53,7 @@ static void print_status(sd_bus_message *p, const char *dir)
            *reason != '\0' ? ": " : "", reason);
     print_line("source", reading_source(p));
     print_line("input", bus_text(p, "Input"));
+    print_line("output", bus_text(p, "Output"));
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
     print_line("memory", bus_text(p, "DeviceMemory"));

@@ -42,10 +42,10 @@ static void update_output(struct frame_path *path)
     };
     for (unsigned i = 0; i < memory.count; i++)
         memory.frame[i] = ring_frame(path->ring, i);
-    if (engine_output_create(&path->output, path->engine, &memory, &why) < 0) {
-        log_debug("results will be copied: %s", why.text);
+    const int r = engine_output_create(&path->output, path->engine, &memory, &why);
+    if (r < 0)
         ring_unmap(memory.context);
-    }
+    report_output(path->report, path->output, r < 0 ? why.text : "");
 }
 
 void frame_path_set_ring(struct frame_path *path, struct ring *ring)

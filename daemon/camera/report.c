@@ -173,6 +173,22 @@ void report_input(struct report *report, const struct source *source)
         log_info("input: %s", input);
 }
 
+void report_output(struct report *report, const struct engine_output *output, const char *problem)
+{
+    char text[CAMERA_TEXT];
+
+    if (output != NULL)
+        snprintf(text, sizeof text, "%s", engine_output_description(output));
+    else
+        snprintf(text, sizeof text, "copied (%.200s)", problem);
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    const bool changed = strcmp(text, status->output) != 0;
+    copy_text(status->output, text);
+    mailbox_end_report(report->mailbox, changed ? CAMERA_EVENT_STATE : 0);
+    if (changed)
+        log_info("output: %s", text);
+}
+
 /* ---- engines and filters ---- */
 
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,

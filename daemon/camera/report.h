@@ -42,6 +42,9 @@ void report_control_problem(struct report *report, const struct source *source);
 /* How frames reach the engine, once the source streams. */
 void report_input(struct report *report, const struct source *source);
 
+/* How results reach the ring; NULL: they are copied, because of the problem. */
+void report_output(struct report *report, const struct engine_output *output, const char *problem);
+
 /* The compilation of an engine's programs for this format, by its number (struct build_progress);
  * 0: there has been none. It is logged once, since it takes seconds. */
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,

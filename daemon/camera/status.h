@@ -60,6 +60,7 @@ struct camera_status {
     char uri[CAMERA_TEXT];          /* of the source in use */
     char source[CAMERA_TEXT];       /* the source's description of itself */
     char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */
+    char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
     const char *device_memory;        /* gpu_device_memory */

@@ -58,9 +58,9 @@ static void fail_snapshots_of_state(struct control *control, const struct camera
 
 void control_announce(struct control *control, unsigned camera_events)
 {
-    static const char *const state[] = {"State", "StateReason", "Source", "SourceDescription",
-                                        "Input", "Engine",      "Device", "Comparison",
-                                        NULL};
+    static const char *const state[] = {"State",      "StateReason", "Source", "SourceDescription",
+                                        "Input",      "Output",      "Engine", "Device",
+                                        "Comparison", NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
     static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem", NULL};
 

@@ -72,6 +72,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_PROPERTY("Device", "s", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("DeviceMemory", "s", control_get, 0, CONSTANT),
     SD_BUS_PROPERTY("Input", "s", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Output", "s", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("Engine", "s", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("Format", "a{sv}", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("Generation", "u", control_get, 0, CHANGES),

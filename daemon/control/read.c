@@ -170,6 +170,11 @@ static int append_input(sd_bus_message *reply, const struct reading *reading)
     return value_append_text(reply, reading->camera.input);
 }
 
+static int append_output(sd_bus_message *reply, const struct reading *reading)
+{
+    return value_append_text(reply, reading->camera.output);
+}
+
 static int append_engine(sd_bus_message *reply, const struct reading *reading)
 {
     return value_append_text(reply, reading->camera.engine);
@@ -407,6 +412,7 @@ static const struct field fields[] = {
     {"Device", "s", append_device, false},
     {"DeviceMemory", "s", append_device_memory, false},
     {"Input", "s", append_input, false},
+    {"Output", "s", append_output, false},
     {"Engine", "s", append_engine, false},
     {"Format", "a{sv}", append_format, false},
     {"Generation", "u", append_generation, false},

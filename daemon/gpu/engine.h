@@ -160,6 +160,9 @@ int engine_output_create(struct engine_output **ret, const struct engine *engine
 /* Frames in flight may still be written there. NULL is allowed. */
 void engine_output_destroy(struct engine_output *output);
 
+/* How results get there: "stored by the device (imported)". The string is static. */
+const char *engine_output_description(const struct engine_output *output);
+
 /* Whether the engine can store frames there: same device, same layout. */
 bool engine_output_suits(const struct engine_output *output, const struct engine *engine);
 

@@ -188,6 +188,19 @@ void engine_output_destroy(struct engine_output *output)
     drop(output);
 }
 
+const char *engine_output_description(const struct engine_output *output)
+{
+    switch (output->mode) {
+    case OUTPUT_SENT:
+        return "sent by the device";
+    case OUTPUT_IMPORTED:
+        return "stored by the device (imported)";
+    case OUTPUT_MAPPED:
+        break;
+    }
+    return "stored by the device";
+}
+
 bool engine_output_suits(const struct engine_output *output, const struct engine *engine)
 {
     return output->context == engine->device->context && output->frame_bytes == engine->frame_bytes;

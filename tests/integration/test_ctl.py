@@ -292,8 +292,8 @@ def test_status(daemon):
         "shape": "gaussian", "cutoff": 0.1, "order": 2}}]
     lines = daemon.ctl("status").stdout.splitlines()
     assert [line.split()[0] for line in lines] == [
-        "camera", "source", "input", "engine", "device", "memory", "filter", "frames", "latency",
-        "clients", "sockets"]
+        "camera", "source", "input", "output", "engine", "device", "memory", "filter", "frames",
+        "latency", "clients", "sockets"]
     assert re.fullmatch(r"(shared with the host|its own), imports( no)? dma-bufs",
                         shown["DeviceMemory"])
 

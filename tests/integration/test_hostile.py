@@ -21,8 +21,8 @@ EVIL = "\x1b]0;owned\x07\x1b[2J\x7f\u009b31m\r\nforged line\t\u00e9"
 CLEANED = "?]0;owned??[2J???31m  forged line \u00e9"
 PROPERTIES = {
     **{name: ("s", EVIL) for name in (
-        "Name", "State", "StateReason", "Source", "SourceDescription", "Input", "Engine", "Device",
-        "DeviceMemory", "Filter", "FilterProblem", "Version")},
+        "Name", "State", "StateReason", "Source", "SourceDescription", "Input", "Output", "Engine",
+        "Device", "DeviceMemory", "Filter", "FilterProblem", "Version")},
     "Format": ("a{sv}", {"name": ("s", EVIL), "width": ("u", 64), "height": ("u", 48)}),
     "Counters": ("a{st}", {EVIL: 1, "published": 2}),
     "Copies": ("a{s(tt)}", {EVIL: (3, 4)}),

@@ -68,6 +68,7 @@ def test_copies_are_counted(start, memory):
     assert copies["pass"] == [frames, frames * width * height // 2]
     if memory == "userptr":
         assert copies["download"] == [0, 0]  # the device stores results into the ring
+        assert daemon.ctl_json("status")["Output"].startswith("stored by the device")
     assert copies["observe"][1] == copies["observe"][0] * width * height
     assert f"pass {width * height // 2}, " in daemon.ctl("stats").stdout
     assert daemon.stop() == 0

@@ -79,6 +79,7 @@ static void test_results_are_stored_into_slots(void **state)
     /* The designer tries each engine with a frame of its own. */
     assert_int_equal(fake_engine_get(&fake_engine.stored), 10);
     assert_int_equal(fake_engine_get(&fake_engine.outputs), 1);
+    assert_string_equal(status.output, "stored");
     use_filter("notch:at=0.1/0.1,width=0.4");
     publish(1);
     assert_int_equal(fake_engine_get(&fake_engine.stored), status.published);
@@ -94,6 +95,7 @@ static void test_results_are_copied_if_the_device_cannot_store_them(void **state
     start();
     publish(2);
     assert_int_equal(fake_engine_get(&fake_engine.stored), 0);
+    assert_string_equal(status.output, "copied (the device copies)");
     /* A device that only reads and copies does not write the ring after it has failed. */
     FAKE_ENGINE_SET(hold, true);
     fake_capture_offer();

@@ -64,7 +64,7 @@ DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2 libpng) $(OPENCL_LIBS
 CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
 PARTS = $(ROOMS:%=$(BUILD)/lib%.a)
 
-$(BUILD)/fftd: $(call objects,daemon/main.c daemon/options.c) $(PARTS)
+$(BUILD)/fftd: $(call objects,daemon/main.c daemon/options.c daemon/print.c) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
 $(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(BUILD)/libfftd.a

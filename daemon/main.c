@@ -1,7 +1,6 @@
 /* Wiring: one camera, its ring's server, its control object and the service manager in one event
  * loop. Nothing here takes long; frames have threads of their own (camera.h). */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,14 +12,12 @@
 #include <unistd.h>
 
 #include "camera/camera.h"
-#include "capture/capture.h"
 #include "config/config.h"
 #include "config/image.h"
 #include "control/control.h"
 #include "control/reload.h"
-#include "gpu/device.h"
-#include "gpu/forecast.h"
 #include "options.h"
+#include "print.h"
 #include "ring/ring.h"
 #include "service/environment.h"
 #include "service/listener.h"
@@ -403,50 +400,6 @@ static int run(const struct options *options, const struct config *config)
     return code;
 }
 
-/* ---- commands that print and exit ---- */
-
-/* Takes the standard output away from libraries, whose output goes to the standard error from now
- * on: some drivers of OpenCL print a line when they are loaded. NULL: not possible. */
-static FILE *take_output(void)
-{
-    const int own = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
-    if (own < 0)
-        return NULL;
-    FILE *out = fdopen(own, "w");
-    if (out == NULL)
-        close(own);
-    else
-        dup2(STDERR_FILENO, STDOUT_FILENO);
-    return out;
-}
-
-static int list_devices(bool json)
-{
-    FILE *own = take_output(), *out = own != NULL ? own : stdout;
-    fputs(json ? "{\"cameras\": " : "Cameras:\n", out);
-    if (capture_list_devices(out, json) == 0 && !json)
-        fputs("none\n", out);
-    fputs(json ? ", \"opencl\": " : "\nOpenCL devices:\n", out);
-    if (gpu_device_list(out, json) == 0 && !json)
-        fputs("none\n", out);
-    if (json)
-        fputs("}\n", out);
-    if (own != NULL)
-        fclose(own);
-    return EX_OK;
-}
-
-static int print_plan(const struct config *config, bool json)
-{
-    struct error why;
-    if (gpu_forecast(stdout, config->engine.device, config->camera.source.width,
-                     config->camera.source.height, &config->engine.options,
-                     filter_chain_support(&config->filter), json, &why) == 0)
-        return EX_OK;
-    log_error("%s", why.text);
-    return EX_USAGE;
-}
-
 static int act(const struct options *options)
 {
     struct config config;
@@ -462,7 +415,7 @@ static int act(const struct options *options)
         return EX_OK;
     }
     if (options->action == OPTIONS_LIST_DEVICES)
-        return list_devices(options->json);
+        return print_devices(options->json);
     config_use_images();
     if (options_configure(options, &config, &code, &why) < 0) {
         log_error("%s", why.text);
@@ -473,7 +426,7 @@ static int act(const struct options *options)
         return EX_OK;
     }
     if (options->action == OPTIONS_PLAN)
-        return print_plan(&config, options->json);
+        return print_plan(&config, options->measured, options->json);
     return run(options, &config);
 }
 

@@ -28,12 +28,21 @@ static const char letters[] = ":c:vqh";
 
 /* What getopt returns for the other options. For one of key_options it returns FIRST_KEY_OPTION
  * plus its index. */
-enum { OPTION_CHECK = 1, OPTION_LIST, OPTION_JSON, OPTION_WAIT, OPTION_VERSION, FIRST_KEY_OPTION };
+enum {
+    OPTION_CHECK = 1,
+    OPTION_LIST,
+    OPTION_MEASURED,
+    OPTION_JSON,
+    OPTION_WAIT,
+    OPTION_VERSION,
+    FIRST_KEY_OPTION
+};
 
 static const struct option plain_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"check", no_argument, NULL, OPTION_CHECK},
     {"list-devices", no_argument, NULL, OPTION_LIST},
+    {"measured", no_argument, NULL, OPTION_MEASURED},
     {"json", no_argument, NULL, OPTION_JSON},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"verbose", no_argument, NULL, 'v'},
@@ -74,6 +83,8 @@ static const char help[] =
     "      --list-devices     list the cameras, their formats and the OpenCL devices\n"
     "      --plan WxH         print how an engine starts on a Mali-T760 with frames\n"
     "                         of this size, and the frame rate that its model allows\n"
+    "      --measured         with --plan: use the memory rate and the clock of the\n"
+    "                         OpenCL device, measured now, instead of a table's\n"
     "      --json             with --list-devices or --plan: print JSON\n"
     "  -h, --help             print this help\n"
     "      --version          print the version\n"
@@ -141,6 +152,9 @@ static void apply(struct options *options, int option, const char *argument)
     case OPTION_LIST:
         options->action = OPTIONS_LIST_DEVICES;
         break;
+    case OPTION_MEASURED:
+        options->measured = true;
+        break;
     case OPTION_JSON:
         options->json = true;
         break;
@@ -197,6 +211,10 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
     }
     if (options.json && options.action != OPTIONS_LIST_DEVICES && options.action != OPTIONS_PLAN) {
         r = error_set(why, EINVAL, "--json requires --list-devices or --plan; see --help");
+        goto fail;
+    }
+    if (options.measured && options.action != OPTIONS_PLAN) {
+        r = error_set(why, EINVAL, "--measured requires --plan; see --help");
         goto fail;
     }
     *ret = options;

@@ -30,6 +30,7 @@ struct options {
     enum options_action action;
     const char *config_path; /* NULL: no file */
     bool json;               /* OPTIONS_LIST_DEVICES and OPTIONS_PLAN only */
+    bool measured;           /* OPTIONS_PLAN only: with measured rates of engine.device */
     bool wait;               /* for a camera that is absent, instead of giving up */
     int max_priority;        /* syslog's; less important messages are not logged */
     unsigned override_count;

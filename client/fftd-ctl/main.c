@@ -21,6 +21,7 @@ enum {
     TAKES_IF_SERIAL = 64,
     TAKES_FADE = 128,
     TAKES_DEVICE = 256,
+    TAKES_MEASURED = 512,
 };
 
 struct command {
@@ -205,11 +206,18 @@ static const struct command commands[] = {
     {"plan", "WIDTHxHEIGHT", "show what frames of a size would cost on a Mali-T760",
      "Runs `fftd --plan`: the plan with which the engine starts, in float and in half\n"
      "precision, its dispatches, its instructions, its traffic, and the frame rate\n"
-     "that the rates of the device allow. It needs neither a daemon nor the device.\n\n"
-     "      --device NAME      a device with a model: mali-t760 (default)\n\n"
+     "that the rates of the device allow. It needs neither a daemon nor the device,\n"
+     "unless the rates are to be measured. That takes half a second, in which no\n"
+     "daemon should use the device.\n\n"
+     "      --device NAME      a device with a model: mali-t760 (default); with\n"
+     "                         --measured an OpenCL device of this machine, chosen\n"
+     "                         like fftd's --device (default: auto)\n"
+     "      --measured         measure how fast the device moves memory and begins a\n"
+     "                         dispatch, and read its clock, instead of a table\n\n"
      "Examples:\n"
-     "  fftd-ctl plan 1280x720 --device mali-t760\n",
-     TAKES_DEVICE, 1, 1, command_plan},
+     "  fftd-ctl plan 1280x720 --device mali-t760\n"
+     "  fftd-ctl plan 1280x720 --measured\n",
+     TAKES_DEVICE | TAKES_MEASURED, 1, 1, command_plan},
     {"report", "", "collect what to send when something does not work",
      "Prints, as text: what is plainly wrong; versions; the machine and its clocks;\n"
      "OpenCL drivers and devices; cameras and their formats; the service's and the\n"
@@ -304,6 +312,7 @@ enum {
     OPTION_IF_SERIAL,
     OPTION_FADE,
     OPTION_DEVICE,
+    OPTION_MEASURED,
 };
 
 static const struct option options[] = {
@@ -321,6 +330,7 @@ static const struct option options[] = {
     {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
     {"fade", required_argument, NULL, OPTION_FADE},
     {"device", required_argument, NULL, OPTION_DEVICE},
+    {"measured", no_argument, NULL, OPTION_MEASURED},
     {0},
 };
 
@@ -393,6 +403,10 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             request->given |= TAKES_DEVICE;
             ctl->device = optarg;
             break;
+        case OPTION_MEASURED:
+            request->given |= TAKES_MEASURED;
+            ctl->measured = true;
+            break;
         case 'h':
             request->help = true;
             break;
@@ -445,6 +459,7 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
                  : extra & TAKES_IF_SERIAL   ? "--if-serial"
                  : extra & TAKES_FADE        ? "--fade"
                  : extra & TAKES_DEVICE      ? "--device"
+                 : extra & TAKES_MEASURED    ? "--measured"
                                              : "--raw");
         return usage_error(ctl, command->name, text);
     }

@@ -48,8 +48,12 @@ int command_devices(const struct ctl *ctl)
 int command_plan(const struct ctl *ctl)
 {
     char *device = (char *)(ctl->device != NULL ? ctl->device : "auto");
-    char *args[] = {"fftd", "--plan", ctl->argv[0], "--device", device, ctl->json ? "--json" : NULL,
-                    NULL};
+    char *args[] = {"fftd", "--plan", ctl->argv[0], "--device", device, NULL, NULL, NULL};
+    unsigned count = 5;
+    if (ctl->measured)
+        args[count++] = "--measured";
+    if (ctl->json)
+        args[count++] = "--json";
     exec_fftd(args);
     return no_fftd(ctl);
 }

@@ -36,7 +36,8 @@ static uint32_t margin(const struct engine_options *options, double support_px, 
 }
 
 static int forecast_images(struct forecast *forecast, const struct engine_options *options,
-                           double support_px, unsigned sub, struct error *why)
+                           double support_px, const struct cost_device *cost, unsigned sub,
+                           struct error *why)
 {
     struct transform *transform = &forecast->transform;
     struct pass pass[PLAN_MAX_STAGES];
@@ -57,7 +58,7 @@ static int forecast_images(struct forecast *forecast, const struct engine_option
     const int r = transform_fit(transform, why);
     if (r < 0)
         return r;
-    forecast->seconds = estimate_staged(&forecast->work, transform, &cost_midgard);
+    forecast->seconds = estimate_staged(&forecast->work, transform, cost);
     forecast->dispatches = 2 * (transform_passes(pass, transform, &transform->plan.y) +
                                 transform_passes(pass, transform, &transform->plan.x)) -
                            1;
@@ -124,44 +125,87 @@ static void print_precision(FILE *out, enum engine_precision precision,
         fprintf(out, "%-9s  at most %.1f frames a second\n", name, 1 / seconds);
 }
 
-static void print_head(FILE *out, uint32_t width, uint32_t height, bool json)
+static void print_head_json(FILE *out, const struct forecast_request *request,
+                            const struct cost_rates *rates)
 {
-    const struct cost_rates *rates = &cost_midgard.rates;
-    if (json)
-        fprintf(out,
-                "{\"device\": \"" NAME "\", \"width\": %u, \"height\": %u, "
-                "\"words_per_second\": %.0f, \"accesses_per_second\": %.0f, "
-                "\"bytes_per_second\": %.0f, \"precisions\": [",
-                width, height, rates->words, rates->accesses, rates->bytes);
-    else
+    const struct rates *measured = request->measured;
+    const char *name = measured != NULL ? measured->device : NAME;
+    char device[TEXT_JSON_BYTES(sizeof measured->device)];
+    char source[TEXT_JSON_BYTES(sizeof measured->clock_source)];
+    fprintf(out,
+            "{\"device\": %s, \"width\": %u, \"height\": %u, \"words_per_second\": %.0f, "
+            "\"accesses_per_second\": %.0f, \"bytes_per_second\": %.0f, "
+            "\"seconds_per_dispatch\": %.9f, ",
+            text_to_json(device, sizeof device, name), request->width, request->height,
+            rates->words, rates->accesses, rates->bytes, rates->dispatch_s);
+    if (measured != NULL)
+        fprintf(out, "\"counted\": %s, \"cores\": %u, \"clock\": %.0f, \"clock_source\": %s, ",
+                measured->is_counted ? "true" : "false", measured->cores, measured->clock_hz,
+                text_to_json(source, sizeof source, measured->clock_source));
+    fputs("\"precisions\": [", out);
+}
+
+static void print_head(FILE *out, const struct forecast_request *request,
+                       const struct cost_rates *rates)
+{
+    const struct rates *measured = request->measured;
+    if (measured == NULL)
         fprintf(out,
                 "%ux%u on a " NAME " that computes %.1f G words and %.1f G accesses and moves "
                 "%.1f GB a\nsecond. A dispatch takes the longest of the three; a board takes "
-                "longer.\n\n"
-                "precision  images       padded  dispatches  M words  M accesses        MB  "
-                "least ms  each   radices\n",
-                width, height, rates->words / 1e9, rates->accesses / 1e9, rates->bytes / 1e9);
+                "longer.\n",
+                request->width, request->height, rates->words / 1e9, rates->accesses / 1e9,
+                rates->bytes / 1e9);
+    else
+        fprintf(out,
+                "%ux%u on %s.\n"
+                "Measured: it moves %.2f GB a second, and a dispatch takes %.1f us without work.\n"
+                "Its clock is %.0f MHz (%s).\n"
+                "So its cores, %u, compute %.2f G words and %.2f G accesses a second. A dispatch "
+                "takes\nthe longest of the three.\n",
+                request->width, request->height, measured->device, rates->bytes / 1e9,
+                rates->dispatch_s * 1e6, measured->clock_hz / 1e6, measured->clock_source,
+                measured->cores, rates->words / 1e9, rates->accesses / 1e9);
+    if (measured != NULL && !measured->is_counted)
+        fputs(
+            "This device is no Mali-T760, whose plans, words and accesses these are: the times are "
+            "those of\na T760 with these rates.\n",
+            out);
+    fputs("\nprecision  images       padded  dispatches  M words  M accesses        MB  least ms  "
+          "each   radices\n",
+          out);
 }
 
-int gpu_forecast(void *stdio_file, const char *device, uint32_t width, uint32_t height,
-                 const struct engine_options *options, double support_px, bool json,
-                 struct error *why)
+static int check(const struct forecast_request *request, struct error *why)
 {
     char quoted[TEXT_QUOTE_BYTES];
-    struct forecast forecast[2][2] = {{{0}}};
-    const unsigned count = options->planes == ENGINE_ALL ? 2 : 1;
-    if (strcasecmp(device, NAME) != 0 && strcmp(device, "auto") != 0)
+    if (request->measured == NULL && strcasecmp(request->device, NAME) != 0 &&
+        strcmp(request->device, "auto") != 0)
         return error_set(why, EINVAL, "there is no model of the device %s: expected " NAME,
-                         text_quote(quoted, device));
-    if (width == 0 || height == 0)
-        return error_set(why, EINVAL, "a plan for frames of %ux%u: expected WIDTHxHEIGHT", width,
-                         height);
-    if (options->technique == ENGINE_FUSED)
+                         text_quote(quoted, request->device));
+    if (request->width == 0 || request->height == 0)
+        return error_set(why, EINVAL, "a plan for frames of %ux%u: expected WIDTHxHEIGHT",
+                         request->width, request->height);
+    if (request->options->technique == ENGINE_FUSED)
         return error_set(why, EINVAL,
                          "there is no model of engine.technique = \"fused\": expected \"staged\" "
                          "or \"auto\"");
+    return 0;
+}
+
+int gpu_forecast(void *stdio_file, const struct forecast_request *request, bool json,
+                 struct error *why)
+{
+    struct forecast forecast[2][2] = {{{0}}};
+    struct cost_device cost = cost_midgard;
+    const unsigned count = request->options->planes == ENGINE_ALL ? 2 : 1;
+    int r = check(request, why);
+    if (r < 0)
+        return r;
+    if (request->measured != NULL)
+        cost.rates = request->measured->cost;
     for (int p = ENGINE_FLOAT; p <= ENGINE_HALF; p++) {
-        struct engine_options chosen = *options;
+        struct engine_options chosen = *request->options;
         chosen.precision = (enum engine_precision)p;
         for (unsigned i = 0; i < count; i++) {
             const unsigned sub = i + 1; /* of chroma, two */
@@ -169,17 +213,20 @@ int gpu_forecast(void *stdio_file, const char *device, uint32_t width, uint32_t 
             forecast[p][i].transform.image =
                 (struct transform_image){.count = sub,
                                          .apart = 1,
-                                         .width = (width + sub - 1) / sub,
-                                         .height = (height + sub - 1) / sub,
-                                         .stride = width,
+                                         .width = (request->width + sub - 1) / sub,
+                                         .height = (request->height + sub - 1) / sub,
+                                         .stride = request->width,
                                          .step = sub,
                                          .bits = 8};
-            const int r = forecast_images(&forecast[p][i], &chosen, support_px, sub, why);
+            r = forecast_images(&forecast[p][i], &chosen, request->support_px, &cost, sub, why);
             if (r < 0)
                 return r;
         }
     }
-    print_head(stdio_file, width, height, json);
+    if (json)
+        print_head_json(stdio_file, request, &cost.rates);
+    else
+        print_head(stdio_file, request, &cost.rates);
     for (int p = ENGINE_FLOAT; p <= ENGINE_HALF; p++)
         print_precision(stdio_file, (enum engine_precision)p, forecast[p], count, json);
     if (json)

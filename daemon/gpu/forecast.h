@@ -8,15 +8,23 @@
 
 #include "core/engine_options.h"
 #include "core/error.h"
+#include "gpu/rates.h"
 
-/* Prints the plans in float and in half precision, to a FILE *; json: as one object. device: the
- * name of a device with a model, "mali-t760", or "auto" for that one. Frames have 8 bits, and
- * NV12's chroma if options->planes is ENGINE_ALL; options->border and margin count as in
- * gpu/engine.h, with this support of the filter. -EINVAL: the size is 0, or there is no model of
- * the device or of the technique, and the text names those that there are. -ERANGE: the model has
- * no plan of this size. */
-int gpu_forecast(void *stdio_file, const char *device, uint32_t width, uint32_t height,
-                 const struct engine_options *options, double support_px, bool json,
+struct forecast_request {
+    const char *device; /* with a model: "mali-t760", or "auto" for that one; unless measured */
+    const struct rates *measured; /* NULL: the rates of the model */
+    uint32_t width, height;
+    const struct engine_options *options;
+    double support_px; /* of the filter */
+};
+
+/* Prints the plans in float and in half precision, to a FILE *; json: as one object. Frames have 8
+ * bits, and NV12's chroma if options->planes is ENGINE_ALL; options->border and margin count as in
+ * gpu/engine.h, with this support of the filter. Measured rates change the times and not the plans,
+ * because the engine starts with those of the model. -EINVAL: the size is 0, or there is no model
+ * of the device or of the technique, and the text names those that there are. -ERANGE: the model
+ * has no plan of this size. */
+int gpu_forecast(void *stdio_file, const struct forecast_request *request, bool json,
                  struct error *why);
 
 #endif

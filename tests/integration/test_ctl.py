@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, FAST_KERNELS, PATIENCE
+from conftest import BUILD, DEVICE, FAST_KERNELS, PATIENCE
 from dbus_peer import Peer
 from png import Png
 
@@ -686,6 +686,32 @@ def test_plan_follows_the_configuration():
 ])
 def test_plan_of_what_has_no_model(arguments, texts):
     assert_refused(run("plan", *arguments), 64, *texts)
+
+
+def test_plan_with_measured_rates():
+    """The rates follow from what was measured, and the times from the rates."""
+    shown = json.loads(run("plan", "640x480", "--measured", "--json", "--device", DEVICE).stdout)
+    assert shown["clock"] >= 1e6 and shown["clock_source"]
+    assert shown["accesses_per_second"] == shown["cores"] * shown["clock"]
+    assert shown["words_per_second"] == 2 * shown["accesses_per_second"]
+    for each in shown["precisions"]:
+        (luma,) = each["transforms"]
+        times = [luma[what] / shown[f"{what}_per_second"]
+                 for what in ("words", "accesses", "bytes")]
+        begins = luma["dispatches"] * shown["seconds_per_dispatch"]
+        assert max(times) + begins <= each["seconds"] + 1e-8
+        assert each["seconds"] <= sum(times) + begins + 1e-8
+    table = run("plan", "640x480", "--measured", "--device", DEVICE)
+    assert (table.returncode, table.stderr) == (0, "")
+    assert shown["device"] in table.stdout and shown["clock_source"] in table.stdout
+
+
+def test_plan_without_a_device_to_measure():
+    no_driver = dict(os.environ, OCL_ICD_VENDORS="/nonexistent/")
+    assert run("plan", "640x480", env=no_driver).returncode == 0
+    assert_refused(run("plan", "640x480", "--measured", env=no_driver), 69, "no OpenCL device")
+    assert_refused(run("plan", "640x480", "--measured", "--device", "nosuch"), 69, "nosuch")
+    assert_refused(run("plan", "8x480", "--measured", "--device", DEVICE), 64, "16x16 .. 8192x8192")
 
 
 # ---- tune ----

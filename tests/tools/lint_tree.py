@@ -14,7 +14,7 @@ import subprocess
 
 # From the top. An include goes from a layer to a lower one, or stays in its folder.
 LAYERS = [
-    {"daemon"},  # main.c and options.c
+    {"daemon"},  # main.c, options.c and print.c
     {"daemon/control"},
     {"daemon/camera"},
     {"daemon/config", "daemon/service", "daemon/capture", "daemon/gpu", "daemon/ring"},

@@ -418,7 +418,6 @@ static void reopen(struct source *source)
 void source_step(struct source *source, bool readable)
 {
     bool due = clock_now_ns() >= source->deadline_ns;
-
     if (source->phase == SOURCE_CLOSED) {
         const bool appeared = readable && watch_fired(source);
         if (appeared)
@@ -427,7 +426,9 @@ void source_step(struct source *source, bool readable)
             reopen(source);
     } else if (source->phase == SOURCE_STREAMING && due) {
         struct error why;
-        error_set(&why, EIO, "no frame for %.1f s", (double)stall_ns(source) / (double)NS_PER_S);
+        const char *cause = source->capture->stall_reason.text;
+        error_set(&why, EIO, "no frame for %.1f s%s%s", (double)stall_ns(source) / (double)NS_PER_S,
+                  cause[0] != '\0' ? ": " : "", cause);
         source->past.stalls++;
         recover(source, &why);
     }
@@ -459,7 +460,6 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
 {
     struct error why = {{0}};
     int r = capture_dequeue(source->capture, ret, &why);
-
     switch (r) {
     case 0:
         ret->start = source->start_count;

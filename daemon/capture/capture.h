@@ -65,6 +65,7 @@ struct capture {
     uint64_t dropped_error;    /* frames that were damaged or too short, returned unread */
     uint64_t dropped_stale;    /* frames returned because a newer one was ready */
     struct copy_count copied;  /* frames that the processor moved to where they are lent */
+    struct error stall_reason; /* why no frames come, if none do; empty: not known */
 };
 
 /* A control of the camera itself: brightness, exposure, focus ... */

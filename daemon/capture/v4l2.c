@@ -121,6 +121,7 @@ static int v4l2_start(struct capture *capture, enum memory_mode mode, struct fra
     source->streaming = true;
     source->is_decoded = !is_native(source);
     source->broken = 0;
+    source->capture.stall_reason.text[0] = '\0';
     source->count = (struct video_count){.begun = false};
     return 0;
 }
@@ -218,6 +219,24 @@ static int no_frame(const struct video_source *source, struct error *why)
     return error_set(why, EAGAIN, "no frame is ready");
 }
 
+/* libv4l2 decodes whole blocks of a JPEG only: 16 columns, and 8 rows, or 16 if chroma has half of
+ * them. It decodes any size to RGB. */
+static void explain_undecoded(struct video_source *source)
+{
+    const uint32_t width = video_format_width(&source->native);
+    const uint32_t height = video_format_height(&source->native);
+    const bool is_rgb = source->layout.format.plane_count == 1;
+    struct error *reason = &source->capture.stall_reason;
+    if (!is_rgb && video_format_is_jpeg(&source->native) && (width % 16 != 0 || height % 16 != 0))
+        error_set(reason, EIO,
+                  "libv4l2 cannot decode JPEGs of %ux%u: the width must be a multiple of 16, the "
+                  "height of 8, or of 16 if chroma has half the rows: set another camera.size, or "
+                  "camera.format = \"RGB24\"",
+                  width, height);
+    else
+        error_set(reason, EIO, "libv4l2 could not decode the last frames");
+}
+
 static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
 {
     struct video_source *source = source_of(capture);
@@ -261,9 +280,12 @@ static int v4l2_dequeue(struct capture *capture, struct capture_frame *ret, stru
     if (r != -EIO)
         capture->dropped_error += undecoded;
     if (have) {
+        capture->stall_reason.text[0] = '\0';
         *ret = newest;
         return 0;
     }
+    if (undecoded > 0 && r != -EIO)
+        explain_undecoded(source);
     return r < 0 && r != -EAGAIN ? r : no_frame(source, why);
 }
 

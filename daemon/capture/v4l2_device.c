@@ -260,6 +260,12 @@ bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b)
     return same;
 }
 
+bool video_format_is_jpeg(const struct v4l2_format *format)
+{
+    const uint32_t pixelformat = video_format_pixelformat(format);
+    return pixelformat == V4L2_PIX_FMT_MJPEG || pixelformat == V4L2_PIX_FMT_JPEG;
+}
+
 uint32_t video_format_pixelformat(const struct v4l2_format *format)
 {
     return format->type == V4L2_BUF_TYPE_VIDEO_CAPTURE ? format->fmt.pix.pixelformat

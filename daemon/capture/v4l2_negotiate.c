@@ -264,8 +264,7 @@ static void correct_range(const struct video_device *device, struct fftd_format 
     struct v4l2_format native;
     if (!device->converted || video_native_format(device, &native, NULL) < 0)
         return;
-    uint32_t pixelformat = video_format_pixelformat(&native);
-    if (pixelformat == V4L2_PIX_FMT_MJPEG || pixelformat == V4L2_PIX_FMT_JPEG)
+    if (video_format_is_jpeg(&native))
         format->full_range = 1;
 }
 

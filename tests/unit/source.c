@@ -242,6 +242,16 @@ static void test_stall_restarts_then_reopens(void **state)
     assert_int_equal(counts.lost, 0);
 }
 
+static void test_a_stall_says_why_if_the_source_knows(void **state)
+{
+    (void)state;
+    stall_after(0.01);
+    start();
+    error_set(&fake_capture.source.stall_reason, EIO, "its lens is covered");
+    wait_and_step();
+    assert_string_equal(source.reason.text, "no frame for 0.0 s: its lens is covered");
+}
+
 static void test_no_stall_while_frames_come(void **state)
 {
     (void)state;
@@ -639,6 +649,7 @@ int main(void)
         TEST(test_a_change_is_taken_over_or_taken_back),
         TEST(test_stall_restarts_then_reopens),
         TEST(test_no_stall_while_frames_come),
+        TEST(test_a_stall_says_why_if_the_source_knows),
         TEST(test_slow_camera_is_not_stalled),
         TEST(test_streaming_error_restarts_at_once),
         TEST(test_restart_that_fails_reopens),

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -41,7 +42,10 @@ static struct {
     unsigned offered;   /* frames that are ready */
     enum damage damage; /* of the next frame */
     uint32_t sequence;
-} camera;
+    uint32_t width, height; /* of its frames, as far as they are the format's */
+    bool half_chroma;       /* of JPEGs: chroma has half of the rows, too */
+    uint32_t wanted;        /* DRM format that is asked of it; 0: any */
+} camera = {.width = WIDTH, .height = HEIGHT};
 
 /* ---- pictures: one grey for each block ---- */
 
@@ -108,11 +112,15 @@ static size_t draw_jpeg(uint8_t *out, unsigned frame)
     memset(at + 2 + sizeof steps, 8, 64);
     at += 2 + sizeof steps + 64;
     memcpy(at, header + 2, sizeof header - 2);
+    at[6] = (uint8_t)camera.height;
+    at[8] = (uint8_t)camera.width;
+    at[11] = camera.half_chroma ? 0x22 : 0x21;
     struct bits bits = {.at = at + sizeof header - 2};
-    for (unsigned y = 0; y < HEIGHT / BLOCK; y++)
-        for (unsigned x = 0; x < WIDTH / BLOCK; x += 2) {
-            put_block(&bits, &luma, grey(x, y, frame) - 128);
-            put_block(&bits, &luma, grey(x + 1, y, frame) - 128);
+    const unsigned rows = camera.half_chroma ? 2 : 1;
+    for (unsigned y = 0; y * BLOCK < camera.height; y += rows)
+        for (unsigned x = 0; x * BLOCK < camera.width; x += 2) {
+            for (unsigned i = 0; i < 2 * rows; i++)
+                put_block(&bits, &luma, grey(x + i % 2, y + i / 2, frame) - 128);
             put_block(&bits, &blue, 0);
             put_block(&bits, &red, 0);
         }
@@ -124,15 +132,15 @@ static size_t draw_jpeg(uint8_t *out, unsigned frame)
 
 static size_t draw_pixels(uint8_t *out, unsigned frame)
 {
-    for (unsigned i = 0; i < WIDTH * HEIGHT; i++) {
-        const uint8_t value = grey_at(i % WIDTH, i / WIDTH, frame);
+    for (unsigned i = 0; i < camera.width * camera.height; i++) {
+        const uint8_t value = grey_at(i % camera.width, i / camera.width, frame);
         const uint16_t rgb = (uint16_t)((value >> 3) << 11 | (value >> 2) << 5 | value >> 3);
         if (camera.pixelformat == V4L2_PIX_FMT_RGB565)
             memcpy(out + 2UL * i, &rgb, sizeof rgb);
         else
             memcpy(out + 2UL * i, (const uint8_t[]){value, 128}, 2);
     }
-    return 2UL * WIDTH * HEIGHT;
+    return 2UL * camera.width * camera.height;
 }
 
 /* ---- the camera ---- */
@@ -144,14 +152,14 @@ static bool is_jpeg(void)
 
 static int set_format(struct v4l2_format *format)
 {
-    format->fmt.pix =
-        (struct v4l2_pix_format){.width = WIDTH,
-                                 .height = HEIGHT,
-                                 .pixelformat = camera.pixelformat,
-                                 .field = V4L2_FIELD_NONE,
-                                 .bytesperline = is_jpeg() ? 0 : 2 * WIDTH,
-                                 .sizeimage = is_jpeg() ? SLOT_BYTES : 2 * WIDTH * HEIGHT,
-                                 .colorspace = V4L2_COLORSPACE_SRGB};
+    format->fmt.pix = (struct v4l2_pix_format){
+        .width = camera.width,
+        .height = camera.height,
+        .pixelformat = camera.pixelformat,
+        .field = V4L2_FIELD_NONE,
+        .bytesperline = is_jpeg() ? 0 : 2 * camera.width,
+        .sizeimage = is_jpeg() ? SLOT_BYTES : 2 * camera.width * camera.height,
+        .colorspace = V4L2_COLORSPACE_SRGB};
     return 0;
 }
 
@@ -188,7 +196,7 @@ static size_t damage(uint8_t *slot, size_t bytes)
     case DAMAGE_OTHER_SIZE: {
         uint8_t *frame_header = memmem(slot, bytes, (const uint8_t[]){0xff, 0xc0}, 2);
         assert_non_null(frame_header);
-        frame_header[6] = HEIGHT / 2;
+        frame_header[6] = (uint8_t)(camera.height / 2);
         break;
     }
     }
@@ -247,7 +255,7 @@ static int answer(unsigned long request, void *argument)
         if (size->index > 0 || size->pixel_format != camera.pixelformat)
             break;
         size->type = V4L2_FRMSIZE_TYPE_DISCRETE;
-        size->discrete = (struct v4l2_frmsize_discrete){WIDTH, HEIGHT};
+        size->discrete = (struct v4l2_frmsize_discrete){camera.width, camera.height};
         return 0;
     case VIDIOC_ENUM_FRAMEINTERVALS:
         if (interval->index > 0 || interval->pixel_format != camera.pixelformat)
@@ -331,7 +339,7 @@ long syscall(long number, ...)
 
 static struct capture *open_camera(uint32_t pixelformat)
 {
-    const struct capture_request request = {.uri = "v4l2:/dev/null"};
+    const struct capture_request request = {.uri = "v4l2:/dev/null", .fourcc = camera.wanted};
     struct capture *capture;
     struct error why = {""};
     camera.pixelformat = pixelformat;
@@ -360,8 +368,8 @@ static void close_camera(struct capture *capture)
 static void check_frame(const struct capture_frame *frame, unsigned number, double scale,
                         double offset)
 {
-    for (unsigned y = 0; y < HEIGHT; y++)
-        for (unsigned x = 0; x < WIDTH; x++) {
+    for (unsigned y = 0; y < camera.height; y++)
+        for (unsigned x = 0; x < camera.width; x++) {
             const double wanted = offset + scale * grey_at(x, y, number);
             const int found = frame->plane[0][y * frame->stride[0] + x];
             if (found < wanted - 5 || found > wanted + 5)
@@ -441,6 +449,90 @@ static void damaged_jpeg_is_survived(void **state)
     }
 }
 
+/* Offers frames until one comes; false: none of several does. */
+static bool a_frame_comes(struct capture *capture, struct capture_frame *ret)
+{
+    struct error why = {""};
+    for (unsigned i = 0; i < 12; i++) {
+        camera.offered = 1;
+        const int r = capture_dequeue(capture, ret, &why);
+        if (r == 0)
+            return true;
+        if (r != -EAGAIN)
+            fail_msg("%s", why.text);
+    }
+    return false;
+}
+
+/* What libv4l2 says of sizes only in a log of its own. */
+static void sizes_that_libv4l2_does_not_decode_are_named(void **state)
+{
+    static const struct {
+        uint32_t width, height;
+        bool half_chroma, is_decoded;
+    } sizes[] = {
+        {64, 48, false, true},  {64, 56, false, true}, {64, 52, false, false},
+        {72, 48, false, false}, {64, 48, true, true},  {64, 56, true, false},
+    };
+    struct capture_frame frame;
+    (void)state;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        char size[32];
+        camera.width = sizes[i].width;
+        camera.height = sizes[i].height;
+        camera.half_chroma = sizes[i].half_chroma;
+        snprintf(size, sizeof size, " %ux%u:", camera.width, camera.height);
+        struct capture *capture = open_camera(V4L2_PIX_FMT_MJPEG);
+        const char *reason = capture->stall_reason.text;
+        assert_string_equal(reason, "");
+        const bool is_decoded = a_frame_comes(capture, &frame);
+        print_message("#%s %s\n", size, reason);
+        assert_int_equal(is_decoded, sizes[i].is_decoded);
+        if (is_decoded) {
+            assert_string_equal(reason, "");
+            check_frame(&frame, camera.sequence - 1, 1, 0);
+        } else {
+            assert_non_null(strstr(reason, size));
+            assert_non_null(strstr(reason, "a multiple of 16"));
+            assert_non_null(strstr(reason, "camera.format = \"RGB24\""));
+        }
+        close_camera(capture);
+
+        /* The way out. */
+        camera.wanted = format_by_name("RGB24")->fourcc;
+        capture = open_camera(V4L2_PIX_FMT_MJPEG);
+        assert_int_equal(capture->format.width, camera.width);
+        assert_int_equal(capture->format.height, camera.height);
+        assert_true(a_frame_comes(capture, &frame));
+        for (unsigned x = 0; x < camera.width; x++)
+            assert_in_range(frame.plane[0][3 * x], grey_at(x, 0, camera.sequence - 1) - 5,
+                            grey_at(x, 0, camera.sequence - 1) + 5);
+        close_camera(capture);
+        camera.wanted = 0;
+    }
+    camera.width = WIDTH;
+    camera.height = HEIGHT;
+    camera.half_chroma = false;
+}
+
+/* Frames of a good size that are all damaged; a good one ends the suspicion. */
+static void frames_that_are_all_damaged_are_named(void **state)
+{
+    (void)state;
+    struct capture *capture = open_camera(V4L2_PIX_FMT_MJPEG);
+    struct capture_frame frame;
+    struct error why;
+    for (unsigned i = 0; i < 8; i++) {
+        camera.offered = 1;
+        camera.damage = DAMAGE_OTHER_SIZE;
+        assert_int_equal(capture_dequeue(capture, &frame, &why), -EAGAIN);
+    }
+    assert_string_equal(capture->stall_reason.text, "libv4l2 could not decode the last frames");
+    assert_true(a_frame_comes(capture, &frame));
+    assert_string_equal(capture->stall_reason.text, "");
+    close_camera(capture);
+}
+
 /* An error of the camera itself is not taken for a damaged frame. */
 static void an_error_of_the_driver_is_reported(void **state)
 {
@@ -462,6 +554,8 @@ int main(void)
         cmocka_unit_test(jpeg_is_decoded),
         cmocka_unit_test(other_formats_are_converted),
         cmocka_unit_test(damaged_jpeg_is_survived),
+        cmocka_unit_test(sizes_that_libv4l2_does_not_decode_are_named),
+        cmocka_unit_test(frames_that_are_all_damaged_are_named),
         cmocka_unit_test(an_error_of_the_driver_is_reported),
     };
     return cmocka_run_group_tests_name("v4l2_converted", tests, NULL, NULL);

@@ -10,7 +10,7 @@ import sys
 import numpy
 from PIL import Image
 
-WIDTH, HEIGHT = 320, 176  # libv4l2 decodes only JPEGs of a height that is a multiple of 8
+WIDTH, HEIGHT = 320, 176  # libv4l2 decodes 4:2:2 of a height that is a multiple of 8
 SCENES = 3
 SIGMA = 2
 FILTER = f"gaussian-blur:sigma={SIGMA}"

@@ -34,6 +34,15 @@ clean() {
         -e '/[Ss]erial *\(Number\|No\)\?[=:]/d'
 }
 
+# An empty section says so, for it to be told from one that is missing.
+mark_empty() {
+    awk '/^$/ { blank++; next }
+         { if (empty && /^==== /) print "(nothing)"
+           while (blank > 0) { print ""; blank-- }
+           print; empty = /^==== / }
+         END { if (empty) print "(nothing)" }'
+}
+
 section() { printf '\n==== %s\n' "$*"; }
 
 within() { timeout -k 2 "$limit_s" "$@"; }
@@ -51,7 +60,7 @@ show() {
     code=$?
     head -c 60000 "$work/out"
     case $code in
-    0) ;;
+    0) [ -s "$work/out" ] || echo "(no output)" ;;
     124 | 137) echo "(did not end within $limit_s s)" ;;
     *) echo "(exit code $code)" ;;
     esac
@@ -91,6 +100,10 @@ look_for_causes() {
         drivers=$((drivers + 1))
         library=$(head -n 1 "$icd")
         has_library "$library" || echo "- $icd names $library, which is not installed."
+        case $library in
+        *libmali*) [ -e /dev/mali0 ] || echo "- $library needs the vendor's kernel driver, but" \
+            "there is no /dev/mali0." ;;
+        esac
     done
     [ "$drivers" -gt 0 ] || echo "- No OpenCL driver is installed: there is no .icd file in" \
         "/etc/OpenCL/vendors. See docs/RK3288.md, or install pocl-opencl-icd for the CPU."
@@ -120,7 +133,7 @@ look_for_causes() {
     case $state in
     online) ;;
     '') echo "- No daemon named $name answers: $(head -n 1 "$work/refusal")" ;;
-    *) echo "- The camera's state is $state, not online; its reason is below." ;;
+    *) echo "- The camera is not online: $(head -n 1 "$work/camera")" ;;
     esac
     for governor in /sys/class/devfreq/*gpu*/governor /sys/class/devfreq/dmc/governor; do
         [ -f "$governor" ] && ! grep -q performance "$governor" &&
@@ -132,8 +145,11 @@ look_for_causes() {
 
 report() {
     within "$FFTD_CTL" "$@" status --json >"$work/status"
+    within "$FFTD_CTL" "$@" status | sed -n 's/^camera *//p' >"$work/camera"
     within "$FFTD_CTL" "$@" status 2>&1 >/dev/null | sed 's/^fftd-ctl: //' >"$work/refusal"
     echo "Report of fftd, $(date -u +'%Y-%m-%d %H:%M UTC'), daemon $name"
+    [ "$(id -u)" = 0 ] || echo "Not run as root: the messages of the service and of the kernel, and" \
+        "the configuration, may be missing."
     section "What is plainly wrong"
     look_for_causes >"$work/causes"
     if [ -s "$work/causes" ]; then
@@ -172,6 +188,8 @@ report() {
     files $vendors
     env | grep -E '^(OCL_|OPENCL_|RUSTICL_|POCL_|CL_)'
     show "$fftd" --list-devices
+    # What the device does now, beside a daemon that may be using it.
+    show "$fftd" --plan 1280x720 --measured
     show clinfo
 
     section "Device nodes and modules"
@@ -202,8 +220,9 @@ report() {
     # shellcheck disable=SC2012 # for people
     ls -l /etc/fftd /var/cache/fftd 2>/dev/null | awk '{print $1, $5, $NF}'
     section "Kernel messages"
-    dmesg 2>/dev/null | grep -iE 'mali|midgard|panfrost|gpu|uvc|v4l|rkisp|cif|mipi|dma-?buf|oom' |
+    dmesg >"$work/dmesg" 2>&1 || echo "($(head -n 1 "$work/dmesg"))"
+    grep -iE 'mali|midgard|panfrost|gpu|uvc|v4l|rkisp|cif|mipi|dma-?buf|oom' "$work/dmesg" |
         tail -n 60
 }
 
-report "$@" 2>/dev/null | clean
+report "$@" 2>/dev/null | mark_empty | clean

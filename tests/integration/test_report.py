@@ -2,6 +2,7 @@
 nothing private."""
 
 import os
+import re
 import subprocess
 
 import pytest
@@ -44,9 +45,11 @@ def test_a_working_daemon_is_described(start, report):
     told = section(text, "Daemon")
     assert "gaussian-blur:sigma=2" in told and "online" in told and "p99" in told
     assert "fftd 0." in section(text, "Versions")
-    assert text.count("\n==== ") == 11
-    assert text.rstrip().splitlines()[-1]  # the last section is there, whatever it holds
-    assert "==== Kernel messages" in text
+    assert re.search(r"--measured\n.*\nMeasured: it moves [\d.]+ GB", section(text, "OpenCL"))
+    titles = re.findall(r"\n==== (.*)\n", text)
+    assert len(titles) == 11 and titles[-1] == "Kernel messages"
+    assert all(section(text, title).strip() for title in titles)  # "(nothing)", if need be
+    assert ("Not run as root" in text) == (os.geteuid() != 0)
 
 
 def test_what_is_missing_comes_first(report, tmp_path):
@@ -54,6 +57,8 @@ def test_what_is_missing_comes_first(report, tmp_path):
     text = report("--runtime-dir", str(tmp_path), OCL_ICD_VENDORS=str(tmp_path))
     wrong = section(text, "What is plainly wrong")
     assert f"- {tmp_path}/mali.icd names libmali-that-is-missing.so.1, which is not" in wrong
+    needs_mali = "- libmali-that-is-missing.so.1 needs the vendor's kernel driver, but there is no"
+    assert (needs_mali in wrong) != os.path.exists("/dev/mali0")
     assert "- No OpenCL device answers." in wrong
     text = report("--runtime-dir", str(tmp_path), OCL_ICD_VENDORS=str(tmp_path / "mali.icd"))
     assert f"- {tmp_path}/mali.icd names" in section(text, "What is plainly wrong")
@@ -64,13 +69,27 @@ def test_what_is_missing_comes_first(report, tmp_path):
     assert "- No OpenCL driver is installed" in section(text, "What is plainly wrong")
 
 
+def test_a_camera_that_is_absent_is_explained(start, report):
+    daemon = start("--source", "v4l2:/dev/video9999", "--wait", source=None)
+    daemon.wait_for_socket()
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "lost", "the loss")
+    wrong = section(report("--runtime-dir", daemon.runtime_dir), "What is plainly wrong")
+    assert re.search("- The camera is not online: .*lost: .*/dev/video9999 does not exist", wrong)
+
+
 def test_programs_that_hang_or_fail_are_part_of_it(report, tmp_path):
+    """A reader can tell what is not there from what was not looked at or not allowed."""
     write_program(tmp_path / "bin/clinfo", "echo begun", "sleep 1000")
     write_program(tmp_path / "bin/v4l2-ctl", "echo broken >&2", "exit 3")
+    write_program(tmp_path / "bin/journalctl", "true")
+    write_program(tmp_path / "bin/dmesg", "echo dmesg: not permitted >&2", "exit 1")
+    write_program(tmp_path / "bin/id", "echo 1000")
     text = report("--runtime-dir", str(tmp_path), FFTD_REPORT_SECONDS="2")
     assert "$ clinfo\nbegun\n(did not end within 2 s)\n" in text
     assert "$ v4l2-ctl --list-devices\nbroken\n(exit code 3)\n" in text
-    assert "==== Kernel messages" in text
+    assert re.search(r"\$ journalctl .*\n\(no output\)\n", text)
+    assert section(text, "Kernel messages").strip() == "(dmesg: not permitted)"
+    assert text.splitlines()[1].startswith("Not run as root: the messages of ")
 
 
 def test_it_tells_nothing_private(report, tmp_path):

@@ -4,6 +4,7 @@ with the scene, filtered in double precision (scene.py)."""
 import json
 import pathlib
 import re
+import subprocess
 
 import pytest
 from commands import run
@@ -64,6 +65,51 @@ def test_mjpeg_is_decoded(service):
         finally:
             service.end()
     assert service.show("NRestarts") == "0"
+
+
+def damage(jpeg):
+    """Returns a frame for each way in which a picture arrives damaged and libv4l2 refuses it. One
+    that is cut within its picture would be decoded, with the rest grey."""
+    size = jpeg.index(b"\xff\xc0") + 5  # the height in the header of the picture
+    return {"cut": jpeg[:jpeg.index(b"\xff\xda")],
+            "garbage": bytes(i * 151 >> 3 & 255 for i in range(len(jpeg))),
+            "another size": jpeg[:size] + (HEIGHT // 2).to_bytes(2, "big") + jpeg[size + 2:],
+            "empty": b""}
+
+
+def dropped(service):
+    counters = service.status()["Counters"]
+    return counters["dropped_error"] + counters["source_lost"]
+
+
+def test_damaged_jpegs_are_dropped(service, tmp_path):
+    """Frames go on, each damaged one is counted, and nothing is published but whole pictures."""
+    good = SCENES[0]["jpeg"]
+    frames = tmp_path / "frames"
+    with Loopback("MJPG", WIDTH, HEIGHT, good) as camera:
+        try:
+            start(service, camera)
+            wait_for_picture(service, SCENES[0]["blurred"], 1, 5)
+            with open(frames, "wb") as file, subprocess.Popen(
+                    ["fftd-ctl", "--name", service.name, "frames", "--raw"], stdout=file) as reader:
+                service.wait_for(lambda: frames.stat().st_size, "frames")
+                for kind, frame in damage(good).items():
+                    before = dropped(service)
+                    camera.show_once([frame, good, frame, frame, good])
+                    service.wait_for(lambda: dropped(service) >= before + 3,
+                                     f"three dropped frames: {kind}")
+                camera.frame = SCENES[1]["jpeg"]
+                wait_for_picture(service, SCENES[1]["blurred"], 1, 5)
+                reader.terminate()
+            assert service.status()["Counters"]["stalls"] == 0
+        finally:
+            service.end()
+    assert service.show("NRestarts") == "0"
+    data = frames.read_bytes()
+    frame_bytes = PIXELS * 3 // 2
+    pictures = {data[at:at + PIXELS] for at in range(0, len(data) - frame_bytes + 1, frame_bytes)}
+    for picture in pictures:
+        assert min(error(picture, scene["blurred"])[0] for scene in SCENES[:2]) <= 1
 
 
 def as_yvyu(grey):

@@ -51,7 +51,6 @@ bool config_find_in_places(const struct config_places *places, const char *name,
 /* ---- what there is ---- */
 
 struct listing {
-    const char *suffix;
     char known[300];
     struct text_guess guess;
     char best[NAME_MAX + 1];
@@ -67,8 +66,9 @@ static bool cut_suffix(char *file_name, const char *suffix)
     return true;
 }
 
-static void list_name(struct listing *listing, const char *name)
+static void list_name(void *context, const char *name)
 {
+    struct listing *listing = context;
     text_append(listing->known, sizeof listing->known, "%s%s",
                 listing->known[0] != '\0' ? ", " : "", name);
     text_guess_try(&listing->guess, name);
@@ -78,27 +78,33 @@ static void list_name(struct listing *listing, const char *name)
     }
 }
 
-static void list_place(struct listing *listing, const char *place)
+void config_list_places(const struct config_places *places, const char *suffix,
+                        void (*visit)(void *context, const char *name), void *context)
 {
-    struct dirent **entries;
-    int count = scandir(place, &entries, NULL, alphasort);
-    if (count < 0)
-        return;
-    for (int i = 0; i < count; i++) {
-        if (cut_suffix(entries[i]->d_name, listing->suffix))
-            list_name(listing, entries[i]->d_name);
-        free(entries[i]);
+    struct config_places earlier = {.count = 0};
+    char path[CONFIG_PLACE_BYTES];
+    for (unsigned place = 0; place < places->count; place++) {
+        struct dirent **entries;
+        int count = scandir(places->path[place], &entries, NULL, alphasort);
+        for (int i = 0; i < count; i++) {
+            char *name = entries[i]->d_name;
+            if (cut_suffix(name, suffix) && !config_find_in_places(&earlier, name, suffix, path))
+                visit(context, name);
+            free(entries[i]);
+        }
+        if (count >= 0)
+            free(entries);
+        memcpy(earlier.path[place], places->path[place], sizeof earlier.path[place]);
+        earlier.count++;
     }
-    free(entries);
 }
 
 int config_fail_unknown(const struct config_places *places, const char *what, const char *name,
                         const char *suffix, struct error *why)
 {
     char quoted[TEXT_QUOTE_BYTES];
-    struct listing listing = {.suffix = suffix, .guess = TEXT_GUESS(name)};
-    for (unsigned i = 0; i < places->count; i++)
-        list_place(&listing, places->path[i]);
+    struct listing listing = {.guess = TEXT_GUESS(name)};
+    config_list_places(places, suffix, list_name, &listing);
     if (listing.known[0] == '\0')
         return error_set(why, ENOENT, "unknown %s %s: %s contains no %ss", what,
                          text_quote(quoted, name), places->path[0], what);

@@ -26,6 +26,11 @@ void config_find_places(struct config_places *ret, const char *variable, const c
 bool config_find_in_places(const struct config_places *places, const char *name, const char *suffix,
                            char path[CONFIG_PLACE_BYTES]);
 
+/* Calls visit with each name that config_find_in_places would find, in the order of the places and
+ * then of the alphabet. */
+void config_list_places(const struct config_places *places, const char *suffix,
+                        void (*visit)(void *context, const char *name), void *context);
+
 /* Returns -ENOENT with a text that lists the names that exist. what: "preset". */
 int config_fail_unknown(const struct config_places *places, const char *what, const char *name,
                         const char *suffix, struct error *why);

@@ -55,17 +55,42 @@ int config_load_preset_file(struct filter_chain *ret, const char *path, struct e
 
 /* ---- by name ---- */
 
+static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                              "0123456789_-";
+
+static bool is_name(const char *text)
+{
+    return *text != '\0' && text[strspn(text, allowed)] == '\0';
+}
+
 int config_load_preset(struct filter_chain *ret, const char *name, struct error *why)
 {
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_-";
     struct config_places places;
     char path[CONFIG_PLACE_BYTES];
     config_find_places(&places, "FFTD_PRESET_DIR", "presets");
-    bool is_name = *name != '\0' && name[strspn(name, allowed)] == '\0';
-    if (is_name && config_find_in_places(&places, name, SUFFIX, path))
+    if (is_name(name) && config_find_in_places(&places, name, SUFFIX, path))
         return config_load_preset_file(ret, path, why);
     return config_fail_unknown(&places, "preset", name, SUFFIX, why);
+}
+
+struct presets {
+    void (*visit)(void *context, const char *name);
+    void *context;
+};
+
+static void visit_preset(void *context, const char *name)
+{
+    const struct presets *presets = context;
+    if (is_name(name))
+        presets->visit(presets->context, name);
+}
+
+void config_list_presets(void (*visit)(void *context, const char *name), void *context)
+{
+    struct config_places places;
+    struct presets presets = {visit, context};
+    config_find_places(&places, "FFTD_PRESET_DIR", "presets");
+    config_list_places(&places, SUFFIX, visit_preset, &presets);
 }
 
 int config_filter(struct filter_chain *ret, const char *text, struct error *why)

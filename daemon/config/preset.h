@@ -17,6 +17,9 @@ int config_filter(struct filter_chain *ret, const char *text, struct error *why)
  * is none; the text lists those that exist. */
 int config_load_preset(struct filter_chain *ret, const char *name, struct error *why);
 
+/* Calls visit with the name of each preset that config_load_preset finds. */
+void config_list_presets(void (*visit)(void *context, const char *name), void *context);
+
 /* Reads the chain of a preset file. Its keys are `filter`, as in a configuration, and `summary`,
  * one line about it. */
 int config_load_preset_file(struct filter_chain *ret, const char *path, struct error *why);

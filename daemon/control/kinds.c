@@ -1,9 +1,11 @@
-/* ListFilters: the kinds of filter stages with their parameters, for the help of clients. */
+/* ListFilters: the kinds of filter stages with their parameters, for the help of clients and for
+ * those that draw sliders. ListPresets: the names that preset:NAME may have. */
 #include "control/methods.h"
 
 #include <math.h>
 #include <stdio.h>
 
+#include "config/preset.h"
 #include "control/value.h"
 #include "core/text.h"
 
@@ -67,6 +69,29 @@ static void initial(const struct filter_param *param, char *text, size_t size)
     }
 }
 
+static bool has_range(const struct filter_param *param)
+{
+    return param->type == FILTER_NUMBER || param->type == FILTER_PAIR ||
+           param->type == FILTER_KERNEL;
+}
+
+/* What `expected` says in words, for programs. */
+static int append_limits(sd_bus_message *reply, const struct filter_param *param)
+{
+    int r = 0;
+    if (has_range(param))
+        return sd_bus_message_append(reply, "{sv}{sv}", "minimum", "d", param->min, "maximum", "d",
+                                     param->max);
+    if (param->type != FILTER_CHOICE)
+        return 0;
+    if ((r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
+        (r = sd_bus_message_append(reply, "s", "choices")) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'v', "as")) < 0 ||
+        (r = sd_bus_message_append_strv(reply, (char **)param->choices)) < 0)
+        return r;
+    return value_close_containers(reply, 2);
+}
+
 static int append_param_help(sd_bus_message *reply, const struct filter_param *param)
 {
     static const char *const types[] = {
@@ -75,10 +100,15 @@ static int append_param_help(sd_bus_message *reply, const struct filter_param *p
     char range[200], value[TEXT_NUMBER_BYTES * 2];
     expected(param, range, sizeof range);
     initial(param, value, sizeof value);
-    return sd_bus_message_append(reply, "a{sv}", 7, "name", "s", param->name, "summary", "s",
-                                 param->summary, "type", "s", types[param->type], "unit", "s",
-                                 param->unit, "required", "b", (int)param->required, "expected",
-                                 "s", range, "default", "s", value);
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r >= 0)
+        r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", param->name,
+                                  "summary", "s", param->summary, "type", "s", types[param->type],
+                                  "unit", "s", param->unit, "required", "b", (int)param->required,
+                                  "expected", "s", range, "default", "s", value);
+    if (r >= 0)
+        r = append_limits(reply, param);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
 static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kind)
@@ -115,5 +145,37 @@ int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *err
     if (r >= 0)
         r = sd_bus_send(NULL, reply, NULL);
     sd_bus_message_unref(reply);
+    return r;
+}
+
+struct presets {
+    sd_bus_message *reply;
+    int result; /* of sd-bus */
+};
+
+static void append_preset(void *context, const char *name)
+{
+    struct presets *presets = context;
+    if (presets->result >= 0)
+        presets->result = sd_bus_message_append(presets->reply, "s", name);
+}
+
+int control_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    struct presets presets = {0};
+    (void)userdata, (void)error;
+
+    int r = sd_bus_message_new_method_return(call, &presets.reply);
+    if (r >= 0)
+        r = sd_bus_message_open_container(presets.reply, 'a', "s");
+    if (r >= 0) {
+        config_list_presets(append_preset, &presets);
+        r = presets.result;
+    }
+    if (r >= 0)
+        r = sd_bus_message_close_container(presets.reply);
+    if (r >= 0)
+        r = sd_bus_send(NULL, presets.reply, NULL);
+    sd_bus_message_unref(presets.reply);
     return r;
 }

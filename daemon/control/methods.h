@@ -12,6 +12,7 @@ int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
 
 /* ---- kinds.c ---- */
 int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int control_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- response.c ---- */
 int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error);

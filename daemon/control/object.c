@@ -129,6 +129,8 @@ static const sd_bus_vtable vtable[] = {
                             control_get_tuning, METHOD),
     SD_BUS_METHOD_WITH_ARGS("ListFilters", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", kinds),
                             control_list_filters, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("ListPresets", SD_BUS_NO_ARGS, SD_BUS_RESULT("as", names),
+                            control_list_presets, METHOD),
     SD_BUS_METHOD_WITH_ARGS("GetResponse", SD_BUS_ARGS("s", chain, "ad", fx, "ad", fy),
                             SD_BUS_RESULT("ad", magnitudes), control_get_response, METHOD),
     SD_BUS_VTABLE_END,

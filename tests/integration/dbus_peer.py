@@ -118,6 +118,17 @@ class Message:
         length, = struct.unpack_from("<I", self.data)
         return list(struct.unpack_from(f"<{length // 8}d", self.data, 8))
 
+    @property
+    def strings(self):
+        """Returns the strings of the body's array."""
+        end, at, found = 4 + struct.unpack_from("<I", self.data)[0], 4, []
+        while at < end:
+            at += -at % 4
+            length, = struct.unpack_from("<I", self.data, at)
+            found.append(self.data[at + 4:at + 4 + length].decode())
+            at += 5 + length
+        return found
+
 
 class Peer:
     """A connection, with the handshake done unless disabled."""

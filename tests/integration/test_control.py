@@ -125,6 +125,24 @@ def test_a_response_at_wrong_frequencies_is_refused(daemon, fx, fy, words):
         assert word in answer.message
 
 
+def test_presets_are_listed_once_each(start, tmp_path):
+    for name in ("b", "a", "not a name", "c.txt", ".d"):
+        (tmp_path / f"{name}.conf").write_text("filter = ();")
+    (tmp_path / "file").touch()
+    daemon = start(env={"FFTD_PRESET_DIR": str(tmp_path)})
+    daemon.wait_for_socket("control-watch")
+    with Peer(daemon, "control-watch") as watcher:
+        assert watcher.call("ListPresets").strings == ["a", "b"]
+
+
+def test_the_presets_of_the_source_tree_are_listed(daemon):
+    with Peer(daemon) as peer:
+        names = peer.call("ListPresets").strings
+        assert "moire" in names and len(names) == len(set(names))
+        assert all(peer.call("SetFilter", f"preset:{name}").type == RETURN for name in
+                   ("moire", "denoise-light"))
+
+
 def test_reload_without_a_file_is_refused(daemon):
     with Peer(daemon) as peer:
         answer = peer.call("Reload")
@@ -180,7 +198,8 @@ def test_a_watcher_changes_nothing(daemon):
             assert f"{daemon.runtime_dir}/control" in answer.message
         assert watcher.call("EditFilter", [["remove", "1"]], 0, 0, signature="aastu").error == \
             "org.freedesktop.DBus.Error.AccessDenied"
-        for method, values in (("GetStats", []), ("ListFilters", []), ("SnapshotAfter", []),
+        for method, values in (("GetStats", []), ("ListFilters", []), ("ListPresets", []),
+                               ("SnapshotAfter", []),
                                ("GetResponse", ["none", [0.5], [-0.5]])):
             assert watcher.call(method, *values).type == RETURN
         assert watcher.call("GetAll", CAMERA, interface=PROPERTIES).type == RETURN

@@ -382,6 +382,18 @@ def test_filter_kinds(daemon):
             "sharpen"} <= kinds.keys()
     cutoff, = (each for each in kinds["lowpass"]["parameters"] if each["name"] == "cutoff")
     assert (cutoff["type"], cutoff["unit"], cutoff["required"]) == ("number", "cycles/pixel", True)
+    # Limits for programs, which the text for people agrees with.
+    for parameter in (each for kind in kinds.values() for each in kind["parameters"]):
+        if parameter["type"] in ("number", "pair", "kernel"):
+            assert parameter["minimum"] < parameter["maximum"]
+            limits = f"{parameter['minimum']:g} .. {parameter['maximum']:g}"
+            assert limits in parameter["expected"]
+        else:
+            assert "minimum" not in parameter and "maximum" not in parameter
+        if parameter["type"] == "choice":
+            assert all(each in parameter["expected"] for each in parameter["choices"])
+        else:
+            assert "choices" not in parameter
     one = daemon.ctl("filter", "kinds", "notch").stdout
     assert one.startswith("notch: ") and "lowpass" not in one and "required" in one
     assert f"\n    {kinds['notch']['formula']}\n" in one

@@ -1,6 +1,5 @@
 #include "access.h"
 
-#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -56,4 +55,53 @@ unsigned access_check(const struct access_request *request, const char *const *n
         strcasecmp(request->fetch_site, "none") != 0)
         return 403;
     return 0;
+}
+
+bool access_has_token(const char *authorization, const char *token)
+{
+    static const char scheme[] = "Bearer ";
+    const size_t length = strlen(token);
+    unsigned char difference = 0;
+    if (authorization == NULL || strncasecmp(authorization, scheme, sizeof scheme - 1) != 0)
+        return false;
+    const char *given = authorization + sizeof scheme - 1;
+    if (strlen(given) != length)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        difference |= (unsigned char)(given[i] ^ token[i]);
+    return difference == 0;
+}
+
+/* A type may have parameters, such as charset=utf-8. Forms of other sites cannot have this one. */
+static bool is_json(const char *content_type)
+{
+    static const char json[] = "application/json";
+    const size_t length = sizeof json - 1;
+    return content_type != NULL && strncasecmp(content_type, json, length) == 0 &&
+           (content_type[length] == '\0' || content_type[length] == ';' ||
+            content_type[length] == ' ');
+}
+
+/* A number above `most` may have more digits than any type. */
+static bool is_at_most(const char *digits, size_t most)
+{
+    size_t value = 0;
+    for (; *digits != '\0' && value <= most; digits++)
+        value = value * 10 + (size_t)(*digits - '0');
+    return value <= most;
+}
+
+unsigned access_check_change(const struct access_change *change, const char *token, size_t most)
+{
+    const char *length = change->content_length;
+    if (change->origin == NULL)
+        return 403;
+    if (!access_has_token(change->authorization, token))
+        return 401;
+    if (!is_json(change->content_type))
+        return 415;
+    if (change->transfer_encoding != NULL || length == NULL || *length == '\0' ||
+        length[strspn(length, "0123456789")] != '\0')
+        return 411;
+    return is_at_most(length, most) ? 0 : 413;
 }

@@ -20,6 +20,7 @@
 #include "access.h"
 #include "listen.h"
 #include "server.h"
+#include "token.h"
 
 #define MAX_HOSTS       16
 #define DEFAULT_LISTEN  "127.0.0.1:8787"
@@ -34,6 +35,7 @@ struct options {
     unsigned host_count;
     unsigned fps;
     unsigned quality;
+    bool control;
 };
 
 static void print_usage(void)
@@ -41,7 +43,7 @@ static void print_usage(void)
     puts("usage: fftd-view [OPTION]...\n"
          "\n"
          "Shows cameras of this machine in a browser: the filtered picture, its spectrum, and the\n"
-         "state of the camera. It changes nothing.\n"
+         "state of the camera. With --control filters can be changed there.\n"
          "\n"
          "  -n, --name NAME      show the daemon with this name; repeat it for more (default: "
          "default)\n"
@@ -50,6 +52,8 @@ static void print_usage(void)
          "      --host NAME      also answer requests for this name, for a proxy in front of it\n"
          "      --fps N          encode at most N pictures a second, 1 to 240 (default: 30)\n"
          "      --quality N      of JPEG, 1 to 100 (default: 80)\n"
+         "      --control        let whoever has the address with the token change the filters,\n"
+         "                       as far as the daemon lets this user\n"
          "  -h, --help           show this help\n"
          "      --version        print the version\n"
          "\n"
@@ -115,7 +119,7 @@ static int add_host(struct options *options, const char *name)
     return 0;
 }
 
-enum { OPTION_HOST = 1000, OPTION_FPS, OPTION_QUALITY, OPTION_VERSION };
+enum { OPTION_HOST = 1000, OPTION_CONTROL, OPTION_FPS, OPTION_QUALITY, OPTION_VERSION };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
 static int take_option(struct options *options, int option, char *const *argv)
@@ -128,6 +132,9 @@ static int take_option(struct options *options, int option, char *const *argv)
         return 0;
     case OPTION_HOST:
         return add_host(options, optarg);
+    case OPTION_CONTROL:
+        options->control = true;
+        return 0;
     case OPTION_FPS:
         return parse_number(optarg, 240, &options->fps)
                    ? 0
@@ -155,6 +162,7 @@ static int parse_options(struct options *options, int argc, char **argv)
         {"name", required_argument, NULL, 'n'},
         {"listen", required_argument, NULL, 'l'},
         {"host", required_argument, NULL, OPTION_HOST},
+        {"control", no_argument, NULL, OPTION_CONTROL},
         {"fps", required_argument, NULL, OPTION_FPS},
         {"quality", required_argument, NULL, OPTION_QUALITY},
         {"help", no_argument, NULL, 'h'},
@@ -196,11 +204,21 @@ static void wait_for_signal(struct server *server, int signal_fd)
     }
 }
 
+/* Makes the token and tells the operator. 0 or an exit code; *ret_why then says what is wrong. */
+static int prepare_control(char token[TOKEN_BYTES], const char *address, char *ret_why, size_t size)
+{
+    int r = token_create(token);
+    if (r == 0)
+        return token_publish(address, token, ret_why, size);
+    snprintf(ret_why, size, "cannot make a token: %s", strerror(-r));
+    return EX_OSERR;
+}
+
 static int serve(const struct options *options)
 {
     struct listen_socket socket;
     struct server *server;
-    char why[512];
+    char why[512], token[TOKEN_BYTES];
     int signal_fd = open_signals();
     int code = listen_open(&socket, options->listen, why, sizeof why);
     if (code != 0) {
@@ -211,11 +229,17 @@ static int serve(const struct options *options)
                                         .name_count = options->name_count,
                                         .hosts = options->host,
                                         .fps = options->fps,
-                                        .quality = (int)options->quality};
-    int r = server_create(&server, socket.fd, &more);
-    if (r < 0) {
-        fprintf(stderr, "fftd-view: cannot start the server: %s\n", strerror(-r));
-        code = EX_OSERR;
+                                        .quality = (int)options->quality,
+                                        .token = options->control ? token : NULL};
+    if (options->control)
+        code = prepare_control(token, socket.address, why, sizeof why);
+    if (code == 0) {
+        int r = server_create(&server, socket.fd, &more);
+        snprintf(why, sizeof why, "cannot start the server: %s", strerror(-r));
+        code = r < 0 ? EX_OSERR : 0;
+    }
+    if (code != 0) {
+        fprintf(stderr, "fftd-view: %s\n", why);
     } else {
         fprintf(stderr, "fftd-view: listening on %s\n", socket.address);
         sd_notifyf(0, "READY=1\nSTATUS=listening on %s", socket.address);

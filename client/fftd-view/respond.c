@@ -32,18 +32,37 @@ enum MHD_Result respond(struct MHD_Connection *connection, unsigned status,
     return result;
 }
 
-enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned status, const char *text)
+/* name NULL: without another header. */
+static enum MHD_Result respond_last(struct MHD_Connection *connection, unsigned status,
+                                    const char *text, const char *name, const char *value)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
         return MHD_NO;
     MHD_add_response_header(response, "Connection", "close");
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
-        MHD_add_response_header(response, "Allow", "GET, HEAD");
-    if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
-        MHD_add_response_header(response, "Retry-After", "2");
+    if (name != NULL)
+        MHD_add_response_header(response, name, value);
     return respond(connection, status, response, "text/plain; charset=utf-8");
+}
+
+enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned status, const char *text)
+{
+    switch (status) {
+    case MHD_HTTP_UNAUTHORIZED:
+        return respond_last(connection, status, text, "WWW-Authenticate", "Bearer");
+    case MHD_HTTP_SERVICE_UNAVAILABLE:
+        return respond_last(connection, status, text, "Retry-After", "2");
+    default:
+        return respond_last(connection, status, text, NULL, NULL);
+    }
+}
+
+enum MHD_Result respond_method_error(struct MHD_Connection *connection, const char *allowed)
+{
+    char text[80];
+    snprintf(text, sizeof text, "expected the method %s\n", allowed);
+    return respond_last(connection, MHD_HTTP_METHOD_NOT_ALLOWED, text, "Allow", allowed);
 }
 
 enum MHD_Result respond_text(struct MHD_Connection *connection, const char *text, const char *type)

@@ -13,6 +13,9 @@ enum MHD_Result respond(struct MHD_Connection *connection, unsigned status,
 /* One line of text about an error. The connection ends after it. */
 enum MHD_Result respond_error(struct MHD_Connection *connection, unsigned status, const char *text);
 
+/* The same with the status 405, and the methods that are allowed: "GET, HEAD". */
+enum MHD_Result respond_method_error(struct MHD_Connection *connection, const char *allowed);
+
 /* A constant text. */
 enum MHD_Result respond_text(struct MHD_Connection *connection, const char *text, const char *type);
 

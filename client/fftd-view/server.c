@@ -9,6 +9,7 @@
 
 #include "access.h"
 #include "connections.h"
+#include "changer.h"
 #include "page.h"
 #include "respond.h"
 #include "status.h"
@@ -18,7 +19,7 @@
 #define MAX_PER_ADDRESS 128
 #define REQUEST_BYTES   32768u /* of a connection: its headers, and what it is sent at once */
 #define MAX_PATH        128
-#define MAX_ROUTES      (5 + 3 * SERVER_MAX_CAMERAS)
+#define MAX_ROUTES      (5 + 5 * SERVER_MAX_CAMERAS)
 
 struct server;
 struct request;
@@ -31,14 +32,19 @@ struct route {
     const char *text;      /* of a file of the page */
     struct camera *camera; /* of those of one camera */
     bool is_stream;
+    bool is_control;         /* it needs the token */
+    bool is_change;          /* by POST, and it needs more */
+    struct changer *changer; /* NULL: filters may not be changed */
 };
 
 struct server {
     struct MHD_Daemon *daemon;
     struct connections *connections;
     const char *const *hosts;
+    const char *token; /* NULL: filters may not be changed */
     struct camera *camera[SERVER_MAX_CAMERAS];
     struct status *status[SERVER_MAX_CAMERAS];
+    struct changer *changer[SERVER_MAX_CAMERAS]; /* NULL: filters may not be changed */
     unsigned camera_count;
     struct route route[MAX_ROUTES];
     unsigned route_count;
@@ -50,6 +56,11 @@ struct request {
     const struct route *route;
     struct waiter waiter;
     bool is_counted; /* in server->streams, until its stream counts itself */
+    /* A change, or a question for the kinds of filters. */
+    char *body;
+    size_t body_bytes;
+    bool is_asked;
+    struct changer_call call;
     /* The list of cameras, as far as it is written. */
     unsigned listed;
     FILE *list;
@@ -115,7 +126,9 @@ static enum MHD_Result answer_list(struct server *server, struct request *reques
         request->list = open_memstream(&request->list_text, &request->list_bytes);
         if (request->list == NULL)
             return MHD_NO;
-        fputs("{\"version\": \"" FFTD_VERSION "\", \"cameras\": [\n", request->list);
+        fprintf(request->list,
+                "{\"version\": \"" FFTD_VERSION "\", \"control\": %s, \"cameras\": [\n",
+                server->token != NULL ? "true" : "false");
     }
     for (; request->listed < server->camera_count; request->listed++) {
         int r = status_take(server->status[request->listed], &request->waiter, &text);
@@ -137,6 +150,46 @@ static enum MHD_Result answer_list(struct server *server, struct request *reques
         return MHD_NO;
     }
     return respond_json(request->waiter.connection, text, request->list_bytes);
+}
+
+/* Asks the daemon, and is called again with its answer. */
+static enum MHD_Result answer_call(struct request *request)
+{
+    struct changer_call *call = &request->call;
+    if (!request->is_asked) {
+        request->is_asked = true;
+        call->connection = request->waiter.connection;
+        changer_begin(request->route->changer, call);
+        return MHD_YES;
+    }
+    char *text = call->text;
+    call->text = NULL;
+    if (text == NULL)
+        return MHD_NO;
+    if (call->status == MHD_HTTP_OK)
+        return respond_json(call->connection, text, call->bytes);
+    enum MHD_Result result = respond_error(call->connection, call->status, text);
+    free(text);
+    return result;
+}
+
+static enum MHD_Result answer_kinds(struct server *server, struct request *request)
+{
+    (void)server;
+    return answer_call(request);
+}
+
+static enum MHD_Result answer_change(struct server *server, struct request *request)
+{
+    char why[256];
+    (void)server;
+    if (!request->is_asked &&
+        change_request_parse(&request->call.change, request->body != NULL ? request->body : "",
+                             request->body_bytes, why, sizeof why - 1) < 0) {
+        strcat(why, "\n");
+        return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, why);
+    }
+    return answer_call(request);
 }
 
 /* ---- requests ---- */
@@ -164,6 +217,24 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+/* As check, of a request for a route that needs the token. */
+static unsigned check_control(const struct server *server, struct MHD_Connection *connection,
+                              const struct route *route)
+{
+    const struct access_change change = {
+        .origin = header(connection, "Origin"),
+        .authorization = header(connection, "Authorization"),
+        .content_type = header(connection, "Content-Type"),
+        .content_length = header(connection, "Content-Length"),
+        .transfer_encoding = header(connection, "Transfer-Encoding"),
+    };
+    if (server->token == NULL)
+        return MHD_HTTP_FORBIDDEN;
+    if (route->is_change)
+        return access_check_change(&change, server->token, CHANGE_REQUEST_BYTES);
+    return access_has_token(change.authorization, server->token) ? 0 : MHD_HTTP_UNAUTHORIZED;
+}
+
 /* Returns 0 or the status of the refusal. */
 static unsigned check(const struct server *server, struct MHD_Connection *connection,
                       const char *path, const char *method)
@@ -178,24 +249,48 @@ static unsigned check(const struct server *server, struct MHD_Connection *connec
     unsigned status = access_check(&request, server->hosts);
     if (status != 0)
         return status;
+    const struct route *route = find_route(server, path);
+    if (route != NULL && route->is_change)
+        return strcmp(method, "POST") == 0 ? check_control(server, connection, route)
+                                           : MHD_HTTP_METHOD_NOT_ALLOWED;
     if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
         return MHD_HTTP_METHOD_NOT_ALLOWED;
     const char *length = header(connection, "Content-Length");
     if (header(connection, "Transfer-Encoding") != NULL ||
         (length != NULL && strcmp(length, "0") != 0))
         return MHD_HTTP_BAD_REQUEST;
-    return find_route(server, path) == NULL ? MHD_HTTP_NOT_FOUND : 0;
+    if (route == NULL)
+        return MHD_HTTP_NOT_FOUND;
+    return route->is_control ? check_control(server, connection, route) : 0;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status)
+static enum MHD_Result refuse(const struct server *server, struct MHD_Connection *connection,
+                              const struct route *route, unsigned status)
 {
     switch (status) {
     case MHD_HTTP_FORBIDDEN:
-        return respond_error(connection, status, "the request comes from a page of another site\n");
+        return respond_error(connection, status,
+                             route != NULL && route->is_control && server->token == NULL
+                                 ? "fftd-view was started without --control: it changes nothing\n"
+                             : route != NULL && route->is_change
+                                 ? "the request does not come from the page itself\n"
+                                 : "the request comes from a page of another site\n");
+    case MHD_HTTP_UNAUTHORIZED:
+        return respond_error(connection, status,
+                             "the token is missing or not that of this start; fftd-view(1) says "
+                             "where the address with the token is\n");
     case MHD_HTTP_NOT_FOUND:
         return respond_error(connection, status, "no such path; /api/cameras lists the cameras\n");
     case MHD_HTTP_METHOD_NOT_ALLOWED:
-        return respond_error(connection, status, "expected the method GET or HEAD\n");
+        return respond_method_error(connection,
+                                    route != NULL && route->is_change ? "POST" : "GET, HEAD");
+    case MHD_HTTP_LENGTH_REQUIRED:
+        return respond_error(connection, status, "expected a header Content-Length\n");
+    case MHD_HTTP_CONTENT_TOO_LARGE:
+        return respond_error(connection, status, "the body is too large: at most 40 KiB\n");
+    case MHD_HTTP_UNSUPPORTED_MEDIA_TYPE:
+        return respond_error(connection, status,
+                             "expected the header Content-Type: application/json\n");
     case MHD_HTTP_MISDIRECTED_REQUEST:
         return respond_error(connection, status,
                              "the header Host names another machine: expected localhost or a name "
@@ -212,6 +307,18 @@ static struct connection *context_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
+/* The length was checked, and the library passes on no more. */
+static enum MHD_Result collect_body(struct request *request, const char *part, size_t bytes)
+{
+    if (request->body == NULL)
+        request->body = malloc(CHANGE_REQUEST_BYTES);
+    if (request->body == NULL || bytes > CHANGE_REQUEST_BYTES - request->body_bytes)
+        return MHD_NO;
+    memcpy(request->body + request->body_bytes, part, bytes);
+    request->body_bytes += bytes;
+    return MHD_YES;
+}
+
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *upload,
                                   size_t *upload_bytes, /* NOLINT: libmicrohttpd's type */
@@ -219,11 +326,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
 {
     struct server *server = cls;
     struct request *request = *context;
-    (void)version, (void)upload, (void)upload_bytes;
+    (void)version;
     if (request == NULL) {
         unsigned status = check(server, connection, path, method);
         if (status != 0)
-            return refuse(connection, status);
+            return refuse(server, connection, find_route(server, path), status);
         if ((request = calloc(1, sizeof *request)) == NULL)
             return MHD_NO;
         request->route = find_route(server, path);
@@ -231,6 +338,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         *context = request;
         connections_begin(server->connections, context_of(connection), request->route->is_stream);
         return MHD_YES; /* an answer at the first call would end the connection */
+    }
+    if (*upload_bytes > 0) {
+        enum MHD_Result result = collect_body(request, upload, *upload_bytes);
+        *upload_bytes = 0;
+        return result;
     }
     if (request->route->text == NULL && strcmp(method, "HEAD") == 0)
         return respond_empty(connection, request->route->type);
@@ -254,6 +366,9 @@ static void on_completed(void *cls, struct MHD_Connection *connection, void **co
     if (request->list != NULL)
         fclose(request->list);
     free(request->list_text);
+    free(request->body);
+    free(request->call.text);
+    change_request_finish(&request->call.change);
     free(request);
     *context = NULL;
 }
@@ -311,19 +426,24 @@ static void add_page(struct server *server)
     snprintf(add_route(server, "application/json", answer_list)->path, MAX_PATH, "/api/cameras");
 }
 
-static void add_camera_routes(struct server *server, struct camera *camera)
+static void add_camera_routes(struct server *server, struct camera *camera, struct changer *changer)
 {
     const struct {
         const char *name, *type;
         enum MHD_Result (*answer)(struct server *, struct request *);
     } parts[] = {{"stream.mjpeg", STREAM_TYPE, answer_stream},
                  {"snapshot.jpg", "image/jpeg", answer_image},
-                 {"spectrum", "image/jpeg", answer_image}};
+                 {"spectrum", "image/jpeg", answer_image},
+                 {"filters", "application/json", answer_kinds},
+                 {"filter", "application/json", answer_change}};
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         struct route *route = add_route(server, parts[i].type, parts[i].answer);
         snprintf(route->path, MAX_PATH, "/camera/%s/%s", camera_name(camera), parts[i].name);
         route->camera = camera;
-        route->is_stream = i == 0;
+        route->changer = changer;
+        route->is_stream = parts[i].answer == answer_stream;
+        route->is_change = parts[i].answer == answer_change;
+        route->is_control = route->is_change || parts[i].answer == answer_kinds;
     }
 }
 
@@ -340,8 +460,10 @@ static int add_camera(struct server *server, const struct server_options *option
         camera_destroy(server->camera[index]);
         return r;
     }
-    add_camera_routes(server, server->camera[index]);
     server->camera_count++;
+    if (server->token != NULL && (r = changer_create(&server->changer[index], camera.name)) < 0)
+        return r;
+    add_camera_routes(server, server->camera[index], server->changer[index]);
     return 0;
 }
 
@@ -351,6 +473,7 @@ int server_create(struct server **ret, int fd, const struct server_options *opti
     if (server == NULL)
         return -ENOMEM;
     server->hosts = options->hosts;
+    server->token = options->token;
     int r = connections_create(&server->connections);
     add_page(server);
     for (unsigned i = 0; r == 0 && i < options->name_count; i++)
@@ -384,12 +507,14 @@ void server_destroy(struct server *server)
     for (unsigned i = 0; i < server->camera_count; i++) {
         camera_stop(server->camera[i]);
         status_stop(server->status[i]);
+        changer_stop(server->changer[i]);
     }
     if (server->daemon != NULL)
         MHD_stop_daemon(server->daemon);
     for (unsigned i = 0; i < server->camera_count; i++) {
         camera_destroy(server->camera[i]);
         status_destroy(server->status[i]);
+        changer_destroy(server->changer[i]);
     }
     connections_destroy(server->connections);
     free(server);

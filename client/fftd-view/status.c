@@ -1,25 +1,21 @@
 #include "status.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
-#include <fftd/fftd.h>
-
+#include "daemon_bus.h"
 #include "fftd-ctl/bus.h"
 #include "fftd-ctl/reading.h"
 
 #define MAX_BYTES (256 * 1024) /* of a JSON object; a chain has at most 32 KiB */
-#define CALL_US   2000000
 /* The socket is kept open while browsers ask, which they do once a second. */
 #define KEEP_NS   (5 * INT64_C(1000000000))
 
 struct status {
-    const char *name;
+    struct daemon_bus bus;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -28,9 +24,6 @@ struct status {
     struct waiter *waiters;
     char *json; /* NULL before the first answer */
     int64_t json_ns;
-    int fd; /* of the bus, to end a call when the program ends; -1: none */
-    /* The thread owns it. */
-    sd_bus *bus;
 };
 
 /* Replies go into JSON, which escapes what texts contain, so they are not cleaned. */
@@ -38,10 +31,21 @@ static const struct ctl as_json = {.json = true};
 
 /* ---- what is told ---- */
 
-static void write_format(struct json *json, sd_bus_message *p)
+/* Writes a property that is a container, if there is one. */
+static void write_container(struct json *json, const char *key, sd_bus_message *p,
+                            const char *property, const char *contents)
 {
-    if (bus_find(p, "Format", "a{sv}"))
-        bus_to_json(p, json, "format");
+    if (bus_find(p, property, contents))
+        bus_to_json(p, json, key);
+}
+
+void status_write_filter(struct json *json, sd_bus_message *p)
+{
+    json_text(json, "filter", bus_text(p, "Filter"));
+    json_text(json, "filter_problem", bus_text(p, "FilterProblem"));
+    json_integer(json, "filter_serial", bus_u64(p, "Serial"));
+    write_container(json, "stages", p, "FilterStages", "aa{sv}");
+    write_container(json, "adaptation", p, "Adaptation", "a{sv}");
 }
 
 static void write_state(struct json *json, sd_bus_message *p)
@@ -49,8 +53,7 @@ static void write_state(struct json *json, sd_bus_message *p)
     json_text(json, "state", bus_text(p, "State"));
     json_text(json, "reason", bus_text(p, "StateReason"));
     json_text(json, "source", reading_source(p));
-    json_text(json, "filter", bus_text(p, "Filter"));
-    json_text(json, "filter_problem", bus_text(p, "FilterProblem"));
+    status_write_filter(json, p);
     json_text(json, "view", bus_text(p, "PublishedView"));
     json_integer(json, "serial", bus_u64(p, "PublishedSerial"));
     json_number(json, "rate", bus_double(p, "Rate"));
@@ -58,22 +61,13 @@ static void write_state(struct json *json, sd_bus_message *p)
     json_number(json, "latency_p99_ms", reading_latency_ms(p, "p99_ns"));
     json_integer(json, "published", bus_counter(p, "Counters", "published"));
     json_integer(json, "clients", bus_u32(p, "Clients"));
-    write_format(json, p);
+    write_container(json, "format", p, "Format", "a{sv}");
 }
 
 static void write_absence(struct json *json, const struct status *status, int error)
 {
     char reason[512];
-    if (error == -EACCES || error == -EPERM)
-        snprintf(reason, sizeof reason,
-                 "permission denied for the sockets of fftd; fftd-view must run as a member of the "
-                 "group fftd, or as the user who started the daemon");
-    else if (error == -ENOENT || error == -ECONNREFUSED)
-        snprintf(reason, sizeof reason,
-                 "no daemon named %s is running; start it with `systemctl start fftd@%s`",
-                 status->name, status->name);
-    else
-        snprintf(reason, sizeof reason, "the daemon does not answer: %s", strerror(-error));
+    daemon_bus_explain(&status->bus, error, reason, sizeof reason);
     json_text(json, "state", "absent");
     json_text(json, "reason", reason);
 }
@@ -88,7 +82,7 @@ static char *write_json(const struct status *status, sd_bus_message *properties,
         return NULL;
     struct json json = {.file = file};
     json_open(&json, NULL, '{');
-    json_text(&json, "name", status->name);
+    json_text(&json, "name", status->bus.name);
     if (properties != NULL)
         write_state(&json, properties);
     else
@@ -103,37 +97,14 @@ static char *write_json(const struct status *status, sd_bus_message *properties,
 
 /* ---- the thread ---- */
 
-static void close_bus(struct status *status)
-{
-    pthread_mutex_lock(&status->lock);
-    status->fd = -1;
-    pthread_mutex_unlock(&status->lock);
-    status->bus = sd_bus_flush_close_unref(status->bus);
-}
-
-static int open_bus(struct status *status)
-{
-    char dir[PATH_MAX];
-    int r = fftd_runtime_dir(status->name, dir, sizeof dir);
-    if (r < 0 || (r = bus_connect(&status->bus, dir, "control-watch")) < 0)
-        return r;
-    sd_bus_set_method_call_timeout(status->bus, CALL_US);
-    pthread_mutex_lock(&status->lock);
-    status->fd = sd_bus_get_fd(status->bus);
-    if (status->stopping)
-        shutdown(status->fd, SHUT_RDWR);
-    pthread_mutex_unlock(&status->lock);
-    return 0;
-}
-
 static char *ask(struct status *status)
 {
     sd_bus_message *properties = NULL;
-    int r = status->bus != NULL ? 0 : open_bus(status);
+    int r = daemon_bus_open(&status->bus);
     if (r == 0)
-        r = bus_try_get_all(&as_json, status->bus, &properties);
-    if (r < 0 && status->bus != NULL)
-        close_bus(status);
+        r = bus_try_get_all(&as_json, status->bus.bus, &properties);
+    if (r < 0)
+        daemon_bus_close(&status->bus);
     char *json = write_json(status, properties, r);
     if (json == NULL)
         json = write_json(status, NULL, -EMSGSIZE);
@@ -159,7 +130,7 @@ static void *run(void *userdata)
     while (!status->stopping) {
         if (status->waiters != NULL) {
             refresh(status);
-        } else if (status->bus == NULL) {
+        } else if (status->bus.bus == NULL) {
             pthread_cond_wait(&status->changed, &status->lock);
         } else {
             const int64_t until_ns = status->json_ns + KEEP_NS;
@@ -168,13 +139,12 @@ static void *run(void *userdata)
             if (pthread_cond_timedwait(&status->changed, &status->lock, &until) == ETIMEDOUT &&
                 status->waiters == NULL) {
                 pthread_mutex_unlock(&status->lock);
-                close_bus(status);
+                daemon_bus_close(&status->bus);
                 pthread_mutex_lock(&status->lock);
             }
         }
     }
     pthread_mutex_unlock(&status->lock);
-    close_bus(status);
     return NULL;
 }
 
@@ -182,17 +152,12 @@ static void *run(void *userdata)
 
 int status_create(struct status **ret, const char *name)
 {
-    pthread_condattr_t monotonic;
     struct status *status = calloc(1, sizeof *status);
     if (status == NULL)
         return -ENOMEM;
-    status->name = name;
-    status->fd = -1;
+    daemon_bus_init(&status->bus, name, "control-watch");
     pthread_mutex_init(&status->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&status->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    waiter_init_condition(&status->changed);
     int r = -pthread_create(&status->thread, NULL, run, status);
     if (r < 0) {
         free(status);
@@ -206,11 +171,10 @@ void status_stop(struct status *status)
 {
     pthread_mutex_lock(&status->lock);
     status->stopping = true;
-    if (status->fd >= 0)
-        shutdown(status->fd, SHUT_RDWR);
     waiter_resume_all(&status->waiters);
     pthread_cond_signal(&status->changed);
     pthread_mutex_unlock(&status->lock);
+    daemon_bus_stop(&status->bus);
 }
 
 void status_destroy(struct status *status)
@@ -218,6 +182,7 @@ void status_destroy(struct status *status)
     if (status == NULL)
         return;
     pthread_join(status->thread, NULL);
+    daemon_bus_finish(&status->bus);
     free(status->json);
     pthread_cond_destroy(&status->changed);
     pthread_mutex_destroy(&status->lock);

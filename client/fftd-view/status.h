@@ -8,6 +8,9 @@
 
 #include <stddef.h>
 
+#include <systemd/sd-bus.h>
+
+#include "fftd-ctl/json.h"
 #include "waiter.h"
 
 #define STATUS_FRESH_NS INT64_C(500000000)
@@ -23,5 +26,9 @@ void status_destroy(struct status *status); /* as camera_destroy */
  * the waiter is not over, adds the waiter, suspends its connection and returns -EAGAIN.
  *   -ENOMEM, -ECANCELED */
 int status_take(struct status *status, struct waiter *waiter, char **ret);
+
+/* Writes what the properties say about the filter: its chain, its stages, the serial that it has,
+ * and what the stages that adapt have found. */
+void status_write_filter(struct json *json, sd_bus_message *properties);
 
 #endif

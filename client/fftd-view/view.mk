@@ -1,6 +1,7 @@
-# fftd-view, the cameras in a browser. It is built where libmicrohttpd and libjpeg-turbo are.
+# fftd-view, the cameras in a browser. It is built where libmicrohttpd, libjpeg-turbo and
+# json-c are.
 
-VIEW_PACKAGES := libmicrohttpd libturbojpeg
+VIEW_PACKAGES := libmicrohttpd libturbojpeg json-c
 HAVE_VIEW := $(shell $(PKG_CONFIG) --exists $(VIEW_PACKAGES) 2>/dev/null && echo yes)
 VIEW_LIBS = $(call pkg-libs,$(VIEW_PACKAGES)) $(CTL_LIBS)
 VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c))
@@ -15,7 +16,11 @@ $(BUILD)/generated/view_page.inc: $(VIEW_PAGE) kernels/embed.sh
 	sh kernels/embed.sh $(VIEW_PAGE) > $@.tmp && mv $@.tmp $@
 $(call objects,client/fftd-view/page.c): $(BUILD)/generated/view_page.inc
 
-# What needs neither library, for the unit tests.
+# What fuzzers test.
+VIEW_FUZZED := $(BUILD)/libchange.a
+$(VIEW_FUZZED): $(call objects,client/fftd-view/change_request.c)
+
+# What needs none of the libraries, for the unit tests.
 VIEW_TESTED := $(BUILD)/libaccess.a
 $(VIEW_TESTED): $(call objects,client/fftd-view/access.c)
 

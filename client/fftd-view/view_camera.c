@@ -195,7 +195,6 @@ static void *run(void *userdata)
 
 int camera_create(struct camera **ret, const struct camera_options *options)
 {
-    pthread_condattr_t monotonic;
     struct camera *camera = calloc(1, sizeof *camera);
     if (camera == NULL)
         return -ENOMEM;
@@ -206,10 +205,7 @@ int camera_create(struct camera **ret, const struct camera_options *options)
         return r;
     }
     pthread_mutex_init(&camera->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&camera->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    waiter_init_condition(&camera->changed);
     r = -pthread_create(&camera->thread, NULL, run, camera);
     if (r < 0) {
         encoder_destroy(camera->encoder);

@@ -4,6 +4,7 @@
 #ifndef FFTD_VIEW_WAITER_H
 #define FFTD_VIEW_WAITER_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,6 +24,9 @@ struct waiter {
 };
 
 int64_t waiter_now_ns(void);
+
+/* A condition whose time limits are those of waiter_now_ns. */
+void waiter_init_condition(pthread_cond_t *condition);
 
 /* Suspends the connection and puts the waiter, which must stay in memory, into the list. */
 void waiter_add(struct waiter **list, struct waiter *waiter);

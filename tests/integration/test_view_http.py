@@ -49,17 +49,17 @@ def runtime_dir():
 class View:
     """One fftd-view process on a free port, or on a UNIX socket."""
 
-    def __init__(self, runtime_dir, arguments, log_path):
+    def __init__(self, runtime_dir, arguments, log_path, program=BUILD / "fftd-view", **options):
         self.log_path = log_path
         self.process = subprocess.Popen(
-            [BUILD / "fftd-view", "--name", "front", *arguments], stdin=subprocess.DEVNULL,
+            [program, "--name", "front", *arguments], stdin=subprocess.DEVNULL,
             stderr=open(log_path, "wb"),
-            env=dict(os.environ, XDG_RUNTIME_DIR=str(runtime_dir.parents[1])))
+            env=dict(os.environ, XDG_RUNTIME_DIR=str(runtime_dir.parents[1])), **options)
         deadline = time.monotonic() + PATIENCE
         while "listening on" not in (log := log_path.read_text()):
             assert self.process.poll() is None and time.monotonic() < deadline, log
             time.sleep(0.01)
-        found = re.search(r"http://127.0.0.1:(\d+)/", log)
+        found = re.search(r"on http://127.0.0.1:(\d+)/", log)
         self.port = int(found[1]) if found else None
 
     def connect(self, timeout=PATIENCE):

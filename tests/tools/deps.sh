@@ -17,8 +17,8 @@ packages_of() {
     opencv) echo python3-opencv ;;
     # For lint-quick, which is part of make test, and for the rest of lint.
     style) echo g++ clang clang-format shellcheck ;;
-    lint) echo clang-tidy cppcheck libgstreamer-plugins-base1.0-dev libmicrohttpd-dev \
-        libturbojpeg0-dev ;;
+    lint) echo clang-tidy cppcheck libgstreamer-plugins-base1.0-dev libjson-c-dev \
+        libmicrohttpd-dev libturbojpeg0-dev ;;
     devices) echo mesa-opencl-icd oclgrind ;;
     # The peers of make bench.
     bench) echo libfftw3-dev libvkfft-dev libclfft-dev gnuplot-nox python3 python3-numpy ;;
@@ -41,7 +41,7 @@ packages_of() {
     # The GStreamer element and its tests.
     gst) echo libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base ;;
     # fftd-view and its tests.
-    view) echo libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
+    view) echo libjson-c-dev libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
     # The browser of make test-view-browser.
     view-browser) echo chromium chromium-driver python3-selenium fonts-dejavu-core ;;
     # Plots and figures of make soak.
@@ -52,8 +52,8 @@ packages_of() {
     vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod gcc libelf1 \
         make python3 python3-numpy python3-pil ;;
     # What make deb builds with, and what checks the packages.
-    deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev libmicrohttpd-dev \
-        libturbojpeg0-dev lintian ;;
+    deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev libjson-c-dev \
+        libmicrohttpd-dev libturbojpeg0-dev lintian ;;
     # What make deb builds with for another architecture, and what runs the result.
     deb-cross) echo dpkg-dev lintian mmdebstrap qemu-user-static ;;
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;

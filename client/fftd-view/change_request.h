@@ -1,0 +1,37 @@
+/* The body of a request that changes a filter, in JSON:
+ *
+ *     {"changes": [["set", "1", "cutoff", "0.2"], ["remove", "2"]], "serial": 7, "fade": 30}
+ *
+ * changes are those of the daemon's EditFilter, word by word; the daemon checks what they mean.
+ * serial: they are made only if the filter has this one; 0 or none: in any case. fade: frames; 0 or
+ * none: at once. Pure: no sockets, no state. */
+#ifndef FFTD_VIEW_CHANGE_REQUEST_H
+#define FFTD_VIEW_CHANGE_REQUEST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define CHANGE_REQUEST_BYTES (40 * 1024) /* the longest chain has 32 KiB, a message to fftd 64 */
+#define CHANGE_REQUEST_MAX   64          /* changes, as of one EditFilter */
+#define CHANGE_REQUEST_WORDS 4           /* of one change */
+
+struct json_object;
+
+struct change_request {
+    struct json_object *root;    /* owns the changes; NULL: nothing is owned */
+    struct json_object *changes; /* NULL: none */
+    uint64_t serial;
+    uint32_t fade_frames;
+};
+
+/* 0 or -EINVAL; why then says what is wrong, in one line. */
+int change_request_parse(struct change_request *ret, const char *text, size_t bytes, char *why,
+                         size_t why_size);
+
+/* A word of a change, which is UTF-8 and has no NUL in it; both count from 0. NULL: there is none,
+ * or no such change. */
+const char *change_request_word(const struct change_request *request, size_t change, size_t word);
+
+void change_request_finish(struct change_request *request); /* a zeroed one is allowed */
+
+#endif

@@ -1,0 +1,81 @@
+#include "daemon_bus.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <fftd/fftd.h>
+
+#include "fftd-ctl/bus.h"
+
+#define CALL_US 2000000
+
+void daemon_bus_init(struct daemon_bus *bus, const char *name, const char *socket)
+{
+    *bus = (struct daemon_bus){.name = name, .socket = socket, .fd = -1};
+    pthread_mutex_init(&bus->lock, NULL);
+}
+
+void daemon_bus_finish(struct daemon_bus *bus)
+{
+    daemon_bus_close(bus);
+    pthread_mutex_destroy(&bus->lock);
+}
+
+int daemon_bus_open(struct daemon_bus *bus)
+{
+    char dir[PATH_MAX];
+    int r = 0;
+    /* The daemon's signals would be kept for ever, and it may have ended since the last call. */
+    while (bus->bus != NULL && (r = sd_bus_process(bus->bus, NULL)) > 0)
+        ;
+    if (r < 0)
+        daemon_bus_close(bus);
+    if (bus->bus != NULL)
+        return 0;
+    r = fftd_runtime_dir(bus->name, dir, sizeof dir);
+    if (r < 0 || (r = bus_connect(&bus->bus, dir, bus->socket)) < 0)
+        return r;
+    sd_bus_set_method_call_timeout(bus->bus, CALL_US);
+    pthread_mutex_lock(&bus->lock);
+    bus->fd = sd_bus_get_fd(bus->bus);
+    if (bus->stopping)
+        shutdown(bus->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&bus->lock);
+    return 0;
+}
+
+void daemon_bus_close(struct daemon_bus *bus)
+{
+    pthread_mutex_lock(&bus->lock);
+    bus->fd = -1;
+    pthread_mutex_unlock(&bus->lock);
+    bus->bus = sd_bus_flush_close_unref(bus->bus);
+}
+
+void daemon_bus_stop(struct daemon_bus *bus)
+{
+    pthread_mutex_lock(&bus->lock);
+    bus->stopping = true;
+    if (bus->fd >= 0)
+        shutdown(bus->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&bus->lock);
+}
+
+void daemon_bus_explain(const struct daemon_bus *bus, int error, char *text, size_t size)
+{
+    const bool is_control = strcmp(bus->socket, "control") == 0;
+    if (error == -EACCES || error == -EPERM)
+        snprintf(text, size,
+                 "permission denied for the %s of fftd; fftd-view must run as a member of the "
+                 "group %s, or as the user who started the daemon",
+                 is_control ? "control socket" : "sockets", is_control ? "fftd-admin" : "fftd");
+    else if (error == -ENOENT || error == -ECONNREFUSED)
+        snprintf(text, size,
+                 "no daemon named %s is running; start it with `systemctl start fftd@%s`",
+                 bus->name, bus->name);
+    else
+        snprintf(text, size, "the daemon does not answer: %s", strerror(-error));
+}

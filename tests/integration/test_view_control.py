@@ -1,0 +1,360 @@
+"""fftd-view --control: the page alone changes filters over HTTP, as far as the daemon lets it."""
+
+import concurrent.futures
+import http.client
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import time
+
+import pytest
+
+from conftest import BUILD, PATIENCE, SANITIZED
+from dbus_peer import Peer
+from test_view_http import QUIET, View, runtime_dir, view  # noqa: F401 (fixtures)
+
+pytestmark = pytest.mark.skipif(not (BUILD / "fftd-view").exists(),
+                                reason="fftd-view is not built: libmicrohttpd is missing")
+
+MOST_BYTES = 40 * 1024  # CHANGE_REQUEST_BYTES of change_request.h
+
+
+class Control:
+    """A browser that has the token."""
+
+    def __init__(self, web):
+        self.port = web.port
+        self.token = re.search(r"#token=([0-9a-f]{32})\n", web.log_path.read_text())[1]
+
+    def post(self, body, path="/camera/front/filter", **headers):
+        """Headers that are None are left out."""
+        sent = {"Origin": f"http://127.0.0.1:{self.port}", "Content-Type": "application/json",
+                "Authorization": f"Bearer {self.token}"}
+        sent.update({name.replace("_", "-"): value for name, value in headers.items()})
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        connection.request("POST", path, data, {name: value for name, value in sent.items()
+                                                if value is not None})
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()
+        connection.close()
+        return answer
+
+    def change(self, *changes, **more):
+        answer = self.post({"changes": changes, **more})
+        assert answer.status == 200, answer.text
+        return json.loads(answer.text)
+
+
+@pytest.fixture
+def front(start):
+    daemon = start("--filter", "gaussian-blur:sigma=2")
+    daemon.wait_for_socket()
+    return daemon
+
+
+def shown(daemon):
+    return daemon.ctl("filter", "show", "--raw").stdout.strip()
+
+
+# ---- what can be done ----
+
+def test_a_change_is_made_and_told(front, view):
+    control = Control(view("--control"))
+    told = control.change(["add", "notch:at=0.25/0,width=0.02"])
+    assert told["filter"] == shown(front) and told["serial"] == told["filter_serial"] == 2
+    assert [stage["kind"] for stage in told["stages"]] == ["gaussian-blur", "notch"]
+    told = control.change(["set", "1", "sigma", "3"], ["move", "2", "1"], serial=2)
+    assert told["stages"][1]["parameters"]["sigma"] == 3 and told["serial"] == 3
+    assert control.change(["replace", "preset:moire"], fade=5)["filter"] == shown(front)
+    assert control.change(["replace", "none"])["stages"] == []
+
+
+def test_the_table_of_filters_is_the_daemons(front, view):
+    web = view("--control")
+    answer = web.get("/camera/front/filters", Authorization=f"Bearer {Control(web).token}")
+    told = json.loads(answer.body)
+    assert told["kinds"] == front.ctl_json("filter", "kinds")
+    with Peer(front) as peer:
+        assert told["presets"] == peer.call("ListPresets").strings
+
+
+def test_the_list_says_what_the_page_needs(front, view):
+    web = view("--control")
+    listed = json.loads(web.get("/api/cameras").body)
+    assert listed["control"] is True
+    assert listed["cameras"][0]["stages"] == front.ctl_json("filter", "show")["FilterStages"]
+    assert listed["cameras"][0]["filter_serial"] == front.ctl_json("filter", "show")["Serial"]
+    assert json.loads(view().get("/api/cameras").body)["control"] is False
+
+
+def test_two_browsers_change_at_once(front, view):
+    """Each change is made as a whole, one after the other, unless it is for an older chain."""
+    control = Control(view("--control"))
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        told = list(pool.map(lambda i: control.change(["add", f"gain:ac={1 + i / 100}"])["serial"],
+                             range(20)))
+    assert sorted(told) == list(range(2, 22))
+    assert len(front.ctl_json("filter", "show")["FilterStages"]) == 21
+    serial = max(told)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        answers = list(pool.map(lambda sigma: control.post(
+            {"changes": [["set", "1", "sigma", sigma]], "serial": serial}), ["4", "5"]))
+    assert sorted(answer.status for answer in answers) == [200, 409]
+    refused, = (answer.text for answer in answers if answer.status == 409)
+    assert str(serial) in refused and str(serial + 1) in refused
+
+
+# ---- what is refused, and changes nothing ----
+
+OTHER_REQUESTS = [
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Origin": None}, 403),
+    ({"Sec_Fetch_Site": "cross-site"}, 403),
+    ({"Host": "evil.example"}, 421),
+    ({"Authorization": None}, 401),
+    ({"Authorization": "Bearer "}, 401),
+    ({"Authorization": "Bearer " + "0" * 32}, 401),
+    ({"Authorization": "Basic cm9vdDpyb290"}, 401),
+    ({"Content_Type": None}, 415),
+    ({"Content_Type": "text/plain"}, 415),
+    ({"Content_Type": "application/x-www-form-urlencoded"}, 415),
+    ({"Content_Type": "application/jsonp"}, 415),
+]
+
+
+def test_other_requests_are_refused(front, view):
+    control = Control(view("--control"))
+    for headers, status in OTHER_REQUESTS:
+        answer = control.post({"changes": [["replace", "none"]]}, **headers)
+        assert answer.status == status and answer.text.count("\n") == 1, headers
+        assert (answer.getheader("WWW-Authenticate") == "Bearer") == (status == 401)
+    assert shown(front) == "gaussian-blur:sigma=2"
+
+
+def test_the_token_is_compared_as_a_whole(front, view):
+    control = Control(view("--control"))
+    for wrong in (control.token[:-1], control.token + "0", control.token.upper(),
+                  control.token[1:] + control.token[0], f" {control.token}"):
+        if wrong != control.token:
+            answer = control.post({"changes": [["replace", "none"]]},
+                                  Authorization=f"Bearer {wrong}")
+            assert answer.status == 401, wrong
+    assert view("--control") and shown(front) == "gaussian-blur:sigma=2"
+
+
+def test_each_start_has_its_own_token(view):
+    assert Control(view("--control")).token != Control(view("--control")).token
+
+
+def test_other_methods_and_lengths_are_refused(front, view):
+    web = view("--control")
+    control = Control(web)
+    for method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH"):
+        answer = web.get("/camera/front/filter", method=method)
+        assert answer.status == 405 and answer.getheader("Allow") == "POST"
+    assert control.post({}, path="/camera/front/filters").status == 405
+    head = (f"POST /camera/front/filter HTTP/1.1\r\nHost: 127.0.0.1:{web.port}\r\n"
+            f"Origin: http://127.0.0.1:{web.port}\r\nContent-Type: application/json\r\n"
+            f"Authorization: Bearer {control.token}\r\n")
+    for length, status in (("", 411), ("Transfer-Encoding: chunked\r\n", 411),
+                           (f"Content-Length: {MOST_BYTES + 1}\r\n", 413),
+                           ("Content-Length: 999999999999999999999\r\n", 413)):
+        got, _ = web.raw(f"{head}{length}\r\n".encode())
+        assert got in (status, 400) and (got == status or "9999" in length)
+    assert shown(front) == "gaussian-blur:sigma=2"
+    padded = json.dumps({"changes": [["replace", "none"]]}).encode().ljust(MOST_BYTES)
+    assert control.post(padded + b" ").status == 413
+    assert control.post(padded).status == 200
+
+
+GARBAGE = [
+    (b"", "complete"), (b"garbage", "byte 1"), (b"\xff\xfe", "byte 1"), (b"[" * 9000, "byte 5"),
+    (b'{"changes": [["replace", "none"]]} x', "byte 36"), (b'{"changes": [["remove"', "complete"),
+    (b'{"changes": [["remove", "\xc0\x80"]]}', "text"), (b'\0{"changes": [["remove", "1"]]}', ""),
+    ({}, "changes"), ([], "object"), ({"changes": []}, "1 .. 64"), ({"changes": "x"}, "1 .. 64"),
+    ({"changes": [["replace", "none"]] * 65}, "1 .. 64"), ({"changes": [[]]}, "change 1"),
+    ({"changes": [["replace", "none"], ["a"] * 5]}, "change 2"),
+    ({"changes": [["remove", 1]]}, "change 1"), ({"changes": [["remove", None]]}, "change 1"),
+    ({"changes": [["replace", "none\0x"]]}, "change 1"),
+    ({"changes": [["replace", "\ufffe"]]}, "text"), ({"changes": [{"a": "b"}]}, "change 1"),
+    ({"changes": [["replace", "none"]], "serial": -1}, "serial"),
+    ({"changes": [["replace", "none"]], "serial": 2 ** 64}, "serial"),
+    ({"changes": [["replace", "none"]], "serial": 1.5}, "serial"),
+    ({"changes": [["replace", "none"]], "serial": "1"}, "serial"),
+    ({"changes": [["replace", "none"]], "fade": 2 ** 32}, "fade"),
+    ({"changes": [["replace", "none"]], "chages": []}, "expected an object"),
+]
+
+
+def test_garbage_is_refused(front, view):
+    control = Control(view("--control"))
+    for body, words in GARBAGE:
+        answer = control.post(body)
+        assert answer.status == 400 and words in answer.text, (body, answer.text)
+        assert answer.text.count("\n") == 1
+    assert shown(front) == "gaussian-blur:sigma=2"
+
+
+WRONG_CHANGES = [
+    ([["add", "wobble"]], ["wobble"]),
+    ([["set", "1", "sigma", "-1"]], ["sigma", "-1"]),
+    ([["remove", "7"]], ["7"]),
+    ([["replace", "none"], ["add", "lowpass:cutoff=0.7"]], ["change 2", "0.7"]),
+    ([["add", "gain:ac=1"]] * 64, ["32"]),
+    ([["explode"]], ["explode"]),
+    ([["replace", "preset:../../etc/passwd"]], ["preset"]),
+    ([["replace", "x" * 39000]], ["too long"]),
+]
+
+
+def test_the_daemon_says_what_is_wrong(front, view):
+    control = Control(view("--control"))
+    for changes, words in WRONG_CHANGES:
+        answer = control.post({"changes": changes})
+        assert answer.status == 422 and all(word in answer.text for word in words), answer.text
+    assert shown(front) == "gaussian-blur:sigma=2"
+
+
+def test_without_the_option_nothing_changes(front, view):
+    web = view()
+    control = Control(view("--control"))
+    for _ in range(2):
+        control.port = web.port
+        answer = control.post({"changes": [["replace", "none"]]})
+        assert answer.status == 403 and "--control" in answer.text
+        assert web.get("/camera/front/filters",
+                       Authorization=f"Bearer {control.token}").status == 403
+    assert shown(front) == "gaussian-blur:sigma=2"
+
+
+def test_without_the_control_group_nothing_changes(start, runtime_dir, tmp_path):
+    """A user whom the daemon does not let change anything, as its socket's permissions say."""
+    if os.getuid() != 0:
+        pytest.skip("needs root, to be another user")
+    nobody = 65534
+    daemon = start(*QUIET)
+    daemon.wait_for_socket()
+    program = runtime_dir.parents[1] / "fftd-view"
+    shutil.copy(BUILD / "fftd-view", program)
+    for path in (runtime_dir, runtime_dir.parent, runtime_dir.parents[1]):
+        os.chown(path, nobody, nobody)
+    web = View(runtime_dir, ["--control", "--listen", "127.0.0.1:0"], tmp_path / "view",
+               program=program, user=nobody, group=nobody, extra_groups=[])
+    try:
+        answer = Control(web).post({"changes": [["replace", "none"]]})
+        assert answer.status == 403 and "fftd-admin" in answer.text
+    finally:
+        assert web.stop() == 0
+
+
+# ---- the daemon ends, and does not answer ----
+
+def test_a_daemon_that_is_gone_and_back(front, start, view):
+    control = Control(view("--control"))
+    control.change(["set", "1", "sigma", "3"])
+    front.process.kill()
+    front.wait()
+    answer = control.post({"changes": [["replace", "none"]]})
+    assert answer.status == 503 and "systemctl start fftd@front" in answer.text
+    assert answer.getheader("Retry-After")
+    again = start(*QUIET)
+    again.wait_for_socket()
+    assert control.change(["add", "gain:ac=2"])["filter"] == shown(again)
+
+
+def test_a_daemon_that_does_not_answer(front, view):
+    """Its changes end with words, and the state of the others is shown meanwhile."""
+    web = view("--control", "--name", "other")
+    control = Control(web)
+    control.change(["set", "1", "sigma", "3"])
+    front.process.send_signal(19)  # SIGSTOP
+    try:
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            pending = pool.submit(control.post, {"changes": [["replace", "none"]]})
+            assert control.post({"changes": [["remove", "1"]]},
+                                path="/camera/other/filter").status == 503
+            assert pending.result(PATIENCE).status == 503
+        assert "does not answer" in pending.result().text
+    finally:
+        front.process.send_signal(18)
+
+
+def test_a_call_that_waits_ends_with_the_program(front, view):
+    web = view("--control")
+    control = Control(web)
+    control.change(["set", "1", "sigma", "3"])
+    front.process.send_signal(19)
+    try:
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            pending = [pool.submit(control.post, {"changes": [["replace", "none"]]})
+                       for _ in range(3)]
+            time.sleep(0.3)
+            assert web.stop() == 0
+            for each in pending:
+                try:
+                    assert each.result(PATIENCE).status == 503
+                except (OSError, http.client.HTTPException):
+                    pass
+    finally:
+        front.process.send_signal(18)
+
+
+@pytest.mark.skipif(SANITIZED, reason="sanitizers keep freed memory")
+def test_the_daemons_signals_take_no_memory(front, view):
+    """Each change of the filter is announced to fftd-view, which does not ask for it."""
+    web = view("--control")
+    control = Control(web)
+    control.change(["replace", " | ".join(["convolve:kernel=" + "/".join(["1 2 3 4 5"] * 5)] * 32)])
+
+    def change(count):
+        with Peer(front) as peer:
+            for i in range(count):
+                assert peer.call("SetParameter", "1", "normalise", ["none", "sum"][i % 2]).number
+                if i % 10 == 0:
+                    web.cameras()
+                    control.change(["set", "2", "normalise", "sum"])
+                    time.sleep(0.05)
+
+    change(50)
+    before = web.threads_and_memory()[1]
+    change(300)
+    assert web.threads_and_memory()[1] < before + 2e6
+
+
+# ---- the token ----
+
+def run_view(runtime_dir, **environment):
+    return subprocess.Popen(
+        [BUILD / "fftd-view", "--control", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE,
+        text=True, env=dict(os.environ, XDG_RUNTIME_DIR=str(runtime_dir.parents[1]),
+                            **environment))
+
+
+def test_under_systemd_the_token_is_in_a_file(runtime_dir):
+    folder = runtime_dir.parent
+    planted = folder / "address"
+    planted.symlink_to(folder / "elsewhere")
+    process = run_view(runtime_dir, RUNTIME_DIRECTORY=str(folder), INVOCATION_ID="1",
+                       JOURNAL_STREAM="8:1")
+    lines = process.stderr.readline() + process.stderr.readline()
+    process.terminate()
+    assert process.wait(PATIENCE) == 0
+    assert "token=" not in lines + process.stderr.read() and str(planted) in lines
+    assert stat.S_IMODE(planted.lstat().st_mode) == 0o600 and not planted.is_symlink()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/#token=[0-9a-f]{32}\n", planted.read_text())
+    assert not (folder / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("environment, code", [
+    ({"INVOCATION_ID": "1", "JOURNAL_STREAM": "8:1"}, 78),
+    ({"RUNTIME_DIRECTORY": "/nonexistent"}, 73),
+])
+def test_a_token_that_cannot_be_told_is_refused(runtime_dir, environment, code):
+    process = run_view(runtime_dir, **environment)
+    text = process.stderr.read()
+    assert process.wait(PATIENCE) == code and "token=" not in text and text.count("\n") == 1

@@ -147,4 +147,5 @@ test: deps
 test-view-browser: all
 	@tests/tools/deps.sh view view-browser
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
-	    $(call run-suite,view-browser,600) --jobs 1 --pytest tests/integration/browser_view.py
+	    $(call run-suite,view-browser,1200) --jobs 1 \
+	    --pytest tests/integration/browser_view.py tests/integration/browser_control.py

@@ -1,7 +1,7 @@
 // The page: asks /api/cameras once a second, shows the stream of the chosen camera, and fetches its
 // spectrum at most once a second. It does nothing while the page is hidden, so that a forgotten tab
 // costs nothing and the camera can pause.
-"use strict";
+import * as control from "./control.js";
 
 const POLL_MS = 1000;
 const DELIVERING = ["online", "starting", "paused"];
@@ -19,6 +19,7 @@ const ADVICE = {
 const element = (id) => document.getElementById(id);
 let chosen = decodeURIComponent(location.hash.slice(1));
 let cameras = [];
+let canChange = false;
 let isPaused = false;
 let shownStream = null;  // the name of the camera whose stream is shown
 let spectrumIsLoading = false;
@@ -156,6 +157,7 @@ function show() {
     if (shownStream !== null && (shownStream !== camera.name || !delivers))
         stopStream();
     showAbout(camera);
+    control.update(camera, canChange);
     showPicture(camera);
     showSpectrum(camera);
 }
@@ -166,7 +168,9 @@ async function poll() {
             const answer = await fetch("api/cameras", {cache: "no-store"});
             if (!answer.ok)
                 throw new Error(await answer.text());
-            cameras = (await answer.json()).cameras;
+            const listed = await answer.json();
+            cameras = listed.cameras;
+            canChange = listed.control;
             show();
         } catch {
             showState("fftd-view does not answer. This page continues when it is back.", true);

@@ -7,7 +7,7 @@ struct page_file {
     const char *text;
 };
 
-/* index.html, style.css, app.js and icon.svg, with NULL names behind them. */
+/* The files that view.mk names, with NULL names behind them. */
 const struct page_file *page_files(void);
 
 #endif

@@ -19,7 +19,8 @@
 #define MAX_PER_ADDRESS 128
 #define REQUEST_BYTES   32768u /* of a connection: its headers, and what it is sent at once */
 #define MAX_PATH        128
-#define MAX_ROUTES      (5 + 5 * SERVER_MAX_CAMERAS)
+#define MAX_PAGE_ROUTES 16 /* and the list of cameras */
+#define MAX_ROUTES      (MAX_PAGE_ROUTES + 5 * SERVER_MAX_CAMERAS)
 
 struct server;
 struct request;

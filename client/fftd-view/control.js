@@ -1,0 +1,122 @@
+// The part of the page that changes the filter, where fftd-view was started with --control.
+import * as filter from "./filter.js";
+import * as plane from "./plane.js";
+import * as stages from "./stages.js";
+
+const SAVED = "fftd-presets";  // in this browser: {name: chain}
+
+const element = (id) => document.getElementById(id);
+let tableOf = null;            // the camera whose table is shown
+let isFetching = false;
+
+filter.messages.error = (text) => {
+    if (element("filter-error").textContent !== text)
+        element("filter-error").textContent = text;
+};
+
+const saved = () => JSON.parse(localStorage.getItem(SAVED) || "{}");
+
+function showPresets() {
+    const group = (label, names, prefix) => {
+        const made = document.createElement("optgroup");
+        made.label = label;
+        made.append(...names.map((name) => new Option(name, prefix + name)));
+        return made;
+    };
+    const mine = Object.keys(saved()).sort();
+    const chosen = element("preset").value;
+    element("preset").replaceChildren(group("Of fftd", stages.presets(), "preset:"),
+        ...(mine.length > 0 ? [group("Saved in this browser", mine, "saved:")] : []));
+    if (chosen)
+        element("preset").value = chosen;
+}
+
+async function fetchTable(name) {
+    if (isFetching)
+        return;
+    isFetching = true;
+    try {
+        stages.setTable(await filter.fetchTable());
+        tableOf = name;
+        showPresets();
+        show();
+    } catch (error) {
+        filter.messages.error(error.message);
+    } finally {
+        isFetching = false;
+    }
+}
+
+function show() {
+    const isReady = filter.hasToken() && filter.current() !== null && tableOf !== null;
+    element("token-form").hidden = filter.hasToken();
+    element("editor").hidden = !filter.hasToken();
+    element("editor").disabled = !isReady;
+    element("undo").disabled = !filter.canUndo();
+    element("redo").disabled = !filter.canRedo();
+    plane.enable(isReady);
+    plane.show();
+    if (isReady)
+        stages.show();
+}
+
+// Called with what the list of cameras says about the chosen one. isOn: filters may be changed.
+export function update(camera, isOn) {
+    element("filter").hidden = !isOn;
+    if (tableOf !== camera.name)
+        tableOf = null;
+    filter.update(camera);
+    if (isOn && tableOf === null && filter.hasToken() && filter.current())
+        fetchTable(camera.name);
+}
+
+filter.onChange(show);
+
+element("token-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    filter.messages.error("");
+    filter.setToken(element("token").value.trim().replace(/^.*token=/, ""));
+    element("token").value = "";
+    element("filter-heading").focus();
+});
+
+element("undo").addEventListener("click", filter.undo);
+element("redo").addEventListener("click", filter.redo);
+
+document.addEventListener("keydown", (event) => {
+    const isText = event.target.matches("input:not([type=range]):not([type=checkbox])");
+    if (!(event.ctrlKey || event.metaKey) || isText || !filter.current() || !filter.hasToken())
+        return;
+    const act = {z: filter.undo, Z: filter.redo, y: filter.redo}[event.key];
+    if (act) {
+        event.preventDefault();
+        act();
+    }
+});
+
+element("preset-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const chosen = element("preset").value;
+    const name = chosen.replace(/^saved:/, "");
+    filter.change([["replace", chosen === name ? chosen : saved()[name]]], []);
+});
+
+// A file for /etc/fftd/presets, in libconfig's syntax. A chain has no control characters.
+function offerFile(name, chain) {
+    const text = `summary = "";\nfilter = "${chain.replace(/["\\]/g, "\\$&")}";\n`;
+    const link = element("preset-file");
+    URL.revokeObjectURL(link.href);
+    link.href = URL.createObjectURL(new Blob([text], {type: "text/plain"}));
+    link.download = `${name}.conf`;
+    link.textContent = `Download ${name}.conf for /etc/fftd/presets`;
+    link.hidden = false;
+}
+
+element("save-form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const name = element("preset-name").value, chain = filter.current().filter;
+    localStorage.setItem(SAVED, JSON.stringify({...saved(), [name]: chain}));
+    showPresets();
+    element("preset").value = `saved:${name}`;
+    offerFile(name, chain);
+});

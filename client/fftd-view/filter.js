@@ -1,0 +1,200 @@
+// The filter of the chosen camera: what it is, what it was, and changes of it.
+//
+// The daemon decides what a change makes of the filter. Each change names the filter that it was
+// made for, so that none is applied on top of a change of another browser that this one has not
+// seen. Changes are sent one after the other; of the values of a slider only the newest waits.
+
+const INTERVAL_MS = 80;  // between two values of a slider, at least
+const STALE_MS = 3000;   // for so long after an answer, the list of cameras may be older than it
+const MOST_UNDO = 100;
+
+let token = takeToken();
+let name = null;         // of the camera
+let now = null;          // {filter, stages, filter_serial, ...}; null: not known
+let off = [];            // stages that are switched off: {index, text, kind, parameters}
+let answeredAt = 0;
+let lastGesture = null;  // the changes of one gesture are undone at once
+let queue = Promise.resolve();
+let queued = 0;
+let waiting = null;      // the newest value of a slider: {changes, gesture}
+let past = [], future = [];
+const listeners = [];
+
+// Texts for people; the page sets these.
+export const messages = {error: () => {}};
+
+function takeToken() {
+    const found = /^#token=([0-9a-f]+)$/.exec(location.hash);
+    if (found) {
+        sessionStorage.setItem("fftd-token", found[1]);
+        history.replaceState(null, "", location.pathname);
+    }
+    return sessionStorage.getItem("fftd-token") || "";
+}
+
+export function setToken(text) {
+    token = text;
+    sessionStorage.setItem("fftd-token", text);
+    notify();
+}
+
+export const hasToken = () => token !== "";
+export const current = () => now;
+export const switchedOff = () => off;
+export const canUndo = () => past.length > 0;
+export const canRedo = () => future.length > 0;
+export const onChange = (listener) => listeners.push(listener);
+
+function notify() {
+    for (const listener of listeners)
+        listener();
+}
+
+// The stages of a chain, as they are written.
+export function split(chain) {
+    return chain === "none" || chain === "" ? [] : chain.split(" | ");
+}
+
+const kindsOf = (state) => state ? state.stages.map((stage) => stage.kind).join() : null;
+
+// Returns the answer's JSON; an error has the words of the server.
+async function request(what, options = {}) {
+    let answer;
+    try {
+        answer = await fetch(`camera/${encodeURIComponent(name)}/${what}`, {
+            cache: "no-store", ...options,
+            headers: {...options.headers, Authorization: `Bearer ${token}`},
+        });
+    } catch {
+        throw new Error("fftd-view does not answer.");
+    }
+    if (answer.status === 401) {
+        token = "";
+        sessionStorage.removeItem("fftd-token");
+    }
+    if (!answer.ok)
+        throw Object.assign(new Error((await answer.text()).trim()), {status: answer.status});
+    return answer.json();
+}
+
+// The kinds of filters, and the names of presets: {kinds, presets}.
+export const fetchTable = () => request("filters");
+
+// Takes over what the filter has become. gesture: null, or what the change was a part of.
+function adopt(state, nextOff, gesture) {
+    if (now && (state.filter !== now.filter || nextOff !== off)) {
+        if (gesture === null || gesture !== lastGesture) {
+            past = [...past, {chain: now.filter, off}].slice(-MOST_UNDO);
+            future = [];
+        }
+        lastGesture = gesture;
+    }
+    now = state;
+    off = nextOff;
+    notify();
+}
+
+// What the list of cameras says.
+export function update(camera) {
+    if (camera.name !== name) {
+        name = camera.name;
+        now = lastGesture = waiting = null;
+        off = [];
+        past = [];
+        future = [];
+    }
+    const isOlder = now && camera.filter_serial < now.filter_serial &&
+        Date.now() - answeredAt < STALE_MS;
+    if (camera.stages === undefined) {
+        now = null;
+        notify();
+    } else if (queued === 0 && !isOlder) {
+        adopt(camera, off, null);
+    }
+}
+
+// Returns whether the daemon has made the changes.
+async function send(changes, finish) {
+    const asked = name, before = now;
+    try {
+        const state = await request("filter", {
+            method: "POST", headers: {"Content-Type": "application/json"},
+            body: JSON.stringify({changes, serial: before.filter_serial}),
+        });
+        if (asked !== name)
+            return false;
+        answeredAt = Date.now();
+        messages.error("");
+        if (state.filter_serial !== undefined)
+            finish({...before, ...state});
+        return true;
+    } catch (error) {
+        messages.error(error.status === 409 ?
+            "Somebody else has changed the filter. It is shown as it is now; try again." :
+            error.message);
+        notify();
+        return false;
+    }
+}
+
+// Runs the work when those before it are done, if the filter still has the same stages.
+function enqueue(work) {
+    const kinds = kindsOf(now);
+    queued++;
+    const done = queue.then(async () => {
+        if (!now || kindsOf(now) !== kinds) {
+            messages.error("The filter has changed meanwhile; try again.");
+            return false;
+        }
+        return work();
+    }).finally(() => queued--);
+    queue = done.catch(() => {});
+    return done;
+}
+
+// Changes the filter. Returns whether it is done.
+export function change(changes, nextOff = off) {
+    return enqueue(() => send(changes, (state) => adopt(state, nextOff, null)));
+}
+
+// Changes only what is switched off, of which the daemon does not know.
+export function forget(nextOff) {
+    return enqueue(() => adopt(now, nextOff, null));
+}
+
+// Changes values that follow each other quickly. gesture: names what they are a part of.
+export function changeLive(changes, gesture) {
+    const isQueued = waiting !== null;
+    waiting = {changes, gesture};
+    if (isQueued)
+        return;
+    enqueue(async () => {
+        const next = waiting;
+        waiting = null;
+        await send(next.changes, (state) => adopt(state, off, next.gesture));
+        await new Promise((done) => setTimeout(done, INTERVAL_MS));
+    });
+}
+
+function step(from, isUndo) {
+    return enqueue(() => {
+        const to = from().at(-1);
+        return to && send([["replace", to.chain]], (state) => {
+            const left = {chain: now.filter, off};
+            if (isUndo) {
+                past = past.slice(0, -1);
+                future = [...future, left];
+            } else {
+                future = future.slice(0, -1);
+                past = [...past, left];
+            }
+            now = state;
+            off = to.off;
+            lastGesture = null;
+            notify();
+        });
+    });
+}
+
+export const undo = () => step(() => past, true);
+export const redo = () => step(() => future, false);

@@ -1,0 +1,366 @@
+"""The page of fftd-view that changes filters, in a Chromium without a screen. browser_view.py has
+the rest of the page."""
+
+import numpy as np
+import pytest
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
+
+from browser_view import (CONTRASTS, SHOTS, TOO_WIDE, browser, complaints,  # noqa: F401 (fixtures)
+                          has_picture, text_of, wait_until)
+from client import Reader
+from test_view_http import QUIET, runtime_dir, view  # noqa: F401 (fixtures)
+
+SIDE = 512  # px of the spectrum
+
+
+@pytest.fixture
+def moire(start):
+    daemon = start("--filter", "none", source="pattern:moire", size="512x512", fps="15")
+    daemon.wait_for_log("online")
+    return daemon
+
+
+def address_of(web):
+    return next(word for word in web.log_path.read_text().split() if "#token=" in word)
+
+
+def is_disabled(driver):
+    return driver.execute_script("return document.getElementById('editor').disabled")
+
+
+def open_page(driver, web):
+    driver.get(address_of(web))
+    wait_until(lambda: "online" in text_of(driver, "state"), "the camera's state")
+    wait_until(lambda: has_picture(driver, "spectrum"), "a spectrum")
+    wait_until(lambda: driver.find_element(By.ID, "undo").is_displayed() and
+               not is_disabled(driver), "the editor")
+
+
+def chain_of(daemon):
+    return daemon.ctl("filter", "show", "--raw").stdout.strip()
+
+
+def stages_of(daemon):
+    return daemon.ctl_json("filter", "show")["FilterStages"]
+
+
+def wait_for_chain(daemon, wanted):
+    def look():
+        stages = stages_of(daemon)
+        return (stages,) if wanted(stages) else None
+    return wait_until(look, "the filter")[0]
+
+
+def published(daemon):
+    """The luma of the newest frame that the newest filter has made."""
+    serial = daemon.ctl_json("status")["Serial"]
+    with Reader(daemon) as reader:
+        while (frame := reader.next()).filter_serial < serial:
+            pass
+    luma = np.frombuffer(frame.planes[0], np.uint8)[:frame.width * frame.height]
+    return luma.reshape(frame.height, frame.width).astype(float)
+
+
+def band_energy(luma, fx, fy, radius=0.01):
+    """Of the frequencies within this distance, as the mean square of the picture's samples."""
+    window = np.outer(np.hanning(luma.shape[0]), np.hanning(luma.shape[1]))
+    spectrum = np.fft.fft2((luma - luma.mean()) * window)
+    y, x = np.meshgrid(np.fft.fftfreq(luma.shape[0]), np.fft.fftfreq(luma.shape[1]), indexing="ij")
+    return np.sum(np.abs(spectrum[np.hypot(x - fx, y - fy) < radius]) ** 2)
+
+
+def strongest_peak(luma):
+    """Away from the axes and from zero, as (fx, fy), as NumPy finds it in the frame."""
+    window = np.outer(np.hanning(luma.shape[0]), np.hanning(luma.shape[1]))
+    power = np.abs(np.fft.fft2((luma - luma.mean()) * window))
+    y, x = np.meshgrid(np.fft.fftfreq(luma.shape[0]), np.fft.fftfreq(luma.shape[1]), indexing="ij")
+    at = np.unravel_index(np.argmax(power * (np.hypot(x, y) > 0.1)), power.shape)
+    return x[at], y[at]
+
+
+def place_of(driver, fx, fy):
+    """Offsets of a frequency from the middle of the spectrum on the screen, in px."""
+    plane = driver.find_element(By.ID, "plane")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", plane)
+    return plane, round((fx + 0.5 / SIDE) * plane.size["width"]), \
+        round((fy + 0.5 / SIDE) * plane.size["height"])
+
+
+def set_slider(driver, label, position):
+    """Moves a slider as a hand does: two positions, and then it is let go."""
+    driver.execute_script("""
+        const slider = document.querySelector(
+            `#stages input[type=range][aria-label^="${arguments[0]}"]`);
+        for (const position of [arguments[1] - 1, arguments[1]]) {
+            slider.value = position;
+            slider.dispatchEvent(new Event("input", {bubbles: true}));
+        }
+        slider.dispatchEvent(new Event("change", {bubbles: true}));
+    """, label, position)
+
+
+def test_clicking_a_peak_removes_it(moire, view, browser):
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    before = published(moire)
+    fx, fy = strongest_peak(before)
+    plane, x, y = place_of(driver, fx, fy)
+    # As a hand does, some pixels beside it.
+    ActionChains(driver).move_to_element_with_offset(plane, x + 2, y - 2).click().perform()
+    stage, = wait_for_chain(moire, lambda stages: len(stages) == 1)
+    assert stage["kind"] == "notch"
+    assert abs(np.hypot(*np.subtract(stage["parameters"]["at"], (fx, fy)))) < 0.002 or \
+        abs(np.hypot(*np.add(stage["parameters"]["at"], (fx, fy)))) < 0.002
+    after = published(moire)
+    ratio = band_energy(before, fx, fy) / band_energy(after, fx, fy)
+    print(f"the band around {fx:.3f}/{fy:.3f} has {10 * np.log10(ratio):.1f} dB less energy")
+    assert 10 * np.log10(ratio) >= 30
+    wait_until(lambda: "Notch added" in text_of(driver, "plane-said"), "words about it")
+    # What was not at that frequency is as it was.
+    assert np.abs(after.mean() - before.mean()) < 1
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    wait_until(lambda: driver.find_elements(By.ID, "stage-0-width"), "the stage")
+    driver.execute_script("scrollTo(0, 0)")
+    driver.save_screenshot(str(SHOTS / "notch.png"))
+    assert not complaints(driver)
+
+
+def test_dragging_makes_a_notch_wide(moire, view, browser):
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    plane, x, y = place_of(driver, 0.25, 0.1)
+    ActionChains(driver).move_to_element_with_offset(plane, x, y).click_and_hold() \
+        .move_by_offset(round(0.05 * plane.size["width"]), 0).release().perform()
+    stage, = wait_for_chain(moire, lambda stages: len(stages) == 1)
+    assert stage["parameters"]["width"] == pytest.approx(0.1, abs=0.03)
+
+
+def test_sliders_undo_and_redo(start, view, browser):
+    daemon = start("--filter", "gaussian-blur:sigma=2")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    number = driver.find_element(By.ID, "stage-0-sigma")
+    assert float(number.get_attribute("value")) == 2
+    set_slider(driver, "sigma", 700)
+    sigma, = {stage["parameters"]["sigma"] for stage in wait_for_chain(
+        daemon, lambda stages: stages[0]["parameters"]["sigma"] not in (2, None))}
+    wait_until(lambda: float(number.get_attribute("value")) ==
+               stages_of(daemon)[0]["parameters"]["sigma"], "the last value")
+    assert sigma > 2
+    last = chain_of(daemon)
+    # Both positions of the slider are one step.
+    driver.find_element(By.ID, "undo").click()
+    wait_until(lambda: chain_of(daemon) == "gaussian-blur:sigma=2", "the filter before")
+    wait_until(lambda: not driver.find_element(By.ID, "undo").is_enabled(), "nothing to undo")
+    driver.find_element(By.ID, "redo").click()
+    wait_until(lambda: chain_of(daemon) == last, "the filter after")
+    number.clear()
+    number.send_keys("9999", Keys.ENTER)
+    wait_until(lambda: "9999" in text_of(driver, "filter-error"), "the daemon's words")
+    assert chain_of(daemon) == last
+    wait_until(lambda: float(number.get_attribute("value")) ==
+               stages_of(daemon)[0]["parameters"]["sigma"], "the value in use")
+
+
+def test_stages_and_presets(start, view, browser):
+    daemon = start("--filter", "gaussian-blur:sigma=2 | sharpen:amount=0.5,sigma=1")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+
+    def kinds_are(*kinds):
+        wait_for_chain(daemon, lambda stages: [stage["kind"] for stage in stages] == list(kinds))
+
+    def press(label):
+        wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, f"[aria-label='{label}']:enabled"),
+                   label)[0].click()
+
+    press("Move 2. sharpen up")
+    kinds_are("sharpen", "gaussian-blur")
+    wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, "[aria-label='Move 1. sharpen down']"),
+               "the new order")
+    driver.find_element(By.ID, "stage-0-on").click()
+    kinds_are("gaussian-blur")
+    wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, "#stage-0-on:not(:checked)"),
+               "a stage that is off")
+    driver.find_element(By.ID, "stage-0-on").click()
+    kinds_are("sharpen", "gaussian-blur")
+    Select(driver.find_element(By.ID, "new-kind")).select_by_value("lowpass")
+    driver.find_element(By.CSS_SELECTOR, "#new-stage button").click()
+    kinds_are("sharpen", "gaussian-blur", "lowpass")
+    press("Remove 2. gaussian-blur")
+    kinds_are("sharpen", "lowpass")
+    mine = chain_of(daemon)
+    driver.find_element(By.ID, "preset-name").send_keys("mine", Keys.ENTER)
+    wait_until(lambda: "mine.conf" in text_of(driver, "preset-file"), "the preset's file")
+    preset = Select(driver.find_element(By.ID, "preset"))
+    preset.select_by_value("preset:moire")
+    driver.find_element(By.CSS_SELECTOR, "#preset-form button").click()
+    kinds_are("bandstop")
+    preset.select_by_visible_text("mine")
+    driver.find_element(By.CSS_SELECTOR, "#preset-form button").click()
+    wait_until(lambda: chain_of(daemon) == mine, "the saved preset")
+    assert not complaints(driver)
+
+
+def test_two_browsers_see_each_others_changes(start, view, browser):
+    daemon = start("--filter", "gaussian-blur:sigma=2")
+    daemon.wait_for_log("online")
+    web = view("--control")
+    one, other = browser(800), browser(800)
+    for driver in (one, other):
+        open_page(driver, web)
+    set_slider(one, "sigma", 600)
+    wait_until(lambda: stages_of(daemon)[0]["parameters"]["sigma"] ==
+               float(other.find_element(By.ID, "stage-0-sigma").get_attribute("value")) != 2,
+               "the value in the other browser")
+    other.find_element(By.CSS_SELECTOR, "#new-stage button").click()
+    wait_until(lambda: one.find_elements(By.ID, "stage-1-width"), "the stage in the first one")
+    # What the other one did can be undone here.
+    one.find_element(By.ID, "undo").click()
+    wait_until(lambda: not other.find_elements(By.ID, "stage-1-width"), "the stage is gone there")
+    assert len(stages_of(daemon)) == 1
+
+
+def test_with_the_keyboard_alone(moire, view, browser):
+    driver = browser(800)
+    open_page(driver, view("--control"))
+    before = published(moire)
+
+    def focused():
+        return driver.switch_to.active_element
+
+    for _ in range(10):
+        focused().send_keys(Keys.TAB)
+        if focused().get_attribute("id") == "plane":
+            break
+    assert focused().get_attribute("id") == "plane"
+    focused().send_keys("n")
+    said = wait_until(lambda: "Peak 1 of" in text_of(driver, "plane-said") and
+                      text_of(driver, "plane-said"), "a peak")
+    fx, fy = map(float, said.split(" at ")[1].split(" ")[0].split("/"))
+    focused().send_keys("+")
+    focused().send_keys(Keys.ARROW_RIGHT, Keys.ARROW_LEFT, Keys.ENTER)
+    stage, = wait_for_chain(moire, lambda stages: len(stages) == 1)
+    assert stage["parameters"]["width"] == 0.025
+    after = published(moire)
+    assert 10 * np.log10(band_energy(before, fx, fy) / band_energy(after, fx, fy)) >= 30
+    focused().send_keys(Keys.CONTROL, "z")
+    wait_for_chain(moire, lambda stages: not stages)
+    # Every control behind it is reached, and can be named.
+    names = []
+    for _ in range(30):
+        focused().send_keys(Keys.TAB)
+        names.append(driver.execute_script("""
+            const e = document.activeElement;
+            return e.id + ":" + (e.getAttribute("aria-label") || e.textContent ||
+                                 [...(e.labels || [])].map((l) => l.textContent).join());"""))
+        if names[-1].startswith("preset-name"):
+            break
+    assert names[-1].startswith("preset-name:Save") and all(len(n.split(":")[1]) > 1 for n in names)
+
+
+def test_a_stage_has_the_focus_when_it_moves(start, view, browser):
+    daemon = start("--filter", "gaussian-blur:sigma=2 | gain:ac=2 | sharpen:amount=1,sigma=1")
+    daemon.wait_for_log("online")
+    driver = browser(800)
+    open_page(driver, view("--control"))
+    button = driver.find_element(By.CSS_SELECTOR, "[aria-label='Move 1. gaussian-blur down']")
+    driver.execute_script("arguments[0].focus()", button)
+    for number in (2, 3):
+        driver.switch_to.active_element.send_keys(Keys.ENTER)
+        wait_until(lambda n=number: f"{n}. gaussian-blur" in
+                   (driver.switch_to.active_element.get_attribute("aria-label") or
+                    driver.execute_script("return document.activeElement.closest('li')"
+                                          "?.querySelector('legend').textContent || ''")),
+                   "the focus")
+    assert [stage["kind"] for stage in stages_of(daemon)] == ["gain", "sharpen", "gaussian-blur"]
+
+
+def test_the_daemon_ends_and_comes_back(start, view, browser):
+    daemon = start(*QUIET, "--filter", "gaussian-blur:sigma=2")
+    daemon.wait_for_log("online")
+    driver = browser(800)
+    open_page(driver, view("--control"))
+    daemon.process.kill()
+    daemon.wait()
+    wait_until(lambda: is_disabled(driver), "the editor's end")
+    assert "systemctl start fftd@front" in text_of(driver, "state")
+    again = start(*QUIET, "--filter", "gaussian-blur:sigma=5")
+    wait_until(lambda: driver.find_elements(By.ID, "stage-0-sigma"), "the editor")
+    wait_until(lambda: driver.find_element(By.ID, "stage-0-sigma").get_attribute("value") == "5",
+               "the filter of the new daemon")
+    set_slider(driver, "sigma", 300)
+    wait_for_chain(again, lambda stages: stages[0]["parameters"]["sigma"] != 5)
+
+
+def test_without_the_token_nothing_can_be_changed(start, view, browser):
+    daemon = start("--filter", "gaussian-blur:sigma=2")
+    daemon.wait_for_log("online")
+    driver = browser(800)
+    web = view("--control")
+    driver.get(f"http://127.0.0.1:{web.port}/#front")
+    token = wait_until(lambda: driver.find_element(By.ID, "token"), "the question")
+    wait_until(token.is_displayed, "the question")
+    assert not driver.find_element(By.ID, "editor").is_displayed()
+    token.send_keys("0" * 32, Keys.ENTER)
+    wait_until(lambda: "token" in text_of(driver, "filter-error"), "the refusal")
+    wait_until(token.is_displayed, "the question")
+    token.send_keys(address_of(web), Keys.ENTER)
+    wait_until(lambda: driver.find_elements(By.ID, "stage-0-sigma"), "the editor")
+    driver.get(f"http://127.0.0.1:{view().port}/")
+    wait_until(lambda: "online" in text_of(driver, "state"), "the state")
+    assert not driver.find_element(By.ID, "filter").is_displayed()
+    assert not driver.find_element(By.ID, "plane").get_attribute("tabindex")
+
+
+@pytest.mark.parametrize("width, dark", [(360, False), (1280, True)])
+def test_the_editor_fits(start, view, browser, width, dark):
+    daemon = start("--filter", "bandstop:low=0.2,high=0.33 | notch:at=0.25/0.1,width=0.02 | "
+                   "auto-notch", source="pattern:scene", size="320x240", fps="10")
+    daemon.wait_for_log("online")
+    driver = browser(width, dark)
+    open_page(driver, view("--control"))
+    assert not driver.execute_script(TOO_WIDE) and not driver.execute_script(CONTRASTS)
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    height = driver.execute_script("return document.documentElement.scrollHeight")
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                           {"width": width, "height": height, "deviceScaleFactor": 1,
+                            "mobile": width < 600})
+    driver.save_screenshot(str(SHOTS / f"control-{width}{'-dark' if dark else ''}.png"))
+    # Each control has a label.
+    assert not driver.execute_script("""
+        return [...document.querySelectorAll("#filter input, #filter select")]
+            .filter((e) => !e.getAttribute("aria-label") && e.labels.length === 0)
+            .map((e) => e.outerHTML);""")
+    assert not complaints(driver)
+
+
+def test_what_auto_notch_has_found_is_drawn(start, view, browser, tmp_path):
+    """A wave of the camera's electronics, and its place on the spectrum."""
+    y, x = np.mgrid[:240, :320]
+    path = tmp_path / "wave.y4m"
+    random = np.random.default_rng(2)
+    with open(path, "wb") as file:
+        file.write(b"YUV4MPEG2 W320 H240 F30:1 Cmono\n")
+        scene = 110 + 30 * np.kron(random.random((15, 20)), np.ones((16, 16)))
+        for frame in range(60):
+            rolled = np.roll(scene, frame, 1)
+            wave = 12 * np.cos(2 * np.pi * (0.21 * x + 0.13 * y))
+            noise = random.normal(0, 1, scene.shape)
+            file.write(b"FRAME\n" +
+                       np.clip(rolled + wave + noise, 0, 255).astype(np.uint8).tobytes())
+    daemon = start("--filter", "auto-notch", "--set", "camera.loop=true", source=f"file:{path}",
+                   size=None, fps=None)
+    daemon.wait_for_log("online")
+    driver = browser(800)
+    open_page(driver, view("--control"))
+    found = wait_until(lambda: driver.execute_script(
+        "return [...document.querySelectorAll('#overlay .wave')].map((e) => e.getAttribute('d'))"),
+        "the wave")
+    places = [[float(part) for part in d[1:].split("L")[0].split()] for d in found]
+    assert any(abs(abs(fx + 0.014) - 0.21) < 0.005 and abs(abs(fy) - 0.13) < 0.005
+               for fx, fy in places), places

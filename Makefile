@@ -140,7 +140,7 @@ clean:
 	rm -rf build
 
 # ---- tests, lint, demo, bench: each in its own folder ----
--include $(wildcard client/*/*.mk) tests/suites.mk $(wildcard tests/*/*.mk)
+-include $(wildcard daemon/*/*.mk client/*/*.mk) tests/suites.mk $(wildcard tests/*/*.mk)
 
 .PHONY: help ## prints this list
 help:

@@ -1,7 +1,8 @@
-/* Sources of frames: one interface, three implementations (v4l2.c, pattern.c, file.c).
+/* Sources of frames: one interface, four implementations (v4l2.c, pattern.c, file.c, gst.c).
  *
- * A URI names a source: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m. A camera does not wait:
- * it loses frames that are not dequeued in time. pattern: behaves like a camera; file: waits.
+ * A URI names a source: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m, gst:PIPELINE. A camera
+ * does not wait: it loses frames that are not dequeued in time. pattern: behaves like a camera;
+ * file: waits; gst: does as its pipeline does.
  * An unpaced source has a frame ready whenever it has a free buffer, and loses none. Its frames are
  * captured when they are dequeued, and its format has no rate.
  *
@@ -31,8 +32,9 @@ struct capture_request {
                                INFINITY: unpaced, only for pattern: and file: */
     uint32_t fourcc;        /* DRM */
     unsigned buffers;       /* frames that may be lent or waiting at once; 0 = 4 */
-    bool loop;     /* file: begin again at the end; otherwise capture_dequeue returns -ENODATA */
-    uint32_t seed; /* pattern: */
+    bool loop;              /* file:, and gst: that reads a file: begin again at the end; otherwise
+                               capture_dequeue returns -ENODATA */
+    uint32_t seed;          /* pattern: */
 };
 
 struct capture_frame {

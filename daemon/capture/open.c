@@ -16,6 +16,7 @@ static const struct {
     {"v4l2:", capture_open_v4l2},
     {"pattern:", capture_open_pattern},
     {"file:", capture_open_file},
+    {"gst:", capture_open_gst},
 };
 
 static int check_request(const struct capture_request *request, struct error *why)
@@ -50,6 +51,7 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
     }
     char quoted[TEXT_QUOTE_BYTES];
     return error_set(why, EINVAL,
-                     "source %s: expected v4l2:/dev/videoN, pattern:SCENE or file:PATH",
+                     "source %s: expected v4l2:/dev/videoN, pattern:SCENE, file:PATH or "
+                     "gst:PIPELINE",
                      text_quote(quoted, filled.uri));
 }

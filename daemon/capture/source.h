@@ -13,6 +13,8 @@ int capture_open_pattern(struct capture **ret, const char *path,
                          const struct capture_request *request, struct error *why);
 int capture_open_file(struct capture **ret, const char *path, const struct capture_request *request,
                       struct error *why);
+int capture_open_gst(struct capture **ret, const char *path, const struct capture_request *request,
+                     struct error *why);
 
 /* Writes capture->description: the text, then the format ("NV12 640x480 at 30 fps"). */
 void capture_describe(struct capture *capture, const char *format, ...)

@@ -17,7 +17,8 @@ LAYERS = [
     {"daemon"},  # main.c, options.c and print.c
     {"daemon/control"},
     {"daemon/camera"},
-    {"daemon/config", "daemon/service", "daemon/capture", "daemon/gpu", "daemon/ring"},
+    {"daemon/config", "daemon/service", "daemon/capture", "daemon/gpu", "daemon/ring",
+     "daemon/gstreamer"},
     {"daemon/core"},
 ]
 MAX_LAYERS = 6  # on the longest path from daemon/main.c to daemon/core

@@ -1,0 +1,218 @@
+#include "capture/gst_helper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/text.h"
+
+/* ---- starting ---- */
+
+static int find_program(char path[PATH_MAX], struct error *why)
+{
+    /* Of an installed program, and of one in a build folder. */
+    static const char *const places[] = {"/../libexec/fftd/fftd-gst", "/fftd-gst"};
+    const char *only = getenv("FFTD_GST_HELPER");
+    if (only != NULL && *only != '\0') {
+        snprintf(path, PATH_MAX, "%s", only);
+        return access(path, X_OK) == 0
+                   ? 0
+                   : error_set(why, errno, "FFTD_GST_HELPER=%s: %s", only, strerror(errno));
+    }
+    char folder[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (length <= 0)
+        return error_set(why, ENOENT, "/proc/self/exe: %s", strerror(errno));
+    folder[length] = '\0';
+    *strrchr(folder, '/') = '\0';
+    for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++)
+        if (snprintf(path, PATH_MAX, "%s%s", folder, places[i]) < PATH_MAX &&
+            access(path, X_OK) == 0)
+            return 0;
+    return error_set(why, ENOENT,
+                     "the program fftd-gst is not installed: it is in the Debian package fftd-gst");
+}
+
+/* What the helper gets: its socket, nothing to read, and the daemon's stderr. Its copy of the
+ * socket is made first, since the socket itself may have any number. */
+static int set_descriptors(posix_spawn_file_actions_t *actions, int end)
+{
+    int r = posix_spawn_file_actions_adddup2(actions, end, GST_LINK_FD);
+    if (r == 0)
+        r = posix_spawn_file_actions_addopen(actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (r == 0)
+        r = posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    if (r == 0)
+        r = posix_spawn_file_actions_addclosefrom_np(actions, GST_LINK_FD + 1);
+    return r;
+}
+
+/* The daemon blocks and ignores signals, which its children would inherit. */
+static int set_attributes(posix_spawnattr_t *attributes)
+{
+    sigset_t none, ignored;
+    sigemptyset(&none);
+    sigemptyset(&ignored);
+    sigaddset(&ignored, SIGPIPE);
+    int r = posix_spawnattr_setsigmask(attributes, &none);
+    if (r == 0)
+        r = posix_spawnattr_setsigdefault(attributes, &ignored);
+    if (r == 0)
+        r = posix_spawnattr_setpgroup(attributes, 0);
+    if (r == 0)
+        r = posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                                     POSIX_SPAWN_SETPGROUP);
+    return r;
+}
+
+/* Returns 0 or an errno, as posix_spawn. */
+static int spawn(pid_t *ret, const char *path, int end)
+{
+    char name[] = "fftd-gst";
+    char *arguments[] = {name, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    int r = posix_spawn_file_actions_init(&actions);
+    if (r != 0)
+        return r;
+    r = posix_spawnattr_init(&attributes);
+    if (r == 0) {
+        r = set_descriptors(&actions, end);
+        if (r == 0)
+            r = set_attributes(&attributes);
+        if (r == 0)
+            r = posix_spawn(ret, path, &actions, &attributes, arguments, environ);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return r;
+}
+
+int gst_helper_start(struct gst_helper *ret, struct error *why)
+{
+    char path[PATH_MAX];
+    int ends[2];
+    int r = find_program(path, why);
+    if (r < 0)
+        return r;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+        return error_set(why, errno, "socketpair: %s", strerror(errno));
+    pid_t pid;
+    r = spawn(&pid, path, ends[1]);
+    close(ends[1]);
+    if (r != 0) {
+        close(ends[0]);
+        return error_set(why, r, "cannot start %s: %s", path, strerror(r));
+    }
+    *ret = (struct gst_helper){.pid = pid, .socket = ends[0]};
+    return 0;
+}
+
+/* ---- stopping ---- */
+
+static void *reap(void *argument)
+{
+    const pid_t pid = (pid_t)(intptr_t)argument;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return NULL;
+}
+
+void gst_helper_stop(struct gst_helper *helper)
+{
+    if (helper->socket >= 0)
+        close(helper->socket);
+    helper->socket = -1;
+    if (helper->pid == 0)
+        return;
+    kill(-helper->pid, SIGKILL); /* not reaped yet: the number is still its own */
+    pthread_t thread;
+    void *argument = (void *)(intptr_t)helper->pid; /* NOLINT(performance-no-int-to-ptr) */
+    if (pthread_create(&thread, NULL, reap, argument) == 0)
+        pthread_detach(thread);
+    else
+        waitpid(helper->pid, NULL, WNOHANG);
+    helper->pid = 0;
+}
+
+/* ---- messages ---- */
+
+/* How the helper ended, whose socket is closed. The kernel closes sockets a moment before the
+ * process becomes one that can be waited for. */
+static int fail_ended(const struct gst_helper *helper, struct error *why)
+{
+    const struct timespec moment = {.tv_nsec = NS_PER_MS};
+    siginfo_t end = {.si_pid = 0};
+    for (unsigned tries = 0; tries < 20 && end.si_pid == 0; tries++) {
+        if (tries > 0)
+            nanosleep(&moment, NULL);
+        waitid(P_PID, (id_t)helper->pid, &end, WEXITED | WNOHANG | WNOWAIT);
+    }
+    if (end.si_pid == 0)
+        return error_set(why, ENODEV, "it has closed its connection");
+    if (end.si_code == CLD_EXITED)
+        return error_set(why, ENODEV, "its process has exited with %d", end.si_status);
+    return error_set(why, ENODEV, "its process was killed by signal %d (%s)", end.si_status,
+                     strsignal(end.si_status));
+}
+
+int gst_helper_send(const struct gst_helper *helper, struct gst_link_message *message, int fd,
+                    struct error *why)
+{
+    message->magic = GST_LINK_MAGIC;
+    struct iovec part = {.iov_base = message, .iov_len = sizeof *message};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct msghdr packet = {.msg_iov = &part, .msg_iovlen = 1};
+    if (fd >= 0) {
+        packet.msg_control = control.bytes;
+        packet.msg_controllen = sizeof control.bytes;
+        struct cmsghdr *rights = CMSG_FIRSTHDR(&packet);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof fd);
+        memcpy(CMSG_DATA(rights), &fd, sizeof fd);
+    }
+    if (sendmsg(helper->socket, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EPIPE ||
+        errno == ECONNRESET)
+        return 0;
+    return error_set(why, ENODEV, "its process takes no message: %s", strerror(errno));
+}
+
+int gst_helper_receive(const struct gst_helper *helper, struct gst_link_message *ret,
+                       struct error *why)
+{
+    struct gst_link_message message;
+    ssize_t size;
+    /* ECONNRESET is reported once, if the helper has ended and left messages unread. Its own last
+     * messages follow. */
+    do
+        size = recv(helper->socket, &message, sizeof message, MSG_DONTWAIT | MSG_TRUNC);
+    while (size < 0 && (errno == EINTR || errno == ECONNRESET));
+    if (size < 0 && errno == EAGAIN)
+        return error_set(why, EAGAIN, "no message is ready");
+    if (size == 0)
+        return fail_ended(helper, why);
+    if (size < 0)
+        return error_set(why, ENODEV, "recv: %s", strerror(errno));
+    if (size != sizeof message || message.magic != GST_LINK_MAGIC ||
+        memchr(message.text, '\0', sizeof message.text) == NULL)
+        return error_set(why, ENODEV, "its process has sent %zd bytes that are no message of fftd",
+                         size);
+    text_clean(message.text);
+    *ret = message;
+    return 0;
+}

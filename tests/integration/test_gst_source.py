@@ -1,0 +1,342 @@
+"""Tests of gst: sources: fftd-gst, the process that runs the pipeline, alone and under the daemon."""
+
+import contextlib
+import mmap
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+
+import numpy
+import pytest
+
+from client import Reader
+from conftest import BUILD, FAST_KERNELS, PATIENCE
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# GLib is not built for ThreadSanitizer, which would report its locks.
+PROGRAM = (ROOT / "build" if "thread" in BUILD.name else BUILD) / "fftd-gst"
+
+# daemon/core/gst_link.h.
+MESSAGE = struct.Struct("=2I5I4B4Ii4xQq512s")
+MAGIC = 0x31475446
+OPEN, LOADED, FORMAT, START, FRAME, RELEASE, STOP, END = range(1, 9)
+ENODATA, ESTALE = 61, 116
+
+RED = "videotestsrc pattern=solid-color foreground-color=0xffff0000"
+# Red in BT.601 with limited range: Y 81, U 90, V 240; full luma for grey: videoconvert's.
+SAMPLES = {
+    "NV12": [[81], [90, 240]],
+    "NV21": [[81], [240, 90]],
+    "NV16": [[81], [90, 240]],
+    "YU12": [[81], [90], [240]],
+    "YV12": [[81], [240], [90]],
+    "YUYV": [[81, 90, 81, 240]],
+    "UYVY": [[90, 81, 240, 81]],
+    "BG24": [[255, 0, 0]],
+    "RG24": [[0, 0, 255]],
+    "BX24": [[None, 255, 0, 0]],
+    "XR24": [[0, 0, 255, None]],
+}
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch, tmp_path_factory):
+    if not PROGRAM.exists():
+        pytest.skip("fftd-gst was not built: libgstreamer-plugins-base1.0-dev is not installed")
+    monkeypatch.setenv("FFTD_GST_HELPER", str(PROGRAM))
+    # One list of plugins for all tests: making it takes a second.
+    monkeypatch.setenv("GST_REGISTRY", str(tmp_path_factory.getbasetemp() / "gst-registry"))
+
+
+class Message:
+    def __init__(self, packet):
+        (self.magic, self.kind, fourcc, self.width, self.height, self.rate_num, self.rate_den,
+         *self.colour, self.live, self.loop, self.start, self.index, self.err, self.sequence,
+         self.captured_ns, text) = MESSAGE.unpack(packet)
+        self.fourcc = fourcc.to_bytes(4, "little").decode()
+        self.text = text.split(b"\0")[0].decode()
+
+
+def pack(kind, text="", fourcc="\0\0\0\0", size=(0, 0), rate=(0, 1), start=0, index=0, loop=0):
+    return MESSAGE.pack(MAGIC, kind, int.from_bytes(fourcc.encode(), "little"), *size, *rate,
+                        0, 0, 0, 0, 0, loop, start, index, 0, 0, 0, text.encode())
+
+
+class Helper:
+    """fftd-gst with this test in the place of the daemon."""
+
+    def __init__(self, pipeline, **wanted):
+        self.socket, end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(PATIENCE)
+        with end:
+            self.process = subprocess.Popen(
+                ["bash", "-c", f"exec '{PROGRAM}' 3<&{end.fileno()}"], pass_fds=[end.fileno()])
+        self.socket.send(pack(OPEN, pipeline, **wanted))
+
+    def __enter__(self):
+        assert self.receive().kind == LOADED
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.socket.close()
+
+    def receive(self):
+        return Message(self.socket.recv(MESSAGE.size + 1))
+
+    def start(self, frame_bytes, count=4, start=1):
+        fd = os.memfd_create("frames")
+        os.truncate(fd, count * frame_bytes)
+        socket.send_fds(self.socket, [pack(START, start=start, index=count)], [fd])
+        self.memory = mmap.mmap(fd, count * frame_bytes)
+        os.close(fd)
+
+    def frame(self, frame_bytes):
+        """The bytes of the next frame, whose buffer is given back."""
+        message = self.receive()
+        assert message.kind == FRAME, message.text
+        data = self.memory[message.index * frame_bytes:][:frame_bytes]
+        self.socket.send(pack(RELEASE, start=message.start, index=message.index))
+        return data
+
+
+def plane_bytes(fourcc, width, height):
+    """The bytes of each plane of one frame without padding."""
+    if fourcc in ("NV12", "NV21", "NV16"):
+        return [width * height, width * height // (1 if fourcc == "NV16" else 2)]
+    if fourcc in ("YU12", "YV12"):
+        return [width * height, width * height // 4, width * height // 4]
+    return [width * height * {"YUYV": 2, "UYVY": 2, "BG24": 3, "RG24": 3}.get(fourcc, 4)]
+
+
+@pytest.mark.parametrize("fourcc", SAMPLES)
+def test_frames_have_the_bytes_of_their_format(fourcc):
+    """A width that GStreamer pads: its rows begin at multiples of four bytes."""
+    size = (54, 6)
+    planes = plane_bytes(fourcc, *size)
+    with Helper(RED, fourcc=fourcc, size=size, rate=(25, 1)) as helper:
+        found = helper.receive()
+        assert (found.kind, found.fourcc, found.width, found.height) == (FORMAT, fourcc, *size)
+        assert (found.rate_num, found.rate_den, found.live) == (25, 1, 0)
+        helper.start(sum(planes))
+        for _ in range(2):
+            data = numpy.frombuffer(helper.frame(sum(planes)), numpy.uint8)
+            for samples, count in zip(SAMPLES[fourcc], planes):
+                plane, data = data[:count].reshape(-1, len(samples)), data[count:]
+                for i, sample in enumerate(samples):
+                    assert sample is None or (plane[:, i] == sample).all(), plane[0]
+
+
+@pytest.mark.parametrize("pipeline, words", [
+    ("videotestsrc ! nosuchelement", 'no element "nosuchelement"'),
+    ("videotestsrc !", "syntax error"),
+    ("audiotestsrc", "could not link audiotestsrc0"),
+    ("filesrc location=/nonexistent ! decodebin", 'filesrc0: Resource not found. (No such file'),
+    ("videotestsrc ! video/x-raw,width=9000,height=8", "8192"),
+])
+def test_a_pipeline_that_cannot_be_opened_says_why(pipeline, words):
+    with Helper(pipeline, fourcc="NV12") as helper:
+        end = helper.receive()
+        assert end.kind == END and words in end.text, end.text
+        assert helper.process.wait(PATIENCE) == 0
+
+
+def test_a_size_that_the_pipeline_does_not_have_is_refused():
+    with Helper(f"{RED} ! video/x-raw,width=320,height=240", size=(640, 480)) as helper:
+        end = helper.receive()
+        assert "videotestsrc0" in end.text and "does not have the format, size or rate" in end.text
+
+
+def test_a_pipeline_that_reads_waits_for_its_reader():
+    """It keeps its frames until they are taken, and tells its end after the last one."""
+    with Helper(f"{RED} num-buffers=9", fourcc="XR24", size=(8, 8), rate=(1000, 1)) as helper:
+        assert helper.receive().kind == FORMAT
+        helper.start(256, count=2)
+        first, second = helper.receive(), helper.receive()
+        assert (first.sequence, second.sequence) == (0, 1)
+        assert {first.index, second.index} == {0, 1}
+        helper.socket.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            helper.receive()
+        helper.socket.settimeout(PATIENCE)
+        for frame in first, second:
+            helper.socket.send(pack(RELEASE, start=1, index=frame.index))
+        for sequence in range(2, 9):
+            message = helper.receive()
+            assert (message.kind, message.sequence) == (FRAME, sequence)
+            with contextlib.suppress(BrokenPipeError):  # it may have ended by now
+                helper.socket.send(pack(RELEASE, start=1, index=message.index))
+        end = helper.receive()
+        assert (end.kind, end.err) == (END, ENODATA)
+
+
+def test_a_live_pipeline_loses_what_finds_no_buffer():
+    with Helper(f"{RED} is-live=true", fourcc="XR24", size=(8, 8), rate=(100, 1)) as helper:
+        assert helper.receive().live == 1
+        helper.start(256, count=2)
+        times = [helper.receive().captured_ns for _ in range(2)]
+        assert 0 < times[1] - times[0] < 1e9
+        helper.socket.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            helper.receive()
+        helper.socket.settimeout(PATIENCE)
+        helper.socket.send(pack(RELEASE, start=1, index=0))
+        assert helper.receive().sequence > 2
+
+
+def test_it_stops_and_starts_with_other_memory():
+    with Helper(RED, fourcc="XR24", size=(8, 8), rate=(100, 1)) as helper:
+        assert helper.receive().kind == FORMAT
+        for start in 1, 2, 3:
+            helper.start(256, start=start)
+            while (message := helper.receive()).start != start:
+                assert message.kind == FRAME
+            assert helper.memory[256 * message.index:][:3] == bytes([0, 0, 255])
+            helper.socket.send(pack(STOP))
+
+
+def test_a_format_that_changes_ends_the_pipeline():
+    with Helper(f"{RED} num-buffers=2 ! video/x-raw,width=64,height=64 ! concat name=both "
+                f"{RED} ! video/x-raw,width=32,height=32 ! both. both.", fourcc="XR24") as helper:
+        assert helper.receive().kind == FORMAT
+        helper.start(64 * 64 * 4)
+        while (message := helper.receive()).kind == FRAME:
+            pass
+        assert (message.kind, message.err) == (END, ESTALE)
+        assert "32x32 now" in message.text
+
+
+def test_it_is_not_for_users():
+    done = subprocess.run([PROGRAM], capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 64 and "fftd starts this program" in done.stderr
+
+
+# ---- under the daemon ----
+
+CHECKERS = "gst:videotestsrc is-live=true pattern=checkers-1"
+SMALL_NV12 = (*FAST_KERNELS, "--set", "camera.format=NV12")
+
+
+def helpers_of(pid):
+    """The pids of all children of a process."""
+    found = []
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            found += map(int, (task / "children").read_text().split())
+    return found
+
+
+def is_alive(pid):
+    """Not so once it is only waited for."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def start_pipeline(start, *arguments, source=CHECKERS, **keywords):
+    daemon = start(*SMALL_NV12, *arguments, source=source, **keywords)
+    daemon.wait_for_socket("frames")
+    return daemon
+
+
+def test_thirty_frames_through_the_filter(start):
+    """The finest checkerboard, of red (luma 81) and green (145), is gone behind a lowpass."""
+    daemon = start_pipeline(start, "--filter", "lowpass:cutoff=0.2")
+    with Reader(daemon) as reader:
+        captured = 0
+        for _ in range(30):
+            frame = reader.next()
+            assert captured < frame.captured_ns <= frame.dequeued_ns
+            captured = frame.captured_ns
+            luma = numpy.frombuffer(frame.planes[0], numpy.uint8)
+            assert len(luma) == 160 * 120 and 100 < luma.mean() < 130 and luma.std() < 2
+        daemon.ctl("filter", "set", "none")
+        for _ in range(300):
+            if numpy.frombuffer(reader.next().planes[0], numpy.uint8).std() > 25:
+                break
+        else:
+            pytest.fail("the filter is still there")
+    (helper,) = helpers_of(daemon.pid)
+    links = [os.readlink(path) for path in pathlib.Path(f"/proc/{helper}/fd").iterdir()]
+    assert not [link for link in links if "fftd-ring" in link], links
+    assert os.readlink(f"/proc/{helper}/fd/0") == "/dev/null"
+    assert helper == os.getpgid(helper)
+    assert daemon.stop() == 0
+    assert not is_alive(helper)
+
+
+@pytest.mark.parametrize("number, words", [
+    (signal.SIGSEGV, "its process was killed by signal 11"),
+    (signal.SIGKILL, "its process was killed by signal 9"),
+])
+def test_a_crash_is_a_lost_camera(start, number, words):
+    daemon = start_pipeline(start)
+    with Reader(daemon) as reader:
+        last = reader.next().sequence
+        (helper,) = helpers_of(daemon.pid)
+        os.kill(helper, number)
+        daemon.wait_for_log(f"the GStreamer pipeline ended: {words}")
+        daemon.wait_until(lambda: helpers_of(daemon.pid) not in ([], [helper]), "another helper")
+        reader.take_until(lambda frame: frame.sequence > last + 5)
+        assert daemon.wait_until(lambda: helper not in helpers_of(daemon.pid), "no zombie")
+
+
+def test_a_pipeline_that_stalls_is_opened_again(start):
+    daemon = start_pipeline(start, "--set", "camera.stall_timeout=0.3")
+    with Reader(daemon) as reader:
+        last = reader.next().sequence
+        (helper,) = helpers_of(daemon.pid)
+        os.kill(helper, signal.SIGSTOP)
+        daemon.wait_for_log("no frame for 0.3 s")
+        daemon.wait_until(lambda: not is_alive(helper), "the end of the helper")
+        reader.take_until(lambda frame: frame.sequence > last + 5)
+
+
+@pytest.mark.parametrize("loop", ["false", "true"])
+def test_the_end_of_the_stream(start, loop):
+    daemon = start_pipeline(start, "--set", f"camera.loop={loop}",
+                            source="gst:videotestsrc num-buffers=20")
+    if loop == "false":
+        daemon.wait_for_log("finished: the pipeline has delivered its last frame")
+        daemon.wait_until(lambda: not helpers_of(daemon.pid), "the end of the helper")
+    else:
+        with Reader(daemon) as reader:
+            reader.take_until(lambda frame: frame.source_sequence > 50)
+        assert "finished" not in daemon.log
+
+
+def test_the_helper_ends_with_the_daemon(start):
+    daemon = start_pipeline(start)
+    with Reader(daemon) as reader:
+        reader.next()
+    (helper,) = helpers_of(daemon.pid)
+    daemon.process.kill()
+    daemon.wait()
+    for _ in range(PATIENCE * 100):
+        if not is_alive(helper):
+            break
+        os.sched_yield()
+    assert not is_alive(helper)
+
+
+def test_the_daemon_refuses_what_cannot_work(fftd):
+    done = fftd("--source", "gst:videotestsrc ! nosuchelement")
+    assert done.returncode == 78
+    assert 'gst:videotestsrc ! nosuchelement: no element "nosuchelement"' in done.stderr
+    done = fftd("--source", "gst:videotestsrc", "--fps", "max")
+    assert done.returncode == 78 and "sets the pace itself" in done.stderr
+
+
+def test_a_helper_that_is_not_installed(runtime_dir, tmp_path, monkeypatch):
+    monkeypatch.delenv("FFTD_GST_HELPER")
+    alone = tmp_path / "fftd"
+    shutil.copy(BUILD / "fftd", alone)
+    done = subprocess.run([alone, "--runtime-dir", runtime_dir, "--source", "gst:videotestsrc"],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 69
+    assert "is not installed: it is in the Debian package fftd-gst" in done.stderr

@@ -1,0 +1,294 @@
+/* gst: sources whose helper does not keep the rules. The helper is this program: what the URI names
+ * after gst: is what it does wrong. tests/integration/test_gst_source.py has the real one. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/cmocka.h"
+
+#include "capture/capture.h"
+#include "core/clock.h"
+#include "core/gst_link.h"
+
+#define SIDE        32u
+#define FRAME_BYTES (SIDE * SIDE)
+#define GREY        FFTD_FOURCC('R', '8', ' ', ' ')
+
+/* ---- the helper ---- */
+
+static void tell(struct gst_link_message message)
+{
+    message.magic = GST_LINK_MAGIC;
+    if (send(GST_LINK_FD, &message, sizeof message, MSG_NOSIGNAL) < 0)
+        _exit(1);
+}
+
+static void tell_frame(uint32_t start, uint32_t index, uint64_t sequence)
+{
+    tell((struct gst_link_message){.kind = LINK_FRAME,
+                                   .start = start,
+                                   .index = index,
+                                   .sequence = sequence,
+                                   .captured_ns = clock_now_ns() + (sequence == 0 ? NS_PER_S : 0)});
+}
+
+static struct gst_link_message hear(int *ret_fd)
+{
+    struct gst_link_message message;
+    struct iovec part = {.iov_base = &message, .iov_len = sizeof message};
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct msghdr packet = {.msg_iov = &part,
+                            .msg_iovlen = 1,
+                            .msg_control = control.bytes,
+                            .msg_controllen = sizeof control.bytes};
+    if (recvmsg(GST_LINK_FD, &packet, 0) <= 0)
+        _exit(0);
+    if (CMSG_FIRSTHDR(&packet) != NULL)
+        memcpy(ret_fd, CMSG_DATA(CMSG_FIRSTHDR(&packet)), sizeof *ret_fd);
+    return message;
+}
+
+static void misbehave(const char *how, uint32_t start, int fd)
+{
+    if (strcmp(how, "garbage") == 0)
+        send(GST_LINK_FD, how, 7, 0);
+    else if (strcmp(how, "long") == 0)
+        send(GST_LINK_FD, (char[4096]){0}, 4096, 0);
+    else if (strcmp(how, "index") == 0)
+        tell_frame(start, 4, 0);
+    else if (strcmp(how, "huge-index") == 0)
+        tell_frame(start, UINT32_MAX, 0);
+    else if (strcmp(how, "twice") == 0)
+        tell_frame(start, 1, 0), tell_frame(start, 1, 1);
+    else if (strcmp(how, "kind") == 0)
+        tell((struct gst_link_message){.kind = 99});
+    else if (strcmp(how, "abort") == 0)
+        signal(SIGABRT, SIG_DFL), abort();
+    else if (strcmp(how, "shrink") == 0 && ftruncate(fd, 0) < 0)
+        tell_frame(start, 0, 0);
+    else if (strcmp(how, "flood") == 0)
+        for (;;)
+            tell_frame(start - 1, 0, 0);
+    else if (strcmp(how, "end") == 0) {
+        tell_frame(start, 2, 7);
+        tell((struct gst_link_message){.kind = LINK_END, .err = ENODATA, .text = "over\033[2J"});
+        _exit(0);
+    }
+}
+
+static void be_helper(void)
+{
+    int fd = -1;
+    const struct gst_link_message open = hear(&fd);
+    struct gst_link_message format = {
+        .kind = LINK_FORMAT,
+        .live = strcmp(open.text, "end") != 0,
+        .format = {.fourcc = GREY, .width = SIDE, .height = SIDE, .rate_num = 30, .rate_den = 1}};
+    if (strcmp(open.text, "exits") == 0)
+        _exit(3);
+    if (strcmp(open.text, "unknown-format") == 0)
+        format.format.fourcc = 0x31313131;
+    if (strcmp(open.text, "large") == 0)
+        format.format.width = UINT32_MAX;
+    if (strcmp(open.text, "no-rate") == 0)
+        format.format.rate_den = 0;
+    if (strcmp(open.text, "skips") != 0)
+        tell((struct gst_link_message){.kind = LINK_LOADED});
+    tell(format);
+    for (;;) {
+        struct gst_link_message message = hear(&fd);
+        if (message.kind == LINK_START)
+            misbehave(open.text, message.start, fd);
+    }
+}
+
+/* ---- the tests ---- */
+
+static int try_open(const char *uri, struct capture **ret, struct error *why)
+{
+    return capture_open(ret, &(struct capture_request){.uri = uri}, why);
+}
+
+static struct capture *start_source(const char *uri)
+{
+    struct capture *capture = NULL;
+    struct error why = {""};
+    if (try_open(uri, &capture, &why) < 0 || capture_start(capture, &why) < 0)
+        fail_msg("%s: %s", uri, why.text);
+    return capture;
+}
+
+/* The next frame or failure, waiting for it as long as a test may last. */
+static int wait_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
+{
+    int r;
+    do {
+        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+        r = capture_dequeue(capture, ret, why);
+    } while (r == -EAGAIN);
+    return r;
+}
+
+/* No process of this one is left, dead or alive, a moment after it was closed. */
+static void assert_no_children(void)
+{
+    siginfo_t child;
+    for (unsigned i = 0; i < 5000; i++) {
+        if (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) < 0)
+            return;
+        usleep(1000);
+    }
+    fail_msg("a helper is left");
+}
+
+static void openings_that_fail(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *uri, *text;
+    } cases[] = {
+        {"gst:exits", "gst:exits: its process has exited with 3"},
+        {"gst:unknown-format", "gst:unknown-format: "},
+        {"gst:large", "4294967295"},
+        {"gst:skips", "has sent message 3, expected 2"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct capture *capture = (struct capture *)8;
+        struct error why = {""};
+        assert_true(try_open(cases[i].uri, &capture, &why) < 0);
+        assert_ptr_equal(capture, (struct capture *)8);
+        if (strstr(why.text, cases[i].text) == NULL)
+            fail_msg("\"%s\", expected \"%s\"", why.text, cases[i].text);
+    }
+    assert_no_children();
+}
+
+static void what_breaks_a_rule_is_a_lost_camera(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *uri, *text;
+    } cases[] = {
+        {"gst:garbage", "has sent 7 bytes that are no message"},
+        {"gst:long", "has sent 4096 bytes that are no message"},
+        {"gst:index", "buffer 4 of 4"},
+        {"gst:huge-index", "buffer 4294967295 of 4"},
+        {"gst:kind", "has sent message 99"},
+        {"gst:abort", "was killed by signal 6"},
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct capture *capture = start_source(cases[i].uri);
+        struct capture_frame frame;
+        struct error why = {""};
+        assert_int_equal(wait_dequeue(capture, &frame, &why), -ENODEV);
+        if (strstr(why.text, "the GStreamer pipeline ended: ") != why.text ||
+            strstr(why.text, cases[i].text) == NULL)
+            fail_msg("%s: \"%s\", expected \"%s\"", cases[i].uri, why.text, cases[i].text);
+        assert_int_equal(capture_dequeue(capture, &frame, &why), -ENODEV);
+        capture_stop(capture);
+        capture_close(capture);
+    }
+    assert_no_children();
+}
+
+static void a_buffer_is_not_lent_twice(void **state)
+{
+    (void)state;
+    struct capture *capture = start_source("gst:twice");
+    struct capture_frame frame;
+    struct error why = {""};
+    assert_int_equal(wait_dequeue(capture, &frame, &why), 0);
+    assert_int_equal(frame.plane[0][FRAME_BYTES - 1], 0);
+    assert_int_equal(wait_dequeue(capture, &frame, &why), -ENODEV);
+    assert_non_null(strstr(why.text, "buffer 1 of 4, which it does not have"));
+    capture_close(capture);
+    assert_no_children();
+}
+
+/* The last frame comes before the end, and is given back to a process that has ended. */
+static void the_end_comes_after_the_last_frame(void **state)
+{
+    (void)state;
+    struct capture *capture = start_source("gst:end");
+    struct capture_frame frame;
+    struct error why = {""};
+    assert_int_equal(wait_dequeue(capture, &frame, &why), 0);
+    assert_int_equal(frame.sequence, 7);
+    while (recv(capture_fd(capture), &why, 1, MSG_PEEK) < 0)
+        ;
+    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLRDHUP};
+    assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+    capture_release(capture, &frame);
+    assert_int_equal(wait_dequeue(capture, &frame, &why), -ENODATA);
+    assert_string_equal(why.text, "over?[2J");
+    capture_close(capture);
+    assert_no_children();
+}
+
+static void memory_cannot_be_taken_away(void **state)
+{
+    (void)state;
+    struct capture *capture = start_source("gst:shrink");
+    struct capture_frame frame;
+    struct error why = {""};
+    assert_int_equal(wait_dequeue(capture, &frame, &why), 0);
+    for (unsigned i = 0; i < FRAME_BYTES; i++)
+        assert_int_equal(frame.plane[0][i], 0);
+    assert_true(frame.captured_ns <= frame.dequeued_ns); /* it claimed to be of the future */
+    assert_int_equal(capture->copied.bytes, FRAME_BYTES);
+    capture_close(capture);
+}
+
+static void a_flood_does_not_hold_the_thread(void **state)
+{
+    (void)state;
+    struct capture *capture = start_source("gst:flood");
+    struct capture_frame frame;
+    struct error why = {""};
+    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+        assert_int_equal(capture_dequeue(capture, &frame, &why), -EAGAIN);
+    }
+    capture_close(capture);
+    assert_no_children();
+}
+
+static void an_unusable_rate_is_unknown(void **state)
+{
+    (void)state;
+    struct capture *capture = start_source("gst:no-rate");
+    assert_int_equal(capture->format.rate_num, 0);
+    assert_string_equal(capture->description, "live GStreamer pipeline, GREY 32x32");
+    struct error why = {""};
+    assert_int_equal(capture_start_in(capture, MEMORY_SHARED, NULL, &why), -EOPNOTSUPP);
+    capture_close(capture);
+}
+
+int main(void)
+{
+    if (getenv("FAKE_GST_HELPER") != NULL)
+        be_helper();
+    setenv("FAKE_GST_HELPER", "1", 1);
+    setenv("FFTD_GST_HELPER", "/proc/self/exe", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(openings_that_fail),
+        cmocka_unit_test(what_breaks_a_rule_is_a_lost_camera),
+        cmocka_unit_test(a_buffer_is_not_lent_twice),
+        cmocka_unit_test(the_end_comes_after_the_last_frame),
+        cmocka_unit_test(memory_cannot_be_taken_away),
+        cmocka_unit_test(a_flood_does_not_hold_the_thread),
+        cmocka_unit_test(an_unusable_rate_is_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -74,7 +74,8 @@ static const struct config_key keys[] = {
         FIELD(camera.source.uri),
         .live = true,
         .valid = is_uri,
-        .expects = "SCHEME:WHAT, such as v4l2:/dev/video0, pattern:zoneplate or file:clip.y4m",
+        .expects = "SCHEME:WHAT, such as v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m or "
+                   "gst:videotestsrc",
     },
     {
         .name = "camera.size",
@@ -134,7 +135,7 @@ static const struct config_key keys[] = {
     {
         .name = "camera.loop",
         .initial = "false",
-        .summary = "for file: sources, whether to start again at the end",
+        .summary = "for file: and gst: sources, whether to start again at the end",
         .type = &config_type_bool,
         FIELD(camera.source.loop),
         .live = true,

@@ -1,4 +1,4 @@
-"""Tests of gst: sources: fftd-gst, the process that runs the pipeline, alone and under the daemon."""
+"""Tests of gst: sources: fftd-gst, the process that runs the pipeline, alone and under fftd."""
 
 import contextlib
 import mmap

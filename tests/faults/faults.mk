@@ -8,7 +8,7 @@ $(FAULTS): $(BUILD)/tests/tools/faulty_%.so: tests/faults/%.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -g -O2 -std=c11 $(WARN) -fPIC -pthread -shared -o $@ $< -ldl
 
-test-programs test-integration test-faults _test-vm-programs: $(FAULTS)
+test-programs test-integration test-faults _test-vm-amd64: $(FAULTS)
 
 # These files are not called test_*.py, so that test-integration, which is run before each commit,
 # leaves them out.

@@ -51,6 +51,8 @@ packages_of() {
     # gcc, make and libelf1 build a module of the kernel.
     vm) echo qemu-system-x86 seabios ipxe-qemu mmdebstrap e2fsprogs busybox-static kmod gcc libelf1 \
         make python3 python3-numpy python3-pil ;;
+    # The same machine for armhf.
+    vm-armhf) echo qemu-system-arm qemu-user-static ;;
     # What make deb builds with, and what checks the packages.
     deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev libjson-c-dev \
         libmicrohttpd-dev libturbojpeg0-dev lintian ;;
@@ -60,7 +62,8 @@ packages_of() {
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, mali, valgrind," \
-            "fuzz, model, gst, view, view-browser, soak, deb, deb-cross, udmabuf, vm or cross" >&2
+            "fuzz, model, gst, view, view-browser, soak, deb, deb-cross, udmabuf, vm, vm-armhf or" \
+            "cross" >&2
         exit 64
         ;;
     esac

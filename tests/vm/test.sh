@@ -1,16 +1,18 @@
 #!/bin/sh
 # Boots test machines with the Debian packages, runs tests/vm/*.c and tests/vm/test_*.py in
 # them, and brings their results into $RESULTS.
-#     tests/vm/test.sh MACHINE BUILD
-# `debian/build.sh MACHINE/share/packages` must have been run. $VM_PROGRAMS chooses some of the
-# programs, $VM_TESTS some of the rest (pytest -k), alone or both. $VM_FORMATS, $FAULT_SECONDS and
-# $FAULT_SEED are for the tests that know them.
+#     tests/vm/test.sh MACHINE PROGRAMS
+# MACHINE is the output of tests/vm/build.sh, with the packages in MACHINE/share/packages. PROGRAMS
+# has the programs of tests/tools, and of tests/vm if they are to run, for its architecture.
+# $VM_PROGRAMS chooses some of the programs, $VM_TESTS some of the rest (pytest -k), alone or both.
+# $VM_FORMATS, $FAULT_SECONDS and $FAULT_SEED are for the tests that know them.
 #
 # An emulated machine is one processor, so for everything two run side by side where there are as
-# many here. They share the folder, in which each test is claimed by the machine that runs it.
+# many here. They share the folder, in which each test is claimed by the machine that runs it. One
+# is enough for the few tests that run on armhf.
 set -eu
 machine=$1
-build=$2
+programs=$2
 share=$machine/share
 : "${RESULTS:=build/results}"
 
@@ -20,14 +22,19 @@ if [ -n "${VM_PROGRAMS-}${VM_TESTS-}" ]; then
 fi
 machines=$(($(nproc) < 2 ? 1 : 2))
 [ "${suites% }" != vm-programs ] || machines=1
+[ "$(cat "$machine/architecture")" = amd64 ] || machines=1
 
 here=$(dirname "$0")
 mkdir -p "$share/tests" "$share/programs" "$share/claims" "$RESULTS"
-cp "$here/../tools/run.py" "$here"/*.py "$here/../integration/dbus_peer.py" "$build"/tests/tools/* \
+cp "$here/../tools/run.py" "$here"/*.py "$here/../integration/dbus_peer.py" "$programs"/tests/tools/* \
     "$share/tests/"
-for program in ${VM_PROGRAMS:-$(ls "$build/tests/vm")}; do
-    cp "$build/tests/vm/$program" "$share/programs/"
-done
+case $suites in
+*vm-programs*)
+    for program in ${VM_PROGRAMS:-$(ls "$programs/tests/vm")}; do
+        cp "$programs/tests/vm/$program" "$share/programs/"
+    done
+    ;;
+esac
 "$here/scene.py" "$share/scenes"
 cp "$here/guest.sh" "$share/guest.sh"
 cat >"$share/settings" <<END
@@ -52,4 +59,4 @@ for number in $(seq "$machines"); do
     done
 done
 # shellcheck disable=SC2086 # a list of words
-"$here/../tools/run.py" vm --merge $results
+"$here/../tools/run.py" "$(basename "$machine")" --merge $results

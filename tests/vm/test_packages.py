@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from commands import run
-from conftest import watched
+from conftest import figures, watched
 
 PACKAGES = pathlib.Path("/share/packages")
 CACHE = pathlib.Path("/var/cache/fftd")
@@ -18,7 +18,7 @@ def package(name):
 
 def newer(original, directory):
     """The same package with a higher version."""
-    tree, result = directory / "tree", directory / "newer.deb"
+    tree, result = directory / original.stem, directory / f"newer-{original.name}"
     run("dpkg-deb", "-R", original, tree)
     control = tree / "DEBIAN/control"
     control.write_text(control.read_text().replace("Version: ", "Version: 9:"))
@@ -28,6 +28,13 @@ def newer(original, directory):
 
 def version(name):
     return run("dpkg-query", "-W", "-f", "${Version}", name).stdout
+
+
+def steepness(frame):
+    """How sharp the edges of a picture are: the squares of the differences of neighbours. The
+    frame is NV12, of which the luma comes first."""
+    luma = frame[:len(frame) * 2 // 3]
+    return sum((left - right) ** 2 for left, right in zip(luma, luma[1:]))
 
 
 @pytest.fixture(name="packages")
@@ -53,14 +60,21 @@ def test_upgrade_removal_and_purge(single, service, packages, tmp_path):
     service.wait_for_state("online")
     pid, before = service.pid, version("fftd")
 
-    # The client stays connected while its daemon is replaced.
+    # The client stays connected while its daemon and its library are replaced.
     client = service.watch(300)
     service.wait_for_frames()
-    run("dpkg", "-i", newer(package("fftd"), tmp_path))
-    assert version("fftd") == f"9:{before}"
+    run("dpkg", "-i", *(newer(package(name), tmp_path) for name in ("fftd", "libfftd0")))
+    assert version("fftd") == version("libfftd0") == f"9:{before}"
     service.wait_for(lambda: service.pid not in (0, pid), "the new daemon")
     found = watched(client)
-    assert found["frames"] == 300 and found["torn"] == found["corrupt"] == 0
+    figures.append(f"300 frames during an upgrade: {found}")
+    assert found["frames"] == 300 and len(found["epochs"]) == 2
+    assert found["torn"] == found["corrupt"] == found["unchecked"] == 0
+
+    blurred = steepness(service.frame())
+    service.set_filter("sharpen:amount=1,sigma=2")
+    service.wait_for_filter()
+    assert steepness(service.frame()) > 2 * blurred
 
     # Removed, it does not run, and leaves its configuration and its cache.
     run("dpkg", "-r", "fftd")

@@ -4,6 +4,6 @@
 while read -r module; do
     /bin/busybox insmod "/$module"
 done </modules
-/bin/busybox mount -t ext4 /dev/pmem0 /root
+/bin/busybox mount -t ext4 LABEL=root /root
 /bin/busybox mount --move /dev /root/dev
 exec /bin/busybox switch_root /root /lib/systemd/systemd

@@ -3,10 +3,13 @@ libraries and PoCL, and runs what they install with qemu-user: a daemon filters 
 clients read them. What dpkg itself runs is of this machine's architecture.
 """
 
+import http.client
 import json
 import os
 import pathlib
+import re
 import shutil
+import struct
 import subprocess
 import time
 
@@ -19,7 +22,9 @@ BUILD_TREE = ROOT / f"build/deb-tree/{ARCH}"
 TREE = ROOT / f"build/deb-root/{ARCH}"
 QEMU, TRIPLET = {"armhf": ("qemu-arm-static", "arm-linux-gnueabihf"),
                  "arm64": ("qemu-aarch64-static", "aarch64-linux-gnu")}[ARCH]
-INSTALLED = ("libfftd0", "fftd", "gstreamer1.0-fftd")
+INSTALLED = ("libfftd0", "fftd", "fftd-view", "gstreamer1.0-fftd")
+RUNTIME_DIR = "/run/fftd/test"
+WIDTH, HEIGHT = 64, 48
 FRAMES = 300
 PATIENCE = 200
 
@@ -62,11 +67,13 @@ def package(name):
 
 
 def older(original, directory):
-    """The same package with a lower version."""
+    """The same package with a lower version, which depends on that version of the others."""
     tree = directory / original.name
     subprocess.run(["dpkg-deb", "-R", original, tree], check=True)
     control = tree / "DEBIAN/control"
-    control.write_text(control.read_text().replace("Version: ", "Version: 0.0~"))
+    version = original.name.split("_")[1]
+    control.write_text(control.read_text().replace("Version: ", "Version: 0.0~")
+                       .replace(f"(= {version})", f"(= 0.0~{version})"))
     subprocess.run(["dpkg-deb", "-Znone", "-b", tree, directory / f"older-{original.name}"],
                    check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(tree)
@@ -119,33 +126,35 @@ def test_upgrade(tree):
 
 def test_programs_start(tree):
     version = package("fftd").name.split("_")[1]
-    for name in ("fftd", "fftd-ctl"):
+    for name in ("fftd", "fftd-ctl", "fftd-view"):
         assert finish(emulated(f"/usr/bin/{name}", "--version")) == f"{name} {version}\n"
     assert "camera = {" in finish(emulated("/usr/bin/fftd", "--check", "--config",
                                            "/etc/fftd/default.conf"))
     assert "Portable Computing Language" in finish(emulated("/usr/bin/fftd", "--list-devices"))
 
 
-def watch_program():
-    """tests/tools/watch.c for the other architecture, with the library of the package."""
-    place = BUILD_TREE / "build/watch"
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(ROOT / "client/include", place / "include")
-    shutil.copy(ROOT / "tests/tools/watch.c", place)
-    for name in ("libfftd0", "libfftd-dev"):
-        subprocess.run(["dpkg-deb", "-x", package(name), place], check=True)
-    subprocess.run(["chroot", BUILD_TREE, f"{TRIPLET}-gcc", "-D_GNU_SOURCE", "-std=c11",
-                    "-I/build/watch/usr/include", "-o", "/build/watch/watch",
-                    "/build/watch/watch.c", f"-L/build/watch/usr/lib/{TRIPLET}", "-lfftd"],
-                   check=True)
-    shutil.copy(place / "watch", TREE / "packages")
-    shutil.rmtree(place)
+def picture_in_browser():
+    """What fftd-view answers to a browser that asks for a picture."""
+    view = emulated("/usr/bin/fftd-view", "--name", "test", "--listen", "127.0.0.1:0")
+    try:
+        said = view.stderr.readline()
+        port = re.search(r"http://127.0.0.1:(\d+)/", said)
+        assert port, said
+        connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=PATIENCE)
+        connection.request("GET", "/camera/test/snapshot.jpg")
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        view.terminate()
+        view.communicate(timeout=PATIENCE)
 
 
 def test_300_filtered_frames(tree):
-    watch_program()
-    daemon = emulated("/usr/bin/fftd", "--source", "pattern:scene", "--size", "64x48",
-                      "--filter", "gaussian-blur:sigma=2", "--runtime-dir", "/run/test",
+    subprocess.run([ROOT / "tests/packages/client.sh", BUILD_TREE, f"{TRIPLET}-gcc", PACKAGES,
+                    TREE / "packages/watch"], check=True)
+    (tree / "run/fftd").mkdir(exist_ok=True)
+    daemon = emulated("/usr/bin/fftd", "--source", "pattern:scene", "--size", f"{WIDTH}x{HEIGHT}",
+                      "--filter", "gaussian-blur:sigma=2", "--runtime-dir", RUNTIME_DIR,
                       "--set", "engine.build_timeout=600", "--set", "engine.tune=off",
                       "--set", "output.checksum=true")
     try:
@@ -155,14 +164,18 @@ def test_300_filtered_frames(tree):
             assert daemon.poll() is None, daemon.communicate()
             assert time.monotonic() < deadline, "the daemon publishes no frames"
             time.sleep(0.5)
-            client = emulated("/usr/bin/fftd-ctl", "--runtime-dir", "/run/test", "--json", "status")
+            client = emulated("/usr/bin/fftd-ctl", "--runtime-dir", RUNTIME_DIR, "--json", "status")
             output, _ = client.communicate(timeout=PATIENCE)
             status = json.loads(output) if client.returncode == 0 else {}
-        client = emulated("/packages/watch", "/run/test", FRAMES, PATIENCE)
+        client = emulated("/packages/watch", RUNTIME_DIR, FRAMES, PATIENCE)
         found = json.loads(finish(client))
         assert found["frames"] == FRAMES and found["torn"] == found["corrupt"] == 0
-        finish(emulated("/usr/bin/fftd-ctl", "--runtime-dir", "/run/test", "filter", "set", "none"))
-        assert "none" in finish(emulated("/usr/bin/fftd-ctl", "--runtime-dir", "/run/test",
+        status, picture = picture_in_browser()
+        assert status == 200 and picture[:2] == b"\xff\xd8" and picture[-2:] == b"\xff\xd9"
+        size = picture.index(b"\xff\xc0") + 5  # behind the marker of the frame
+        assert struct.unpack_from(">HH", picture, size) == (HEIGHT, WIDTH)
+        finish(emulated("/usr/bin/fftd-ctl", "--runtime-dir", RUNTIME_DIR, "filter", "set", "none"))
+        assert "none" in finish(emulated("/usr/bin/fftd-ctl", "--runtime-dir", RUNTIME_DIR,
                                          "filter", "show"))
     finally:
         daemon.terminate()

@@ -4,7 +4,7 @@
 # Does nothing if they are there and this script has not changed since.
 set -eu
 packages=libc6-dev,libgcc-12-dev,libv4l-dev,libsystemd-dev,libconfig-dev,ocl-icd-opencl-dev,\
-opencl-c-headers,libpng-dev,libcmocka-dev,libfftw3-dev
+opencl-c-headers,libpng-dev,libmicrohttpd-dev,libturbojpeg0-dev,libcmocka-dev,libfftw3-dev
 
 key=$(sha256sum <"$0")
 if [ -f "$1/key" ] && [ "$(cat "$1/key")" = "$key" ]; then

@@ -36,6 +36,7 @@ void ring_memory_finish(struct ring_memory *memory);
 struct ring_listener {
     int fd;         /* our end of its wake-up socket */
     uint32_t *word; /* its wake-up word; NULL: it has not asked for one */
+    bool gathered;  /* one who slept there has been moved to the common word */
     struct ring_listener *next;
 };
 
@@ -43,9 +44,11 @@ struct waker {
     pthread_t thread;
     sem_t work;
     uint32_t *futex;
-    pthread_mutex_t lock; /* protects the list; the writer never waits for it */
+    pthread_mutex_t lock; /* protects the list and `gathered`; the writer never waits for it */
     struct ring_listener *listeners;
     unsigned listener_count;
+    uint32_t common;   /* the common word, which no client can map; its value is never used */
+    unsigned gathered; /* sleepers moved there since those there were woken */
     bool stop;
 };
 
@@ -58,6 +61,11 @@ void waker_poke(struct waker *waker);
 /* Wakes all readers if there are few, and otherwise requests a round. Never blocks; the number of
  * system calls is bounded, whatever clients do. Any thread. */
 void waker_wake(struct waker *waker);
+
+/* What the thread does: one round of waking; and, between two rounds, moving one sleeper of each
+ * client to the common word, where the next round wakes all with one system call. */
+void waker_round(struct waker *waker);
+void waker_gather(struct waker *waker);
 
 /* Every round wakes the listener, until it is removed. For the server's thread. */
 void waker_add(struct waker *waker, struct ring_listener *listener);

@@ -30,7 +30,7 @@ check() { # MODEL [MACRO]
     cd - >/dev/null || return
 }
 
-models='slot wake hold'
+models='slot wake hold gather'
 variants() {
     # The macros at the beginnings of columns in the model's opening comment.
     sed -n '1,/\*\//p' "$here/$1.pml" | grep -o '\b[A-Z]\{2,\}\(_[A-Z]\{2,\}\)\+\b' | sort -u

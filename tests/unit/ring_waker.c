@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -71,6 +72,12 @@ static ssize_t bytes_of(unsigned index)
     return got < 0 ? 0 : got;
 }
 
+/* Returns how many sleepers it has woken: 0 or 1. */
+static long wake(const uint32_t *word)
+{
+    return syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 /* Returns whether a round was handed over since the last call. */
 static bool was_handed_over(void)
 {
@@ -110,6 +117,32 @@ static void assert_woken(struct sleeper *sleeper)
 {
     pthread_join(sleeper->thread, NULL);
     assert_true(sleeper->woken);
+}
+
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+/* Ends the sleep before anybody ends it, as a time limit does. */
+static void leave_early(struct sleeper *sleeper)
+{
+    const struct sigaction action = {.sa_handler = do_nothing};
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_kill(sleeper->thread, SIGUSR1);
+    pthread_join(sleeper->thread, NULL);
+    assert_false(sleeper->woken);
+}
+
+/* Both readers sleep on their words, and are moved to the common word. */
+static void gather_both(struct sleeper sleeper[READERS])
+{
+    for (unsigned i = 0; i < READERS; i++) {
+        add(i);
+        fall_asleep(&sleeper[i], &fixture.reader[i].word);
+    }
+    waker_gather(&fixture.waker);
+    assert_int_equal(fixture.waker.gathered, READERS);
 }
 
 /* ---- tests ---- */
@@ -223,6 +256,125 @@ static void those_on_the_rings_word_are_left_to_the_thread(void **state)
         assert_woken(&sleeper[i]);
 }
 
+static void the_gathered_are_woken_on_the_common_word(void **state)
+{
+    struct sleeper sleeper[READERS];
+    (void)state;
+    gather_both(sleeper);
+    for (unsigned i = 0; i < READERS; i++)
+        assert_int_equal(wake(&fixture.reader[i].word), 0);
+    waker_round(&fixture.waker);
+    for (unsigned i = 0; i < READERS; i++) {
+        assert_woken(&sleeper[i]);
+        assert_int_equal(fixture.reader[i].word, 1);
+        assert_int_equal(bytes_of(i), 0);
+    }
+    assert_int_equal(fixture.waker.gathered, 0);
+}
+
+/* However many threads a client has, and however often they are gathered. */
+static void one_sleeper_of_a_client_is_gathered(void **state)
+{
+    struct sleeper sleeper[2];
+    (void)state;
+    add(0);
+    add(1);
+    for (unsigned i = 0; i < 2; i++)
+        fall_asleep(&sleeper[i], &fixture.reader[0].word);
+    for (unsigned n = 0; n < 3; n++)
+        waker_gather(&fixture.waker);
+    assert_int_equal(fixture.waker.gathered, 1);
+    waker_round(&fixture.waker);
+    assert_woken(&sleeper[0]);
+    assert_int_equal(wake(&fixture.reader[0].word), 1);
+    assert_woken(&sleeper[1]);
+}
+
+static void a_lone_reader_is_not_gathered(void **state)
+{
+    struct sleeper sleeper;
+    (void)state;
+    add(0);
+    fall_asleep(&sleeper, &fixture.reader[0].word);
+    waker_gather(&fixture.waker);
+    assert_int_equal(fixture.waker.gathered, 0);
+    waker_wake(&fixture.waker);
+    assert_woken(&sleeper);
+}
+
+static void who_has_left_the_common_word_gets_a_byte(void **state)
+{
+    struct sleeper sleeper[READERS];
+    (void)state;
+    gather_both(sleeper);
+    leave_early(&sleeper[0]);
+    waker_round(&fixture.waker);
+    assert_woken(&sleeper[1]);
+    assert_int_equal(bytes_of(0), 1);
+}
+
+static void who_has_left_and_sleeps_again_is_woken(void **state)
+{
+    struct sleeper sleeper[READERS];
+    (void)state;
+    gather_both(sleeper);
+    leave_early(&sleeper[0]);
+    fall_asleep(&sleeper[0], &fixture.reader[0].word);
+    waker_round(&fixture.waker);
+    assert_woken(&sleeper[0]);
+    assert_woken(&sleeper[1]);
+}
+
+/* The thread of a client that was dropped sleeps on. It must not stand for one that has left. */
+static void the_sleeper_of_a_dropped_client_hides_nobody(void **state)
+{
+    struct sleeper sleeper[READERS];
+    (void)state;
+    gather_both(sleeper);
+    waker_remove(&fixture.waker, &fixture.reader[1].listener);
+    leave_early(&sleeper[0]);
+    waker_wake(&fixture.waker);
+    assert_true(was_handed_over()); /* the writer wakes no more than one reader */
+    waker_round(&fixture.waker);
+    assert_woken(&sleeper[1]);
+    assert_int_equal(bytes_of(0), 1);
+}
+
+/* Returns how many sleepers the waker has gathered, once they are as many as are expected. */
+static unsigned await_gathered(struct waker *waker, unsigned expected)
+{
+    unsigned gathered = 0;
+    for (unsigned ms = 0; gathered < expected && ms < FRAMES_PATIENCE_MS; ms++) {
+        poll(NULL, 0, 1);
+        pthread_mutex_lock(&waker->lock);
+        gathered = waker->gathered;
+        pthread_mutex_unlock(&waker->lock);
+    }
+    return gathered;
+}
+
+static void the_thread_gathers_after_a_round(void **state)
+{
+    struct waker waker;
+    struct sleeper sleeper[READERS], second[READERS];
+    (void)state;
+    assert_int_equal(waker_start(&waker, &fixture.ring_word, NULL), 0);
+    /* Of two sleepers each, a round wakes one; the other one is asleep when it is over. */
+    for (unsigned i = 0; i < READERS; i++) {
+        fall_asleep(&sleeper[i], &fixture.reader[i].word);
+        fall_asleep(&second[i], &fixture.reader[i].word);
+        waker_add(&waker, &fixture.reader[i].listener);
+    }
+    waker_wake(&waker);
+    for (unsigned i = 0; i < READERS; i++)
+        assert_woken(&sleeper[i]);
+    assert_int_equal(await_gathered(&waker, READERS), READERS);
+    waker_wake(&waker);
+    for (unsigned i = 0; i < READERS; i++)
+        assert_woken(&second[i]);
+    waker_stop(&waker);
+}
+
 static void the_thread_wakes_both(void **state)
 {
     struct waker waker;
@@ -254,7 +406,14 @@ int main(void)
         waker_test(a_full_socket_costs_nothing),
         waker_test(a_closed_socket_costs_nothing),
         waker_test(those_on_the_rings_word_are_left_to_the_thread),
+        waker_test(the_gathered_are_woken_on_the_common_word),
+        waker_test(one_sleeper_of_a_client_is_gathered),
+        waker_test(a_lone_reader_is_not_gathered),
+        waker_test(who_has_left_the_common_word_gets_a_byte),
+        waker_test(who_has_left_and_sleeps_again_is_woken),
+        waker_test(the_sleeper_of_a_dropped_client_hides_nobody),
         waker_test(the_thread_wakes_both),
+        waker_test(the_thread_gathers_after_a_round),
     };
     return cmocka_run_group_tests_name("ring_waker", tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ esac
 cp "$here/guest.sh" "$share/guest.sh"
 cat >"$share/settings" <<END
 SUITES='$suites' TESTS='${VM_TESTS-}'
-export VM_FORMATS='${VM_FORMATS-}' FAULT_SECONDS='${FAULT_SECONDS-}' FAULT_SEED='${FAULT_SEED-}'
+export VM_FORMATS='${VM_FORMATS-}' VM_KINDS='${VM_KINDS-}' FAULT_SECONDS='${FAULT_SECONDS-}' FAULT_SEED='${FAULT_SEED-}'
 END
 
 for number in $(seq "$machines"); do

@@ -8,7 +8,7 @@ import time
 import pytest
 import vivid
 from commands import run
-from conftest import States, watched
+from conftest import KINDS, States, watched
 
 pytestmark = pytest.mark.together
 
@@ -122,7 +122,7 @@ def test_another_camera_is_plugged_in(service):
         service.systemctl("stop")
 
 
-@pytest.mark.parametrize("planes", ["single", "multi"])
+@pytest.mark.parametrize("planes", KINDS)
 def test_the_signal_changes_by_itself(service, planes):
     """The device at the other end of the cable changes its mode, is unplugged and plugged in
     again."""

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from conftest import figures, watched
 
 FILTERS = [
@@ -12,6 +14,7 @@ FILTERS = [
 ]
 
 
+@pytest.mark.parametrize("camera", ["single", "multi"], indirect=True)
 def test_a_client_reads_every_frame(camera, service):
     """No frame of 300 at 30 per second is lost or torn while the filter changes."""
     service.configure(f"v4l2:{camera.device}", filter=FILTERS[0])

@@ -5,6 +5,7 @@
 #                      VM_TESTS="reload or frames": only some, chosen as by pytest -k
 #                      VM_PROGRAMS=v4l2: only that one of tests/vm/*.c
 #                      VM_PROGRAMS=formats VM_FORMATS=all: every pixel format on both kinds of device
+#                      VM_KINDS=both: tests of the daemon with both kinds of V4L2's interface
 #                      VM_TESTS="mixed and single" FAULT_SECONDS=300: the camera's faults at random
 
 VM_ARCH ?= amd64

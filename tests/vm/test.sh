@@ -5,7 +5,7 @@
 # MACHINE is the output of tests/vm/build.sh, with the packages in MACHINE/share/packages. PROGRAMS
 # has the programs of tests/tools, and of tests/vm if they are to run, for its architecture.
 # $VM_PROGRAMS chooses some of the programs, $VM_TESTS some of the rest (pytest -k), alone or both.
-# $VM_FORMATS, $FAULT_SECONDS and $FAULT_SEED are for the tests that know them.
+# $VM_FORMATS, $VM_KINDS, $FAULT_SECONDS and $FAULT_SEED are for the tests that know them.
 #
 # An emulated machine is one processor, so for everything two run side by side where there are as
 # many here. They share the folder, in which each test is claimed by the machine that runs it. One

@@ -57,7 +57,7 @@ static int measure_device(struct rates *ret, const char *selector, struct error 
 int print_plan(const struct config *config, bool measured, bool json)
 {
     struct error why;
-    struct rates rates;
+    struct rates rates = {0};
     const struct forecast_request request = {.device = config->engine.device,
                                              .measured = measured ? &rates : NULL,
                                              .width = config->camera.source.width,

@@ -358,8 +358,10 @@ static void results_may_end_within_a_cache_line(void **state)
     const uint32_t grey = format_by_name("GREY")->fourcc;
     if (format_layout(&format, grey, 50, 50, 1, &why) < 0 ||
         engine_create(&engine, device, &format, &options, 4, NULL, NULL, &why) < 0 ||
-        store_create(&store, engine, &format, 0, &why) < 0)
+        store_create(&store, engine, &format, 0, &why) < 0) {
         fail_msg("%s", why.text);
+        return;
+    }
     assert_int_equal(format.frame_bytes, 2500);
     uint8_t *in = malloc(format.frame_bytes);
     fill(in, format.frame_bytes, 7);

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "capture/gst_helper.h"
@@ -64,6 +65,8 @@ static void end_with(struct gst *gst, int code, const struct error *reason)
         return;
     gst->end = code;
     gst->reason = *reason;
+    /* The socket stays readable, so that whoever took the last frame comes back for the end. */
+    shutdown(gst->helper.socket, SHUT_RD);
 }
 
 static void end_as_broken(struct gst *gst, const struct error *reason)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -275,12 +276,18 @@ static void an_unusable_rate_is_unknown(void **state)
     capture_close(capture);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    char self[4096] = "";
     if (getenv("FAKE_GST_HELPER") != NULL)
         be_helper();
+    if (argc < 1 || readlink("/proc/self/exe", self, sizeof self - 1) < 0 ||
+        strcmp(basename(self), basename(argv[0])) != 0) {
+        puts("skipped: an emulator runs this program, which cannot start itself as the helper");
+        return 77;
+    }
     setenv("FAKE_GST_HELPER", "1", 1);
-    setenv("FFTD_GST_HELPER", "/proc/self/exe", 1);
+    setenv("FFTD_GST_HELPER", self, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(openings_that_fail),
         cmocka_unit_test(what_breaks_a_rule_is_a_lost_camera),

@@ -1,5 +1,5 @@
-/* What the daemon's program prints besides running: devices and plans. Each function prints,
- * reports a failure in the log, and returns the exit code. Called before any thread is started. */
+/* The options of fftd that print something and exit: lists of devices, and plans. Each function
+ * logs a failure, and returns the exit code. Called before any thread is started. */
 #ifndef FFTD_PRINT_H
 #define FFTD_PRINT_H
 
@@ -7,12 +7,12 @@
 
 #include "config/config.h"
 
-/* The cameras with their formats, and the OpenCL devices. */
+/* Prints the cameras with their formats, and the OpenCL devices. */
 int print_devices(bool json);
 
-/* What frames of camera.size cost on a device that has a model; measured: by the measured rates of
- * engine.device. EX_UNAVAILABLE: there is no such device; EX_OSERR: it cannot be measured;
- * EX_USAGE: there is no model of this. */
+/* Prints what frames of camera.size cost on a device that has a model. measured: the rates are
+ * those measured on engine.device. EX_UNAVAILABLE: there is no such device; EX_OSERR: it cannot be
+ * measured; EX_USAGE: there is no model of this. */
 int print_plan(const struct config *config, bool measured, bool json);
 
 #endif

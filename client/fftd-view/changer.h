@@ -1,5 +1,5 @@
-/* What browsers ask of a camera's daemon on the socket `control`: changes of the filter, and the
- * kinds of filters that there are.
+/* Passes the requests of browsers on to a camera's daemon, on its socket `control`: to change the
+ * filter, and to list the kinds of filters.
  *
  * A thread of its own makes one call after the other, in the order in which they came, so that a
  * daemon that does not answer delays nobody else. The functions may be called from any thread. */

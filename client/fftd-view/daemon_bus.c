@@ -28,7 +28,7 @@ int daemon_bus_open(struct daemon_bus *bus)
 {
     char dir[PATH_MAX];
     int r = 0;
-    /* The daemon's signals would be kept for ever, and it may have ended since the last call. */
+    /* Reads pending signals, which would pile up otherwise, and notices if the daemon has ended. */
     while (bus->bus != NULL && (r = sd_bus_process(bus->bus, NULL)) > 0)
         ;
     if (r < 0)

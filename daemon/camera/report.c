@@ -1,6 +1,7 @@
 #include "camera/report.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -154,6 +155,17 @@ void report_control_problem(struct report *report, const struct source *source)
         log_warning("camera.controls: %s", problem->text);
 }
 
+/* Reports how frames pass, and logs it if that has changed. offset: of its text in the status. */
+static void report_path(struct report *report, const char *name, size_t offset, const char *text)
+{
+    char *field = (char *)mailbox_begin_report(report->mailbox) + offset;
+    const bool changed = strcmp(text, field) != 0;
+    copy_text(field, text);
+    mailbox_end_report(report->mailbox, changed ? CAMERA_EVENT_STATE : 0);
+    if (changed)
+        log_info("%s: %s", name, text);
+}
+
 void report_input(struct report *report, const struct source *source)
 {
     const struct source_memory *memory = &source->memory;
@@ -165,12 +177,7 @@ void report_input(struct report *report, const struct source *source)
     report->start_count = source->start_count;
     snprintf(input, sizeof input, "%s%s%.200s%s", memory_mode_description(memory->mode),
              *problem != '\0' ? " (" : "", problem, *problem != '\0' ? ")" : "");
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
-    const bool changed = strcmp(input, status->input) != 0;
-    copy_text(status->input, input);
-    mailbox_end_report(report->mailbox, changed ? CAMERA_EVENT_STATE : 0);
-    if (changed)
-        log_info("input: %s", input);
+    report_path(report, "input", offsetof(struct camera_status, input), input);
 }
 
 void report_output(struct report *report, const struct engine_output *output, const char *problem)
@@ -181,12 +188,7 @@ void report_output(struct report *report, const struct engine_output *output, co
         snprintf(text, sizeof text, "%s", engine_output_description(output));
     else
         snprintf(text, sizeof text, "copied (%.200s)", problem);
-    struct camera_status *status = mailbox_begin_report(report->mailbox);
-    const bool changed = strcmp(text, status->output) != 0;
-    copy_text(status->output, text);
-    mailbox_end_report(report->mailbox, changed ? CAMERA_EVENT_STATE : 0);
-    if (changed)
-        log_info("output: %s", text);
+    report_path(report, "output", offsetof(struct camera_status, output), text);
 }
 
 /* ---- engines and filters ---- */

@@ -21,7 +21,7 @@
 
 static int find_program(char path[PATH_MAX], struct error *why)
 {
-    /* Of an installed program, and of one in a build folder. */
+    /* Relative to the folder of fftd: where it is installed, and in a build folder. */
     static const char *const places[] = {"/../libexec/fftd/fftd-gst", "/fftd-gst"};
     const char *only = getenv("FFTD_GST_HELPER");
     if (only != NULL && *only != '\0') {
@@ -44,7 +44,7 @@ static int find_program(char path[PATH_MAX], struct error *why)
                      "the program fftd-gst is not installed: it is in the Debian package fftd-gst");
 }
 
-/* What the helper gets: its socket, nothing to read, and the daemon's stderr. Its copy of the
+/* The helper gets its socket, an empty standard input, and the daemon's stderr. Its copy of the
  * socket is made first, since the socket itself may have any number. */
 static int set_descriptors(posix_spawn_file_actions_t *actions, int end)
 {

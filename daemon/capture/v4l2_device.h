@@ -81,7 +81,7 @@ int video_native_format(const struct video_device *device, struct v4l2_format *r
 /* Whether both have the same memory layout: pixel format, size and row lengths. */
 bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b);
 
-/* Whether its frames are JPEG files. */
+/* Returns whether frames of this format are JPEG files. */
 bool video_format_is_jpeg(const struct v4l2_format *format);
 
 /* Fields of a single-planar or multi-planar format. */

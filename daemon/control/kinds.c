@@ -75,7 +75,7 @@ static bool has_range(const struct filter_param *param)
            param->type == FILTER_KERNEL;
 }
 
-/* What `expected` says in words, for programs. */
+/* Appends the limits of a parameter as values; `expected` is the same as text. */
 static int append_limits(sd_bus_message *reply, const struct filter_param *param)
 {
     int r = 0;

@@ -1,4 +1,4 @@
-/* What clients of a message bus ask of the bus itself, org.freedesktop.DBus. busctl, gdbus and the
+/* The part of org.freedesktop.DBus that clients of a message bus need. busctl, gdbus and the
  * D-Bus modules of most languages expect a bus with many programs, and begin with Hello. On the
  * control socket there are two programs, so each connection is a bus of its own: the daemon owns
  * every name that is no unique name, and sends its signals whether they were asked for or not. */

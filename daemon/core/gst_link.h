@@ -1,5 +1,5 @@
-/* What a gst: source (capture/gst.c) and its helper process (daemon/gstreamer) send each other: one
- * struct gst_link_message in each packet of a SOCK_SEQPACKET socket.
+/* The messages between a gst: source (capture/gst.c) and its helper process (daemon/gstreamer).
+ * Each packet of a SOCK_SEQPACKET socket is one struct gst_link_message.
  *
  *     daemon                  helper
  *     LINK_OPEN        ->                    the pipeline, and the format that it should deliver

@@ -1,5 +1,5 @@
-/* What a device does in a second, measured for the model of core/cost.h: its memory by a kernel
- * that copies, its arithmetic by its clock and the number of its cores. */
+/* Measures the rates of a device for the model of core/cost.h. A kernel that copies shows how fast
+ * its memory is; its arithmetic follows from its clock and the number of its cores. */
 #ifndef FFTD_GPU_RATES_H
 #define FFTD_GPU_RATES_H
 

@@ -184,31 +184,28 @@ static void deliver(struct helper *helper, GstSample *sample)
     send_message(&message);
 }
 
-static GstFlowReturn on_preroll(GstAppSink *sink, gpointer data)
+static GstFlowReturn take_sample(struct helper *helper, GstSample *sample, gboolean is_frame)
 {
-    struct helper *helper = data;
-    GstSample *sample = gst_app_sink_pull_preroll(sink);
     if (sample == NULL)
         return GST_FLOW_FLUSHING;
     g_mutex_lock(&helper->lock);
     check_caps(helper, gst_sample_get_caps(sample));
+    if (is_frame)
+        deliver(helper, sample);
     g_mutex_unlock(&helper->lock);
     gst_sample_unref(sample);
     return GST_FLOW_OK;
 }
 
+/* The first sample comes here, and then to on_sample too. */
+static GstFlowReturn on_preroll(GstAppSink *sink, gpointer data)
+{
+    return take_sample(data, gst_app_sink_pull_preroll(sink), FALSE);
+}
+
 static GstFlowReturn on_sample(GstAppSink *sink, gpointer data)
 {
-    struct helper *helper = data;
-    GstSample *sample = gst_app_sink_pull_sample(sink);
-    if (sample == NULL)
-        return GST_FLOW_FLUSHING;
-    g_mutex_lock(&helper->lock);
-    check_caps(helper, gst_sample_get_caps(sample));
-    deliver(helper, sample);
-    g_mutex_unlock(&helper->lock);
-    gst_sample_unref(sample);
-    return GST_FLOW_OK;
+    return take_sample(data, gst_app_sink_pull_sample(sink), TRUE);
 }
 
 /* ---- fftd's messages ---- */

@@ -62,8 +62,9 @@ void waker_poke(struct waker *waker);
  * system calls is bounded, whatever clients do. Any thread. */
 void waker_wake(struct waker *waker);
 
-/* What the thread does: one round of waking; and, between two rounds, moving one sleeper of each
- * client to the common word, where the next round wakes all with one system call. */
+/* The work of the waker's thread. A round wakes every client. Gathering, between two rounds, moves
+ * one sleeper of each client to the common word, where the next round wakes all of them with one
+ * system call. */
 void waker_round(struct waker *waker);
 void waker_gather(struct waker *waker);
 

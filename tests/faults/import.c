@@ -133,7 +133,7 @@ static bool read_type(const cl_import_properties_arm *properties, cl_import_prop
     return *ret == CL_IMPORT_TYPE_HOST_ARM || *ret == CL_IMPORT_TYPE_DMA_BUF_ARM;
 }
 
-/* Whether the host's memory begins within a page, of which another import that does has a part. */
+/* Returns whether this memory begins in the middle of a page that another import shares with it. */
 static bool shares_page(const void *memory, size_t size)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)memory;

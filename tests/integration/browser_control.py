@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
 from browser_view import (CONTRASTS, SHOTS, TOO_WIDE, browser, complaints,  # noqa: F401 (fixtures)
-                          has_picture, text_of, wait_until)
+                          has_picture, save_page, text_of, wait_until)
 from client import Reader
 from test_view_http import QUIET, runtime_dir, view  # noqa: F401 (fixtures)
 
@@ -118,7 +118,7 @@ def test_clicking_a_peak_removes_it(moire, view, browser):
     print(f"the band around {fx:.3f}/{fy:.3f} has {10 * np.log10(ratio):.1f} dB less energy")
     assert 10 * np.log10(ratio) >= 30
     wait_until(lambda: "Notch added" in text_of(driver, "plane-said"), "words about it")
-    # What was not at that frequency is as it was.
+    # Only that frequency has changed, so the mean is the same.
     assert np.abs(after.mean() - before.mean()) < 1
     SHOTS.mkdir(parents=True, exist_ok=True)
     wait_until(lambda: driver.find_elements(By.ID, "stage-0-width"), "the stage")
@@ -325,12 +325,7 @@ def test_the_editor_fits(start, view, browser, width, dark):
     driver = browser(width, dark)
     open_page(driver, view("--control"))
     assert not driver.execute_script(TOO_WIDE) and not driver.execute_script(CONTRASTS)
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    height = driver.execute_script("return document.documentElement.scrollHeight")
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                           {"width": width, "height": height, "deviceScaleFactor": 1,
-                            "mobile": width < 600})
-    driver.save_screenshot(str(SHOTS / f"control-{width}{'-dark' if dark else ''}.png"))
+    save_page(driver, "control-", width, dark)
     # Each control has a label.
     assert not driver.execute_script("""
         return [...document.querySelectorAll("#filter input, #filter select")]

@@ -110,6 +110,16 @@ def complaints(driver):
             if "status of 503" not in entry["message"]]
 
 
+def save_page(driver, prefix, width, dark):
+    """A screenshot of the whole page."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    height = driver.execute_script("return document.documentElement.scrollHeight")
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                           {"width": width, "height": height, "deviceScaleFactor": 1,
+                            "mobile": width < 600})
+    driver.save_screenshot(str(SHOTS / f"{prefix}{width}{'-dark' if dark else ''}.png"))
+
+
 @pytest.mark.parametrize("width, dark", [(360, False), (1280, False), (1280, True)])
 def test_the_page_fits_and_moves(start, view, browser, width, dark):
     start("--filter", "gaussian-blur:sigma=2", source="pattern:scene", size="640x480", fps="20")
@@ -121,12 +131,7 @@ def test_the_page_fits_and_moves(start, view, browser, width, dark):
     assert not driver.execute_script(CONTRASTS)
     assert "gaussian-blur:sigma=2" in text_of(driver, "about")
     assert "frames per second" in text_of(driver, "about")
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    height = driver.execute_script("return document.documentElement.scrollHeight")
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                           {"width": width, "height": height, "deviceScaleFactor": 1,
-                            "mobile": width < 600})
-    driver.save_screenshot(str(SHOTS / f"{width}{'-dark' if dark else ''}.png"))
+    save_page(driver, "", width, dark)
     assert not complaints(driver), "the policy forbids something that the page does"
 
 

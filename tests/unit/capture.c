@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "support/cmocka.h"
+#include "support/dequeue.h"
 
 #include "capture/capture.h"
 #include "capture/pace.h"
@@ -26,15 +27,9 @@ static struct capture_frame next_frame(struct capture *capture)
 {
     struct capture_frame frame;
     struct error why = {""};
-    for (;;) {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
-        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
-        int r = capture_dequeue(capture, &frame, &why);
-        if (r == 0)
-            return frame;
-        if (r != -EAGAIN)
-            fail_msg("%s", why.text);
-    }
+    if (dequeue_wait(capture, &frame, &why) < 0)
+        fail_msg("%s", why.text);
+    return frame;
 }
 
 static void assert_refused(const struct capture_request *request, int expected, const char *text)

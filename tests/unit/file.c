@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/dequeue.h"
 
 #include "capture/capture.h"
 #include "core/clock.h"
@@ -83,22 +84,11 @@ static struct capture *open_clip(const struct fixture *fixture, struct capture_r
     return capture;
 }
 
-static int next_frame(struct capture *capture, struct capture_frame *ret, struct error *why)
-{
-    int r;
-    do {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
-        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
-        r = capture_dequeue(capture, ret, why);
-    } while (r == -EAGAIN);
-    return r;
-}
-
 static void assert_frame(struct capture *capture, uint64_t sequence, unsigned content)
 {
     struct capture_frame frame;
     struct error why = {""};
-    if (next_frame(capture, &frame, &why) < 0)
+    if (dequeue_wait(capture, &frame, &why) < 0)
         fail_msg("frame %u: %s", content, why.text);
     assert_true(frame.sequence == sequence);
     for (unsigned p = 0; p < 3; p++) {
@@ -135,7 +125,7 @@ static void y4m_is_replayed_whole(void **state)
     for (unsigned again = 0; again < 2; again++) {
         struct capture_frame frame;
         struct error why = {""};
-        assert_int_equal(next_frame(capture, &frame, &why), -ENODATA);
+        assert_int_equal(dequeue_wait(capture, &frame, &why), -ENODATA);
         assert_string_equal(why.text, "the file has ended after 5 frames");
     }
     capture_stop(capture);
@@ -221,7 +211,7 @@ static void files_are_read_into_memory_that_is_shared(void **state)
     assert_int_equal(capture_start_in(capture, MEMORY_SHARED, &memory, &why), 0);
     for (unsigned n = 0; n < 3; n++) { /* two of its own, and the one that the device holds */
         struct capture_frame frame;
-        assert_int_equal(next_frame(capture, &frame, &why), 0);
+        assert_int_equal(dequeue_wait(capture, &frame, &why), 0);
         assert_ptr_equal(frame.plane[0], shared[frame.memory]);
         assert_int_equal(frame.plane[0][0], 1 + n);
     }
@@ -293,8 +283,8 @@ static void lent_buffers_hold_the_file(void **state)
     write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 3);
     struct capture *capture = open_clip(fixture, (struct capture_request){.buffers = 2});
     struct capture_frame frame[2], none;
-    assert_int_equal(next_frame(capture, &frame[0], NULL), 0);
-    assert_int_equal(next_frame(capture, &frame[1], NULL), 0);
+    assert_int_equal(dequeue_wait(capture, &frame[0], NULL), 0);
+    assert_int_equal(dequeue_wait(capture, &frame[1], NULL), 0);
     assert_int_equal(frame[1].plane[0][0], 1);
     poll(NULL, 0, 10);
     assert_int_equal(capture_dequeue(capture, &none, NULL), -EAGAIN);
@@ -320,16 +310,16 @@ static void unpaced_files_wait_for_buffers(void **state)
 
     struct pollfd fd = {.fd = capture_fd(capture), .events = POLLIN};
     struct capture_frame frame[2], none;
-    assert_int_equal(next_frame(capture, &frame[0], NULL), 0);
+    assert_int_equal(dequeue_wait(capture, &frame[0], NULL), 0);
     const int64_t before_ns = clock_now_ns();
-    assert_int_equal(next_frame(capture, &frame[1], NULL), 0);
+    assert_int_equal(dequeue_wait(capture, &frame[1], NULL), 0);
     assert_in_range(frame[1].captured_ns, before_ns, frame[1].dequeued_ns);
     assert_int_equal(poll(&fd, 1, 0), 0);
     assert_int_equal(capture_dequeue(capture, &none, NULL), -EAGAIN);
     capture_release(capture, &frame[0]);
     for (unsigned n = 2; n < 7; n++)
         assert_frame(capture, n, n);
-    assert_int_equal(next_frame(capture, &none, NULL), -ENODATA);
+    assert_int_equal(dequeue_wait(capture, &none, NULL), -ENODATA);
     capture_close(capture);
 }
 
@@ -394,7 +384,7 @@ static void a_file_that_shrinks_is_an_error(void **state)
     assert_int_equal(truncate(fixture->path, (off_t)size - 1), 0);
     struct capture_frame frame;
     struct error why = {""};
-    assert_int_equal(next_frame(capture, &frame, &why), -EIO);
+    assert_int_equal(dequeue_wait(capture, &frame, &why), -EIO);
     assert_string_equal(why.text, "the file has changed: frame 1 is truncated");
     capture_close(capture);
 }

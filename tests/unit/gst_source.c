@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/dequeue.h"
 
 #include "capture/capture.h"
 #include "core/clock.h"
@@ -128,18 +129,6 @@ static struct capture *start_source(const char *uri)
     return capture;
 }
 
-/* The next frame or failure, waiting for it as long as a test may last. */
-static int wait_dequeue(struct capture *capture, struct capture_frame *ret, struct error *why)
-{
-    int r;
-    do {
-        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
-        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
-        r = capture_dequeue(capture, ret, why);
-    } while (r == -EAGAIN);
-    return r;
-}
-
 /* No process of this one is left, dead or alive, a moment after it was closed. */
 static void assert_no_children(void)
 {
@@ -191,7 +180,7 @@ static void what_breaks_a_rule_is_a_lost_camera(void **state)
         struct capture *capture = start_source(cases[i].uri);
         struct capture_frame frame;
         struct error why = {""};
-        assert_int_equal(wait_dequeue(capture, &frame, &why), -ENODEV);
+        assert_int_equal(dequeue_wait(capture, &frame, &why), -ENODEV);
         if (strstr(why.text, "the GStreamer pipeline ended: ") != why.text ||
             strstr(why.text, cases[i].text) == NULL)
             fail_msg("%s: \"%s\", expected \"%s\"", cases[i].uri, why.text, cases[i].text);
@@ -208,9 +197,9 @@ static void a_buffer_is_not_lent_twice(void **state)
     struct capture *capture = start_source("gst:twice");
     struct capture_frame frame;
     struct error why = {""};
-    assert_int_equal(wait_dequeue(capture, &frame, &why), 0);
+    assert_int_equal(dequeue_wait(capture, &frame, &why), 0);
     assert_int_equal(frame.plane[0][FRAME_BYTES - 1], 0);
-    assert_int_equal(wait_dequeue(capture, &frame, &why), -ENODEV);
+    assert_int_equal(dequeue_wait(capture, &frame, &why), -ENODEV);
     assert_non_null(strstr(why.text, "buffer 1 of 4, which it does not have"));
     capture_close(capture);
     assert_no_children();
@@ -223,14 +212,14 @@ static void the_end_comes_after_the_last_frame(void **state)
     struct capture *capture = start_source("gst:end");
     struct capture_frame frame;
     struct error why = {""};
-    assert_int_equal(wait_dequeue(capture, &frame, &why), 0);
+    assert_int_equal(dequeue_wait(capture, &frame, &why), 0);
     assert_int_equal(frame.sequence, 7);
     while (recv(capture_fd(capture), &why, 1, MSG_PEEK) < 0)
         ;
     struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLRDHUP};
     assert_int_equal(poll(&poll_fd, 1, 5000), 1);
     capture_release(capture, &frame);
-    assert_int_equal(wait_dequeue(capture, &frame, &why), -ENODATA);
+    assert_int_equal(dequeue_wait(capture, &frame, &why), -ENODATA);
     assert_string_equal(why.text, "over?[2J");
     capture_close(capture);
     assert_no_children();
@@ -242,7 +231,7 @@ static void memory_cannot_be_taken_away(void **state)
     struct capture *capture = start_source("gst:shrink");
     struct capture_frame frame;
     struct error why = {""};
-    assert_int_equal(wait_dequeue(capture, &frame, &why), 0);
+    assert_int_equal(dequeue_wait(capture, &frame, &why), 0);
     for (unsigned i = 0; i < FRAME_BYTES; i++)
         assert_int_equal(frame.plane[0][i], 0);
     assert_true(frame.captured_ns <= frame.dequeued_ns); /* it claimed to be of the future */

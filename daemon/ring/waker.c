@@ -156,11 +156,7 @@ static void *waker_main(void *context)
 int waker_start(struct waker *waker, uint32_t *futex, struct error *why)
 {
     sigset_t all, old;
-    waker->futex = futex;
-    waker->listeners = NULL;
-    waker->listener_count = 0;
-    waker->gathered = 0;
-    waker->stop = false;
+    *waker = (struct waker){.futex = futex};
     sem_init(&waker->work, 0, 0);
     pthread_mutex_init(&waker->lock, NULL);
 

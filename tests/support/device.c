@@ -48,3 +48,8 @@ bool device_compiles_wide_lanes(void)
 {
     return strstr(gpu_device_name(device), "llvmpipe") == NULL;
 }
+
+bool device_is_simulated(void)
+{
+    return strstr(gpu_device_name(device), "Oclgrind") != NULL;
+}

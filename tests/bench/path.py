@@ -16,7 +16,9 @@ latency  From capture to publication at 60 frames a second, as the daemon counts
 daemons  1, 2, 4, ... daemons on one device, each at 60 frames a second, until one of them loses
          frames.
 peers    The same blur of the same recording by a program for FFTW with two threads (clip_fftw.c),
-         by ffmpeg's fftfilt and by OpenCV's dft, as fast as they can, at the first size.
+         by ffmpeg's fftfilt and by OpenCV's dft, as fast as they can, at the first size. fftd on
+         the first device and FFTW take turns, since other guests of a host change its speed within
+         seconds; the ratio is the median of those of the rounds.
 """
 
 import argparse
@@ -26,6 +28,7 @@ import pathlib
 import random
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -34,6 +37,7 @@ import time
 SIGMA = 20
 FILTER = f"gaussian-blur:sigma={SIGMA}"
 CLIP_FRAMES = 8
+ROUNDS = 7
 WARM_UP_S = 1.0
 PATIENCE_S = 300  # of the first start, which compiles kernels
 RATE = 60
@@ -227,17 +231,36 @@ def padded_size(options, size, clip):
             engine.split(" in ")[1].split()[0].strip(",").split("x")]
 
 
-def peer_fftw(options, size, clip):
+def fftd_rate(options, device, size, clip):
+    with Daemon(options, device["index"], f"file:{clip}", size, "max",
+                ("camera.format=GREY",)) as daemon:
+        first, last = daemon.wait().measure(options.seconds)
+        return last.rate_since(first)
+
+
+def fftw_rate(options, size, clip, padded, mode):
+    done = subprocess.run(
+        [options.build / "bench/clip_fftw", clip, *size.split("x"), *map(str, padded), str(SIGMA),
+         mode, str(options.seconds), os.devnull], check=True, stdout=subprocess.PIPE)
+    return float(done.stdout)
+
+
+def measure_turns(options, device, size, clip):
+    """fftd beside FFTW: yields name, median rate, and ratios of fftd's rate to it in each round."""
     program = options.build / "bench/clip_fftw"
     if not program.exists():
         print(f"FFTW is not measured: there is no {program}; `make {program}` builds it")
         return
     padded = padded_size(options, size, clip)
-    for mode, text in (("frames", "FFTW, a thread a frame"), ("split", "FFTW, threads share one")):
-        done = subprocess.run(
-            [program, clip, *size.split("x"), *map(str, padded), str(SIGMA), mode,
-             str(options.seconds), os.devnull], check=True, stdout=subprocess.PIPE)
-        yield text, float(done.stdout)
+    fftd, modes = [], {"split": [], "frames": []}
+    for _ in range(ROUNDS):
+        fftd.append(fftd_rate(options, device, size, clip))
+        for mode, rates in modes.items():
+            rates.append(fftw_rate(options, size, clip, padded, mode))
+    yield f"fftd, {device['name']}", statistics.median(fftd), None
+    for mode, name in (("split", "FFTW, threads share one"), ("frames", "FFTW, a thread a frame")):
+        yield name, statistics.median(modes[mode]), [ours / its for ours, its
+                                                     in zip(fftd, modes[mode])]
 
 
 def peer_ffmpeg(options, size, clip):
@@ -294,11 +317,18 @@ def peer_opencv(options, size, clip):
     yield "OpenCV dft", count / (time.monotonic() - start)
 
 
-def measure_peers(options, size, clip):
-    print(f"\nOn the processor, beside fftd: {size} GREY\n{'':10} {'program':25} {'frames/s':>9}")
-    for peer in (peer_fftw, peer_ffmpeg, peer_opencv):
+def measure_peers(options, device, size, clip):
+    print(f"\nOn the processor: {size} GREY, {ROUNDS} rounds of fftd and FFTW\n"
+          f"{'':10} {'program':40} {'frames/s':>9} {'fftd is':>9}")
+    for name, rate, ratios in measure_turns(options, device, size, clip):
+        beside = "" if ratios is None else (f"{statistics.median(ratios):8.2f}x  of "
+                                            f"{min(ratios):.2f} to {max(ratios):.2f}")
+        print(f"{'':10} {name:40.40} {rate:9.1f} {beside}", flush=True)
+        yield {"part": "peers", "size": size, "program": name, "frames_per_s": rate,
+               "fftd_is": ratios}
+    for peer in (peer_ffmpeg, peer_opencv):
         for name, rate in peer(options, size, clip):
-            print(f"{'':10} {name:25} {rate:9.1f}", flush=True)
+            print(f"{'':10} {name:40} {rate:9.1f}", flush=True)
             yield {"part": "peers", "size": size, "program": name, "frames_per_s": rate}
 
 
@@ -345,7 +375,8 @@ def main():
                 for size in options.sizes:
                     rows += MEASURES[part](options, device, size, clips[size])
         if "peers" in options.parts:
-            rows += measure_peers(options, options.sizes[0], clips[options.sizes[0]])
+            rows += measure_peers(options, devices_of(options)[0], options.sizes[0],
+                                  clips[options.sizes[0]])
     if options.json:
         options.json.write_text("".join(json.dumps({"bench": "path", **row}) + "\n"
                                         for row in rows))

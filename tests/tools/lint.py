@@ -204,7 +204,9 @@ def check_tidy():
     def analyse(path):
         # core/error.c defines what tests/tools/analyzer.h replaces.
         before = [] if path == "daemon/core/error.c" else ["-include", "tests/tools/analyzer.h"]
-        return ["clang-tidy", "--quiet", path, "--", *FLAGS, *before]
+        # The analyzer takes 95 % of the time. Sanitizers and valgrind watch the tests' own code.
+        checks = ["--checks=-clang-analyzer-*"] if path.startswith("tests/") else []
+        return ["clang-tidy", "--quiet", *checks, path, "--", *FLAGS, *before]
     said = run_all(map(analyse, files("*.c")))
     return [line for line in said if not re.match(r"\d+ warnings? |Suppressed |Use -header", line)]
 

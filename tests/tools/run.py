@@ -25,6 +25,7 @@ With --sum the last line reads exactly
 
 import argparse
 import concurrent.futures
+import itertools
 import json
 import os
 import pathlib
@@ -232,23 +233,33 @@ def read_result(path):
     return {"seconds": 0, "cases": [case("ends", FAILED, f"it left no {path}")]}
 
 
+def print_skipped(suite, cases):
+    """One line for all tests that were skipped for the same reason, however many they are."""
+    for reason, group in itertools.groupby(
+            sorted((each for each in cases if each["status"] == SKIPPED),
+                   key=lambda each: each["detail"]), lambda each: each["detail"]):
+        first, *others = (each["name"] for each in group)
+        more = f" and {len(others)} more" if others else ""
+        print(f"{SKIPPED}: {suite}: {first}{more}: {reason}".rstrip(": "))
+
+
 def sum_up(suites):
-    """Prints one row for each suite, then the skipped tests with reasons, the failed ones and the
-    sum."""
-    total = []
-    for suite in suites:
-        result = read_result(RESULTS / f"{suite}.json")
+    """Prints the skipped tests with their reasons, one row for each suite, the failed tests and the
+    sum: what matters most comes last, where a log that is cut still has it."""
+    results = {suite: read_result(RESULTS / f"{suite}.json") for suite in suites}
+    for suite, result in results.items():
+        print_skipped(suite, result["cases"])
+    for suite, result in results.items():
         for each in result["cases"]:
-            each["name"] = f"{suite}: {each['name']}"
+            if "first" in each:
+                print(f"passed at the second attempt: {suite}: {each['name']}: {each['first']}")
+    for suite, result in results.items():
         print(f"{suite:24} {summary(result['cases']):40} {result['seconds']:7.1f} s")
-        total += result["cases"]
-    for each in total:
-        if "first" in each:
-            print(f"passed at the second attempt: {each['name']}: {each['first']}")
-    for status in (SKIPPED, FAILED):
-        for each in total:
-            if each["status"] == status:
-                print(f"{status}: {each['name']}: {each['detail']}".rstrip(": "))
+    for suite, result in results.items():
+        for each in result["cases"]:
+            if each["status"] == FAILED:
+                print(f"{FAILED}: {suite}: {each['name']}: {each['detail']}".rstrip(": "))
+    total = [each for result in results.values() for each in result["cases"]]
     print(summary(total))
     return total
 

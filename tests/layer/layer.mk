@@ -18,13 +18,14 @@ $(LAYER_RULES): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libtest.a $(PARTS) $(BUILD
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 
 # ---- the suite ----
-# The tests of every part of the engine, with small frames. MALI_GROUP is the most items of a
-# work-group: 256 with ARM's driver, 128 with Mesa's.
+# The tests of every part of the engine. MALI_GROUP is the most items of a work-group: 256 with
+# ARM's driver, 128 with Mesa's. MALI_TEST_SIZES=all adds large frames.
 MALI_GROUP ?= 256
+MALI_TEST_SIZES ?= small
 MALI_TESTS := $(wildcard tests/integration/layer_*.py) tests/integration/test_gpu_faults.py
 
 under-layer = OPENCL_LAYERS=$(abspath $(LAYER)) OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd \
-    FFTD_DEVICE=Mali-T760 FFTD_TEST_SIZES=small FFTD_LAYER_GROUP=$(MALI_GROUP)
+    FFTD_DEVICE=Mali-T760 FFTD_TEST_SIZES=$(MALI_TEST_SIZES) FFTD_LAYER_GROUP=$(MALI_GROUP)
 
 ##@ Tests, each described in tests/README.md
 .PHONY: test-mali ## runs the GPU tests on PoCL as a Mali-T760, with at most MALI_GROUP=256 work-items in a group

@@ -16,6 +16,7 @@
 #include "config/image.h"
 #include "control/control.h"
 #include "control/reload.h"
+#include "core/clock.h"
 #include "options.h"
 #include "print.h"
 #include "ring/ring.h"
@@ -303,10 +304,13 @@ static int listen_for_control(struct daemon *daemon, struct listener **ret, cons
 /* There are two sockets because watching and changing are allowed to different groups. */
 static int start_control(struct daemon *daemon, struct error *why)
 {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
     const struct control_hooks hooks = {
         .camera = daemon->camera,
         .server = daemon->server,
         .config = &daemon->config,
+        .start_time_ns = (uint64_t)(now.tv_sec * NS_PER_S + now.tv_nsec),
         .reload = reload,
         .context = daemon,
     };

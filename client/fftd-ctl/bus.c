@@ -97,6 +97,17 @@ int bus_open(const struct ctl *ctl, sd_bus **ret)
     return r >= 0 ? 0 : is_closed(r) ? fail_closed(ctl) : ctl_no_daemon(ctl, dir, r);
 }
 
+int bus_try_open(const struct ctl *ctl, sd_bus **ret)
+{
+    char dir[PATH_MAX];
+    if (ctl_runtime_dir(ctl, dir) != 0)
+        return -EINVAL;
+    int r = bus_connect_any(ret, dir);
+    if (r >= 0)
+        sd_bus_set_method_call_timeout(*ret, BUS_PATIENCE_US);
+    return r < 0 ? r : 0;
+}
+
 /* ---- calling ---- */
 
 static int exit_code_of(const sd_bus_error *error)
@@ -185,6 +196,17 @@ int bus_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const cha
     int code = bus_callv(ctl, bus, ret, method, types, args);
     va_end(args);
     return code;
+}
+
+int bus_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
+{
+    sd_bus_message *message = NULL;
+    int r =
+        sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_INTERFACE, "GetStats");
+    if (r >= 0)
+        r = call(ctl, bus, message, NULL, ret);
+    sd_bus_message_unref(message);
+    return r < 0 ? r : 0;
 }
 
 static int make_get_all(sd_bus *bus, sd_bus_message **ret)

@@ -9,8 +9,10 @@
 #include "ctl.h"
 #include "json.h"
 
-#define BUS_PATH      "/org/fftd/camera"
-#define BUS_INTERFACE "org.fftd.Camera1"
+#define BUS_PATH        "/org/fftd/camera"
+#define BUS_INTERFACE   "org.fftd.Camera1"
+
+#define BUS_PATIENCE_US 2000000u /* of commands that go on without an answer, for each call */
 
 /* Connects to one of the control sockets in dir, by its name. It is not yet known whether the
  * daemon serves it: the first call waits for that. 0 or -errno. */
@@ -24,6 +26,10 @@ int bus_connect_any(sd_bus **ret, const char *dir);
  * return 0 or an exit code. */
 int bus_open(const struct ctl *ctl, sd_bus **ret);
 
+/* For commands that wait for a daemon: prints nothing about one that cannot be reached, and lets
+ * each call take at most BUS_PATIENCE_US. 0 or -errno. */
+int bus_try_open(const struct ctl *ctl, sd_bus **ret);
+
 /* The daemon is not trusted: all replies, but for --json, have clean texts (clean.h). */
 
 /* Calls a method of the object, with arguments as for sd_bus_message_append. The caller unrefs
@@ -35,6 +41,9 @@ int bus_callv(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const ch
 
 /* Sends a message that the caller has built. The caller unrefs *ret. */
 int bus_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret);
+
+/* The same for GetStats, but prints nothing and returns 0 or -errno. */
+int bus_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
 
 /* Gets all properties, as an a{sv}. The caller unrefs *ret. bus_get_all prints the reason of a
  * failure and returns 0 or an exit code; bus_try_get_all prints nothing and returns 0 or -errno. */

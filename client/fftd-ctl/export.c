@@ -10,6 +10,7 @@
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
+#define NS_PER_S       1e9
 
 struct counter {
     char name[MAX_NAME_BYTES];
@@ -59,6 +60,12 @@ static void gauge(const struct exporter *out, const char *name, const char *unit
     const struct metric_label labels[] = {{"name", out->name}, {NULL, NULL}};
     metrics_family(&out->metrics, name, METRIC_GAUGE, unit, help);
     metrics_gauge(&out->metrics, name, labels, value);
+}
+
+static void write_up(const struct exporter *out, bool is_up)
+{
+    gauge(out, "fftd_up", NULL, "1 if the daemon answers. Without it there is nothing else.",
+          is_up);
 }
 
 static void write_state(const struct exporter *out)
@@ -294,6 +301,10 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
 {
     struct exporter out = {.metrics = {file, format}, .stats = stats};
     snprintf(out.name, sizeof out.name, "%s", bus_text(stats, "Name"));
+    write_up(&out, true);
+    gauge(&out, "fftd_start_time_seconds", "seconds",
+          "When the daemon's process began, since 1970.",
+          (double)bus_u64(stats, "StartTime") / NS_PER_S);
     write_state(&out);
     gauge(&out, "fftd_clients", NULL, "Clients connected to the frames socket.",
           bus_u32(stats, "Clients"));
@@ -301,10 +312,22 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
           bus_double(stats, "Rate"));
     gauge(&out, "fftd_filter_serial", NULL, "Number of the filter that made the newest frame.",
           (double)bus_u64(stats, "PublishedSerial"));
+    gauge(&out, "fftd_filter_desired_serial", NULL,
+          "Number of the filter that was set last; another one than fftd_filter_serial while it is "
+          "designed, while no frame is published, and if it cannot be applied.",
+          (double)bus_u64(stats, "Serial"));
     write_counters(&out);
     write_copies(&out);
     write_overhead(&out);
     write_measures(&out);
     write_latency(&out);
+    metrics_end(&out.metrics);
+}
+
+void export_absence(const char *name, enum metrics_format format, FILE *file)
+{
+    struct exporter out = {.metrics = {file, format}};
+    snprintf(out.name, sizeof out.name, "%s", name);
+    write_up(&out, false);
     metrics_end(&out.metrics);
 }

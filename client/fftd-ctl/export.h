@@ -11,4 +11,7 @@
 /* Write errors are left in ferror(file). */
 void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file);
 
+/* Writes that the daemon with this name does not answer. */
+void export_absence(const char *name, enum metrics_format format, FILE *file);
+
 #endif

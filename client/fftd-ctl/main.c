@@ -54,6 +54,8 @@ static const struct command commands[] = {
      "      --prometheus       print Prometheus's text format, for the textfile\n"
      "                         collector of node_exporter\n"
      "  -o, --output FILE      write the metrics to FILE, replaced in one step\n\n"
+     "With --watch and --output a daemon that has ended is waited for; meanwhile\n"
+     "FILE says fftd_up 0.\n\n"
      "Examples:\n"
      "  fftd-ctl stats --watch=0.5\n"
      "  fftd-ctl stats --json | jq .Latency.total.p99_ns\n"

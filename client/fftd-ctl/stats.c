@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "export.h"
 #include "output.h"
 #include "reading.h"
+
+#define NAME_BYTES 256
 
 static void print_counters(sd_bus_message *stats)
 {
@@ -133,14 +136,17 @@ static enum metrics_format metrics_format(const struct ctl *ctl)
     return ctl->openmetrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
 }
 
-/* A reader of the file always finds a complete one. */
-static int replace_file(const struct ctl *ctl, sd_bus_message *stats)
+/* A reader of the file always finds a complete one. stats NULL: there is no daemon of that name. */
+static int replace_file(const struct ctl *ctl, const char *name, sd_bus_message *stats)
 {
     struct output_file output;
     int r = output_open(&output, ctl->output, OUTPUT_WHOLE);
     if (r < 0)
         return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(-r));
-    export_stats(stats, metrics_format(ctl), output.file);
+    if (stats != NULL)
+        export_stats(stats, metrics_format(ctl), output.file);
+    else
+        export_absence(name, metrics_format(ctl), output.file);
     r = output_close(&output);
     if (r < 0)
         return ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", ctl->output, strerror(-r));
@@ -150,7 +156,7 @@ static int replace_file(const struct ctl *ctl, sd_bus_message *stats)
 static int print_metrics(const struct ctl *ctl, sd_bus_message *stats)
 {
     if (ctl->output != NULL && strcmp(ctl->output, "-") != 0)
-        return replace_file(ctl, stats);
+        return replace_file(ctl, bus_text(stats, "Name"), stats);
     export_stats(stats, metrics_format(ctl), stdout);
     return 0;
 }
@@ -178,6 +184,10 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
  * the connection ends the pause, and the next call reports it. */
 static void pause_s(sd_bus *bus, double seconds)
 {
+    if (bus == NULL) {
+        poll(NULL, 0, (int)(seconds * 1e3));
+        return;
+    }
     const uint64_t end_us = ctl_now_us() + (uint64_t)(seconds * 1e6);
     uint64_t time_us;
     int r = 0;
@@ -203,11 +213,48 @@ static int check_options(const struct ctl *ctl)
     return 0;
 }
 
+/* Writes the file once. *bus NULL: the daemon has to be connected first. */
+static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTES])
+{
+    sd_bus_message *stats = NULL;
+    int r = *bus != NULL ? 0 : bus_try_open(ctl, bus);
+    if (r == -EACCES)
+        return bus_open(ctl, bus); /* waiting does not help; this says why */
+    if (r == 0 && (r = bus_try_get_stats(ctl, *bus, &stats)) < 0)
+        *bus = sd_bus_close_unref(*bus);
+    if (r == 0)
+        snprintf(name, NAME_BYTES, "%s", bus_text(stats, "Name"));
+    int code = replace_file(ctl, name, stats);
+    sd_bus_message_unref(stats);
+    return code;
+}
+
+/* A daemon that does not answer is waited for. The file says so meanwhile, for whoever scrapes it.
+ */
+static int watch_metrics(const struct ctl *ctl)
+{
+    sd_bus *bus = NULL;
+    char name[NAME_BYTES], dir[PATH_MAX];
+    int code = ctl_runtime_dir(ctl, dir);
+    snprintf(name, sizeof name, "%s", ctl->name);
+    for (uint64_t i = 1; code == 0; i++) {
+        code = refresh_file(ctl, &bus, name);
+        if (i == ctl->count)
+            break;
+        if (code == 0)
+            pause_s(bus, ctl->watch_s);
+    }
+    sd_bus_close_unref(bus);
+    return code;
+}
+
 int command_stats(const struct ctl *ctl)
 {
     int usage = check_options(ctl);
     if (usage != 0)
         return usage;
+    if (wants_metrics(ctl) && ctl->watch_s > 0)
+        return watch_metrics(ctl);
     sd_bus *bus = NULL;
     bool screen = ctl->watch_s > 0 && !ctl->json && isatty(STDOUT_FILENO);
     int code = bus_open(ctl, &bus);

@@ -20,8 +20,6 @@
 #include "trace.h"
 
 #define INTERVAL_US    1000000u
-/* A daemon that needs longer is shown as silent. Keys are not read meanwhile. */
-#define CALL_US        2000000u
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
 #define MAX_MEASURES   16
@@ -223,23 +221,13 @@ static void lose(struct watch *watch, const char *why)
     note(watch, why);
 }
 
-static void reconnect(struct watch *watch)
-{
-    char dir[PATH_MAX];
-    if (ctl_runtime_dir(watch->ctl, dir) != 0 || bus_connect_any(&watch->bus, dir) < 0) {
-        watch->bus = NULL;
-        return;
-    }
-    sd_bus_set_method_call_timeout(watch->bus, CALL_US);
-}
-
 /* Asks the daemon and draws its answer. */
 static void refresh(struct watch *watch)
 {
     sd_bus_message *properties = NULL;
     const bool was_there = watch->bus != NULL;
-    if (!was_there)
-        reconnect(watch);
+    if (!was_there && bus_try_open(watch->ctl, &watch->bus) < 0)
+        watch->bus = NULL;
     int r = watch->bus != NULL ? bus_try_get_all(watch->ctl, watch->bus, &properties) : -ENOTCONN;
     if (r < 0 && watch->bus != NULL && was_there)
         lose(watch, r == -ETIMEDOUT ? "the daemon stopped to answer" : "the daemon has ended");
@@ -355,7 +343,8 @@ int command_watch(const struct ctl *ctl)
     int code = bus_open(ctl, &watch.bus);
     if (code != 0)
         return code;
-    sd_bus_set_method_call_timeout(watch.bus, CALL_US);
+    /* A daemon that needs longer is shown as silent. Keys are not read meanwhile. */
+    sd_bus_set_method_call_timeout(watch.bus, BUS_PATIENCE_US);
     code = watch_until_end(&watch);
     sd_bus_close_unref(watch.bus);
     return code;

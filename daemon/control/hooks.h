@@ -18,6 +18,7 @@ struct control_hooks {
     struct camera *camera;
     struct ring_server *server;
     const struct config *config;
+    uint64_t start_time_ns; /* of the process, in the time of day */
     /* Reads the configuration file again and applies what can change at run time; as reload_apply.
      */
     int (*reload)(void *context, struct reload_waiter *waiter, struct error *why);

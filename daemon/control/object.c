@@ -65,6 +65,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(0),
     SD_BUS_PROPERTY("Name", "s", control_get, 0, CONSTANT),
     SD_BUS_PROPERTY("Version", "s", control_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("StartTime", "t", control_get, 0, CONSTANT),
     SD_BUS_PROPERTY("Source", "s", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("State", "s", control_get, 0, CHANGES),
     SD_BUS_PROPERTY("StateReason", "s", control_get, 0, CHANGES),

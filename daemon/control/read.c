@@ -12,6 +12,7 @@
 /* A copy of everything that the properties show, taken at one moment. */
 struct reading {
     const struct config *config;
+    uint64_t start_time_ns;
     struct camera_status camera;
     struct filter_chain chain;
     enum view_kind view;
@@ -22,6 +23,7 @@ struct reading {
 static void take_reading(struct reading *ret, const struct control_hooks *hooks)
 {
     ret->config = hooks->config;
+    ret->start_time_ns = hooks->start_time_ns;
     camera_get_status(hooks->camera, &ret->camera);
     camera_get_filter(hooks->camera, &ret->chain);
     ret->view = camera_get_view(hooks->camera);
@@ -133,6 +135,11 @@ static int append_version(sd_bus_message *reply, const struct reading *reading)
 {
     (void)reading;
     return value_append_text(reply, FFTD_VERSION);
+}
+
+static int append_start_time(sd_bus_message *reply, const struct reading *reading)
+{
+    return sd_bus_message_append(reply, "t", reading->start_time_ns);
 }
 
 static int append_source(sd_bus_message *reply, const struct reading *reading)
@@ -405,6 +412,7 @@ struct field {
 static const struct field fields[] = {
     {"Name", "s", append_name, true},
     {"Version", "s", append_version, false},
+    {"StartTime", "t", append_start_time, true},
     {"Source", "s", append_source, false},
     {"State", "s", append_state, true},
     {"StateReason", "s", append_state_reason, true},

@@ -4,6 +4,7 @@ library read both formats, and promtool, if it is installed, checks the latter."
 import math
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -46,6 +47,10 @@ def test_metrics_say_what_stats_say(daemon):
     assert value(families["fftd_clients"]) == 1
     assert value(families["fftd_clients_attached"]) == after["Counters"]["clients_attached"]
     assert value(families["fftd_filter_serial"]) == after["PublishedSerial"]
+    assert value(families["fftd_filter_desired_serial"]) == after["Serial"]
+    assert value(families["fftd_up"]) == 1
+    age_s = time.time() - value(families["fftd_start_time_seconds"])
+    assert 0 < age_s < 2 * PATIENCE
     assert value(families["fftd_state"], state="online") == 1
     assert sum(sample.value for sample in families["fftd_state"].samples) == 1
     assert {sample.labels["reason"] for sample in families["fftd_frames_dropped"].samples} == \
@@ -117,11 +122,38 @@ def test_a_file_is_replaced_in_one_step(daemon, tmp_path):
     daemon.ctl("stats", "--openmetrics", "-o", path, "--watch=0.2", "-n", "3")
     second = parse(path.read_text())
     daemon.ctl("stats", "--prometheus", "-o", path)
-    assert path.read_text().startswith("# TYPE fftd_state gauge\n")
+    assert path.read_text().startswith("# TYPE fftd_up gauge\n")
     assert value(second["fftd_frames_published"]) > value(first["fftd_frames_published"])
     assert list(tmp_path.glob("fftd.prom*")) == [path]
     refused = daemon.ctl("stats", "--openmetrics", "-o", tmp_path / "none" / "x.prom", check=False)
     assert refused.returncode == 73 and "none/x.prom" in refused.stderr
+
+
+def test_the_file_says_when_the_daemon_is_gone_and_back(start, runtime_dir, tmp_path):
+    path = tmp_path / "fftd.prom"
+    watch = subprocess.Popen([BUILD / "fftd-ctl", "--runtime-dir", runtime_dir, "--name", "front",
+                              "stats", "--openmetrics", "--watch=0.05", "-o", path])
+
+    def wait_for(what):
+        deadline = time.monotonic() + PATIENCE
+        while not (path.exists() and what(families := parse(path.read_text()))):
+            assert watch.poll() is None and time.monotonic() < deadline, path.exists()
+            time.sleep(0.01)
+        return families
+
+    try:
+        gone = wait_for(lambda families: value(families["fftd_up"], name="front") == 0)
+        assert list(gone) == ["fftd_up"]
+        daemon = start("--name", "front")
+        first = wait_for(lambda families: value(families["fftd_up"], name="front") == 1)
+        daemon.process.kill()
+        assert list(wait_for(lambda families: value(families["fftd_up"]) == 0)) == ["fftd_up"]
+        start("--name", "front")
+        second = wait_for(lambda families: value(families["fftd_up"]) == 1)
+    finally:
+        watch.kill()
+        watch.wait()
+    assert value(second["fftd_start_time_seconds"]) > value(first["fftd_start_time_seconds"])
 
 
 @pytest.mark.parametrize("arguments, text", [

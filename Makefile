@@ -116,6 +116,7 @@ install: all
 	$(call install-into,$(PREFIX)/include/fftd,client/include/fftd/*.h)
 	$(call install-into,$(PREFIX)/share/fftd/presets,config/presets/*)
 	$(call install-into,$(PREFIX)/share/fftd/images,config/images/*)
+	$(call install-into,$(PREFIX)/share/fftd/fleet,config/fleet/*)
 	$(call install-into,$(PREFIX)/share/man/man1,docs/man/fftd-ctl.1)
 	$(call install-into,$(PREFIX)/share/man/man3,docs/man/*.3)
 	$(call install-into,$(PREFIX)/share/man/man5,docs/man/*.5)

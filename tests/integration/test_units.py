@@ -34,7 +34,7 @@ def analyze(*arguments, folder):
 
 def test_systemd_has_no_complaint(units):
     names = [f"./{unit.name}" for unit in units.iterdir()]
-    assert len(names) == (6 if (BUILD / "fftd-view").exists() else 4)
+    assert len(names) == (7 if (BUILD / "fftd-view").exists() else 5)
     done = analyze("verify", "--man=no", *names, folder=units)
     complaints = [line for line in done.stderr.splitlines() if "fftd" in line]
     assert done.returncode == 0 and not complaints, done.stderr
@@ -51,7 +51,7 @@ def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):
     assert "Type=notify\n" in (units / "fftd@.service").read_text()
 
 
-@pytest.mark.parametrize("name", ["fftd@front", "fftd-view"])
+@pytest.mark.parametrize("name", ["fftd@front", "fftd-view", "fftd-metrics@front"])
 def test_exposure_is_low(units, name):
     if not (units / f"{name}.service").exists():
         pytest.skip("fftd-view is not built: libmicrohttpd is missing")

@@ -2,6 +2,8 @@
 library read both formats, and promtool, if it is installed, checks the latter."""
 
 import math
+import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -11,6 +13,7 @@ import pytest
 from client import Reader
 from conftest import BUILD, PATIENCE
 
+FLEET = pathlib.Path(__file__).resolve().parents[2] / "config/fleet"
 STAGES = {"capture", "wait", "upload", "kernel", "download", "publish", "total"}
 
 
@@ -112,6 +115,18 @@ def test_the_text_format_says_the_same(daemon):
         done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True,
                               text=True, timeout=PATIENCE, check=False)
         assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["fftd-alerts.yml", "grafana.json"])
+def test_alerts_and_dashboard_ask_only_for_what_is_exported(daemon, name):
+    text = daemon.ctl("stats", "--prometheus").stdout
+    exported = set(re.findall(r"^(fftd_\w+)", text, re.M))
+    asked = re.findall(r"\bfftd_\w+", (FLEET / name).read_text())
+    assert len(set(asked)) > 7
+    assert set(asked) <= exported
+    states = re.findall(r'^fftd_state{.*state="(\w+)"', text, re.M)
+    named = re.findall(r'state=~?\\?"([\w|]+)', (FLEET / name).read_text())
+    assert named and {state for found in named for state in found.split("|")} <= set(states)
 
 
 def test_a_file_is_replaced_in_one_step(daemon, tmp_path):

@@ -44,6 +44,12 @@ packages_of() {
     view) echo libjson-c-dev libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
     # The browser of make test-view-browser.
     view-browser) echo chromium chromium-driver python3-selenium fonts-dejavu-core ;;
+    # The media server of make demo-fleet, and what publishes to it. tests/fleet/programs.sh has
+    # Prometheus.
+    fleet) echo gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-bad gstreamer1.0-plugins-good \
+        gstreamer1.0-plugins-ugly gstreamer1.0-rtsp python3 python3-gi ;;
+    # Another program that plays its streams.
+    fleet-test) echo ffmpeg python3-pytest ;;
     # Plots and figures of make soak.
     soak) echo gnuplot-nox python3 python3-numpy ;;
     # The least that boots another kernel.
@@ -62,7 +68,7 @@ packages_of() {
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, mali, valgrind," \
-            "fuzz, model, gst, view, view-browser, soak, deb, deb-cross, udmabuf, vm, vm-armhf or" \
+            "fuzz, model, gst, view, view-browser, fleet, fleet-test, soak, deb, deb-cross, udmabuf, vm, vm-armhf or" \
             "cross" >&2
         exit 64
         ;;

@@ -1,0 +1,20 @@
+DEMO_CAMERAS ?= 8
+DEMO_SECONDS ?= 0
+DEMO_RESTART_SECONDS ?= 10
+
+##@ Demo
+.PHONY: demo-fleet ## runs DEMO_CAMERAS=8 cameras, a media server, Prometheus and one page until Ctrl-C
+demo-fleet:
+	@tests/tools/deps.sh build run gst view fleet
+	@$(MAKE) -s -j$$(nproc) all gst
+	@tests/fleet/programs.sh build/fleet
+	@exec tests/fleet/fleet.py $(BUILD) build/fleet --cameras $(DEMO_CAMERAS) \
+	    --seconds $(DEMO_SECONDS) --restart-after $(DEMO_RESTART_SECONDS)
+
+##@ Tests, each described in tests/README.md
+.PHONY: test-fleet ## tests demo-fleet with three cameras, the alerts and the dashboard
+test-fleet:
+	@tests/tools/deps.sh build run test gst view fleet fleet-test
+	@$(MAKE) -s -j$$(nproc) all gst
+	@tests/fleet/programs.sh build/fleet
+	@$(call run-suite,fleet,300) --jobs 1 --pytest tests/fleet/test_fleet.py

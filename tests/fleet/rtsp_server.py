@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""An RTSP server as media servers are: what a camera publishes at /NAME/in by RECORD is played at
+/NAME by all who ask.
+
+    rtsp_server.py PORT NAME...
+
+prints its port when it listens; port 0 takes a free one. Made of GStreamer's gst-rtsp-server."""
+
+import sys
+
+import gi
+
+gi.require_version("Gst", "1.0")
+gi.require_version("GstRtspServer", "1.0")
+from gi.repository import GLib, Gst, GstRtspServer  # pylint: disable=wrong-import-position
+
+CAPS = "video/x-h264,stream-format=byte-stream,alignment=au"
+RECEIVED = (f"( rtph264depay name=depay0 ! h264parse config-interval=-1 ! {CAPS} "
+            "! appsink name=received sync=false max-buffers=60 drop=true emit-signals=true )")
+# Each frame gets the time of its arrival. What a slow player has not taken is dropped.
+SENT = (f"( appsrc name=sent is-live=true format=time do-timestamp=true max-buffers=60 "
+        f"leaky-type=downstream caps={CAPS} ! h264parse "
+        "! rtph264pay name=pay0 config-interval=-1 )")
+
+
+class Stream:
+    """One camera: passes the frames of whoever publishes to all who play."""
+
+    def __init__(self, mounts, name):
+        self.players = []
+        modes = GstRtspServer.RTSPTransportMode
+        # A publisher that has been restarted does not wait for the end of the one before.
+        mounts.add_factory(f"/{name}/in", self.factory(RECEIVED, modes.RECORD, False, self.publish))
+        mounts.add_factory(f"/{name}", self.factory(SENT, modes.PLAY, True, self.play))
+
+    @staticmethod
+    def factory(launch, mode, shared, made):
+        factory = GstRtspServer.RTSPMediaFactory(launch=launch, transport_mode=mode, shared=shared)
+        factory.connect("media-configure", made)
+        return factory
+
+    def publish(self, _, media):
+        media.get_element().get_by_name("received").connect("new-sample", self.pass_on)
+
+    def play(self, _, media):
+        player = media.get_element().get_by_name("sent")
+        self.players.append(player)
+        media.connect("unprepared", lambda _: self.players.remove(player))
+
+    def pass_on(self, sink):
+        data = sink.emit("pull-sample").get_buffer()
+        frame = Gst.Buffer.new_wrapped(data.extract_dup(0, data.get_size()))
+        for player in list(self.players):
+            player.emit("push-buffer", frame)
+        return Gst.FlowReturn.OK
+
+
+def main(port, names):
+    Gst.init(None)
+    server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
+    # One thread for each connection: a player waits for the first frame of a publisher.
+    server.get_thread_pool().set_max_threads(-1)
+    mounts = server.get_mount_points()
+    streams = [Stream(mounts, name) for name in names]
+    if server.attach(None) == 0:
+        sys.exit(f"rtsp_server.py: cannot listen on port {port}")
+    print(server.get_bound_port(), flush=True)
+    GLib.MainLoop().run()
+    del streams
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -128,7 +128,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(SYSCONFDIR)/fftd
 	for unit in $(filter-out $(UNITS_LEFT_OUT),$(notdir $(wildcard systemd/*.service \
 	        systemd/*.socket))); do \
-	    sed 's|/usr/bin/|$(BINDIR)/|' systemd/$$unit > \
+	    sed 's|/usr/bin/fftd|$(BINDIR)/fftd|' systemd/$$unit > \
 	        $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit; done
 ifeq ($(has-notify-reload),1)
 	$(call install-into,$(PREFIX)/lib/systemd/system/fftd@.service.d,systemd/fftd@.service.d/*.conf)

@@ -40,6 +40,10 @@ packages_of() {
     model) echo spin gcc libc6-dev python3 ;;
     # The GStreamer element and its tests.
     gst) echo libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base ;;
+    # What fftd-loopback and fftd-stream run, the RTSP server of their tests, and the programs of
+    # docs/CLIENTS.md.
+    out) echo ffmpeg gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-bad gstreamer1.0-plugins-good \
+        gstreamer1.0-plugins-ugly gstreamer1.0-rtsp python3-gi python3-numpy ;;
     # fftd-view and its tests.
     view) echo libjson-c-dev libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
     # The browser of make test-view-browser.
@@ -68,7 +72,8 @@ packages_of() {
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, mali, valgrind," \
-            "fuzz, model, gst, view, view-browser, fleet, fleet-test, soak, deb, deb-cross, udmabuf, vm, vm-armhf or" \
+            "fuzz, model, gst, out, view, view-browser, fleet, fleet-test, soak, deb, deb-cross, udmabuf," \
+            "vm, vm-armhf or" \
             "cross" >&2
         exit 64
         ;;

@@ -1,0 +1,179 @@
+"""Tests of fftd-stream@.service: its command publishes a camera to a real RTSP server, and what
+that server receives are the published frames. No systemd starts the command again; the tests do."""
+
+import math
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy
+import pytest
+
+from conftest import FAST_KERNELS, PATIENCE, SANITIZED
+from gstreamer import plugin_dir  # pylint: disable=unused-import
+from unit import Service, command_of
+
+WIDTH, HEIGHT = 160, 120
+PIXELS = WIDTH * HEIGHT
+PYTHON = "/usr/bin/python3"  # whose gi is Debian's
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="the element is not sanitized")
+
+
+def has_elements(*names):
+    return all(subprocess.run(["gst-inspect-1.0", "--exists", name], check=False).returncode == 0
+               for name in names)
+
+
+@pytest.fixture(autouse=True)
+def needs_packages():
+    if not shutil.which("gst-launch-1.0") or \
+            not has_elements("x264enc", "h264parse", "rtspclientsink"):
+        pytest.skip("gstreamer1.0-rtsp, -plugins-bad or -plugins-ugly is not installed")
+    if subprocess.run([PYTHON, "-c", "import gi; gi.require_version('GstRtspServer', '1.0')"],
+                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
+        pytest.skip("gir1.2-gst-rtsp-server-1.0 or python3-gi is not installed")
+    if not shutil.which("ffmpeg"):
+        pytest.skip("ffmpeg is not installed")
+
+
+class Server:
+    """gst-rtsp-server, at the same port each time it is started, and FFmpeg, which decodes what the
+    server has received."""
+
+    def __init__(self):
+        self.port = "0"
+        self.start()
+
+    def start(self):
+        path = pathlib.Path(__file__).with_name("rtsp_server.py")
+        self.process = subprocess.Popen([PYTHON, path, self.port], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.port = self.process.stderr.readline().strip()
+        assert self.port.isdigit(), self.port
+        self.decoder = subprocess.Popen(
+            ["ffmpeg", "-loglevel", "error", "-f", "h264", "-probesize", "32", "-i", "-",
+             "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"], stdin=self.process.stdout,
+            stdout=subprocess.PIPE)
+
+    def read(self):
+        """Returns the luma of the next frame."""
+        frame = self.decoder.stdout.read(PIXELS * 3 // 2)
+        assert len(frame) == PIXELS * 3 // 2, "the decoder has ended"
+        return frame[:PIXELS]
+
+    def kill(self):
+        for process in (self.process, self.decoder):
+            process.kill()
+            process.wait()
+        for file in (self.process.stdout, self.process.stderr, self.decoder.stdout):
+            file.close()
+
+    @property
+    def url(self):
+        return f"rtsp://127.0.0.1:{self.port}/in"
+
+
+@pytest.fixture
+def server():
+    made = Server()
+    yield made
+    made.kill()
+
+
+@pytest.fixture
+def publish(plugin_dir, runtime_dir, tmp_path):
+    """publish(url) starts the unit's command for the camera front."""
+    # The sockets of a user's camera.
+    directory = runtime_dir.parent / "fftd"
+    directory.mkdir(exist_ok=True)
+    (directory / "front").symlink_to(runtime_dir)
+    services = []
+
+    def start_service(url):
+        services.append(Service(
+            command_of("fftd-stream@.service", "front", {"URL": url}), tmp_path / "stream.log",
+            {"GST_PLUGIN_PATH": str(plugin_dir), "GST_REGISTRY": str(tmp_path / "registry"),
+             "XDG_RUNTIME_DIR": str(directory.parent)}))
+        return services[-1]
+
+    yield start_service
+    for service in services:
+        service.kill()
+
+
+def start_camera(start, scene, chain="none"):
+    daemon = start(*FAST_KERNELS, "--filter", chain, source=f"pattern:{scene}",
+                   size=f"{WIDTH}x{HEIGHT}")
+    daemon.wait_for_socket("frames")
+    daemon.wait_for_log("online")
+    return daemon
+
+
+def psnr(found, wanted):
+    found, wanted = (numpy.frombuffer(picture, numpy.uint8).astype(float)
+                     for picture in (found, wanted))
+    squares = numpy.mean((found - wanted) ** 2)
+    return 10 * math.log10(255 ** 2 / squares) if squares else math.inf
+
+
+def wait_for_picture(daemon, server):
+    """Reads until a frame is the published one, as far as the encoder keeps it."""
+    done = subprocess.run([daemon.process.args[0].parent / "fftd-ctl", "--runtime-dir",
+                           daemon.runtime_dir, "frames", "--raw", "-n", "1"],
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    found = []
+    deadline = time.monotonic() + PATIENCE
+    while not found or found[-1] < 30:
+        assert time.monotonic() < deadline, f"the picture does not arrive: {found[-3:]} dB"
+        found.append(psnr(server.read(), done.stdout[:PIXELS]))
+
+
+@pytest.fixture(autouse=True)
+def limit_time():
+    """A read from a decoder that gets no frames would wait for ever."""
+    def end(*_):
+        raise TimeoutError(f"no frame for {PATIENCE} s")
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(2 * PATIENCE)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def test_each_side_may_be_killed(start, server, publish):
+    daemon = start_camera(start, "zoneplate", "gaussian-blur:sigma=2")
+    service = publish(server.url)
+    wait_for_picture(daemon, server)
+
+    # The publisher waits for the daemon, and then sends its frames of another scene.
+    daemon.process.kill()
+    daemon.wait()
+    daemon = start_camera(start, "bars")
+    wait_for_picture(daemon, server)
+    assert service.process.poll() is None, service.log
+
+    service.kill()
+    service.start()
+    daemon.ctl("filter", "set", "gaussian-blur:sigma=3")
+    wait_for_picture(daemon, server)
+
+    # It ends with the server, says why, and is started again until there is one.
+    server.kill()
+    assert service.process.wait(PATIENCE) > 0, service.log
+    assert "Could not receive message" in service.log or "Could not send message" in service.log
+    service.start()
+    assert service.process.wait(PATIENCE) > 0, service.log
+    assert "Failed to connect" in service.log
+    server.start()
+    service.start()
+    wait_for_picture(daemon, server)
+    assert "CRITICAL" not in service.log, service.log
+
+
+def test_a_missing_camera_is_named(server, publish):
+    service = publish(server.url)
+    assert service.process.wait(PATIENCE) > 0, service.log
+    assert "Cannot open the camera 'front'." in service.log

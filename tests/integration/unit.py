@@ -1,0 +1,49 @@
+"""The command of a unit file, started as systemd starts it."""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+
+SYSTEMD = pathlib.Path(__file__).resolve().parents[2] / "systemd"
+
+
+def command_of(name, instance, settings):
+    """Returns the words of ExecStart= of a template for an instance; settings are what its
+    EnvironmentFile= says."""
+    text = (SYSTEMD / name).read_text().replace("\\\n", " ").replace("%i", instance)
+    environment = {}
+    for line in re.findall(r"^Environment=(.*)$", text, re.M):
+        environment.update(word.split("=", 1) for word in shlex.split(line))
+    environment.update(settings)
+    words = []
+    for word in shlex.split(re.search(r"^ExecStart=(.*)$", text, re.M)[1]):
+        if word[0] == "$" and word[1] != "{":
+            words += shlex.split(environment[word[1:]])
+        else:
+            words.append(re.sub(r"\$\{(\w+)\}", lambda found: environment[found[1]], word))
+    return words
+
+
+class Service:
+    """A process of a unit, which start() starts again as Restart=always does."""
+
+    def __init__(self, command, log_path, env):
+        self.command = command
+        self.log_path = log_path
+        self.env = env
+        self.start()
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(self.command, env={**os.environ, **self.env},
+                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    @property
+    def log(self):
+        return self.log_path.read_text()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""An RTSP server that is published to by RECORD at /in, and writes the H.264 stream that it receives
-to stdout.
+"""An RTSP server that takes what is published at /in (RECORD), and writes this H.264 stream to
+stdout.
 
     rtsp_server.py PORT
 
@@ -14,7 +14,7 @@ import gi
 
 gi.require_version("Gst", "1.0")
 gi.require_version("GstRtspServer", "1.0")
-from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402, pylint: disable=wrong-import-position
+from gi.repository import GLib, Gst, GstRtspServer  # noqa: E402
 
 RECEIVED = ("( rtph264depay name=depay0 ! h264parse config-interval=-1 ! video/x-h264,"
             "stream-format=byte-stream,alignment=au ! appsink name=received sync=false "

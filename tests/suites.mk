@@ -103,11 +103,12 @@ picture-tests := $(patsubst %,tests/integration/test_%.py,demosaic filter_plot f
     luma_only presets stabilise undistort)
 integration-tests = $(if $(SAN),$(filter-out $(picture-tests),$(wildcard tests/integration/test_*.py)),tests/integration)
 
-# Python cannot load a sanitized library, so it reads frames through a plain one; GLib is not built
-# for ThreadSanitizer, so fftd-gst is a plain one there. These tests mostly
+# Python cannot load a sanitized library, so it reads frames through a plain one; GLib and
+# libpipewire are not built for ThreadSanitizer, so fftd-gst and fftd-pipewire are plain ones there. These tests mostly
 # wait for frames and for time to pass, so more of them can run at once than there are processors.
 test-integration: all
-	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0 $(if $(HAVE_GST),build/fftd-gst))
+	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0 $(if $(HAVE_GST),build/fftd-gst) \
+	    $(if $(HAVE_PIPEWIRE),build/fftd-pipewire))
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
 	    $(call run-suite,integration,1200) --jobs $$(($$(nproc) + 1)) --pytest $(integration-tests)
 
@@ -130,7 +131,7 @@ lint:
 
 # The environment passes LINT_FLAGS on, which keeps the quotes of CPPFLAGS.
 _lint lint-quick: export KERNEL_WRITER := $(KERNEL_WRITER)
-_lint lint-quick: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES))
+_lint lint-quick: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES)) $(PIPEWIRE_CFLAGS)
 _lint lint-quick: $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
 _lint:
 	@$(call run-suite,lint,900) --once --wrap tests/tools/lint.py full

@@ -40,6 +40,20 @@ def test_systemd_has_no_complaint(units):
     assert done.returncode == 0 and not complaints, done.stderr
 
 
+def test_systemd_has_no_complaint_about_a_users_unit(tmp_path):
+    if not (BUILD / "fftd-pipewire").exists():
+        pytest.skip("fftd-pipewire was not built: libpipewire-0.3-dev is not installed")
+    text = (SYSTEMD / "user/fftd-pipewire@.service").read_text()
+    unit = tmp_path / "fftd-pipewire@front.service"
+    unit.write_text(text.replace("/usr/bin/fftd", str(BUILD / "fftd")))
+    done = subprocess.run(["systemd-analyze", "--user", "verify", "--man=no", unit],
+                          capture_output=True, text=True, timeout=60, check=False,
+                          env={"PATH": "/usr/bin:/bin", "SYSTEMD_COLORS": "0",
+                               "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
+    complaints = [line for line in done.stderr.splitlines() if "fftd" in line]
+    assert done.returncode == 0 and not complaints, done.stderr
+
+
 @pytest.mark.parametrize("version, is_there", [("252", False), ("252.39", False), ("253", True),
                                                ("257~rc2", True)])
 def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):

@@ -18,7 +18,7 @@ packages_of() {
     # For lint-quick, which is part of make test, and for the rest of lint.
     style) echo g++ clang clang-format shellcheck ;;
     lint) echo clang-tidy cppcheck libgstreamer-plugins-base1.0-dev libjson-c-dev \
-        libmicrohttpd-dev libturbojpeg0-dev ;;
+        libmicrohttpd-dev libpipewire-0.3-dev libturbojpeg0-dev ;;
     devices) echo mesa-opencl-icd oclgrind ;;
     # The peers of make bench.
     bench) echo libfftw3-dev libvkfft-dev libclfft-dev gnuplot-nox python3 python3-numpy ;;
@@ -46,6 +46,9 @@ packages_of() {
         gstreamer1.0-plugins-ugly gstreamer1.0-rtsp python3-gi python3-numpy ;;
     # fftd-view and its tests.
     view) echo libjson-c-dev libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
+    # fftd-pipewire and its tests.
+    pipewire) echo gstreamer1.0-pipewire gstreamer1.0-tools libpipewire-0.3-dev pipewire \
+        wireplumber ;;
     # The browser of make test-view-browser.
     view-browser) echo chromium chromium-driver python3-selenium fonts-dejavu-core ;;
     # The media server of make demo-fleet, and what publishes to it. tests/fleet/programs.sh has
@@ -65,15 +68,15 @@ packages_of() {
     vm-armhf) echo qemu-system-arm qemu-user-static ;;
     # What make deb builds with, and what checks the packages.
     deb) echo debhelper dh-python dpkg-dev libgstreamer-plugins-base1.0-dev libjson-c-dev \
-        libmicrohttpd-dev libturbojpeg0-dev lintian ;;
+        libmicrohttpd-dev libpipewire-0.3-dev libturbojpeg0-dev lintian ;;
     # What make deb builds with for another architecture, and what runs the result.
     deb-cross) echo dpkg-dev lintian mmdebstrap qemu-user-static ;;
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
             "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, mali, valgrind," \
-            "fuzz, model, gst, out, view, view-browser, fleet, fleet-test, soak, deb, deb-cross, udmabuf," \
-            "vm, vm-armhf or" \
+            "fuzz, model, gst, out, view, pipewire, view-browser, fleet, fleet-test, soak, deb," \
+            "deb-cross, udmabuf, vm, vm-armhf or" \
             "cross" >&2
         exit 64
         ;;

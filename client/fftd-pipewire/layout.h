@@ -1,0 +1,42 @@
+/* How the frames of a ring are laid out in a buffer of PipeWire.
+ *
+ * PipeWire's consumers expect GStreamer's default layout: all planes in one block of memory, one
+ * behind the other, with rows at multiples of four bytes, and room for whole groups of rows that
+ * share their chroma. */
+#ifndef FFTD_PIPEWIRE_LAYOUT_H
+#define FFTD_PIPEWIRE_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <fftd/fftd.h>
+
+/* One plane in a buffer, in bytes. */
+struct layout_plane {
+    uint32_t offset;
+    uint32_t stride;
+    uint32_t row_bytes; /* of pixels; the rest of a row is 0 */
+    uint32_t rows;
+};
+
+struct layout {
+    struct fftd_format format; /* of the ring's frames */
+    uint32_t video_format;     /* enum spa_video_format */
+    uint32_t plane_count;
+    struct layout_plane plane[FFTD_MAX_PLANES];
+    uint32_t bytes; /* of a whole buffer */
+};
+
+/* Describes frames of a format.
+ *   -EOPNOTSUPP  PipeWire has no such format
+ *   -EPROTO      the format lacks planes, rows or bytes that its pixels need */
+int layout_init(struct layout *ret, const struct fftd_format *format);
+
+/* Whether frames of a format have exactly this layout, rate and colours. */
+bool layout_is_of(const struct layout *layout, const struct fftd_format *format);
+
+/* Copies a frame of layout->format into a buffer of layout->bytes. The caller then checks that the
+ * frame was not overwritten meanwhile. */
+void layout_copy(const struct layout *layout, const struct fftd_frame *frame, uint8_t *buffer);
+
+#endif

@@ -1,0 +1,160 @@
+/* fftd-pipewire: parses the options and runs the loop until a signal. */
+#include <getopt.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include <fftd/fftd.h>
+#include <pipewire/pipewire.h>
+
+#include "node.h"
+
+struct options {
+    const char *camera;
+    const char *description; /* NULL: made from the camera's name */
+};
+
+static void print_usage(void)
+{
+    puts("usage: fftd-pipewire [OPTION]...\n"
+         "\n"
+         "Makes a camera that fftd filters a video source of this desktop's PipeWire, so\n"
+         "that its programs find it like any other camera. One process serves one camera.\n"
+         "\n"
+         "  -n, --name NAME          the daemon with this name, or a runtime directory\n"
+         "                           (default: default)\n"
+         "  -d, --description TEXT   what programs show (default: \"NAME (fftd)\")\n"
+         "  -h, --help               show this help\n"
+         "      --version            print the version\n"
+         "\n"
+         "While no program takes frames, none is read, and the camera can pause. While\n"
+         "the daemon or PipeWire is away, it waits. For cameras of the system this user\n"
+         "must be in the group fftd.\n"
+         "\n"
+         "Examples:\n"
+         "  fftd --source pattern:moire & fftd-pipewire\n"
+         "  systemctl --user enable --now fftd-pipewire@front    at each login\n"
+         "  pw-cli ls Node                                       lists fftd.front\n"
+         "  gst-launch-1.0 pipewiresrc target-object=fftd.front ! fakesink\n"
+         "\n"
+         "See fftd-pipewire(1).");
+}
+
+/* Prints what is wrong with the options. Returns an exit code. */
+__attribute__((format(printf, 1, 2))) static int usage_error(const char *format, ...)
+{
+    va_list args;
+    fputs("fftd-pipewire: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputs("; see fftd-pipewire --help\n", stderr);
+    return EX_USAGE;
+}
+
+enum { OPTION_VERSION = 1000 };
+
+/* Returns 0, an exit code, or -1: there is nothing more to do. */
+static int parse_options(struct options *options, int argc, char **argv)
+{
+    static const struct option known[] = {
+        {"name", required_argument, NULL, 'n'},
+        {"description", required_argument, NULL, 'd'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, OPTION_VERSION},
+        {NULL, 0, NULL, 0},
+    };
+    char path[4096];
+    int option;
+    while ((option = getopt_long(argc, argv, ":n:d:h", known, NULL)) >= 0) {
+        switch (option) {
+        case 'n':
+            options->camera = optarg;
+            break;
+        case 'd':
+            options->description = optarg;
+            break;
+        case 'h':
+            print_usage();
+            return -1;
+        case OPTION_VERSION:
+            puts("fftd-pipewire " FFTD_VERSION);
+            return -1;
+        case ':':
+            return usage_error("%s: expected a value after it", argv[optind - 1]);
+        default:
+            return usage_error("no such option: %s", argv[optind - 1]);
+        }
+    }
+    if (optind < argc)
+        return usage_error("%s: expected no operand; a camera is named with --name", argv[optind]);
+    if (strchr(options->camera, '/') == NULL &&
+        fftd_runtime_dir(options->camera, path, sizeof path) < 0)
+        return usage_error("--name %s: expected the name of a camera, or a directory",
+                           options->camera);
+    return 0;
+}
+
+/* The camera's name, or the last name of a directory's path without its final slashes. */
+static void name_camera(const char *camera, char *ret, size_t size)
+{
+    size_t length = strlen(camera);
+    while (length > 1 && camera[length - 1] == '/')
+        length--;
+    size_t start = length;
+    while (start > 0 && camera[start - 1] != '/')
+        start--;
+    snprintf(ret, size, "%.*s", (int)(length - start), camera + start);
+}
+
+static void on_signal(void *userdata, int number)
+{
+    (void)number;
+    pw_main_loop_quit(userdata);
+}
+
+static int serve(const struct options *options)
+{
+    char camera[256], name[sizeof camera + 8], description[sizeof camera + 8];
+    struct node *node;
+    name_camera(options->camera, camera, sizeof camera);
+    snprintf(name, sizeof name, "fftd.%s", camera);
+    snprintf(description, sizeof description, "%s (fftd)", camera);
+    struct pw_main_loop *main_loop = pw_main_loop_new(NULL);
+    if (main_loop == NULL) {
+        perror("fftd-pipewire: cannot make a loop");
+        return EX_OSERR;
+    }
+    struct pw_loop *loop = pw_main_loop_get_loop(main_loop);
+    pw_loop_add_signal(loop, SIGINT, on_signal, main_loop);
+    pw_loop_add_signal(loop, SIGTERM, on_signal, main_loop);
+    const struct node_options more = {
+        .camera = options->camera,
+        .name = name,
+        .description = options->description != NULL ? options->description : description,
+    };
+    int r = node_create(&node, loop, &more);
+    if (r < 0) {
+        fprintf(stderr, "fftd-pipewire: cannot start: %s\n", strerror(-r));
+    } else {
+        pw_main_loop_run(main_loop);
+        node_destroy(node);
+    }
+    pw_main_loop_destroy(main_loop);
+    return r < 0 ? EX_OSERR : EX_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.camera = "default"};
+    int code = parse_options(&options, argc, argv);
+    if (code != 0)
+        return code < 0 ? EX_OK : code;
+    signal(SIGPIPE, SIG_IGN);
+    pw_init(NULL, NULL);
+    code = serve(&options);
+    pw_deinit();
+    return code;
+}

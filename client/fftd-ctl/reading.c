@@ -32,6 +32,15 @@ double reading_latency_ms(sd_bus_message *properties, const char *quantile)
     return (double)ns / 1e6;
 }
 
+void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64_t *ret_sum_ns)
+{
+    *ret_count = *ret_sum_ns = 0;
+    if (bus_find(properties, "LatencyHistograms", "a{s(tta(tt))}") &&
+        bus_enter(properties, "s(tta(tt))", "total") &&
+        sd_bus_message_enter_container(properties, 'r', "tta(tt)") > 0)
+        sd_bus_message_read(properties, "tt", ret_count, ret_sum_ns);
+}
+
 const char *reading_source(sd_bus_message *properties)
 {
     const char *description = bus_text(properties, "SourceDescription");

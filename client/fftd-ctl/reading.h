@@ -12,6 +12,10 @@ void reading_format(sd_bus_message *properties, char *text, size_t size);
 /* A quantile ("p50_ns") of the time from capture to publication, since the daemon's start; ms. */
 double reading_latency_ms(sd_bus_message *properties, const char *quantile);
 
+/* The number of frames since the daemon's start, and the sum of these times; 0 without an answer.
+ */
+void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64_t *ret_sum_ns);
+
 /* The source's description of itself, or its URI while it has none. */
 const char *reading_source(sd_bus_message *properties);
 

@@ -73,8 +73,9 @@ static int read_format(sd_bus_message *reply, struct fftd_format *ret)
 /* No frame of the greatest size takes more than this. */
 #define MAX_FRAME_BYTES ((uint64_t)FFTD_MAX_SIDE * FFTD_MAX_SIDE * 4 + (1u << 20))
 
-/* The end of the last plane. -EFBIG: the daemon describes a frame that cannot be. */
-static int find_size(const struct fftd_format *format, size_t *ret)
+/* Sets the size to the end of the last plane. -EFBIG: the daemon describes a frame that cannot be.
+ */
+static int find_size(struct fftd_format *format)
 {
     uint64_t size = 0;
     for (unsigned i = 0; i < format->plane_count; i++) {
@@ -83,7 +84,7 @@ static int find_size(const struct fftd_format *format, size_t *ret)
         const uint64_t end = plane->offset + rows * plane->stride + plane->row_bytes;
         size = end > size ? end : size;
     }
-    *ret = (size_t)size;
+    format->frame_bytes = (uint32_t)size;
     return size > MAX_FRAME_BYTES ? -EFBIG : 0;
 }
 
@@ -108,11 +109,8 @@ static int read_memory(int fd, size_t size, uint8_t **ret)
 static int read_frame(int fd, const struct fftd_format *format, uint8_t **ret_memory,
                       struct pixels *ret)
 {
-    size_t size;
-    int r = find_size(format, &size);
-    if (r >= 0)
-        r = read_memory(fd, size, ret_memory);
-    return r < 0 ? r : pixels_from_memory(ret, format, *ret_memory, size);
+    int r = read_memory(fd, format->frame_bytes, ret_memory);
+    return r < 0 ? r : pixels_from_memory(ret, format, *ret_memory, format->frame_bytes);
 }
 
 void shot_finish(struct shot *shot)
@@ -121,8 +119,7 @@ void shot_finish(struct shot *shot)
         free(shot->memory[i]);
 }
 
-/* The descriptors remain the reply's; *ret owns the memory, also on failure. */
-static int read_shot(struct shot *ret, sd_bus_message *reply, bool with_before)
+int shot_read(struct shot *ret, sd_bus_message *reply, bool with_before)
 {
     int before = -1, after;
     int r = with_before ? sd_bus_message_read(reply, "h", &before) : 0;
@@ -130,6 +127,8 @@ static int read_shot(struct shot *ret, sd_bus_message *reply, bool with_before)
         r = sd_bus_message_read(reply, "h", &after);
     if (r >= 0)
         r = read_format(reply, &ret->format);
+    if (r >= 0)
+        r = find_size(&ret->format);
     if (r >= 0 && with_before)
         r = read_frame(before, &ret->format, &ret->memory[0], &ret->before);
     if (r >= 0)
@@ -141,7 +140,7 @@ int shot_take(struct shot *ret, const struct ctl *ctl, sd_bus *bus, bool with_be
 {
     sd_bus_message *reply = NULL;
     int code = bus_call(ctl, bus, &reply, with_before ? "Snapshot" : "SnapshotAfter", NULL);
-    const int r = code == 0 ? read_shot(ret, reply, with_before) : 0;
+    const int r = code == 0 ? shot_read(ret, reply, with_before) : 0;
     sd_bus_message_unref(reply);
     if (r == -EOPNOTSUPP)
         code = ctl_fail(ctl, EX_PROTOCOL,

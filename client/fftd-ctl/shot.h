@@ -19,6 +19,11 @@ struct shot {
 /* Takes the next frame. *ret is zero at first, and must not be moved afterwards; the caller
  * finishes it, also after a failure. Prints the reason of one, and returns 0 or an exit code. */
 int shot_take(struct shot *ret, const struct ctl *ctl, sd_bus *bus, bool with_before);
+
+/* Reads the reply to Snapshot, or to SnapshotAfter, likewise. The reply keeps its descriptors. 0 or
+ * -errno; -EOPNOTSUPP: the pixel format is not known; -ENODATA: the memory is smaller than the
+ * frame. */
+int shot_read(struct shot *ret, sd_bus_message *reply, bool with_before);
 void shot_finish(struct shot *shot);
 
 #endif

@@ -85,11 +85,8 @@ static void read_counters(struct watch *watch, sd_bus_message *stats)
 /* The mean latency of the frames since the second before; NaN: there were none. */
 static double read_latency_ms(struct watch *watch, sd_bus_message *stats)
 {
-    uint64_t count = 0, sum_ns = 0;
-    if (bus_find(stats, "LatencyHistograms", "a{s(tta(tt))}") &&
-        bus_enter(stats, "s(tta(tt))", "total") &&
-        sd_bus_message_enter_container(stats, 'r', "tta(tt)") > 0)
-        sd_bus_message_read(stats, "tt", &count, &sum_ns);
+    uint64_t count, sum_ns;
+    reading_latency_sum(stats, &count, &sum_ns);
     const bool is_known = watch->latency_count > 0 && count > watch->latency_count;
     const double ms = is_known ? (double)(sum_ns - watch->latency_sum_ns) /
                                      (double)(count - watch->latency_count) / 1e6

@@ -8,7 +8,7 @@ struct image *image_create(const void *data, size_t bytes)
     struct image *image = malloc(sizeof *image + bytes);
     if (image == NULL)
         return NULL;
-    *image = (struct image){.references = 1, .bytes = bytes};
+    *image = (struct image){.references = 1, .status = 200, .bytes = bytes};
     memcpy(image->data, data, bytes);
     return image;
 }

@@ -63,8 +63,9 @@ static void print_usage(void)
          "  ssh -L 8787:127.0.0.1:8787 BOARD            shows the cameras of BOARD here\n"
          "\n"
          "Paths: /  /api/cameras  /camera/NAME/stream.mjpeg  /camera/NAME/snapshot.jpg\n"
-         "/camera/NAME/spectrum. Only this machine can connect. Everybody who can use its network\n"
-         "can then see the cameras; a UNIX socket has the permissions of its directory.\n"
+         "/camera/NAME/spectrum  /camera/NAME/comparison  /camera/NAME/clip.mkv?seconds=N.\n"
+         "Only this machine can connect. Everybody who can use its network can then see the\n"
+         "cameras; a UNIX socket has the permissions of its directory.\n"
          "See fftd-view(1).");
 }
 

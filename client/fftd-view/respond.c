@@ -92,9 +92,17 @@ static void free_image(void *cls)
     image_unref(cls);
 }
 
-enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *image)
+enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *image,
+                              const char *type)
 {
     char number[24];
+    if (image->status != MHD_HTTP_OK) {
+        char text[1024];
+        snprintf(text, sizeof text, "%.*s", (int)image->bytes, (const char *)image->data);
+        enum MHD_Result result = respond_error(connection, image->status, text);
+        image_unref(image);
+        return result;
+    }
     struct MHD_Response *response =
         MHD_create_response_from_callback(image->bytes, 32768, read_image, image, free_image);
     if (response == NULL) {
@@ -105,7 +113,7 @@ enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *i
     MHD_add_response_header(response, "Fftd-Sequence", number);
     snprintf(number, sizeof number, "%" PRIu64, image->serial);
     MHD_add_response_header(response, "Fftd-Serial", number);
-    return respond(connection, MHD_HTTP_OK, response, "image/jpeg");
+    return respond(connection, MHD_HTTP_OK, response, type);
 }
 
 enum MHD_Result respond_empty(struct MHD_Connection *connection, const char *type)

@@ -19,9 +19,11 @@ enum MHD_Result respond_method_error(struct MHD_Connection *connection, const ch
 /* A constant text. */
 enum MHD_Result respond_text(struct MHD_Connection *connection, const char *text, const char *type);
 
-/* A text from malloc, which is freed, and an image, whose reference is taken over. */
+/* A text from malloc, which is freed, and an image, whose reference is taken over. If its status is
+ * not 200, its text is sent as by respond_error. */
 enum MHD_Result respond_json(struct MHD_Connection *connection, char *text, size_t bytes);
-enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *image);
+enum MHD_Result respond_image(struct MHD_Connection *connection, struct image *image,
+                              const char *type);
 
 /* Headers alone, for HEAD of what would have to be made. */
 enum MHD_Result respond_empty(struct MHD_Connection *connection, const char *type);

@@ -10,17 +10,21 @@
 #include "access.h"
 #include "connections.h"
 #include "changer.h"
+#include "comparison.h"
+#include "encoder.h"
+#include "matroska.h"
 #include "page.h"
 #include "respond.h"
 #include "status.h"
 #include "stream.h"
 
 #define MAX_STREAMS     64
+#define CLIP_S          10 /* unless the request says another length */
 #define MAX_PER_ADDRESS 128
 #define REQUEST_BYTES   32768u /* of a connection: its headers, and what it is sent at once */
 #define MAX_PATH        128
 #define MAX_PAGE_ROUTES 16 /* and the list of cameras */
-#define MAX_ROUTES      (MAX_PAGE_ROUTES + 5 * SERVER_MAX_CAMERAS)
+#define MAX_ROUTES      (MAX_PAGE_ROUTES + 7 * SERVER_MAX_CAMERAS)
 
 struct server;
 struct request;
@@ -32,7 +36,9 @@ struct route {
     enum MHD_Result (*answer)(struct server *server, struct request *request);
     const char *text;      /* of a file of the page */
     struct camera *camera; /* of those of one camera */
+    unsigned index;        /* of that camera */
     bool is_stream;
+    bool is_clip;            /* a stream with an end */
     bool is_control;         /* it needs the token */
     bool is_change;          /* by POST, and it needs more */
     struct changer *changer; /* NULL: filters may not be changed */
@@ -44,7 +50,9 @@ struct server {
     const char *const *hosts;
     const char *token; /* NULL: filters may not be changed */
     struct camera *camera[SERVER_MAX_CAMERAS];
-    struct status *status[SERVER_MAX_CAMERAS];
+    struct asked *status[SERVER_MAX_CAMERAS];
+    struct asked *comparison[SERVER_MAX_CAMERAS];
+    struct encoder *encoder[SERVER_MAX_CAMERAS]; /* of comparisons */
     struct changer *changer[SERVER_MAX_CAMERAS]; /* NULL: filters may not be changed */
     unsigned camera_count;
     struct route route[MAX_ROUTES];
@@ -95,12 +103,36 @@ static enum MHD_Result answer_image(struct server *server, struct request *reque
         return MHD_YES;
     if (r < 0)
         return answer_no_frame(request);
-    return respond_image(request->waiter.connection, image);
+    return respond_image(request->waiter.connection, image, request->route->type);
+}
+
+static enum MHD_Result answer_comparison(struct server *server, struct request *request)
+{
+    struct image *image;
+    int r = asked_take(server->comparison[request->route->index], &request->waiter, &image);
+    if (r == -EAGAIN)
+        return MHD_YES;
+    return r < 0 ? MHD_NO : respond_image(request->waiter.connection, image, request->route->type);
+}
+
+/* The seconds of a clip that the query asks for; 0: they are wrong. */
+static unsigned clip_length(struct MHD_Connection *connection)
+{
+    const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "seconds");
+    if (text == NULL)
+        return CLIP_S;
+    const size_t digits = strspn(text, "0123456789");
+    const unsigned long seconds = digits > 0 && text[digits] == '\0' ? strtoul(text, NULL, 10) : 0;
+    return seconds <= STREAM_CLIP_S ? (unsigned)seconds : 0;
 }
 
 static enum MHD_Result answer_stream(struct server *server, struct request *request)
 {
     struct image *image;
+    const unsigned clip_s = request->route->is_clip ? clip_length(request->waiter.connection) : 0;
+    if (request->route->is_clip && clip_s == 0)
+        return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST,
+                             "seconds: expected a whole number from 1 to 60\n");
     if (!request->is_counted) {
         if (__atomic_add_fetch(&server->streams, 1, __ATOMIC_RELAXED) > MAX_STREAMS) {
             __atomic_sub_fetch(&server->streams, 1, __ATOMIC_RELAXED);
@@ -116,13 +148,13 @@ static enum MHD_Result answer_stream(struct server *server, struct request *requ
     if (r < 0)
         return answer_no_frame(request);
     request->is_counted = false;
-    return stream_respond(request->waiter.connection, request->route->camera, image,
+    return stream_respond(request->waiter.connection, request->route->camera, image, clip_s,
                           &server->streams);
 }
 
 static enum MHD_Result answer_list(struct server *server, struct request *request)
 {
-    char *text;
+    struct image *status;
     if (request->list == NULL) {
         request->list = open_memstream(&request->list_text, &request->list_bytes);
         if (request->list == NULL)
@@ -132,19 +164,20 @@ static enum MHD_Result answer_list(struct server *server, struct request *reques
                 server->token != NULL ? "true" : "false");
     }
     for (; request->listed < server->camera_count; request->listed++) {
-        int r = status_take(server->status[request->listed], &request->waiter, &text);
+        int r = asked_take(server->status[request->listed], &request->waiter, &status);
         if (r == -EAGAIN)
             return MHD_YES;
         if (r < 0)
             return MHD_NO;
-        fprintf(request->list, "%s%s", request->listed > 0 ? ", " : "", text);
-        free(text);
+        fputs(request->listed > 0 ? ", " : "", request->list);
+        fwrite(status->data, 1, status->bytes, request->list);
+        image_unref(status);
         request->waiter.is_over = false;
     }
     fputs("]}\n", request->list);
     const bool is_written = fclose(request->list) == 0;
     request->list = NULL;
-    text = request->list_text;
+    char *text = request->list_text;
     request->list_text = NULL;
     if (!is_written) {
         free(text);
@@ -349,7 +382,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         return respond_empty(connection, request->route->type);
     request->waiter.kind = strstr(path, "/spectrum") != NULL ? WAITER_SPECTRUM
                            : request->route->camera != NULL  ? WAITER_PICTURE
-                                                             : WAITER_STATUS;
+                                                             : WAITER_ASKED;
     return request->route->answer(server, request);
 }
 
@@ -427,24 +460,31 @@ static void add_page(struct server *server)
     snprintf(add_route(server, "application/json", answer_list)->path, MAX_PATH, "/api/cameras");
 }
 
-static void add_camera_routes(struct server *server, struct camera *camera, struct changer *changer)
+static void add_camera_routes(struct server *server, unsigned index)
 {
     const struct {
         const char *name, *type;
         enum MHD_Result (*answer)(struct server *, struct request *);
     } parts[] = {{"stream.mjpeg", STREAM_TYPE, answer_stream},
+                 {"clip.mkv", MATROSKA_TYPE, answer_stream},
                  {"snapshot.jpg", "image/jpeg", answer_image},
                  {"spectrum", "image/jpeg", answer_image},
+                 {"comparison", COMPARISON_TYPE, answer_comparison},
                  {"filters", "application/json", answer_kinds},
                  {"filter", "application/json", answer_change}};
     for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         struct route *route = add_route(server, parts[i].type, parts[i].answer);
-        snprintf(route->path, MAX_PATH, "/camera/%s/%s", camera_name(camera), parts[i].name);
-        route->camera = camera;
-        route->changer = changer;
+        route->index = index;
+        route->camera = server->camera[index];
+        route->changer = server->changer[index];
+        snprintf(route->path, MAX_PATH, "/camera/%s/%s", camera_name(route->camera), parts[i].name);
         route->is_stream = parts[i].answer == answer_stream;
+        route->is_clip = strcmp(parts[i].type, MATROSKA_TYPE) == 0;
         route->is_change = parts[i].answer == answer_change;
-        route->is_control = route->is_change || parts[i].answer == answer_kinds;
+        /* Who may change the filter may see what it hides. Others see it if the daemon lets
+         * watchers. */
+        route->is_control = route->is_change || parts[i].answer == answer_kinds ||
+                            (parts[i].answer == answer_comparison && server->token != NULL);
     }
 }
 
@@ -455,17 +495,19 @@ static int add_camera(struct server *server, const struct server_options *option
     int r = camera_create(&server->camera[index], &camera);
     if (r < 0)
         return r;
-    r = status_create(&server->status[index], camera.name);
-    if (r < 0) {
-        camera_stop(server->camera[index]);
-        camera_destroy(server->camera[index]);
-        return r;
-    }
     server->camera_count++;
-    if (server->token != NULL && (r = changer_create(&server->changer[index], camera.name)) < 0)
-        return r;
-    add_camera_routes(server, server->camera[index], server->changer[index]);
-    return 0;
+    r = asked_create(&server->status[index], camera.name, &status_kind, NULL);
+    if (r == 0)
+        r = encoder_create(&server->encoder[index], options->quality);
+    if (r == 0)
+        r = asked_create(&server->comparison[index], camera.name,
+                         server->token != NULL ? &comparison_by_changer : &comparison_by_watcher,
+                         server->encoder[index]);
+    if (r == 0 && server->token != NULL)
+        r = changer_create(&server->changer[index], camera.name);
+    if (r == 0)
+        add_camera_routes(server, index);
+    return r;
 }
 
 int server_create(struct server **ret, int fd, const struct server_options *options)
@@ -507,14 +549,17 @@ void server_destroy(struct server *server)
     /* No connection may be suspended when the library's thread ends. */
     for (unsigned i = 0; i < server->camera_count; i++) {
         camera_stop(server->camera[i]);
-        status_stop(server->status[i]);
+        asked_stop(server->status[i]);
+        asked_stop(server->comparison[i]);
         changer_stop(server->changer[i]);
     }
     if (server->daemon != NULL)
         MHD_stop_daemon(server->daemon);
     for (unsigned i = 0; i < server->camera_count; i++) {
         camera_destroy(server->camera[i]);
-        status_destroy(server->status[i]);
+        asked_destroy(server->status[i]);
+        asked_destroy(server->comparison[i]);
+        encoder_destroy(server->encoder[i]);
         changer_destroy(server->changer[i]);
     }
     connections_destroy(server->connections);

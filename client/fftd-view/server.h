@@ -1,10 +1,10 @@
 /* The HTTP server: which path shows what, and who may ask.
  *
  * Threads: one thread of libmicrohttpd serves all connections; each camera has a thread for its
- * frames (view_camera.h), one for its state (status.h) and, if filters may be changed, one for that
- * (changer.h); the main thread sleeps, ends connections whose time is over, and waits for signals.
- * A connection that waits for a frame or an answer is suspended, so that the server's thread waits
- * for nothing but sockets.
+ * frames (view_camera.h), one for its state (status.h), one for frames before and after the filter
+ * (comparison.h) and, if filters may be changed, one for that (changer.h); the main thread sleeps,
+ * ends connections whose time is over, and waits for signals. A connection that waits for a frame
+ * or an answer is suspended, so that the server's thread waits for nothing but sockets.
  *
  * Paths are those of a table made at the start; no file is opened. Memory is bounded: connections,
  * streams and the bytes of a request have limits, a stream holds at most one picture, and a camera

@@ -47,6 +47,9 @@ static void publish(struct camera *camera, enum waiter_kind kind, struct image *
 {
     image->sequence = frame->sequence;
     image->serial = frame->filter_serial;
+    image->captured_ns = frame->captured_ns;
+    image->width = frame->format->width;
+    image->height = frame->format->height;
     image->made_ns = waiter_now_ns();
     pthread_mutex_lock(&camera->lock);
     struct image *old =

@@ -13,7 +13,7 @@
 /* Longer than this nobody waits, so that a connection whose browser has left is found. */
 #define WAITER_PATIENCE_NS (10 * INT64_C(1000000000))
 
-enum waiter_kind { WAITER_PICTURE, WAITER_SPECTRUM, WAITER_STATUS };
+enum waiter_kind { WAITER_PICTURE, WAITER_SPECTRUM, WAITER_ASKED };
 
 struct waiter {
     struct MHD_Connection *connection;

@@ -45,7 +45,7 @@ packages_of() {
     out) echo ffmpeg gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-bad gstreamer1.0-plugins-good \
         gstreamer1.0-plugins-ugly gstreamer1.0-rtsp python3-gi python3-numpy ;;
     # fftd-view and its tests.
-    view) echo libjson-c-dev libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
+    view) echo ffmpeg libjson-c-dev libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
     # fftd-pipewire and its tests.
     pipewire) echo gstreamer1.0-pipewire gstreamer1.0-tools libpipewire-0.3-dev pipewire \
         wireplumber ;;

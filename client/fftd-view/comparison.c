@@ -1,0 +1,104 @@
+#include "comparison.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <microhttpd.h>
+
+#include "encoder.h"
+#include "fftd-ctl/bus.h"
+#include "fftd-ctl/shot.h"
+
+#define FRESH_NS   INT64_C(200000000)
+#define TEXT_BYTES 1024
+
+static struct image *fail(unsigned status, const char *words)
+{
+    char text[TEXT_BYTES];
+    snprintf(text, sizeof text, "%.*s\n", TEXT_BYTES - 2, words);
+    struct image *image = image_create(text, strlen(text));
+    if (image != NULL)
+        image->status = status;
+    return image;
+}
+
+static struct image *explain(const struct daemon_bus *bus, int error, const sd_bus_error *said)
+{
+    char text[TEXT_BYTES];
+    const bool is_denied = error == -EACCES || error == -EPERM;
+    const bool is_of_daemon = sd_bus_error_is_set(said) && said->message != NULL &&
+                              (is_denied || strncmp(said->name, "org.fftd.", 9) == 0);
+    daemon_bus_explain(bus, error, text, sizeof text);
+    return fail(is_denied ? MHD_HTTP_FORBIDDEN : MHD_HTTP_SERVICE_UNAVAILABLE,
+                is_of_daemon ? said->message : text);
+}
+
+/* ---- the answer ---- */
+
+static int write_part(FILE *file, struct encoder *encoder, const char *name,
+                      const struct fftd_format *format, const uint8_t *memory)
+{
+    struct image *jpeg = NULL;
+    int r = encoder_load(encoder, format, memory);
+    if (r == 0)
+        r = encoder_picture(encoder, &jpeg);
+    if (r < 0)
+        return r;
+    fprintf(file,
+            "--fftd\r\nContent-Disposition: form-data; name=\"%s\"; filename=\"%s.jpg\"\r\n"
+            "Content-Type: image/jpeg\r\n\r\n",
+            name, name);
+    fwrite(jpeg->data, 1, jpeg->bytes, file);
+    fputs("\r\n", file);
+    image_unref(jpeg);
+    return 0;
+}
+
+static struct image *write_parts(struct encoder *encoder, const struct shot *shot)
+{
+    struct image *image = NULL;
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    if (file == NULL)
+        return NULL;
+    int r = write_part(file, encoder, "before", &shot->format, shot->memory[0]);
+    if (r == 0)
+        r = write_part(file, encoder, "after", &shot->format, shot->memory[1]);
+    fputs("--fftd--\r\n", file);
+    if (fclose(file) == 0 && r == 0 && (image = image_create(text, bytes)) != NULL)
+        image->sequence = shot->sequence;
+    free(text);
+    return r == -ENOMEM || image != NULL
+               ? image
+               : fail(MHD_HTTP_SERVICE_UNAVAILABLE, "the frame cannot be shown");
+}
+
+static struct image *ask(struct daemon_bus *bus, void *encoder)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    sd_bus_message *reply = NULL;
+    struct shot shot = {0};
+    int r = daemon_bus_open(bus);
+    if (r == 0)
+        r = sd_bus_call_method(bus->bus, NULL, BUS_PATH, BUS_INTERFACE, "Snapshot", &error, &reply,
+                               NULL);
+    if (r >= 0)
+        r = shot_read(&shot, reply, true);
+    /* Ends the loan of the daemon's memory, before the frames are encoded. */
+    sd_bus_message_unref(reply);
+    struct image *image = r < 0 ? explain(bus, r, &error) : write_parts(encoder, &shot);
+    /* An answer that comes too late is not one to the next call. */
+    if (r < 0)
+        daemon_bus_close(bus);
+    sd_bus_error_free(&error);
+    shot_finish(&shot);
+    return image;
+}
+
+const struct asked_kind comparison_by_changer = {
+    .socket = "control", .fresh_ns = FRESH_NS, .ask = ask};
+const struct asked_kind comparison_by_watcher = {
+    .socket = "control-watch", .fresh_ns = FRESH_NS, .ask = ask};

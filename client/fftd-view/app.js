@@ -1,7 +1,9 @@
 // The page: asks /api/cameras once a second, shows the stream of the chosen camera, and fetches its
 // spectrum at most once a second. It does nothing while the page is hidden, so that a forgotten tab
 // costs nothing and the camera can pause.
+import * as compare from "./compare.js";
 import * as control from "./control.js";
+import * as plots from "./plots.js";
 
 const POLL_MS = 1000;
 const DELIVERING = ["online", "starting", "paused"];
@@ -103,17 +105,20 @@ function stopStream() {
     shownStream = null;
 }
 
+function offer(id, source, name) {
+    if (element(id).getAttribute("href") !== source)
+        Object.assign(element(id), {href: source, download: name});
+}
+
 function showPicture(camera) {
     const image = element("picture");
     const delivers = DELIVERING.includes(camera.state);
     image.classList.toggle("stale", !delivers);
     element("spectrum").classList.toggle("stale", !delivers);
-    const source = path(camera.name, "snapshot.jpg");
-    if (element("snapshot").getAttribute("href") !== source) {
-        element("snapshot").href = source;
-        element("snapshot").download = `${camera.name}.jpg`;
-    }
-    if (isPaused || !delivers || shownStream === camera.name)
+    offer("snapshot", path(camera.name, "snapshot.jpg"), `${camera.name}.jpg`);
+    offer("clip", path(camera.name, `clip.mkv?seconds=${element("clip-seconds").value}`),
+          `${camera.name}.mkv`);
+    if (isPaused || !delivers || compare.isSwitchedOn() || shownStream === camera.name)
         return;
     if (camera.format && camera.format.width) {
         image.width = camera.format.width;
@@ -150,15 +155,19 @@ function show() {
     }
     if (document.hidden) {
         stopStream();
+        compare.update(null);
         return;
     }
     const delivers = DELIVERING.includes(camera.state);
     showState(describeState(camera), !delivers);
-    if (shownStream !== null && (shownStream !== camera.name || !delivers))
+    if (shownStream !== null &&
+        (shownStream !== camera.name || !delivers || compare.isSwitchedOn()))
         stopStream();
     showAbout(camera);
+    plots.show(camera.name);
     control.update(camera, canChange);
     showPicture(camera);
+    compare.update(!isPaused && delivers ? camera.name : null);
     showSpectrum(camera);
 }
 
@@ -171,6 +180,7 @@ async function poll() {
             const listed = await answer.json();
             cameras = listed.cameras;
             canChange = listed.control;
+            plots.add(cameras);
             show();
         } catch {
             showState("fftd-view does not answer. This page continues when it is back.", true);
@@ -200,4 +210,6 @@ window.addEventListener("hashchange", () => {
     show();
 });
 document.addEventListener("visibilitychange", () => show());
+compare.onSwitch(show);
+element("clip-seconds").addEventListener("change", show);
 poll();

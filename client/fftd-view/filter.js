@@ -39,6 +39,7 @@ export function setToken(text) {
 }
 
 export const hasToken = () => token !== "";
+export const authorization = () => token ? {Authorization: `Bearer ${token}`} : {};
 export const current = () => now;
 export const switchedOff = () => off;
 export const canUndo = () => past.length > 0;
@@ -63,7 +64,7 @@ async function request(what, options = {}) {
     try {
         answer = await fetch(`camera/${encodeURIComponent(name)}/${what}`, {
             cache: "no-store", ...options,
-            headers: {...options.headers, Authorization: `Bearer ${token}`},
+            headers: {...options.headers, ...authorization()},
         });
     } catch {
         throw new Error("fftd-view does not answer.");

@@ -7,7 +7,7 @@ VIEW_LIBS = $(call pkg-libs,$(VIEW_PACKAGES)) $(CTL_LIBS)
 VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c))
 # In the order in which a browser asks for them.
 VIEW_PAGE := $(addprefix client/fftd-view/,index.html style.css app.js \
-    control.js filter.js stages.js plane.js icon.svg)
+    compare.js control.js filter.js plots.js stages.js plane.js mask.js peaks.js tools.js icon.svg)
 
 $(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += -Iclient $(call pkg-cflags,$(VIEW_PACKAGES))
 

@@ -7,8 +7,9 @@ from selenium.webdriver import ActionChains, Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select
 
-from browser_view import (CONTRASTS, SHOTS, TOO_WIDE, browser, complaints,  # noqa: F401 (fixtures)
-                          has_picture, save_page, text_of, wait_until)
+from accessibility import audit
+from browser_view import (SHOTS, browser, complaints, has_picture,  # noqa: F401 (fixtures)
+                          save_page, show_as, text_of, wait_until)
 from client import Reader
 from test_view_http import QUIET, runtime_dir, view  # noqa: F401 (fixtures)
 
@@ -122,6 +123,10 @@ def test_clicking_a_peak_removes_it(moire, view, browser):
     assert np.abs(after.mean() - before.mean()) < 1
     SHOTS.mkdir(parents=True, exist_ok=True)
     wait_until(lambda: driver.find_elements(By.ID, "stage-0-width"), "the stage")
+    for _ in range(2):  # the first one may be from before the notch
+        shown = driver.execute_script("return document.getElementById('spectrum').src")
+        wait_until(lambda shown=shown: driver.execute_script(
+            "return document.getElementById('spectrum').src") != shown, "another spectrum")
     driver.execute_script("scrollTo(0, 0)")
     driver.save_screenshot(str(SHOTS / "notch.png"))
     assert not complaints(driver)
@@ -135,6 +140,88 @@ def test_dragging_makes_a_notch_wide(moire, view, browser):
         .move_by_offset(round(0.05 * plane.size["width"]), 0).release().perform()
     stage, = wait_for_chain(moire, lambda stages: len(stages) == 1)
     assert stage["parameters"]["width"] == pytest.approx(0.1, abs=0.03)
+
+
+def stroke(driver, tool, *places):
+    """Drags the pointer over the spectrum, from one frequency to the next."""
+    Select(driver.find_element(By.ID, "tool")).select_by_value(tool)
+    plane, x, y = place_of(driver, *places[0])
+    hand = ActionChains(driver).move_to_element_with_offset(plane, x, y).click_and_hold()
+    for place in places[1:]:
+        hand.move_to_element_with_offset(plane, *place_of(driver, *place)[1:])
+    hand.release().perform()
+
+
+def test_strokes_make_rings_and_sectors(moire, view, browser):
+    driver = browser(1280)
+    open_page(driver, view("--control"))
+    stroke(driver, "ring", (0.1, 0), (0.2, 0))
+    ring, = wait_for_chain(moire, lambda stages: len(stages) == 1)
+    assert ring["kind"] == "bandstop"
+    assert ring["parameters"]["low"] == pytest.approx(0.1, abs=0.005)
+    assert ring["parameters"]["high"] == pytest.approx(0.2, abs=0.005)
+    # From 30 to 60 degrees.
+    stroke(driver, "direction", (0.26, 0.15), (0.15, 0.26))
+    sector = wait_for_chain(moire, lambda stages: len(stages) == 2)[1]
+    assert sector["kind"] == "directional" and sector["parameters"]["keep"] == "outside"
+    assert sector["parameters"]["angle"] == pytest.approx(45, abs=1.5)
+    assert sector["parameters"]["width"] == pytest.approx(30, abs=3)
+    assert sector["parameters"]["above"] == pytest.approx(0.15, abs=0.005)
+    # Two circles, two lines.
+    wait_until(lambda: len(driver.find_elements(By.CSS_SELECTOR, "#overlay .stage")) == 4,
+               "outlines")
+    # The same with the keyboard: from the middle, 20 px and 40 px to the left.
+    Select(driver.find_element(By.ID, "tool")).select_by_value("ring")
+    driver.refresh()
+    wait_until(lambda: not is_disabled(driver), "the editor")
+    wait_until(lambda: has_picture(driver, "spectrum"), "a spectrum")
+    Select(driver.find_element(By.ID, "tool")).select_by_value("ring")
+    driver.execute_script("document.getElementById('plane').focus()")
+    shifted = [Keys.SHIFT, Keys.ARROW_LEFT, Keys.ARROW_LEFT, Keys.NULL]
+    driver.switch_to.active_element.send_keys(*shifted, Keys.SPACE, *shifted, Keys.SPACE)
+    ring = wait_for_chain(moire, lambda stages: len(stages) == 3)[2]
+    assert ring["parameters"]["low"] == pytest.approx(20 / SIDE, abs=1e-4)
+    assert ring["parameters"]["high"] == pytest.approx(40 / SIDE, abs=1e-4)
+    assert not complaints(driver)
+
+
+def test_a_painted_mask_removes_a_peak(start, view, browser, tmp_path, monkeypatch):
+    images, downloads = tmp_path / "images", tmp_path / "downloads"
+    images.mkdir()
+    monkeypatch.setenv("FFTD_IMAGE_DIR", str(images))
+    daemon = start("--filter", "none", source="pattern:moire", size="512x512", fps="15")
+    daemon.wait_for_log("online")
+    driver = browser(1280)
+    driver.execute_cdp_cmd("Page.setDownloadBehavior",
+                           {"behavior": "allow", "downloadPath": str(downloads)})
+    open_page(driver, view("--control"))
+    before = published(daemon)
+    fx, fy = strongest_peak(before)
+    stroke(driver, "mask", (fx, fy - 0.03), (fx, fy), (fx, fy + 0.03))
+    name = driver.find_element(By.ID, "mask-name")
+    name.clear()
+    name.send_keys("screen")
+    # Before the file is there, the daemon's words say what is missing.
+    driver.find_element(By.ID, "mask-use").click()
+    wait_until(lambda: "screen.pgm" in text_of(driver, "filter-error"), "the daemon's words")
+    driver.find_element(By.ID, "mask-file").click()
+    file = downloads / "screen.pgm"
+    wait_until(lambda: file.exists() and file.stat().st_size == 15 + SIDE * SIDE, "the mask")
+    mask = np.frombuffer(file.read_bytes()[15:], np.uint8).reshape(SIDE, SIDE)
+    assert (mask[1:, 1:] == mask[:0:-1, :0:-1]).all(), "it is another one at opposite frequencies"
+    assert 0 < np.mean(mask < 128) < 0.01 and mask[SIDE // 2, SIDE // 2] == 255
+    file.rename(images / "screen.pgm")
+    driver.find_element(By.ID, "mask-use").click()
+    stage, = wait_for_chain(daemon, lambda stages: len(stages) == 1)
+    assert stage["kind"] == "mask" and stage["parameters"]["image"] == "screen.pgm"
+    ratio = band_energy(before, fx, fy) / band_energy(published(daemon), fx, fy)
+    print(f"the band around {fx:.3f}/{fy:.3f} has {10 * np.log10(ratio):.1f} dB less energy")
+    assert 10 * np.log10(ratio) >= 30
+    # What was painted can be taken back.
+    driver.find_element(By.ID, "mask-undo").click()
+    wait_until(lambda: not driver.find_element(By.ID, "mask-file").is_displayed(), "an empty mask")
+    assert not driver.find_element(By.ID, "mask-use").is_enabled()
+    assert not [said for said in complaints(driver) if "status of 422" not in said]
 
 
 def test_sliders_undo_and_redo(start, view, browser):
@@ -317,21 +404,45 @@ def test_without_the_token_nothing_can_be_changed(start, view, browser):
     assert not driver.find_element(By.ID, "plane").get_attribute("tabindex")
 
 
-@pytest.mark.parametrize("width, dark", [(360, False), (1280, True)])
-def test_the_editor_fits(start, view, browser, width, dark):
+def test_the_page_is_accessible(start, view, browser):
+    """All of it at once: every kind of field, a comparison, a mask, charts and an error."""
     daemon = start("--filter", "bandstop:low=0.2,high=0.33 | notch:at=0.25/0.1,width=0.02 | "
-                   "auto-notch", source="pattern:scene", size="320x240", fps="10")
+                   "auto-notch", "--set", "output.measures=true", source="pattern:scene",
+                   size="320x240", fps="10")
     daemon.wait_for_log("online")
-    driver = browser(width, dark)
+    driver = browser(1280)
     open_page(driver, view("--control"))
-    assert not driver.execute_script(TOO_WIDE) and not driver.execute_script(CONTRASTS)
-    save_page(driver, "control-", width, dark)
-    # Each control has a label.
-    assert not driver.execute_script("""
-        return [...document.querySelectorAll("#filter input, #filter select")]
-            .filter((e) => !e.getAttribute("aria-label") && e.labels.length === 0)
-            .map((e) => e.outerHTML);""")
-    assert not complaints(driver)
+    Select(driver.find_element(By.ID, "tool")).select_by_value("mask")
+    driver.find_element(By.ID, "compare").click()
+    wait_until(lambda: "before the filter" in driver.find_element(By.ID, "comparison")
+               .get_attribute("aria-label"), "a comparison")
+    wait_until(lambda: len(driver.find_elements(By.CSS_SELECTOR, "#charts figure")) > 5, "charts")
+    low = driver.find_element(By.ID, "stage-0-low")
+    low.clear()
+    low.send_keys("9999", Keys.ENTER)
+    wait_until(lambda: text_of(driver, "filter-error"), "an error")
+    for width, dark in ((360, False), (360, True), (1280, False), (1280, True)):
+        show_as(driver, width, dark)
+        problems, texts, controls = audit(driver)
+        assert not problems, (width, dark)
+        assert texts > 80 and controls > 40
+        save_page(driver, "control-", width, dark)
+    # The check itself finds what is wrong.
+    driver.execute_script("""
+        document.querySelector("main").insertAdjacentHTML("beforeend", `
+            <p class=bad id=state>Faint words.</p><button class=bad></button><h6>Deep</h6>
+            <label for=nothing>Of nothing</label><div id=wide>Wide</div>`);
+        for (const e of document.querySelectorAll(".bad")) {
+            e.style.cssText = "color: #555a60; padding: 0; min-height: 0; height: 9px; " +
+                              "border-color: #2a2f35";
+        }
+        document.getElementById("wide").style.width = "200vw";""")
+    found = " ".join(audit(driver)[0])
+    for words in ("of p#state", "edge of button", "smaller than 24 px", "levels below",
+                  "identifier state occurs twice", "names nothing", "beyond the window",
+                  "a button has no name"):
+        assert words in found, found
+    assert not [said for said in complaints(driver) if "status of 422" not in said]
 
 
 def test_what_auto_notch_has_found_is_drawn(start, view, browser, tmp_path):

@@ -8,42 +8,24 @@ import time
 
 import pytest
 
+from accessibility import audit
 from conftest import PATIENCE
 from test_view_http import QUIET, runtime_dir, view  # noqa: F401 (fixtures)
+from test_view_pictures import duration_of
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="python3-selenium is missing")
+Select = pytest.importorskip("selenium.webdriver.support.ui").Select
 pytestmark = pytest.mark.skipif(not shutil.which("chromium") or not shutil.which("chromedriver"),
                                 reason="chromium or chromium-driver is missing")
 
 SHOTS = pathlib.Path(os.environ.get("FFTD_SHOTS", "build/view")).resolve()
 
-# Elements that reach beyond the window's right edge.
-TOO_WIDE = """
-return [...document.querySelectorAll("body *:not(.skip)")]
-    .filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
-    .map((e) => e.outerHTML.slice(0, 80));
-"""
-# Texts whose contrast with the background is below 4.5 : 1 (WCAG 2.1, 1.4.3).
-CONTRASTS = """
-const level = (css) => {
-    const parts = css.match(/[\\d.]+/g).map(Number).slice(0, 3).map((c) => c / 255)
-        .map((c) => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-};
-const background = (e) => {
-    for (; e; e = e.parentElement) {
-        const css = getComputedStyle(e).backgroundColor;
-        if (!/, 0\\)$|transparent/.test(css)) return css;
-    }
-    return "rgb(255, 255, 255)";
-};
-return [...document.querySelectorAll("h1, h2, p, a, button, figcaption, dt, dd")]
-    .filter((e) => e.textContent.trim())
-    .map((e) => {
-        const [a, b] = [level(getComputedStyle(e).color), level(background(e))];
-        return [e.textContent.slice(0, 40), (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)];
-    }).filter(([, contrast]) => contrast < 4.5);
-"""
+def show_as(driver, width, dark, height=800):
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                           {"width": width, "height": height, "deviceScaleFactor": 1,
+                            "mobile": width < 600})
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+        {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
 
 
 @pytest.fixture
@@ -61,11 +43,7 @@ def browser(tmp_path):
                                   service=webdriver.ChromeService("/usr/bin/chromedriver")
                                   if hasattr(webdriver, "ChromeService") else None)
         driver.set_page_load_timeout(PATIENCE)
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                               {"width": width, "height": 800, "deviceScaleFactor": 1,
-                                "mobile": width < 600})
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
-            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        show_as(driver, width, dark)
         opened.append(driver)
         return driver
 
@@ -113,10 +91,8 @@ def complaints(driver):
 def save_page(driver, prefix, width, dark):
     """A screenshot of the whole page."""
     SHOTS.mkdir(parents=True, exist_ok=True)
-    height = driver.execute_script("return document.documentElement.scrollHeight")
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
-                           {"width": width, "height": height, "deviceScaleFactor": 1,
-                            "mobile": width < 600})
+    show_as(driver, width, dark,
+            driver.execute_script("return document.documentElement.scrollHeight"))
     driver.save_screenshot(str(SHOTS / f"{prefix}{width}{'-dark' if dark else ''}.png"))
 
 
@@ -127,10 +103,9 @@ def test_the_page_fits_and_moves(start, view, browser, width, dark):
     open_page(driver, view())
     before = digest_of(driver)
     wait_until(lambda: digest_of(driver) != before, "another picture")
-    assert not driver.execute_script(TOO_WIDE)
-    assert not driver.execute_script(CONTRASTS)
-    assert "gaussian-blur:sigma=2" in text_of(driver, "about")
-    assert "frames per second" in text_of(driver, "about")
+    assert not audit(driver)[0]
+    wait_until(lambda: "gaussian-blur:sigma=2" in text_of(driver, "about"), "the filter")
+    wait_until(lambda: "frames per second" in text_of(driver, "about"), "the rate")
     save_page(driver, "", width, dark)
     assert not complaints(driver), "the policy forbids something that the page does"
 
@@ -173,3 +148,110 @@ def test_the_page_when_the_daemon_ends_and_comes_back(start, view, browser):
     wait_until(lambda: "online" in text_of(driver, "state"), "the state")
     before = digest_of(driver)
     wait_until(lambda: digest_of(driver) != before, "a picture that moves")
+
+
+def test_before_and_after_with_a_boundary(start, view, browser):
+    daemon = start("--filter", "gain:ac=0", "--set", "output.watch_unfiltered=true",
+                   source="pattern:scene", size="320x240", fps="20")
+    driver = browser(800)
+    open_page(driver, view())
+    driver.find_element("id", "compare").click()
+
+    def contrasts():
+        """Of luma left and right of the middle; None before there is a picture."""
+        return driver.execute_script("""
+            const canvas = document.getElementById("comparison");
+            if (!canvas.ariaLabel.includes("before the filter on the left")) return null;
+            const copy = document.createElement("canvas");
+            Object.assign(copy, {width: canvas.width, height: canvas.height});
+            const pixels = copy.getContext("2d", {willReadFrequently: true});
+            pixels.drawImage(canvas, 0, 0);
+            const contrast = (x, width) => {
+                const {data} = pixels.getImageData(x, 0, width, copy.height);
+                const luma = Array.from({length: data.length / 4}, (_, i) =>
+                    0.299 * data[4 * i] + 0.587 * data[4 * i + 1] + 0.114 * data[4 * i + 2]);
+                return luma.reduce((a, b) => Math.max(a, b)) -
+                       luma.reduce((a, b) => Math.min(a, b));
+            };
+            const eighth = canvas.width / 8;
+            return [contrast(eighth, eighth), contrast(6 * eighth, eighth)];""")
+
+    left, right = wait_until(contrasts, "a pair of pictures")
+    assert left > 50 and right < 10
+    assert not driver.find_element("id", "picture").is_displayed()
+    # The live picture's stream has ended; the spectrum is still shown.
+    assert driver.execute_script("return !document.getElementById('picture').hasAttribute('src')")
+    slider = driver.find_element("id", "boundary")
+    slider.send_keys("\ue011")  # Home: everything is after the filter
+    left, right = contrasts()
+    assert left < 10 and right < 10
+    slider.send_keys("\ue010")  # End
+    assert min(contrasts()) > 50
+    webdriver.ActionChains(driver).move_to_element(driver.find_element("id", "comparison")) \
+        .click().perform()
+    assert abs(int(slider.get_attribute("value")) - 50) <= 1
+    assert slider.get_attribute("aria-valuetext").startswith(slider.get_attribute("value"))
+    assert not complaints(driver)
+    driver.find_element("id", "compare").click()
+    wait_until(lambda: has_picture(driver, "picture"), "the live picture")
+    assert not driver.find_element("id", "comparison").is_displayed()
+    # Whoever may not see unfiltered pictures is told so.
+    daemon.stop()
+    start(*QUIET, source="pattern:scene", size="320x240", fps="20")
+    driver.find_element("id", "compare").click()
+    wait_until(lambda: "output.watch_unfiltered" in text_of(driver, "comparison-said"),
+               "the daemon's words")
+
+
+def test_charts_over_time(start, view, browser):
+    """Words, a unit and a line for each; the last value is the daemon's."""
+    daemon = start(*QUIET, "--set", "output.measures=true", source="pattern:scene", size="320x240",
+                   fps="20")
+    driver = browser(800)
+    open_page(driver, view())
+
+    def charts():
+        return {title: (now, span, line) for title, now, span, line in driver.execute_script("""
+            return [...document.querySelectorAll("#charts figure")].map((figure) =>
+                ["strong", "span", "small"].map((part) => figure.querySelector(part).textContent)
+                    .concat(figure.querySelector("path").getAttribute("d")));""")}
+
+    def are_drawn():
+        shown = charts()
+        return {"Rate", "Latency", "Sharpness", "Noise", "Shift x"} <= set(shown) and \
+            all(line.count("L") >= 2 for _, _, line in shown.values()) and shown
+    shown = wait_until(are_drawn, "lines")
+    assert shown["Rate"][0].endswith(" frames/s") and shown["Latency"][0].endswith(" ms")
+    assert float(shown["Latency"][0].split()[0]) > 0
+    assert shown["Shift x"][0].endswith(" px/frame") and " to " in shown["Latency"][1]
+    assert float(shown["Mean"][0]) == pytest.approx(
+        daemon.ctl_json("stats")["Measures"]["mean"], abs=20)
+    # A second without the daemon is a gap.
+    daemon.process.kill()
+    daemon.wait()
+    wait_until(lambda: charts()["Rate"][0] == "not known now", "the gap")
+    start(*QUIET, source="pattern:scene", size="320x240", fps="20")
+    wait_until(lambda: charts()["Rate"][2].count("M") == 2 and
+               charts()["Mean"][0] == "not known now", "a second line")
+    assert not complaints(driver)
+
+
+def test_a_clip_is_downloaded(start, view, browser, tmp_path):
+    start(*QUIET, source="pattern:scene", size="320x240", fps="20")
+    driver = browser(800)
+    driver.execute_cdp_cmd("Page.setDownloadBehavior",
+                           {"behavior": "allow", "downloadPath": str(tmp_path)})
+    open_page(driver, view())
+    Select(driver.find_element("id", "clip-seconds")).select_by_value("2")
+    driver.find_element("id", "clip").click()
+    file = tmp_path / "front.mkv"
+    wait_until(file.exists, "the clip")
+    assert 1.5 < duration_of(file) <= 2
+    # The picture goes on.
+    before = digest_of(driver)
+    wait_until(lambda: digest_of(driver) != before, "a picture that moves")
+    driver.find_element("id", "snapshot").click()
+    picture = tmp_path / "front.jpg"
+    wait_until(lambda: picture.exists() and picture.read_bytes().startswith(b"\xff\xd8"),
+               "the picture")
+    assert not complaints(driver)

@@ -15,7 +15,8 @@ import pytest
 
 from conftest import BUILD
 from test_view_control import Control
-from test_view_http import IS_SANITIZED, QUIET, pixels_of, runtime_dir, view  # noqa: F401 (fixtures)
+from test_view_http import (IS_SANITIZED, QUIET, pixels_of, runtime_dir,  # noqa: F401 (fixtures)
+                            view)
 
 pytestmark = pytest.mark.skipif(not (BUILD / "fftd-view").exists(),
                                 reason="fftd-view is not built: libmicrohttpd is missing")
@@ -112,8 +113,8 @@ needs_ffmpeg = pytest.mark.skipif(not shutil.which("ffprobe"), reason="ffmpeg is
 
 def packets_of(path):
     """What FFmpeg reads in the file: its stream, and its packets in order."""
-    done = subprocess.run(["ffprobe", "-v", "error", "-of", "json", "-show_streams", "-show_packets",
-                           path], capture_output=True, check=True, text=True)
+    done = subprocess.run(["ffprobe", "-v", "error", "-of", "json", "-show_streams",
+                           "-show_packets", path], capture_output=True, check=True, text=True)
     assert not done.stderr, done.stderr
     told = json.loads(done.stdout)
     return told["streams"][0], told["packets"]

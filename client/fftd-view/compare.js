@@ -1,0 +1,115 @@
+// The picture before and after the filter, of the same frame, with a boundary that can be moved.
+// Each pair costs the daemon a copy of both frames, so a few a second are asked for, and only while
+// this is switched on.
+import * as filter from "./filter.js";
+
+const INTERVAL_MS = 200;  // between two pairs, at least
+const RETRY_MS = 1000;
+
+const element = (id) => document.getElementById(id);
+const canvas = element("comparison"), slider = element("boundary");
+const context = canvas.getContext("2d");
+let isOn = false;
+let isFetching = false;
+let shown = null;  // {name, before, after}
+let wanted = null; // the camera's name; null: there is nothing to fetch now
+
+export const isSwitchedOn = () => isOn;
+
+function say(text) {
+    if (element("comparison-said").textContent !== text)
+        element("comparison-said").textContent = text;
+}
+
+function draw() {
+    if (!shown)
+        return;
+    const {before, after} = shown, {width, height} = after;
+    if (canvas.width !== width || canvas.height !== height)
+        Object.assign(canvas, {width, height});
+    const at = Math.round(width * slider.value / 100), line = Math.max(2, width / 320);
+    context.drawImage(after, 0, 0);
+    if (at > 0)
+        context.drawImage(before, 0, 0, at, height, 0, 0, at, height);
+    context.fillStyle = "#000";
+    context.fillRect(at - line, 0, 2 * line, height);
+    context.fillStyle = "#fff";
+    context.fillRect(at - line / 2, 0, line, height);
+    slider.setAttribute("aria-valuetext", `${slider.value} % before the filter, on the left`);
+}
+
+async function fetchPair(name) {
+    const answer = await fetch(`camera/${encodeURIComponent(name)}/comparison`,
+                               {cache: "no-store", headers: filter.authorization()});
+    if (!answer.ok)
+        throw new Error((await answer.text()).trim());
+    const parts = await answer.formData();
+    const [before, after] = await Promise.all(
+        ["before", "after"].map((part) => createImageBitmap(parts.get(part))));
+    return {name, before, after};
+}
+
+function replace(pair) {
+    shown?.before.close();
+    shown?.after.close();
+    shown = pair;
+}
+
+async function work() {
+    if (isFetching)
+        return;
+    isFetching = true;
+    while (isOn && wanted !== null) {
+        let pause = INTERVAL_MS;
+        try {
+            replace(await fetchPair(wanted));
+            canvas.setAttribute("aria-label", `Camera ${shown.name}, before the filter on the ` +
+                                              "left of the boundary and after it on the right");
+            say("");
+            draw();
+        } catch (error) {
+            say(error.message);
+            pause = RETRY_MS;
+        }
+        await new Promise((done) => setTimeout(done, pause));
+    }
+    isFetching = false;
+}
+
+// name: of the camera; null: nothing is shown now, as while the page is hidden.
+export function update(name) {
+    wanted = name;
+    work();
+}
+
+// The page shows either this or the live picture.
+export function onSwitch(listener) {
+    element("compare").addEventListener("click", () => {
+        isOn = !isOn;
+        element("compare").setAttribute("aria-pressed", String(isOn));
+        for (const id of ["comparison", "comparison-controls"])
+            element(id).hidden = !isOn;
+        element("picture").hidden = isOn;
+        say("");
+        if (!isOn)
+            replace(null);
+        listener();
+    });
+}
+
+slider.addEventListener("input", draw);
+
+function point(event) {
+    const box = canvas.getBoundingClientRect();
+    slider.value = 100 * (event.clientX - box.left) / box.width;
+    draw();
+}
+
+canvas.addEventListener("pointerdown", (event) => {
+    canvas.setPointerCapture(event.pointerId);
+    point(event);
+});
+canvas.addEventListener("pointermove", (event) => {
+    if (canvas.hasPointerCapture(event.pointerId))
+        point(event);
+});

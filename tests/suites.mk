@@ -152,7 +152,7 @@ test: deps
 # ---- the page of fftd-view in a browser; chromium is large, so that no other target installs it ----
 .PHONY: test-view-browser ## shows the page of fftd-view in a headless Chromium; screenshots in build/view
 test-view-browser: all
-	@tests/tools/deps.sh view view-browser
+	@tests/tools/deps.sh gst view view-browser
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
 	    $(call run-suite,view-browser,1200) --jobs 1 \
 	    --pytest tests/integration/browser_view.py tests/integration/browser_control.py

@@ -102,8 +102,9 @@ def set_slider(driver, label, position):
     """, label, position)
 
 
-def test_clicking_a_peak_removes_it(moire, view, browser):
-    driver = browser(1280)
+@pytest.mark.parametrize("width", [360, 1280])
+def test_clicking_a_peak_removes_it(moire, view, browser, width):
+    driver = browser(width)
     open_page(driver, view("--control"))
     before = published(moire)
     fx, fy = strongest_peak(before)
@@ -128,7 +129,7 @@ def test_clicking_a_peak_removes_it(moire, view, browser):
         wait_until(lambda shown=shown: driver.execute_script(
             "return document.getElementById('spectrum').src") != shown, "another spectrum")
     driver.execute_script("scrollTo(0, 0)")
-    driver.save_screenshot(str(SHOTS / "notch.png"))
+    driver.save_screenshot(str(SHOTS / f"notch{width}.png"))
     assert not complaints(driver)
 
 
@@ -337,8 +338,11 @@ def test_with_the_keyboard_alone(moire, view, browser):
     assert 10 * np.log10(band_energy(before, fx, fy) / band_energy(after, fx, fy)) >= 30
     focused().send_keys(Keys.CONTROL, "z")
     wait_for_chain(moire, lambda stages: not stages)
-    # Every control behind it is reached, and can be named.
-    names = []
+    focused().send_keys(Keys.CONTROL, Keys.SHIFT, "z")
+    wait_for_chain(moire, lambda stages: len(stages) == 1)
+    wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, "#stages input[type=range]"), "a slider")
+    # Every control behind it is reached, can be named, and a slider is moved.
+    names, moved = [], False
     for _ in range(30):
         focused().send_keys(Keys.TAB)
         names.append(driver.execute_script("""
@@ -347,6 +351,11 @@ def test_with_the_keyboard_alone(moire, view, browser):
                                  [...(e.labels || [])].map((l) => l.textContent).join());"""))
         if names[-1].startswith("preset-name"):
             break
+        if not moved and focused().get_attribute("type") == "range" and ":width" in names[-1]:
+            focused().send_keys(Keys.ARROW_RIGHT)
+            wait_for_chain(moire, lambda stages: stages[0]["parameters"]["width"] > 0.025)
+            moved = True
+    assert moved
     assert names[-1].startswith("preset-name:Save") and all(len(n.split(":")[1]) > 1 for n in names)
 
 

@@ -4,12 +4,14 @@ screenshots are in build/view. It is skipped where chromium or python3-selenium 
 import os
 import pathlib
 import shutil
+import signal
 import time
 
 import pytest
 
 from accessibility import audit
 from conftest import PATIENCE
+from test_gst_source import PROGRAM, helpers_of, start_pipeline
 from test_view_http import QUIET, runtime_dir, view  # noqa: F401 (fixtures)
 from test_view_pictures import duration_of
 
@@ -254,4 +256,34 @@ def test_a_clip_is_downloaded(start, view, browser, tmp_path):
     picture = tmp_path / "front.jpg"
     wait_until(lambda: picture.exists() and picture.read_bytes().startswith(b"\xff\xd8"),
                "the picture")
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="fftd-gst was not built")
+def test_the_page_when_the_camera_is_lost_and_comes_back(start, view, browser, tmp_path):
+    """The pipeline of this camera needs a file, as a camera needs its cable."""
+    cable = tmp_path / "cable"
+    cable.touch()
+    daemon = start_pipeline(start, source=f"gst:filesrc location={cable} ! fakesink "
+                            "videotestsrc is-live=true pattern=ball", size="320x240", fps="20")
+    driver = browser(360)
+    open_page(driver, view())
+    cable.unlink()
+    for helper in helpers_of(daemon.pid):
+        os.kill(helper, signal.SIGKILL)
+    wait_until(lambda: "Check its cable. The picture comes back by itself." in
+               text_of(driver, "state"), "the advice")
+    state = text_of(driver, "state")
+    assert state.startswith("Camera front is lost: ")
+    assert "problem" in driver.find_element("id", "state").get_attribute("class")
+    # What is left of the pictures cannot be taken for live ones.
+    assert all("stale" in driver.find_element("id", image).get_attribute("class")
+               for image in ("picture", "spectrum"))
+    assert not driver.execute_script(TOO_WIDE) and not driver.execute_script(CONTRASTS)
+    save_page(driver, "lost-", 360, False)
+    cable.touch()
+    wait_until(lambda: "online" in text_of(driver, "state"), "the state")
+    assert "problem" not in driver.find_element("id", "state").get_attribute("class")
+    before = digest_of(driver)
+    wait_until(lambda: digest_of(driver) != before, "a picture that moves")
+    assert "stale" not in driver.find_element("id", "picture").get_attribute("class")
     assert not complaints(driver)

@@ -31,7 +31,7 @@ struct encoder {
     size_t copy_bytes;
     unsigned char *file; /* the result of libjpeg-turbo, at its largest */
     unsigned long file_bytes;
-    int16_t *row; /* what the chroma of a row adds to luma */
+    int16_t *row; /* what the chroma of a row adds to each sample of luma */
 };
 
 int encoder_create(struct encoder **ret, int quality)
@@ -131,7 +131,7 @@ static int reserve(struct encoder *encoder)
     unsigned long least = tjBufSize(SPECTRUM_SIDE, SPECTRUM_SIDE, TJSAMP_GRAY);
     encoder->file_bytes = bytes > least ? bytes : least;
     encoder->copy = malloc(encoder->copy_bytes);
-    encoder->row = calloc(format->width, sizeof *encoder->row);
+    encoder->row = calloc(encoder->stride, sizeof *encoder->row);
     encoder->file = tjAlloc((int)encoder->file_bytes);
     if (encoder->copy != NULL && encoder->row != NULL && encoder->file != NULL)
         return 0;
@@ -150,36 +150,57 @@ static uint8_t *plane_of(const struct encoder *encoder, unsigned component)
                             : encoder->copy + luma_bytes + chroma_bytes;
 }
 
-/* Converts one row of chroma, and computes what it adds to luma. */
-static void load_chroma_row(const struct encoder *encoder, const struct pixels *from,
-                            const struct matrix *m, uint32_t y)
+/* One row of a component. It is passed by value: what is stored below might otherwise be a pixel
+ * format, for all that the compiler knows, which it would read again for each sample. */
+struct row {
+    const uint8_t *at;
+    uint32_t step; /* bytes from sample to sample */
+};
+
+static struct row row_of(const struct pixels *pixels, unsigned component, uint32_t y)
 {
-    uint32_t width = pixels_width(from, 1);
+    const struct fftd_pixel_component *c = &pixels->layout->component[component];
+    return (struct row){.at = pixels->plane[c->plane] + (size_t)y * pixels->stride[c->plane] +
+                              c->offset,
+                        .step = c->step};
+}
+
+/* Converts one row of chroma, and computes what it adds to each sample of luma. */
+static void load_chroma_row(const struct encoder *encoder, const struct pixels *from,
+                            struct matrix m, uint32_t y)
+{
+    const uint32_t width = pixels_width(from, 1), sub_x = from->layout->sub_x;
+    const struct row row_u = row_of(from, 1, y), row_v = row_of(from, 2, y);
     uint8_t *to_u = plane_of(encoder, 1) + (size_t)y * width;
     uint8_t *to_v = plane_of(encoder, 2) + (size_t)y * width;
+    int16_t *to_luma = encoder->row;
     for (uint32_t x = 0; x < width; x++) {
-        int u = (int)pixels_sample(from, 1, x, y) - 128,
-            v = (int)pixels_sample(from, 2, x, y) - 128;
-        to_u[x] = clamped(128 + rounded(m->u_u * u + m->u_v * v));
-        to_v[x] = clamped(128 + rounded(m->v_u * u + m->v_v * v));
-        encoder->row[x] = (int16_t)rounded(m->luma_u * u + m->luma_v * v);
+        const int u = row_u.at[(size_t)x * row_u.step] - 128,
+                  v = row_v.at[(size_t)x * row_v.step] - 128;
+        const int16_t luma = (int16_t)rounded(m.luma_u * u + m.luma_v * v);
+        to_u[x] = clamped(128 + rounded(m.u_u * u + m.u_v * v));
+        to_v[x] = clamped(128 + rounded(m.v_u * u + m.v_v * v));
+        for (uint32_t i = 0; i < sub_x; i++)
+            *to_luma++ = luma;
     }
 }
 
 static void load_yuv(const struct encoder *encoder, const struct pixels *from)
 {
     const struct matrix matrix = matrix_of(from->format);
-    const uint32_t width = from->format->width, sub_x = from->layout->sub_x;
+    const uint32_t width = from->format->width, sub_y = from->layout->sub_y;
     const double scale = from->format->full_range ? 1 : 255.0 / 219;
+    const int16_t *chroma = encoder->row;
     int level[256]; /* not clamped before chroma is added */
     for (int i = 0; i < 256; i++)
         level[i] = (int)lrint((i - (from->format->full_range ? 0 : 16)) * scale);
     for (uint32_t y = 0; y < from->format->height; y++) {
-        if (y % from->layout->sub_y == 0)
-            load_chroma_row(encoder, from, &matrix, y / from->layout->sub_y);
+        if (y % sub_y == 0)
+            load_chroma_row(encoder, from, matrix, y / sub_y);
         uint8_t *to = encoder->copy + (size_t)y * encoder->stride;
+        const struct row row = row_of(from, 0, y);
         for (uint32_t x = 0; x < width; x++)
-            to[x] = clamped(level[pixels_sample(from, 0, x, y)] + encoder->row[x / sub_x]);
+            to[x] = clamped(level[row.at[(size_t)x * row.step]] + chroma[x]);
     }
 }
 
@@ -187,19 +208,27 @@ static void load_grey(const struct encoder *encoder, const struct pixels *from)
 {
     const uint32_t width = from->format->width;
     const unsigned shift = from->layout->bits - 8u;
-    for (uint32_t y = 0; y < from->format->height; y++)
-        for (uint32_t x = 0; x < width; x++)
-            encoder->copy[(size_t)y * encoder->stride + x] =
-                (uint8_t)(pixels_sample(from, 0, x, y) >> shift);
+    for (uint32_t y = 0; y < from->format->height; y++) {
+        uint8_t *to = encoder->copy + (size_t)y * encoder->stride;
+        const uint8_t *at = row_of(from, 0, y).at;
+        if (shift == 0)
+            memcpy(to, at, width);
+        else
+            for (uint32_t x = 0; x < width; x++)
+                to[x] = (uint8_t)((at[2 * x] | (unsigned)at[2 * x + 1] << 8) >> shift);
+    }
 }
 
 static void load_rgb(const struct encoder *encoder, const struct pixels *from)
 {
-    uint8_t *to = encoder->copy;
+    const uint32_t width = from->format->width;
     for (uint32_t y = 0; y < from->format->height; y++)
-        for (uint32_t x = 0; x < from->format->width; x++)
-            for (unsigned c = 0; c < 3; c++)
-                *to++ = (uint8_t)pixels_sample(from, c, x, y);
+        for (unsigned c = 0; c < 3; c++) {
+            uint8_t *to = encoder->copy + 3 * (size_t)y * width + c;
+            const struct row row = row_of(from, c, y);
+            for (uint32_t x = 0; x < width; x++)
+                to[(size_t)3 * x] = row.at[(size_t)x * row.step];
+        }
 }
 
 /* Repeats the last column and row of a frame of odd size beyond its edge, where libjpeg-turbo

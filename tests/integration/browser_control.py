@@ -340,7 +340,8 @@ def test_with_the_keyboard_alone(moire, view, browser):
     wait_for_chain(moire, lambda stages: not stages)
     focused().send_keys(Keys.CONTROL, Keys.SHIFT, "z")
     wait_for_chain(moire, lambda stages: len(stages) == 1)
-    wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, "#stages input[type=range]"), "a slider")
+    wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, "#stages input[type=range]"),
+               "a slider")
     # Every control behind it is reached, can be named, and a slider is moved.
     names, moved = [], False
     for _ in range(30):

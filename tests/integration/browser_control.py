@@ -385,7 +385,7 @@ def test_the_daemon_ends_and_comes_back(start, view, browser):
     daemon.process.kill()
     daemon.wait()
     wait_until(lambda: is_disabled(driver), "the editor's end")
-    assert "systemctl start fftd@front" in text_of(driver, "state")
+    wait_until(lambda: "systemctl start fftd@front" in text_of(driver, "state"), "the advice")
     again = start(*QUIET, "--filter", "gaussian-blur:sigma=5")
     wait_until(lambda: driver.find_elements(By.ID, "stage-0-sigma"), "the editor")
     wait_until(lambda: driver.find_element(By.ID, "stage-0-sigma").get_attribute("value") == "5",

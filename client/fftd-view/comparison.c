@@ -40,10 +40,11 @@ static struct image *explain(const struct daemon_bus *bus, int error, const sd_b
 static int write_part(FILE *file, struct encoder *encoder, const char *name,
                       const struct fftd_format *format, const uint8_t *memory)
 {
-    struct image *jpeg = NULL;
+    struct image *jpeg;
     int r = encoder_load(encoder, format, memory);
-    if (r == 0)
-        r = encoder_picture(encoder, &jpeg);
+    if (r < 0)
+        return r;
+    r = encoder_picture(encoder, &jpeg);
     if (r < 0)
         return r;
     fprintf(file,

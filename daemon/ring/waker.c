@@ -156,7 +156,8 @@ static void *waker_main(void *context)
 int waker_start(struct waker *waker, uint32_t *futex, struct error *why)
 {
     sigset_t all, old;
-    *waker = (struct waker){.futex = futex};
+    *waker = (struct waker){0};
+    waker->futex = futex;
     sem_init(&waker->work, 0, 0);
     pthread_mutex_init(&waker->lock, NULL);
 

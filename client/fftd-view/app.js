@@ -13,7 +13,7 @@ const ADVICE = {
     absent: "",
     lost: "Check its cable. The picture comes back by itself.",
     stalled: "It sends no frames; fftd restarts it. If that lasts, unplug it and plug it in again.",
-    refused: "The camera does not accept its settings; see the log of its service.",
+    refused: "It does not accept its settings: journalctl -u fftd@NAME says which.",
     failed: "See the log of its service: journalctl -u fftd@NAME.",
     finished: "The recording has ended.",
 };
@@ -183,7 +183,7 @@ async function poll() {
             plots.add(cameras);
             show();
         } catch {
-            showState("fftd-view does not answer. This page continues when it is back.", true);
+            showState("fftd-view does not answer. This page continues when it does.", true);
             stopStream();
         }
     setTimeout(poll, POLL_MS);

@@ -25,7 +25,7 @@ function showPresets() {
     };
     const mine = Object.keys(saved()).sort();
     const chosen = element("preset").value;
-    element("preset").replaceChildren(group("Of fftd", stages.presets(), "preset:"),
+    element("preset").replaceChildren(group("From fftd", stages.presets(), "preset:"),
         ...(mine.length > 0 ? [group("Saved in this browser", mine, "saved:")] : []));
     if (chosen)
         element("preset").value = chosen;

@@ -64,7 +64,7 @@ function offerFile() {
     link.href = URL.createObjectURL(new Blob([`P5\n${SIDE} ${SIDE}\n255\n`, values],
                                              {type: "image/x-portable-graymap"}));
     link.download = fileName();
-    link.textContent = `Download ${fileName()} for /etc/fftd/images`;
+    link.textContent = `First download ${fileName()} and copy it to /etc/fftd/images`;
 }
 
 // Between two places of the pointer there are as many as make a line.

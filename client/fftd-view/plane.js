@@ -89,7 +89,7 @@ async function finish() {
     stroke = null;
     if (isPainting()) {
         mask.end();
-        say("Painted. The mask is offered as a file below the picture.");
+        say("Painted. The mask is offered as a file below.");
         return;
     }
     const text = stageOf(tool(), done), [kind, parameters] = text.split(":");

@@ -30,14 +30,15 @@ needs_every_frame = pytest.mark.skipif("thread" in BUILD.name,
 
 # What these look at is the same in every build, and their daemons start the same threads as those
 # of the other tests.
-PICTURES = {"test_demosaic", "test_filter_plot", "test_filters", "test_filters_doc",
-            "test_formats", "test_images", "test_presets", "test_runner", "test_undistort",
-            "test_units"}
+SAME_THREADS = {"test_calibrate", "test_ctl", "test_deflicker", "test_demosaic", "test_edit",
+                "test_filter_plot", "test_filters", "test_filters_doc", "test_formats", "test_images",
+                "test_openmetrics", "test_presets", "test_report", "test_runner", "test_undistort",
+                "test_units"}
 
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if "thread" in BUILD.name and item.module.__name__.rpartition(".")[2] in PICTURES:
+        if "thread" in BUILD.name and item.module.__name__.rpartition(".")[2] in SAME_THREADS:
             item.add_marker(pytest.mark.skip(reason="no other threads than in other tests"))
 
 

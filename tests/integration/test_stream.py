@@ -161,6 +161,9 @@ def test_each_side_may_be_killed(start, server, publish):
     daemon.ctl("filter", "set", "gain:ac=0")  # unlike all that the server has had before
     wait_for_picture(daemon, server)
 
+    # rtspclientsink itself complains when its server ends, now and then.
+    assert "CRITICAL" not in service.log, service.log
+
     # It ends with the server, says why, and is started again until there is one.
     server.kill()
     assert service.process.wait(PATIENCE) > 0, service.log
@@ -172,7 +175,6 @@ def test_each_side_may_be_killed(start, server, publish):
     server.start()
     service.start()
     wait_for_picture(daemon, server)
-    assert "CRITICAL" not in service.log, service.log
 
 
 def test_a_missing_camera_is_named(server, publish):

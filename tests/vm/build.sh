@@ -8,7 +8,8 @@ set -eu
 
 arch=$2
 packages=systemd-sysv,udev,dbus,kmod,procps,strace,v4l-utils,busybox-static,\
-pocl-opencl-icd,ocl-icd-libopencl1,libconfig9,libv4l-0,libpng16-16,libcmocka0,libfftw3-double3,python3,python3-pytest
+pocl-opencl-icd,ocl-icd-libopencl1,libconfig9,libv4l-0,libpng16-16,libcmocka0,libfftw3-double3,\
+libmicrohttpd12,libturbojpeg0,libjson-c5,python3,python3-pytest
 # What the tests use of the kernel; what these depend on comes along.
 modules="vivid uvcvideo virtio_rng ext4 9p 9pnet_virtio softdog"
 # What the initramfs needs to find the disk; the rest is loaded by systemd and the tests.

@@ -141,10 +141,17 @@ def test_each_side_may_be_killed(output, camera, read):
 
 
 def test_another_size(output, camera, read):
+    """The device keeps its size, and frames are scaled to it, until the service starts again."""
     output.wait_for_format("YUYV", WIDTH, HEIGHT)
-    # The device has no reader.
+    writer = output.pid
     camera.configure("pattern:bars", size="160x120")
     camera.systemctl("reload")
+    camera.wait_for(lambda: len(camera.frame()) < WIDTH * HEIGHT, "frames of another size")
+    reader = read()
+    output.wait_for(reader.luma, "frames of the old size")
+    assert output.pid == writer
+    reader.end()
+    output.systemctl("restart")
     output.wait_for_format("YUYV", 160, 120)
     wait_for_picture(output, camera, read(160, 120))
 
@@ -165,5 +172,5 @@ def test_a_size_of_its_own(output, camera, read):
 def test_a_missing_device_is_named(package):
     done = run("systemctl", "start", f"fftd-loopback@{NAME}", check=False)
     assert done.returncode != 0 and "Assertion failed" in done.stderr
-    assert f"AssertPathExists=/dev/fftd/{NAME}" in run(
-        "journalctl", "--no-pager", "-o", "cat", f"--unit=fftd-loopback@{NAME}").stdout
+    told = run("systemctl", "status", "--no-pager", f"fftd-loopback@{NAME}", check=False).stdout
+    assert f"AssertPathExists=/dev/fftd/{NAME}" in told

@@ -8,6 +8,7 @@ import os
 import pathlib
 import pwd
 import re
+import shutil
 import socket
 import stat
 
@@ -229,6 +230,8 @@ def test_a_socket_with_a_group_of_its_own(front):
         finally:
             os.seteuid(0)
             os.setegid(0)
+    end()
+    shutil.rmtree("/run/fftd-view", ignore_errors=True)  # systemd made it for the socket
 
 
 def test_exposure_is_low(front):

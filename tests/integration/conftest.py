@@ -31,7 +31,8 @@ needs_every_frame = pytest.mark.skipif("thread" in BUILD.name,
 # What these look at is the same in every build, and their daemons start the same threads as those
 # of the other tests.
 SAME_THREADS = {"test_calibrate", "test_ctl", "test_deflicker", "test_demosaic", "test_edit",
-                "test_filter_plot", "test_filters", "test_filters_doc", "test_formats", "test_images",
+                "test_filter_plot", "test_filters", "test_filters_doc", "test_formats",
+                "test_images",
                 "test_openmetrics", "test_presets", "test_report", "test_runner", "test_undistort",
                 "test_units"}
 

@@ -32,9 +32,8 @@ needs_every_frame = pytest.mark.skipif("thread" in BUILD.name,
 # of the other tests.
 SAME_THREADS = {"test_calibrate", "test_ctl", "test_deflicker", "test_demosaic", "test_edit",
                 "test_filter_plot", "test_filters", "test_filters_doc", "test_formats",
-                "test_images",
-                "test_openmetrics", "test_presets", "test_report", "test_runner", "test_undistort",
-                "test_units"}
+                "test_images", "test_openmetrics", "test_presets", "test_report", "test_runner",
+                "test_undistort", "test_units"}
 
 
 def pytest_collection_modifyitems(items):

@@ -32,7 +32,7 @@ struct layout {
  *   -EPROTO      the format lacks planes, rows or bytes that its pixels need */
 int layout_init(struct layout *ret, const struct fftd_format *format);
 
-/* Whether frames of a format have exactly this layout, rate and colours. */
+/* Returns whether the layout was made for exactly this format, with its rate and colours. */
 bool layout_is_of(const struct layout *layout, const struct fftd_format *format);
 
 /* Copies a frame of layout->format into a buffer of layout->bytes. The caller then checks that the

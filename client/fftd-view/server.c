@@ -130,9 +130,12 @@ static enum MHD_Result answer_stream(struct server *server, struct request *requ
 {
     struct image *image;
     const unsigned clip_s = request->route->is_clip ? clip_length(request->waiter.connection) : 0;
-    if (request->route->is_clip && clip_s == 0)
-        return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST,
-                             "seconds: expected a whole number from 1 to 60\n");
+    if (request->route->is_clip && clip_s == 0) {
+        char text[64];
+        snprintf(text, sizeof text, "seconds: expected a whole number from 1 to %d\n",
+                 STREAM_CLIP_S);
+        return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, text);
+    }
     if (!request->is_counted) {
         if (__atomic_add_fetch(&server->streams, 1, __ATOMIC_RELAXED) > MAX_STREAMS) {
             __atomic_sub_fetch(&server->streams, 1, __ATOMIC_RELAXED);
@@ -481,8 +484,8 @@ static void add_camera_routes(struct server *server, unsigned index)
         route->is_stream = parts[i].answer == answer_stream;
         route->is_clip = strcmp(parts[i].type, MATROSKA_TYPE) == 0;
         route->is_change = parts[i].answer == answer_change;
-        /* Who may change the filter may see what it hides. Others see it if the daemon lets
-         * watchers. */
+        /* A comparison shows what the filter hides. With --control it needs the token; otherwise
+         * the daemon refuses it unless output.watch_unfiltered is set. */
         route->is_control = route->is_change || parts[i].answer == answer_kinds ||
                             (parts[i].answer == answer_comparison && server->token != NULL);
     }

@@ -28,8 +28,8 @@ struct stream {
     size_t head_bytes;
     const char *end; /* what comes behind it */
     size_t sent;     /* of head, image and end together */
-    /* Of a clip. */
-    int64_t clip_ns; /* its length; 0: it is an endless stream */
+    int64_t clip_ns; /* the length of a clip; 0: the stream has no end */
+    /* Only of a clip: */
     int64_t began_ns;
     uint32_t width, height;
 };

@@ -37,7 +37,7 @@ SCENES = (("moire", "notch:at=0.21/0.13,width=0.12 | notch:at=-0.13/0.21,width=0
           ("bars", "gaussian-blur:sigma=2"))
 ENCODER = ("x264enc", "tune=zerolatency", "speed-preset=superfast", "threads=1", "bitrate=300",
            f"key-int-max={FPS}", "!", "h264parse", "config-interval=-1")
-# Of the demo; config/fleet has those of a real fleet. What looks at minutes is left alone.
+# Shorter intervals than those of config/fleet. Alerts that wait for minutes keep their own.
 INTERVAL_S, PENDING_S = 1, 2
 PATIENCE_S = 120
 PR_SET_PDEATHSIG = 1

@@ -29,7 +29,7 @@ class Stream:
     def __init__(self, mounts, name):
         self.players = []
         modes = GstRtspServer.RTSPTransportMode
-        # A publisher that has been restarted does not wait for the end of the one before.
+        # Not shared, so that a restarted publisher does not wait for its previous session to end.
         mounts.add_factory(f"/{name}/in", self.factory(RECEIVED, modes.RECORD, False, self.publish))
         mounts.add_factory(f"/{name}", self.factory(SENT, modes.PLAY, True, self.play))
 

@@ -20,7 +20,7 @@ const contrast = (a, b) => {
     return (bright + 0.05) / (dark + 0.05);
 };
 const ancestors = (e) => e ? [e, ...ancestors(e.parentElement)] : [];
-// What is behind the element's text, and the share of the text's colour that is seen.
+// The background colour behind the element's text, and the opacity of the text.
 const behind = (e) => ancestors(e).reverse().reduce((below, each) => {
     const {rgb, a} = parse(getComputedStyle(each).backgroundColor);
     return over(rgb, a, below);

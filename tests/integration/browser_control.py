@@ -218,7 +218,7 @@ def test_a_painted_mask_removes_a_peak(start, view, browser, tmp_path, monkeypat
     ratio = band_energy(before, fx, fy) / band_energy(published(daemon), fx, fy)
     print(f"the band around {fx:.3f}/{fy:.3f} has {10 * np.log10(ratio):.1f} dB less energy")
     assert 10 * np.log10(ratio) >= 30
-    # What was painted can be taken back.
+    # A painted stroke can be undone.
     driver.find_element(By.ID, "mask-undo").click()
     wait_until(lambda: not driver.find_element(By.ID, "mask-file").is_displayed(), "an empty mask")
     assert not driver.find_element(By.ID, "mask-use").is_enabled()

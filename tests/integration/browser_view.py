@@ -10,7 +10,7 @@ import time
 import pytest
 
 from accessibility import audit
-from conftest import PATIENCE
+from conftest import PATIENCE, wait_until
 from test_gst_source import PROGRAM, helpers_of, start_pipeline
 from test_view_http import QUIET, runtime_dir, view  # noqa: F401 (fixtures)
 from test_view_pictures import duration_of
@@ -52,14 +52,6 @@ def browser(tmp_path):
     yield open_browser
     for driver in opened:
         driver.quit()
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.1)
-    return value
 
 
 def text_of(driver, identifier):
@@ -275,7 +267,7 @@ def test_the_page_when_the_camera_is_lost_and_comes_back(start, view, browser, t
     state = text_of(driver, "state")
     assert state.startswith("Camera front is lost: ")
     assert "problem" in driver.find_element("id", "state").get_attribute("class")
-    # What is left of the pictures cannot be taken for live ones.
+    # The last pictures are marked as stale.
     assert all("stale" in driver.find_element("id", image).get_attribute("class")
                for image in ("picture", "spectrum"))
     assert not audit(driver)[0]

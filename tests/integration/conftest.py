@@ -42,6 +42,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="no other threads than in other tests"))
 
 
+def wait_until(condition, what):
+    """Polls for a condition that other processes cannot wait for, and returns its value."""
+    deadline = time.monotonic() + PATIENCE
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"waited in vain for {what}"
+        time.sleep(0.02)
+    return value
+
+
 class Daemon:
     """One fftd process. It is killed at the end of the test if it still runs."""
 
@@ -63,7 +72,7 @@ class Daemon:
         return self.log_path.read_text()
 
     def wait_until(self, condition, what):
-        """Polls for a condition that other processes cannot wait for."""
+        """The same while the daemon runs. A failure shows its log."""
         deadline = time.monotonic() + PATIENCE
         while not (value := condition()):
             assert self.process.poll() is None, f"fftd ended, waiting for {what}:\n{self.log}"

@@ -8,17 +8,16 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 
 import pytest
 
-from conftest import BUILD, PATIENCE
+from conftest import BUILD, PATIENCE, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # libpipewire is not built for ThreadSanitizer, which would report its queues.
 PROGRAM = (ROOT / "build" if "thread" in BUILD.name else BUILD) / "fftd-pipewire"
 
-# What a desktop's own configuration has, without D-Bus, real-time priorities and devices.
+# The configuration of a desktop, without D-Bus, real-time priorities and devices.
 SERVER = """
 context.properties = { core.daemon = true core.name = pipewire-0 support.dbus = false }
 context.spa-libs = { support.* = support/libspa-support }
@@ -39,14 +38,6 @@ context.objects = [
                  node.group = pipewire.dummy priority.driver = 20000 } }
 ]
 """
-
-
-def wait_until(condition, what):
-    deadline = time.monotonic() + PATIENCE
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}"
-        time.sleep(0.02)
-    return value
 
 
 class Process:

@@ -32,7 +32,7 @@ def write(sink):
 def main(port):
     Gst.init(None)
     server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
-    # Not shared: a publisher that is started again does not wait for the end of the one before.
+    # Not shared, so that a restarted publisher does not wait for its previous session to end.
     factory = GstRtspServer.RTSPMediaFactory(
         launch=RECEIVED, transport_mode=GstRtspServer.RTSPTransportMode.RECORD)
     factory.connect("media-configure", lambda _, media: media.get_element().get_by_name(

@@ -134,7 +134,7 @@ def wait_for_picture(daemon, server):
 
 @pytest.fixture(autouse=True)
 def limit_time():
-    """A read from a decoder that gets no frames would wait for ever."""
+    """Ends the test if the decoder gets no frames, because reading from it blocks."""
     def end(*_):
         raise TimeoutError(f"no frame for {PATIENCE} s")
     before = signal.signal(signal.SIGALRM, end)

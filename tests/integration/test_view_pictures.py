@@ -177,7 +177,7 @@ def test_a_browser_that_stops_reading_a_clip_keeps_no_memory(start, view):
         clip = head
         while part := peer.recv(65536):
             clip += part
-    # Of some 120 frames those alone that the sockets' buffers took.
+    # Of about 120 frames the clip has only those that the sockets' buffers held.
     assert 1 <= clip.count(b"\xff\xd8\xff\xe0") < 60
     assert len(re.findall(b"V_MJPEG", clip)) == 1
 

@@ -27,8 +27,8 @@ bool device_takes_every_layout(void);
  * minutes for one with 8 lanes and radix 16, and ten minutes for one with 16 lanes. */
 bool device_compiles_wide_lanes(void);
 
-/* Whether it is oclgrind's, which interprets kernels thousands of times slower than a device runs
- * them. */
+/* Whether the device is oclgrind's simulator, which runs kernels thousands of times more slowly
+ * than hardware does. */
 bool device_is_simulated(void);
 
 #endif

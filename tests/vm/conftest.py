@@ -170,6 +170,7 @@ class Service:
         run("systemctl", "stop", *(f"fftd-{kind}@{self.name}.socket"
                                    for kind in ("frames", "watch", "control")), check=False)
         run("systemctl", "reset-failed", self.unit, check=False)
+        self.config.unlink(missing_ok=True)
 
 
 def watched(client):

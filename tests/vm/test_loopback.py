@@ -39,6 +39,7 @@ def package():
     packages = [next(pathlib.Path("/share/packages").glob(f"{name}_*.deb"))
                 for name in ("gstreamer1.0-fftd", "fftd-loopback")]
     run("dpkg", "-i", *packages)
+    run("udevadm", "control", "--reload")  # udev looks for new rules every three seconds
     yield
     run("dpkg", "-P", "fftd-loopback", "gstreamer1.0-fftd")
 

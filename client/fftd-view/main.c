@@ -29,7 +29,7 @@
 
 struct options {
     const char *listen;
-    const char *name[SERVER_MAX_CAMERAS];
+    const char *name[CAMERA_MAX_COUNT];
     unsigned name_count;
     const char *host[MAX_HOSTS + 1]; /* NULL at the end */
     unsigned host_count;
@@ -108,7 +108,7 @@ static int add_name(struct options *options, const char *name)
     for (unsigned i = 0; i < options->name_count; i++)
         if (strcmp(options->name[i], name) == 0)
             return usage_error("--name %s: it is given twice", name);
-    if (options->name_count == SERVER_MAX_CAMERAS)
+    if (options->name_count == CAMERA_MAX_COUNT)
         return usage_error("--name %s: expected at most 16 cameras", name);
     options->name[options->name_count++] = name;
     return 0;

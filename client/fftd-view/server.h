@@ -14,13 +14,11 @@
 
 #include "view_camera.h"
 
-#define SERVER_MAX_CAMERAS 16
-
 struct server;
 
 struct server_options {
     const char *const *names; /* of the cameras */
-    unsigned name_count;      /* 1 .. SERVER_MAX_CAMERAS */
+    unsigned name_count;      /* 1 .. CAMERA_MAX_COUNT */
     const char *const *hosts; /* see access_check; NULL at the end */
     unsigned fps;
     int quality;

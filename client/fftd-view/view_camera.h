@@ -10,6 +10,7 @@
 #include "image.h"
 #include "waiter.h"
 
+#define CAMERA_MAX_COUNT 16 /* of one server */
 #define CAMERA_LINGER_NS (2 * INT64_C(1000000000))
 
 struct camera;

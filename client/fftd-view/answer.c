@@ -1,0 +1,161 @@
+#include "answer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "respond.h"
+#include "stream.h"
+
+#define MAX_STREAMS 64
+#define CLIP_S      10 /* unless the request says another length */
+
+enum MHD_Result answer_file(struct server *server, struct request *request)
+{
+    (void)server;
+    return respond_text(request->waiter.connection, request->route->text, request->route->type);
+}
+
+static enum MHD_Result answer_no_frame(struct request *request)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "camera %s has published no frame for %d s; /api/cameras says why\n",
+             camera_name(request->route->camera), (int)(WAITER_PATIENCE_NS / 1000000000));
+    return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
+}
+
+enum MHD_Result answer_image(struct server *server, struct request *request)
+{
+    struct image *image;
+    (void)server;
+    int r = camera_take(request->route->camera, &request->waiter, 0, &image);
+    if (r == -EAGAIN)
+        return MHD_YES;
+    if (r < 0)
+        return answer_no_frame(request);
+    return respond_image(request->waiter.connection, image, request->route->type);
+}
+
+enum MHD_Result answer_comparison(struct server *server, struct request *request)
+{
+    struct image *image;
+    int r = asked_take(server->comparison[request->route->index], &request->waiter, &image);
+    if (r == -EAGAIN)
+        return MHD_YES;
+    return r < 0 ? MHD_NO : respond_image(request->waiter.connection, image, request->route->type);
+}
+
+/* The seconds of a clip that the query asks for; 0: they are wrong. */
+static unsigned clip_length(struct MHD_Connection *connection)
+{
+    const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "seconds");
+    if (text == NULL)
+        return CLIP_S;
+    const size_t digits = strspn(text, "0123456789");
+    const unsigned long seconds = digits > 0 && text[digits] == '\0' ? strtoul(text, NULL, 10) : 0;
+    return seconds <= STREAM_CLIP_S ? (unsigned)seconds : 0;
+}
+
+enum MHD_Result answer_stream(struct server *server, struct request *request)
+{
+    struct image *image;
+    const unsigned clip_s = request->route->is_clip ? clip_length(request->waiter.connection) : 0;
+    if (request->route->is_clip && clip_s == 0) {
+        char text[64];
+        snprintf(text, sizeof text, "seconds: expected a whole number from 1 to %d\n",
+                 STREAM_CLIP_S);
+        return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, text);
+    }
+    if (!request->is_counted) {
+        if (__atomic_add_fetch(&server->streams, 1, __ATOMIC_RELAXED) > MAX_STREAMS) {
+            __atomic_sub_fetch(&server->streams, 1, __ATOMIC_RELAXED);
+            return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                 "too many streams are open; close some pages, or ask for "
+                                 "snapshot.jpg\n");
+        }
+        request->is_counted = true;
+    }
+    int r = camera_take(request->route->camera, &request->waiter, 0, &image);
+    if (r == -EAGAIN)
+        return MHD_YES;
+    if (r < 0)
+        return answer_no_frame(request);
+    request->is_counted = false;
+    return stream_respond(request->waiter.connection, request->route->camera, image, clip_s,
+                          &server->streams);
+}
+
+enum MHD_Result answer_list(struct server *server, struct request *request)
+{
+    struct image *status;
+    if (request->list == NULL) {
+        request->list = open_memstream(&request->list_text, &request->list_bytes);
+        if (request->list == NULL)
+            return MHD_NO;
+        fprintf(request->list,
+                "{\"version\": \"" FFTD_VERSION "\", \"control\": %s, \"cameras\": [\n",
+                server->token != NULL ? "true" : "false");
+    }
+    for (; request->listed < server->camera_count; request->listed++) {
+        int r = asked_take(server->status[request->listed], &request->waiter, &status);
+        if (r == -EAGAIN)
+            return MHD_YES;
+        if (r < 0)
+            return MHD_NO;
+        fputs(request->listed > 0 ? ", " : "", request->list);
+        fwrite(status->data, 1, status->bytes, request->list);
+        image_unref(status);
+        request->waiter.is_over = false;
+    }
+    fputs("]}\n", request->list);
+    const bool is_written = fclose(request->list) == 0;
+    request->list = NULL;
+    char *text = request->list_text;
+    request->list_text = NULL;
+    if (!is_written) {
+        free(text);
+        return MHD_NO;
+    }
+    return respond_json(request->waiter.connection, text, request->list_bytes);
+}
+
+/* Asks the daemon, and is called again with its answer. */
+static enum MHD_Result answer_call(struct request *request)
+{
+    struct changer_call *call = &request->call;
+    if (!request->is_asked) {
+        request->is_asked = true;
+        call->connection = request->waiter.connection;
+        changer_begin(request->route->changer, call);
+        return MHD_YES;
+    }
+    char *text = call->text;
+    call->text = NULL;
+    if (text == NULL)
+        return MHD_NO;
+    if (call->status == MHD_HTTP_OK)
+        return respond_json(call->connection, text, call->bytes);
+    enum MHD_Result result = respond_error(call->connection, call->status, text);
+    free(text);
+    return result;
+}
+
+enum MHD_Result answer_kinds(struct server *server, struct request *request)
+{
+    (void)server;
+    return answer_call(request);
+}
+
+enum MHD_Result answer_change(struct server *server, struct request *request)
+{
+    char why[256];
+    (void)server;
+    if (!request->is_asked &&
+        change_request_parse(&request->call.change, request->body != NULL ? request->body : "",
+                             request->body_bytes, why, sizeof why - 1) < 0) {
+        strcat(why, "\n");
+        return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, why);
+    }
+    return answer_call(request);
+}

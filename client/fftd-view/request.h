@@ -1,0 +1,73 @@
+/* What the files of the server share: its routes, and a request from its headers to the end of its
+ * answer. Only the thread of libmicrohttpd uses a request; what is atomic says so. */
+#ifndef FFTD_VIEW_REQUEST_H
+#define FFTD_VIEW_REQUEST_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <microhttpd.h>
+
+#include "asked.h"
+#include "changer.h"
+#include "connections.h"
+#include "encoder.h"
+#include "view_camera.h"
+#include "waiter.h"
+
+#define ROUTE_PATH_BYTES 128
+#define MAX_PAGE_ROUTES  16 /* and the list of cameras */
+#define MAX_ROUTES       (MAX_PAGE_ROUTES + 7 * CAMERA_MAX_COUNT)
+
+struct server;
+struct request;
+
+/* A path and its answer. */
+struct route {
+    char path[ROUTE_PATH_BYTES];
+    const char *type; /* of the answer */
+    enum MHD_Result (*answer)(struct server *server, struct request *request);
+    const char *text;      /* of a file of the page */
+    struct camera *camera; /* of those of one camera */
+    unsigned index;        /* of that camera */
+    bool is_stream;
+    bool is_clip;            /* a stream with an end */
+    bool is_control;         /* it needs the token */
+    bool is_change;          /* by POST, and it needs more */
+    struct changer *changer; /* NULL: filters may not be changed */
+};
+
+struct server {
+    struct MHD_Daemon *daemon;
+    struct connections *connections;
+    const char *const *hosts;
+    const char *token; /* NULL: filters may not be changed */
+    struct camera *camera[CAMERA_MAX_COUNT];
+    struct asked *status[CAMERA_MAX_COUNT];
+    struct asked *comparison[CAMERA_MAX_COUNT];
+    struct encoder *encoder[CAMERA_MAX_COUNT]; /* of comparisons */
+    struct changer *changer[CAMERA_MAX_COUNT]; /* NULL: filters may not be changed */
+    unsigned camera_count;
+    struct route route[MAX_ROUTES];
+    unsigned route_count;
+    unsigned streams; /* atomic */
+};
+
+/* One request, from its headers to the end of its answer. */
+struct request {
+    const struct route *route;
+    struct waiter waiter;
+    bool is_counted; /* in server->streams, until its stream counts itself */
+    /* A change, or a question for the kinds of filters. */
+    char *body;
+    size_t body_bytes;
+    bool is_asked;
+    struct changer_call call;
+    /* The list of cameras, as far as it is written. */
+    unsigned listed;
+    FILE *list;
+    char *list_text;
+    size_t list_bytes;
+};
+
+#endif

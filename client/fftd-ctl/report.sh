@@ -4,6 +4,8 @@
 #     FFTD_CTL    the program that runs it
 #     $1          the name of the daemon
 #     $2...       options that choose the daemon, for fftd-ctl
+#     FFTD_REPORT_CONFIG    the configuration, if it is not /etc/fftd/NAME.conf
+# What is wrong comes first, each with its remedy, because a reader may have nothing but this text.
 # Nothing private belongs in it: no names of hosts or users, no serial numbers, no frames. Each
 # program gets 20 s (FFTD_REPORT_SECONDS), because a driver that hangs is one of the things to report.
 set -u
@@ -79,6 +81,12 @@ files() {
     done
 }
 
+# Who may use the sockets of a daemon. The name of a group can be that of a user.
+show_sockets() {
+    # shellcheck disable=SC2012 # for people
+    ls -l "$1" | awk 'NF > 2 { print "   ", $1, $4 ~ /^(root|fftd|fftd-admin)$/ ? $4 : "GROUP", $NF }'
+}
+
 # ---- what is plainly wrong ----
 
 has_library() {
@@ -93,48 +101,124 @@ has_library() {
     esac
 }
 
-look_for_causes() {
+# value NAME: a text in the answer to `fftd-ctl status --json`.
+value() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" "$work/status"; }
+
+look_at_configuration() {
+    if [ -e "$config" ]; then
+        [ -r "$config" ] || return
+        within "$fftd" --config "$config" --check >"$work/check" 2>"$work/mistake" && return
+        echo "- The configuration is wrong. Correct it, then run sudo systemctl restart fftd@$name:" \
+            "$(sed -n 's/^fftd: error: //p' "$work/mistake" | head -n 1)"
+    elif [ ! -s "$work/status" ] && [ -d "${config%/*}" ]; then
+        echo "- There is no $config, without which the service fftd@$name does not start:" \
+            "sudo cp /etc/fftd/default.conf $config, and set camera.source in it."
+    fi
+}
+
+look_at_opencl() {
     drivers=0
     for icd in $vendors; do
         [ -f "$icd" ] || continue
         drivers=$((drivers + 1))
         library=$(head -n 1 "$icd")
-        has_library "$library" || echo "- $icd names $library, which is not installed."
+        has_library "$library" || echo "- $icd names $library, which is not installed. Install the" \
+            "package of this driver, or remove the file."
         case $library in
         *libmali*) [ -e /dev/mali0 ] || echo "- $library needs the vendor's kernel driver, but" \
             "there is no /dev/mali0." ;;
         esac
     done
-    [ "$drivers" -gt 0 ] || echo "- No OpenCL driver is installed: there is no .icd file in" \
-        "/etc/OpenCL/vendors. See docs/RK3288.md, or install pocl-opencl-icd for the CPU."
     within "$fftd" --list-devices --json >"$work/devices" 2>/dev/null
-    [ $? != 124 ] || echo "- Listing the OpenCL devices took more than $limit_s s: a driver hangs."
-    grep -q '"opencl": \[{' "$work/devices" || echo "- No OpenCL device answers."
+    code=$?
+    if [ "$code" = 124 ] || [ "$code" = 137 ]; then
+        echo "- Listing the OpenCL devices took more than $limit_s s: a driver hangs."
+    elif [ "$code" -gt 128 ]; then
+        echo "- Listing the OpenCL devices ended with signal $((code - 128)): a driver crashes." \
+            "OCL_ICD_VENDORS=/etc/OpenCL/vendors/NAME.icd chooses one of them."
+    elif [ "$drivers" = 0 ]; then
+        echo "- No OpenCL driver is installed: there is no .icd file in /etc/OpenCL/vendors. fftd does" \
+            "not start without one. Install the GPU's (docs/RK3288.md), or pocl-opencl-icd for the CPU."
+    elif ! grep -q '"opencl": \[{' "$work/devices"; then
+        echo "- No OpenCL device answers$([ "$(id -u)" = 0 ] || echo " to this user; try sudo")." \
+            "fftd does not start without one. The section OpenCL shows what the drivers say;" \
+            "pocl-opencl-icd is one for the CPU."
+    fi
     if grep -qs panfrost /proc/modules && ! grep -qs panfrost "$work/devices"; then
         echo "- The kernel uses panfrost. Mesa's OpenCL needs RUSTICL_ENABLE=panfrost" \
             "in the service's environment."
     fi
+}
+
+# Only for a daemon that needs such a device, or does not run and has no configuration to tell.
+look_at_cameras() {
+    source=$(value Source)
+    : "${source:=$(sed -n 's/^ *source *= *"\(.*\)";$/\1/p' "$work/check")}"
+    case $refusal_code,$source in
+    *,v4l2:* | 69,) ;;
+    *) return ;;
+    esac
     set -- /dev/video*
-    [ -e "$1" ] || echo "- There is no camera: no /dev/video*."
-    if id fftd >/dev/null 2>&1; then
-        for node in /dev/mali0 /dev/dri/renderD* /dev/video*; do
-            [ -c "$node" ] || continue
-            group=$(stat -c %G "$node")
-            case " $(id -nG fftd) video render " in
-            *" $group "*) ;;
-            *) echo "- $node belongs to the group $group, which the service is not in." ;;
-            esac
-        done
-    fi
-    case $(systemctl is-failed "fftd@$name" 2>/dev/null) in
-    failed) echo "- The service fftd@$name has failed; its last messages are below." ;;
+    [ -e "$1" ] || echo "- There is no camera: no /dev/video*. Plug one in, and look for it in the" \
+        "kernel's messages below. Until then camera.source = \"pattern:moire\" is a test scene."
+}
+
+look_at_nodes() {
+    id fftd >/dev/null 2>&1 || return
+    for node in /dev/mali0 /dev/dri/renderD* /dev/video*; do
+        [ -c "$node" ] || continue
+        mode=$(stat -c %A "$node") group=$(stat -c %G "$node")
+        case "$mode, $(id -nG fftd) video render " in
+        ???????rw?,* | ????rw????,*" $group "*) continue ;; # all may open it, or its group
+        esac
+        echo "- The service may not open $node: its mode is $mode and its group is $group." \
+            "Give it to the group video: the line KERNEL==\"${node##*/}\", GROUP=\"video\"," \
+            "MODE=\"0660\" in /etc/udev/rules.d/60-fftd.rules, then: sudo udevadm trigger"
+    done
+}
+
+# The service's own last error explains more than systemd's messages about it.
+look_at_service() {
+    case $(systemctl is-active "fftd@$name" 2>/dev/null) in
+    failed) echo "- The service fftd@$name has failed." \
+        "$(journalctl -b -p err -n 1 -o cat "_SYSTEMD_UNIT=fftd@$name.service" |
+            sed 's/^/Its last error: /')" \
+        "Then: sudo systemctl restart fftd@$name" ;;
+    inactive) [ -s "$work/status" ] || [ ! -e "$config" ] ||
+        echo "- The service fftd@$name is not running: sudo systemctl enable --now fftd@$name" ;;
     esac
-    state=$(sed -n 's/.*"State": *"\([^"]*\)".*/\1/p' "$work/status")
-    case $state in
-    online) ;;
-    '') echo "- No daemon named $name answers: $(head -n 1 "$work/refusal")" ;;
-    *) echo "- The camera is not online: $(head -n 1 "$work/camera")" ;;
+}
+
+look_at_daemon() {
+    case $(value State) in
+    online | paused) ;;
+    starting) echo "- The daemon is still starting. The first start compiles the kernels, which can" \
+        "take minutes; wait, and make this report again." ;;
+    '')
+        case $refusal_code in
+        77) echo "- This user may not ask the daemon: $(cat "$work/refusal"). Run the report with" \
+            "sudo. To use it without: sudo adduser USER fftd (to read frames), fftd-admin (to" \
+            "change the filter), and log in again." ;;
+        124 | 137) echo "- The daemon $name did not answer within $limit_s s. The messages of the service" \
+            "and of the kernel below may say why. sudo systemctl restart fftd@$name starts it again." ;;
+        *) echo "- No daemon named $name answers: $(head -n 1 "$work/refusal")" ;;
+        esac
+        ;;
+    *) echo "- The camera is not online: $(sed -n 's/^camera *[^ ]* //p' "$work/text"). The daemon" \
+        "tries again by itself. Its source is $source. The section Cameras shows those that" \
+        "there are; camera.source in $config chooses one." ;;
     esac
+    problem=$(value FilterProblem)
+    [ -z "$problem" ] || echo "- The filter is not applied as it was asked for: $problem"
+}
+
+look_for_causes() {
+    look_at_configuration
+    look_at_opencl
+    look_at_cameras
+    look_at_nodes
+    look_at_service
+    look_at_daemon
     for governor in /sys/class/devfreq/*gpu*/governor /sys/class/devfreq/dmc/governor; do
         [ -f "$governor" ] && ! grep -q performance "$governor" &&
             echo "- $governor is $(cat "$governor"): the clock changes, and with it the frame rate."
@@ -145,9 +229,13 @@ look_for_causes() {
 
 report() {
     within "$FFTD_CTL" "$@" status --json >"$work/status"
-    within "$FFTD_CTL" "$@" status | sed -n 's/^camera *//p' >"$work/camera"
-    within "$FFTD_CTL" "$@" status 2>&1 >/dev/null | sed 's/^fftd-ctl: //' >"$work/refusal"
+    within "$FFTD_CTL" "$@" status >"$work/text" 2>"$work/said"
+    refusal_code=$?
+    sed 's/^fftd-ctl: //' "$work/said" >"$work/refusal"
+    [ ! -s "$work/status" ] || name=$(value Name)
+    config=${FFTD_REPORT_CONFIG:-/etc/fftd/$name.conf}
     echo "Report of fftd, $(date -u +'%Y-%m-%d %H:%M UTC'), daemon $name"
+    sed -n -e 's/^camera *[^ ]* /The camera is /p' -e 's/^\(source\|filter\|frames\) */The \1: /p' "$work/text"
     [ "$(id -u)" = 0 ] || echo "Not run as root: the messages of the service and of the kernel, and" \
         "the configuration, may be missing."
     section "What is plainly wrong"
@@ -211,12 +299,18 @@ report() {
     show journalctl -b -u "fftd@$name" -n 200 -o cat --no-hostname
     section "Daemon"
     show "$FFTD_CTL" list
+    folder=/run/fftd/$name
+    [ -d "$folder" ] || folder=${XDG_RUNTIME_DIR-}/fftd/$name
+    [ "$1" != --runtime-dir ] || folder=$2
+    [ -d "$folder" ] && echo "$folder:" && show_sockets "$folder"
+    [ "$(id -u)" = 0 ] || echo "This user is in these of the groups that count:" \
+        "$(id -nG | tr ' ' '\n' | grep -xE 'fftd|fftd-admin|video|render' | tr '\n' ' ')"
     [ -s "$work/status" ] && for query in status "filter show" stats "camera controls"; do
         # shellcheck disable=SC2086 # a command and its action
         show "$FFTD_CTL" "$@" $query
     done
     section "Configuration"
-    show "$fftd" --config "/etc/fftd/$name.conf" --check
+    show "$fftd" --config "$config" --check
     # shellcheck disable=SC2012 # for people
     ls -l /etc/fftd /var/cache/fftd 2>/dev/null | awk '{print $1, $5, $NF}'
     section "Kernel messages"

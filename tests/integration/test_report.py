@@ -1,9 +1,12 @@
 """Tests of `fftd-ctl report`: what it says of a working and of a broken set-up, and that it says
 nothing private."""
 
+import glob
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -12,16 +15,18 @@ from conftest import BUILD, PATIENCE
 
 @pytest.fixture
 def report(tmp_path):
-    """report(options..., VARIABLE=...): its text. Programs in tmp_path/bin come first."""
+    """report(options..., VARIABLE=...): its text. Programs in tmp_path/bin come first. The command
+    `wrapper` starts it."""
     programs = tmp_path / "bin"
     programs.mkdir()
 
-    def run(*options, **env):
+    def run(*options, wrapper=(), **env):
         done = subprocess.run(
-            [BUILD / "fftd-ctl", *options, "report"], capture_output=True, text=True, check=True,
-            timeout=2 * PATIENCE,
+            [*wrapper, BUILD / "fftd-ctl", *options, "report"], capture_output=True, text=True,
+            check=True, timeout=2 * PATIENCE,
             env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", **env})
         assert done.stderr == ""
+        assert not done.stdout or done.stdout.count("\n==== ") == 11  # it did not end early
         return done.stdout
     return run
 
@@ -42,12 +47,17 @@ def test_a_working_daemon_is_described(start, report):
     text = report("--runtime-dir", daemon.runtime_dir)
     wrong = section(text, "What is plainly wrong")
     assert "state" not in wrong and "daemon" not in wrong and "OpenCL" not in wrong, wrong
+    assert "no camera" not in wrong  # the daemon's source is a test scene
+    head = text.partition("\n====")[0]
+    assert head.splitlines()[0].endswith(f"daemon {daemon.ctl_json('status')['Name']}")
+    assert "\nThe camera is online\n" in head and "\nThe filter: gaussian-blur:sigma=2\n" in head
+    assert re.search(r"\nThe frames: \d+ published, [\d.]+ per second", head)
     told = section(text, "Daemon")
     assert "gaussian-blur:sigma=2" in told and "online" in told and "p99" in told
     assert "fftd 0." in section(text, "Versions")
     assert re.search(r"--measured\n.*\nMeasured: it moves [\d.]+ GB", section(text, "OpenCL"))
     titles = re.findall(r"\n==== (.*)\n", text)
-    assert len(titles) == 11 and titles[-1] == "Kernel messages"
+    assert titles[-1] == "Kernel messages"
     assert all(section(text, title).strip() for title in titles)  # "(nothing)", if need be
     assert ("Not run as root" in text) == (os.geteuid() != 0)
 
@@ -74,7 +84,85 @@ def test_a_camera_that_is_absent_is_explained(start, report):
     daemon.wait_for_socket()
     daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "lost", "the loss")
     wrong = section(report("--runtime-dir", daemon.runtime_dir), "What is plainly wrong")
-    assert re.search("- The camera is not online: .*lost: .*/dev/video9999 does not exist", wrong)
+    assert re.search("- The camera is not online: lost: .*/dev/video9999 does not exist", wrong)
+    assert "Its source is v4l2:/dev/video9999." in wrong
+    assert ("There is no camera" in wrong) == (not glob.glob("/dev/video*"))
+
+
+def test_a_mistake_in_the_configuration_is_told(report, tmp_path):
+    """It is there in words, although the daemon that read it has gone, with what to do then."""
+    config = tmp_path / "front.conf"
+    config.write_text('camera = { source = "pattern:moire"; };\nfilter = "gausian-blur";\n')
+    text = report("--name", "front", FFTD_REPORT_CONFIG=str(config))
+    (told,) = [line for line in section(text, "What is plainly wrong").splitlines()
+               if "configuration" in line]
+    assert f"{config}:2: filter: unknown filter gausian-blur" in told
+    assert "did you mean gaussian-blur?" in told and "systemctl restart fftd@front" in told
+    config.write_text('camera = { source = "pattern:moire"; };\n')
+    wrong = section(report("--name", "front", FFTD_REPORT_CONFIG=str(config)),
+                    "What is plainly wrong")
+    assert "configuration" not in wrong and "no camera" not in wrong
+    config.unlink()
+    wrong = section(report("--name", "front", FFTD_REPORT_CONFIG=str(config)),
+                    "What is plainly wrong")
+    assert f"- There is no {config}, without which the service fftd@front does not start" in wrong
+
+
+def test_the_service_that_failed_tells_its_last_error(report, tmp_path):
+    write_program(tmp_path / "bin/systemctl", "echo failed", "exit 3")
+    write_program(tmp_path / "bin/journalctl",
+                  'case "$*" in *_SYSTEMD_UNIT=fftd@front.service) echo it is on fire; esac')
+    wrong = section(report("--name", "front"), "What is plainly wrong")
+    assert "- The service fftd@front has failed. Its last error: it is on fire" in wrong
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acting as another user takes root")
+def test_who_is_not_let_in_is_told_what_to_do(start, report):
+    daemon = start()
+    daemon.wait_for_socket()
+    for folder in (daemon.runtime_dir.parent, daemon.runtime_dir):
+        folder.chmod(0o755)
+    with tempfile.TemporaryDirectory(prefix="fftd-test-") as place:
+        os.chmod(place, 0o755)
+        program = shutil.copy(BUILD / "fftd-ctl", place)  # they may not enter the build folder
+        text = subprocess.run([program, "--runtime-dir", daemon.runtime_dir, "report"], cwd="/",
+                              user=65534, extra_groups=[], text=True, stdout=subprocess.PIPE,
+                              check=True, timeout=2 * PATIENCE).stdout
+    wrong = section(text, "What is plainly wrong")
+    assert "- This user may not ask the daemon: permission denied" in wrong
+    assert "sudo adduser USER fftd" in wrong and "There is no camera" not in wrong
+    assert re.search(r"\n +srw------- root control\n", section(text, "Daemon"))
+    assert "This user is in these of the groups that count:" in text
+
+
+def test_a_driver_that_crashes_is_told(tmp_path):
+    """A crash while devices are listed is not the same as a machine without devices."""
+    shutil.copy(BUILD / "fftd-ctl", tmp_path)
+    write_program(tmp_path / "fftd", "kill -SEGV $$")
+    text = subprocess.run([tmp_path / "fftd-ctl", "--name", "front", "report"], text=True,
+                          stdout=subprocess.PIPE, check=True, timeout=2 * PATIENCE).stdout
+    wrong = section(text, "What is plainly wrong")
+    assert "- Listing the OpenCL devices ended with signal 11: a driver crashes." in wrong
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="making device nodes takes root")
+def test_nodes_that_the_service_may_not_open_are_told(tmp_path, report):
+    """A node is for the group of the service, or for everybody, as mali0 of some kernels."""
+    write_program(tmp_path / "bin/id", 'case "$*" in -u) echo 0;; *) echo fftd; esac')
+    nodes = """mount -t tmpfs none /dev
+        mknod -m 666 /dev/null c 1 3
+        mknod -m 600 /dev/mali0 c 1 3
+        mknod -m 660 /dev/video0 c 1 3
+        mknod -m 666 /dev/video1 c 1 3
+        mknod -m 660 /dev/video2 c 1 3
+        chgrp video /dev/video2
+        exec "$@" """
+    text = report("--name", "front", wrapper=("unshare", "--mount", "sh", "-ec", nodes, "sh"))
+    wrong = section(text, "What is plainly wrong")
+    told = re.findall(r"may not open (\S+): its mode is (\S+) and its group is (\S+)\. .*"
+                      r'KERNEL=="(\S+)", GROUP="video", MODE="0660"', wrong)
+    assert told == [("/dev/mali0", "crw-------", "root", "mali0"),
+                    ("/dev/video0", "crw-rw----", "root", "video0")]
 
 
 def test_programs_that_hang_or_fail_are_part_of_it(report, tmp_path):

@@ -691,6 +691,20 @@ def test_plan_follows_the_configuration():
     assert bare["seconds"] < both["seconds"] < 2 * bare["seconds"]
 
 
+def test_the_boards_document_says_what_plans_say():
+    """docs/RK3288.md tells what to expect of a board in the figures of the model."""
+    document = (ROOT / "docs/RK3288.md").read_text()
+    rows = re.findall(r"^\| (\d+x\d+) \| `(.*)` \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$", document,
+                      re.MULTILINE)
+    assert len(rows) >= 6
+    for size, chain, *stated in rows:
+        done = subprocess.run([BUILD / "fftd", "--plan", size, "--filter", chain, "--json"],
+                              capture_output=True, text=True, timeout=PATIENCE, check=True)
+        seconds = [each["seconds"] for each in json.loads(done.stdout)["precisions"]]
+        assert stated == [f"{1000 * seconds[0]:.2f}", f"{1000 * seconds[1]:.2f}",
+                          f"{1 / min(seconds):.0f}"], (size, chain)
+
+
 @pytest.mark.parametrize("arguments, texts", [
     (["8x480"], ["8x480", "16x16 .. 8192x8192"]),
     (["auto"], ["0x0", "WIDTHxHEIGHT"]),

@@ -24,6 +24,8 @@ let cameras = [];
 let canChange = false;
 let isPaused = false;
 let shownStream = null;  // the name of the camera whose stream is shown
+let shownStill = null;  // that of the one whose last picture is shown instead, paused
+let shownSpectrum = null;  // that of the one whose spectrum is shown
 let spectrumIsLoading = false;
 
 function setText(id, text) {
@@ -105,6 +107,31 @@ function stopStream() {
     shownStream = null;
 }
 
+// What the images are, for those who do not see them, and in place of one that is missing.
+function describeImages(camera) {
+    const {name, state} = camera;
+    element("picture").alt =
+        shownStream !== null ? `Live filtered picture of camera ${name}` :
+        shownStill !== null ? `Filtered picture of camera ${name} when the page was paused` :
+        `No live picture: camera ${name} is ${state}`;
+    element("spectrum").alt =
+        shownSpectrum === null ? "No spectrum yet" :
+        DELIVERING.includes(state) ? `Spectrum of the filtered picture of camera ${name}` :
+        `Last spectrum of the filtered picture of camera ${name}, which is ${state}`;
+}
+
+// Removes images of another camera that is no longer chosen.
+function dropOthers(name) {
+    if (shownStill !== null && shownStill !== name) {
+        element("picture").removeAttribute("src");
+        shownStill = null;
+    }
+    if (shownSpectrum !== null && shownSpectrum !== name) {
+        element("spectrum").removeAttribute("src");
+        shownSpectrum = null;
+    }
+}
+
 function offer(id, source, name) {
     if (element(id).getAttribute("href") !== source)
         Object.assign(element(id), {href: source, download: name});
@@ -124,9 +151,9 @@ function showPicture(camera) {
         image.width = camera.format.width;
         image.height = camera.format.height;
     }
-    image.alt = `Live filtered picture of camera ${camera.name}`;
     image.src = `${path(camera.name, "stream.mjpeg")}?${Date.now()}`;
     shownStream = camera.name;
+    shownStill = null;
 }
 
 async function showSpectrum(camera) {
@@ -137,8 +164,11 @@ async function showSpectrum(camera) {
         const next = new Image();
         next.src = `${path(camera.name, "spectrum")}?${Date.now()}`;
         await next.decode();
-        element("spectrum").src = next.src;
-        element("spectrum").alt = `Spectrum of the filtered picture of camera ${camera.name}`;
+        if (current().name === camera.name) {
+            element("spectrum").src = next.src;
+            shownSpectrum = camera.name;
+            describeImages(current());
+        }
     } catch {
         // The state says what is wrong.
     } finally {
@@ -163,10 +193,12 @@ function show() {
     if (shownStream !== null &&
         (shownStream !== camera.name || !delivers || compare.isSwitchedOn()))
         stopStream();
+    dropOthers(camera.name);
     showAbout(camera);
     plots.show(camera.name);
     control.update(camera, canChange);
     showPicture(camera);
+    describeImages(camera);
     compare.update(!isPaused && delivers ? camera.name : null);
     showSpectrum(camera);
 }
@@ -185,6 +217,7 @@ async function poll() {
         } catch {
             showState("fftd-view does not answer. This page continues when it does.", true);
             stopStream();
+            element("picture").alt = "No live picture: fftd-view does not answer";
         }
     setTimeout(poll, POLL_MS);
 }
@@ -192,6 +225,8 @@ async function poll() {
 element("picture").addEventListener("error", () => {
     // The stream has ended; the next poll starts another one if the camera delivers.
     shownStream = null;
+    if (current())
+        describeImages(current());
 });
 
 element("pause").addEventListener("click", () => {
@@ -200,6 +235,7 @@ element("pause").addEventListener("click", () => {
     if (isPaused && shownStream !== null) {
         // The last picture stays.
         element("picture").src = `${path(shownStream, "snapshot.jpg")}?${Date.now()}`;
+        shownStill = shownStream;
         shownStream = null;
     }
     show();

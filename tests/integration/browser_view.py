@@ -59,6 +59,10 @@ def text_of(driver, identifier):
                                  identifier)
 
 
+def alternative(driver, identifier):
+    return driver.execute_script("return document.getElementById(arguments[0]).alt", identifier)
+
+
 def has_picture(driver, identifier):
     return driver.execute_script(
         "return document.getElementById(arguments[0]).naturalWidth > 0", identifier)
@@ -119,15 +123,16 @@ def test_the_page_with_the_keyboard_alone(start, view, browser):
     assert seen[:3] == ["Skip to the picture", "front", "other"] and seen[-1] == "Pause"
     driver.switch_to.active_element.send_keys("\ue007")  # Enter
     assert driver.switch_to.active_element.get_attribute("aria-pressed") == "true"
+    assert alternative(driver, "picture") == \
+        "Filtered picture of camera front when the page was paused"
     time.sleep(1)
     before = digest_of(driver)
     time.sleep(1)
     assert digest_of(driver) == before, "a paused picture moves"
     driver.switch_to.active_element.send_keys("\ue007")
     wait_until(lambda: digest_of(driver) != before, "another picture")
-    for image in ("picture", "spectrum"):
-        assert "camera front" in driver.execute_script(
-            "return document.getElementById(arguments[0]).alt", image)
+    assert alternative(driver, "picture") == "Live filtered picture of camera front"
+    assert alternative(driver, "spectrum") == "Spectrum of the filtered picture of camera front"
 
 
 def test_the_page_when_the_daemon_ends_and_comes_back(start, view, browser):
@@ -142,6 +147,20 @@ def test_the_page_when_the_daemon_ends_and_comes_back(start, view, browser):
     wait_until(lambda: "online" in text_of(driver, "state"), "the state")
     before = digest_of(driver)
     wait_until(lambda: digest_of(driver) != before, "a picture that moves")
+
+
+def test_no_image_of_another_camera_stays(start, view, browser):
+    """The other camera is absent, and the last pictures of this one are not its."""
+    start(*QUIET, source="pattern:scene", size="320x240", fps="20")
+    driver = browser(800)
+    open_page(driver, view("--name", "other"))
+    driver.find_element("id", "pause").click()
+    driver.execute_script("location.hash = 'other'")
+    wait_until(lambda: text_of(driver, "state").startswith("Camera other is absent"), "the state")
+    wait_until(lambda: not has_picture(driver, "picture"), "no picture")
+    assert not has_picture(driver, "spectrum")
+    assert alternative(driver, "picture") == "No live picture: camera other is absent"
+    assert alternative(driver, "spectrum") == "No spectrum yet"
 
 
 def test_before_and_after_with_a_boundary(start, view, browser):
@@ -270,6 +289,9 @@ def test_the_page_when_the_camera_is_lost_and_comes_back(start, view, browser, t
     # The last pictures are marked as stale.
     assert all("stale" in driver.find_element("id", image).get_attribute("class")
                for image in ("picture", "spectrum"))
+    assert alternative(driver, "picture") == "No live picture: camera front is lost"
+    assert alternative(driver, "spectrum") == \
+        "Last spectrum of the filtered picture of camera front, which is lost"
     assert not audit(driver)[0]
     save_page(driver, "lost-", 360, False)
     cable.touch()
@@ -278,4 +300,5 @@ def test_the_page_when_the_camera_is_lost_and_comes_back(start, view, browser, t
     before = digest_of(driver)
     wait_until(lambda: digest_of(driver) != before, "a picture that moves")
     assert "stale" not in driver.find_element("id", "picture").get_attribute("class")
+    assert alternative(driver, "picture") == "Live filtered picture of camera front"
     assert not complaints(driver)

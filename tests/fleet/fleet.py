@@ -27,16 +27,19 @@ import tempfile
 import time
 import urllib.request
 
-HERE = pathlib.Path(__file__).resolve().parent
-CONFIG = HERE.parents[1] / "config/fleet"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+CONFIG = TESTS.parent / "config/fleet"
+INTEGRATION = TESTS / "integration"
+sys.path.insert(0, str(INTEGRATION))
+from unit import command_of  # noqa: E402 pylint: disable=wrong-import-position
 SIZE, FPS = "320x240", "12"
 # Chains whose kernels are the same, so that they are compiled once.
 SCENES = (("moire", "notch:at=0.21/0.13,width=0.12 | notch:at=-0.13/0.21,width=0.12"),
           ("scene", "sharpen:amount=1,sigma=1.5"),
           ("zoneplate", "lowpass:cutoff=0.2"),
           ("bars", "gaussian-blur:sigma=2"))
-ENCODER = ("x264enc", "tune=zerolatency", "speed-preset=superfast", "threads=1", "bitrate=300",
-           f"key-int-max={FPS}", "!", "h264parse", "config-interval=-1")
+ENCODER = ("x264enc tune=zerolatency speed-preset=superfast threads=1 bitrate=300 "
+           f"key-int-max={FPS} ! h264parse config-interval=-1")
 # Shorter intervals than those of config/fleet. Alerts that wait for minutes keep their own.
 INTERVAL_S, PENDING_S = 1, 2
 PATIENCE_S = 120
@@ -123,9 +126,9 @@ class Fleet:
                  *self.camera(*SCENES[index % len(SCENES)]), is_daemon=True)
         self.add(f"{name}-metrics", self.build / "fftd-ctl", "--name", name, "stats",
                  "--prometheus", f"--watch={INTERVAL_S}", "-o", metrics / "fftd.prom")
-        self.add(f"{name}-stream", "gst-launch-1.0", "-q", "fftdsrc", f"camera={name}", "!",
-                 "videoconvert", "!", "video/x-raw,format={NV12,I420}", "!", *ENCODER, "!",
-                 "rtspclientsink", "protocols=tcp", f"location={self.url('rtsp')}{name}/in")
+        self.add(f"{name}-stream", *command_of(
+            "fftd-stream@.service", name,
+            {"ENCODER": ENCODER, "URL": f"{self.url('rtsp')}{name}/in"}))
 
     # ---- what all boards share ----
 
@@ -150,7 +153,7 @@ class Fleet:
                                 ("exporter", 9100)):
             self.port[what] = free_port(preferred)
         self.compile_kernels()
-        self.add("rtsp-server", HERE / "rtsp_server.py", self.port["rtsp"], *self.names)
+        self.add("rtsp-server", INTEGRATION / "rtsp_server.py", self.port["rtsp"], *self.names)
         for index, name in enumerate(self.names):
             self.add_camera(index, name)
         programs, folder = self.programs / "bin", self.configure_prometheus()

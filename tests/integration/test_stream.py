@@ -2,7 +2,6 @@
 that server receives are the published frames. No systemd starts the command again; the tests do."""
 
 import math
-import pathlib
 import shutil
 import re
 import signal
@@ -14,18 +13,13 @@ import pytest
 
 from conftest import FAST_KERNELS, PATIENCE, SANITIZED
 from gstreamer import plugin_dir  # pylint: disable=unused-import
+from rtsp import Server, has_elements, has_server
 from unit import Service, command_of
 
 WIDTH, HEIGHT = 160, 120
 PIXELS = WIDTH * HEIGHT
-PYTHON = "/usr/bin/python3"  # whose gi is Debian's
 
 pytestmark = pytest.mark.skipif(SANITIZED, reason="the element is not sanitized")
-
-
-def has_elements(*names):
-    return all(subprocess.run(["gst-inspect-1.0", "--exists", name], check=False).returncode == 0
-               for name in names)
 
 
 @pytest.fixture(autouse=True)
@@ -33,53 +27,42 @@ def needs_packages():
     if not shutil.which("gst-launch-1.0") or \
             not has_elements("x264enc", "h264parse", "rtspclientsink"):
         pytest.skip("gstreamer1.0-rtsp, -plugins-bad or -plugins-ugly is not installed")
-    if subprocess.run([PYTHON, "-c", "import gi; gi.require_version('GstRtspServer', '1.0')"],
-                      stderr=subprocess.DEVNULL, check=False).returncode != 0:
+    if not has_server():
         pytest.skip("gir1.2-gst-rtsp-server-1.0 or python3-gi is not installed")
     if not shutil.which("ffmpeg"):
         pytest.skip("ffmpeg is not installed")
 
 
-class Server:
-    """gst-rtsp-server, at the same port each time it is started, and FFmpeg, which decodes what the
-    server has received."""
+class PlayedServer(Server):
+    """The server, and FFmpeg, which plays what is published there."""
 
     def __init__(self):
-        self.port = "0"
-        self.start()
-
-    def start(self):
-        path = pathlib.Path(__file__).with_name("rtsp_server.py")
-        self.process = subprocess.Popen([PYTHON, path, self.port], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
-        self.port = self.process.stderr.readline().strip()
-        assert self.port.isdigit(), self.port
-        self.decoder = subprocess.Popen(
-            ["ffmpeg", "-loglevel", "error", "-f", "h264", "-probesize", "32", "-i", "-",
-             "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"], stdin=self.process.stdout,
-            stdout=subprocess.PIPE)
+        self.player = None
+        super().__init__("front")
 
     def read(self):
         """Returns the luma of the next frame."""
-        frame = self.decoder.stdout.read(PIXELS * 3 // 2)
-        assert len(frame) == PIXELS * 3 // 2, "the decoder has ended"
+        if self.player is None:
+            self.player = subprocess.Popen(
+                ["ffmpeg", "-loglevel", "error", "-rtsp_transport", "tcp", "-probesize", "32",
+                 "-i", self.url, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        frame = self.player.stdout.read(PIXELS * 3 // 2)
+        assert len(frame) == PIXELS * 3 // 2, "the player has ended"
         return frame[:PIXELS]
 
     def kill(self):
-        for process in (self.process, self.decoder):
-            process.kill()
-            process.wait()
-        for file in (self.process.stdout, self.process.stderr, self.decoder.stdout):
-            file.close()
-
-    @property
-    def url(self):
-        return f"rtsp://127.0.0.1:{self.port}/in"
+        super().kill()
+        if self.player is not None:
+            self.player.kill()
+            self.player.wait()
+            self.player.stdout.close()
+            self.player = None
 
 
 @pytest.fixture
 def server():
-    made = Server()
+    made = PlayedServer()
     yield made
     made.kill()
 
@@ -146,7 +129,7 @@ def limit_time():
 
 def test_each_side_may_be_killed(start, server, publish):
     daemon = start_camera(start, "zoneplate", "gaussian-blur:sigma=2")
-    service = publish(server.url)
+    service = publish(f"{server.url}/in")
     wait_for_picture(daemon, server)
 
     # The publisher waits for the daemon, and then sends its frames of another scene.
@@ -178,6 +161,6 @@ def test_each_side_may_be_killed(start, server, publish):
 
 
 def test_a_missing_camera_is_named(server, publish):
-    service = publish(server.url)
+    service = publish(f"{server.url}/in")
     assert service.process.wait(PATIENCE) > 0, service.log
     assert "Cannot open the camera 'front'." in service.log

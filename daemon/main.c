@@ -125,7 +125,8 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     if (reload_settle(&daemon->reload, daemon->camera, &daemon->config, &status))
         end_reload(daemon);
     if (status.state == CAMERA_FAILED && !service_is_ready(daemon->service) && !daemon->wait)
-        return sd_event_exit(daemon->event, EX_SOFTWARE);
+        return sd_event_exit(daemon->event,
+                             status.open_error < 0 ? exit_code(status.open_error) : EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)
         return sd_event_exit(daemon->event, EX_OK);
     report_to_service(daemon, &status);

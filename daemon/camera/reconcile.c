@@ -182,7 +182,8 @@ static void take_design(struct reconciler *reconciler)
 static void reconcile_filter(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
-    if (desired->filter_serial == reconciler->applied.filter_serial)
+    if (desired->filter_serial == reconciler->applied.filter_serial ||
+        reconciler->applied.source_is_opening) /* it may have come with that source */
         return;
     reconciler->applied.filter_serial = desired->filter_serial;
     designer_request_filter(reconciler->designer, &desired->filter, desired->view,
@@ -260,30 +261,38 @@ static void reconcile_source(struct reconciler *reconciler)
     const struct desired *desired = &reconciler->desired;
     struct applied *applied = &reconciler->applied;
     struct source *source = &reconciler->path.source;
-    struct error why = {""};
+    const bool is_new = desired->source_version != applied->source_version;
+    struct error why;
+    int r = 0;
 
-    if (desired->source_version == applied->source_version)
+    if (!is_new && !applied->source_is_opening)
         return;
     applied->source_version = desired->source_version;
-    if (is_same_source(&desired->source, &source->request))
+    if (is_new && is_same_source(&desired->source, &source->request)) {
         source_want_controls(source, &desired->source_controls);
-    else if (source_change(source, &desired->source, &desired->source_controls, &desired->filter,
-                           &why) == 0) {
-        why.text[0] = '\0';
-        applied->opened_version = desired->source_version;
+    } else {
+        r = is_new ? source_change(source, &desired->source, &desired->source_controls,
+                                   &desired->filter, &why)
+                   : source_conclude_change(source, &desired->filter, &why);
+        applied->source_is_opening = r == -EAGAIN;
+        if (applied->source_is_opening)
+            return;
+        if (r == 0)
+            applied->opened_version = desired->source_version;
     }
     const bool has_filter = desired->source_serial > applied->filter_serial;
-    if (why.text[0] == '\0' && has_filter)
+    if (r == 0 && has_filter)
         applied->awaited_serial = desired->source_serial;
     else if (has_filter && desired->filter_serial == desired->source_serial)
         applied->filter_serial = desired->filter_serial;
-    report_source(&reconciler->report, source, desired->source_version, why.text);
+    report_source(&reconciler->report, source, desired->source_version, r < 0 ? why.text : "");
 }
 
 static void reconcile_controls(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
-    if (desired->controls_version == reconciler->applied.controls_version)
+    if (desired->controls_version == reconciler->applied.controls_version ||
+        reconciler->applied.source_is_opening) /* whose failure brings the old ones back */
         return;
     reconciler->applied.controls_version = desired->controls_version;
     source_want_controls(&reconciler->path.source, &desired->controls);
@@ -470,10 +479,10 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
 {
     struct source *source = &reconciler->path.source;
-    int r = source_open(source, why);
+    int r = source_open(source, wait, why);
     if (r < 0 && wait) {
         source_lose(source, r, why);
         return 0;
     }
-    return r < 0 ? r : adopt_format(reconciler, why);
+    return r == 0 && source_is_open(source) ? adopt_format(reconciler, why) : r;
 }

@@ -22,6 +22,7 @@
 struct applied {
     uint64_t source_version; /* the newest that was tried, with or without success */
     uint64_t opened_version; /* of them, that of the source in use */
+    bool source_is_opening;  /* that of source_version, which takes its time */
     uint64_t filter_serial;  /* handed to the designer, or refused with its source */
     uint64_t awaited_serial; /* the source does not stream before this filter was designed */
     uint64_t controls_version;
@@ -49,8 +50,8 @@ struct reconciler {
 void reconciler_init(struct reconciler *ret, const struct config *config, struct mailbox *mailbox,
                      struct designer *designer, struct observer *observer, struct ring *continued);
 
-/* Opens the source for the first time. wait: a source that cannot be opened is a state, not a
- * failure. */
+/* Opens the source for the first time, or begins to. wait: a source that cannot be opened is a
+ * state, not a failure. Without wait the state is FAILED if that shows later. */
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why);
 
 /* Receives requests. To be called before a frame is taken, so that a snapshot is of the first frame

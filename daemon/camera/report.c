@@ -126,8 +126,9 @@ bool report_state(struct report *report, enum camera_state state, const char *re
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     status->state = state;
     copy_text(status->state_reason, reason);
-    if (source->capture != NULL)
+    if (source_is_open(source))
         copy_text(status->source, source->capture->description);
+    status->open_error = source->error;
     update_counters(status, source);
     mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
     return true;
@@ -138,7 +139,7 @@ void report_source(struct report *report, const struct source *source, uint64_t 
 {
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     copy_text(status->uri, source->request.uri);
-    if (source->capture != NULL) /* the state may stay the same, as that of a paused camera does */
+    if (source_is_open(source)) /* the state may stay the same, as that of a paused camera does */
         copy_text(status->source, source->capture->description);
     copy_text(status->source_problem, problem);
     status->source_version = version;

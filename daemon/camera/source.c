@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
+#include "camera/device_watch.h"
 #include "core/calibration.h"
 #include "core/clock.h"
 #include "core/text.h"
@@ -63,21 +63,8 @@ static const char *device_path(const struct source *source)
 static void watch(struct source *source)
 {
     const char *path = device_path(source);
-    char directory[CONFIG_TEXT];
-
-    if (path == NULL || source->watch_fd >= 0)
-        return;
-    source->watch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (source->watch_fd < 0)
-        return;
-    const char *slash = strrchr(path, '/');
-    int length = slash == path ? 1 : (int)(slash - path);
-    snprintf(directory, sizeof directory, "%.*s", length, path);
-    /* IN_ATTRIB: udev hands the node to its group a moment after creating it. */
-    if (inotify_add_watch(source->watch_fd, directory, IN_CREATE | IN_MOVED_TO | IN_ATTRIB) < 0) {
-        close(source->watch_fd);
-        source->watch_fd = -1;
-    }
+    if (path != NULL && source->watch_fd < 0)
+        source->watch_fd = device_watch_open(path);
 }
 
 static void unwatch(struct source *source)
@@ -85,30 +72,6 @@ static void unwatch(struct source *source)
     if (source->watch_fd >= 0)
         close(source->watch_fd);
     source->watch_fd = -1;
-}
-
-/* Reads the watch's events; true if one concerns the device. There may be no watch: the descriptor
- * that was readable may have belonged to a capture that has been closed since. */
-static bool watch_fired(struct source *source)
-{
-    if (source->watch_fd < 0)
-        return false;
-    union {
-        struct inotify_event event;
-        char bytes[4096];
-    } buffer;
-    const char *name = strrchr(device_path(source), '/') + 1;
-    bool fired = false;
-    ssize_t size;
-
-    while ((size = read(source->watch_fd, buffer.bytes, sizeof buffer.bytes)) > 0) {
-        for (ssize_t at = 0; at < size;) {
-            const struct inotify_event *event = (const void *)(buffer.bytes + at);
-            fired |= event->len > 0 && strcmp(event->name, name) == 0;
-            at += (ssize_t)(sizeof *event + event->len);
-        }
-    }
-    return fired;
 }
 
 static void close_capture(struct source *source)
@@ -230,68 +193,6 @@ void source_finish(struct source *source)
     source->deadline_ns = INT64_MAX;
 }
 
-/* Sets controls one by one, so that one which this camera lacks does not cost the others. */
-static void apply_controls(struct source *source, const struct settings *settings)
-{
-    struct error *problem = &source->control_problem;
-    problem->text[0] = '\0';
-    control_list_forget(&source->control_list);
-    for (unsigned i = 0; i < settings->count; i++) {
-        const struct settings one = {.count = 1, .item = {settings->item[i]}};
-        struct error why;
-        if (capture_set_controls(source->capture, &one, &why) < 0)
-            text_append(problem->text, sizeof problem->text, "%s%s",
-                        problem->text[0] != '\0' ? "; " : "", why.text);
-    }
-}
-
-static bool contains(const struct settings *settings, const struct setting *setting)
-{
-    for (unsigned i = 0; i < settings->count; i++)
-        if (strcmp(settings->item[i].name, setting->name) == 0)
-            return strcmp(settings->item[i].value, setting->value) == 0;
-    return false;
-}
-
-void source_want_controls(struct source *source, const struct settings *desired)
-{
-    struct settings changed = {.count = 0};
-    for (unsigned i = 0; i < desired->count; i++)
-        if (!contains(&source->controls, &desired->item[i]))
-            changed.item[changed.count++] = desired->item[i];
-    /* More controls than the list can hold are set, but not again at the next opening. */
-    (void)settings_merge(&source->controls, desired, NULL);
-    if (source->capture != NULL && changed.count > 0)
-        apply_controls(source, &changed);
-}
-
-static int fail_closed(const struct source *source, struct error *why)
-{
-    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(source->state),
-                     source->reason.text);
-}
-
-int source_list_controls(struct source *source, struct capture_controls **ret, struct error *why)
-{
-    if (source->capture == NULL)
-        return fail_closed(source, why);
-    return control_list_get(&source->control_list, source->capture, ret, why);
-}
-
-int source_set_controls(struct source *source, const struct settings *settings, struct error *why)
-{
-    struct settings merged = source->controls;
-    if (source->capture == NULL)
-        return fail_closed(source, why);
-    control_list_forget(&source->control_list);
-    int r = settings_merge(&merged, settings, why);
-    if (r == 0)
-        r = capture_set_controls(source->capture, settings, why);
-    if (r == 0)
-        source->controls = merged;
-    return r;
-}
-
 static int open_capture(struct source *source, struct error *why)
 {
     const struct config_source *request = &source->request;
@@ -306,16 +207,82 @@ static int open_capture(struct source *source, struct error *why)
     return capture_open(&source->capture, &wanted, why);
 }
 
-int source_open(struct source *source, struct error *why)
+static void become_open(struct source *source)
 {
-    int r = open_capture(source, why);
-    if (r < 0)
-        return r;
     unwatch(source);
     source->phase = SOURCE_OPENED;
     source->sequence.discontinuity = true;
     source->memory.settled = false;
-    apply_controls(source, &source->controls);
+    source_apply_controls(source, &source->controls);
+}
+
+/* Leaves the source opening or opened, or closed on failure. */
+static int open_for(struct source *source, enum source_purpose purpose, struct error *why)
+{
+    int r = open_capture(source, why);
+    if (r < 0)
+        return r;
+    source->opening.purpose = purpose;
+    source->deadline_ns = source->capture->opening_until_ns;
+    if (source->deadline_ns == 0)
+        become_open(source);
+    else
+        source->phase = SOURCE_OPENING;
+    return 0;
+}
+
+/* The state of a source that has not delivered a frame yet. */
+static void become_starting(struct source *source)
+{
+    source->state = CAMERA_STARTING;
+    source->reason.text[0] = '\0';
+    if (source->phase == SOURCE_OPENING)
+        error_set(&source->reason, 0, "%s is being opened", source->request.uri);
+}
+
+int source_open(struct source *source, bool wait, struct error *why)
+{
+    int r = open_for(source, OPENING_FIRST, why);
+    source->opening.wait = wait;
+    if (r == 0)
+        become_starting(source);
+    return r;
+}
+
+static void take_back_change(struct source *source)
+{
+    const struct source_opening *opening = &source->opening;
+    struct error again;
+    close_capture(source);
+    source->request = opening->old_request;
+    source->controls = opening->old_controls;
+    if (opening->was_closed) { /* the old one is still waited for */
+        source->deadline_ns = clock_now_ns();
+        return;
+    }
+    int r = open_for(source, OPENING_AGAIN, &again);
+    if (r < 0)
+        source_lose(source, r, &again);
+    else if (source->state == CAMERA_STARTING)
+        become_starting(source);
+}
+
+int source_conclude_change(struct source *source, const struct filter_chain *filter,
+                           struct error *why)
+{
+    if (source->phase == SOURCE_OPENING)
+        return -EAGAIN;
+    int r = source->opening.result;
+    *why = source->opening.why;
+    if (r == 0)
+        r = calibration_check_size(filter, source->capture->format.width,
+                                   source->capture->format.height, why);
+    if (r < 0) {
+        take_back_change(source);
+        return r;
+    }
+    become_starting(source);
+    source->attempts = 0;
     return 0;
 }
 
@@ -323,32 +290,21 @@ int source_change(struct source *source, const struct config_source *request,
                   const struct settings *controls, const struct filter_chain *filter,
                   struct error *why)
 {
-    const struct config_source old = source->request;
-    const struct settings old_controls = source->controls;
-    const bool was_closed = source->phase == SOURCE_CLOSED;
-    int r = settings_merge(&source->controls, controls, why);
+    struct source_opening *opening = &source->opening;
+    struct settings merged = source->controls;
+    int r = settings_merge(&merged, controls, why);
     if (r < 0)
         return r;
+    opening->was_closed = source->phase == SOURCE_CLOSED;
+    opening->old_request = source->request;
+    opening->old_controls = source->controls;
     close_capture(source);
     source->request = *request;
-    r = source_open(source, why);
-    if (r == 0)
-        r = calibration_check_size(filter, source->capture->format.width,
-                                   source->capture->format.height, why);
-    if (r == 0) {
-        source->state = CAMERA_STARTING;
-        source->reason.text[0] = '\0';
-        source->attempts = 0;
-        return 0;
-    }
-    close_capture(source);
-    source->request = old;
-    source->controls = old_controls;
-    struct error again;
-    int reopened = was_closed ? 0 : source_open(source, &again); /* else its deadline still holds */
-    if (reopened < 0)
-        source_lose(source, reopened, &again);
-    return r;
+    source->controls = merged;
+    opening->result = open_for(source, OPENING_CHANGE, &opening->why);
+    if (source->phase == SOURCE_OPENING)
+        become_starting(source);
+    return source_conclude_change(source, filter, why);
 }
 
 void source_start(struct source *source)
@@ -378,7 +334,7 @@ void source_stop(struct source *source)
 
 void source_pause(struct source *source)
 {
-    if (source->phase == SOURCE_CLOSED)
+    if (!source_is_open(source))
         return;
     source_stop(source);
     source->state = CAMERA_PAUSED;
@@ -392,6 +348,7 @@ int source_fd(const struct source *source)
         return source->watch_fd;
     case SOURCE_OPENED:
         return -1;
+    case SOURCE_OPENING:
     case SOURCE_STREAMING:
         return capture_fd(source->capture);
     }
@@ -406,24 +363,63 @@ int64_t source_deadline_ns(const struct source *source)
 static void reopen(struct source *source)
 {
     struct error why = {{0}};
-    int r = source_open(source, &why);
+    int r = open_for(source, OPENING_AGAIN, &why);
     if (r == -EACCES && source->state == CAMERA_LOST && clock_now_ns() < source->handover_ns)
         retry_later(source);
     else if (r < 0)
         source_lose(source, r, &why);
-    else
+    else if (source->phase == SOURCE_OPENED)
         source->past.reopens++;
+}
+
+/* The opening has failed, which leads to what it was for. */
+static void fail_opening(struct source *source, int err, const struct error *why)
+{
+    struct source_opening *opening = &source->opening;
+    if (opening->purpose == OPENING_CHANGE) {
+        opening->result = err; /* source_conclude_change acts on it */
+        opening->why = *why;
+        close_capture(source);
+    } else if (opening->purpose == OPENING_FIRST && !opening->wait) {
+        source_finish(source);
+        source->state = CAMERA_FAILED;
+        source->reason = *why;
+        source->error = err;
+    } else {
+        source_lose(source, err, why);
+    }
+}
+
+static void go_on_opening(struct source *source)
+{
+    struct error why;
+    int r = capture_open_more(source->capture, &why);
+    if (r == -EAGAIN) {
+        source->deadline_ns = source->capture->opening_until_ns;
+    } else if (r < 0) {
+        fail_opening(source, r, &why);
+    } else {
+        become_open(source);
+        if (source->opening.purpose == OPENING_AGAIN)
+            source->past.reopens++;
+        if (source->state == CAMERA_STARTING)
+            source->reason.text[0] = '\0';
+    }
 }
 
 void source_step(struct source *source, bool readable)
 {
     bool due = clock_now_ns() >= source->deadline_ns;
     if (source->phase == SOURCE_CLOSED) {
-        const bool appeared = readable && watch_fired(source);
+        /* What was readable may have been a capture that has been closed since. */
+        const bool appeared = readable && source->watch_fd >= 0 &&
+                              device_watch_fired(source->watch_fd, device_path(source));
         if (appeared)
             source->handover_ns = clock_now_ns() + HANDOVER_NS;
         if (due || appeared)
             reopen(source);
+    } else if (source->phase == SOURCE_OPENING && (due || readable)) {
+        go_on_opening(source);
     } else if (source->phase == SOURCE_STREAMING && due) {
         struct error why;
         const char *cause = source->capture->stall_reason.text;

@@ -1,10 +1,12 @@
 /* Keeps one camera delivering frames: every recovery policy for what is in front of the engine.
  *
- *     closed --open--> opened --source_start--> streaming --source_pause--> opened
+ *     closed --open--> opening --> opened --source_start--> streaming --source_pause--> opened
  *
  * - No frame for stall_timeout: streaming is restarted, then the device is reopened.
  * - The device is absent or rejects its settings: it is opened again after a pause that doubles
  * from 0.1 s to 1 s, and at once when something changes in its directory.
+ * - Most sources open at once. One that takes its time, a pipeline of GStreamer, is not waited for:
+ * it is opening, and can be closed, until source_step finds it open or failed.
  * - The signal at its input changes: it is opened again at once, but only once before a frame
  * comes.
  *
@@ -27,7 +29,22 @@
 #include "core/filter.h"
 #include "core/frame_memory.h"
 
-enum source_phase { SOURCE_CLOSED, SOURCE_OPENED, SOURCE_STREAMING };
+enum source_phase { SOURCE_CLOSED, SOURCE_OPENING, SOURCE_OPENED, SOURCE_STREAMING };
+
+/* What a source that opens is opened for. */
+enum source_purpose { OPENING_FIRST, OPENING_CHANGE, OPENING_AGAIN };
+
+/* What an opening that takes its time leads to. */
+struct source_opening {
+    enum source_purpose purpose;
+    bool wait; /* OPENING_FIRST: a failure is a state; otherwise it is the end: FAILED */
+    /* OPENING_CHANGE: its result, and what to go back to if it is a failure. */
+    int result;
+    struct error why;
+    bool was_closed;
+    struct config_source old_request;
+    struct settings old_controls;
+};
 
 struct source_counts {
     uint64_t error;    /* frames the driver flagged as damaged */
@@ -59,6 +76,7 @@ struct source {
     enum source_phase phase;
     enum camera_state state;
     struct error reason;          /* why it is not online; empty if it is */
+    int error;                    /* a negative errno with FAILED, of the opening; otherwise 0 */
     struct capture *capture;      /* NULL while closed */
     struct config_source request; /* what is asked of it */
     struct settings controls;     /* the camera's own controls, set whenever it is opened */
@@ -69,7 +87,9 @@ struct source {
 
     /* Private. */
     int64_t stall_timeout_ns;
-    int64_t deadline_ns; /* closed: of the next attempt; streaming: of the next frame */
+    int64_t deadline_ns; /* closed: of the next attempt; opening: of its next step; streaming: of
+                            the next frame */
+    struct source_opening opening;
     unsigned attempts;   /* at recovery, since the last frame */
     int watch_fd;        /* inotify, while closed; or -1 */
     int64_t handover_ns; /* until then udev may not have given a new node to its group yet */
@@ -80,16 +100,24 @@ struct source {
 void source_init(struct source *ret, const struct config_camera *config);
 void source_finish(struct source *source);
 
-/* The first opening; leaves the source closed on failure. Errors as capture_open. */
-int source_open(struct source *source, struct error *why);
+/* The first opening; leaves the source closed on failure, and opening or opened otherwise. Errors
+ * as capture_open. wait: an opening that fails later is tried again; otherwise the state is FAILED
+ * then.
+ */
+int source_open(struct source *source, bool wait, struct error *why);
 
 /* Opens another source, or the same one with another size, rate or format, and adds these controls
  * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls,
- * or the filter that its frames would get has an image of another size (calibration.h).
+ * or the filter that its frames would get has an image of another size (calibration.h). -EAGAIN: it
+ * is opening; source_conclude_change has the result.
  * After a failure the old source is opened again with its controls, or is still waited for. */
 int source_change(struct source *source, const struct config_source *request,
                   const struct settings *controls, const struct filter_chain *filter,
                   struct error *why);
+
+/* The result of a change that was opening, as source_change; -EAGAIN: it still is. */
+int source_conclude_change(struct source *source, const struct filter_chain *filter,
+                           struct error *why);
 
 /* Treats a failure to open as the loss of the source, and keeps trying. */
 void source_lose(struct source *source, int err, const struct error *why);
@@ -110,9 +138,15 @@ void source_start(struct source *source);
 /* Stops streaming, so that source_start can begin again. Frames that are still out become void. */
 void source_stop(struct source *source);
 
-/* Stops streaming because there are no readers; the state is PAUSED. A source that is closed is
- * still being opened. */
+/* Stops streaming because there are no readers; the state is PAUSED. A source that is closed or
+ * opening is still being opened. */
 void source_pause(struct source *source);
+
+/* Whether its format is known, and its controls can be used. */
+static inline bool source_is_open(const struct source *source)
+{
+    return source->phase >= SOURCE_OPENED;
+}
 
 /* Whether its frames come as fast as they are taken. */
 static inline bool source_is_unpaced(const struct source *source)
@@ -126,7 +160,7 @@ int source_fd(const struct source *source);
 /* CLOCK_MONOTONIC ns at which source_step must be called; INT64_MAX: never. */
 int64_t source_deadline_ns(const struct source *source);
 
-/* Does what is due: the deadline has passed, or (closed) the descriptor is readable. */
+/* Does what is due: the deadline has passed, or (closed, opening) the descriptor is readable. */
 void source_step(struct source *source, bool readable);
 
 /* The newest frame, or -EAGAIN: there is none, whatever the reason. discontinuity: frames are
@@ -137,15 +171,19 @@ int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_d
 void source_release(struct source *source, const struct capture_frame *frame);
 
 /* The controls and their values, as read last (control_list.h). The caller frees
- * the list. Errors as capture_list_controls; -ENODEV: the source is closed. */
+ * the list. Errors as capture_list_controls; -ENODEV: the source is not open. */
 int source_list_controls(struct source *source, struct capture_controls **ret, struct error *why);
 
 /* Sets controls now, all or none, and whenever the camera is opened again. Errors as
- * capture_set_controls; -ENODEV: the source is closed. */
+ * capture_set_controls; -ENODEV: the source is not open. */
 int source_set_controls(struct source *source, const struct settings *settings, struct error *why);
 
+/* Sets controls of an open source one by one, so that one which this camera lacks does not cost the
+ * others. control_problem says which were rejected. */
+void source_apply_controls(struct source *source, const struct settings *settings);
+
 /* Adds the desired controls to those that are set whenever the camera is opened. What differs is
- * set now, one by one, unless the source is closed. control_problem says which were rejected. */
+ * applied now, if the source is open. */
 void source_want_controls(struct source *source, const struct settings *desired);
 
 void source_get_counts(const struct source *source, struct source_counts *ret);

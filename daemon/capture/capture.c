@@ -2,6 +2,11 @@
 
 #include <errno.h>
 
+int capture_open_more(struct capture *capture, struct error *why)
+{
+    return capture->ops->open_more(capture, why);
+}
+
 int capture_start(struct capture *capture, struct error *why)
 {
     return capture->ops->start(capture, MEMORY_COPIED, NULL, why);

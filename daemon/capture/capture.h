@@ -6,7 +6,8 @@
  * An unpaced source has a frame ready whenever it has a free buffer, and loses none. Its frames are
  * captured when they are dequeued, and its format has no rate.
  *
- * Life: capture_open negotiates and fixes the format; capture_start begins streaming;
+ * Life: capture_open negotiates and fixes the format, or begins to, and capture_open_more ends it
+ * (no call waits for what another process does); capture_start begins streaming;
  * capture_fd becomes readable when capture_dequeue may have something; every dequeued frame is
  * given back by capture_release, in any order; capture_stop, capture_close. All calls come from
  * one thread. After some failures (below) the caller may try capture_stop +
@@ -62,6 +63,9 @@ struct capture {
     const struct capture_ops *ops;
     struct fftd_format format; /* of its frames, with rate and colour; strides are nominal: each
                                   frame has its own */
+    int64_t opening_until_ns;  /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
+                                  Otherwise capture_open_more is called when capture_fd is readable,
+                                  and then at the latest */
     bool unpaced;              /* whoever takes its frames sets the pace */
     char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
     uint64_t dropped_error;    /* frames that were damaged or too short, returned unread */
@@ -106,6 +110,7 @@ struct capture_controls {
 };
 
 struct capture_ops {
+    int (*open_more)(struct capture *capture, struct error *why); /* NULL: opens at once */
     int (*start)(struct capture *capture, enum memory_mode mode, struct frame_memory *memory,
                  struct error *why);
     void (*stop)(struct capture *capture);
@@ -121,8 +126,13 @@ struct capture_ops {
 
 /* Opens and negotiates. -ENOLINK: its input has no signal; -ENOENT / -ENODEV: no such source;
  * -EBUSY; -EACCES; -EINVAL: the URI, or a format or size the source refuses (the text lists what it
- * offers), a damaged file. The caller owns the result. */
+ * offers), a damaged file. The caller owns the result. Of one that is still opening
+ * (opening_until_ns) nothing but its descriptor may be used. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
+
+/* Goes on with the opening. Never blocks. -EAGAIN: it is still opening; otherwise as capture_open.
+ * After a failure only capture_close is left. */
+int capture_open_more(struct capture *capture, struct error *why);
 
 /* Starts streaming into the source's own memory. -EIO: another program has changed the format since
  * the source was opened. */

@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,17 +29,19 @@
 
 /* GStreamer looks at every plugin when it starts for the first time, and keeps what it has found.
  */
-#define LOADING_TIMEOUT_NS (60 * NS_PER_S)
+#define LOADING_TIMEOUT_S 60
 /* From the description of the pipeline to its first frame. */
-#define OPENING_TIMEOUT_NS (10 * NS_PER_S)
+#define OPENING_TIMEOUT_S 10
 /* A frame that claims to be older than this has no usable time. */
-#define OLDEST_FRAME_NS    (60 * NS_PER_S)
+#define OLDEST_FRAME_NS   (60 * NS_PER_S)
 /* In one call; more than an honest helper can send without getting a buffer back. */
-#define MAX_MESSAGES       (2 * CAPTURE_MAX_BUFFERS)
+#define MAX_MESSAGES      (2 * CAPTURE_MAX_BUFFERS)
 
 struct gst {
     struct capture capture;
     struct gst_helper helper;
+    char pipeline[GST_LINK_TEXT];
+    enum gst_link_kind awaited; /* while it opens: the message that comes next */
     bool live;
     unsigned wanted_buffers;
     int end;             /* what ended the pipeline, as capture_dequeue returns it; 0: it runs */
@@ -251,53 +252,7 @@ static void gst_close(struct capture *capture)
     free(gst);
 }
 
-static const struct capture_ops gst_ops = {
-    .start = gst_start,
-    .stop = gst_stop,
-    .fd = gst_fd,
-    .dequeue = gst_dequeue,
-    .release = gst_release,
-    .close = gst_close,
-};
-
 /* ---- opening ---- */
-
-static int wait_for_message(const struct gst *gst, int64_t deadline_ns, const char *what,
-                            struct error *why)
-{
-    struct pollfd poll_fd = {.fd = gst->helper.socket, .events = POLLIN};
-    int count;
-    do {
-        const int64_t left_ns = deadline_ns - clock_now_ns();
-        const struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
-        count = ppoll(&poll_fd, 1, &timeout, NULL);
-    } while (count < 0 && errno == EINTR);
-    return count > 0 ? 0 : error_set(why, ENODEV, "%s in vain", what);
-}
-
-/* Waits for the only message that may come next. */
-static int expect(const struct gst *gst, enum gst_link_kind kind, int64_t timeout_ns,
-                  struct gst_link_message *ret, struct error *why)
-{
-    const int64_t deadline_ns = clock_now_ns() + timeout_ns;
-    char what[64];
-    snprintf(what, sizeof what, "waited %lld s for %s", (long long)(timeout_ns / NS_PER_S),
-             kind == LINK_LOADED ? "GStreamer to load its plugins" : "a frame");
-    int r = -EAGAIN;
-    while (r == -EAGAIN) {
-        r = wait_for_message(gst, deadline_ns, what, why);
-        if (r == 0)
-            r = gst_helper_receive(&gst->helper, ret, why);
-    }
-    if (r < 0)
-        return r;
-    if (ret->kind == LINK_END)
-        return error_set(why, ret->err > 0 && ret->err < 4096 ? ret->err : EIO, "%s", ret->text);
-    if (ret->kind != (uint32_t)kind)
-        return error_set(why, ENODEV, "its process has sent message %u, expected %u", ret->kind,
-                         kind);
-    return 0;
-}
 
 static int adopt_format(struct gst *gst, const struct gst_link_message *message, struct error *why)
 {
@@ -321,7 +276,58 @@ static int adopt_format(struct gst *gst, const struct gst_link_message *message,
     return 0;
 }
 
-static int open_pipeline(struct gst *gst, const char *pipeline,
+/* Takes the only message that may come next. -EAGAIN: it has not come yet. */
+static int take_expected(const struct gst *gst, struct gst_link_message *ret, struct error *why)
+{
+    int r = gst_helper_receive(&gst->helper, ret, why);
+    if (r == -EAGAIN && clock_now_ns() >= gst->capture.opening_until_ns)
+        return gst->awaited == LINK_LOADED
+                   ? error_set(why, ENODEV, "waited %d s for GStreamer to load its plugins in vain",
+                               LOADING_TIMEOUT_S)
+                   : error_set(why, ENODEV, "waited %d s for a frame in vain", OPENING_TIMEOUT_S);
+    if (r < 0)
+        return r;
+    if (ret->kind == LINK_END)
+        return error_set(why, ret->err > 0 && ret->err < 4096 ? ret->err : EIO, "%s", ret->text);
+    if (ret->kind != (uint32_t)gst->awaited)
+        return error_set(why, ENODEV, "its process has sent message %u, expected %u", ret->kind,
+                         gst->awaited);
+    return 0;
+}
+
+static int gst_open_more(struct capture *capture, struct error *why)
+{
+    struct gst *gst = gst_of(capture);
+    struct gst_link_message message;
+    int r = take_expected(gst, &message, why);
+    if (r == 0 && gst->awaited == LINK_LOADED) {
+        gst->awaited = LINK_FORMAT;
+        capture->opening_until_ns = clock_now_ns() + OPENING_TIMEOUT_S * NS_PER_S;
+        r = take_expected(gst, &message, why);
+    }
+    if (r == 0)
+        r = adopt_format(gst, &message, why);
+    if (r == -EAGAIN)
+        return r;
+    if (r < 0)
+        return error_prefix(why, -r, "gst:%s", gst->pipeline);
+    capture_describe(capture, gst->live ? "live GStreamer pipeline" : "GStreamer pipeline");
+    capture->opening_until_ns = 0;
+    return 0;
+}
+
+static const struct capture_ops gst_ops = {
+    .open_more = gst_open_more,
+    .start = gst_start,
+    .stop = gst_stop,
+    .fd = gst_fd,
+    .dequeue = gst_dequeue,
+    .release = gst_release,
+    .close = gst_close,
+};
+
+/* Starts the helper and tells it the pipeline. */
+static int begin_opening(struct gst *gst, const char *pipeline,
                          const struct capture_request *request, struct error *why)
 {
     struct gst_link_message message = {
@@ -337,18 +343,15 @@ static int open_pipeline(struct gst *gst, const char *pipeline,
         return error_set(why, EINVAL, "%zu characters, expected at most %zu", length,
                          sizeof message.text - 1);
     memcpy(message.text, pipeline, length + 1);
+    memcpy(gst->pipeline, pipeline, length + 1);
     if (isinf(request->rate))
         return error_set(why, EINVAL, "rate max: the pipeline sets the pace itself");
     if (request->rate > 0.0)
         pace_fraction(request->rate, &message.format.rate_num, &message.format.rate_den);
     int r = gst_helper_start(&gst->helper, why);
-    if (r == 0)
-        r = gst_helper_send(&gst->helper, &message, -1, why);
-    if (r == 0)
-        r = expect(gst, LINK_LOADED, LOADING_TIMEOUT_NS, &message, why);
-    if (r == 0)
-        r = expect(gst, LINK_FORMAT, OPENING_TIMEOUT_NS, &message, why);
-    return r == 0 ? adopt_format(gst, &message, why) : r;
+    gst->awaited = LINK_LOADED;
+    gst->capture.opening_until_ns = clock_now_ns() + LOADING_TIMEOUT_S * NS_PER_S;
+    return r == 0 ? gst_helper_send(&gst->helper, &message, -1, why) : r;
 }
 
 int capture_open_gst(struct capture **ret, const char *path, const struct capture_request *request,
@@ -360,12 +363,11 @@ int capture_open_gst(struct capture **ret, const char *path, const struct captur
     gst->capture.ops = &gst_ops;
     gst->helper.socket = -1;
     gst->wanted_buffers = request->buffers;
-    int r = open_pipeline(gst, path, request, why);
+    int r = begin_opening(gst, path, request, why);
     if (r < 0) {
         gst_close(&gst->capture);
         return error_prefix(why, -r, "gst:%s", path);
     }
-    capture_describe(&gst->capture, gst->live ? "live GStreamer pipeline" : "GStreamer pipeline");
     *ret = &gst->capture;
     return 0;
 }

@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 
 import numpy
 import pytest
@@ -296,6 +297,53 @@ def test_a_pipeline_that_stalls_is_opened_again(start):
         daemon.wait_for_log("no frame for 0.3 s")
         daemon.wait_until(lambda: not is_alive(helper), "the end of the helper")
         reader.take_until(lambda frame: frame.sequence > last + 5)
+
+
+MUTE = "gst:videotestsrc is-live=true ! identity drop-probability=1"
+
+
+def test_a_pipeline_that_never_delivers_holds_nothing(start):
+    """The daemon answers and ends while it opens one, at the start and later."""
+    daemon = start(*SMALL_NV12, source=MUTE)
+    status = daemon.ctl_json("status")
+    assert (status["State"], status["StateReason"]) == ("starting", f"{MUTE} is being opened")
+    daemon.ctl("filter", "set", "sharpen:amount=1,sigma=1")
+    (helper,) = helpers_of(daemon.pid)
+    begin = time.monotonic()
+    assert daemon.stop() == 0
+    assert time.monotonic() - begin < 5 and not is_alive(helper)
+
+
+def test_a_reload_to_a_pipeline_that_never_delivers(start, tmp_path):
+    """The old source comes back when the new one has failed, with its filter."""
+    config = tmp_path / "fftd.conf"
+
+    def write(source, chain):
+        config.write_text(f'camera = {{ source = "{source}"; size = "160x120"; '
+                          'format = "NV12"; };\nengine = { technique = "staged"; };\n'
+                          f'filter = "{chain}";\n')
+
+    write(CHECKERS, "none")
+    daemon = start("--config", config, source=None, size=None, fps=None)
+    with Reader(daemon) as reader:
+        last = reader.next().sequence
+        (old,) = helpers_of(daemon.pid)
+        write(MUTE, "gain:dc=0")
+        daemon.wait_for_log("online")
+        with subprocess.Popen([BUILD / "fftd-ctl", "--runtime-dir", daemon.runtime_dir, "reload"],
+                              stderr=subprocess.PIPE, text=True) as reloading:
+            mute = daemon.wait_until(lambda: [pid for pid in helpers_of(daemon.pid) if pid != old],
+                                     "another helper")[0]
+            daemon.wait_until(lambda: daemon.ctl_json("status")["StateReason"] ==
+                              f"{MUTE} is being opened", "the opening")
+            assert reloading.poll() is None
+            os.kill(mute, signal.SIGKILL)  # the end of its 10 s
+            assert reloading.wait(PATIENCE) != 0
+            assert "was killed by signal 9" in reloading.stderr.read()
+        frame = reader.take_until(lambda frame: frame.sequence > last + 5)[-1]
+        assert daemon.ctl("filter", "show", "--raw").stdout.strip() == "none"
+        assert numpy.frombuffer(frame.planes[0], numpy.uint8).std() > 25
+    assert daemon.stop() == 0
 
 
 @pytest.mark.parametrize("loop", ["false", "true"])

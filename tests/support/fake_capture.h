@@ -32,6 +32,8 @@ static struct {
     int list_result;         /* of listing the controls */
     unsigned list_ms;        /* how long listing them takes */
     const char *refused;     /* a URI that cannot be opened */
+    const char *slow;        /* one that opens only with the next fake_capture_opens */
+    int more_result;         /* of its opening; -EAGAIN before that */
     enum memory_mode best;   /* the best memory mode that it supports */
     bool unpaced;            /* its frames come as fast as they are taken */
     int memory_result;       /* what starting in a better mode returns; 0: -EOPNOTSUPP */
@@ -81,6 +83,15 @@ static void fake_capture_offer(void)
     pthread_mutex_unlock(&fake_capture.lock);
 }
 
+/* Ends the opening of the slow source. */
+static inline void fake_capture_opens(int result)
+{
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.more_result = result;
+    eventfd_write(fake_capture.fd, 1);
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
 /* Makes the next dequeue fail. */
 static inline void fake_capture_fail(int dequeue_result, int open_result)
 {
@@ -113,8 +124,26 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         fake_capture.source.unpaced = fake_capture.unpaced;
         fake_capture.source.format.rate_num = 1000;
         fake_capture.source.format.rate_den = 1;
+        if (fake_capture.slow != NULL && strcmp(request->uri, fake_capture.slow) == 0) {
+            fake_capture.more_result = -EAGAIN;
+            fake_capture.source.opening_until_ns = clock_now_ns() + 60 * NS_PER_S;
+        }
         *ret = &fake_capture.source;
     }
+    pthread_mutex_unlock(&fake_capture.lock);
+    return r;
+}
+
+int capture_open_more(struct capture *capture, struct error *why)
+{
+    eventfd_t count;
+    pthread_mutex_lock(&fake_capture.lock);
+    int r = fake_capture.more_result;
+    eventfd_read(fake_capture.fd, &count);
+    if (r < 0)
+        error_set(why, -r, "it does not open");
+    else
+        capture->opening_until_ns = 0;
     pthread_mutex_unlock(&fake_capture.lock);
     return r;
 }

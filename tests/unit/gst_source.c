@@ -107,7 +107,8 @@ static void be_helper(void)
         format.format.rate_den = 0;
     if (strcmp(open.text, "skips") != 0)
         tell((struct gst_link_message){.kind = LINK_LOADED});
-    tell(format);
+    if (strcmp(open.text, "mute") != 0)
+        tell(format);
     for (;;) {
         struct gst_link_message message = hear(&fd);
         if (message.kind == LINK_START)
@@ -119,7 +120,20 @@ static void be_helper(void)
 
 static int try_open(const char *uri, struct capture **ret, struct error *why)
 {
-    return capture_open(ret, &(struct capture_request){.uri = uri}, why);
+    struct capture *capture;
+    int r = capture_open(&capture, &(struct capture_request){.uri = uri}, why);
+    if (r < 0)
+        return r;
+    do {
+        struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+        assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+        r = capture_open_more(capture, why);
+    } while (r == -EAGAIN);
+    if (r < 0)
+        capture_close(capture);
+    else
+        *ret = capture;
+    return r;
 }
 
 static struct capture *start_source(const char *uri)
@@ -162,6 +176,28 @@ static void openings_that_fail(void **state)
         if (strstr(why.text, cases[i].text) == NULL)
             fail_msg("\"%s\", expected \"%s\"", why.text, cases[i].text);
     }
+    assert_no_children();
+}
+
+static void one_that_says_nothing_is_not_waited_for(void **state)
+{
+    (void)state;
+    struct capture *capture = NULL;
+    struct error why = {""};
+    const int64_t begin_ns = clock_now_ns();
+    assert_int_equal(capture_open(&capture, &(struct capture_request){.uri = "gst:mute"}, &why), 0);
+    assert_true(capture->opening_until_ns > begin_ns + 50 * NS_PER_S); /* to load plugins */
+    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+    assert_int_equal(capture_open_more(capture, &why), -EAGAIN);
+    assert_true(capture->opening_until_ns < clock_now_ns() + 11 * NS_PER_S); /* for a frame */
+    assert_int_equal(poll(&poll_fd, 1, 0), 0);
+    assert_int_equal(capture_open_more(capture, &why), -EAGAIN);
+    capture->opening_until_ns = clock_now_ns();
+    assert_int_equal(capture_open_more(capture, &why), -ENODEV);
+    assert_string_equal(why.text, "gst:mute: waited 10 s for a frame in vain");
+    assert_true(clock_now_ns() - begin_ns < 5 * NS_PER_S);
+    capture_close(capture);
     assert_no_children();
 }
 
@@ -296,6 +332,7 @@ int main(int argc, char **argv)
     setenv("FFTD_GST_HELPER", self, 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(openings_that_fail),
+        cmocka_unit_test(one_that_says_nothing_is_not_waited_for),
         cmocka_unit_test(what_breaks_a_rule_is_a_lost_camera),
         cmocka_unit_test(a_buffer_is_not_lent_twice),
         cmocka_unit_test(the_end_comes_after_the_last_frame),

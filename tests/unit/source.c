@@ -46,8 +46,8 @@ static int teardown(void **state)
 /* Waits as the camera's thread would, then lets the source do what is due. */
 static void wait_and_step(void)
 {
-    struct pollfd fd = {.fd = source.phase == SOURCE_CLOSED ? source_fd(&source) : -1,
-                        .events = POLLIN};
+    const bool is_open = source_is_open(&source);
+    struct pollfd fd = {.fd = is_open ? -1 : source_fd(&source), .events = POLLIN};
     int64_t left_ns = source_deadline_ns(&source) - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
     int count = ppoll(&fd, 1, &timeout, NULL);
@@ -57,7 +57,7 @@ static void wait_and_step(void)
 static void start(void)
 {
     struct error why;
-    assert_int_equal(source_open(&source, &why), 0);
+    assert_int_equal(source_open(&source, true, &why), 0);
     assert_int_equal(source.phase, SOURCE_OPENED);
     source_start(&source);
     assert_int_equal(source.phase, SOURCE_STREAMING);
@@ -119,9 +119,111 @@ static void test_first_opening_fails(void **state)
     (void)state;
     struct error why;
     fake_capture.open_result = -ENOENT;
-    assert_int_equal(source_open(&source, &why), -ENOENT);
+    assert_int_equal(source_open(&source, true, &why), -ENOENT);
     assert_string_equal(why.text, "v4l2:/dev/fake does not open");
     assert_int_equal(source.phase, SOURCE_CLOSED);
+}
+
+/* ---- a source that takes its time to open ---- */
+
+static void test_an_opening_that_takes_its_time(void **state)
+{
+    (void)state;
+    struct error why;
+    struct capture_controls *controls;
+    const struct settings gain = {.count = 1, .item = {{.name = "gain", .value = "3"}}};
+    fake_capture.slow = config.camera.source.uri;
+    assert_int_equal(source_open(&source, false, &why), 0);
+    assert_int_equal(source.phase, SOURCE_OPENING);
+    assert_int_equal(source.state, CAMERA_STARTING);
+    assert_string_equal(source.reason.text, "v4l2:/dev/fake is being opened");
+    assert_int_equal(source_fd(&source), fake_capture.fd);
+    assert_true(source_deadline_ns(&source) > clock_now_ns() + 50 * NS_PER_S);
+
+    /* Meanwhile nothing uses it. */
+    source_step(&source, true);
+    source_pause(&source);
+    source_want_controls(&source, &gain);
+    assert_int_equal(source.phase, SOURCE_OPENING);
+    assert_int_equal(fake_capture.controls.count, 0);
+    assert_int_equal(source_list_controls(&source, &controls, &why), -ENODEV);
+    assert_non_null(strstr(why.text, "is being opened"));
+
+    fake_capture_opens(0);
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_string_equal(source.reason.text, "");
+    assert_int_equal(fake_capture.controls.count, 1);
+    source_start(&source);
+    take(NULL);
+    assert_int_equal(source.past.reopens, 0);
+}
+
+static void test_an_opening_that_fails_later(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_capture.slow = config.camera.source.uri;
+    assert_int_equal(source_open(&source, true, &why), 0);
+    fake_capture_opens(-ENODEV);
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(source.state, CAMERA_LOST);
+    assert_string_equal(source.reason.text, "it does not open");
+    wait_and_step(); /* the pause */
+    assert_int_equal(source.phase, SOURCE_OPENING);
+    fake_capture_opens(0);
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(source.past.reopens, 1);
+    source_finish(&source);
+
+    /* Without somebody who waits for it. */
+    source_init(&source, &config.camera);
+    assert_int_equal(source_open(&source, false, &why), 0);
+    fake_capture_opens(-EINVAL);
+    source_step(&source, true);
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(source.state, CAMERA_FAILED);
+    assert_int_equal(source.error, -EINVAL);
+    assert_true(source_deadline_ns(&source) == INT64_MAX);
+}
+
+static void test_a_change_that_takes_its_time(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    start();
+    take(NULL);
+    fake_capture.slow = "gst:slow";
+    strcpy(other.camera.source.uri, "gst:slow");
+    other.camera.controls = (struct settings){.count = 1, .item = {{.name = "x", .value = "1"}}};
+    for (int result = -ENODEV; result <= 0; result -= -ENODEV) {
+        assert_int_equal(
+            source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+            -EAGAIN);
+        assert_int_equal(source.state, CAMERA_STARTING);
+        assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EAGAIN);
+        fake_capture_opens(result);
+        wait_and_step();
+        assert_int_equal(source_conclude_change(&source, &no_filter, &why), result);
+        assert_int_equal(source.phase, SOURCE_OPENED);
+        assert_string_equal(source.request.uri, result == 0 ? "gst:slow" : "v4l2:/dev/fake");
+        assert_int_equal(source.controls.count, result == 0 ? 1 : 0);
+        assert_string_equal(source.reason.text, "");
+        source_start(&source);
+        take(NULL);
+    }
+
+    /* From one that is still opening to one that opens at once, and back if that does not. */
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -EAGAIN);
+    assert_int_equal(
+        source_change(&source, &config.camera.source, &config.camera.controls, &no_filter, &why),
+        0);
+    assert_int_equal(source.phase, SOURCE_OPENED);
 }
 
 /* What is captured has another size: nothing is wrong, so nothing waits. */
@@ -530,7 +632,7 @@ static void start_with_memory(enum memory_mode wanted, enum memory_mode best)
     config.camera.source.memory = wanted;
     source_init(&source, &config.camera);
     fake_capture.best = best;
-    assert_int_equal(source_open(&source, &why), 0);
+    assert_int_equal(source_open(&source, true, &why), 0);
     source_lend(&source, &memory);
     source_start(&source);
     assert_int_equal(source.phase, SOURCE_STREAMING);
@@ -596,7 +698,7 @@ static void test_a_device_that_disappears_is_not_a_refusal(void **state)
     (void)state;
     struct error why;
     source_lend(&source, &memory);
-    assert_int_equal(source_open(&source, &why), 0);
+    assert_int_equal(source_open(&source, true, &why), 0);
     fake_capture.memory_result = -ENODEV;
     source_start(&source);
     assert_int_equal(source.phase, SOURCE_CLOSED);
@@ -644,6 +746,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_frames_make_it_online),
         TEST(test_first_opening_fails),
+        TEST(test_an_opening_that_takes_its_time),
+        TEST(test_an_opening_that_fails_later),
+        TEST(test_a_change_that_takes_its_time),
         TEST(test_another_signal_is_opened_at_once),
         TEST(test_a_signal_that_does_not_hold_still_is_waited_for),
         TEST(test_a_change_is_taken_over_or_taken_back),

@@ -1,0 +1,14 @@
+/* Watches the directory of a device for its return. */
+#ifndef FFTD_CAMERA_DEVICE_WATCH_H
+#define FFTD_CAMERA_DEVICE_WATCH_H
+
+#include <stdbool.h>
+
+/* A descriptor that becomes readable when something happens to files beside the absolute path, or
+ * -1. */
+int device_watch_open(const char *path);
+
+/* Reads what has happened. Returns whether some of it concerns the path. Never blocks. */
+bool device_watch_fired(int fd, const char *path);
+
+#endif

@@ -139,7 +139,7 @@ look_at_opencl() {
     elif [ "$drivers" = 0 ]; then
         echo "- No OpenCL driver is installed: there is no .icd file in /etc/OpenCL/vendors. fftd does" \
             "not start without one. Install the GPU's (docs/RK3288.md), or pocl-opencl-icd for the CPU."
-    elif ! grep -q '"opencl": \[{' "$work/devices"; then
+    elif [ "$refusal_code" != 77 ] && ! grep -q '"opencl": \[{' "$work/devices"; then
         echo "- No OpenCL device answers$([ "$(id -u)" = 0 ] || echo " to this user; try sudo")." \
             "fftd does not start without one. The section OpenCL shows what the drivers say;" \
             "pocl-opencl-icd is one for the CPU."

@@ -131,6 +131,7 @@ def test_who_is_not_let_in_is_told_what_to_do(start, report):
     wrong = section(text, "What is plainly wrong")
     assert "- This user may not ask the daemon: permission denied" in wrong
     assert "sudo adduser USER fftd" in wrong and "There is no camera" not in wrong
+    assert "OpenCL" not in wrong  # the daemon runs
     assert re.search(r"\n +srw------- root control\n", section(text, "Daemon"))
     assert "This user is in these of the groups that count:" in text
 

@@ -22,7 +22,9 @@ BUILD_TREE = ROOT / f"build/deb-tree/{ARCH}"
 TREE = ROOT / f"build/deb-root/{ARCH}"
 QEMU, TRIPLET = {"armhf": ("qemu-arm-static", "arm-linux-gnueabihf"),
                  "arm64": ("qemu-aarch64-static", "aarch64-linux-gnu")}[ARCH]
-INSTALLED = ("libfftd0", "fftd", "fftd-view", "gstreamer1.0-fftd")
+# Without those for all architectures, whose programs are scripts: in a tree of two architectures
+# they would need the other one's packages.
+INSTALLED = ("libfftd0", "fftd", "fftd-view", "fftd-gst", "fftd-pipewire", "gstreamer1.0-fftd")
 RUNTIME_DIR = "/run/fftd/test"
 WIDTH, HEIGHT = 64, 48
 FRAMES = 300
@@ -126,8 +128,12 @@ def test_upgrade(tree):
 
 def test_programs_start(tree):
     version = package("fftd").name.split("_")[1]
-    for name in ("fftd", "fftd-ctl", "fftd-view"):
+    for name in ("fftd", "fftd-ctl", "fftd-view", "fftd-pipewire"):
         assert finish(emulated(f"/usr/bin/{name}", "--version")) == f"{name} {version}\n"
+    # The daemon's helper says that it is not for people, once its libraries are there.
+    helper = emulated("/usr/libexec/fftd/fftd-gst")
+    assert "fftd starts this program" in helper.communicate(timeout=PATIENCE)[1]
+    assert helper.returncode == os.EX_USAGE
     assert "camera = {" in finish(emulated("/usr/bin/fftd", "--check", "--config",
                                            "/etc/fftd/default.conf"))
     assert "Portable Computing Language" in finish(emulated("/usr/bin/fftd", "--list-devices"))

@@ -5,13 +5,13 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 
 import pytest
 
-from conftest import BUILD, PATIENCE, wait_until
+from conftest import BUILD, wait_until
+from process import Process
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # libpipewire is not built for ThreadSanitizer, which would report its queues.
@@ -38,48 +38,6 @@ context.objects = [
                  node.group = pipewire.dummy priority.driver = 20000 } }
 ]
 """
-
-
-class Process:
-    """A program of the desktop, which is killed at the end of the test."""
-
-    def __init__(self, command, env, log_path):
-        self.log_path = log_path
-        with open(log_path, "wb") as log:
-            self.process = subprocess.Popen([str(part) for part in command], env=env, stdout=log,
-                                            stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-
-    @property
-    def pid(self):
-        return self.process.pid
-
-    @property
-    def log(self):
-        return self.log_path.read_text(errors="replace")
-
-    def wait_for_log(self, text, count=1):
-        def is_said():
-            assert self.process.poll() is None or text in self.log, self.log
-            return self.log.count(text) >= count
-        try:
-            wait_until(is_said, text)
-        except AssertionError:
-            raise AssertionError(f"waited in vain for {text!r}:\n{self.log}") from None
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def wait(self, timeout=PATIENCE):
-        return self.process.wait(timeout)
-
-    def stop(self):
-        self.signal(signal.SIGTERM)
-        return self.wait()
-
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
 
 
 class Buffer:

@@ -2,6 +2,7 @@
 that server receives are the published frames. No systemd starts the command again; the tests do."""
 
 import math
+import os
 import shutil
 import re
 import signal
@@ -13,8 +14,9 @@ import pytest
 
 from conftest import FAST_KERNELS, PATIENCE, SANITIZED
 from gstreamer import plugin_dir  # pylint: disable=unused-import
+from process import Process
 from rtsp import Server, has_elements, has_server
-from unit import Service, command_of
+from unit import command_of
 
 WIDTH, HEIGHT = 160, 120
 PIXELS = WIDTH * HEIGHT
@@ -77,10 +79,11 @@ def publish(plugin_dir, runtime_dir, tmp_path):
     services = []
 
     def start_service(url):
-        services.append(Service(
-            command_of("fftd-stream@.service", "front", {"URL": url}), tmp_path / "stream.log",
-            {"GST_PLUGIN_PATH": str(plugin_dir), "GST_REGISTRY": str(tmp_path / "registry"),
-             "XDG_RUNTIME_DIR": str(directory.parent)}))
+        services.append(Process(
+            command_of("fftd-stream@.service", "front", {"URL": url}),
+            dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir),
+                 GST_REGISTRY=str(tmp_path / "registry"), XDG_RUNTIME_DIR=str(directory.parent)),
+            tmp_path / "stream.log"))
         return services[-1]
 
     yield start_service
@@ -149,11 +152,11 @@ def test_each_side_may_be_killed(start, server, publish):
 
     # It ends with the server, says why, and is started again until there is one.
     server.kill()
-    assert service.process.wait(PATIENCE) > 0, service.log
+    assert service.wait() > 0, service.log
     # Which of them depends on what it was doing.
     assert re.search("Could not (receive message|send message|connect to server)", service.log)
     service.start()
-    assert service.process.wait(PATIENCE) > 0, service.log
+    assert service.wait() > 0, service.log
     assert "Failed to connect" in service.log
     server.start()
     service.start()
@@ -162,5 +165,5 @@ def test_each_side_may_be_killed(start, server, publish):
 
 def test_a_missing_camera_is_named(server, publish):
     service = publish(f"{server.url}/in")
-    assert service.process.wait(PATIENCE) > 0, service.log
+    assert service.wait() > 0, service.log
     assert "Cannot open the camera 'front'." in service.log

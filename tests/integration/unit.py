@@ -1,10 +1,8 @@
-"""The command of a unit file, started as systemd starts it."""
+"""The command of a unit file, as systemd starts it."""
 
-import os
 import pathlib
 import re
 import shlex
-import subprocess
 
 SYSTEMD = pathlib.Path(__file__).resolve().parents[2] / "systemd"
 
@@ -24,26 +22,3 @@ def command_of(name, instance, settings):
         else:
             words.append(re.sub(r"\$\{(\w+)\}", lambda found: environment[found[1]], word))
     return words
-
-
-class Service:
-    """A process of a unit, which start() starts again as Restart=always does."""
-
-    def __init__(self, command, log_path, env):
-        self.command = command
-        self.log_path = log_path
-        self.env = env
-        self.start()
-
-    def start(self):
-        with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen(self.command, env={**os.environ, **self.env},
-                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-
-    @property
-    def log(self):
-        return self.log_path.read_text()
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()

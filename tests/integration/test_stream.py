@@ -78,9 +78,11 @@ def publish(plugin_dir, runtime_dir, tmp_path):
     (directory / "front").symlink_to(runtime_dir)
     services = []
 
-    def start_service(url):
+    def start_service(url, watchdog_ms=20000):
+        command = command_of("fftd-stream@.service", "front", {"URL": url})
+        command[command.index("timeout=60000")] = f"timeout={watchdog_ms}"
         services.append(Process(
-            command_of("fftd-stream@.service", "front", {"URL": url}),
+            command,
             dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir),
                  GST_REGISTRY=str(tmp_path / "registry"), XDG_RUNTIME_DIR=str(directory.parent)),
             tmp_path / "stream.log"))
@@ -108,6 +110,10 @@ def psnr(found, wanted):
 
 def wait_for_picture(daemon, server):
     """Reads until a frame is the published one, as far as the encoder keeps it."""
+    def is_filtered():
+        status = daemon.ctl_json("status")
+        return status["PublishedSerial"] == status["Serial"]
+    daemon.wait_until(is_filtered, "frames of the newest filter")
     done = subprocess.run([daemon.process.args[0].parent / "fftd-ctl", "--runtime-dir",
                            daemon.runtime_dir, "frames", "--raw", "-n", "1"],
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
@@ -161,6 +167,17 @@ def test_each_side_may_be_killed(start, server, publish):
     server.start()
     service.start()
     wait_for_picture(daemon, server)
+
+
+def test_a_connection_that_is_refused_early_ends_it(start, publish):
+    """gst-launch-1.0 does not notice an error before its main loop runs, for which it waits here
+    until the camera answers."""
+    daemon = start_camera(start, "bars")
+    daemon.signal(signal.SIGSTOP)
+    service = publish("rtsp://127.0.0.1:9/front/in", watchdog_ms=1000)
+    service.wait_for_log("Failed to connect")
+    daemon.signal(signal.SIGCONT)
+    assert service.wait() > 0, service.log
 
 
 def test_a_missing_camera_is_named(server, publish):

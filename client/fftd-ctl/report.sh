@@ -173,7 +173,8 @@ look_at_nodes() {
         esac
         echo "- The service may not open $node: its mode is $mode and its group is $group." \
             "Give it to the group video: the line KERNEL==\"${node##*/}\", GROUP=\"video\"," \
-            "MODE=\"0660\" in /etc/udev/rules.d/60-fftd.rules, then: sudo udevadm trigger"
+            "MODE=\"0660\" in /etc/udev/rules.d/60-fftd-nodes.rules, then:" \
+            "sudo udevadm control --reload && sudo udevadm trigger"
     done
 }
 

@@ -440,6 +440,7 @@ int main(int argc, char *argv[])
     struct options options;
     struct error why;
 
+    log_init("", LOG_INFO);
     const int r = options_parse(&options, argc, argv, &why);
     if (r < 0) {
         log_error("%s", why.text);

@@ -24,7 +24,7 @@
 #define MESSAGE_BYTES  4096
 #define JOURNAL_SOCKET "/run/systemd/journal/socket"
 
-/* Set once by log_init, before there are threads. */
+/* Set by log_init, before there are threads. */
 static char camera[64];
 static int threshold = LOG_INFO;
 static enum { TO_TERMINAL, TO_STREAM, TO_JOURNAL } target;
@@ -64,7 +64,7 @@ static void write_line(int priority, const char *message)
     int length;
     if (target != TO_TERMINAL)
         length = snprintf(line, sizeof line, "<%d>%s\n", priority, message);
-    else if (camera[0] == '\0') /* before log_init */
+    else if (camera[0] == '\0')
         length = snprintf(line, sizeof line, "fftd: %s%s\n", word_for(priority), message);
     else
         length =
@@ -85,7 +85,8 @@ void log_message(int priority, const char *format, ...)
     va_end(args);
     text_clean(message);
 
-    if (target == TO_JOURNAL &&
+    /* The stream's lines have no field that would be empty. */
+    if (target == TO_JOURNAL && camera[0] != '\0' &&
         sd_journal_send("MESSAGE=%s", message, "PRIORITY=%d", priority, "FFTD_CAMERA=%s", camera,
                         "SYSLOG_IDENTIFIER=fftd", NULL) >= 0)
         return;

@@ -5,12 +5,13 @@ import os
 import signal
 import socket
 import stat
+import subprocess
 import time
 
 import pytest
 
 from client import Reader
-from conftest import FAST_KERNELS, PATIENCE
+from conftest import BUILD, FAST_KERNELS, PATIENCE
 from service_manager import ServiceManager
 
 USAGE, UNAVAILABLE, TEMPFAIL, CONFIG = 64, 69, 75, 78
@@ -68,6 +69,22 @@ def test_wrong_configuration(fftd, tmp_path, runtime_dir, text, texts):
     assert_refused(fftd("--config", path), CONFIG, str(path), *texts)
     assert_refused(fftd("--config", path, "--check"), CONFIG, str(path), *texts)
     assert not runtime_dir.exists()
+
+
+@pytest.mark.parametrize("option", ["--config={}", "--nonsense"])
+def test_a_journal_knows_why_the_daemon_did_not_start(tmp_path, option):
+    """journalctl -p err left out what was wrong before the camera had its name."""
+    (tmp_path / "front.conf").write_text("filter = 7;\n")
+    read, write = os.pipe()
+    about = os.fstat(write)
+    done = subprocess.run([BUILD / "fftd", option.format(tmp_path / "front.conf")], stderr=write,
+                          timeout=PATIENCE, check=False, env={
+                              **os.environ, "JOURNAL_STREAM": f"{about.st_dev}:{about.st_ino}"})
+    os.close(write)
+    with open(read, encoding="utf-8") as journal:
+        said = journal.read()
+    assert done.returncode in (USAGE, CONFIG)
+    assert said.startswith("<3>") and said.count("\n") == 1, said
 
 
 def test_no_configuration_file(fftd, tmp_path):

@@ -5,7 +5,7 @@
 #     $1          the name of the daemon
 #     $2...       options that choose the daemon, for fftd-ctl
 #     FFTD_REPORT_CONFIG    the configuration, if it is not /etc/fftd/NAME.conf
-# What is wrong comes first, each with its remedy, because a reader may have nothing but this text.
+# What is wrong comes first, with its remedies, because a reader may have nothing but this text.
 # Nothing private belongs in it: no names of hosts or users, no serial numbers, no frames. Each
 # program gets 20 s (FFTD_REPORT_SECONDS), because a driver that hangs is one of the things to report.
 set -u
@@ -126,7 +126,7 @@ look_at_opencl() {
             "package of this driver, or remove the file."
         case $library in
         *libmali*) [ -e /dev/mali0 ] || echo "- $library needs the vendor's kernel driver, but" \
-            "there is no /dev/mali0." ;;
+            "there is no /dev/mali0. See docs/RK3288.md, step 1." ;;
         esac
     done
     within "$fftd" --list-devices --json >"$work/devices" 2>/dev/null
@@ -135,14 +135,15 @@ look_at_opencl() {
         echo "- Listing the OpenCL devices took more than $limit_s s: a driver hangs."
     elif [ "$code" -gt 128 ]; then
         echo "- Listing the OpenCL devices ended with signal $((code - 128)): a driver crashes." \
-            "OCL_ICD_VENDORS=/etc/OpenCL/vendors/NAME.icd chooses one of them."
+            "To find out which, list the devices with one of them at a time:" \
+            "OCL_ICD_VENDORS=/etc/OpenCL/vendors/NAME.icd fftd --list-devices"
     elif [ "$drivers" = 0 ]; then
         echo "- No OpenCL driver is installed: there is no .icd file in /etc/OpenCL/vendors. fftd does" \
             "not start without one. Install the GPU's (docs/RK3288.md), or pocl-opencl-icd for the CPU."
     elif [ "$refusal_code" != 77 ] && ! grep -q '"opencl": \[{' "$work/devices"; then
         echo "- No OpenCL device answers$([ "$(id -u)" = 0 ] || echo " to this user; try sudo")." \
-            "fftd does not start without one. The section OpenCL shows what the drivers say;" \
-            "pocl-opencl-icd is one for the CPU."
+            "fftd does not start without one. The section OpenCL has the messages of the drivers." \
+            "The package pocl-opencl-icd is a driver for the CPU."
     fi
     if grep -qs panfrost /proc/modules && ! grep -qs panfrost "$work/devices"; then
         echo "- The kernel uses panfrost. Mesa's OpenCL needs RUSTICL_ENABLE=panfrost" \
@@ -160,7 +161,7 @@ look_at_cameras() {
     esac
     set -- /dev/video*
     [ -e "$1" ] || echo "- There is no camera: no /dev/video*. Plug one in, and look for it in the" \
-        "kernel's messages below. Until then camera.source = \"pattern:moire\" is a test scene."
+        "kernel's messages below. Until then use a test scene: camera.source = \"pattern:moire\"."
 }
 
 look_at_nodes() {
@@ -195,19 +196,21 @@ look_at_daemon() {
     online | paused) ;;
     starting) echo "- The daemon is still starting. The first start compiles the kernels, which can" \
         "take minutes; wait, and make this report again." ;;
+    failed) echo "- The OpenCL device does not filter: $(value StateReason). The daemon opens it again" \
+        "by itself. If that does not help, the kernel's messages below may say why." ;;
     '')
         case $refusal_code in
         77) echo "- This user may not ask the daemon: $(cat "$work/refusal"). Run the report with" \
-            "sudo. To use it without: sudo adduser USER fftd (to read frames), fftd-admin (to" \
-            "change the filter), and log in again." ;;
+            "sudo. To use the daemon without sudo: sudo adduser USER fftd, to read frames, and" \
+            "sudo adduser USER fftd-admin, to change the filter; then log in again." ;;
         124 | 137) echo "- The daemon $name did not answer within $limit_s s. The messages of the service" \
             "and of the kernel below may say why. sudo systemctl restart fftd@$name starts it again." ;;
         *) echo "- No daemon named $name answers: $(head -n 1 "$work/refusal")" ;;
         esac
         ;;
     *) echo "- The camera is not online: $(sed -n 's/^camera *[^ ]* //p' "$work/text"). The daemon" \
-        "tries again by itself. Its source is $source. The section Cameras shows those that" \
-        "there are; camera.source in $config chooses one." ;;
+        "tries again by itself. Its source is $source. The section Cameras lists the cameras of" \
+        "this machine; camera.source in $config chooses one." ;;
     esac
     problem=$(value FilterProblem)
     [ -z "$problem" ] || echo "- The filter is not applied as it was asked for: $problem"
@@ -304,7 +307,7 @@ report() {
     [ -d "$folder" ] || folder=${XDG_RUNTIME_DIR-}/fftd/$name
     [ "$1" != --runtime-dir ] || folder=$2
     [ -d "$folder" ] && echo "$folder:" && show_sockets "$folder"
-    [ "$(id -u)" = 0 ] || echo "This user is in these of the groups that count:" \
+    [ "$(id -u)" = 0 ] || echo "Groups of this user that fftd's files and devices belong to:" \
         "$(id -nG | tr ' ' '\n' | grep -xE 'fftd|fftd-admin|video|render' | tr '\n' ' ')"
     [ -s "$work/status" ] && for query in status "filter show" stats "camera controls"; do
         # shellcheck disable=SC2086 # a command and its action

@@ -62,6 +62,16 @@ def test_a_working_daemon_is_described(start, report):
     assert ("Not run as root" in text) == (os.geteuid() != 0)
 
 
+def test_a_device_that_fails_is_not_the_cameras_fault(start_faulty, faults, report):
+    daemon = start_faulty()
+    daemon.wait_for_log("online")
+    faults.begin("enqueue -5")
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "failed", "the failure")
+    wrong = section(report("--runtime-dir", daemon.runtime_dir), "What is plainly wrong")
+    assert re.search("- The OpenCL device does not filter: .*CL_OUT_OF_RESOURCES", wrong), wrong
+    assert "camera" not in wrong, wrong
+
+
 def test_what_is_missing_comes_first(report, tmp_path):
     (tmp_path / "mali.icd").write_text("libmali-that-is-missing.so.1\n")
     text = report("--runtime-dir", str(tmp_path), OCL_ICD_VENDORS=str(tmp_path))
@@ -133,7 +143,7 @@ def test_who_is_not_let_in_is_told_what_to_do(start, report):
     assert "sudo adduser USER fftd" in wrong and "There is no camera" not in wrong
     assert "OpenCL" not in wrong  # the daemon runs
     assert re.search(r"\n +srw------- root control\n", section(text, "Daemon"))
-    assert "This user is in these of the groups that count:" in text
+    assert "Groups of this user that fftd's files and devices belong to:" in text
 
 
 def test_a_driver_that_crashes_is_told(tmp_path):

@@ -1,6 +1,6 @@
-/* The answers of the routes. Each is called when its request is complete, and again whenever what
- * it has waited for is there; until it has queued an answer the connection is suspended. Returns
- * MHD_NO where the connection has to end without an answer. */
+/* The answers of the routes. Each is called when its request is complete, and again whenever
+ * something that it waits for has happened; the connection is suspended until it has queued an
+ * answer. Returns MHD_NO if the connection has to end without one. */
 #ifndef FFTD_VIEW_ANSWER_H
 #define FFTD_VIEW_ANSWER_H
 

@@ -24,8 +24,8 @@ let cameras = [];
 let canChange = false;
 let isPaused = false;
 let shownStream = null;  // the name of the camera whose stream is shown
-let shownStill = null;  // that of the one whose last picture is shown instead, paused
-let shownSpectrum = null;  // that of the one whose spectrum is shown
+let shownStill = null;  // the name of the camera whose last picture is shown while paused
+let shownSpectrum = null;  // the name of the camera whose spectrum is shown
 let spectrumIsLoading = false;
 
 function setText(id, text) {
@@ -107,7 +107,7 @@ function stopStream() {
     shownStream = null;
 }
 
-// What the images are, for those who do not see them, and in place of one that is missing.
+// Describes the images to those who do not see them, and in place of one that is missing.
 function describeImages(camera) {
     const {name, state} = camera;
     element("picture").alt =
@@ -120,7 +120,7 @@ function describeImages(camera) {
         `Last spectrum of the filtered picture of camera ${name}, which is ${state}`;
 }
 
-// Removes images of another camera that is no longer chosen.
+// Removes the images of other cameras than the chosen one.
 function dropOthers(name) {
     if (shownStill !== null && shownStill !== name) {
         element("picture").removeAttribute("src");

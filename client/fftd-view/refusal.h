@@ -1,4 +1,4 @@
-/* Which requests the server refuses before their body is read, and with which words. access.h has
+/* Which requests the server refuses before their body is read, and with which text. access.h has
  * the rules for headers. */
 #ifndef FFTD_VIEW_REFUSAL_H
 #define FFTD_VIEW_REFUSAL_H

@@ -33,7 +33,7 @@ struct route {
     bool is_stream;
     bool is_clip;            /* a stream with an end */
     bool is_control;         /* it needs the token */
-    bool is_change;          /* by POST, and it needs more */
+    bool is_change;          /* by POST, and as access_check_change says */
     struct changer *changer; /* NULL: filters may not be changed */
 };
 

@@ -22,7 +22,7 @@
 struct applied {
     uint64_t source_version; /* the newest that was tried, with or without success */
     uint64_t opened_version; /* of them, that of the source in use */
-    bool source_is_opening;  /* that of source_version, which takes its time */
+    bool source_is_opening;  /* the source of source_version is not open yet */
     uint64_t filter_serial;  /* handed to the designer, or refused with its source */
     uint64_t awaited_serial; /* the source does not stream before this filter was designed */
     uint64_t controls_version;
@@ -51,7 +51,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
                      struct designer *designer, struct observer *observer, struct ring *continued);
 
 /* Opens the source for the first time, or begins to. wait: a source that cannot be opened is a
- * state, not a failure. Without wait the state is FAILED if that shows later. */
+ * state, not a failure. Without wait, an opening that fails later leads to the state FAILED. */
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why);
 
 /* Receives requests. To be called before a frame is taken, so that a snapshot is of the first frame

@@ -37,7 +37,7 @@ enum source_purpose { OPENING_FIRST, OPENING_CHANGE, OPENING_AGAIN };
 /* What an opening that takes its time leads to. */
 struct source_opening {
     enum source_purpose purpose;
-    bool wait; /* OPENING_FIRST: a failure is a state; otherwise it is the end: FAILED */
+    bool wait; /* OPENING_FIRST: a failed opening is tried again; otherwise the state is FAILED */
     /* OPENING_CHANGE: its result, and what to go back to if it is a failure. */
     int result;
     struct error why;
@@ -76,7 +76,7 @@ struct source {
     enum source_phase phase;
     enum camera_state state;
     struct error reason;          /* why it is not online; empty if it is */
-    int error;                    /* a negative errno with FAILED, of the opening; otherwise 0 */
+    int error;                    /* the negative errno of the opening if FAILED; otherwise 0 */
     struct capture *capture;      /* NULL while closed */
     struct config_source request; /* what is asked of it */
     struct settings controls;     /* the camera's own controls, set whenever it is opened */
@@ -101,15 +101,14 @@ void source_init(struct source *ret, const struct config_camera *config);
 void source_finish(struct source *source);
 
 /* The first opening; leaves the source closed on failure, and opening or opened otherwise. Errors
- * as capture_open. wait: an opening that fails later is tried again; otherwise the state is FAILED
- * then.
- */
+ * as capture_open. wait: an opening that fails later is tried again; otherwise the state is then
+ * FAILED. */
 int source_open(struct source *source, bool wait, struct error *why);
 
 /* Opens another source, or the same one with another size, rate or format, and adds these controls
  * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls,
  * or the filter that its frames would get has an image of another size (calibration.h). -EAGAIN: it
- * is opening; source_conclude_change has the result.
+ * is still opening; source_conclude_change has the result later.
  * After a failure the old source is opened again with its controls, or is still waited for. */
 int source_change(struct source *source, const struct config_source *request,
                   const struct settings *controls, const struct filter_chain *filter,

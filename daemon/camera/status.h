@@ -17,7 +17,7 @@ enum camera_state {
     CAMERA_LOST,    /* the source is absent; the camera waits for it to return */
     CAMERA_REFUSED, /* the source is there but rejects the requested settings */
     CAMERA_FAILED,  /* the engine failed and is being rebuilt; frames are dropped. Or the source
-                       could  not be opened at the start, and is not waited for */
+                       could not be opened at the start, and is not waited for */
     CAMERA_PAUSED,  /* there are no readers (idle = "pause"); the next reader starts it again */
     CAMERA_FINISHED /* the file has ended, or `output.frames` frames have been published */
 };
@@ -58,8 +58,8 @@ const char *camera_copy_name(enum camera_copy copy); /* "capture" */
 struct camera_status {
     enum camera_state state;
     char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
-    int open_error;                 /* a negative errno with FAILED if it is the source that was not
-                                       opened and is not waited for; otherwise 0 */
+    int open_error;                 /* a negative errno if the state is FAILED because the source
+                                       could not be opened; otherwise 0 */
     char uri[CAMERA_TEXT];          /* of the source in use */
     char source[CAMERA_TEXT];       /* the source's description of itself */
     char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */

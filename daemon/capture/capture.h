@@ -6,8 +6,8 @@
  * An unpaced source has a frame ready whenever it has a free buffer, and loses none. Its frames are
  * captured when they are dequeued, and its format has no rate.
  *
- * Life: capture_open negotiates and fixes the format, or begins to, and capture_open_more ends it
- * (no call waits for what another process does); capture_start begins streaming;
+ * Life: capture_open negotiates and fixes the format, or begins to, and capture_open_more goes on
+ * until that is done (no call waits for another process); capture_start begins streaming;
  * capture_fd becomes readable when capture_dequeue may have something; every dequeued frame is
  * given back by capture_release, in any order; capture_stop, capture_close. All calls come from
  * one thread. After some failures (below) the caller may try capture_stop +
@@ -64,8 +64,8 @@ struct capture {
     struct fftd_format format; /* of its frames, with rate and colour; strides are nominal: each
                                   frame has its own */
     int64_t opening_until_ns;  /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
-                                  Otherwise capture_open_more is called when capture_fd is readable,
-                                  and then at the latest */
+                                  Otherwise capture_open_more is called whenever capture_fd is
+                                  readable, and at this time at the latest */
     bool unpaced;              /* whoever takes its frames sets the pace */
     char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
     uint64_t dropped_error;    /* frames that were damaged or too short, returned unread */
@@ -126,8 +126,8 @@ struct capture_ops {
 
 /* Opens and negotiates. -ENOLINK: its input has no signal; -ENOENT / -ENODEV: no such source;
  * -EBUSY; -EACCES; -EINVAL: the URI, or a format or size the source refuses (the text lists what it
- * offers), a damaged file. The caller owns the result. Of one that is still opening
- * (opening_until_ns) nothing but its descriptor may be used. */
+ * offers), a damaged file. The caller owns the result. While it is opening (opening_until_ns),
+ * only capture_fd, capture_open_more and capture_close may be called. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
 /* Goes on with the opening. Never blocks. -EAGAIN: it is still opening; otherwise as capture_open.

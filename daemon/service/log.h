@@ -8,7 +8,7 @@
 #include <syslog.h>
 
 /* Hides messages whose priority number is above max_priority (LOG_INFO until this is called). The
- * name is empty until the camera has one: messages then have priorities, and no FFTD_CAMERA=. */
+ * name is empty until the camera has one; messages have no FFTD_CAMERA= until then. */
 void log_init(const char *camera_name, int max_priority);
 void log_message(int priority, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

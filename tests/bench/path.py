@@ -83,7 +83,7 @@ class Sample:
 class Daemon:
     """`with Daemon(options, device, source, size, fps) as daemon`"""
 
-    def __init__(self, options, device, source, size, fps, extra=()):
+    def __init__(self, options, device, source, size, fps, extra=(), chain=FILTER):
         self.build = options.build
         self.directory = tempfile.TemporaryDirectory(prefix="fftd-path-")
         self.place = f"{self.directory.name}/run"
@@ -91,7 +91,7 @@ class Daemon:
                     *options.set, *extra]
         self.process = subprocess.Popen([
             self.build / "fftd", "--quiet", "--runtime-dir", self.place, "--device", str(device),
-            "--source", source, "--size", size, "--fps", str(fps), "--filter", FILTER,
+            "--source", source, "--size", size, "--fps", str(fps), "--filter", chain,
             *(word for setting in settings for word in ("--set", setting))])
 
     def __enter__(self):

@@ -31,6 +31,8 @@ packages_of() {
     bench-restore) echo python3-skimage ;;
     # The peers of make bench-clip.
     bench-clip) echo ffmpeg python3-opencv python3-skimage ;;
+    # The peer of make bench-view, and its photographs.
+    bench-view) echo python3-numpy python3-skimage ustreamer ;;
     # What Mesa's compiler for the Mali-T760 is built with.
     mali) echo bindgen bison clang-15 flex g++ libclang-15-dev libclc-15 libclc-15-dev libdrm-dev \
         libelf-dev libexpat1-dev libllvmspirvlib-15-dev libudev-dev llvm-15-dev meson ninja-build \
@@ -74,8 +76,8 @@ packages_of() {
     cross) echo gcc-arm-linux-gnueabihf mmdebstrap qemu-user-static ;;
     *)
         echo "deps.sh: no such group: $1: expected build, run, test, opencv, style," \
-            "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, mali, valgrind," \
-            "fuzz, model, gst, out, view, pipewire, view-browser, fleet, fleet-test, soak, deb," \
+            "lint, devices, bench, articles, bench-ring, bench-restore, bench-clip, bench-view, mali," \
+            "valgrind, fuzz, model, gst, out, view, pipewire, view-browser, fleet, fleet-test, soak, deb," \
             "deb-cross, udmabuf, vm, vm-armhf or" \
             "cross" >&2
         exit 64

@@ -14,10 +14,16 @@
 #define SPECTRUM_QUALITY 90
 #define FRACTION_BITS    14 /* of factors in whole numbers */
 
-/* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS. */
+/* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS; each is below 2. Products of
+ * 16 bits by 16 are what vectors of any processor have. */
 struct matrix {
-    int luma_u, luma_v; /* added to luma */
-    int u_u, u_v, v_u, v_v;
+    int16_t luma_u, luma_v; /* added to luma */
+    int16_t u_u, u_v, v_u, v_v;
+};
+
+/* How luma becomes that of the full range; the scale is in the same units. */
+struct levels {
+    int16_t black, scale;
 };
 
 struct encoder {
@@ -63,9 +69,9 @@ void encoder_destroy(struct encoder *encoder)
 
 /* ---- colours ---- */
 
-static int scaled(double factor)
+static int16_t scaled(double factor)
 {
-    return (int)lrint(factor * (1 << FRACTION_BITS));
+    return (int16_t)lrint(factor * (1 << FRACTION_BITS));
 }
 
 /* From the weights of red and blue in luma. With r, g, b from the frame's Y, U and V, Y of BT.601
@@ -88,14 +94,22 @@ static struct matrix matrix_of(const struct fftd_format *format)
     };
 }
 
-static uint8_t clamped(int value)
+static struct levels levels_of(const struct fftd_format *format)
 {
-    return value < 0 ? 0 : value > 255 ? 255 : (uint8_t)value;
+    return format->full_range ? (struct levels){0, scaled(1)}
+                              : (struct levels){16, scaled(255.0 / 219)};
 }
 
-static int rounded(int value)
+static uint8_t clamped(int16_t value)
 {
-    return (value + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS;
+    const int16_t positive = value < 0 ? 0 : value;
+    return (uint8_t)(positive > 255 ? 255 : positive);
+}
+
+/* Samples and what is added to them need 10 bits. */
+static int16_t rounded(int value)
+{
+    return (int16_t)((value + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS);
 }
 
 /* ---- the copy ---- */
@@ -165,42 +179,68 @@ static struct row row_of(const struct pixels *pixels, unsigned component, uint32
                         .step = c->step};
 }
 
-/* Converts one row of chroma, and computes what it adds to each sample of luma. */
+/* Converts one row of chroma, and computes what it adds to each sample of luma. Where it is called,
+ * step and sub_x are constants, so that the compiler can use vectors. */
+static inline void load_chroma(const struct encoder *encoder, const struct pixels *from,
+                               struct matrix m, uint32_t y, uint32_t step, uint32_t sub_x)
+{
+    const uint32_t width = pixels_width(from, 1);
+    const uint8_t *restrict from_u = row_of(from, 1, y).at;
+    const uint8_t *restrict from_v = row_of(from, 2, y).at;
+    uint8_t *restrict to_u = plane_of(encoder, 1) + (size_t)y * width;
+    uint8_t *restrict to_v = plane_of(encoder, 2) + (size_t)y * width;
+    int16_t *restrict to_luma = encoder->row;
+    for (uint32_t x = 0; x < width; x++) {
+        const int16_t u = (int16_t)(from_u[(size_t)x * step] - 128);
+        const int16_t v = (int16_t)(from_v[(size_t)x * step] - 128);
+        const int16_t luma = rounded(m.luma_u * u + m.luma_v * v);
+        to_u[x] = clamped((int16_t)(128 + rounded(m.u_u * u + m.u_v * v)));
+        to_v[x] = clamped((int16_t)(128 + rounded(m.v_u * u + m.v_v * v)));
+        for (uint32_t i = 0; i < sub_x; i++)
+            to_luma[(size_t)x * sub_x + i] = luma;
+    }
+}
+
 static void load_chroma_row(const struct encoder *encoder, const struct pixels *from,
                             struct matrix m, uint32_t y)
 {
-    const uint32_t width = pixels_width(from, 1), sub_x = from->layout->sub_x;
-    const struct row row_u = row_of(from, 1, y), row_v = row_of(from, 2, y);
-    uint8_t *to_u = plane_of(encoder, 1) + (size_t)y * width;
-    uint8_t *to_v = plane_of(encoder, 2) + (size_t)y * width;
-    int16_t *to_luma = encoder->row;
+    const uint32_t step = row_of(from, 1, y).step, sub_x = from->layout->sub_x;
+    if (step == 1 && sub_x == 2)
+        load_chroma(encoder, from, m, y, 1, 2);
+    else if (step == 2 && sub_x == 2)
+        load_chroma(encoder, from, m, y, 2, 2);
+    else if (step == 4 && sub_x == 2)
+        load_chroma(encoder, from, m, y, 4, 2);
+    else
+        load_chroma(encoder, from, m, y, step, sub_x);
+}
+
+/* A row of luma: what is above black is scaled, and chroma is added before it is clamped. */
+static inline void load_luma(uint8_t *restrict to, struct row row, const int16_t *restrict chroma,
+                             uint32_t width, struct levels levels, uint32_t step)
+{
     for (uint32_t x = 0; x < width; x++) {
-        const int u = row_u.at[(size_t)x * row_u.step] - 128,
-                  v = row_v.at[(size_t)x * row_v.step] - 128;
-        const int16_t luma = (int16_t)rounded(m.luma_u * u + m.luma_v * v);
-        to_u[x] = clamped(128 + rounded(m.u_u * u + m.u_v * v));
-        to_v[x] = clamped(128 + rounded(m.v_u * u + m.v_v * v));
-        for (uint32_t i = 0; i < sub_x; i++)
-            *to_luma++ = luma;
+        const int16_t luma = (int16_t)(row.at[(size_t)x * step] - levels.black);
+        to[x] = clamped((int16_t)(rounded(luma * levels.scale) + chroma[x]));
     }
 }
 
 static void load_yuv(const struct encoder *encoder, const struct pixels *from)
 {
     const struct matrix matrix = matrix_of(from->format);
+    const struct levels levels = levels_of(from->format);
     const uint32_t width = from->format->width, sub_y = from->layout->sub_y;
-    const double scale = from->format->full_range ? 1 : 255.0 / 219;
-    const int16_t *chroma = encoder->row;
-    int level[256]; /* not clamped before chroma is added */
-    for (int i = 0; i < 256; i++)
-        level[i] = (int)lrint((i - (from->format->full_range ? 0 : 16)) * scale);
     for (uint32_t y = 0; y < from->format->height; y++) {
         if (y % sub_y == 0)
             load_chroma_row(encoder, from, matrix, y / sub_y);
         uint8_t *to = encoder->copy + (size_t)y * encoder->stride;
         const struct row row = row_of(from, 0, y);
-        for (uint32_t x = 0; x < width; x++)
-            to[x] = clamped(level[row.at[(size_t)x * row.step]] + chroma[x]);
+        if (row.step == 1)
+            load_luma(to, row, encoder->row, width, levels, 1);
+        else if (row.step == 2)
+            load_luma(to, row, encoder->row, width, levels, 2);
+        else
+            load_luma(to, row, encoder->row, width, levels, row.step);
     }
 }
 

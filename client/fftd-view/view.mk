@@ -11,6 +11,9 @@ VIEW_PAGE := $(addprefix client/fftd-view/,index.html style.css app.js \
 
 $(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += -Iclient $(call pkg-cflags,$(VIEW_PACKAGES))
 
+# Without vectors, which need -O3, its loops over samples take nearly as long as the JPEG encoder.
+$(call objects,client/fftd-view/encoder.c): CFLAGS += -O3
+
 # The page is real files; the program carries them so that it opens none.
 $(BUILD)/generated/view_page.inc: $(VIEW_PAGE) kernels/embed.sh
 	@mkdir -p $(@D)

@@ -106,49 +106,6 @@ void source_lose(struct source *source, int err, const struct error *why)
     retry_later(source);
 }
 
-static bool allows(const struct source *source, enum memory_mode mode)
-{
-    return source->request.memory == MEMORY_AUTO || source->request.memory == mode;
-}
-
-/* Tries one memory mode; *problem collects the reasons of those that failed. */
-static int try_memory_mode(struct source *source, enum memory_mode mode, struct error *problem)
-{
-    struct error why;
-    int r = capture_start_in(source->capture, mode, source->memory.lent, &why);
-    if (r < 0)
-        text_append(problem->text, sizeof problem->text, "%s%s: %s",
-                    problem->text[0] != '\0' ? "; " : "", memory_mode_names[mode], why.text);
-    else
-        source->memory.mode = mode;
-    return r;
-}
-
-/* Starts it in the best memory mode that works. Drivers report a refusal by many error codes, so
- * only a failure of the last mode, copying, counts as the camera's. Once a mode has worked, its
- * failure counts too. */
-static int start_capture(struct source *source, struct error *why)
-{
-    struct source_memory *memory = &source->memory;
-    int r = -EOPNOTSUPP;
-    source->start_count++;
-    if (memory->settled)
-        return capture_start_in(source->capture, memory->mode, memory->lent, why);
-    memory->problem.text[0] = '\0';
-    for (enum memory_mode mode = MEMORY_IMPORTED; memory->lent != NULL && mode > MEMORY_COPIED;
-         mode--)
-        if (r < 0 && r != -ENODEV && allows(source, mode))
-            r = try_memory_mode(source, mode, &memory->problem);
-    if (r == -ENODEV)
-        return error_set(why, ENODEV, "%s", memory->problem.text);
-    if (r < 0) {
-        r = capture_start(source->capture, why);
-        memory->mode = MEMORY_COPIED;
-    }
-    memory->settled = r == 0 && memory->lent != NULL;
-    return r;
-}
-
 static void restart(struct source *source)
 {
     struct error why = {{0}};
@@ -157,7 +114,7 @@ static void restart(struct source *source)
     source->past.restarts++;
     source->sequence.discontinuity = true;
     capture_stop(source->capture);
-    int r = start_capture(source, &why);
+    int r = source_start_capture(source, &why);
     if (r < 0)
         source_lose(source, r, &why);
     else
@@ -219,10 +176,10 @@ static void become_open(struct source *source)
 /* Leaves the source opening or opened, or closed on failure. */
 static int open_for(struct source *source, enum source_purpose purpose, struct error *why)
 {
+    source->opening.purpose = purpose;
     int r = open_capture(source, why);
     if (r < 0)
         return r;
-    source->opening.purpose = purpose;
     source->deadline_ns = source->capture->opening_until_ns;
     if (source->deadline_ns == 0)
         become_open(source);
@@ -252,27 +209,33 @@ int source_open(struct source *source, bool wait, struct error *why)
 static void take_back_change(struct source *source)
 {
     const struct source_opening *opening = &source->opening;
+    const bool had_problem = !camera_may_deliver(opening->old_state);
     struct error again;
     close_capture(source);
     source->request = opening->old_request;
     source->controls = opening->old_controls;
+    if (opening->was_closed || had_problem) {
+        source->state = opening->old_state;
+        source->reason = opening->old_reason;
+    }
     if (opening->was_closed) { /* the old one is still waited for */
         source->deadline_ns = clock_now_ns();
         return;
     }
-    int r = open_for(source, OPENING_AGAIN, &again);
+    int r = open_for(source, opening->old_purpose, &again);
     if (r < 0)
-        source_lose(source, r, &again);
-    else if (source->state == CAMERA_STARTING)
+        source_reject(source, r, &again);
+    else if (!had_problem && (source->state == CAMERA_STARTING || source->phase == SOURCE_OPENING))
         become_starting(source);
 }
 
 int source_conclude_change(struct source *source, const struct filter_chain *filter,
                            struct error *why)
 {
-    if (source->phase == SOURCE_OPENING)
-        return -EAGAIN;
     int r = source->opening.result;
+    if (r == -EAGAIN)
+        return r;
+    source->opening.is_change = false;
     *why = source->opening.why;
     if (r == 0)
         r = calibration_check_size(filter, source->capture->format.width,
@@ -286,31 +249,46 @@ int source_conclude_change(struct source *source, const struct filter_chain *fil
     return 0;
 }
 
+/* Keeps what is in use, unless it is itself a change without a result. */
+static void remember_old(struct source *source)
+{
+    struct source_opening *opening = &source->opening;
+    if (opening->is_change)
+        return;
+    opening->is_change = true;
+    opening->was_closed = source->phase == SOURCE_CLOSED;
+    opening->old_purpose = source->phase == SOURCE_OPENING ? opening->purpose : OPENING_AGAIN;
+    opening->old_state = source->state;
+    opening->old_reason = source->reason;
+    opening->old_request = source->request;
+    opening->old_controls = source->controls;
+}
+
 int source_change(struct source *source, const struct config_source *request,
                   const struct settings *controls, const struct filter_chain *filter,
                   struct error *why)
 {
     struct source_opening *opening = &source->opening;
-    struct settings merged = source->controls;
+    struct settings merged = opening->is_change ? opening->old_controls : source->controls;
     int r = settings_merge(&merged, controls, why);
     if (r < 0)
         return r;
-    opening->was_closed = source->phase == SOURCE_CLOSED;
-    opening->old_request = source->request;
-    opening->old_controls = source->controls;
+    remember_old(source);
     close_capture(source);
     source->request = *request;
     source->controls = merged;
     opening->result = open_for(source, OPENING_CHANGE, &opening->why);
-    if (source->phase == SOURCE_OPENING)
+    if (source->phase == SOURCE_OPENING) {
+        opening->result = -EAGAIN;
         become_starting(source);
+    }
     return source_conclude_change(source, filter, why);
 }
 
 void source_start(struct source *source)
 {
     struct error why = {{0}};
-    int r = start_capture(source, &why);
+    int r = source_start_capture(source, &why);
     if (r < 0) {
         source_lose(source, r, &why);
         return;
@@ -372,11 +350,10 @@ static void reopen(struct source *source)
         source->past.reopens++;
 }
 
-/* The opening has failed, which leads to what it was for. */
-static void fail_opening(struct source *source, int err, const struct error *why)
+void source_reject(struct source *source, int err, const struct error *why)
 {
     struct source_opening *opening = &source->opening;
-    if (opening->purpose == OPENING_CHANGE) {
+    if (opening->is_change) {
         opening->result = err; /* source_conclude_change acts on it */
         opening->why = *why;
         close_capture(source);
@@ -397,9 +374,10 @@ static void go_on_opening(struct source *source)
     if (r == -EAGAIN) {
         source->deadline_ns = source->capture->opening_until_ns;
     } else if (r < 0) {
-        fail_opening(source, r, &why);
+        source_reject(source, r, &why);
     } else {
         become_open(source);
+        source->opening.result = 0;
         if (source->opening.purpose == OPENING_AGAIN)
             source->past.reopens++;
         if (source->state == CAMERA_STARTING)

@@ -39,9 +39,13 @@ struct source_opening {
     enum source_purpose purpose;
     bool wait; /* OPENING_FIRST: a failed opening is tried again; otherwise the state is FAILED */
     /* OPENING_CHANGE: its result, and what to go back to if it is a failure. */
-    int result;
+    bool is_change; /* until source_conclude_change has acted on the result */
+    int result;     /* -EAGAIN: it is not known yet */
     struct error why;
     bool was_closed;
+    enum source_purpose old_purpose; /* of its next opening */
+    enum camera_state old_state;
+    struct error old_reason;
     struct config_source old_request;
     struct settings old_controls;
 };
@@ -109,7 +113,8 @@ int source_open(struct source *source, bool wait, struct error *why);
  * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls,
  * or the filter that its frames would get has an image of another size (calibration.h). -EAGAIN: it
  * is still opening; source_conclude_change has the result later.
- * After a failure the old source is opened again with its controls, or is still waited for. */
+ * After a failure the old source is opened again with its controls, or is still waited for. A
+ * source that has not opened yet is not what a further change goes back to. */
 int source_change(struct source *source, const struct config_source *request,
                   const struct settings *controls, const struct filter_chain *filter,
                   struct error *why);
@@ -117,6 +122,10 @@ int source_change(struct source *source, const struct config_source *request,
 /* The result of a change that was opening, as source_change; -EAGAIN: it still is. */
 int source_conclude_change(struct source *source, const struct filter_chain *filter,
                            struct error *why);
+
+/* Its opening has failed, or what has been opened cannot be used. What follows depends on what it
+ * was opened for. */
+void source_reject(struct source *source, int err, const struct error *why);
 
 /* Treats a failure to open as the loss of the source, and keeps trying. */
 void source_lose(struct source *source, int err, const struct error *why);
@@ -130,6 +139,10 @@ static inline void source_lend(struct source *source, struct frame_memory *memor
         source->memory.settled = false;
     source->memory.lent = memory;
 }
+
+/* Starts the capture in the best memory mode that works. For source_start; errors as
+ * capture_start_in. */
+int source_start_capture(struct source *source, struct error *why);
 
 /* Starts streaming once opened. A failure is dealt with like one that comes later. */
 void source_start(struct source *source);

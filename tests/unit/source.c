@@ -226,6 +226,128 @@ static void test_a_change_that_takes_its_time(void **state)
     assert_int_equal(source.phase, SOURCE_OPENED);
 }
 
+/* A change that ends another one goes back to what was in use before both. */
+static void test_a_change_of_one_that_is_opening(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    start();
+    fake_capture.slow = "gst:slow";
+    strcpy(other.camera.source.uri, "gst:slow");
+    other.camera.controls = (struct settings){.count = 1, .item = {{.name = "x", .value = "1"}}};
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -EAGAIN);
+    strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
+    assert_true(source_change(&source, &other.camera.source, &config.camera.controls, &no_filter,
+                              &why) < 0);
+    assert_string_equal(source.request.uri, "v4l2:/dev/fake");
+    assert_int_equal(source.controls.count, 0);
+    assert_int_equal(source.phase, SOURCE_OPENED);
+}
+
+/* A change that fails leaves a lost camera lost, with its own reason. */
+static void test_a_lost_camera_is_waited_for_after_a_change(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    start();
+    fake_capture_fail(-ENODEV, -ENODEV);
+    assert_nothing_comes(-ENODEV);
+    assert_int_equal(source.state, CAMERA_LOST);
+    const struct error reason = source.reason;
+    fake_capture_fail(0, 0);
+    fake_capture.slow = "gst:slow";
+    strcpy(other.camera.source.uri, "gst:slow");
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -EAGAIN);
+    fake_capture_opens(-ENODEV);
+    wait_and_step();
+    assert_int_equal(source_conclude_change(&source, &no_filter, &why), -ENODEV);
+    assert_int_equal(source.state, CAMERA_LOST);
+    assert_string_equal(source.reason.text, reason.text);
+    wait_and_step();
+    assert_int_equal(source.phase, SOURCE_OPENED);
+}
+
+/* An old source that takes its time to come back is not online meanwhile. */
+static void test_a_slow_source_comes_back_after_a_change(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    fake_capture.slow = config.camera.source.uri;
+    assert_int_equal(source_open(&source, true, &why), 0);
+    fake_capture_opens(0);
+    wait_and_step();
+    source_start(&source);
+    take(NULL);
+    assert_int_equal(source.state, CAMERA_ONLINE);
+    strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
+    assert_true(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why) < 0);
+    assert_int_equal(source.phase, SOURCE_OPENING);
+    assert_int_equal(source.state, CAMERA_STARTING);
+    assert_string_equal(source.reason.text, "v4l2:/dev/fake is being opened");
+
+    /* One that was lost before is still lost. */
+    fake_capture_opens(-ENODEV);
+    wait_and_step();
+    wait_and_step(); /* the pause */
+    assert_int_equal(source.phase, SOURCE_OPENING);
+    assert_int_equal(source.state, CAMERA_LOST);
+    fake_capture.slow = "gst:slow";
+    strcpy(other.camera.source.uri, "gst:slow");
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -EAGAIN);
+    fake_capture.slow = config.camera.source.uri;
+    fake_capture_opens(-EIO);
+    wait_and_step();
+    assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EIO);
+    assert_int_equal(source.phase, SOURCE_OPENING);
+    assert_int_equal(source.state, CAMERA_LOST);
+    assert_string_equal(source.reason.text, "it does not open");
+}
+
+/* A change that fails leaves it to the first opening whether its failure is the end. */
+static void test_a_change_during_the_first_opening(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    fake_capture.slow = config.camera.source.uri;
+    assert_int_equal(source_open(&source, false, &why), 0);
+    strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
+    assert_true(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why) < 0);
+    assert_int_equal(source.phase, SOURCE_OPENING);
+    fake_capture_opens(-EINVAL);
+    wait_and_step();
+    assert_int_equal(source.state, CAMERA_FAILED);
+    assert_int_equal(source.error, -EINVAL);
+}
+
+/* Whatever ends the source ends its opening. */
+static void test_the_end_of_one_that_is_opening(void **state)
+{
+    (void)state;
+    struct error why = {""};
+    struct config other = config;
+    start();
+    fake_capture.slow = "gst:slow";
+    strcpy(other.camera.source.uri, "gst:slow");
+    assert_int_equal(
+        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
+        -EAGAIN);
+    source_finish(&source);
+    assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EAGAIN);
+    assert_int_equal(source.phase, SOURCE_CLOSED);
+}
+
 /* What is captured has another size: nothing is wrong, so nothing waits. */
 static void test_another_signal_is_opened_at_once(void **state)
 {
@@ -749,6 +871,11 @@ int main(void)
         TEST(test_an_opening_that_takes_its_time),
         TEST(test_an_opening_that_fails_later),
         TEST(test_a_change_that_takes_its_time),
+        TEST(test_a_change_of_one_that_is_opening),
+        TEST(test_a_lost_camera_is_waited_for_after_a_change),
+        TEST(test_a_slow_source_comes_back_after_a_change),
+        TEST(test_a_change_during_the_first_opening),
+        TEST(test_the_end_of_one_that_is_opening),
         TEST(test_another_signal_is_opened_at_once),
         TEST(test_a_signal_that_does_not_hold_still_is_waited_for),
         TEST(test_a_change_is_taken_over_or_taken_back),

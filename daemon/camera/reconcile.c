@@ -344,7 +344,7 @@ static void reconcile_streaming(struct reconciler *reconciler)
         source_pause(source);
     int r = adopt_format(reconciler, &why);
     if (r < 0)
-        source_lose(source, r, &why);
+        source_reject(source, r, &why);
     if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path) ||
         reconciler->applied.awaited_serial != 0)
         return;

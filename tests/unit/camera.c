@@ -95,6 +95,27 @@ static void test_start_can_wait_for_the_source(void **state)
     assert_int_equal(status.state, CAMERA_ONLINE);
 }
 
+/* Of a source that takes its time to open the format comes after the start. */
+static void test_frames_that_cannot_be_published_end_a_start(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_capture.slow = "fake:camera";
+    fake_capture.width = 9000;
+    assert_int_equal(camera_start(&camera, &config, NULL, false, &why), 0);
+    fake_capture_opens(0);
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    assert_int_equal(status.open_error, -EINVAL);
+    stop();
+
+    faked_camera_reset(); /* with somebody who waits for it */
+    fake_capture.slow = "fake:camera";
+    fake_capture.width = 9000;
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
+    fake_capture_opens(0);
+    WAIT_FOR(status.state == CAMERA_REFUSED);
+}
+
 static void test_newest_filter_wins(void **state)
 {
     (void)state;
@@ -1068,6 +1089,7 @@ int main(void)
         TEST(test_frames_are_published),
         TEST(test_start_fails_without_device_or_source),
         TEST(test_start_can_wait_for_the_source),
+        TEST(test_frames_that_cannot_be_published_end_a_start),
         TEST(test_newest_filter_wins),
         TEST(test_wide_filter_builds_an_engine_meanwhile),
         TEST(test_complex_filter_builds_an_engine_meanwhile),

@@ -276,6 +276,12 @@ static int adopt_format(struct gst *gst, const struct gst_link_message *message,
     return 0;
 }
 
+/* Whether it is an errno with which an opening can fail. */
+static bool is_reason(int err)
+{
+    return err > 0 && err < 4096 && err != EAGAIN;
+}
+
 /* Takes the only message that may come next. -EAGAIN: it has not come yet. */
 static int take_expected(const struct gst *gst, struct gst_link_message *ret, struct error *why)
 {
@@ -288,7 +294,7 @@ static int take_expected(const struct gst *gst, struct gst_link_message *ret, st
     if (r < 0)
         return r;
     if (ret->kind == LINK_END)
-        return error_set(why, ret->err > 0 && ret->err < 4096 ? ret->err : EIO, "%s", ret->text);
+        return error_set(why, is_reason(ret->err) ? ret->err : EIO, "%s", ret->text);
     if (ret->kind != (uint32_t)gst->awaited)
         return error_set(why, ENODEV, "its process has sent message %u, expected %u", ret->kind,
                          gst->awaited);

@@ -107,6 +107,8 @@ static void be_helper(void)
         format.format.rate_den = 0;
     if (strcmp(open.text, "skips") != 0)
         tell((struct gst_link_message){.kind = LINK_LOADED});
+    if (strcmp(open.text, "again") == 0)
+        tell((struct gst_link_message){.kind = LINK_END, .err = EAGAIN, .text = "not yet"});
     if (strcmp(open.text, "mute") != 0)
         tell(format);
     for (;;) {
@@ -166,6 +168,7 @@ static void openings_that_fail(void **state)
         {"gst:exits", "gst:exits: its process has exited with 3"},
         {"gst:unknown-format", "gst:unknown-format: "},
         {"gst:large", "4294967295"},
+        {"gst:again", "gst:again: not yet"}, /* its end is no reason to go on */
         {"gst:skips", "has sent message 3, expected 2"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {

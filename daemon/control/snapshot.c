@@ -90,7 +90,7 @@ static int check(const struct peer *peer, sd_bus_error *error)
                                 "this connection carries no descriptors: the client must negotiate "
                                 "them in the handshake");
     camera_get_status(peer->services->hooks.camera, &status);
-    if (!camera_may_deliver(status.state))
+    if (!camera_may_deliver(status.state) || status.format.width == 0) /* not opened yet */
         return sd_bus_error_setf(error, CONTROL_ERROR_NOT_ONLINE,
                                  "there are no frames: the camera is %s",
                                  camera_state_name(status.state));

@@ -302,12 +302,15 @@ def test_a_pipeline_that_stalls_is_opened_again(start):
 MUTE = "gst:videotestsrc is-live=true ! identity drop-probability=1"
 
 
-def test_a_pipeline_that_never_delivers_holds_nothing(start):
+def test_a_pipeline_that_never_delivers_holds_nothing(start, tmp_path):
     """The daemon answers and ends while it opens one, at the start and later."""
     daemon = start(*SMALL_NV12, source=MUTE)
     status = daemon.ctl_json("status")
     assert (status["State"], status["StateReason"]) == ("starting", f"{MUTE} is being opened")
     daemon.ctl("filter", "set", "sharpen:amount=1,sigma=1")
+    snapshot = daemon.ctl("snapshot", "-o", tmp_path, check=False)
+    assert (snapshot.returncode, snapshot.stderr) == (
+        os.EX_TEMPFAIL, "fftd-ctl: there are no frames: the camera is starting\n")
     (helper,) = helpers_of(daemon.pid)
     begin = time.monotonic()
     assert daemon.stop() == 0

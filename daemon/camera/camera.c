@@ -292,12 +292,20 @@ uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret)
     return desired->filter_serial;
 }
 
+/* The serial is new, but the filter may still be the one of a source that is being opened, and is
+ * given up with it. */
 uint64_t camera_set_view(struct camera *camera, enum view_kind view)
 {
+    struct camera_status status;
+    camera_get_status(camera, &status); /* gives up what has been refused by now */
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    const bool is_pending = camera->fallback.source_version != 0;
+    const bool came_with_source = desired->filter_serial == desired->source_serial;
     desired->view = view;
     desired->fade_frames = 0;
     const uint64_t serial = ++desired->filter_serial;
+    if (is_pending && came_with_source)
+        desired->source_serial = serial;
     mailbox_end_change(&camera->mailbox);
     return serial;
 }

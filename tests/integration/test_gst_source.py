@@ -339,6 +339,8 @@ def test_a_reload_to_a_pipeline_that_never_delivers(start, tmp_path):
                                      "another helper")[0]
             daemon.wait_until(lambda: daemon.ctl_json("status")["StateReason"] ==
                               f"{MUTE} is being opened", "the opening")
+            daemon.ctl("view", "difference")  # a view has a serial of its own, but no filter
+            daemon.ctl("view", "picture")
             assert reloading.poll() is None
             os.kill(mute, signal.SIGKILL)  # the end of its 10 s
             assert reloading.wait(PATIENCE) != 0

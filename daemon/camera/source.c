@@ -298,6 +298,7 @@ void source_start(struct source *source)
         source->reason.text[0] = '\0';
     }
     source->phase = SOURCE_STREAMING;
+    source->opening.purpose = OPENING_AGAIN; /* from now on */
     source->deadline_ns = clock_now_ns() + stall_ns(source);
 }
 

@@ -331,6 +331,19 @@ static void test_a_change_during_the_first_opening(void **state)
     assert_int_equal(source.error, -EINVAL);
 }
 
+/* Once frames were asked for, the first opening is over: what fails later is tried again. */
+static void test_a_source_that_has_started_is_lost_and_not_failed(void **state)
+{
+    (void)state;
+    struct error why = {"no memory for the ring"};
+    assert_int_equal(source_open(&source, false, &why), 0);
+    source_start(&source);
+    source_stop(&source);
+    source_reject(&source, -ENOMEM, &why);
+    assert_int_equal(source.state, CAMERA_REFUSED);
+    assert_true(source_deadline_ns(&source) < clock_now_ns() + NS_PER_S);
+}
+
 /* Whatever ends the source ends its opening. */
 static void test_the_end_of_one_that_is_opening(void **state)
 {
@@ -875,6 +888,7 @@ int main(void)
         TEST(test_a_lost_camera_is_waited_for_after_a_change),
         TEST(test_a_slow_source_comes_back_after_a_change),
         TEST(test_a_change_during_the_first_opening),
+        TEST(test_a_source_that_has_started_is_lost_and_not_failed),
         TEST(test_the_end_of_one_that_is_opening),
         TEST(test_another_signal_is_opened_at_once),
         TEST(test_a_signal_that_does_not_hold_still_is_waited_for),

@@ -5,7 +5,8 @@
  *
  * Frames are 1280x720 NV12 at the rate of a camera. Clients take each frame when it arrives and
  * read every row. The subjects run one after another for each number of clients: fftd; uStreamer's
- * memory sink; GStreamer's shmsink and shmsrc; and `bare`, a minimal implementation.
+ * memory sink; GStreamer's shmsink and shmsrc; `bare`, a minimal implementation; and `bare8`, the
+ * same with eight buffers.
  *
  * It measures the time from the complete frame at the writer until a client can read it; the
  * duration of the writer's call; the processor time of a client per frame; and the frames that
@@ -51,7 +52,7 @@ struct options {
 };
 
 static const struct ring_subject *const subjects[] = {&ring_fftd, &ring_memsink, &ring_shmsink,
-                                                      &ring_bare};
+                                                      &ring_bare, &ring_bare8};
 #define SUBJECT_COUNT (sizeof subjects / sizeof subjects[0])
 
 static int64_t now_ns(void)

@@ -15,6 +15,7 @@
 #define RING_FRAME_BYTES (RING_WIDTH * RING_HEIGHT * 3 / 2) /* NV12 */
 #define RING_MAX_CLIENTS 64u
 #define RING_MAX_FRAMES  4096u
+#define RING_BARE_FRAMES 8u /* as many as the slots of a daemon by default */
 
 /* Shared memory of all processes of a run. */
 struct ring_board {
@@ -36,9 +37,9 @@ struct ring_board {
         int64_t latency_ns[RING_MAX_FRAMES];
     } client[RING_MAX_CLIENTS];
 
-    /* The state of the subject `bare`. */
-    uint32_t bare_futex;
-    uint8_t bare_frame[RING_FRAME_BYTES];
+    /* The state of the subjects `bare` and `bare8`. */
+    uint32_t bare_futex, bare_frames;
+    uint8_t bare_frame[RING_BARE_FRAMES][RING_FRAME_BYTES];
 };
 
 struct ring_subject {
@@ -60,7 +61,7 @@ struct ring_subject {
     void (*clean)(const struct ring_board *board, pid_t writer);
 };
 
-extern const struct ring_subject ring_fftd, ring_bare, ring_memsink, ring_shmsink;
+extern const struct ring_subject ring_fftd, ring_bare, ring_bare8, ring_memsink, ring_shmsink;
 
 void bench_ready(struct ring_board *board);
 

@@ -195,9 +195,13 @@ def test_the_device_hangs_while_it_owns_a_slot(start_faulty, faults, imports):
         frames = reader.take_until(lambda frame: frame.sequence > before.sequence + 2 * SLOTS)
         assert {frame.digest for frame in (before, *frames)} == {picture}
         faults.end()
-        # The engine that hung is destroyed at the next request.
-        daemon.ctl("filter", "set", "lowpass:cutoff=0.2")
-        daemon.wait_until(lambda: imports.kept == SLOTS, "the release of the slot")
+
+        def is_released():
+            """The engine that hung is destroyed at the first request after the device is done."""
+            daemon.ctl("filter", "set", "lowpass:cutoff=0.2")
+            return imports.kept == SLOTS
+
+        daemon.wait_until(is_released, "the release of the slot")
     assert daemon.stop() == 0
     assert imports.account == (2 * SLOTS, 2 * SLOTS)
 

@@ -317,6 +317,8 @@ static void update_pause(struct reconciler *reconciler)
     if (wants_frames(reconciler)) {
         applied->paused = false;
         applied->pause_ns = INT64_MAX;
+    } else if (reconciler->path.source.phase == SOURCE_OPENING) { /* the delay begins after that */
+        applied->pause_ns = INT64_MAX;
     } else if (now_ns >= applied->pause_ns) {
         applied->paused = true;
         applied->pause_ns = INT64_MAX;

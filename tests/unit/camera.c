@@ -639,6 +639,23 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     assert_int_equal(answer.after, (uint8_t)(fake_capture.pixels[32 * 16 - 1] + 3));
 }
 
+/* Its first frames show that it works, however long it takes to open. */
+static void test_the_time_to_a_pause_begins_when_it_is_open(void **state)
+{
+    (void)state;
+    struct error why;
+    config.camera.idle = CONFIG_IDLE_PAUSE;
+    fake_capture.slow = "fake:camera";
+    const int64_t begin_ns = clock_now_ns();
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
+    WAIT_FOR(clock_now_ns() - begin_ns > 5 * NS_PER_S / 2);
+    fake_capture_opens(0);
+    WAIT_FOR(fake_capture_get(&fake_capture.started) == 1);
+    publish(1);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+    WAIT_FOR(status.state == CAMERA_PAUSED);
+}
+
 static void test_snapshot_wakes_a_camera_that_pauses(void **state)
 {
     (void)state;
@@ -1113,6 +1130,7 @@ int main(void)
         TEST(test_pauses_without_readers),
         TEST(test_ends_after_the_frames_asked_for),
         TEST(test_snapshot_is_one_frame_before_and_after),
+        TEST(test_the_time_to_a_pause_begins_when_it_is_open),
         TEST(test_snapshot_wakes_a_camera_that_pauses),
         TEST(test_snapshot_of_a_camera_that_is_lost),
         TEST(test_controls_are_set_again),

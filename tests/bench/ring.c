@@ -380,7 +380,7 @@ static void measure_all(const struct options *options)
 {
     bool missing[SUBJECT_COUNT];
     for (unsigned s = 0; s < SUBJECT_COUNT; s++)
-        missing[s] = (options->only != NULL && strstr(subjects[s]->name, options->only) == NULL) ||
+        missing[s] = (options->only != NULL && strcmp(subjects[s]->name, options->only) != 0) ||
                      is_missing(subjects[s]);
     print_head(options);
     for (unsigned i = 0; i < options->count; i++)

@@ -24,6 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/tools"), str(ROOT / "tests/integration")]
 # pylint: disable=wrong-import-position
 from conftest import BUILD, wait_until  # noqa: E402
+from path import processor_s  # noqa: E402
 from pipewire import Desktop  # noqa: E402
 from recipes import FRAMES, command, recipes  # noqa: E402
 from unit import command_of  # noqa: E402
@@ -39,11 +40,6 @@ def seconds(language, text, env):
                    stderr=subprocess.DEVNULL, timeout=120)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def processor_ms(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return 1e3 * sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
@@ -118,10 +114,10 @@ def publisher(directory, env):
 def measure(processes, count):
     time.sleep(WARM_UP_S)
     first = count()
-    before = {title: processor_ms(process) for title, process in processes.items()}
+    before = {title: processor_s(process) for title, process in processes.items()}
     time.sleep(SECONDS)
     frames = count() - first
-    return {title: (processor_ms(process) - before[title]) / frames
+    return {title: 1e3 * (processor_s(process) - before[title]) / frames
             for title, process in processes.items()}
 
 

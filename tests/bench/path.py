@@ -46,15 +46,19 @@ BYTES_A_PIXEL = re.compile(r"([\d.]+) bytes a pixel")  # of the engine's descrip
 PARTS = ("rate", "latency", "daemons", "peers")
 
 
+def processor_s(process):
+    """Returns the processor time that a process has used until now."""
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
 class Sample:
     """What a daemon has done until now."""
 
     def __init__(self, daemon):
         stats = daemon.stats()
         self.time_s = time.monotonic()
-        fields = pathlib.Path(f"/proc/{daemon.process.pid}/stat").read_text()
-        ticks = fields.rpartition(")")[2].split()[11:13]
-        self.processor_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+        self.processor_s = processor_s(daemon.process)
         self.counters, self.copies = stats["Counters"], stats["Copies"]
         self.latency = stats["Latency"]["total"]
 

@@ -37,8 +37,7 @@ import skimage
 import skimage.io
 import skimage.transform
 
-
-from path import Daemon, Sample
+from path import Daemon, Sample, processor_s
 
 WIDTH, HEIGHT, FRAMES = 1280, 720, 8
 SIZE = f"{WIDTH}x{HEIGHT}"
@@ -49,7 +48,7 @@ QUALITY = 80
 WARM_UP_S = 1.0
 PATIENCE_S = 30
 READ_BYTES = 1 << 20
-# What tells pictures of one stream apart.
+# The header that identifies a picture within a stream.
 FFTD_ID = re.compile(rb"Fftd-Sequence: (\S+)")
 USTREAMER_ID = re.compile(rb"X-UStreamer-Grab-Time: (\S+)")
 LENGTH = re.compile(rb"Content-Length: (\d+)")
@@ -158,11 +157,6 @@ class Viewers:
 
 
 # ---- what they look at ----
-
-def processor_s(process):
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
-
 
 def watch(process, count, seconds, *stream):
     """Returns what viewers got from a server, and what it cost."""

@@ -51,7 +51,26 @@ def wait_until(condition, what):
     return value
 
 
-class Daemon:
+class Child:
+    """A process of a test: `process` is its subprocess.Popen."""
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def wait(self, timeout=PATIENCE):
+        """Waits for it to end and returns its exit code."""
+        return self.process.wait(timeout)
+
+    def stop(self):
+        self.signal(signal.SIGTERM)
+        return self.wait()
+
+
+class Daemon(Child):
     """One fftd process. It is killed at the end of the test if it still runs."""
 
     def __init__(self, runtime_dir, log_path, arguments, env, wrapper=(), pass_fds=()):
@@ -62,10 +81,6 @@ class Daemon:
                    *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=pass_fds,
                                         stdout=subprocess.DEVNULL, stderr=self.log_file, env=env)
-
-    @property
-    def pid(self):
-        return self.process.pid
 
     @property
     def log(self):
@@ -103,17 +118,6 @@ class Daemon:
 
     def ctl_json(self, *arguments):
         return json.loads(self.ctl("--json", *arguments).stdout)
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def wait(self, timeout=PATIENCE):
-        """Waits for the daemon to end and returns its exit code."""
-        return self.process.wait(timeout)
-
-    def stop(self):
-        self.signal(signal.SIGTERM)
-        return self.wait()
 
     def descriptors(self):
         found = []

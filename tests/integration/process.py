@@ -1,12 +1,11 @@
 """A program with a log, which a test starts, kills and starts again."""
 
-import signal
 import subprocess
 
-from conftest import PATIENCE, wait_until
+from conftest import Child, wait_until
 
 
-class Process:
+class Process(Child):
     def __init__(self, command, env, log_path):
         self.command = [str(word) for word in command]
         self.env = env
@@ -20,10 +19,6 @@ class Process:
                                             stdout=log, stderr=log)
 
     @property
-    def pid(self):
-        return self.process.pid
-
-    @property
     def log(self):
         return self.log_path.read_text(errors="replace")
 
@@ -35,16 +30,6 @@ class Process:
             wait_until(is_said, text)
         except AssertionError:
             raise AssertionError(f"waited in vain for {text!r}:\n{self.log}") from None
-
-    def signal(self, number):
-        self.process.send_signal(number)
-
-    def wait(self, timeout=PATIENCE):
-        return self.process.wait(timeout)
-
-    def stop(self):
-        self.signal(signal.SIGTERM)
-        return self.wait()
 
     def kill(self):
         """Also one that has ended."""

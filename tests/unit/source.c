@@ -63,6 +63,12 @@ static void start(void)
     assert_int_equal(source.phase, SOURCE_STREAMING);
 }
 
+static int change_to(const struct config *wanted, struct error *why)
+{
+    return source_change(&source, &wanted->camera.source, &wanted->camera.controls, &no_filter,
+                         why);
+}
+
 static struct capture_frame take(bool *ret_discontinuity)
 {
     struct capture_frame frame;
@@ -200,9 +206,7 @@ static void test_a_change_that_takes_its_time(void **state)
     strcpy(other.camera.source.uri, "gst:slow");
     other.camera.controls = (struct settings){.count = 1, .item = {{.name = "x", .value = "1"}}};
     for (int result = -ENODEV; result <= 0; result -= -ENODEV) {
-        assert_int_equal(
-            source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-            -EAGAIN);
+        assert_int_equal(change_to(&other, &why), -EAGAIN);
         assert_int_equal(source.state, CAMERA_STARTING);
         assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EAGAIN);
         fake_capture_opens(result);
@@ -217,12 +221,8 @@ static void test_a_change_that_takes_its_time(void **state)
     }
 
     /* From one that is still opening to one that opens at once, and back if that does not. */
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -EAGAIN);
-    assert_int_equal(
-        source_change(&source, &config.camera.source, &config.camera.controls, &no_filter, &why),
-        0);
+    assert_int_equal(change_to(&other, &why), -EAGAIN);
+    assert_int_equal(change_to(&config, &why), 0);
     assert_int_equal(source.phase, SOURCE_OPENED);
 }
 
@@ -236,9 +236,7 @@ static void test_a_change_of_one_that_is_opening(void **state)
     fake_capture.slow = "gst:slow";
     strcpy(other.camera.source.uri, "gst:slow");
     other.camera.controls = (struct settings){.count = 1, .item = {{.name = "x", .value = "1"}}};
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -EAGAIN);
+    assert_int_equal(change_to(&other, &why), -EAGAIN);
     strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
     assert_true(source_change(&source, &other.camera.source, &config.camera.controls, &no_filter,
                               &why) < 0);
@@ -261,9 +259,7 @@ static void test_a_lost_camera_is_waited_for_after_a_change(void **state)
     fake_capture_fail(0, 0);
     fake_capture.slow = "gst:slow";
     strcpy(other.camera.source.uri, "gst:slow");
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -EAGAIN);
+    assert_int_equal(change_to(&other, &why), -EAGAIN);
     fake_capture_opens(-ENODEV);
     wait_and_step();
     assert_int_equal(source_conclude_change(&source, &no_filter, &why), -ENODEV);
@@ -287,8 +283,7 @@ static void test_a_slow_source_comes_back_after_a_change(void **state)
     take(NULL);
     assert_int_equal(source.state, CAMERA_ONLINE);
     strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
-    assert_true(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why) < 0);
+    assert_true(change_to(&other, &why) < 0);
     assert_int_equal(source.phase, SOURCE_OPENING);
     assert_int_equal(source.state, CAMERA_STARTING);
     assert_string_equal(source.reason.text, "v4l2:/dev/fake is being opened");
@@ -301,9 +296,7 @@ static void test_a_slow_source_comes_back_after_a_change(void **state)
     assert_int_equal(source.state, CAMERA_LOST);
     fake_capture.slow = "gst:slow";
     strcpy(other.camera.source.uri, "gst:slow");
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -EAGAIN);
+    assert_int_equal(change_to(&other, &why), -EAGAIN);
     fake_capture.slow = config.camera.source.uri;
     fake_capture_opens(-EIO);
     wait_and_step();
@@ -322,8 +315,7 @@ static void test_a_change_during_the_first_opening(void **state)
     fake_capture.slow = config.camera.source.uri;
     assert_int_equal(source_open(&source, false, &why), 0);
     strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
-    assert_true(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why) < 0);
+    assert_true(change_to(&other, &why) < 0);
     assert_int_equal(source.phase, SOURCE_OPENING);
     fake_capture_opens(-EINVAL);
     wait_and_step();
@@ -353,9 +345,7 @@ static void test_the_end_of_one_that_is_opening(void **state)
     start();
     fake_capture.slow = "gst:slow";
     strcpy(other.camera.source.uri, "gst:slow");
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -EAGAIN);
+    assert_int_equal(change_to(&other, &why), -EAGAIN);
     source_finish(&source);
     assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EAGAIN);
     assert_int_equal(source.phase, SOURCE_CLOSED);
@@ -409,8 +399,7 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     start();
     take(NULL);
     strcpy(other.camera.source.uri, "v4l2:/dev/other");
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why), 0);
+    assert_int_equal(change_to(&other, &why), 0);
     assert_int_equal(source.phase, SOURCE_OPENED);
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
     source_start(&source);
@@ -419,9 +408,7 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     /* One that does not open: the one before goes on. */
     fake_capture.refused = "v4l2:/dev/none";
     strcpy(other.camera.source.uri, "v4l2:/dev/none");
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -ENOENT);
+    assert_int_equal(change_to(&other, &why), -ENOENT);
     assert_string_equal(why.text, "v4l2:/dev/none does not open");
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
     assert_int_equal(source.phase, SOURCE_OPENED);
@@ -431,14 +418,10 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     /* Neither opens: the one before is waited for. */
     fake_capture.refused = NULL;
     fake_capture.open_result = -ENODEV;
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -ENODEV);
+    assert_int_equal(change_to(&other, &why), -ENODEV);
     assert_int_equal(source.state, CAMERA_LOST);
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
-    assert_int_equal(
-        source_change(&source, &other.camera.source, &other.camera.controls, &no_filter, &why),
-        -ENODEV);
+    assert_int_equal(change_to(&other, &why), -ENODEV);
     fake_capture.open_result = 0;
     while (source.phase == SOURCE_CLOSED)
         wait_and_step();

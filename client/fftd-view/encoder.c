@@ -21,7 +21,7 @@ struct matrix {
     int16_t u_u, u_v, v_u, v_v;
 };
 
-/* How luma becomes that of the full range; the scale is in the same units. */
+/* The conversion of luma to the full range. The scale is in the same units. */
 struct levels {
     int16_t black, scale;
 };

@@ -1,5 +1,5 @@
-/* What the files of the server share: its routes, and a request from its headers to the end of its
- * answer. Only the thread of libmicrohttpd uses a request; what is atomic says so. */
+/* State shared by the server's files: the table of routes, and a request from its headers to the
+ * end of its answer. A request belongs to the thread of libmicrohttpd. */
 #ifndef FFTD_VIEW_REQUEST_H
 #define FFTD_VIEW_REQUEST_H
 

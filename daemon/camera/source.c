@@ -249,7 +249,8 @@ int source_conclude_change(struct source *source, const struct filter_chain *fil
     return 0;
 }
 
-/* Keeps what is in use, unless it is itself a change without a result. */
+/* Saves the source in use, so that a failed change can go back to it. A second change before the
+ * first has a result keeps what the first has saved. */
 static void remember_old(struct source *source)
 {
     struct source_opening *opening = &source->opening;
@@ -293,10 +294,8 @@ void source_start(struct source *source)
         source_lose(source, r, &why);
         return;
     }
-    if (source->state == CAMERA_PAUSED) {
-        source->state = CAMERA_STARTING;
-        source->reason.text[0] = '\0';
-    }
+    if (source->state == CAMERA_PAUSED)
+        become_starting(source);
     source->phase = SOURCE_STREAMING;
     source->opening.purpose = OPENING_AGAIN; /* from now on */
     source->deadline_ns = clock_now_ns() + stall_ns(source);
@@ -390,7 +389,8 @@ void source_step(struct source *source, bool readable)
 {
     bool due = clock_now_ns() >= source->deadline_ns;
     if (source->phase == SOURCE_CLOSED) {
-        /* What was readable may have been a capture that has been closed since. */
+        /* The readable descriptor may have belonged to a capture that was closed in the meantime.
+         */
         const bool appeared = readable && source->watch_fd >= 0 &&
                               device_watch_fired(source->watch_fd, device_path(source));
         if (appeared)

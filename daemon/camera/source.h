@@ -31,10 +31,10 @@
 
 enum source_phase { SOURCE_CLOSED, SOURCE_OPENING, SOURCE_OPENED, SOURCE_STREAMING };
 
-/* What a source that opens is opened for. */
+/* Why a source is opened. */
 enum source_purpose { OPENING_FIRST, OPENING_CHANGE, OPENING_AGAIN };
 
-/* What an opening that takes its time leads to. */
+/* An opening in progress, and what follows its success or failure. */
 struct source_opening {
     enum source_purpose purpose;
     bool wait; /* OPENING_FIRST: a failed opening is tried again; otherwise the state is FAILED */
@@ -113,8 +113,8 @@ int source_open(struct source *source, bool wait, struct error *why);
  * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls,
  * or the filter that its frames would get has an image of another size (calibration.h). -EAGAIN: it
  * is still opening; source_conclude_change has the result later.
- * After a failure the old source is opened again with its controls, or is still waited for. A
- * source that has not opened yet is not what a further change goes back to. */
+ * After a failure the old source is opened again with its controls, or is still waited for. If
+ * another change comes before the result, its failure goes back to the source before both. */
 int source_change(struct source *source, const struct config_source *request,
                   const struct settings *controls, const struct filter_chain *filter,
                   struct error *why);
@@ -154,7 +154,7 @@ void source_stop(struct source *source);
  * opening is still being opened. */
 void source_pause(struct source *source);
 
-/* Whether its format is known, and its controls can be used. */
+/* Returns true once the format is known and the controls can be used. */
 static inline bool source_is_open(const struct source *source)
 {
     return source->phase >= SOURCE_OPENED;

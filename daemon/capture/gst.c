@@ -276,7 +276,7 @@ static int adopt_format(struct gst *gst, const struct gst_link_message *message,
     return 0;
 }
 
-/* Whether it is an errno with which an opening can fail. */
+/* Returns true if an opening can fail with this errno. */
 static bool is_reason(int err)
 {
     return err > 0 && err < 4096 && err != EAGAIN;

@@ -85,7 +85,7 @@ void log_message(int priority, const char *format, ...)
     va_end(args);
     text_clean(message);
 
-    /* The stream's lines have no field that would be empty. */
+    /* Without a camera's name the message goes to stderr, so that FFTD_CAMERA is never empty. */
     if (target == TO_JOURNAL && camera[0] != '\0' &&
         sd_journal_send("MESSAGE=%s", message, "PRIORITY=%d", priority, "FFTD_CAMERA=%s", camera,
                         "SYSLOG_IDENTIFIER=fftd", NULL) >= 0)

@@ -692,7 +692,7 @@ def test_plan_follows_the_configuration():
 
 
 def test_the_boards_document_says_what_plans_say():
-    """docs/RK3288.md tells what to expect of a board in the figures of the model."""
+    """The figures in docs/RK3288.md are those of the model."""
     document = (ROOT / "docs/RK3288.md").read_text()
     rows = re.findall(r"^\| (\d+x\d+) \| `(.*)` \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$", document,
                       re.MULTILINE)

@@ -95,7 +95,7 @@ static void test_start_can_wait_for_the_source(void **state)
     assert_int_equal(status.state, CAMERA_ONLINE);
 }
 
-/* Of a source that takes its time to open the format comes after the start. */
+/* A source that opens slowly reports its format only after the start. */
 static void test_frames_that_cannot_be_published_end_a_start(void **state)
 {
     (void)state;

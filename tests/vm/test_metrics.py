@@ -74,6 +74,6 @@ def test_each_side_may_be_killed(metrics, service):
     metrics.wait_for(lambda: value("fftd_up") == 0, "the end of the daemon")
     assert service.show("ActiveState") == "inactive" and metrics.pid == process
 
-    # No file is left, which node_exporter would serve for ever.
+    # The file is removed, because node_exporter would go on serving an old one.
     metrics.systemctl("stop")
     assert not FILE.exists()

@@ -18,7 +18,7 @@
  *   fused_kernels.cl    the three kernels
  *
  * Data:
- *   spectrum, pairs: pack.cl. The third and fourth member of a pair are not used.
+ *   spectrum, pairs, frequencies: pack.cl. The third and fourth member of a pair are not used.
  *   response: H for pair k at element e of a line along V, which is leg j of butterfly b of the
  *   last stage. Its order depends on the kind of lanes:
  *     LANES > 1     [k / LANES][e][k % LANES]
@@ -93,6 +93,19 @@ static inline uint leg_distance(uint span, uint unit)
 {
     return span + (SKEW && unit % 2 == 0 ? span / unit : 0);
 }
+
+/* A band (pack.cl): for `forward` and `inverse`, and as the pairs of lines that `middle`
+ * transforms.
+ */
+struct band {
+    global const ushort *frequencies;
+    uint count;
+};
+
+struct pairs {
+    global const uint2 *places;
+    uint count;
+};
 
 /* The position of a butterfly. */
 struct butterfly {

@@ -8,20 +8,21 @@
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 forward(global const uchar *restrict image, global stored *restrict spectrum,
         global const int *restrict map_x, global const int *restrict map_y,
-        global const float2 *restrict twiddle,
+        global const float2 *restrict twiddle, global const ushort *restrict frequencies, uint band,
         local work_u_t *work KERNEL_CORRECTION CAPTURED_PARAMETERS)
 {
     cplx held[U_LEGS_HELD];
     LAST_U(forward_to_)
     (held, CAPTURED(image + image_offset()), spectrum + spectrum_offset(), map_x, map_y, twiddle,
-     work CORRECTION_ARGUMENT);
+     (struct band){frequencies, band}, work CORRECTION_ARGUMENT);
 }
 
 kernel __attribute__((reqd_work_group_size(V_GROUP, 1, 1))) void
-middle(global stored *restrict spectrum, global const uint2 *restrict pairs,
+middle(global stored *restrict spectrum, global const uint2 *restrict places, uint band,
        global const stored *restrict response, global const float2 *restrict twiddle,
        local work_v_t *work POWERS_PARAMETER)
 {
+    const struct pairs pairs = {places, band};
     cplx held[V_LEGS_HELD];
     spectrum += spectrum_offset();
 #if LANES > 1
@@ -38,10 +39,11 @@ middle(global stored *restrict spectrum, global const uint2 *restrict pairs,
 kernel __attribute__((reqd_work_group_size(U_GROUP, 1, 1))) void
 inverse(global const stored *restrict spectrum, global const uchar *restrict image,
         global uchar *restrict result, global const float2 *restrict twiddle,
+        global const ushort *restrict frequencies, uint band,
         local work_u_t *work CAPTURED_PARAMETERS)
 {
     cplx held[U_LEGS_HELD];
     LAST_U(inverse_from_)
     (held, spectrum + spectrum_offset(), CAPTURED(image + image_offset()), result + image_offset(),
-     twiddle, work);
+     twiddle, (struct band){frequencies, band}, work);
 }

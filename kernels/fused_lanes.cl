@@ -14,16 +14,16 @@ static inline uint lane_at(uint c, uint e)
 }
 
 /* Loads LANES pairs of lines at a time, one pair into each lane. */
-static inline void pairs_load(global const stored *spectrum, global const uint2 *pairs,
-                              local work_t *work, uint first_pair, uint c)
+static inline void pairs_load(global const stored *spectrum, struct pairs pairs, local work_t *work,
+                              uint first_pair, uint c)
 {
-    if (first_pair >= PAIRS)
+    if (first_pair >= pairs.count)
         return;
     for (uint block = 0; block < V_LANES; block++) {
         real are[LANES], aim[LANES], bre[LANES], bim[LANES];
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            const uint2 places = pairs[min(first_pair + i, (uint)PAIRS - 1)];
+            const uint2 places = pairs.places[min(first_pair + i, pairs.count - 1)];
             const cplx zp = c_load(spectrum, spectrum_at(places.x, block));
             const cplx zm = c_load(spectrum, spectrum_at(places.y, block));
             const cplx za = line_a(zp, zm), zb = line_b(zp, zm);
@@ -45,7 +45,7 @@ static inline void pairs_load(global const stored *spectrum, global const uint2 
 }
 
 /* Stores pairs of lines. Numbers are swapped (c_swap) in `work` and in the spectrum. */
-static inline void pairs_store(global stored *spectrum, global const uint2 *pairs,
+static inline void pairs_store(global stored *spectrum, struct pairs pairs,
                                local const work_t *work, uint first_pair, uint c)
 {
     for (uint block = 0; block < V_LANES; block++) {
@@ -65,9 +65,9 @@ static inline void pairs_store(global stored *spectrum, global const uint2 *pair
         transpose(bim);
 #pragma unroll
         for (uint i = 0; i < LANES; i++) {
-            if (first_pair + i >= PAIRS)
+            if (first_pair + i >= pairs.count)
                 continue;
-            const uint2 places = pairs[first_pair + i];
+            const uint2 places = pairs.places[first_pair + i];
             const cplx za = c_make(are[i], aim[i]), zb = c_make(bre[i], bim[i]);
             c_store(c_swap(line_plus(za, zb)), spectrum, spectrum_at(places.x, block));
             if (places.y != places.x)
@@ -76,15 +76,14 @@ static inline void pairs_store(global stored *spectrum, global const uint2 *pair
     }
 }
 
-static inline void lines_load(global const stored *spectrum, global const uint2 *pairs,
-                              local work_t *work)
+static inline void lines_load(global const stored *spectrum, struct pairs pairs, local work_t *work)
 {
     for (uint c = get_local_id(0); c < V_LINES; c += V_GROUP)
         pairs_load(spectrum, pairs, work, ((uint)get_group_id(0) * V_LINES + c) * LANES, c);
     sync_group();
 }
 
-static inline void lines_store(global stored *spectrum, global const uint2 *pairs,
+static inline void lines_store(global stored *spectrum, struct pairs pairs,
                                local const work_t *work)
 {
     sync_group();

@@ -12,15 +12,29 @@ static inline uint NAME(wanted_line_)(struct butterfly place)
 
 #if IS_LAST
 
+/* Returns the place along U of leg `leg` of a butterfly. */
+static inline uint NAME(place_)(struct butterfly place, uint leg)
+{
+    return ROWS_FIRST ? leg * BUTTERFLIES + place.number : place.element + leg;
+}
+
+/* Whether a leg of the butterfly whose leg 0 has that frequency is in the band. */
+static inline bool NAME(has_band_)(uint frequency, uint band)
+{
+    bool has = false;
+#pragma unroll
+    for (uint j = 0; j < RADIX; j++)
+        has |= is_in_band(frequency + j * BUTTERFLIES, band);
+    return has;
+}
+
 /* Returns the index of leg `leg` of a butterfly in the spectrum. */
 static inline uint NAME(spectrum_)(struct butterfly place, uint leg, uint line)
 {
-#if !ROWS_FIRST
-    return spectrum_at(place.element + leg, line);
-#elif BUTTERFLIES % V_LINES == 0 /* legs are a constant number of panels apart */
+#if ROWS_FIRST && BUTTERFLIES % V_LINES == 0 /* legs are a constant number of panels apart */
     return spectrum_at(place.number, line) + leg * (BUTTERFLIES / V_LINES * SPECTRUM_PITCH);
 #else
-    return spectrum_at(leg * BUTTERFLIES + place.number, line);
+    return spectrum_at(NAME(place_)(place, leg), line);
 #endif
 }
 
@@ -28,11 +42,16 @@ static inline uint NAME(spectrum_)(struct butterfly place, uint leg, uint line)
 
 static inline void NAME(forward_one_)(cplx *x, uint item, captured image, global stored *spectrum,
                                       global const int *map_x, global const int *map_y,
-                                      global const float2 *twiddle,
+                                      global const float2 *twiddle, struct band band,
                                       local work_u_t *work CORRECTION_PARAMETER)
 {
     const struct butterfly place = NAME(butterfly_)(item);
     const uint wanted = NAME(wanted_line_)(place), line = min(wanted, (uint)V_LANES - 1);
+#if IS_LAST
+    const uint frequency = band.frequencies[place.element];
+    if (LANES > 1 && !NAME(has_band_)(frequency, band.count))
+        return; /* with one lane, the group would wait for its other items */
+#endif
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
 #if STAGE == 0
@@ -52,7 +71,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, captured image, global
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
 #if IS_LAST
-        if (line == wanted)
+        if (line == wanted && is_in_band(frequency + j * BUTTERFLIES, band.count))
             c_store(x[j], spectrum, NAME(spectrum_)(place, j, line));
 #else
         x[j] = NAME(turn_)(x[j], j, twiddle, place);
@@ -63,20 +82,29 @@ static inline void NAME(forward_one_)(cplx *x, uint item, captured image, global
 
 static inline void NAME(inverse_one_)(cplx *x, uint item, global const stored *spectrum,
                                       captured image, global uchar *result,
-                                      global const float2 *twiddle, local work_u_t *work)
+                                      global const float2 *twiddle, struct band band,
+                                      local work_u_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
     const uint wanted = NAME(wanted_line_)(place), line = min(wanted, (uint)V_LANES - 1);
+#if IS_LAST
+    const uint frequency = band.frequencies[place.element];
+#endif
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
 #if IS_LAST
-        x[j] = c_load(spectrum, NAME(spectrum_)(place, j, line));
+        x[j] = c_make(0, 0);
+        if (is_in_band(frequency + j * BUTTERFLIES, band.count))
+            x[j] = c_load(spectrum, NAME(spectrum_)(place, j, line));
 #else
         NAME(get_leg_)(x, j, work, place);
         x[j] = NAME(turn_)(x[j], j, twiddle, place);
 #endif
     }
-    DFT(x);
+#if IS_LAST && LANES > 1
+    if (NAME(has_band_)(frequency, band.count)) /* zeros remain zeros */
+#endif
+        DFT(x);
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
 #if STAGE == 0
@@ -92,12 +120,12 @@ static inline void NAME(inverse_one_)(cplx *x, uint item, global const stored *s
 /* Computes stages 0 to this one. */
 static inline void NAME(forward_to_)(cplx *held, captured image, global stored *spectrum,
                                      global const int *map_x, global const int *map_y,
-                                     global const float2 *twiddle,
+                                     global const float2 *twiddle, struct band band,
                                      local work_u_t *work CORRECTION_PARAMETER)
 {
 #if STAGE > 0
     NAME_PREVIOUS(forward_to_)
-    (held, image, spectrum, map_x, map_y, twiddle, work CORRECTION_ARGUMENT);
+    (held, image, spectrum, map_x, map_y, twiddle, band, work CORRECTION_ARGUMENT);
     NAME(pass_to_)(held, work);
 #endif
 #if HELD
@@ -106,14 +134,14 @@ static inline void NAME(forward_to_)(cplx *held, captured image, global stored *
         const uint item = get_local_id(0) + round * GROUP;
         if (ITEMS % GROUP == 0 || item < ITEMS)
             NAME(forward_one_)
-        (held + round * RADIX, item, image, spectrum, map_x, map_y, twiddle,
+        (held + round * RADIX, item, image, spectrum, map_x, map_y, twiddle, band,
          work CORRECTION_ARGUMENT);
     }
 #else
     for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
         cplx x[RADIX];
         NAME(forward_one_)
-        (x, item, image, spectrum, map_x, map_y, twiddle, work CORRECTION_ARGUMENT);
+        (x, item, image, spectrum, map_x, map_y, twiddle, band, work CORRECTION_ARGUMENT);
     }
 #endif
 }
@@ -121,23 +149,24 @@ static inline void NAME(forward_to_)(cplx *held, captured image, global stored *
 /* Computes stages from this one to 0. */
 static inline void NAME(inverse_from_)(cplx *held, global const stored *spectrum, captured image,
                                        global uchar *result, global const float2 *twiddle,
-                                       local work_u_t *work)
+                                       struct band band, local work_u_t *work)
 {
 #if HELD
 #pragma unroll
     for (uint round = 0; round < ROUNDS; round++) {
         const uint item = get_local_id(0) + round * GROUP;
         if (ITEMS % GROUP == 0 || item < ITEMS)
-            NAME(inverse_one_)(held + round * RADIX, item, spectrum, image, result, twiddle, work);
+            NAME(inverse_one_)
+        (held + round * RADIX, item, spectrum, image, result, twiddle, band, work);
     }
 #else
     for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
         cplx x[RADIX];
-        NAME(inverse_one_)(x, item, spectrum, image, result, twiddle, work);
+        NAME(inverse_one_)(x, item, spectrum, image, result, twiddle, band, work);
     }
 #endif
 #if STAGE > 0
     NAME(pass_back_)(held, work);
-    NAME_PREVIOUS(inverse_from_)(held, spectrum, image, result, twiddle, work);
+    NAME_PREVIOUS(inverse_from_)(held, spectrum, image, result, twiddle, band, work);
 #endif
 }

@@ -13,14 +13,14 @@
  * excess pairs are zero. They cannot repeat the last pair, because another item may be writing it.
  */
 static inline void load_pair(cplx *x, struct butterfly place, global const stored *spectrum,
-                             global const uint2 *pairs)
+                             struct pairs pairs)
 {
     const uint pair = (uint)get_group_id(0) * V_LINES + place.line;
-    const uint2 places = pairs[min(pair, (uint)PAIRS - 1)];
+    const uint2 places = pairs.places[min(pair, pairs.count - 1)];
 #pragma unroll
     for (uint j = 0; j < RADIX / 2; j++) {
         cplx plus = c_make(0, 0), minus = c_make(0, 0);
-        if (pair < PAIRS) {
+        if (pair < pairs.count) {
             plus = c_load(spectrum, spectrum_at(places.x, place.element + j * SPAN));
             minus = c_load(spectrum, spectrum_at(places.y, place.element + j * SPAN));
         }
@@ -30,13 +30,13 @@ static inline void load_pair(cplx *x, struct butterfly place, global const store
 }
 
 static inline void store_pair(const cplx *x, struct butterfly place, global stored *spectrum,
-                              global const uint2 *pairs)
+                              struct pairs pairs)
 {
     const uint pair = (uint)get_group_id(0) * V_LINES + place.line;
-    const uint2 places = pairs[min(pair, (uint)PAIRS - 1)];
+    const uint2 places = pairs.places[min(pair, pairs.count - 1)];
 #pragma unroll
     for (uint j = 0; j < RADIX / 2; j++) {
-        if (pair < PAIRS) {
+        if (pair < pairs.count) {
             const cplx a = c_swap(x[j]), b = c_swap(x[j + RADIX / 2]);
             c_store(c_swap(line_plus(a, b)), spectrum,
                     spectrum_at(places.x, place.element + j * SPAN));
@@ -50,7 +50,7 @@ static inline void store_pair(const cplx *x, struct butterfly place, global stor
 #endif
 
 static inline void NAME(get_)(cplx *x, struct butterfly place, global const stored *spectrum,
-                              global const uint2 *pairs, local const work_v_t *work)
+                              struct pairs pairs, local const work_v_t *work)
 {
 #if STAGE == 0 && LANES == 1
     load_pair(x, place, spectrum, pairs);
@@ -62,7 +62,7 @@ static inline void NAME(get_)(cplx *x, struct butterfly place, global const stor
 }
 
 static inline void NAME(put_)(const cplx *x, struct butterfly place, global stored *spectrum,
-                              global const uint2 *pairs, local work_v_t *work)
+                              struct pairs pairs, local work_v_t *work)
 {
 #if STAGE == 0 && LANES == 1
     store_pair(x, place, spectrum, pairs);
@@ -98,7 +98,7 @@ static inline bool NAME(is_own_)(struct butterfly place)
 
 /* Transforms forward, multiplies by H and transforms back. */
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint2 *pairs, weights response,
+                                      struct pairs pairs, weights response,
                                       global const float2 *twiddle, local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -118,7 +118,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 #else
 
 static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint2 *pairs, weights response,
+                                      struct pairs pairs, weights response,
                                       global const float2 *twiddle, local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -133,7 +133,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, global stored *spectru
 }
 
 static inline void NAME(inverse_one_)(cplx *x, uint item, global stored *spectrum,
-                                      global const uint2 *pairs, global const float2 *twiddle,
+                                      struct pairs pairs, global const float2 *twiddle,
                                       local work_v_t *work)
 {
     const struct butterfly place = NAME(butterfly_)(item);
@@ -150,7 +150,7 @@ static inline void NAME(inverse_one_)(cplx *x, uint item, global stored *spectru
 #endif
 
 /* Computes stages 0 to this one. The last stage includes the product with H and its own inverse. */
-static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global const uint2 *pairs,
+static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, struct pairs pairs,
                                      weights response, global const float2 *twiddle,
                                      local work_v_t *work)
 {
@@ -176,9 +176,8 @@ static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, global
 
 /* Computes the inverse of the stages from this one to 0, except the last stage, whose forward
  * function includes it. */
-static inline void NAME(inverse_from_)(cplx *held, global stored *spectrum,
-                                       global const uint2 *pairs, global const float2 *twiddle,
-                                       local work_v_t *work)
+static inline void NAME(inverse_from_)(cplx *held, global stored *spectrum, struct pairs pairs,
+                                       global const float2 *twiddle, local work_v_t *work)
 {
 #if HELD && !IS_LAST
 #pragma unroll

@@ -21,14 +21,25 @@
  *   last stage: leg j of butterfly b is at j (U_LENGTH / radix) + b, so that neighbouring items
  *   access neighbouring numbers.
  *   pairs[k], k = 0 .. PAIRS - 1: .x is the place of frequency ku along U, .y that of -ku. They are
- *   equal for frequency 0 and for half the length. Neighbouring pairs are neighbours in the
- *   spectrum wherever that is possible (daemon/core/plan.c).
+ *   equal for frequency 0 and for half the length. The lowest frequencies come first, so that a
+ *   band is the first pairs, and with rows first neighbouring pairs are neighbours in the spectrum
+ *   wherever that is possible (daemon/core/plan.c).
+ *   frequencies[e]: the frequency of element e along U, 0 .. U_LENGTH - 1, in the order that the
+ *   transform leaves.
  *
  * Work-items: those of the kernels that use these functions (fused.cl, staged.cl). */
 
 #define V_HALF  (V_LENGTH / 2)
 #define V_LANES (V_HALF / LANES) /* groups of LANES lines along U */
 #define PAIRS   (U_LENGTH / 2 + 1)
+
+/* Whether the line of a frequency along U belongs to a band, which is that many of the lowest
+ * frequencies and their negatives. H is 0 on all other lines, so they are neither stored nor read.
+ */
+static inline bool is_in_band(uint frequency, uint band)
+{
+    return min(frequency, U_LENGTH - frequency) < band;
+}
 
 /* Returns the index of group `across` (V) at place `place` along U. 32 bits are enough for the
  * longest axes. */

@@ -331,36 +331,42 @@ uint32_t plan_place(const struct plan_axis *axis, uint32_t position, bool legs_a
     return legs_apart ? position % radix * (axis->length / radix) + position / radix : position;
 }
 
+static struct plan_pair pair_at(const struct plan_axis *axis, uint32_t position, bool apart)
+{
+    const uint32_t frequency = plan_frequency(axis, position);
+    const uint32_t opposite = plan_position(axis, (axis->length - frequency) % axis->length);
+    return (struct plan_pair){.frequency = frequency,
+                              .place = plan_place(axis, position, apart),
+                              .negative = plan_place(axis, opposite, apart)};
+}
+
 /* A position has one digit for each stage: the last digit is the leg j of the last stage, the other
- * digits are the butterfly b. Negating a frequency keeps its leading zeros, replaces the first
- * other digit d by radix - d, and each later digit d by radix - 1 - d. So the butterflies b = span
- * .. above - 1, whose first other digit is at the same stage, are mapped to each other in reverse
+ * digits are the butterfly b. Leg j has the frequencies from j length / radix on, of which all
+ * butterflies of one leg are neighbours in memory. Negating a frequency keeps its leading zeros,
+ * replaces the first other digit d by radix - d, and each later digit d by radix - 1 - d. So the
+ * butterflies whose first other digit is at the same stage are mapped to each other in reverse
  * order, and so are the legs. */
+static void pairs_by_leg(const struct plan_axis *axis, struct plan_pair *ret)
+{
+    const uint32_t radix = axis->radix[axis->stage_count - 1], butterflies = axis->length / radix;
+    for (uint32_t j = 0; 2 * j <= radix; j++)
+        for (uint32_t b = 0; b < (2 * j == radix ? 1 : butterflies); b++) {
+            const struct plan_pair pair = pair_at(axis, b * radix + j, true);
+            const bool has_come = 2 * j + 1 == radix && b > 0 && pair.negative < pair.place;
+            if (!has_come)
+                *ret++ = pair;
+        }
+}
+
 void plan_pairs(const struct plan *plan, struct plan_pair *ret)
 {
     const struct plan_axis *axis = plan_first(plan);
-    const bool apart = plan->order == PLAN_ROWS_FIRST;
-    const uint32_t radix = axis->radix[axis->stage_count - 1];
-    uint32_t above = axis->length / radix;
-    for (unsigned i = 0; i + 1 < axis->stage_count; i++) {
-        const uint32_t span = above / axis->radix[i];
-        for (uint32_t j = 0; 2 * j < radix; j++)
-            for (uint32_t b = span; b < above; b++) {
-                const uint32_t j_negative = radix - 1 - j, b_negative = above + span - 1 - b;
-                if (j == j_negative && b > b_negative)
-                    break;
-                ret->frequency = plan_frequency(axis, b * radix + j);
-                ret->place = plan_place(axis, b * radix + j, apart);
-                ret->negative = plan_place(axis, b_negative * radix + j_negative, apart);
-                ret++;
-            }
-        above = span;
+    if (plan->order == PLAN_ROWS_FIRST) {
+        pairs_by_leg(axis, ret);
+        return;
     }
-    for (uint32_t j = 0; 2 * j <= radix; j++, ret++) {
-        ret->frequency = plan_frequency(axis, j);
-        ret->place = plan_place(axis, j, apart);
-        ret->negative = plan_place(axis, (radix - j) % radix, apart);
-    }
+    for (uint32_t frequency = 0; 2 * frequency <= axis->length; frequency++)
+        *ret++ = pair_at(axis, plan_position(axis, frequency), false);
 }
 
 uint32_t plan_span(const struct plan_axis *axis, unsigned stage)

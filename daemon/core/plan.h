@@ -97,8 +97,11 @@ struct plan_pair {
     uint32_t place, negative;
 };
 
-/* Fills in plan_first()->length / 2 + 1 pairs. Long runs come first: within a run, places go up and
- * negatives go down one by one, so that neighbouring pairs are neighbours in memory. */
+/* Fills in plan_first()->length / 2 + 1 pairs, so that the lowest frequencies come first. With
+ * columns first, pair k has frequency k. With rows first, the pairs of one leg of the last stage
+ * come before those of the next, which have higher frequencies. Within a leg they are in runs in
+ * which places go up and negatives go down one by one, so that neighbouring pairs are neighbours in
+ * memory. */
 void plan_pairs(const struct plan *plan, struct plan_pair *ret);
 
 /* Product of the radices after stage i: the distance between a butterfly's legs. */

@@ -135,6 +135,43 @@ int response_fill(float *values, const struct response_layout *layout,
     return 0;
 }
 
+static float largest(const float *values, size_t count)
+{
+    float most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmaxf(most, fabsf(values[i]));
+    return most;
+}
+
+/* Of a pair, without the sign. */
+static uint32_t frequency_of(const struct plan_pair *pair, uint32_t length)
+{
+    return pair->frequency < length - pair->frequency ? pair->frequency : length - pair->frequency;
+}
+
+uint32_t response_band(const float *values, const struct response_layout *layout, double scale)
+{
+    const struct plan_axis *first = plan_first(layout->plan);
+    const uint32_t lanes = layout->lanes, length = plan_second(layout->plan)->length;
+    const uint32_t pairs = pair_count(layout->plan);
+    const size_t part = response_part_count(layout), count = response_count(layout);
+    const float least = fminf(largest(values, count), (float)scale) * 0x1p-24f;
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    uint32_t band = 1;
+    plan_pairs(layout->plan, pair);
+    for (size_t i = 0; i < count; i++) {
+        if (fabsf(values[i]) <= least) /* as on the lanes that rounding has added */
+            continue;
+        const size_t at = i % part, k = at / lanes / length * lanes + at % lanes;
+        const uint32_t frequency = frequency_of(&pair[k], first->length);
+        band = frequency >= band ? frequency + 1 : band;
+    }
+    const uint32_t leg = first->length / first->radix[first->stage_count - 1];
+    if (layout->plan->order == PLAN_ROWS_FIRST)
+        band = (band + leg - 1) / leg * leg;
+    return band < pairs ? band : pairs;
+}
+
 void response_places(uint32_t *first, uint32_t *second, const struct response_layout *layout)
 {
     const uint32_t length = plan_first(layout->plan)->length, lanes = layout->lanes;

@@ -40,6 +40,14 @@ int response_fill(float *values, const struct response_layout *layout,
                   const struct filter_chain *chain, double sub_x, double sub_y, double scale,
                   struct error *why);
 
+/* Returns the band of a response: how many of the lowest frequencies along the first axis, with
+ * their negatives, have an H that is not negligible; at least 1. With rows first it is a multiple
+ * of the frequencies of one leg of the last stage (plan_pairs), or all. So the band is the first
+ * pairs, as many as it has frequencies. H is negligible below 2^-24, or 2^-24 of its largest value
+ * if that is below 1: what it would add to a result is less than the rounding of a float of the
+ * largest sample. `values` and `scale` are those of response_fill. */
+uint32_t response_band(const float *values, const struct response_layout *layout, double scale);
+
 /* Sets for each of the real parts its frequency along the axis that is transformed first and along
  * the other one, in cycles per length of the padded plane, 0 .. length - 1. The lanes added by
  * rounding have 0. */

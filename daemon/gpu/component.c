@@ -309,8 +309,8 @@ void engine_release_components(struct engine *engine)
 {
     for (unsigned i = 0; i < engine->component_count; i++) {
         transform_destroy(engine->component[i].transform);
-        if (engine->component[i].response != NULL)
-            clReleaseMemObject(engine->component[i].response);
+        if (engine->component[i].response.numbers != NULL)
+            clReleaseMemObject(engine->component[i].response.numbers);
         if (engine->component[i].table != NULL)
             clReleaseMemObject(engine->component[i].table);
         denoiser_past_destroy(engine->component[i].past);
@@ -333,15 +333,17 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
 
 /* Samples one component's response into a device buffer. */
 static int design_component(const struct engine *engine, const struct component *c,
-                            const struct filter_chain *chain, cl_mem *ret, struct error *why)
+                            const struct filter_chain *chain, struct transform_response *ret,
+                            struct error *why)
 {
     const size_t size = transform_response_bytes(c->transform);
     void *values = malloc(size);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    int r = transform_response_fill(c->transform, values, chain, c->sub_x, c->sub_y, why);
+    int r =
+        transform_response_fill(c->transform, values, chain, c->sub_x, c->sub_y, &ret->band, why);
     if (r == 0)
-        r = engine_upload(engine, ret, values, size, why);
+        r = engine_upload(engine, &ret->numbers, values, size, why);
     free(values);
     return r;
 }
@@ -404,7 +406,7 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
         r = engine_design_table(engine, i, chain, &response->table[i], why);
         if (r == 0)
-            r = design_component(engine, &engine->component[i], chain, &response->buffer[i], why);
+            r = design_component(engine, &engine->component[i], chain, &response->of[i], why);
         if (r == 0 && engine->component[i].denoiser != NULL)
             r = denoiser_noise(&response->noise[i], engine->component[i].denoiser, &denoise.noise,
                                i > 0 ? CHROMA_LEVEL : -1, why);
@@ -422,8 +424,8 @@ void engine_response_free(struct engine_response *response)
     if (response == NULL)
         return;
     for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
-        if (response->buffer[i] != NULL)
-            clReleaseMemObject(response->buffer[i]);
+        if (response->of[i].numbers != NULL)
+            clReleaseMemObject(response->of[i].numbers);
         if (response->table[i] != NULL)
             clReleaseMemObject(response->table[i]);
         if (response->noise[i] != NULL)
@@ -460,7 +462,9 @@ void engine_apply(struct engine *engine, struct engine_response *response, uint6
     for (unsigned i = 0; i < engine->component_count; i++) {
         if (engine->component[i].table != NULL || response->table[i] != NULL)
             denoiser_past_forget(engine->component[i].past); /* loaded with another table */
-        swap_buffers(&engine->component[i].response, &response->buffer[i]);
+        const struct transform_response old = engine->component[i].response;
+        engine->component[i].response = response->of[i];
+        response->of[i] = old;
         swap_buffers(&engine->component[i].table, &response->table[i]);
         swap_buffers(&engine->component[i].noise, &response->noise[i]);
     }

@@ -21,6 +21,10 @@
     {                                                                                              \
         .kind = ARGUMENT_RESPONSE                                                                  \
     }
+#define BAND                                                                                       \
+    {                                                                                              \
+        .kind = ARGUMENT_BAND                                                                      \
+    }
 #define SPECTRUM                                                                                   \
     {                                                                                              \
         .kind = ARGUMENT_SPECTRUM                                                                  \
@@ -128,18 +132,19 @@ static void list_fused_dispatches(struct transform *transform)
     const struct dispatch forward = {
         .kernel = "forward",
         .along_rows = u.along_rows,
-        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, LOCAL(u.work_bytes),
-                     CORRECTION},
+        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, TABLE(frequencies), BAND,
+                     LOCAL(u.work_bytes), CORRECTION},
     };
     const struct dispatch middle = {
         .kernel = "middle",
         .along_rows = v.along_rows,
-        .argument = {SPECTRUM, TABLE(pairs), RESPONSE, v_twiddle, LOCAL(v.work_bytes)},
+        .pairs_per_group = v.lines * transform->tuning.lanes,
+        .argument = {SPECTRUM, TABLE(pairs), BAND, RESPONSE, v_twiddle, LOCAL(v.work_bytes)},
     };
     const struct dispatch inverse = {
         .kernel = "inverse",
         .along_rows = u.along_rows,
-        .argument = {SPECTRUM, IMAGE, STORED, u_twiddle, LOCAL(u.work_bytes)},
+        .argument = {SPECTRUM, IMAGE, STORED, u_twiddle, TABLE(frequencies), BAND, LOCAL(u.work_bytes)},
     };
     add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
     add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));

@@ -23,13 +23,13 @@
 struct component {
     struct tuner_subject subject;
     struct transform *transform;
-    struct denoiser *denoiser;  /* NULL: noise is not reduced */
-    bool tuned;                 /* the settings were found by measuring */
-    double sub_x, sub_y;        /* luma pixels per sample */
-    cl_mem response;            /* for new frames, as the next two */
-    cl_mem table;               /* with which samples are loaded; NULL: none */
-    cl_mem noise;               /* the denoiser's model; NULL: none */
-    struct denoiser_past *past; /* frames that it joins to the next one; NULL: none */
+    struct denoiser *denoiser;          /* NULL: noise is not reduced */
+    bool tuned;                         /* the settings were found by measuring */
+    double sub_x, sub_y;                /* luma pixels per sample */
+    struct transform_response response; /* for new frames, as the next two */
+    cl_mem table;                       /* with which samples are loaded; NULL: none */
+    cl_mem noise;                       /* the denoiser's model; NULL: none */
+    struct denoiser_past *past;         /* frames that it joins to the next one; NULL: none */
 };
 
 /* A frame in flight. Each slot has its own in-order queue, so that the device can overlap frames.
@@ -103,7 +103,7 @@ struct engine {
 };
 
 struct engine_response {
-    cl_mem buffer[MAX_COMPONENTS];
+    struct transform_response of[MAX_COMPONENTS];
     cl_mem table[MAX_COMPONENTS]; /* NULL: the component has none */
     cl_mem noise[MAX_COMPONENTS]; /* NULL: the engine has no denoiser */
     struct fade *fade;            /* with which it comes into use; NULL: at once */

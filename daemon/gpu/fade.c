@@ -14,9 +14,11 @@ struct fade {
     unsigned frames, done;
     cl_uint count[MAX_COMPONENTS]; /* numbers of a response; 0: there is no such component */
     size_t group;
-    cl_mem from[MAX_COMPONENTS]; /* NULL until the fade begins, if it begins at what is in use */
+    /* Without numbers until the fade begins, if it begins at what is in use. */
+    struct transform_response from[MAX_COMPONENTS];
     cl_mem blended[ENGINE_MAX_IN_FLIGHT][MAX_COMPONENTS]; /* of each slot */
     unsigned newest_slot;
+    uint32_t newest_band[MAX_COMPONENTS];
     cl_event newest; /* the blend of the newest frame; NULL: none yet */
     cl_event begun;  /* the blend of an earlier fade that computes `from`; NULL: none */
 };
@@ -97,8 +99,8 @@ static int warm_up(struct fade *fade, const struct engine *engine, const struct 
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clCreateCommandQueue");
     for (unsigned i = 0; r == 0 && i < engine->component_count; i++)
-        r = enqueue(fade, queue, i, to->buffer[i], to->buffer[i], fade->blended[0][i], 0, NULL,
-                    why);
+        r = enqueue(fade, queue, i, to->of[i].numbers, to->of[i].numbers, fade->blended[0][i], 0,
+                    NULL, why);
     code = clFinish(queue);
     clReleaseCommandQueue(queue);
     return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFinish");
@@ -121,10 +123,10 @@ static int prepare(struct fade *fade, const struct engine *engine, const struct 
     return r < 0 ? r : warm_up(fade, engine, to, why);
 }
 
-static void keep_buffer(cl_mem *ret, cl_mem buffer)
+static void keep(struct transform_response *ret, struct transform_response response)
 {
-    clRetainMemObject(buffer);
-    *ret = buffer;
+    clRetainMemObject(response.numbers);
+    *ret = response;
 }
 
 int fade_create(struct fade **ret, const struct engine *engine, const struct engine_response *to,
@@ -140,7 +142,7 @@ int fade_create(struct fade **ret, const struct engine *engine, const struct eng
         return r;
     }
     for (unsigned i = 0; from != NULL && i < engine->component_count; i++)
-        keep_buffer(&fade->from[i], from->buffer[i]);
+        keep(&fade->from[i], from->of[i]);
     *ret = fade;
     return 0;
 }
@@ -152,8 +154,8 @@ void fade_destroy(struct fade *fade)
     if (fade->kernel != NULL)
         clReleaseKernel(fade->kernel);
     for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
-        if (fade->from[i] != NULL)
-            clReleaseMemObject(fade->from[i]);
+        if (fade->from[i].numbers != NULL)
+            clReleaseMemObject(fade->from[i].numbers);
         for (unsigned slot = 0; slot < ENGINE_MAX_IN_FLIGHT; slot++)
             if (fade->blended[slot][i] != NULL)
                 clReleaseMemObject(fade->blended[slot][i]);
@@ -172,9 +174,11 @@ void fade_destroy(struct fade *fade)
 static void begin_at_blend(struct fade *fade, const struct fade *running)
 {
     for (unsigned i = 0; i < MAX_COMPONENTS && fade->count[i] > 0; i++)
-        keep_buffer(&fade->from[i], running->newest != NULL
-                                        ? running->blended[running->newest_slot][i]
-                                        : running->from[i]);
+        keep(&fade->from[i],
+             running->newest != NULL
+                 ? (struct transform_response){running->blended[running->newest_slot][i],
+                                               running->newest_band[i]}
+                 : running->from[i]);
     fade->begun = running->newest != NULL ? running->newest : running->begun;
     if (fade->begun != NULL)
         clRetainEvent(fade->begun);
@@ -183,14 +187,14 @@ static void begin_at_blend(struct fade *fade, const struct fade *running)
 void fade_begin(struct fade *fade, const struct fade *running,
                 const struct component in_use[MAX_COMPONENTS])
 {
-    if (fade->from[0] != NULL)
+    if (fade->from[0].numbers != NULL)
         return;
     if (running != NULL) {
         begin_at_blend(fade, running);
         return;
     }
     for (unsigned i = 0; i < MAX_COMPONENTS && fade->count[i] > 0; i++)
-        keep_buffer(&fade->from[i], in_use[i].response);
+        keep(&fade->from[i], in_use[i].response);
 }
 
 struct fade *fade_next(struct fade *fade)
@@ -201,13 +205,15 @@ struct fade *fade_next(struct fade *fade)
     return NULL;
 }
 
-int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component, cl_mem to, cl_mem *ret,
-                 cl_event *first, struct error *why)
+int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component,
+                 struct transform_response *response, cl_event *first, struct error *why)
 {
     const unsigned index = (unsigned)(slot - slot->engine->slot);
-    const cl_mem blended = fade->blended[index][component];
+    const struct transform_response from = fade->from[component], to = *response;
+    const struct transform_response blended = {.numbers = fade->blended[index][component],
+                                               .band = from.band > to.band ? from.band : to.band};
     cl_event event = NULL;
-    int r = enqueue(fade, slot->queue, component, fade->from[component], to, blended,
+    int r = enqueue(fade, slot->queue, component, from.numbers, to.numbers, blended.numbers,
                     (cl_float)fade->done / (cl_float)fade->frames, &event, why);
     if (r < 0)
         return r;
@@ -219,6 +225,7 @@ int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component, cl_me
         clReleaseEvent(fade->newest);
     fade->newest = event;
     fade->newest_slot = index;
-    *ret = blended;
+    fade->newest_band[component] = blended.band;
+    *response = blended;
     return 0;
 }

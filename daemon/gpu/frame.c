@@ -2,6 +2,7 @@
  * next, because setting them costs as much as enqueuing. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu/transform_private.h"
 
@@ -14,9 +15,8 @@ struct transform_frame {
     struct transform_buffers bound; /* retained, so that no new buffer gets the same address */
 };
 
-/* Returns the buffer that an argument is set to, or NULL if it is not a buffer. */
-static const cl_mem *find_buffer(const struct transform_frame *frame,
-                                 const struct argument *argument)
+/* Returns what an argument is set to, or NULL if it is local memory. */
+static const void *find_value(const struct transform_frame *frame, const struct argument *argument)
 {
     switch (argument->kind) {
     case ARGUMENT_IMAGE:
@@ -24,7 +24,9 @@ static const cl_mem *find_buffer(const struct transform_frame *frame,
     case ARGUMENT_RESULT:
         return &frame->bound.result;
     case ARGUMENT_RESPONSE:
-        return &frame->bound.response;
+        return &frame->bound.response.numbers;
+    case ARGUMENT_BAND:
+        return &frame->bound.response.band;
     case ARGUMENT_CORRECTION:
         return &frame->bound.correction;
     case ARGUMENT_CALIBRATION:
@@ -56,12 +58,13 @@ static int set_arguments(struct transform_frame *frame, enum argument_kind kind,
         const struct dispatch *dispatch = &transform->dispatch[i];
         for (unsigned a = 0; a < dispatch->argument_count; a++) {
             const struct argument *argument = &dispatch->argument[a];
-            const cl_mem *buffer = find_buffer(frame, argument);
             if (argument->kind != kind)
                 continue;
+            const size_t size = kind == ARGUMENT_LOCAL  ? argument->local_bytes
+                                : kind == ARGUMENT_BAND ? sizeof(cl_uint)
+                                                        : sizeof(cl_mem);
             const cl_int code =
-                clSetKernelArg(frame->kernel[i], a,
-                               buffer != NULL ? sizeof *buffer : argument->local_bytes, buffer);
+                clSetKernelArg(frame->kernel[i], a, size, find_value(frame, argument));
             if (code != CL_SUCCESS)
                 return opencl_fail(why, code, "clSetKernelArg");
         }
@@ -79,6 +82,17 @@ static int bind(struct transform_frame *frame, cl_mem *bound, cl_mem buffer,
         clReleaseMemObject(*bound);
     *bound = buffer;
     return set_arguments(frame, kind, why);
+}
+
+static int bind_band(struct transform_frame *frame, uint32_t band, struct error *why)
+{
+    const uint32_t pairs = plan_first(&frame->transform->plan)->length / 2 + 1;
+    if (band == 0)
+        band = pairs;
+    if (frame->bound.response.band == band)
+        return 0;
+    frame->bound.response.band = band;
+    return set_arguments(frame, ARGUMENT_BAND, why);
 }
 
 static int make_kernels(struct transform_frame *frame, struct error *why)
@@ -196,7 +210,7 @@ void transform_frame_destroy(struct transform_frame *frame)
             clReleaseKernel(frame->kernel[i]);
     const cl_mem buffers[] = {frame->spectra,          frame->lines,
                               frame->powers,           frame->bound.image,
-                              frame->bound.result,     frame->bound.response,
+                              frame->bound.result,     frame->bound.response.numbers,
                               frame->bound.correction, frame->bound.calibration,
                               frame->bound.denoised,   frame->filtered};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
@@ -227,7 +241,10 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
     if (r == 0)
         r = bind(frame, &frame->bound.result, buffers->result, ARGUMENT_RESULT, why);
     if (r == 0)
-        r = bind(frame, &frame->bound.response, buffers->response, ARGUMENT_RESPONSE, why);
+        r = bind(frame, &frame->bound.response.numbers, buffers->response.numbers,
+                 ARGUMENT_RESPONSE, why);
+    if (r == 0)
+        r = bind_band(frame, buffers->response.band, why);
     if (r == 0)
         r = bind(frame, &frame->bound.correction, buffers->correction, ARGUMENT_CORRECTION, why);
     if (r == 0 && transform_table_bytes(transform) > 0)
@@ -241,9 +258,13 @@ static int enqueue(const struct transform_frame *frame, cl_command_queue queue, 
                    cl_event *ret_event, struct error *why)
 {
     const struct dispatch *dispatch = &frame->transform->dispatch[index];
-    const cl_int code =
-        clEnqueueNDRangeKernel(queue, frame->kernel[index], dispatch->dimensions, NULL,
-                               dispatch->global, dispatch->local, 0, NULL, ret_event);
+    const size_t per_group = dispatch->pairs_per_group;
+    size_t global[3];
+    memcpy(global, dispatch->global, sizeof global);
+    if (per_group > 0)
+        global[0] = (frame->bound.response.band + per_group - 1) / per_group * dispatch->local[0];
+    const cl_int code = clEnqueueNDRangeKernel(queue, frame->kernel[index], dispatch->dimensions,
+                                               NULL, global, dispatch->local, 0, NULL, ret_event);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
 }
 

@@ -173,12 +173,12 @@ static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct
             first = NULL;
         }
         if (r == 0 && fade != NULL) {
-            r = fade_enqueue(fade, slot, i, buffers.response, &buffers.response, first, why);
+            r = fade_enqueue(fade, slot, i, &buffers.response, first, why);
             first = NULL;
         }
         if (r == 0 && is_shifted(&slot->job)) {
-            r = ramp_enqueue(engine->filter.ramp, slot, i, slot->job.shift, &buffers.response,
-                             first, why);
+            r = ramp_enqueue(engine->filter.ramp, slot, i, slot->job.shift,
+                             &buffers.response.numbers, first, why);
             first = NULL;
         }
         account(slot, OVERHEAD_ENQUEUE);

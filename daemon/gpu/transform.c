@@ -84,6 +84,21 @@ static int make_pairs(struct transform *transform, struct error *why)
     return make_table(&transform->pairs, transform, table, count * sizeof table[0], why);
 }
 
+static void fill_frequencies(uint16_t *ret, const struct plan_axis *axis)
+{
+    for (uint32_t e = 0; e < axis->length; e++)
+        ret[e] = (uint16_t)plan_frequency(axis, e);
+}
+
+static int make_frequencies(struct transform *transform, struct error *why)
+{
+    const struct plan_axis *axis = plan_first(&transform->plan);
+    uint16_t frequency[PLAN_MAX_LENGTH];
+    fill_frequencies(frequency, axis);
+    return make_table(&transform->frequencies, transform, frequency,
+                      axis->length * sizeof frequency[0], why);
+}
+
 /* Creates the table of the powers' places (view.cl). */
 static int make_places(struct transform *transform, struct error *why)
 {
@@ -113,6 +128,8 @@ static int make_tables(struct transform *transform, struct error *why)
         r = make_map(&transform->map_y, transform, plan->y.length, plan->height, mode, why);
     if (r == 0)
         r = make_pairs(transform, why);
+    if (r == 0)
+        r = make_frequencies(transform, why);
     return r;
 }
 
@@ -222,8 +239,9 @@ void transform_destroy(struct transform *transform)
         return;
     if (transform->program != NULL)
         clReleaseProgram(transform->program);
-    const cl_mem buffers[] = {transform->map_x,     transform->map_y,     transform->pairs,
-                              transform->twiddle_x, transform->twiddle_y, transform->places};
+    const cl_mem buffers[] = {transform->map_x,       transform->map_y,     transform->pairs,
+                              transform->frequencies, transform->twiddle_x, transform->twiddle_y,
+                              transform->places};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
@@ -368,7 +386,8 @@ static uint16_t to_half(float value)
 }
 
 static int fill(const struct transform *transform, float *values, double scale,
-                const struct filter_chain *chain, double sub_x, double sub_y, struct error *why)
+                const struct filter_chain *chain, double sub_x, double sub_y, uint32_t *ret_band,
+                struct error *why)
 {
     const struct response_layout layout = transform_response_layout(transform);
     const struct plan *plan = &transform->plan;
@@ -376,22 +395,28 @@ static int fill(const struct transform *transform, float *values, double scale,
     if (transform->tuning.thresholds)
         values[response_count(&layout)] = (float)(filter_chain_threshold(chain) * white / 255 /
                                                   sqrt((double)plan->x.length * plan->y.length));
-    return response_fill(values, &layout, chain, sub_x, sub_y, scale, why);
+    const int r = response_fill(values, &layout, chain, sub_x, sub_y, scale, why);
+    /* The powers of all pairs are drawn. */
+    if (r == 0 && ret_band != NULL)
+        *ret_band = view_is_spectrum(transform->tuning.view)
+                        ? plan_first(plan)->length / 2 + 1
+                        : response_band(values, &layout, scale);
+    return r;
 }
 
 int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,
-                            struct error *why)
+                            uint32_t *ret_band, struct error *why)
 {
     const struct plan *plan = &transform->plan;
     if (!transform->tuning.half)
         return fill(transform, response, 0.5 / plan->x.length / plan->y.length, chain, sub_x, sub_y,
-                    why);
+                    ret_band, why);
     const size_t count = response_numbers(transform);
     float *values = malloc(count * sizeof *values);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    const int r = fill(transform, values, 1, chain, sub_x, sub_y, why);
+    const int r = fill(transform, values, 1, chain, sub_x, sub_y, ret_band, why);
     uint16_t *half = response;
     for (size_t i = 0; r == 0 && i < count; i++)
         half[i] = to_half(values[i]);

@@ -113,15 +113,22 @@ double transform_traffic(const struct transform *transform);
  * offsets (tuning.calibrated), as floats; then two int16_t for each sample (tuning.warped). */
 size_t transform_table_bytes(const struct transform *transform);
 
+/* A response on the device, and its band: the pairs of lines outside which H is 0 (response_band),
+ * which the fused technique does not store, transform and read. */
+struct transform_response {
+    cl_mem numbers;
+    uint32_t band; /* 0: all pairs */
+};
+
 /* The response in the order in which kernels read it: its size and its contents. The contents are H
  * at the plan's frequencies, for a plane whose samples are sub_x and sub_y luma pixels apart; with
  * tuning.thresholds then the chain's threshold, in units of samples, of the spectrum divided by the
  * padded size.
- * Filling returns 0 or -ENOMEM. */
+ * Filling sets the band unless ret_band is NULL, and returns 0 or -ENOMEM. */
 size_t transform_response_bytes(const struct transform *transform);
 int transform_response_fill(const struct transform *transform, void *response,
                             const struct filter_chain *chain, double sub_x, double sub_y,
-                            struct error *why);
+                            uint32_t *ret_band, struct error *why);
 
 /* Returns the number of a response's real parts, and, unless ret is NULL, sets their frequencies
  * (response_frequencies). */
@@ -140,7 +147,7 @@ void transform_frame_destroy(struct transform_frame *frame);
 struct transform_buffers {
     cl_mem image;
     cl_mem result;
-    cl_mem response;
+    struct transform_response response;
     cl_mem correction;  /* tuning.corrections (corrector.h); otherwise NULL */
     cl_mem calibration; /* transform_table_bytes; NULL if there are none */
     cl_mem denoised;    /* planes of floats (denoiser.h); NULL unless tuning.denoised */

@@ -20,6 +20,7 @@ enum argument_kind {
     ARGUMENT_IMAGE,       /* transform_buffers */
     ARGUMENT_RESULT,      /* transform_buffers */
     ARGUMENT_RESPONSE,    /* transform_buffers */
+    ARGUMENT_BAND,        /* transform_buffers: a number of pairs */
     ARGUMENT_CORRECTION,  /* transform_buffers */
     ARGUMENT_CALIBRATION, /* transform_buffers */
     ARGUMENT_DENOISED,    /* transform_buffers */
@@ -37,13 +38,14 @@ struct argument {
     size_t local_bytes;
 };
 
-#define MAX_ARGUMENTS 9
+#define MAX_ARGUMENTS 11
 
 struct dispatch {
     char kernel[32];
     unsigned dimensions;
     size_t global[3], local[3]; /* work-items; the last dimension also counts images */
     bool along_rows;
+    unsigned pairs_per_group; /* if there are as many groups as the band needs; otherwise 0 */
     unsigned argument_count;
     struct argument argument[MAX_ARGUMENTS];
 };
@@ -54,9 +56,9 @@ struct transform {
     struct transform_border border;
     struct transform_tuning tuning;
     struct plan plan;
-    cl_program program;                               /* NULL: not built yet */
-    cl_mem map_x, map_y, pairs, twiddle_x, twiddle_y; /* fused */
-    cl_mem places;                                    /* of a spectrum (view.cl) */
+    cl_program program;                                      /* NULL: not built yet */
+    cl_mem map_x, map_y, pairs, frequencies, twiddle_x, twiddle_y; /* fused */
+    cl_mem places; /* of a spectrum (view.cl) */
     struct dispatch dispatch[TRANSFORM_MAX_DISPATCHES];
     unsigned dispatch_count;
 };

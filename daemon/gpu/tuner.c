@@ -99,13 +99,13 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
                              NULL, &warning, why);
     if (r < 0)
         return r;
-    buffers.response = clCreateBuffer(subject->device->context, CL_MEM_READ_ONLY,
-                                      transform_response_bytes(transform), NULL, &code);
+    buffers.response.numbers = clCreateBuffer(subject->device->context, CL_MEM_READ_ONLY,
+                                              transform_response_bytes(transform), NULL, &code);
     if (code != CL_SUCCESS)
         r = opencl_fail(why, code, "clCreateBuffer");
     const cl_float zero = 0;
     if (r == 0 &&
-        clEnqueueFillBuffer(tuner->queue, buffers.response, &zero, sizeof(cl_short), 0,
+        clEnqueueFillBuffer(tuner->queue, buffers.response.numbers, &zero, sizeof(cl_short), 0,
                             transform_response_bytes(transform), 0, NULL, NULL) != CL_SUCCESS)
         r = error_set(why, EIO, "cannot clear the buffer of the response");
     if (r == 0)
@@ -117,8 +117,8 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
     ret_fitted->length_y = transform_plan(transform)->y.length;
 
     transform_frame_destroy(frame);
-    if (buffers.response != NULL)
-        clReleaseMemObject(buffers.response);
+    if (buffers.response.numbers != NULL)
+        clReleaseMemObject(buffers.response.numbers);
     transform_destroy(transform);
     return r;
 }

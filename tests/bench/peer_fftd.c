@@ -2,7 +2,8 @@
  * queues in turn, each with its own spectrum, as in the engine. "tuned" uses the result of the
  * tuner's quick search; the others use the device's default settings. "bare" has no margin, like
  * its peers. "pairs" filters two consecutive frames of one buffer in the same dispatches, as for
- * two cameras. "complex" reads an imaginary part of the response, which is 0, like its peers'. */
+ * two cameras. "complex" reads an imaginary part of the response, which is 0, like its peers'. All
+ * compute the whole spectrum, as the peers do, and not only the band of the response. */
 #include "fft.h"
 
 #include <errno.h>
@@ -65,7 +66,7 @@ static int make_response(struct run *run, struct error *why)
     void *values = malloc(size);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the response");
-    r = transform_response_fill(run->transform, values, &chain, 1, 1, why);
+    r = transform_response_fill(run->transform, values, &chain, 1, 1, NULL, why);
     if (r == 0)
         r = fft_buffer(&run->response, run->scene, size, values, why);
     free(values);
@@ -192,7 +193,7 @@ static int run_enqueue(void *state, struct error *why)
     struct run *run = state;
     const unsigned slot = run->next;
     const struct transform_buffers buffers = {
-        .image = run->image, .result = run->slot[slot].result, .response = run->response};
+        .image = run->image, .result = run->slot[slot].result, .response.numbers = run->response};
     run->last = slot;
     run->next = (slot + 1) % ENGINE_MAX_IN_FLIGHT;
     const int r = transform_frame_enqueue(run->slot[slot].frame, run->slot[slot].queue, &buffers,

@@ -77,11 +77,12 @@ static void run(struct fixture *f, const struct transform *t, const struct filte
     struct corrector *corrector = NULL;
     cl_event first = NULL, last = NULL;
     void *values = malloc(transform_response_bytes(t));
-    assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &why), 0);
-    struct transform_buffers buffers = {.image = make_buffer(bytes, in),
-                                        .result = make_buffer(bytes, NULL),
-                                        .response =
-                                            make_buffer(transform_response_bytes(t), values)};
+    uint32_t band;
+    assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &band, &why), 0);
+    struct transform_buffers buffers = {
+        .image = make_buffer(bytes, in),
+        .result = make_buffer(bytes, NULL),
+        .response = {make_buffer(transform_response_bytes(t), values), band}};
     if (transform_frame_create(&frame, t, &why) < 0 ||
         corrector_create(&corrector, t, f->queue, &why) < 0 ||
         corrector_set(corrector, correction, &buffers.correction, &why) < 0 ||
@@ -96,7 +97,7 @@ static void run(struct fixture *f, const struct transform *t, const struct filte
     corrector_destroy(corrector);
     clReleaseMemObject(buffers.image);
     clReleaseMemObject(buffers.result);
-    clReleaseMemObject(buffers.response);
+    clReleaseMemObject(buffers.response.numbers);
     free(values);
 }
 

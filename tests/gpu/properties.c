@@ -87,11 +87,12 @@ static struct plan filter(unsigned kind, const struct shape *shape, const char *
         transform_frame_create(&frame, transform, &why) < 0)
         fail_msg("%s", why.text);
     void *values = malloc(transform_response_bytes(transform));
-    assert_int_equal(transform_response_fill(transform, values, &chain, 1, 1, &why), 0);
+    uint32_t band;
+    assert_int_equal(transform_response_fill(transform, values, &chain, 1, 1, &band, &why), 0);
     const struct transform_buffers buffers = {
         .image = make_buffer(bytes, NULL),
         .result = make_buffer(bytes, NULL),
-        .response = make_buffer(transform_response_bytes(transform), values)};
+        .response = {make_buffer(transform_response_bytes(transform), values), band}};
     for (unsigned i = 0; i < count; i++) {
         float *at = images + i * (bytes / sizeof *images);
         assert_int_equal(
@@ -110,7 +111,7 @@ static struct plan filter(unsigned kind, const struct shape *shape, const char *
     transform_frame_destroy(frame);
     clReleaseMemObject(buffers.image);
     clReleaseMemObject(buffers.result);
-    clReleaseMemObject(buffers.response);
+    clReleaseMemObject(buffers.response.numbers);
     transform_destroy(transform);
     return plan;
 }

@@ -71,6 +71,24 @@ static struct transform *make(struct fixture *f, const struct transform_tuning *
     return t;
 }
 
+/* Leaves NaN in all of a frame's spectrum, so that a frame with a narrower band fails if it reads
+ * what it has not stored. */
+static void spoil_spectrum(struct fixture *f, struct transform_frame *frame, size_t count,
+                           const struct transform_buffers *like)
+{
+    struct error why;
+    float *values = malloc(count * sizeof *values);
+    for (size_t i = 0; i < count; i++)
+        values[i] = NAN;
+    struct transform_buffers buffers = *like;
+    buffers.image = buffer_of(f, count * sizeof *values, values);
+    buffers.response.band = 0;
+    if (transform_frame_enqueue(frame, f->queue, &buffers, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    clReleaseMemObject(buffers.image);
+    free(values);
+}
+
 /* Runs one transform over the images in `in`; returns their results and the padded size. */
 static void run(struct fixture *f, const struct transform_tuning *tuning, const struct shape *shape,
                 const struct filter_chain *chain, const float *in, float *out, struct plan *ret)
@@ -81,16 +99,20 @@ static void run(struct fixture *f, const struct transform_tuning *tuning, const 
     cl_event first = NULL, last = NULL;
     const struct plan *plan = transform_plan(t);
     void *values = malloc(transform_response_bytes(t));
-    assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &why), 0);
+    uint32_t band;
+    assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &band, &why), 0);
 
     cl_mem image_buffer = buffer_of(f, count * 4, in);
     cl_mem result = buffer_of(f, count * 4, NULL);
     cl_mem response = buffer_of(f, transform_response_bytes(t), values);
     const struct transform_buffers buffers = {
-        .image = image_buffer, .result = result, .response = response};
+        .image = image_buffer, .result = result, .response = {response, band}};
     struct transform_frame *frame;
-    if (transform_frame_create(&frame, t, &why) < 0 ||
-        transform_frame_enqueue(frame, f->queue, &buffers, &first, &last, &why) < 0)
+    if (transform_frame_create(&frame, t, &why) < 0)
+        fail_msg("%s", why.text);
+    if (band <= plan_first(plan)->length / 2)
+        spoil_spectrum(f, frame, count, &buffers);
+    if (transform_frame_enqueue(frame, f->queue, &buffers, &first, &last, &why) < 0)
         fail_msg("%s", why.text);
     assert_int_equal(
         clEnqueueReadBuffer(f->queue, result, CL_TRUE, 0, count * 4, out, 0, NULL, NULL),

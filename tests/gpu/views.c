@@ -577,12 +577,14 @@ static void test_layouts(void **state)
             transform_frame_create(&frame, transform, &why) < 0)
             fail_msg("%s", why.text);
         void *values = malloc(transform_response_bytes(transform));
-        assert_int_equal(transform_response_fill(transform, values, &chain, 1, 1, &why), 0);
+        uint32_t band;
+        assert_int_equal(transform_response_fill(transform, values, &chain, 1, 1, &band, &why), 0);
         const struct transform_buffers buffers = {
             .image = clCreateBuffer(device->context, CL_MEM_COPY_HOST_PTR, sizeof in, in, NULL),
             .result = clCreateBuffer(device->context, 0, sizeof out, NULL, NULL),
-            .response = clCreateBuffer(device->context, CL_MEM_COPY_HOST_PTR,
-                                       transform_response_bytes(transform), values, NULL)};
+            .response = {clCreateBuffer(device->context, CL_MEM_COPY_HOST_PTR,
+                                        transform_response_bytes(transform), values, NULL),
+                         band}};
         if (transform_frame_enqueue(frame, queue, &buffers, NULL, NULL, &why) < 0)
             fail_msg("%s", why.text);
         assert_int_equal(
@@ -605,7 +607,7 @@ static void test_layouts(void **state)
         transform_frame_destroy(frame);
         clReleaseMemObject(buffers.image);
         clReleaseMemObject(buffers.result);
-        clReleaseMemObject(buffers.response);
+        clReleaseMemObject(buffers.response.numbers);
         free(values);
         transform_destroy(transform);
     }

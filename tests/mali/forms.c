@@ -104,7 +104,7 @@ static int run(const struct transform *transform, const struct target *on,
     const struct transform_buffers buffers = {
         .image = make_buffer(on, image_bytes, 128),
         .result = make_buffer(on, image_bytes, 0),
-        .response = make_buffer(on, transform_response_bytes(transform), 0),
+        .response = {.numbers = make_buffer(on, transform_response_bytes(transform), 0)},
     };
     struct transform_frame *frame = NULL;
     int r = transform_frame_create(&frame, transform, why);
@@ -113,7 +113,7 @@ static int run(const struct transform *transform, const struct target *on,
     transform_frame_destroy(frame);
     clReleaseMemObject(buffers.image);
     clReleaseMemObject(buffers.result);
-    clReleaseMemObject(buffers.response);
+    clReleaseMemObject(buffers.response.numbers);
     return r;
 }
 

@@ -83,9 +83,9 @@ static int make_response(struct fftd *fftd, struct pipeline *p, bool identity, s
     if (r == 0 && values == NULL)
         r = error_set(why, ENOMEM, "out of memory while computing the response");
     if (r == 0)
-        r = transform_response_fill(fftd->transform, values, &chain, 1, 1, why);
+        r = transform_response_fill(fftd->transform, values, &chain, 1, 1, NULL, why);
     if (r == 0)
-        fftd->buffers.response = pipeline_buffer(p, bytes, values);
+        fftd->buffers.response.numbers = pipeline_buffer(p, bytes, values);
     return r;
 }
 

@@ -36,14 +36,16 @@
  *                         k + 1; for lines beyond the pairs, their spare rows
  *   response[v][k]        H, in rows of LINES values
  * Both buffers end with tables, because small GPUs run out of registers for pointers. The spectrum
- * has the twiddle factors along U and the border maps (daemon/core/plan.h), the lines have the
- * factors along V and the pairs. SPECTRUM_TWIDDLES, MAP_X, MAP_Y, LINES_TWIDDLES and PAIRS_AT are
- * their places, in bytes from the beginning of the buffer.
+ * has the twiddle factors along U, the border maps (daemon/core/plan.h) and the frequencies of
+ * pack.cl, the lines have the factors along V and the pairs. SPECTRUM_TWIDDLES, MAP_X, MAP_Y,
+ * FREQUENCIES_AT, LINES_TWIDDLES and PAIRS_AT are their places, in bytes from the beginning of the
+ * buffer.
  *
  * Work-items, which are exactly as many as there is work (transform_staged_range, layout.c). In a
  * dispatch of one stage:
  *   columns: V_LANES x SPAN x blocks: two columns, place in the block, block
- *   rows:    LINES / 2 x SPAN x blocks: two lines, place in the block, block
+ *   rows:    LINES / 2 x SPAN x blocks: two lines, place in the block, block; of the lines only the
+ *            groups that have some of the band
  * With several stages SPAN is that of the last one, and each place has a group of as many items
  * along the second dimension as the stage with the most butterflies needs. Where such a dispatch
  * moves lines, places come along the first dimension, and groups of lines along the second. The
@@ -65,6 +67,7 @@
 struct frame {
     global stored *spectrum, *lines;
     weights response;
+    uint band;
     captured image;
     global uchar *result;
 #if CORRECTIONS
@@ -95,6 +98,12 @@ static inline uint quotient(uint number, uint divisor, uint limit)
 static inline uint4 pairs_at(const struct frame *frame, uint across)
 {
     return *AT(const uint4, frame->lines, PAIRS_AT + across * (uint)sizeof(uint4));
+}
+
+/* Returns the frequency along U of element e. */
+static inline uint frequency_at(const struct frame *frame, uint e)
+{
+    return *AT(const ushort, frame->spectrum, FREQUENCIES_AT + e * (uint)sizeof(ushort));
 }
 
 /* Sets factor[1 .. radix - 1] to the twiddle factors of butterfly p, which are the powers of the

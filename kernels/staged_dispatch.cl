@@ -12,12 +12,12 @@
  * a barrier, where other items do. */
 #define PARAMETERS                                                                                 \
     global stored *spectrum, global stored *lines, global const stored *restrict response,         \
-        global const uchar *restrict image,                                                        \
+        uint band, global const uchar *restrict image,                                             \
         global uchar *restrict result KERNEL_CORRECTION CAPTURED_PARAMETERS POWERS_PARAMETER
 
 #define FRAME                                                                                      \
     {                                                                                              \
-        spectrum + spectrum_offset(), lines + image_number() * (size_t)LINES_SIZE, WEIGHTS,        \
+        spectrum + spectrum_offset(), lines + image_number() * (size_t)LINES_SIZE, WEIGHTS, band,  \
             CAPTURED(image + image_offset()), result + image_offset() CORRECTION_ARGUMENT          \
     }
 

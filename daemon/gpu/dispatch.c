@@ -132,8 +132,8 @@ static void list_fused_dispatches(struct transform *transform)
     const struct dispatch forward = {
         .kernel = "forward",
         .along_rows = u.along_rows,
-        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, TABLE(frequencies), BAND,
-                     LOCAL(u.work_bytes), CORRECTION},
+        .argument = {IMAGE, SPECTRUM, TABLE(map_x), TABLE(map_y), u_twiddle, TABLE(frequencies),
+                     BAND, LOCAL(u.work_bytes), CORRECTION},
     };
     const struct dispatch middle = {
         .kernel = "middle",
@@ -144,7 +144,8 @@ static void list_fused_dispatches(struct transform *transform)
     const struct dispatch inverse = {
         .kernel = "inverse",
         .along_rows = u.along_rows,
-        .argument = {SPECTRUM, IMAGE, STORED, u_twiddle, TABLE(frequencies), BAND, LOCAL(u.work_bytes)},
+        .argument = {SPECTRUM, IMAGE, STORED, u_twiddle, TABLE(frequencies), BAND,
+                     LOCAL(u.work_bytes)},
     };
     add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
     add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));
@@ -162,9 +163,12 @@ static void add_staged(struct transform *transform, const char *direction,
 {
     const bool along_rows = axis == &transform->plan.x;
     const struct staged_range range = transform_staged_range(transform, axis, pass);
-    struct dispatch dispatch = {.dimensions = 3,
-                                .along_rows = along_rows,
-                                .argument = {SPECTRUM, LINES, RESPONSE, IMAGE, STORED, CORRECTION}};
+    struct dispatch dispatch = {
+        .dimensions = 3,
+        .along_rows = along_rows,
+        .pairs_per_group = along_rows ? 2 * (unsigned)range.local[0] : 0,
+        .band_dimension = range.lines,
+        .argument = {SPECTRUM, LINES, RESPONSE, BAND, IMAGE, STORED, CORRECTION}};
     memcpy(dispatch.global, range.global, sizeof dispatch.global);
     memcpy(dispatch.local, range.local, sizeof dispatch.local);
     if (direction == NULL)

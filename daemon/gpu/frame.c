@@ -259,10 +259,12 @@ static int enqueue(const struct transform_frame *frame, cl_command_queue queue, 
 {
     const struct dispatch *dispatch = &frame->transform->dispatch[index];
     const size_t per_group = dispatch->pairs_per_group;
+    const unsigned along = dispatch->band_dimension;
     size_t global[3];
     memcpy(global, dispatch->global, sizeof global);
     if (per_group > 0)
-        global[0] = (frame->bound.response.band + per_group - 1) / per_group * dispatch->local[0];
+        global[along] =
+            (frame->bound.response.band + per_group - 1) / per_group * dispatch->local[along];
     const cl_int code = clEnqueueNDRangeKernel(queue, frame->kernel[index], dispatch->dimensions,
                                                NULL, global, dispatch->local, 0, NULL, ret_event);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");

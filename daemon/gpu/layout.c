@@ -128,6 +128,7 @@ struct staged_layout transform_staged_layout(const struct transform *transform)
     ret.spectrum_twiddles = reserve(&spectrum, plan_twiddle_count(&plan->y) * 2 * sizeof(float));
     ret.map_x = reserve(&spectrum, plan->x.length * sizeof(int32_t));
     ret.map_y = reserve(&spectrum, plan->y.length * sizeof(int32_t));
+    ret.frequencies = reserve(&spectrum, plan->y.length * sizeof(uint16_t));
     ret.lines_twiddles = reserve(&lines, plan_twiddle_count(&plan->x) * 2 * sizeof(float));
     ret.pairs = reserve(&lines, ret.lines * 2 * sizeof(uint32_t));
     ret.spectrum_bytes = whole_images(spectrum);
@@ -231,6 +232,7 @@ struct staged_range transform_staged_range(const struct transform *transform,
         if (moves_lines) { /* neighbouring groups are neighbouring places */
             range.global[0] = range.local[0] * span;
             range.global[1] = across / range.local[0] * items;
+            range.lines = 1;
         }
         return range;
     }

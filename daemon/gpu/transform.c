@@ -147,6 +147,7 @@ void transform_fill_staged(const struct transform *transform, void *spectrum, vo
     plan_twiddles(&plan->y, (void *)((char *)spectrum + layout.spectrum_twiddles));
     plan_border_map((void *)((char *)spectrum + layout.map_x), plan->x.length, plan->width, mode);
     plan_border_map((void *)((char *)spectrum + layout.map_y), plan->y.length, plan->height, mode);
+    fill_frequencies((void *)((char *)spectrum + layout.frequencies), &plan->y);
     plan_twiddles(&plan->x, (void *)((char *)lines + layout.lines_twiddles));
     plan_pairs(plan, pair);
     for (uint32_t k = 0; k < layout.lines; k++) {

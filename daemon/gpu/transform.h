@@ -113,8 +113,8 @@ double transform_traffic(const struct transform *transform);
  * offsets (tuning.calibrated), as floats; then two int16_t for each sample (tuning.warped). */
 size_t transform_table_bytes(const struct transform *transform);
 
-/* A response on the device, and its band: the pairs of lines outside which H is 0 (response_band),
- * which the fused technique does not store, transform and read. */
+/* A response on the device, and its band: the pairs of lines outside which H is 0 (response_band).
+ * Their lines are neither stored, nor transformed along the second axis, nor read. */
 struct transform_response {
     cl_mem numbers;
     uint32_t band; /* 0: all pairs */

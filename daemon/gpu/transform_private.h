@@ -45,7 +45,8 @@ struct dispatch {
     unsigned dimensions;
     size_t global[3], local[3]; /* work-items; the last dimension also counts images */
     bool along_rows;
-    unsigned pairs_per_group; /* if there are as many groups as the band needs; otherwise 0 */
+    /* If there are as many groups along a dimension as the band needs; otherwise 0. */
+    unsigned pairs_per_group, band_dimension;
     unsigned argument_count;
     struct argument argument[MAX_ARGUMENTS];
 };
@@ -56,9 +57,9 @@ struct transform {
     struct transform_border border;
     struct transform_tuning tuning;
     struct plan plan;
-    cl_program program;                                      /* NULL: not built yet */
+    cl_program program;                                            /* NULL: not built yet */
     cl_mem map_x, map_y, pairs, frequencies, twiddle_x, twiddle_y; /* fused */
-    cl_mem places; /* of a spectrum (view.cl) */
+    cl_mem places;                                                 /* of a spectrum (view.cl) */
     struct dispatch dispatch[TRANSFORM_MAX_DISPATCHES];
     unsigned dispatch_count;
 };
@@ -110,6 +111,7 @@ unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct transfo
  * which divide them exactly. */
 struct staged_range {
     size_t global[3], local[3];
+    unsigned lines; /* the dimension along which groups count lines */
 };
 struct staged_range transform_staged_range(const struct transform *transform,
                                            const struct plan_axis *axis, const struct pass *pass);
@@ -122,7 +124,7 @@ unsigned transform_least_radix(const struct plan_axis *axis, const struct pass *
  * tables at their ends begin, in bytes (staged.cl). */
 struct staged_layout {
     uint32_t lines;
-    size_t spectrum_twiddles, map_x, map_y, spectrum_bytes;
+    size_t spectrum_twiddles, map_x, map_y, frequencies, spectrum_bytes;
     size_t lines_twiddles, pairs, lines_bytes;
 };
 struct staged_layout transform_staged_layout(const struct transform *transform);

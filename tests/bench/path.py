@@ -34,8 +34,6 @@ import sys
 import tempfile
 import time
 
-SIGMA = 20
-FILTER = f"gaussian-blur:sigma={SIGMA}"
 CLIP_FRAMES = 8
 ROUNDS = 7
 WARM_UP_S = 1.0
@@ -44,6 +42,10 @@ RATE = 60
 KEPT_UP = 0.97  # of the frames due; a measurement begins and ends between two frames
 BYTES_A_PIXEL = re.compile(r"([\d.]+) bytes a pixel")  # of the engine's description
 PARTS = ("rate", "latency", "daemons", "peers")
+
+
+def blur(options):
+    return f"gaussian-blur:sigma={options.sigma:g}"
 
 
 def processor_s(process):
@@ -87,7 +89,7 @@ class Sample:
 class Daemon:
     """`with Daemon(options, device, source, size, fps) as daemon`"""
 
-    def __init__(self, options, device, source, size, fps, extra=(), chain=FILTER):
+    def __init__(self, options, device, source, size, fps, extra=()):
         self.build = options.build
         self.directory = tempfile.TemporaryDirectory(prefix="fftd-path-")
         self.place = f"{self.directory.name}/run"
@@ -95,7 +97,7 @@ class Daemon:
                     *options.set, *extra]
         self.process = subprocess.Popen([
             self.build / "fftd", "--quiet", "--runtime-dir", self.place, "--device", str(device),
-            "--source", source, "--size", size, "--fps", str(fps), "--filter", chain,
+            "--source", source, "--size", size, "--fps", str(fps), "--filter", blur(options),
             *(word for setting in settings for word in ("--set", setting))])
 
     def __enter__(self):
@@ -244,7 +246,7 @@ def fftd_rate(options, device, size, clip):
 
 def fftw_rate(options, size, clip, padded, mode):
     done = subprocess.run(
-        [options.build / "bench/clip_fftw", clip, *size.split("x"), *map(str, padded), str(SIGMA),
+        [options.build / "bench/clip_fftw", clip, *size.split("x"), *map(str, padded), str(options.sigma),
          mode, str(options.seconds), os.devnull], check=True, stdout=subprocess.PIPE)
     return float(done.stdout)
 
@@ -274,7 +276,7 @@ def peer_ffmpeg(options, size, clip):
         return
     # fftfilt pads to the next power of two above 10/9 of the frame.
     x, y = (1 << (side * 10 // 9 - 1).bit_length() for side in map(int, size.split("x")))
-    weight = f"exp(-2*PI*PI*{SIGMA ** 2}*(pow(floor(X/2)/{x},2)+pow(floor(Y/2)/{y},2)))"
+    weight = f"exp(-2*PI*PI*{options.sigma ** 2}*(pow(floor(X/2)/{x},2)+pow(floor(Y/2)/{y},2)))"
 
     def seconds_for(frames):
         start = time.monotonic()
@@ -306,7 +308,7 @@ def peer_opencv(options, size, clip):
     right, bottom = (x - width) // 2, (y - height) // 2
     border = (y - height - bottom, bottom, x - width - right, right)
     squares = np.fft.fftfreq(x) ** 2 + np.fft.fftfreq(y)[:, None] ** 2
-    response = np.exp(-2 * np.pi ** 2 * SIGMA ** 2 * squares)
+    response = np.exp(-2 * np.pi ** 2 * options.sigma ** 2 * squares)
     # The packed spectrum of a response that is real: dft of its kernel.
     kernel = cv2.dft(np.fft.ifft2(response).real.astype(np.float32))
     frames = np.fromfile(clip, np.uint8).reshape(-1, height, width)
@@ -357,6 +359,7 @@ def main():
                         help="the directory of the programs (FFTD_BUILD, or build)")
     parser.add_argument("--devices", type=words, help="their indices or types; all by default")
     parser.add_argument("--parts", type=words, default=PARTS, help=",".join(PARTS))
+    parser.add_argument("--sigma", type=float, default=20, help="of the blur (20)")
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--daemons", type=int, default=32, help="at most that many at once")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
@@ -367,7 +370,7 @@ def main():
     if not set(options.parts) <= set(PARTS):
         parser.error(f"--parts {','.join(options.parts)}: expected some of {','.join(PARTS)}")
     options.build = options.build.resolve()
-    print(f"{FILTER}, {options.seconds:g} s each; {os.cpu_count()} processors, "
+    print(f"{blur(options)}, {options.seconds:g} s each; {os.cpu_count()} processors, "
           f"load {os.getloadavg()[0]:.1f}")
     rows = []
     with tempfile.TemporaryDirectory(prefix="fftd-path-") as directory:

@@ -84,9 +84,9 @@ static void wake_listeners(struct waker *waker)
 
 void waker_round(struct waker *waker)
 {
-    pthread_mutex_lock(&waker->lock);
+    lock_take(&waker->lock);
     wake_listeners(waker);
-    pthread_mutex_unlock(&waker->lock);
+    lock_release(&waker->lock);
     wake_sleepers(waker->futex, INT_MAX);
 }
 
@@ -94,7 +94,7 @@ void waker_round(struct waker *waker)
  * clients. A client that leaves stays in the count, as its sleeper stays on the common word. */
 void waker_gather(struct waker *waker)
 {
-    pthread_mutex_lock(&waker->lock);
+    lock_take(&waker->lock);
     for (struct ring_listener *l = waker->listeners; l != NULL; l = l->next) {
         if (l->word == NULL || l->gathered || waker->listener_count <= DIRECT_READERS)
             continue;
@@ -102,19 +102,19 @@ void waker_gather(struct waker *waker)
         l->gathered = move_sleeper(l->word, now, &waker->common);
         waker->gathered += l->gathered;
     }
-    pthread_mutex_unlock(&waker->lock);
+    lock_release(&waker->lock);
 }
 
 /* Returns whether all clients have been woken. Nobody waits here for the lock, which the server
  * holds while a client comes or goes, and the thread during its rounds. */
 static bool wake_few(struct waker *waker)
 {
-    if (pthread_mutex_trylock(&waker->lock) != 0)
+    if (!lock_try(&waker->lock))
         return false;
     const bool few = waker->listener_count <= DIRECT_READERS && waker->gathered == 0;
     if (few)
         wake_listeners(waker);
-    pthread_mutex_unlock(&waker->lock);
+    lock_release(&waker->lock);
     return few;
 }
 
@@ -159,14 +159,12 @@ int waker_start(struct waker *waker, uint32_t *futex, struct error *why)
     *waker = (struct waker){0};
     waker->futex = futex;
     sem_init(&waker->work, 0, 0);
-    pthread_mutex_init(&waker->lock, NULL);
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     int r = -pthread_create(&waker->thread, NULL, waker_main, waker);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (r < 0) {
-        pthread_mutex_destroy(&waker->lock);
         sem_destroy(&waker->work);
         return error_set(why, -r, "ring: cannot start the wake-up thread: %s", strerror(-r));
     }
@@ -187,17 +185,17 @@ void waker_wake(struct waker *waker)
 
 void waker_add(struct waker *waker, struct ring_listener *listener)
 {
-    pthread_mutex_lock(&waker->lock);
+    lock_take(&waker->lock);
     listener->gathered = false;
     listener->next = waker->listeners;
     waker->listeners = listener;
     waker->listener_count++;
-    pthread_mutex_unlock(&waker->lock);
+    lock_release(&waker->lock);
 }
 
 void waker_remove(struct waker *waker, struct ring_listener *listener)
 {
-    pthread_mutex_lock(&waker->lock);
+    lock_take(&waker->lock);
     struct ring_listener **link = &waker->listeners;
     while (*link != NULL && *link != listener)
         link = &(*link)->next;
@@ -205,7 +203,7 @@ void waker_remove(struct waker *waker, struct ring_listener *listener)
         *link = listener->next;
         waker->listener_count--;
     }
-    pthread_mutex_unlock(&waker->lock);
+    lock_release(&waker->lock);
 }
 
 void waker_stop(struct waker *waker)
@@ -213,6 +211,5 @@ void waker_stop(struct waker *waker)
     __atomic_store_n(&waker->stop, true, __ATOMIC_RELEASE);
     sem_post(&waker->work);
     pthread_join(waker->thread, NULL);
-    pthread_mutex_destroy(&waker->lock);
     sem_destroy(&waker->work);
 }

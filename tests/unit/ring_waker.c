@@ -36,7 +36,6 @@ static int setup(void **state)
     fixture = (struct fixture){0};
     fixture.waker.futex = &fixture.ring_word;
     sem_init(&fixture.waker.work, 0, 0);
-    pthread_mutex_init(&fixture.waker.lock, NULL);
     for (unsigned i = 0; i < READERS; i++) {
         struct reader *reader = &fixture.reader[i];
         int fd[2];
@@ -55,7 +54,6 @@ static int teardown(void **state)
         close(fixture.reader[i].fd);
         close(fixture.reader[i].listener.fd);
     }
-    pthread_mutex_destroy(&fixture.waker.lock);
     return sem_destroy(&fixture.waker.work);
 }
 
@@ -209,9 +207,9 @@ static void a_locked_list_is_left_to_the_thread(void **state)
 {
     (void)state;
     add(0);
-    pthread_mutex_lock(&fixture.waker.lock);
+    lock_take(&fixture.waker.lock);
     waker_wake(&fixture.waker);
-    pthread_mutex_unlock(&fixture.waker.lock);
+    lock_release(&fixture.waker.lock);
     assert_int_equal(bytes_of(0), 0);
     assert_true(was_handed_over());
 }
@@ -346,9 +344,9 @@ static unsigned await_gathered(struct waker *waker, unsigned expected)
     unsigned gathered = 0;
     for (unsigned ms = 0; gathered < expected && ms < FRAMES_PATIENCE_MS; ms++) {
         poll(NULL, 0, 1);
-        pthread_mutex_lock(&waker->lock);
+        lock_take(&waker->lock);
         gathered = waker->gathered;
-        pthread_mutex_unlock(&waker->lock);
+        lock_release(&waker->lock);
     }
     return gathered;
 }

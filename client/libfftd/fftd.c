@@ -105,7 +105,11 @@ static int wait_step(struct fftd *camera, int timeout_ms)
     const uint32_t seen = word_load(camera->word);
     if (read_has_news(camera) || read_is_retired(camera))
         return 0;
+    const struct fftd_ring_header *header = map_header(camera->current);
     const int r = word_sleep(camera->word, seen, sleep_ms);
+    /* The header is not cached after a sleep. Found through `camera`, it would be the last of three
+     * loads that wait for each other. */
+    __builtin_prefetch(&header->newest);
     if (r != -ETIMEDOUT)
         return r;
     return link_step(camera, timeout_ms < 0 ? -1 : timeout_ms - sleep_ms);

@@ -9,7 +9,7 @@
 #include "ring/lock.h"
 
 #define WAITERS 3
-#define ROUNDS  100000
+#define ROUNDS  20000
 
 static struct list_lock lock;
 static unsigned count, given_up; /* protected by the lock; of the last thread */

@@ -252,7 +252,8 @@ static void test_filters_and_borders(void **state)
     }
 }
 
-/* Tests every radix in every order that the planner finds for small lengths. */
+/* Tests every radix in every order that the planner finds for small lengths, with a response that
+ * passes all frequencies and with one that has a narrow band. */
 static void test_radices(void **state)
 {
     struct fixture *f = *state;
@@ -278,11 +279,94 @@ static void test_radices(void **state)
                                         PLAN_MIRROR,
                                         chains[1],
                                         0};
+            struct shape narrow = shape;
+            narrow.chain = chains[7];
             if (device_takes(shape.width, shape.height) &&
-                (i % 3 == kind || device_takes_every_layout()))
+                (i % 3 == kind || device_takes_every_layout())) {
                 check(f, &tuning, &shape);
+                check(f, &tuning, &narrow);
+            }
         }
     }
+}
+
+/* Filters one image with the numbers of a response, of which only a band is computed. */
+static void run_band(struct fixture *f, const struct transform *t, const float *response,
+                     uint32_t band, const float *in, float *out, size_t count)
+{
+    struct transform_frame *frame;
+    struct error why = {""};
+    const struct transform_buffers buffers = {
+        .image = buffer_of(f, count * sizeof *in, in),
+        .result = buffer_of(f, count * sizeof *out, NULL),
+        .response = {buffer_of(f, transform_response_bytes(t), response), band}};
+    if (transform_frame_create(&frame, t, &why) < 0 ||
+        transform_frame_enqueue(frame, f->queue, &buffers, NULL, NULL, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(clEnqueueReadBuffer(f->queue, buffers.result, CL_TRUE, 0, count * sizeof *out,
+                                         out, 0, NULL, NULL),
+                     CL_SUCCESS);
+    transform_frame_destroy(frame);
+    clReleaseMemObject(buffers.image);
+    clReleaseMemObject(buffers.result);
+    clReleaseMemObject(buffers.response.numbers);
+}
+
+/* A response of 1 with a band has the result of one that is 0 outside the band. Kernels that
+ * compute all lines pass every other test. */
+static void check_band(struct fixture *f, const struct transform_tuning *tuning)
+{
+    const struct shape shape = {60, 48, 7, PLAN_MIRROR, chains[0], 0};
+    const size_t count = pixel_count(&shape);
+    struct transform *t = make(f, tuning, &shape);
+    const struct plan_axis *axis = plan_first(transform_plan(t));
+    const size_t numbers = transform_response_frequencies(t, NULL);
+    const uint32_t leg = axis->length / axis->radix[axis->stage_count - 1];
+    const uint32_t band = transform_tuning(t)->order == PLAN_ROWS_FIRST ? leg : 5;
+    uint16_t(*frequency)[2] = malloc(numbers * sizeof *frequency);
+    float *response = malloc(transform_response_bytes(t)), *in, most = 0, worst = 0;
+    float *expected = malloc(count * sizeof *expected), *out = malloc(count * sizeof *out);
+    struct filter_chain none, blur;
+    uint32_t all, few;
+    assert_int_equal(filter_chain_parse(&none, "none", NULL), 0);
+    assert_int_equal(filter_chain_parse(&blur, "gaussian-blur:sigma=10", NULL), 0);
+    free(random_images(&shape, &in));
+    transform_response_frequencies(t, frequency);
+    assert_int_equal(transform_response_fill(t, response, &blur, 1, 1, &few, NULL), 0);
+    assert_in_range(few, 1, axis->length / 2);
+    assert_int_equal(transform_response_fill(t, response, &none, 1, 1, &all, NULL), 0);
+    assert_int_equal(all, axis->length / 2 + 1);
+    run_band(f, t, response, band, in, out, count);
+    for (size_t i = 0; i < numbers; i++)
+        if (frequency[i][0] >= band && axis->length - frequency[i][0] >= band)
+            response[i] = 0;
+    run_band(f, t, response, 0, in, expected, count);
+    for (size_t i = 0; i < count; i++) {
+        most = fmaxf(most, fabsf(expected[i] - in[i]));
+        worst = fmaxf(worst, fabsf(expected[i] - out[i]));
+    }
+    assert_true(most > 10);
+    if (!(worst < 1e-3f))
+        fail_msg("lanes %u, order %d: a band of %u is off by %g", transform_tuning(t)->lanes,
+                 (int)transform_tuning(t)->order, band, (double)worst);
+    free(frequency);
+    free(response);
+    free(in);
+    free(expected);
+    free(out);
+    transform_destroy(t);
+}
+
+static void test_bands(void **state)
+{
+    struct fixture *f = *state;
+    struct transform_tuning tunings[] = {fused(f, PLAN_COLUMNS_FIRST), fused(f, PLAN_COLUMNS_FIRST),
+                                         fused(f, PLAN_ROWS_FIRST), fused(f, PLAN_COLUMNS_FIRST)};
+    tunings[0].lanes = 1;
+    tunings[1].lanes = 4;
+    tunings[3].technique = TRANSFORM_STAGED;
+    for (size_t i = 0; i < sizeof tunings / sizeof tunings[0]; i++)
+        check_band(f, &tunings[i]);
 }
 
 static void test_groups(void **state)
@@ -402,12 +486,13 @@ static void test_lengths_that_fail_elsewhere(void **state)
     }
 }
 
-/* Tests complex responses with every technique and kind of lanes. */
+/* Tests complex responses with every technique and kind of lanes; the first has a narrow band. */
 static void test_complex(void **state)
 {
     struct fixture *f = *state;
     static const char *const moving[] = {
-        "shift:by=3.25/-1.5", "convolve:kernel=1 2 -3/0 4 5/-6 0.5 7,normalise=sum | gradient"};
+        "gaussian-blur:sigma=3 | shift:by=3.25/-1.5",
+        "convolve:kernel=1 2 -3/0 4 5/-6 0.5 7,normalise=sum | gradient"};
     struct transform_tuning tunings[] = {fused(f, PLAN_COLUMNS_FIRST), fused(f, PLAN_COLUMNS_FIRST),
                                          fused(f, PLAN_ROWS_FIRST), fused(f, PLAN_COLUMNS_FIRST)};
     tunings[0].lanes = 1;
@@ -556,6 +641,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_radices),
+                                       cmocka_unit_test(test_bands),
                                        cmocka_unit_test(test_groups),
                                        cmocka_unit_test(test_filters_and_borders),
                                        cmocka_unit_test(test_sizes),

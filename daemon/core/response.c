@@ -135,37 +135,36 @@ int response_fill(float *values, const struct response_layout *layout,
     return 0;
 }
 
-static float largest(const float *values, size_t count)
+/* The largest of the values and of 0, or `enough` if one is not smaller. */
+static float largest_up_to(float enough, const float *values, size_t count)
 {
     float most = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && most < enough; i++)
         most = fmaxf(most, fabsf(values[i]));
-    return most;
+    return fminf(most, enough);
 }
 
-/* Of a pair, without the sign. */
-static uint32_t frequency_of(const struct plan_pair *pair, uint32_t length)
+static bool is_negligible(const float *values, const struct response_layout *layout, uint32_t pair,
+                          float least)
 {
-    return pair->frequency < length - pair->frequency ? pair->frequency : length - pair->frequency;
+    const uint32_t lanes = layout->lanes, length = plan_second(layout->plan)->length;
+    const size_t part = response_part_count(layout), count = response_count(layout);
+    for (size_t at = (size_t)pair / lanes * lanes * length + pair % lanes; at < count; at += part)
+        for (uint32_t e = 0; e < length; e++)
+            if (!(fabsf(values[at + (size_t)e * lanes]) <= least))
+                return false;
+    return true;
 }
 
+/* Searches from the highest frequency on: a filter that lets all pass ends the search at once. */
 uint32_t response_band(const float *values, const struct response_layout *layout, double scale)
 {
     const struct plan_axis *first = plan_first(layout->plan);
-    const uint32_t lanes = layout->lanes, length = plan_second(layout->plan)->length;
     const uint32_t pairs = pair_count(layout->plan);
-    const size_t part = response_part_count(layout), count = response_count(layout);
-    const float least = fminf(largest(values, count), (float)scale) * 0x1p-24f;
-    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
-    uint32_t band = 1;
-    plan_pairs(layout->plan, pair);
-    for (size_t i = 0; i < count; i++) {
-        if (fabsf(values[i]) <= least) /* as on the lanes that rounding has added */
-            continue;
-        const size_t at = i % part, k = at / lanes / length * lanes + at % lanes;
-        const uint32_t frequency = frequency_of(&pair[k], first->length);
-        band = frequency >= band ? frequency + 1 : band;
-    }
+    const float least = largest_up_to((float)scale, values, response_count(layout)) * 0x1p-24f;
+    uint32_t band = pairs;
+    while (band > 1 && is_negligible(values, layout, band - 1, least))
+        band--;
     const uint32_t leg = first->length / first->radix[first->stage_count - 1];
     if (layout->plan->order == PLAN_ROWS_FIRST)
         band = (band + leg - 1) / leg * leg;

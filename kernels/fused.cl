@@ -18,7 +18,7 @@
  *   fused_kernels.cl    the three kernels
  *
  * Data:
- *   spectrum, pairs, frequencies: pack.cl. The third and fourth member of a pair are not used.
+ *   spectrum, pairs, frequencies: pack.cl.
  *   response: H for pair k at element e of a line along V, which is leg j of butterfly b of the
  *   last stage. Its order depends on the kind of lanes:
  *     LANES > 1     [k / LANES][e][k % LANES]

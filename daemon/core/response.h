@@ -44,7 +44,7 @@ int response_fill(float *values, const struct response_layout *layout,
  * their negatives, have an H that is not negligible; at least 1. With rows first it is a multiple
  * of the frequencies of one leg of the last stage (plan_pairs), or all. So the band is the first
  * pairs, as many as it has frequencies. H is negligible below 2^-24, or 2^-24 of its largest value
- * if that is below 1: what it would add to a result is less than the rounding of a float of the
+ * if that is below 1: what it would add to a result is about the rounding of a float of the
  * largest sample. `values` and `scale` are those of response_fill. */
 uint32_t response_band(const float *values, const struct response_layout *layout, double scale);
 

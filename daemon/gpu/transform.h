@@ -105,7 +105,8 @@ const struct transform_tuning *transform_tuning(const struct transform *transfor
 unsigned transform_dispatches(const struct transform *transform);
 
 /* Returns the bytes of main memory that a dispatch, 0 .. transform_dispatches() - 1, or all
- * dispatches of a frame read and write. A byte that one dispatch reads twice counts once. */
+ * dispatches of a frame read and write if the response's band is all pairs; a narrower one needs
+ * fewer. A byte that one dispatch reads twice counts once. */
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch);
 double transform_traffic(const struct transform *transform);
 

@@ -9,8 +9,8 @@ carried; what it compares fftd with is measured where it is there. The parts are
 rate     Frames a second at fps = max, of a recording (GREY, in the page cache) and of a test scene
          (NV12), with one blur and no client; the daemon's processor time a frame; and what its
          processors copied for a frame, by its own counters. Memory is what crosses main memory
-         from capture to ring, as a multiple of what the engine's dispatches read and write: a
-         copied byte crosses it twice.
+         from capture to ring, as a multiple of what the engine's dispatches read and write for a
+         filter that lets all frequencies pass: a copied byte crosses it twice.
 latency  From capture to publication at 60 frames a second, as the daemon counts it since its
          start, in buckets that are 9 % wide.
 daemons  1, 2, 4, ... daemons on one device, each at 60 frames a second, until one of them loses

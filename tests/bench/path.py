@@ -247,7 +247,8 @@ def fftd_rate(options, device, size, clip):
 def fftw_rate(options, size, clip, padded, mode):
     done = subprocess.run(
         [options.build / "bench/clip_fftw", clip, *size.split("x"), *map(str, padded),
-         str(options.sigma), mode, str(options.seconds), os.devnull], check=True, stdout=subprocess.PIPE)
+         str(options.sigma), mode, str(options.seconds), os.devnull], check=True,
+        stdout=subprocess.PIPE)
     return float(done.stdout)
 
 

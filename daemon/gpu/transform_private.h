@@ -38,7 +38,7 @@ struct argument {
     size_t local_bytes;
 };
 
-#define MAX_ARGUMENTS 11
+#define MAX_ARGUMENTS 11 /* `forward` with corrections, a table and a denoiser */
 
 struct dispatch {
     char kernel[32];

@@ -1,12 +1,14 @@
 /* A Gaussian blur by FFTW as one would write it for this task alone: the peer of make bench-clip.
  *
- *     clip_fftw CLIP WIDTH HEIGHT PADDED_X PADDED_Y SIGMA frames|split SECONDS RESULT
+ *     clip_fftw CLIP WIDTH HEIGHT PADDED_X PADDED_Y SIGMA frames|split|band SECONDS RESULT
  *
  * CLIP has 8-bit grey frames without headers. They are mirrored to the padded size, transformed in
  * single precision and in place, multiplied, transformed back, rounded and clamped. Two threads
  * share the work: with `frames` each filters frames of its own, with `split` FFTW shares out each
- * transform. Prints frames a second, and writes the first frame's result to RESULT. The transforms
- * are planned by measurement, and everything is in memory before the clock starts. */
+ * transform. `band` is `frames` without the columns of the spectrum at which the blur is below
+ * 2^-24, which fftd leaves out, too. Prints frames a second, and writes the first frame's result to
+ * RESULT. The transforms are planned by measurement, and everything is in memory before the clock
+ * starts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <fftw3.h>
@@ -30,6 +32,7 @@ struct clip {
 
 struct filter {
     int padded_x, padded_y;
+    int band; /* columns of the spectrum that are transformed and multiplied; the others become 0 */
     float *response; /* [padded_y][padded_x / 2 + 1], with the scale of both transforms */
     int *columns;    /* which column of the frame each padded one is a copy of */
     int *rows;
@@ -42,8 +45,8 @@ struct worker {
     unsigned index, step; /* filters frames index, index + step, ... */
     double deadline_s;
     float *plane; /* rows of padded_x + 2 floats, in which the spectrum has room */
-    fftwf_plan forward, inverse;
-    uint8_t *results; /* one frame for each of the clip, as a ring has */
+    fftwf_plan forward[2], inverse[2]; /* one after the other; the second may be NULL */
+    uint8_t *results;                  /* one frame for each of the clip, as a ring has */
     unsigned long done;
 };
 
@@ -99,8 +102,8 @@ static int *mirror_map(int padded, int length)
 
 static void make_filter(struct filter *ret, const struct clip *clip, int x, int y, double sigma)
 {
-    *ret = (struct filter){.padded_x = x, .padded_y = y};
     const int bins = x / 2 + 1;
+    *ret = (struct filter){.padded_x = x, .padded_y = y, .band = bins};
     const double pi = acos(-1.0);
     ret->response = allocate((size_t)bins * (size_t)y * sizeof *ret->response);
     ret->columns = mirror_map(x, (int)clip->width);
@@ -128,14 +131,32 @@ static void load(const struct worker *worker, const uint8_t *frame)
     }
 }
 
+/* exp(-2 (pi sigma f)^2) is 2^-24 at f = sqrt(12 log 2) / (pi sigma). */
+static int band_of(int x, double sigma)
+{
+    const int last = (int)(x * sqrt(12 * log(2.0)) / (acos(-1.0) * sigma));
+    return last < x / 2 ? last + 1 : x / 2 + 1;
+}
+
 static void multiply(const struct worker *worker)
 {
     const struct filter *filter = worker->filter;
-    const size_t count = (size_t)(filter->padded_x / 2 + 1) * (size_t)filter->padded_y;
-    for (size_t i = 0; i < count; i++) {
-        worker->plane[2 * i] *= filter->response[i];
-        worker->plane[2 * i + 1] *= filter->response[i];
+    const size_t bins = (size_t)filter->padded_x / 2 + 1, band = (size_t)filter->band;
+    for (int y = 0; y < filter->padded_y; y++) {
+        float *row = worker->plane + (size_t)y * 2 * bins;
+        const float *response = filter->response + (size_t)y * bins;
+        for (size_t i = 0; i < band; i++) {
+            row[2 * i] *= response[i];
+            row[2 * i + 1] *= response[i];
+        }
+        memset(row + 2 * band, 0, (bins - band) * 2 * sizeof *row);
     }
+}
+
+static void execute(const fftwf_plan plan[2])
+{
+    for (int i = 0; i < 2 && plan[i] != NULL; i++)
+        fftwf_execute(plan[i]);
 }
 
 static void store(const struct worker *worker, uint8_t *result)
@@ -157,9 +178,9 @@ static void *work(void *argument)
     for (unsigned i = worker->index; now_s() < worker->deadline_s; i += worker->step) {
         const size_t place = i % clip->count * bytes;
         load(worker, clip->frames + place);
-        fftwf_execute(worker->forward);
+        execute(worker->forward);
         multiply(worker);
-        fftwf_execute(worker->inverse);
+        execute(worker->inverse);
         store(worker, worker->results + place);
         worker->done++;
     }
@@ -172,9 +193,22 @@ static void make_worker(struct worker *worker)
     const int x = filter->padded_x, y = filter->padded_y;
     worker->plane = allocate((size_t)(x + 2) * (size_t)y * sizeof *worker->plane);
     fftwf_complex *spectrum = (fftwf_complex *)worker->plane;
-    worker->forward = fftwf_plan_dft_r2c_2d(y, x, worker->plane, spectrum, FFTW_MEASURE);
-    worker->inverse = fftwf_plan_dft_c2r_2d(y, x, spectrum, worker->plane, FFTW_MEASURE);
-    if (worker->forward == NULL || worker->inverse == NULL)
+    const int bins = x / 2 + 1, band = filter->band;
+    if (band == bins) {
+        worker->forward[0] = fftwf_plan_dft_r2c_2d(y, x, worker->plane, spectrum, FFTW_MEASURE);
+        worker->inverse[0] = fftwf_plan_dft_c2r_2d(y, x, spectrum, worker->plane, FFTW_MEASURE);
+    } else {
+        worker->forward[0] = fftwf_plan_many_dft_r2c(1, &x, y, worker->plane, NULL, 1, x + 2,
+                                                     spectrum, NULL, 1, bins, FFTW_MEASURE);
+        worker->forward[1] = fftwf_plan_many_dft(1, &y, band, spectrum, NULL, bins, 1, spectrum,
+                                                 NULL, bins, 1, FFTW_FORWARD, FFTW_MEASURE);
+        worker->inverse[0] = fftwf_plan_many_dft(1, &y, band, spectrum, NULL, bins, 1, spectrum,
+                                                 NULL, bins, 1, FFTW_BACKWARD, FFTW_MEASURE);
+        worker->inverse[1] = fftwf_plan_many_dft_c2r(1, &x, y, spectrum, NULL, 1, bins,
+                                                     worker->plane, NULL, 1, x + 2, FFTW_MEASURE);
+    }
+    if (worker->forward[0] == NULL || worker->inverse[0] == NULL ||
+        (band < bins && (worker->forward[1] == NULL || worker->inverse[1] == NULL)))
         fail("FFTW has no plan");
 }
 
@@ -202,15 +236,17 @@ static void write_result(const char *path, const uint8_t *frame, size_t bytes)
 int main(int argc, char **argv)
 {
     if (argc != 10) {
-        fprintf(stderr, "usage: clip_fftw CLIP WIDTH HEIGHT PADDED_X PADDED_Y SIGMA frames|split "
-                        "SECONDS RESULT\n");
+        fprintf(stderr, "usage: clip_fftw CLIP WIDTH HEIGHT PADDED_X PADDED_Y SIGMA "
+                        "frames|split|band SECONDS RESULT\n");
         return 64;
     }
     struct clip clip = {.width = (unsigned)number(argv[2]), .height = (unsigned)number(argv[3])};
     struct filter filter;
-    const unsigned workers = strcmp(argv[7], "frames") == 0 ? THREADS : 1;
+    const unsigned workers = strcmp(argv[7], "split") == 0 ? 1 : THREADS;
     map_clip(&clip, argv[1]);
     make_filter(&filter, &clip, (int)number(argv[4]), (int)number(argv[5]), number(argv[6]));
+    if (strcmp(argv[7], "band") == 0)
+        filter.band = band_of(filter.padded_x, number(argv[6]));
     fftwf_init_threads();
     fftwf_plan_with_nthreads(workers == 1 ? THREADS : 1);
 

@@ -16,6 +16,7 @@ latency  From capture to publication at 60 frames a second, as the daemon counts
 daemons  1, 2, 4, ... daemons on one device, each at 60 frames a second, until one of them loses
          frames.
 peers    The same blur of the same recording by a program for FFTW with two threads (clip_fftw.c),
+         also without the columns of the spectrum where the blur is 0, as fftd leaves them out;
          by ffmpeg's fftfilt and by OpenCV's dft, as fast as they can, at the first size. fftd on
          the first device and FFTW take turns, since other guests of a host change its speed within
          seconds; the ratio is the median of those of the rounds.
@@ -259,13 +260,14 @@ def measure_turns(options, device, size, clip):
         print(f"FFTW is not measured: there is no {program}; `make {program}` builds it")
         return
     padded = padded_size(options, size, clip)
-    fftd, modes = [], {"split": [], "frames": []}
+    fftd, modes = [], {"split": [], "frames": [], "band": []}
     for _ in range(ROUNDS):
         fftd.append(fftd_rate(options, device, size, clip))
         for mode, rates in modes.items():
             rates.append(fftw_rate(options, size, clip, padded, mode))
     yield f"fftd, {device['name']}", statistics.median(fftd), None
-    for mode, name in (("split", "FFTW, threads share one"), ("frames", "FFTW, a thread a frame")):
+    for mode, name in (("split", "FFTW, threads share one"), ("frames", "FFTW, a thread a frame"),
+                       ("band", "the same, without 0s")):
         yield name, statistics.median(modes[mode]), [ours / its for ours, its
                                                      in zip(fftd, modes[mode])]
 

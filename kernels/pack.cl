@@ -34,8 +34,8 @@
 #define PAIRS   (U_LENGTH / 2 + 1)
 
 /* Whether the line of a frequency along U belongs to a band, which is that many of the lowest
- * frequencies and their negatives. H is 0 on all other lines, so they are neither stored nor read.
- */
+ * frequencies and their negatives. H is 0 on all other lines, so what the transform leaves there is
+ * never read. */
 static inline bool is_in_band(uint frequency, uint band)
 {
     return min(frequency, U_LENGTH - frequency) < band;

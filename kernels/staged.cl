@@ -36,10 +36,10 @@
  *                         k + 1; for lines beyond the pairs, their spare rows
  *   response[v][k]        H, in rows of LINES values
  * Both buffers end with tables, because small GPUs run out of registers for pointers. The spectrum
- * has the twiddle factors along U, the border maps (daemon/core/plan.h) and the frequencies of
- * pack.cl, the lines have the factors along V and the pairs. SPECTRUM_TWIDDLES, MAP_X, MAP_Y,
- * FREQUENCIES_AT, LINES_TWIDDLES and PAIRS_AT are their places, in bytes from the beginning of the
- * buffer.
+ * has the twiddle factors along U, the border maps (daemon/core/plan.h), the frequencies of pack.cl
+ * and a cplx of zeros, the lines have the factors along V and the pairs. SPECTRUM_TWIDDLES, MAP_X,
+ * MAP_Y, FREQUENCIES_AT, ZEROS_AT, LINES_TWIDDLES and PAIRS_AT are their places, in bytes from the
+ * beginning of the buffer.
  *
  * Work-items, which are exactly as many as there is work (transform_staged_range, layout.c). In a
  * dispatch of one stage:

@@ -93,21 +93,16 @@ static inline void NAME(forward_one_)(const struct frame *frame, uint e, uint p,
     if (SPAN > 1)
         stage_factors(factor, frame->DATA, FACTOR_AT(TWIDDLES + p), RADIX);
     DFT(x);
-#if IS_LAST
-    const uint frequency = frequency_at(frame, e);
-#endif
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
         const cplx y = SPAN > 1 && j > 0 ? c_twiddle(x[j], factor[j]) : x[j];
-#if IS_LAST
-        if (!is_in_band(frequency + j * (U_LENGTH / RADIX), frame->band))
-            continue;
-#endif
         c_store(HALF_STORAGE && ALONG_V ? c_scale(y, 1.0f / RADIX) : y, frame->DATA,
                 at + j * (SPAN * ROW));
     }
 }
 
+/* Legs beyond the band are loaded from the zeros instead. On small GPUs that takes a few
+ * instructions, branches several for each leg. */
 static inline void NAME(inverse_one_)(const struct frame *frame, uint e, uint p, uint across,
                                       uint at)
 {
@@ -118,11 +113,12 @@ static inline void NAME(inverse_one_)(const struct frame *frame, uint e, uint p,
 #endif
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {
+        uint from = at + j * (SPAN * ROW);
 #if IS_LAST
-        x[j] = c_make(0, 0);
-        if (is_in_band(frequency + j * (U_LENGTH / RADIX), frame->band))
+        if (!is_in_band(frequency + j * (U_LENGTH / RADIX), frame->band))
+            from = ZEROS_AT;
 #endif
-            x[j] = c_load(frame->DATA, at + j * (SPAN * ROW));
+        x[j] = c_load(frame->DATA, from);
     }
     if (SPAN > 1)
         stage_factors(factor, frame->DATA, FACTOR_AT(TWIDDLES + p), RADIX);

@@ -254,10 +254,10 @@ static void put_staged(FILE *out, const struct transform *transform)
     fprintf(out,
             "#define LINES %u\n#define LINES_SIZE %zu\n#define SPECTRUM_TWIDDLES %zuu\n"
             "#define MAP_X %zuu\n#define MAP_Y %zuu\n#define FREQUENCIES_AT %zuu\n"
-            "#define LINES_TWIDDLES %zuu\n"
+            "#define ZEROS_AT %zuu\n#define LINES_TWIDDLES %zuu\n"
             "#define PAIRS_AT %zuu\n",
             layout.lines, layout.lines_bytes / transform_stored_bytes(transform),
-            layout.spectrum_twiddles, layout.map_x, layout.map_y, layout.frequencies,
+            layout.spectrum_twiddles, layout.map_x, layout.map_y, layout.frequencies, layout.zeros,
             layout.lines_twiddles, layout.pairs);
     put_file(out, "staged.cl");
     put_file(out, "staged_image.cl");

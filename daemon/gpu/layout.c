@@ -129,6 +129,7 @@ struct staged_layout transform_staged_layout(const struct transform *transform)
     ret.map_x = reserve(&spectrum, plan->x.length * sizeof(int32_t));
     ret.map_y = reserve(&spectrum, plan->y.length * sizeof(int32_t));
     ret.frequencies = reserve(&spectrum, plan->y.length * sizeof(uint16_t));
+    ret.zeros = reserve(&spectrum, 2 * number);
     ret.lines_twiddles = reserve(&lines, plan_twiddle_count(&plan->x) * 2 * sizeof(float));
     ret.pairs = reserve(&lines, ret.lines * 2 * sizeof(uint32_t));
     ret.spectrum_bytes = whole_images(spectrum);

@@ -115,7 +115,8 @@ double transform_traffic(const struct transform *transform);
 size_t transform_table_bytes(const struct transform *transform);
 
 /* A response on the device, and its band: the pairs of lines outside which H is 0 (response_band).
- * Their lines are neither stored, nor transformed along the second axis, nor read. */
+ * Their lines are neither transformed along the second axis nor read, and in the fused technique
+ * not stored. */
 struct transform_response {
     cl_mem numbers;
     uint32_t band; /* 0: all pairs */

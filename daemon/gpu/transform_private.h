@@ -66,7 +66,7 @@ struct transform {
 
 /* ---- transform.c --------------------------------------------------------------------------- */
 
-/* Fills in the tables at the ends of one image's buffers of the staged technique. */
+/* Fills in the tables at the ends of one image's buffers of the staged technique, which are 0. */
 void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines);
 
 /* ---- layout.c ------------------------------------------------------------------------------ */
@@ -124,7 +124,7 @@ unsigned transform_least_radix(const struct plan_axis *axis, const struct pass *
  * tables at their ends begin, in bytes (staged.cl). */
 struct staged_layout {
     uint32_t lines;
-    size_t spectrum_twiddles, map_x, map_y, frequencies, spectrum_bytes;
+    size_t spectrum_twiddles, map_x, map_y, frequencies, zeros, spectrum_bytes;
     size_t lines_twiddles, pairs, lines_bytes;
 };
 struct staged_layout transform_staged_layout(const struct transform *transform);

@@ -63,14 +63,14 @@ int print_plan(const struct config *config, bool measured, bool json)
                                              .width = config->camera.source.width,
                                              .height = config->camera.source.height,
                                              .options = &config->engine.options,
-                                             .support_px = filter_chain_support(&config->filter)};
+                                             .filter = &config->filter};
     FILE *own = take_output(), *out = own != NULL ? own : stdout;
     int code = EX_OK;
     int r = measured ? measure_device(&rates, config->engine.device, &why) : 0;
     if (r < 0)
         code = r == -ENODEV ? EX_UNAVAILABLE : EX_OSERR;
-    else if (gpu_forecast(out, &request, json, &why) < 0)
-        code = EX_USAGE;
+    else if ((r = gpu_forecast(out, &request, json, &why)) < 0)
+        code = r == -ENOMEM ? EX_OSERR : EX_USAGE;
     if (code != EX_OK)
         log_error("%s", why.text);
     if (own != NULL)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -35,13 +36,27 @@ static uint32_t margin(const struct engine_options *options, double support_px, 
     return (uint32_t)fmin(ceil(2 * support_px / sub), length / 2.);
 }
 
-static int forecast_images(struct forecast *forecast, const struct engine_options *options,
-                           double support_px, const struct cost_device *cost, unsigned sub,
-                           struct error *why)
+/* The band of the filter in a plane that has a sample for each `sub` pixels along both axes. */
+static int find_band(uint32_t *ret, const struct transform *transform,
+                     const struct filter_chain *filter, unsigned sub, struct error *why)
 {
+    void *response = malloc(transform_response_bytes(transform));
+    if (response == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
+    const int r = transform_response_fill(transform, response, filter, sub, sub, ret, why);
+    free(response);
+    return r;
+}
+
+static int forecast_images(struct forecast *forecast, const struct engine_options *options,
+                           const struct filter_chain *filter, const struct cost_device *cost,
+                           unsigned sub, struct error *why)
+{
+    const double support_px = filter_chain_support(filter);
     struct transform *transform = &forecast->transform;
     struct pass pass[PLAN_MAX_STAGES];
     const uint32_t width = transform->image.width, height = transform->image.height;
+    uint32_t band = 0;
     transform->device = &mali;
     transform->border = (struct transform_border){
         .mode = options->border,
@@ -50,15 +65,17 @@ static int forecast_images(struct forecast *forecast, const struct engine_option
     };
     transform_default_tuning(&transform->tuning, &mali);
     transform->tuning.half = options->precision == ENGINE_HALF;
-    transform->tuning.complex_response = options->complex_response;
+    transform->tuning.complex_response = filter_chain_is_complex(filter);
     if (estimate_fastest(&transform->tuning, &mali, &transform->image, &transform->border) ==
         HUGE_VAL)
         return error_set(why, ERANGE, "there is no model of a plan for %ux%u on " NAME, width,
                          height);
-    const int r = transform_fit(transform, why);
+    int r = transform_fit(transform, why);
+    if (r == 0)
+        r = find_band(&band, transform, filter, sub, why);
     if (r < 0)
         return r;
-    forecast->seconds = estimate_staged(&forecast->work, transform, cost);
+    forecast->seconds = estimate_staged(&forecast->work, transform, cost, band);
     forecast->dispatches = 2 * (transform_passes(pass, transform, &transform->plan.y) +
                                 transform_passes(pass, transform, &transform->plan.x)) -
                            1;
@@ -218,7 +235,7 @@ int gpu_forecast(void *stdio_file, const struct forecast_request *request, bool 
                                          .stride = request->width,
                                          .step = sub,
                                          .bits = 8};
-            r = forecast_images(&forecast[p][i], &chosen, request->support_px, &cost, sub, why);
+            r = forecast_images(&forecast[p][i], &chosen, request->filter, &cost, sub, why);
             if (r < 0)
                 return r;
         }

@@ -8,6 +8,7 @@
 
 #include "core/engine_options.h"
 #include "core/error.h"
+#include "core/filter.h"
 #include "gpu/rates.h"
 
 struct forecast_request {
@@ -15,15 +16,15 @@ struct forecast_request {
     const struct rates *measured; /* NULL: the rates of the model */
     uint32_t width, height;
     const struct engine_options *options;
-    double support_px; /* of the filter */
+    const struct filter_chain *filter;
 };
 
 /* Prints the plans in float and in half precision, to a FILE *; json: as one object. Frames have 8
  * bits, and NV12's chroma if options->planes is ENGINE_ALL; options->border and margin count as in
- * gpu/engine.h, with this support of the filter. Measured rates change the times and not the plans,
- * because the engine starts with those of the model. -EINVAL: the size is 0, or there is no model
- * of the device or of the technique, and the text names those that there are. -ERANGE: the model
- * has no plan of this size. */
+ * gpu/engine.h. What the filter does not let through is left out. Measured rates change the times
+ * and not the plans, because the engine starts with those of the model. -EINVAL: the size is 0, or
+ * there is no model of the device or of the technique, and the text names those that there are.
+ * -ERANGE: the model has no plan of this size. -ENOMEM. */
 int gpu_forecast(void *stdio_file, const struct forecast_request *request, bool json,
                  struct error *why);
 

@@ -227,7 +227,7 @@ static void test_midgard_starts_with_the_fastest_plan(void **state)
         transform.tuning.stages_per_dispatch = stages;
         transform.tuning.max_radix = 6; /* at 1280x720, smaller ones are slower */
         assert_int_equal(transform_fit(&transform, &why), 0);
-        seconds[stages] = estimate_staged(&work, &transform, &cost_midgard);
+        seconds[stages] = estimate_staged(&work, &transform, &cost_midgard, 0);
         /* No dispatch is faster than its words, accesses or bytes, and their sum is not slower. */
         assert_true(seconds[stages] >= cost_seconds(&cost_midgard.rates, &work));
         assert_true(seconds[stages] <= work.words / cost_midgard.rates.words +

@@ -677,15 +677,18 @@ def test_plan_of_a_mali():
 
 
 def test_plan_follows_the_configuration():
-    """A wide filter needs padding, and chroma is a transform of its own."""
+    """A wide filter needs padding, a blur leaves lines out, chroma is a transform of its own."""
     def plan(*arguments):
         done = subprocess.run([BUILD / "fftd", "--plan", "640x480", "--json", *arguments],
                               capture_output=True, text=True, timeout=PATIENCE, check=True)
         return json.loads(done.stdout)["precisions"][0]
 
-    bare, wide = plan(), plan("--filter", "gaussian-blur:sigma=20")
+    bare, wide = plan(), plan("--filter", "sharpen:amount=1,sigma=20")
     assert bare["seconds"] < wide["seconds"]
     assert wide["transforms"][0]["padded"][1] > 480 + 2 * 20
+    blur = plan("--filter", "gaussian-blur:sigma=20")
+    assert blur["transforms"][0]["padded"] == wide["transforms"][0]["padded"]
+    assert blur["seconds"] < wide["seconds"]
     both = plan("--set", "engine.planes=all")
     assert [each["images"] for each in both["transforms"]] == ["luma", "chroma"]
     assert bare["seconds"] < both["seconds"] < 2 * bare["seconds"]

@@ -127,7 +127,7 @@ static void print_form(const struct transform *transform)
     char name[128] = "";
     if (tuning->technique == TRANSFORM_STAGED) {
         static const char *const stages[] = {"one stage", "two stages", "three stages"};
-        estimate_staged(&model, transform, &cost_midgard);
+        estimate_staged(&model, transform, &cost_midgard, 0);
         text_append(name, sizeof name, "staged, radix to %u, %s a dispatch", tuning->max_radix,
                     stages[tuning->stages_per_dispatch - 1]);
     } else if (tuning->lanes == 1)

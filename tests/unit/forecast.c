@@ -11,20 +11,31 @@
 
 static const struct engine_options options = {.border = PLAN_MIRROR, .margin = -1};
 
+static const struct filter_chain none;
+
 /* Prints a plan; the caller frees it. */
-static char *forecast(const char *device, const struct rates *measured, bool json)
+static char *print(const struct forecast_request *request, bool json)
 {
-    const struct forecast_request request = {
-        .device = device, .measured = measured, .width = 1280, .height = 720, .options = &options};
     struct error why = {""};
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
-    const int r = gpu_forecast(out, &request, json, &why);
+    const int r = gpu_forecast(out, request, json, &why);
     fclose(out);
     if (r < 0)
         fail_msg("%s", why.text);
     return text;
+}
+
+static char *forecast(const char *device, const struct rates *measured, bool json)
+{
+    return print(&(struct forecast_request){.device = device,
+                                            .measured = measured,
+                                            .width = 1280,
+                                            .height = 720,
+                                            .options = &options,
+                                            .filter = &none},
+                 json);
 }
 
 /* The number behind the first such name after the last precision that begins with this. */
@@ -114,7 +125,7 @@ static void only_a_table_needs_a_known_device(void **state)
 {
     const struct rates rates = rates_of_the_model();
     struct forecast_request request = {
-        .device = "mali-t628", .width = 64, .height = 48, .options = &options};
+        .device = "mali-t628", .width = 64, .height = 48, .options = &options, .filter = &none};
     struct error why = {""};
     (void)state;
     assert_int_equal(gpu_forecast(stdout, &request, true, &why), -EINVAL);
@@ -125,11 +136,53 @@ static void only_a_table_needs_a_known_device(void **state)
     assert_int_equal(gpu_forecast(stdout, &request, true, &why), -EINVAL);
 }
 
+/* Prints the plan with a filter, padded alike for all filters. */
+static char *forecast_filter(const char *filter, enum engine_planes planes)
+{
+    const struct engine_options fixed = {.border = PLAN_MIRROR, .margin = 100, .planes = planes};
+    struct filter_chain chain;
+    assert_int_equal(filter_chain_parse(&chain, filter, NULL), 0);
+    return print(
+        &(struct forecast_request){
+            .device = "auto", .width = 1280, .height = 720, .options = &fixed, .filter = &chain},
+        true);
+}
+
+/* Less of everything for a narrower band, of chroma, too. A filter that lets the highest
+ * frequencies through has the plan of none. */
+static void what_a_filter_does_not_let_through_is_left_out(void **state)
+{
+    static const char *const filters[] = {"gain:ac=0", "gaussian-blur:sigma=20",
+                                          "gaussian-blur:sigma=5", "none"};
+    static const char *const names[] = {
+        "\"words\": ", "\"accesses\": ", "\"bytes\": ", "\"seconds\": ", "], \"seconds\": "};
+    static const char *const precisions[] = {"\"float\"", "\"half\""};
+    (void)state;
+    for (enum engine_planes planes = ENGINE_LUMA; planes <= ENGINE_ALL; planes++) {
+        char *json[4], *sharper = forecast_filter("sharpen:amount=1,sigma=2", planes);
+        for (unsigned f = 0; f < 4; f++)
+            json[f] = forecast_filter(filters[f], planes);
+        for (unsigned i = 0; i < 2 * sizeof names / sizeof names[0]; i++) {
+            double last = 0;
+            for (unsigned f = 0; f < 4; f++) {
+                const double next = number(json[f], precisions[i % 2], names[i / 2]);
+                assert_true(next > last);
+                last = next;
+            }
+        }
+        assert_string_equal(sharper, json[3]);
+        free(sharper);
+        for (unsigned f = 0; f < 4; f++)
+            free(json[f]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_follow_from_measured_rates),
         cmocka_unit_test(measured_figures_are_printed),
+        cmocka_unit_test(what_a_filter_does_not_let_through_is_left_out),
         cmocka_unit_test(only_a_table_needs_a_known_device),
     };
     return cmocka_run_group_tests_name("forecast", tests, NULL, NULL);

@@ -267,7 +267,7 @@ def measure_turns(options, device, size, clip):
             rates.append(fftw_rate(options, size, clip, padded, mode))
     yield f"fftd, {device['name']}", statistics.median(fftd), None
     for mode, name in (("split", "FFTW, threads share one"), ("frames", "FFTW, a thread a frame"),
-                       ("band", "the same, without 0s")):
+                       ("band", "FFTW, without the 0s")):
         yield name, statistics.median(modes[mode]), [ours / its for ours, its
                                                      in zip(fftd, modes[mode])]
 

@@ -170,6 +170,8 @@ static void become_open(struct source *source)
     source->phase = SOURCE_OPENED;
     source->sequence.discontinuity = true;
     source->memory.settled = false;
+    if (source->opening.purpose == OPENING_AGAIN)
+        source->past.reopens++;
     source_apply_controls(source, &source->controls);
 }
 
@@ -346,8 +348,6 @@ static void reopen(struct source *source)
         retry_later(source);
     else if (r < 0)
         source_lose(source, r, &why);
-    else if (source->phase == SOURCE_OPENED)
-        source->past.reopens++;
 }
 
 void source_reject(struct source *source, int err, const struct error *why)
@@ -378,8 +378,6 @@ static void go_on_opening(struct source *source)
     } else {
         become_open(source);
         source->opening.result = 0;
-        if (source->opening.purpose == OPENING_AGAIN)
-            source->past.reopens++;
         if (source->state == CAMERA_STARTING)
             source->reason.text[0] = '\0';
     }

@@ -412,6 +412,7 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     assert_string_equal(why.text, "v4l2:/dev/none does not open");
     assert_string_equal(source.request.uri, "v4l2:/dev/other");
     assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(source.past.reopens, 1);
     source_start(&source);
     take(NULL);
 
@@ -425,6 +426,7 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     fake_capture.open_result = 0;
     while (source.phase == SOURCE_CLOSED)
         wait_and_step();
+    assert_int_equal(source.past.reopens, 2);
     source_start(&source);
     take(NULL);
 }

@@ -185,6 +185,9 @@ class Faults:
 
 @pytest.fixture
 def faults(tmp_path):
+    library = BUILD / "tests/tools/faulty_opencl.so"
+    if not library.exists():  # the loader would go on without it, and nothing would fail
+        pytest.fail(f"there is no {library}: `make test-programs` builds it")
     return Faults(tmp_path / "faults")
 
 

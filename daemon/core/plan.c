@@ -341,19 +341,20 @@ static struct plan_pair pair_at(const struct plan_axis *axis, uint32_t position,
 }
 
 /* A position has one digit for each stage: the last digit is the leg j of the last stage, the other
- * digits are the butterfly b. Leg j has the frequencies from j length / radix on, of which all
- * butterflies of one leg are neighbours in memory. Negating a frequency keeps its leading zeros,
+ * digits are the butterfly b. Leg j of all butterflies has the length / radix frequencies from j
+ * length / radix on, which are neighbours in memory. Negating a frequency keeps its leading zeros,
  * replaces the first other digit d by radix - d, and each later digit d by radix - 1 - d. So the
  * butterflies whose first other digit is at the same stage are mapped to each other in reverse
- * order, and so are the legs. */
+ * order, and so are the legs. The middle one of an odd number of legs has both lines of most of its
+ * pairs, of which only the first counts. */
 static void pairs_by_leg(const struct plan_axis *axis, struct plan_pair *ret)
 {
     const uint32_t radix = axis->radix[axis->stage_count - 1], butterflies = axis->length / radix;
     for (uint32_t j = 0; 2 * j <= radix; j++)
         for (uint32_t b = 0; b < (2 * j == radix ? 1 : butterflies); b++) {
             const struct plan_pair pair = pair_at(axis, b * radix + j, true);
-            const bool has_come = 2 * j + 1 == radix && b > 0 && pair.negative < pair.place;
-            if (!has_come)
+            const bool is_repeated = 2 * j + 1 == radix && b > 0 && pair.negative < pair.place;
+            if (!is_repeated)
                 *ret++ = pair;
         }
 }

@@ -135,7 +135,7 @@ int response_fill(float *values, const struct response_layout *layout,
     return 0;
 }
 
-/* The largest of the values and of 0, or `enough` if one is not smaller. */
+/* Returns the largest magnitude of the values, but at most `enough`, at which the search ends. */
 static float largest_up_to(float enough, const float *values, size_t count)
 {
     float most = 0;
@@ -156,7 +156,8 @@ static bool is_negligible(const float *values, const struct response_layout *lay
     return true;
 }
 
-/* Searches from the highest frequency on: a filter that lets all pass ends the search at once. */
+/* Searches from the highest frequency on, so that a filter that lets all pass ends the search at
+ * once. */
 uint32_t response_band(const float *values, const struct response_layout *layout, double scale)
 {
     const struct plan_axis *first = plan_first(layout->plan);

@@ -40,12 +40,12 @@ int response_fill(float *values, const struct response_layout *layout,
                   const struct filter_chain *chain, double sub_x, double sub_y, double scale,
                   struct error *why);
 
-/* Returns the band of a response: how many of the lowest frequencies along the first axis, with
- * their negatives, have an H that is not negligible; at least 1. With rows first it is a multiple
- * of the frequencies of one leg of the last stage (plan_pairs), or all. So the band is the first
- * pairs, as many as it has frequencies. H is negligible below 2^-24, or 2^-24 of its largest value
- * if that is below 1: what it would add to a result is about the rounding of a float of the
- * largest sample. `values` and `scale` are those of response_fill. */
+/* Returns the band of a response: the number of frequencies along the first axis, from 0 on, beyond
+ * which H is negligible, also at their negatives; at least 1. A band of n frequencies is the first
+ * n pairs (plan_pairs). So with rows first it is rounded up to whole legs of the last stage. H is
+ * negligible up to 2^-24, or up to 2^-24 of its largest value if that is below 1: what it would add
+ * to a result is about the rounding of a float of the largest sample. `values` and `scale` are
+ * those of response_fill. */
 uint32_t response_band(const float *values, const struct response_layout *layout, double scale);
 
 /* Sets for each of the real parts its frequency along the axis that is transformed first and along

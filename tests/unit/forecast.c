@@ -148,8 +148,8 @@ static char *forecast_filter(const char *filter, enum engine_planes planes)
         true);
 }
 
-/* Less of everything for a narrower band, of chroma, too. A filter that lets the highest
- * frequencies through has the plan of none. */
+/* A narrower band needs less of everything, for chroma, too. A filter that lets the highest
+ * frequencies through has the plan of no filter. */
 static void what_a_filter_does_not_let_through_is_left_out(void **state)
 {
     static const char *const filters[] = {"gain:ac=0", "gaussian-blur:sigma=20",

@@ -354,8 +354,8 @@ static uint32_t band_of(const char *text, enum plan_order order, double scale)
     return response_band(values, &layout, scale);
 }
 
-/* The Gaussian of sigma 10 is below 2^-24 from 0.0918 cycles per pixel on: 8.8 of 96, 11.01 of 120.
- */
+/* The Gaussian of sigma 10 is below 2^-24 from 0.0918 cycles per pixel on: 8.8 per 96 pixels, 11.01
+ * per 120. */
 static void bands_end_at_the_last_frequency_that_passes(void **state)
 {
     (void)state;

@@ -94,9 +94,8 @@ static inline uint leg_distance(uint span, uint unit)
     return span + (SKEW && unit % 2 == 0 ? span / unit : 0);
 }
 
-/* A band (pack.cl): for `forward` and `inverse`, and as the pairs of lines that `middle`
- * transforms.
- */
+/* A band (pack.cl). `forward` and `inverse` compare the frequency of each line with it; `middle`
+ * has only its pairs. */
 struct band {
     global const ushort *frequencies;
     uint count;

@@ -18,7 +18,7 @@ static inline uint NAME(place_)(struct butterfly place, uint leg)
     return ROWS_FIRST ? leg * BUTTERFLIES + place.number : place.element + leg;
 }
 
-/* Whether a leg of the butterfly whose leg 0 has that frequency is in the band. */
+/* Whether any leg of a butterfly is in the band. Its leg 0 has that frequency. */
 static inline bool NAME(has_band_)(uint frequency, uint band)
 {
     bool has = false;
@@ -50,7 +50,7 @@ static inline void NAME(forward_one_)(cplx *x, uint item, captured image, global
 #if IS_LAST
     const uint frequency = band.frequencies[place.element];
     if (LANES > 1 && !NAME(has_band_)(frequency, band.count))
-        return; /* with one lane, the group would wait for its other items */
+        return; /* with one lane it would gain nothing: the group waits for its other items */
 #endif
 #pragma unroll
     for (uint j = 0; j < RADIX; j++) {

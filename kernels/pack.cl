@@ -33,9 +33,9 @@
 #define V_LANES (V_HALF / LANES) /* groups of LANES lines along U */
 #define PAIRS   (U_LENGTH / 2 + 1)
 
-/* Whether the line of a frequency along U belongs to a band, which is that many of the lowest
- * frequencies and their negatives. H is 0 on all other lines, so what the transform leaves there is
- * never read. */
+/* Whether the line of a frequency along U belongs to a band: the `band` lowest frequencies and
+ * their negatives. H is negligible on all other lines (response_band, daemon/core/response.h), so
+ * what the spectrum has there is never read. */
 static inline bool is_in_band(uint frequency, uint band)
 {
     return min(frequency, U_LENGTH - frequency) < band;

@@ -37,15 +37,15 @@
  *   response[v][k]        H, in rows of LINES values
  * Both buffers end with tables, because small GPUs run out of registers for pointers. The spectrum
  * has the twiddle factors along U, the border maps (daemon/core/plan.h), the frequencies of pack.cl
- * and a cplx of zeros, the lines have the factors along V and the pairs. SPECTRUM_TWIDDLES, MAP_X,
+ * and a cplx of zeros; the lines have the factors along V and the pairs. SPECTRUM_TWIDDLES, MAP_X,
  * MAP_Y, FREQUENCIES_AT, ZEROS_AT, LINES_TWIDDLES and PAIRS_AT are their places, in bytes from the
  * beginning of the buffer.
  *
  * Work-items, which are exactly as many as there is work (transform_staged_range, layout.c). In a
  * dispatch of one stage:
  *   columns: V_LANES x SPAN x blocks: two columns, place in the block, block
- *   rows:    LINES / 2 x SPAN x blocks: two lines, place in the block, block; of the lines only the
- *            groups that have some of the band
+ *   rows:    LINES / 2 x SPAN x blocks: two lines, place in the block, block; only as many
+ *            groups of lines as have some of the band
  * With several stages SPAN is that of the last one, and each place has a group of as many items
  * along the second dimension as the stage with the most butterflies needs. Where such a dispatch
  * moves lines, places come along the first dimension, and groups of lines along the second. The

@@ -101,8 +101,8 @@ static inline void NAME(forward_one_)(const struct frame *frame, uint e, uint p,
     }
 }
 
-/* Legs beyond the band are loaded from the zeros instead. On small GPUs that takes a few
- * instructions, branches several for each leg. */
+/* Legs outside the band are loaded from the zeros, because on small GPUs another address takes
+ * fewer instructions than a branch for each leg. */
 static inline void NAME(inverse_one_)(const struct frame *frame, uint e, uint p, uint across,
                                       uint at)
 {

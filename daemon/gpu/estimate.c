@@ -11,8 +11,8 @@ static double numbers_of(const struct transform *transform, enum cost_axis axis)
            (axis == COST_COLUMNS ? plan->y.length / 2. : transform_staged_layout(transform).lines);
 }
 
-/* A dispatch of the model. `share` is what the band leaves of the lines along rows, or of the legs
- * of the last stage down columns; of other dispatches it leaves all. */
+/* A dispatch of the model. `share` is the part that the band needs of its lines along rows, or of
+ * the legs that the inverse of the last stage down columns loads; other dispatches have 1. */
 struct step {
     const struct pass *pass;
     enum cost_axis axis;
@@ -34,7 +34,8 @@ static double lines_share(const struct transform *transform, const struct pass *
     return ceil(band / group) * group / transform_staged_layout(transform).lines;
 }
 
-/* Adds the stages of a dispatch in one direction. The last one along rows has both in one. */
+/* Adds the stages of a dispatch in one direction. Forward, the last one along rows has its inverse,
+ * too. */
 static bool add_pass(struct cost_work *work, const struct transform *transform,
                      const struct cost_device *device, const struct step *step,
                      enum cost_direction direction)
@@ -65,8 +66,8 @@ static unsigned list_passes(struct pass ret[2 * PLAN_MAX_STAGES], unsigned *ret_
     return columns;
 }
 
-/* Takes away the bytes that a dispatch does not move. Down columns those are legs that the inverse
- * of the last stage loads. */
+/* Subtracts the bytes that a dispatch does not move. Down columns these are the legs outside the
+ * band, which the inverse of the last stage does not load; forward it stores all. */
 static void leave_out(struct cost_work *work, const struct transform *transform,
                       const struct step *step)
 {

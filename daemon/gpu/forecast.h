@@ -21,10 +21,10 @@ struct forecast_request {
 
 /* Prints the plans in float and in half precision, to a FILE *; json: as one object. Frames have 8
  * bits, and NV12's chroma if options->planes is ENGINE_ALL; options->border and margin count as in
- * gpu/engine.h. What the filter does not let through is left out. Measured rates change the times
- * and not the plans, because the engine starts with those of the model. -EINVAL: the size is 0, or
- * there is no model of the device or of the technique, and the text names those that there are.
- * -ERANGE: the model has no plan of this size. -ENOMEM. */
+ * gpu/engine.h. Frequencies outside the filter's band (core/response.h) are left out. Measured
+ * rates change the times and not the plans, because the engine starts with those of the model.
+ * -EINVAL: the size is 0, or there is no model of the device or of the technique, and the text
+ * names those that there are. -ERANGE: the model has no plan of this size. -ENOMEM. */
 int gpu_forecast(void *stdio_file, const struct forecast_request *request, bool json,
                  struct error *why);
 

@@ -397,7 +397,7 @@ static int fill(const struct transform *transform, float *values, double scale,
         values[response_count(&layout)] = (float)(filter_chain_threshold(chain) * white / 255 /
                                                   sqrt((double)plan->x.length * plan->y.length));
     const int r = response_fill(values, &layout, chain, sub_x, sub_y, scale, why);
-    /* The powers of all pairs are drawn. */
+    /* A view of the spectrum draws the powers of all pairs. */
     if (r == 0 && ret_band != NULL)
         *ret_band = view_is_spectrum(transform->tuning.view)
                         ? plan_first(plan)->length / 2 + 1

@@ -114,9 +114,9 @@ double transform_traffic(const struct transform *transform);
  * offsets (tuning.calibrated), as floats; then two int16_t for each sample (tuning.warped). */
 size_t transform_table_bytes(const struct transform *transform);
 
-/* A response on the device, and its band: the pairs of lines outside which H is 0 (response_band).
- * Their lines are neither transformed along the second axis nor read, and in the fused technique
- * not stored. */
+/* A response on the device, and its band (response_band): the number of pairs of lines, from the
+ * first on, beyond which H is negligible. Lines outside the band are neither transformed along the
+ * second axis nor read, and in the fused technique not stored. */
 struct transform_response {
     cl_mem numbers;
     uint32_t band; /* 0: all pairs */

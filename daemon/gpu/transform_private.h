@@ -45,7 +45,8 @@ struct dispatch {
     unsigned dimensions;
     size_t global[3], local[3]; /* work-items; the last dimension also counts images */
     bool along_rows;
-    /* If there are as many groups along a dimension as the band needs; otherwise 0. */
+    /* How many pairs a group has, and along which dimension there are only as many groups as the
+     * band needs. 0 pairs: the number of groups does not depend on the band. */
     unsigned pairs_per_group, band_dimension;
     unsigned argument_count;
     struct argument argument[MAX_ARGUMENTS];
@@ -66,7 +67,8 @@ struct transform {
 
 /* ---- transform.c --------------------------------------------------------------------------- */
 
-/* Fills in the tables at the ends of one image's buffers of the staged technique, which are 0. */
+/* Fills in the tables at the ends of one image's buffers of the staged technique. The buffers have
+ * been cleared, because one of the tables is zeros. */
 void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines);
 
 /* ---- layout.c ------------------------------------------------------------------------------ */

@@ -56,7 +56,7 @@ struct source_counts {
     uint64_t lost;     /* gaps in the source's sequence that neither of these explains */
     uint64_t stalls;   /* times it delivered nothing for stall_timeout */
     uint64_t restarts; /* times streaming was stopped and started again as a remedy */
-    uint64_t reopens;  /* times it was opened again, also after another one was refused */
+    uint64_t reopens;  /* times it was opened again, also after a change to another was refused */
     struct copy_count copied;
 };
 

@@ -45,7 +45,7 @@ struct waker {
     pthread_t thread;
     sem_t work;
     uint32_t *futex;
-    struct list_lock lock; /* for the list and `gathered`; the writer never waits for it */
+    struct list_lock lock; /* protects the list and `gathered`; the writer never waits for it */
     struct ring_listener *listeners;
     unsigned listener_count;
     uint32_t common;   /* the common word, which no client can map; its value is never used */

@@ -12,7 +12,8 @@
 #define ROUNDS  20000
 
 static struct list_lock lock;
-static unsigned count, given_up; /* protected by the lock; of the last thread */
+static unsigned count;    /* protected by the lock */
+static unsigned given_up; /* rounds in which try_often did not get it */
 
 static int setup(void **state)
 {
@@ -112,7 +113,7 @@ static void *try_often(void *context)
     return NULL;
 }
 
-/* The server, the waker's thread and the writer. */
+/* In the daemon the server and the waker's thread wait for it, and the writer tries it. */
 static void it_excludes(void **state)
 {
     void *(*const work[])(void *) = {take_often, take_often, try_often};

@@ -84,7 +84,7 @@ static const char help[] =
     "      --list-devices     list the cameras, their formats and the OpenCL devices\n"
     "      --plan WxH         print how an engine starts on a Mali-T760 with frames\n"
     "                         of this size, and the frame rate that its model allows;\n"
-    "                         what the filter does not let through is left out\n"
+    "                         high frequencies that the filter removes are left out\n"
     "      --measured         with --plan: use the memory rate and the clock of the\n"
     "                         OpenCL device, measured now, instead of a table's\n"
     "      --json             with --list-devices or --plan: print JSON\n"

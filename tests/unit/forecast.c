@@ -142,10 +142,9 @@ static char *forecast_filter(const char *filter, enum engine_planes planes)
     const struct engine_options fixed = {.border = PLAN_MIRROR, .margin = 100, .planes = planes};
     struct filter_chain chain;
     assert_int_equal(filter_chain_parse(&chain, filter, NULL), 0);
-    return print(
-        &(struct forecast_request){
-            .device = "auto", .width = 1280, .height = 720, .options = &fixed, .filter = &chain},
-        true);
+    const struct forecast_request request = {
+        .device = "auto", .width = 1280, .height = 720, .options = &fixed, .filter = &chain};
+    return print(&request, true);
 }
 
 /* A narrower band needs less of everything, for chroma, too. A filter that lets the highest

@@ -208,7 +208,7 @@ double plan_cost(const struct plan *plan, const struct plan_limits *limits)
     const struct plan_model *model = &limits->model;
     const struct plan_axis *first = plan_first(plan), *second = plan_second(plan);
     const double lines = 0.5 * second->length * first->length;
-    const double pairs = (double)round_up(first->length / 2 + 1, limits->lanes) * second->length;
+    const double pairs = (double)round_up(plan_pair_count(plan), limits->lanes) * second->length;
     return 2 * lines * (axis_cost(first, model, COST_COLUMNS) + element_cost(model) / 2) +
            pairs * (2 * axis_cost(second, model, COST_ROWS) + element_cost(model) / 2);
 }
@@ -357,6 +357,11 @@ static void pairs_by_leg(const struct plan_axis *axis, struct plan_pair *ret)
             if (!is_repeated)
                 *ret++ = pair;
         }
+}
+
+uint32_t plan_pair_count(const struct plan *plan)
+{
+    return plan_first(plan)->length / 2 + 1;
 }
 
 void plan_pairs(const struct plan *plan, struct plan_pair *ret)

@@ -97,7 +97,10 @@ struct plan_pair {
     uint32_t place, negative;
 };
 
-/* Fills in plan_first()->length / 2 + 1 pairs, so that the lowest frequencies come first. With
+/* The number of pairs: one for each frequency from 0 to half the length of the first axis. */
+uint32_t plan_pair_count(const struct plan *plan);
+
+/* Fills in plan_pair_count() pairs, so that the lowest frequencies come first. With
  * columns first, pair k has frequency k. With rows first, the pairs of one leg of the last stage
  * come before those of the next, which have higher frequencies. Within a leg they are in runs in
  * which places go up and negatives go down one by one, so that neighbouring pairs are neighbours in

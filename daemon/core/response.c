@@ -6,15 +6,10 @@
 
 #include "core/filter_grid.h"
 
-static uint32_t pair_count(const struct plan *plan)
-{
-    return plan_first(plan)->length / 2 + 1;
-}
-
 size_t response_part_count(const struct response_layout *layout)
 {
     const uint32_t lanes = layout->lanes;
-    return (size_t)(pair_count(layout->plan) + lanes - 1) / lanes * lanes *
+    return (size_t)(plan_pair_count(layout->plan) + lanes - 1) / lanes * lanes *
            plan_second(layout->plan)->length;
 }
 
@@ -80,7 +75,7 @@ static int create_grid(struct sampler *sampler, uint32_t lanes, struct error *wh
     const uint32_t period_y = (uint32_t)lrint(plan->y.length * sampler->sub_y);
     const struct filter_grid_shape shape = {.first_period = rows_first ? period_x : period_y,
                                             .second_period = rows_first ? period_y : period_x,
-                                            .lines = pair_count(plan),
+                                            .lines = plan_pair_count(plan),
                                             .slots = lanes,
                                             .first_is_x = rows_first};
     return filter_grid_create(&sampler->grid, sampler->chain, &shape, why);
@@ -100,7 +95,7 @@ int response_fill(float *values, const struct response_layout *layout,
 {
     struct sampler sampler = {.chain = chain, .plan = layout->plan, .sub_x = sub_x, .sub_y = sub_y};
     const struct plan_axis *first = plan_first(layout->plan), *second = plan_second(layout->plan);
-    const uint32_t pairs = pair_count(layout->plan), lanes = layout->lanes;
+    const uint32_t pairs = plan_pair_count(layout->plan), lanes = layout->lanes;
     const size_t part = response_part_count(layout);
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     uint16_t order[PLAN_MAX_LENGTH];
@@ -161,7 +156,7 @@ static bool is_negligible(const float *values, const struct response_layout *lay
 uint32_t response_band(const float *values, const struct response_layout *layout, double scale)
 {
     const struct plan_axis *first = plan_first(layout->plan);
-    const uint32_t pairs = pair_count(layout->plan);
+    const uint32_t pairs = plan_pair_count(layout->plan);
     const float least = largest_up_to((float)scale, values, response_count(layout)) * 0x1p-24f;
     uint32_t band = pairs;
     while (band > 1 && is_negligible(values, layout, band - 1, least))
@@ -178,7 +173,7 @@ void response_places(uint32_t *first, uint32_t *second, const struct response_la
     const struct plan_axis *axis = plan_second(layout->plan);
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     plan_pairs(layout->plan, pair);
-    for (uint32_t k = 0; k < pair_count(layout->plan); k++) {
+    for (uint32_t k = 0; k < plan_pair_count(layout->plan); k++) {
         const uint32_t at = k / lanes * lanes * axis->length + k % lanes;
         first[(length - pair[k].frequency) % length] = at | RESPONSE_NEGATIVE;
         first[pair[k].frequency] = at; /* 0 and half the length are their own negatives */
@@ -190,7 +185,7 @@ void response_places(uint32_t *first, uint32_t *second, const struct response_la
 void response_frequencies(uint16_t (*ret)[2], const struct response_layout *layout)
 {
     const uint32_t length = plan_second(layout->plan)->length;
-    const uint32_t pairs = pair_count(layout->plan), lanes = layout->lanes;
+    const uint32_t pairs = plan_pair_count(layout->plan), lanes = layout->lanes;
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     uint16_t order[PLAN_MAX_LENGTH] = {0};
     plan_pairs(layout->plan, pair);

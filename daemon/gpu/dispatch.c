@@ -126,7 +126,7 @@ static void list_fused_dispatches(struct transform *transform)
     const struct line_layout u = transform_line_layout(transform, plan_first(plan));
     const struct line_layout v = transform_line_layout(transform, plan_second(plan));
     const size_t lanes = transform->tuning.lanes;
-    const size_t lines = v.axis->length / 2, pairs = u.axis->length / 2 + 1;
+    const size_t lines = v.axis->length / 2, pairs = plan_pair_count(plan);
     const struct argument u_twiddle = {.kind = ARGUMENT_TABLE, .table = u.twiddle};
     const struct argument v_twiddle = {.kind = ARGUMENT_TABLE, .table = v.twiddle};
     const struct dispatch forward = {

@@ -86,9 +86,8 @@ static int bind(struct transform_frame *frame, cl_mem *bound, cl_mem buffer,
 
 static int bind_band(struct transform_frame *frame, uint32_t band, struct error *why)
 {
-    const uint32_t pairs = plan_first(&frame->transform->plan)->length / 2 + 1;
     if (band == 0)
-        band = pairs;
+        band = plan_pair_count(&frame->transform->plan);
     if (frame->bound.response.band == band)
         return 0;
     frame->bound.response.band = band;

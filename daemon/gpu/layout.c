@@ -119,7 +119,7 @@ struct staged_layout transform_staged_layout(const struct transform *transform)
 {
     const struct plan *plan = &transform->plan;
     const size_t number = 2 * transform_stored_bytes(transform);
-    const uint32_t pairs = plan->y.length / 2 + 1;
+    const uint32_t pairs = plan_pair_count(plan);
     struct staged_layout ret = {.lines = (pairs + LINES_STEP - 1) / LINES_STEP * LINES_STEP};
     const size_t rows =
         plan->y.length + ret.lines - pairs; /* with a spare one for each line beyond */

@@ -75,7 +75,7 @@ static int make_pairs(struct transform *transform, struct error *why)
 {
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
-    const uint32_t count = plan_first(&transform->plan)->length / 2 + 1;
+    const uint32_t count = plan_pair_count(&transform->plan);
     plan_pairs(&transform->plan, pair);
     for (uint32_t k = 0; k < count; k++) {
         table[k][0] = pair[k].place;
@@ -138,7 +138,7 @@ void transform_fill_staged(const struct transform *transform, void *spectrum, vo
     const struct staged_layout layout = transform_staged_layout(transform);
     const struct plan *plan = &transform->plan;
     const enum plan_border mode = transform->border.mode;
-    const uint32_t count = plan->y.length / 2 + 1;
+    const uint32_t count = plan_pair_count(plan);
     const uint32_t row =
         transform_pitch(transform) * 4 * (uint32_t)transform_stored_bytes(transform);
     const uint32_t spare = plan->y.length; /* the first spare row */
@@ -400,7 +400,7 @@ static int fill(const struct transform *transform, float *values, double scale,
     /* A view of the spectrum draws the powers of all pairs. */
     if (r == 0 && ret_band != NULL)
         *ret_band = view_is_spectrum(transform->tuning.view)
-                        ? plan_first(plan)->length / 2 + 1
+                        ? plan_pair_count(plan)
                         : response_band(values, &layout, scale);
     return r;
 }

@@ -89,41 +89,45 @@ static void spoil_spectrum(struct fixture *f, struct transform_frame *frame, siz
     free(values);
 }
 
+/* Filters `count` samples of images with a response and its band; 0: all pairs. */
+static void run_response(struct fixture *f, const struct transform *t, const void *response,
+                         uint32_t band, const float *in, float *out, size_t count)
+{
+    struct error why = {""};
+    cl_event first = NULL, last = NULL;
+    struct transform_frame *frame;
+    const struct transform_buffers buffers = {
+        .image = buffer_of(f, count * sizeof *in, in),
+        .result = buffer_of(f, count * sizeof *out, NULL),
+        .response = {buffer_of(f, transform_response_bytes(t), response), band}};
+    if (transform_frame_create(&frame, t, &why) < 0)
+        fail_msg("%s", why.text);
+    if (band < plan_pair_count(transform_plan(t)))
+        spoil_spectrum(f, frame, count, &buffers);
+    if (transform_frame_enqueue(frame, f->queue, &buffers, &first, &last, &why) < 0)
+        fail_msg("%s", why.text);
+    assert_int_equal(clEnqueueReadBuffer(f->queue, buffers.result, CL_TRUE, 0, count * sizeof *out,
+                                         out, 0, NULL, NULL),
+                     CL_SUCCESS);
+    clReleaseEvent(first);
+    clReleaseEvent(last);
+    transform_frame_destroy(frame);
+    clReleaseMemObject(buffers.image);
+    clReleaseMemObject(buffers.result);
+    clReleaseMemObject(buffers.response.numbers);
+}
+
 /* Runs one transform over the images in `in`; returns their results and the padded size. */
 static void run(struct fixture *f, const struct transform_tuning *tuning, const struct shape *shape,
                 const struct filter_chain *chain, const float *in, float *out, struct plan *ret)
 {
-    const size_t count = pixel_count(shape) * (shape->more + 1);
     struct transform *t = make(f, tuning, shape);
-    struct error why = {""};
-    cl_event first = NULL, last = NULL;
-    const struct plan *plan = transform_plan(t);
     void *values = malloc(transform_response_bytes(t));
+    struct error why = {""};
     uint32_t band;
     assert_int_equal(transform_response_fill(t, values, chain, 1, 1, &band, &why), 0);
-
-    cl_mem image_buffer = buffer_of(f, count * 4, in);
-    cl_mem result = buffer_of(f, count * 4, NULL);
-    cl_mem response = buffer_of(f, transform_response_bytes(t), values);
-    const struct transform_buffers buffers = {
-        .image = image_buffer, .result = result, .response = {response, band}};
-    struct transform_frame *frame;
-    if (transform_frame_create(&frame, t, &why) < 0)
-        fail_msg("%s", why.text);
-    if (band <= plan_first(plan)->length / 2)
-        spoil_spectrum(f, frame, count, &buffers);
-    if (transform_frame_enqueue(frame, f->queue, &buffers, &first, &last, &why) < 0)
-        fail_msg("%s", why.text);
-    assert_int_equal(
-        clEnqueueReadBuffer(f->queue, result, CL_TRUE, 0, count * 4, out, 0, NULL, NULL),
-        CL_SUCCESS);
-    *ret = *plan;
-    clReleaseEvent(first);
-    clReleaseEvent(last);
-    transform_frame_destroy(frame);
-    clReleaseMemObject(image_buffer);
-    clReleaseMemObject(result);
-    clReleaseMemObject(response);
+    run_response(f, t, values, band, in, out, pixel_count(shape) * (shape->more + 1));
+    *ret = *transform_plan(t);
     free(values);
     transform_destroy(t);
 }
@@ -290,28 +294,6 @@ static void test_radices(void **state)
     }
 }
 
-/* Filters one image with the numbers of a response, of which only a band is computed. */
-static void run_band(struct fixture *f, const struct transform *t, const float *response,
-                     uint32_t band, const float *in, float *out, size_t count)
-{
-    struct transform_frame *frame;
-    struct error why = {""};
-    const struct transform_buffers buffers = {
-        .image = buffer_of(f, count * sizeof *in, in),
-        .result = buffer_of(f, count * sizeof *out, NULL),
-        .response = {buffer_of(f, transform_response_bytes(t), response), band}};
-    if (transform_frame_create(&frame, t, &why) < 0 ||
-        transform_frame_enqueue(frame, f->queue, &buffers, NULL, NULL, &why) < 0)
-        fail_msg("%s", why.text);
-    assert_int_equal(clEnqueueReadBuffer(f->queue, buffers.result, CL_TRUE, 0, count * sizeof *out,
-                                         out, 0, NULL, NULL),
-                     CL_SUCCESS);
-    transform_frame_destroy(frame);
-    clReleaseMemObject(buffers.image);
-    clReleaseMemObject(buffers.result);
-    clReleaseMemObject(buffers.response.numbers);
-}
-
 /* A response of 1 with a band has the result of one that is 0 outside the band. Kernels that
  * compute all lines pass every other test. */
 static void check_band(struct fixture *f, const struct transform_tuning *tuning)
@@ -336,11 +318,11 @@ static void check_band(struct fixture *f, const struct transform_tuning *tuning)
     assert_in_range(few, 1, axis->length / 2);
     assert_int_equal(transform_response_fill(t, response, &none, 1, 1, &all, NULL), 0);
     assert_int_equal(all, axis->length / 2 + 1);
-    run_band(f, t, response, band, in, out, count);
+    run_response(f, t, response, band, in, out, count);
     for (size_t i = 0; i < numbers; i++)
         if (frequency[i][0] >= band && axis->length - frequency[i][0] >= band)
             response[i] = 0;
-    run_band(f, t, response, 0, in, expected, count);
+    run_response(f, t, response, 0, in, expected, count);
     for (size_t i = 0; i < count; i++) {
         most = fmaxf(most, fabsf(expected[i] - in[i]));
         worst = fmaxf(worst, fabsf(expected[i] - out[i]));

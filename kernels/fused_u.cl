@@ -18,7 +18,7 @@ static inline uint NAME(place_)(struct butterfly place, uint leg)
     return ROWS_FIRST ? leg * BUTTERFLIES + place.number : place.element + leg;
 }
 
-/* Whether any leg of a butterfly is in the band. Its leg 0 has that frequency. */
+/* Returns whether any leg of a butterfly is in the band. `frequency` is that of leg 0. */
 static inline bool NAME(has_band_)(uint frequency, uint band)
 {
     bool has = false;

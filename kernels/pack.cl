@@ -33,9 +33,10 @@
 #define V_LANES (V_HALF / LANES) /* groups of LANES lines along U */
 #define PAIRS   (U_LENGTH / 2 + 1)
 
-/* Whether the line of a frequency along U belongs to a band: the `band` lowest frequencies and
- * their negatives. H is negligible on all other lines (response_band, daemon/core/response.h), so
- * what the spectrum has there is never read. */
+/* Returns whether the line at a frequency along U is in the band. `band` is a number of
+ * frequencies: the band has those from 0 to band - 1, and their negatives. H is negligible on all
+ * other lines (response_band, daemon/core/response.h), so nothing reads what the spectrum has
+ * there. */
 static inline bool is_in_band(uint frequency, uint band)
 {
     return min(frequency, U_LENGTH - frequency) < band;

@@ -1,4 +1,4 @@
-/* The lock of the waker's list excludes, and nobody who waits for it is forgotten. */
+/* The lock of the waker's list excludes, and wakes everybody who waits for it. */
 #include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ static int setup(void **state)
     (void)state;
     lock = (struct list_lock){LOCK_FREE};
     count = 0;
-    /* A waiter that is forgotten would wait for ever. */
+    /* A waiter that is never woken would hang the test. */
     alarm(FRAMES_PATIENCE_MS / 1000);
     return 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs test programs, counts every test case, and adds up suites.
 
-    run.py SUITE [--timeout S] [--jobs N] [--once] [--wrap COMMAND] PROGRAM...  speaks TAP
+    run.py SUITE [--timeout S] [--jobs N] [--wrap COMMAND] PROGRAM...  speaks TAP
     run.py SUITE [--jobs N] --pytest PATH...     pytest files and folders
     run.py SUITE --skip REASON             a suite that cannot run here
     run.py SUITE --part --pytest PATH...   a part of a suite, which may have no test to run
@@ -14,11 +14,7 @@ without naming a failed test. A program that runs no test has failed. Lines "# f
 program, and the property "figures" of a pytest case, are shown even if nothing failed. The exit
 code is 0 only if tests were run and none failed.
 
-A few tests that failed are run a second time, one after the other, when all others have ended: on a
-busy machine a process may not run for seconds. What passes then counts as passed, and is listed
-with the reason of its first failure. What a sanitizer, valgrind or oclgrind reports is a failure,
-and is not run again; nor is anything with --once, for what does not depend on the machine's load.
-With --sum the last line reads exactly
+A test that fails has failed: nothing is run a second time. With --sum the last line reads exactly
 
     N passed, N failed, N skipped
 """
@@ -30,6 +26,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shlex
 import signal
 import subprocess
@@ -41,12 +38,6 @@ RESULTS = pathlib.Path(os.environ.get("RESULTS", "build/results"))
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 EXIT_SKIPPED = 77  # of a program that cannot run here; its last line of output says why
 OUTPUT_KEPT = 64 * 1024  # bytes of a failed program's output that are shown
-SECOND_ATTEMPTS = 3  # of a suite; if more fail, the machine is not to blame
-
-# What analyzers print about an error. They may not find it again. (LeakSanitizer itself sometimes
-# crashes; its message has no colon.)
-FINDING = re.compile(r"Sanitizer: |runtime error: |ERROR SUMMARY: [1-9]|definitely lost: [1-9]|"
-                     r"Invalid (?:read|write)|[Dd]ata race")
 
 TAP_PLAN = re.compile(r"1\.\.(\d+)")
 TAP_LINE = re.compile(r"(not )?ok \d+(?: - | )?(.*)")
@@ -57,18 +48,6 @@ SKIP_REASON = re.compile(r"(?:# )?skipped: (.*)")  # a cmocka test prints it bef
 
 def case(name, status, detail=""):
     return {"name": name, "status": status, "detail": detail}
-
-
-def second(each, first):
-    """A case of a second attempt, with the detail of the first."""
-    if each["status"] != PASSED or first is None:
-        return each
-    return {**each, "first": first}
-
-
-def first_failure(cases):
-    return next(f"{each['name']}: {each['detail']}".rstrip(": ")
-                for each in cases if each["status"] == FAILED)
 
 
 def count(cases, status):
@@ -138,24 +117,12 @@ def run_program(path, timeout, wrap):
     elif not cases:
         cases.append(case(f"{program}: runs a test", FAILED, "it ran none"))
     report_program(program, cases, output, time.monotonic() - start)
-    return cases, bool(FINDING.search(output))
+    return cases
 
 
-def run_programs(paths, timeout, wrap, jobs, once):
-    """Runs all programs, then, unless `once` is set, those that failed a second time."""
+def run_programs(paths, timeout, wrap, jobs):
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        results = list(pool.map(lambda path: run_program(path, timeout, wrap), paths))
-    again = [i for i, (cases, found) in enumerate(results) if count(cases, FAILED) and not found]
-    for i in again if len(again) <= SECOND_ATTEMPTS and not once else []:
-        failed = {each["name"] for each in results[i][0] if each["status"] == FAILED}
-        reason = first_failure(results[i][0])
-        print(f"second attempt: {pathlib.Path(paths[i]).name}", flush=True)
-        cases, found = run_program(paths[i], timeout, wrap)
-        if count(cases, FAILED) == 0:
-            named = failed & {each["name"] for each in cases} or {cases[0]["name"]}
-            cases = [second(each, reason if each["name"] in named else None) for each in cases]
-        results[i] = cases, found
-    return sum((cases for cases, _ in results), [])
+        return sum(pool.map(lambda path: run_program(path, timeout, wrap), paths), [])
 
 
 def report_program(program, cases, output, seconds):
@@ -171,8 +138,6 @@ def report_program(program, cases, output, seconds):
 
 
 def pytest_cases(report):
-    """The cases of a JUnit report. Those that failed have the id by which pytest runs them, unless
-    an analyzer reported an error."""
     for each in ElementTree.parse(report).iter("testcase"):
         name = f"{each.get('classname')}: {each.get('name')}"
         for said in each.iter("property"):
@@ -181,20 +146,21 @@ def pytest_cases(report):
         bad = each.find("failure") if each.find("failure") is not None else each.find("error")
         skip = each.find("skipped")
         if bad is not None:
-            failed = case(name, FAILED, (bad.get("message") or "").split("\n")[0])
-            if not FINDING.search("".join(each.itertext())):
-                failed["id"] = f"{each.get('file')}::{each.get('name')}"
-            yield failed
+            yield case(name, FAILED, (bad.get("message") or "").split("\n")[0])
         elif skip is not None:
             yield case(name, SKIPPED, skip.get("message") or "")
         else:
             yield case(name, PASSED)
 
 
-def run_pytest_once(report, what, timeout):
+def run_pytest(suite, paths, timeout, jobs):
+    """Runs pytest, and takes the cases from its JUnit report. With several jobs the tests of one
+    file still run one after the other."""
+    report = RESULTS / f"{suite}.xml"
     report.unlink(missing_ok=True)
+    parallel = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
     command = ["/usr/bin/python3", "-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider",
-               f"--junitxml={report}", "-o", "junit_family=xunit1", *what]
+               f"--junitxml={report}", *paths, *parallel]
     code, output = run_bounded(command, timeout, dict(os.environ, PYTHONDONTWRITEBYTECODE="1"))
     print(output.rstrip(), flush=True)
     if not report.exists():
@@ -205,24 +171,6 @@ def run_pytest_once(report, what, timeout):
     return cases
 
 
-def run_pytest(suite, paths, timeout, jobs):
-    """Runs pytest, and takes the cases from its JUnit report. With several jobs the tests of one
-    file still run one after the other."""
-    parallel = ["-n", str(jobs), "--dist", "loadfile"] if jobs > 1 else []
-    cases = run_pytest_once(RESULTS / f"{suite}.xml", [*paths, *parallel], timeout)
-    again = {each["name"]: each for each in cases if "id" in each}
-    if again and len(again) <= SECOND_ATTEMPTS:
-        print("second attempt: " + ", ".join(again), flush=True)
-        attempt = run_pytest_once(RESULTS / f"{suite}-second.xml",
-                                  [each["id"] for each in again.values()], timeout)
-        repeated = {each["name"]: second(each, again[each["name"]]["detail"])
-                    for each in attempt if each["name"] in again}
-        cases = [repeated.get(each["name"], each) for each in cases]
-    for each in cases:
-        each.pop("id", None)
-    return cases
-
-
 def summary(cases):
     return ", ".join(f"{count(cases, status)} {status}" for status in (PASSED, FAILED, SKIPPED))
 
@@ -230,7 +178,7 @@ def summary(cases):
 def read_result(path):
     if path.exists():
         return json.loads(path.read_text())
-    return {"seconds": 0, "cases": [case("ends", FAILED, f"it left no {path}")]}
+    return {"seconds": 0, "cpu_seconds": 0, "cases": [case("ends", FAILED, f"it left no {path}")]}
 
 
 def print_skipped(suite, cases):
@@ -250,11 +198,8 @@ def sum_up(suites):
     for suite, result in results.items():
         print_skipped(suite, result["cases"])
     for suite, result in results.items():
-        for each in result["cases"]:
-            if "first" in each:
-                print(f"passed at the second attempt: {suite}: {each['name']}: {each['first']}")
-    for suite, result in results.items():
-        print(f"{suite:24} {summary(result['cases']):40} {result['seconds']:7.1f} s")
+        print(f"{suite:24} {summary(result['cases']):40} {result['seconds']:6.0f} s, "
+              f"{result['cpu_seconds']:6.0f} s of processors")
     for suite, result in results.items():
         for each in result["cases"]:
             if each["status"] == FAILED:
@@ -271,7 +216,6 @@ def main():
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS")
     parser.add_argument("--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--wrap", type=shlex.split, default=[], metavar="COMMAND")
-    parser.add_argument("--once", action="store_true")
     parser.add_argument("--pytest", action="store_true")
     parser.add_argument("--part", action="store_true")
     parser.add_argument("--skip", metavar="REASON")
@@ -284,20 +228,25 @@ def main():
     if not args.suite:
         parser.error("the name of a suite is missing")
     RESULTS.mkdir(parents=True, exist_ok=True)
-    start = time.monotonic()
+    start, cpu_seconds = time.monotonic(), None
     if args.skip:
         cases = [case(args.suite, SKIPPED, args.skip)]
     elif args.merge:
         parts = [read_result(pathlib.Path(path)) for path in args.what]
         cases = sum((part["cases"] for part in parts), [])
         start -= max(part["seconds"] for part in parts)
+        cpu_seconds = sum(part["cpu_seconds"] for part in parts)
     elif args.pytest:
         cases = run_pytest(args.suite, args.what, args.timeout, args.jobs)
     else:
-        cases = run_programs(args.what, args.timeout, args.wrap, args.jobs, args.once)
+        cases = run_programs(args.what, args.timeout, args.wrap, args.jobs)
     if not cases and not args.part:
         cases = [case("has tests", FAILED, "it has none")]
-    result = {"suite": args.suite, "seconds": time.monotonic() - start, "cases": cases}
+    if cpu_seconds is None:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu_seconds = used.ru_utime + used.ru_stime
+    result = {"suite": args.suite, "seconds": time.monotonic() - start, "cpu_seconds": cpu_seconds,
+              "cases": cases}
     (RESULTS / f"{args.suite}.json").write_text(json.dumps(result, indent=1) + "\n")
     print(f"{args.suite}: {summary(cases)}")
     return 1 if count(cases, FAILED) else 0

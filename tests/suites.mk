@@ -65,6 +65,8 @@ suite-env = POCL_CACHE_DIR=$(abspath build/pocl) \
     $(if $(OPTIMISE),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
 run-suite = $(suite-env) tests/tools/run.py $(1)$(TAG) \
     --timeout $(shell expr $(2) \* $(SLOWER))
+# some-of NAMES, PROGRAMS: the programs with these names; all if there are none.
+some-of = $(if $(strip $(1)),$(filter $(addprefix %/,$(1)),$(2)),$(2))
 # GPU tests spend most of their time in the driver's compiler, which uses one processor. The two
 # longest begin first.
 gpu-suite = $(call run-suite,$(1),$(2)) --jobs $$(nproc)
@@ -100,15 +102,18 @@ test-rusticl: $(call test-programs,gpu)
 	@RUSTICL_ENABLE=llvmpipe FFTD_DEVICE=llvmpipe FFTD_TEST_SIZES=small \
 	    $(call gpu-suite,rusticl,1500) $(gpu-tests)
 
+# OCLGRIND_TESTS="transform engine": only these.
 test-oclgrind: $(call test-programs,gpu)
 	@tests/tools/deps.sh devices
-	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny \
-	    $(call gpu-suite,oclgrind,1500) --wrap tests/tools/oclgrind.sh $(gpu-tests)
+	@FFTD_DEVICE=oclgrind FFTD_TEST_SIZES=tiny $(call gpu-suite,oclgrind,1500) \
+	    --wrap tests/tools/oclgrind.sh $(call some-of,$(OCLGRIND_TESTS),$(gpu-tests))
 
 # These only compare pictures, which the device computes, and no sanitizer sees that.
 picture-tests := $(patsubst %,tests/integration/test_%.py,demosaic filter_plot filters filters_doc front_end \
     luma_only presets stabilise undistort)
-integration-tests = $(if $(SAN),$(filter-out $(picture-tests),$(wildcard tests/integration/test_*.py)),tests/integration)
+# INTEGRATION_TESTS="daemon control": only test_daemon.py and test_control.py.
+integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\
+    $(INTEGRATION_TESTS:%=test_%.py),$(wildcard tests/integration/test_*.py)))
 
 # Python cannot load a sanitized library, so it reads frames through a plain one; GLib and
 # libpipewire are not built for ThreadSanitizer, so fftd-gst and fftd-pipewire are plain ones there. These tests mostly
@@ -155,6 +160,13 @@ test: deps
 	@$(MAKE) -s -k -j2 test-unit test-gpu || true
 	@for target in test-integration lint-quick; do $(MAKE) -s $$target || true; done
 	@tests/tools/run.py --sum $(QUICK:test-%=%)
+
+# ---- everything ----
+.PHONY: test-all ## runs every suite, before a release, until one fails; FROM=SUITE: goes on from there
+test-all:
+	@tests/tools/deps.sh build run test opencv style lint bench devices valgrind fuzz model gst out \
+	    view pipewire view-browser fleet fleet-test deb vm cross
+	@tests/tools/suites.py all $(FROM:%=--from %)
 
 # ---- the page of fftd-view in a browser; chromium is large, so that no other target installs it ----
 .PHONY: test-view-browser ## shows the page of fftd-view in a headless Chromium; screenshots in build/view

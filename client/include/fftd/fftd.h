@@ -1,7 +1,11 @@
 /* fftd/fftd.h: reads the frames of a filtered camera.
  *
  *     struct fftd *camera;
- *     int r = fftd_open(&camera, "default");       // or "/run/fftd/NAME", a runtime directory
+ *     int r = fftd_open(&camera, "front");         // or "/run/fftd/front", a runtime directory
+ *     if (r < 0) {
+ *         fprintf(stderr, "cannot open the camera: %s\n", strerror(-r));
+ *         return 1;
+ *     }
  *     while ((r = fftd_wait(camera, 1000)) >= 0) { // milliseconds
  *         struct fftd_frame frame;
  *         if (r == 0 || fftd_frame(camera, &frame) < 0)

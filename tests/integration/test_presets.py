@@ -10,6 +10,8 @@ from conftest import BUILD, FAST_KERNELS
 from test_filters import Filtered, half_diagonals
 
 np = pytest.importorskip("numpy", reason="python3-numpy is not installed")
+# pylint: disable-next=wrong-import-position
+from moire import amplitude, amplitudes, luma  # noqa: E402
 
 PRESETS = pathlib.Path(__file__).resolve().parents[2] / "config/presets"
 WIDTH, HEIGHT = 240, 180
@@ -144,13 +146,6 @@ def psnr_db(picture, reference):
     return 10 * np.log10(255 ** 2 / np.mean((picture[inside] - reference[inside]) ** 2))
 
 
-def strength(picture, fx, fy):
-    """The amplitude of a wave in the middle of a picture."""
-    window = np.outer(np.hanning(HEIGHT), np.hanning(WIDTH))
-    turned = picture * np.exp(-2j * np.pi * (fx * X + fy * Y))
-    return 2 * abs((turned * window).sum()) / window.sum()
-
-
 def test_every_preset_is_shown_a_picture():
     here = {name[len("test_"):].replace("_", "-") for name in globals() if name.startswith("test_")}
     names = {path.stem for path in PRESETS.glob("*.conf")}
@@ -166,6 +161,29 @@ def test_pictures_come_nearer(seen, preset):
     before, after = psnr_db(captured, wanted()), psnr_db(result, wanted())
     print(f"# figures: {preset} {before:.1f} dB before, {after:.1f} dB after")
     assert after > before + least
+
+
+@pytest.mark.parametrize("period", [3, 3.5, 4, 5])
+def test_moire(seen, period):
+    """It removes what its summary says, in any direction."""
+    directions = np.radians([0, 33, 90, 140])
+    waves = [(np.cos(angle) / period, np.sin(angle) / period) for angle in directions]
+    captured, result = seen.through("moire", 128 + sum(wave(*each, 20) for each in waves))
+    for each in waves:
+        assert amplitude(result, *each) < 0.12 * amplitude(captured, *each)
+
+
+def test_moire_of_the_scene(start, seen):
+    """Of the scene that README.md shows it with, it leaves no wave."""
+    daemon = start("--filter", "none", "--set", "camera.format=GREY", size="320x240")
+    daemon.wait_for_socket("frames")
+    with seen.module.Camera(str(daemon.runtime_dir)) as camera:
+        before = amplitudes(luma(camera, 1))
+        serial = daemon.ctl_json("filter", "preset", "moire")["Serial"]
+        after = amplitudes(luma(camera, serial))
+    print(f"# figures: waves of {before.round(1)} before, {after.round(1)} after")
+    assert before.min() > 10
+    assert all(after < 0.12 * before)
 
 
 def test_uneven_light(seen):
@@ -201,8 +219,8 @@ def test_fine_texture(seen):
     """Stripes stay, and what changes slowly is gone."""
     slow = 50 * np.cos(2 * np.pi * X / 120)
     captured, result = seen.through("fine-texture", 128 + slow + wave(0.3, 0.1, 20))
-    assert strength(result, 0.3, 0.1) == pytest.approx(strength(captured, 0.3, 0.1), rel=0.03)
-    assert strength(result, 1 / 120, 0) < 0.03 * strength(captured, 1 / 120, 0)
+    assert amplitude(result, 0.3, 0.1) == pytest.approx(amplitude(captured, 0.3, 0.1), rel=0.03)
+    assert amplitude(result, 1 / 120, 0) < 0.03 * amplitude(captured, 1 / 120, 0)
     assert result.mean() == pytest.approx(captured.mean(), abs=10)  # that of the mirrored picture
 
 
@@ -210,5 +228,6 @@ def test_soft_focus(seen):
     """Fine detail keeps 60 % of its contrast, and what is large keeps all."""
     captured, result = seen.through("soft-focus", 128 + 40 * np.cos(2 * np.pi * X / 120) +
                                     wave(0.3, 0.1, 20))
-    assert strength(result, 0.3, 0.1) == pytest.approx(0.6 * strength(captured, 0.3, 0.1), rel=0.03)
-    assert strength(result, 1 / 120, 0) > 0.95 * strength(captured, 1 / 120, 0)
+    assert amplitude(result, 0.3, 0.1) == pytest.approx(0.6 * amplitude(captured, 0.3, 0.1),
+                                                        rel=0.03)
+    assert amplitude(result, 1 / 120, 0) > 0.95 * amplitude(captured, 1 / 120, 0)

@@ -102,7 +102,7 @@ static const char help[] =
     "  Check a configuration file, and show the value of every key:\n"
     "    fftd --config /etc/fftd/front.conf --check\n"
     "  Change the filter of a running daemon:\n"
-    "    fftd-ctl --name front filter set 'notch:at=0.25/0,width=0.01 | sharpen'\n"
+    "    fftd-ctl --name front filter set preset:moire\n"
     "\n"
     "Signals: SIGTERM and SIGINT stop fftd. SIGHUP makes it read its configuration\n"
     "file again.\n"

@@ -95,7 +95,7 @@ static const struct command commands[] = {
      "      --if-serial N      change the filter only if its serial is still N\n\n"
      "Examples:\n"
      "  fftd-ctl filter set lowpass:cutoff=0.1\n"
-     "  fftd-ctl filter set 'notch:at=0.25/0,width=0.01 | sharpen:amount=0.5'\n"
+     "  fftd-ctl filter set 'notch:at=0.21/0.13,width=0.02 | gaussian-blur:sigma=0.7'\n"
      "  fftd-ctl filter add notch:at=0.125/0,width=0.02 1\n"
      "  fftd-ctl filter remove notch\n"
      "  fftd-ctl filter edit set bandpass.low=0.2 set bandpass.high=0.3 remove notch\n"

@@ -4,13 +4,21 @@ pages and of the library's header."""
 import os
 import pathlib
 import re
+import shlex
 import subprocess
+import sys
 
 import pytest
 
 from conftest import BUILD, PATIENCE, SANITIZED
 
+np = pytest.importorskip("numpy", reason="python3-numpy is not installed")
+# pylint: disable-next=wrong-import-position
+from moire import amplitudes, luma  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "client" / "python"))
+os.environ.setdefault("LIBFFTD", str(BUILD / "libfftd.so.0"))
 
 # ---- the example in C ----
 
@@ -76,3 +84,59 @@ def test_the_c_example_reads_frames(c_program, start, runtime_dir):
         said = [reading.stdout.readline() for _ in range(5)]
         reading.kill()
     assert "frame 1: " in said[0] and all(said), said
+
+
+# ---- the filters ----
+
+def filter_commands(text, verbs="set"):
+    """Returns the words after fftd-ctl of each line of a text that changes the filter."""
+    text = text.replace(r"\e", "\\").replace(r"\-", "-").replace("\\\n", "")
+    lines = re.findall(rf"^(?:\.Dl|) *fftd-ctl (.*filter (?:{verbs}) .*)$", text, re.M)
+    return [shlex.split(re.sub("--name front ", "", line), comments=True) for line in lines]
+
+
+def documents():
+    """Returns the name and the text of each that shows how to set a filter."""
+    for path in "README.md", "docs/man/fftd-ctl.1", "docs/man/fftd.8":
+        yield path, (ROOT / path).read_text()
+    for command in ["fftd", "--help"], ["fftd-ctl", "filter", "--help"]:
+        yield " ".join(command), subprocess.run([BUILD / command[0], *command[1:]], check=True,
+                                                capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def scene(start):
+    """The daemon and a reader of the scene that README.md starts without a camera."""
+    if SANITIZED:
+        pytest.skip("a sanitized library cannot be loaded into Python")
+    import fftd  # pylint: disable=import-outside-toplevel
+    daemon = start("--filter", "none", "--set", "camera.format=GREY", size="320x240")
+    daemon.wait_for_socket("frames")
+    with fftd.Camera(str(daemon.runtime_dir)) as camera:
+        yield daemon, camera
+
+
+def test_no_documented_filter_makes_moire_stronger(scene):
+    daemon, camera = scene
+    before = amplitudes(luma(camera, 1))
+    assert before.min() > 10
+    for document, text in documents():
+        commands = filter_commands(text)
+        assert commands, document
+        for number, words in enumerate(commands):
+            after = amplitudes(luma(camera, daemon.ctl_json(*words)["Serial"]))
+            print(f"# figures: {document}: {' '.join(words)}: {after.round(1)}")
+            assert np.hypot.reduce(after) < 1.01 * np.hypot.reduce(before), (document, words)
+            # The first one of these two is to remove it.
+            if number == 0 and document in ("README.md", "docs/man/fftd-ctl.1"):
+                assert after.max() < 0.1 * before.min(), words
+
+
+def test_the_manuals_next_example_works_after_the_first(scene):
+    daemon, camera = scene
+    before = amplitudes(luma(camera, 1))
+    commands = filter_commands((ROOT / "docs/man/fftd-ctl.1").read_text(), "set|edit")
+    assert [words[1] for words in commands] == ["set", "edit"]
+    for words in commands:
+        serial = daemon.ctl_json(*words)["Serial"]
+    assert amplitudes(luma(camera, serial)).max() < 0.1 * before.min()

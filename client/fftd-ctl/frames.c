@@ -162,7 +162,9 @@ static int finish(const struct ctl *ctl, struct output *output, int code)
     if (code == 0 && r < 0 && r != -EPIPE)
         code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output != NULL ? ctl->output : "stdout",
                         strerror(-r));
-    if (code == 0)
+    /* With --json an error is the only value on stderr. What a full disk has of the stream is not
+     * known. */
+    if (code == 0 || (!ctl->json && output->written > 0 && r == 0))
         report(ctl, output);
     free(output->copy);
     free(output->row);

@@ -163,9 +163,10 @@ static const struct command commands[] = {
      "  fftd-ctl snapshot -o /tmp/images\n",
      TAKES_OUTPUT, 0, 4, command_snapshot},
     {"frames", "", "write the filtered frames as Y4M or raw video",
-     "Writes every frame from now on. A reader that is too slow misses frames; their\n"
-     "number is printed on stderr at the end. Pixel formats that Y4M does not have\n"
-     "need --raw, which writes rows without padding, plane after plane.\n\n"
+     "Writes every frame from now on. A reader that is too slow misses frames. The\n"
+     "numbers of frames written and missed are printed on stderr at the end. Pixel\n"
+     "formats that Y4M does not have need --raw, which writes rows without padding,\n"
+     "plane after plane.\n\n"
      "  -n, --count N          stop after N frames\n"
      "  -o, --output FILE      write to FILE instead of stdout\n"
      "      --raw              write the camera's own pixel format without headers\n\n"

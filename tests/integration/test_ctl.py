@@ -628,6 +628,29 @@ def test_frames_until_interrupted(daemon, tmp_path):
     assert (size - size % (160 * 120 * 3 // 2 + 6)) // (160 * 120 * 3 // 2 + 6) == written
 
 
+def test_frames_are_counted_if_their_format_changes(start, tmp_path):
+    config = tmp_path / "fftd.conf"
+    config.write_text('camera = { source = "pattern:moire"; size = "160x120"; fps = 60.0; };\n')
+    daemon = start("--config", config, source=None, size=None, fps=None)
+    daemon.wait_for_log("online")
+    for json_too in (), ("--json",):
+        path = tmp_path / f"{len(json_too)}.y4m"
+        with subprocess.Popen([CTL, *json_too, "--runtime-dir", daemon.runtime_dir, "frames", "-o",
+                               path], stderr=subprocess.PIPE, text=True) as streaming:
+            daemon.wait_until(lambda: path.exists() and path.stat().st_size > 100000, "frames")
+            config.write_text(config.read_text().replace("120", "122"))
+            daemon.ctl("reload")
+            said = streaming.stderr.read()
+            assert streaming.wait(PATIENCE) == 75
+        assert "the camera's format has changed" in said
+        if json_too:
+            assert json.loads(said)["code"] == 75
+        else:
+            assert re.search(r"^fftd-ctl: [1-9]\d* frames, \d+ missed$", said, re.M), said
+        config.write_text(config.read_text().replace("122", "120"))
+        daemon.ctl("reload")
+
+
 def test_frames_to_an_unusable_file(daemon):
     assert_refused(daemon.ctl("frames", "-o", "/none/x", check=False), 73, "/none/x")
     if os.path.exists("/dev/full"):

@@ -94,6 +94,9 @@ deps:
 	@tests/tools/deps.sh build run test style gst view pipewire
 
 # ---- install ----
+# Programs whose libraries are absent (fftd-view, fftd-pipewire, fftd-gst) are left out. The Python
+# module and the GStreamer element are only in packages, because Python and GStreamer search no
+# folder of any PREFIX.
 PREFIX ?= /usr/local
 BINDIR ?= $(PREFIX)/bin
 LIBDIR ?= $(PREFIX)/lib
@@ -103,7 +106,7 @@ SYSTEMD_VERSION ?= $(shell $(PKG_CONFIG) --modversion libsystemd 2>/dev/null)
 has-notify-reload = $(shell expr '$(SYSTEMD_VERSION)' : '\([0-9]*\)' '>=' 253)
 install-into = $(if $(wildcard $(2)),install -D -m 644 -t $(DESTDIR)$(1) $(wildcard $(2)))
 
-.PHONY: install ## installs everything; DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc, SYSTEMD_VERSION=
+.PHONY: install ## installs programs, libfftd, units and manual pages; DESTDIR=, PREFIX=/usr/local, SYSCONFDIR=/etc, SYSTEMD_VERSION=
 install: all
 	install -D -t $(DESTDIR)$(BINDIR) $(BUILD)/fftd $(BUILD)/fftd-ctl
 	$(call install-into,$(LIBDIR),$(BUILD)/libfftd.a)

@@ -168,6 +168,20 @@ def check_script_names():
             if not path.endswith(ending) and not named.fullmatch(path)]
 
 
+def check_run_bits():
+    """A file that names its interpreter can be run, and a file that can be run names it."""
+    found = []
+    for path in files():
+        if not os.path.isfile(path) or os.path.islink(path):
+            continue
+        with open(path, "rb") as file:
+            is_script = file.read(2) == b"#!"
+        if is_script != bool(os.stat(path).st_mode & 0o100):
+            found.append(f"{path}: begins with #!, but has no run bit: chmod +x" if is_script else
+                         f"{path}: has a run bit, but does not begin with #!: chmod -x")
+    return found
+
+
 def check_shell():
     return run("shellcheck", *scripts("sh"), *scripts("bash"))
 
@@ -229,6 +243,7 @@ QUICK = [
     ("core makes no system call but the clock's", check_core),
     ("headers stand alone", check_headers),
     ("scripts have an ending", check_script_names),
+    ("scripts can be run", check_run_bits),
     ("shell scripts are clean", check_shell),
     ("python files parse and fit", check_python),
     ("kernels compile without a warning", check_kernels),

@@ -58,6 +58,7 @@ static const struct command commands[] = {
      "FILE says fftd_up 0.\n\n"
      "Examples:\n"
      "  fftd-ctl stats --watch=0.5\n"
+     "  fftd-ctl stats --json | jq .FramesPublished\n"
      "  fftd-ctl stats --json | jq .Latency.total.p99_ns\n"
      "  fftd-ctl stats --prometheus --watch=15 \\\n"
      "    -o /var/lib/prometheus/node-exporter/fftd.prom\n",

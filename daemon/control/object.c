@@ -88,6 +88,7 @@ static const sd_bus_vtable vtable[] = {
     SD_BUS_PROPERTY("Sequence", "t", control_get, 0, 0),
     SD_BUS_PROPERTY("Rate", "d", control_get, 0, 0),
     SD_BUS_PROPERTY("Clients", "u", control_get, 0, 0),
+    SD_BUS_PROPERTY("FramesPublished", "t", control_get, 0, 0),
     SD_BUS_PROPERTY("Counters", "a{st}", control_get, 0, 0),
     SD_BUS_PROPERTY("Copies", "a{s(tt)}", control_get, 0, 0),
     SD_BUS_PROPERTY("Overhead", "a{s(tt)}", control_get, 0, 0),

@@ -319,6 +319,11 @@ static int append_clients(sd_bus_message *reply, const struct reading *reading)
     return sd_bus_message_append(reply, "u", (uint32_t)reading->server.clients);
 }
 
+static int append_frames_published(sd_bus_message *reply, const struct reading *reading)
+{
+    return sd_bus_message_append(reply, "t", reading->camera.published);
+}
+
 static int append_counters(sd_bus_message *reply, const struct reading *reading)
 {
     const struct camera_status *camera = &reading->camera;
@@ -435,6 +440,7 @@ static const struct field fields[] = {
     {"Sequence", "t", append_sequence, true},
     {"Rate", "d", append_rate, true},
     {"Clients", "u", append_clients, true},
+    {"FramesPublished", "t", append_frames_published, true},
     {"Counters", "a{st}", append_counters, true},
     {"Copies", "a{s(tt)}", append_copies, true},
     {"Overhead", "a{s(tt)}", append_overhead, true},

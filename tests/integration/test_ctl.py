@@ -305,6 +305,8 @@ def test_stats(daemon):
         assert 0 <= values["p50_ns"] <= values["p90_ns"] <= values["p99_ns"] <= values["max_ns"], \
             stage
     assert stats["Latency"]["total"]["count"] == stats["Counters"]["published"]
+    assert stats["FramesPublished"] == stats["Counters"]["published"]
+    assert daemon.ctl_json("status")["FramesPublished"] >= stats["FramesPublished"]
     assert "total" in daemon.ctl("stats").stdout
 
 

@@ -85,7 +85,8 @@ static void publish(struct frame_path *path, struct flight *flight, const struct
     int64_t published_ns = ring_publish(path->ring, &flight->write, &flight->meta);
     path->published++;
     /* The slot does not change until this thread writes it again. */
-    snapshot_take_after(flight->snapshots, flight->write.data, ring_newest(path->ring));
+    snapshot_take_after(flight->snapshots, flight->write.data, ring_newest(path->ring),
+                        flight->meta.filter_serial);
     release_frame(path, flight);
     report_frame(path->report, &flight->meta, done, published_ns, ring_newest(path->ring),
                  &path->source);

@@ -81,7 +81,8 @@ static void answer(const struct request *request)
     case REQUEST_SNAPSHOT:
         snapshot->done(request->context, request->result, &snapshot->format,
                        request->result < 0 ? NULL : snapshot->before,
-                       request->result < 0 ? NULL : snapshot->after, snapshot->sequence);
+                       request->result < 0 ? NULL : snapshot->after, snapshot->sequence,
+                       snapshot->filter_serial);
         break;
     case REQUEST_LIST_CONTROLS:
     case REQUEST_SET_CONTROLS:

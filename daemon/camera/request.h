@@ -16,9 +16,11 @@
 #include "fftd/ring.h"
 
 /* Receives a frame before and after the filter. Both buffers have the format's layout and are freed
- * after the call; they are NULL if result is negative, and `before` if it was not asked for. */
+ * after the call; they are NULL if result is negative, and `before` if it was not asked for.
+ * filter_serial: of the filter that made `after`. */
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
-                                const uint8_t *before, const uint8_t *after, uint64_t sequence);
+                                const uint8_t *before, const uint8_t *after, uint64_t sequence,
+                                uint64_t filter_serial);
 
 /* Receives the result of a request about controls. `why` gives the reason of a negative result;
  * `controls` is freed after the call, and NULL unless the list was asked for. */
@@ -30,7 +32,7 @@ enum request_kind { REQUEST_SNAPSHOT, REQUEST_LIST_CONTROLS, REQUEST_SET_CONTROL
 struct request_snapshot {
     camera_snapshot_fn *done;
     struct fftd_format format;
-    uint64_t sequence;
+    uint64_t sequence, filter_serial;
     uint8_t *before; /* format.frame_bytes; NULL: not asked for */
     uint8_t *after;  /* the same; the allocation that both are in */
 };

@@ -15,6 +15,7 @@ void snapshot_take_before(struct request *list, const struct fftd_format *format
                           const struct capture_frame *frame);
 
 /* Copies the published frame, which completes the requests. */
-void snapshot_take_after(struct request *list, const uint8_t *frame, uint64_t sequence);
+void snapshot_take_after(struct request *list, const uint8_t *frame, uint64_t sequence,
+                         uint64_t filter_serial);
 
 #endif

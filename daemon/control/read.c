@@ -203,7 +203,7 @@ static int append_comparison(sd_bus_message *reply, const struct reading *readin
 
 static int append_format(sd_bus_message *reply, const struct reading *reading)
 {
-    return value_append_format(reply, &reading->camera.format, reading->camera.captured);
+    return value_append_format(reply, &reading->camera.format, reading->camera.captured, 0);
 }
 
 static int append_generation(sd_bus_message *reply, const struct reading *reading)

@@ -42,7 +42,8 @@ static int append_frame(sd_bus_message *reply, struct loan *loan, const char *na
 
 /* before: NULL unless it was asked for. */
 static int answer(struct snapshot_call *call, const struct fftd_format *format,
-                  const uint8_t *before, const uint8_t *after, uint64_t sequence)
+                  const uint8_t *before, const uint8_t *after, uint64_t sequence,
+                  uint64_t filter_serial)
 {
     sd_bus_message *reply = NULL;
     int r = sd_bus_message_new_method_return(call->call.message, &reply);
@@ -51,7 +52,7 @@ static int answer(struct snapshot_call *call, const struct fftd_format *format,
     if (r >= 0)
         r = append_frame(reply, call->loan, "fftd-after", after, format->frame_bytes);
     if (r >= 0)
-        r = value_append_format(reply, format, 0);
+        r = value_append_format(reply, format, 0, filter_serial);
     if (r >= 0)
         r = sd_bus_message_append(reply, "t", sequence);
     if (r >= 0)
@@ -61,14 +62,14 @@ static int answer(struct snapshot_call *call, const struct fftd_format *format,
 }
 
 static void done(void *context, int result, const struct fftd_format *format, const uint8_t *before,
-                 const uint8_t *after, uint64_t sequence)
+                 const uint8_t *after, uint64_t sequence, uint64_t filter_serial)
 {
     struct snapshot_call *call = context;
     int r = result;
 
     if (call->call.message != NULL && r >= 0) {
         call->call.peer->unread_snapshots++;
-        r = answer(call, format, before, after, sequence);
+        r = answer(call, format, before, after, sequence, filter_serial);
     }
     if (call->call.message != NULL && r >= 0)
         loan_sent(call->loan);

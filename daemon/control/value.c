@@ -103,7 +103,8 @@ static int append_planes(sd_bus_message *reply, const struct fftd_format *format
     return value_close_containers(reply, 3);
 }
 
-int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured)
+int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
+                        uint64_t filter_serial)
 {
     char name[16], captured_name[16];
     format_name(format->fourcc, name);
@@ -126,6 +127,8 @@ int value_append_format(sd_bus_message *reply, const struct fftd_format *format,
             return r;
         if (captured != 0)
             r = value_append_named_text(reply, "captured", captured_name);
+        if (r >= 0 && filter_serial != 0)
+            r = sd_bus_message_append(reply, "{sv}", "filter_serial", "t", filter_serial);
         if (r < 0)
             return r;
     }

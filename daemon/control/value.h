@@ -17,8 +17,9 @@ int value_append_text(sd_bus_message *reply, const char *text);
 int value_append_named_text(sd_bus_message *reply, const char *name, const char *text);
 
 /* Appends a frame format as a{sv}; empty while no format is known. captured: the fourcc of the
- * frames that it is published for; 0: left out. */
-int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured);
+ * frames that it is published for; filter_serial: the filter of one frame of it. 0: left out. */
+int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
+                        uint64_t filter_serial);
 
 /* Closes the `count` innermost containers. */
 int value_close_containers(sd_bus_message *reply, unsigned count);

@@ -561,13 +561,14 @@ static void test_ends_after_the_frames_asked_for(void **state)
 static struct {
     unsigned calls;
     int result;
-    uint64_t sequence;
+    uint64_t sequence, filter_serial;
     bool has_before;
     uint8_t before, after;
 } answer;
 
 static void answered(void *context, int result, const struct fftd_format *format,
-                     const uint8_t *before, const uint8_t *after, uint64_t sequence)
+                     const uint8_t *before, const uint8_t *after, uint64_t sequence,
+                     uint64_t filter_serial)
 {
     assert_ptr_equal(context, &answer);
     answer.calls++;
@@ -579,6 +580,7 @@ static void answered(void *context, int result, const struct fftd_format *format
         answer.has_before = before != NULL;
         answer.before = before != NULL ? before[last] : 0;
         answer.after = after[last];
+        answer.filter_serial = filter_serial;
     }
 }
 
@@ -622,6 +624,7 @@ static void test_snapshot_is_one_frame_before_and_after(void **state)
     WAIT_FOR(answer.calls == 1);
     assert_int_equal(answer.result, 0);
     assert_int_equal(answer.sequence, 1);
+    assert_int_equal(answer.filter_serial, 1);
     assert_int_equal(answer.before, fake_capture.pixels[32 * 16 - 1]);
     assert_int_equal(answer.after, (uint8_t)(answer.before + 3));
     publish(1);

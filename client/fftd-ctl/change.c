@@ -6,11 +6,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bus.h"
 #include "commands.h"
+#include "reading.h"
 
 #define KEY_BYTES 200
+
+/* A filter that needs no other engine is in use after two or three frames. */
+#define MOMENT_US 500000
+#define LOOK_US   20000
 
 /* ---- the call ---- */
 
@@ -40,11 +46,38 @@ void change_append(struct change_call *call, const char *verb, const char *first
         call->result = sd_bus_message_close_container(call->message);
 }
 
-void change_print_serial(const struct ctl *ctl, uint64_t serial)
+/* Looks until frames have this filter, or nothing can be expected from waiting. Returns whether it
+ * is not in use, and writes why. */
+static bool wait_a_moment(const struct ctl *ctl, sd_bus *bus, uint64_t serial,
+                          char text[READING_WHY_BYTES])
 {
+    const uint64_t end_us = ctl_now_us() + MOMENT_US;
+    bool pending = true;
+    int r = 0;
+    snprintf(text, READING_WHY_BYTES, "is being prepared");
+    while (r >= 0 && pending) {
+        sd_bus_message *properties = NULL;
+        r = bus_try_get_all(ctl, bus, &properties);
+        if (r >= 0)
+            pending = reading_is_pending(properties, serial, text);
+        sd_bus_message_unref(properties);
+        if (ctl_now_us() >= end_us || strcmp(text, "is being prepared") != 0)
+            break;
+        if (r >= 0 && pending)
+            usleep(LOOK_US);
+    }
+    return pending;
+}
+
+void change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial)
+{
+    char why[READING_WHY_BYTES];
     struct json json = {.file = stdout};
     if (!ctl->json) {
-        printf("filter %" PRIu64 "\n", serial);
+        if (wait_a_moment(ctl, bus, serial, why))
+            printf("filter %" PRIu64 " %s\n", serial, why);
+        else
+            printf("filter %" PRIu64 "\n", serial);
         return;
     }
     json_open(&json, NULL, '{');
@@ -76,7 +109,7 @@ int change_send(struct change_call *call)
     int code = bus_send(ctl, call->bus, call->message, &reply);
     if (code == 0) {
         sd_bus_message_read(reply, "t", &serial);
-        change_print_serial(ctl, serial);
+        change_print_serial(ctl, call->bus, serial);
         code = ctl_finish(ctl);
     }
     sd_bus_message_unref(reply);

@@ -12,8 +12,9 @@
 /* Joins the operands from the first one on to one chain. */
 int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES]);
 
-/* Prints the serial from which frames obey a change. */
-void change_print_serial(const struct ctl *ctl, uint64_t serial);
+/* Prints the serial from which frames obey a change. Waits a moment for such a frame; if there is
+ * none, the text also says why. With --json it does not wait. */
+void change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial);
 
 int change_replace(const struct ctl *ctl); /* filter set CHAIN... */
 int change_preset(const struct ctl *ctl);  /* filter preset NAME */

@@ -2,12 +2,14 @@
  * not been changed meanwhile. */
 #include "keep.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "adaptation.h"
 #include "bus.h"
 #include "change.h"
+#include "reading.h"
 
 /* Cycles/pixel, if the daemon does not say how wide a notch has to be. */
 #define NOTCH_WIDTH 0.02
@@ -50,13 +52,27 @@ static void keep_flicker(struct change_call *call, const struct adaptation *foun
     change_append(call, "set", "deflicker", "line-time", value);
 }
 
+/* The chain has a filter that adapts, but frames do not have that chain. */
+static int fail_pending(const struct ctl *ctl, sd_bus_message *properties)
+{
+    const uint64_t serial = bus_u64(properties, "Serial");
+    char why[READING_WHY_BYTES] = "is being prepared";
+    reading_is_pending(properties, serial, why);
+    return ctl_fail(ctl, EX_TEMPFAIL,
+                    "filter keep: filter %" PRIu64 " %s, and has found nothing yet", serial, why);
+}
+
 static int keep(const struct ctl *ctl, sd_bus_message *properties)
 {
     struct adaptation found;
     struct change_call call;
     if (adaptation_read(properties, &found) < 0)
         return ctl_fail(ctl, EX_PROTOCOL, "Adaptation: unexpected reply format");
-    const unsigned number = find_stage(bus_text(properties, "Filter"), "auto-notch");
+    const char *chain = bus_text(properties, "Filter");
+    const unsigned number = find_stage(chain, "auto-notch");
+    if (!found.finds_waves && !found.finds_flicker &&
+        (number > 0 || find_stage(chain, "deflicker") > 0))
+        return fail_pending(ctl, properties);
     if (!found.finds_waves && !found.finds_flicker)
         return ctl_fail(ctl, EX_DATAERR,
                         "filter keep: no stage of the filter in use adapts: expected auto-notch or "

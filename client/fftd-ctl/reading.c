@@ -1,6 +1,7 @@
 #include "reading.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static bool enter_format(sd_bus_message *properties, const char *key)
 {
@@ -39,6 +40,21 @@ void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64
         bus_enter(properties, "s(tta(tt))", "total") &&
         sd_bus_message_enter_container(properties, 'r', "tta(tt)") > 0)
         sd_bus_message_read(properties, "tt", ret_count, ret_sum_ns);
+}
+
+bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES])
+{
+    const char *state = bus_text(properties, "State");
+    const char *problem = bus_text(properties, "FilterProblem"); /* of the newest filter */
+    if (bus_u64(properties, "PublishedSerial") >= serial)
+        return false;
+    if (*problem != '\0' && bus_u64(properties, "Serial") == serial)
+        snprintf(text, READING_WHY_BYTES, "cannot be used: %s", problem);
+    else if (strcmp(state, "online") == 0 || strcmp(state, "starting") == 0)
+        snprintf(text, READING_WHY_BYTES, "is being prepared");
+    else
+        snprintf(text, READING_WHY_BYTES, "waits for frames: the camera is %s", state);
+    return true;
 }
 
 const char *reading_source(sd_bus_message *properties)

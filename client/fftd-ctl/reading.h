@@ -2,7 +2,9 @@
 #ifndef FFTD_CTL_READING_H
 #define FFTD_CTL_READING_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "bus.h"
 
@@ -15,6 +17,12 @@ double reading_latency_ms(sd_bus_message *properties, const char *quantile);
 /* The number of frames since the daemon's start, and the sum of these times; 0 without an answer.
  */
 void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64_t *ret_sum_ns);
+
+#define READING_WHY_BYTES 600
+
+/* Whether no frame has been published with this filter or a newer one. If so, writes what keeps it
+ * from use, as the predicate of a sentence: "is being prepared". */
+bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES]);
 
 /* The source's description of itself, or its URI while it has none. */
 const char *reading_source(sd_bus_message *properties);

@@ -35,8 +35,9 @@ static int read_planes(sd_bus_message *reply, struct fftd_format *format)
     return r;
 }
 
-static int read_format_value(sd_bus_message *reply, const char *key, struct fftd_format *format)
+static int read_format_value(sd_bus_message *reply, const char *key, struct shot *shot)
 {
+    struct fftd_format *format = &shot->format;
     int full_range;
     if (strcmp(key, "planes") == 0)
         return read_planes(reply, format);
@@ -48,6 +49,8 @@ static int read_format_value(sd_bus_message *reply, const char *key, struct fftd
         return sd_bus_message_read(reply, "v", "u", &format->height);
     if (strcmp(key, "matrix") == 0)
         return sd_bus_message_read(reply, "v", "y", &format->matrix);
+    if (strcmp(key, "filter_serial") == 0)
+        return sd_bus_message_read(reply, "v", "t", &shot->filter_serial);
     if (strcmp(key, "full_range") != 0)
         return sd_bus_message_skip(reply, "v");
     int r = sd_bus_message_read(reply, "v", "b", &full_range);
@@ -56,7 +59,7 @@ static int read_format_value(sd_bus_message *reply, const char *key, struct fftd
     return r;
 }
 
-static int read_format(sd_bus_message *reply, struct fftd_format *ret)
+static int read_format(sd_bus_message *reply, struct shot *ret)
 {
     const char *key;
     int r = sd_bus_message_enter_container(reply, 'a', "{sv}");
@@ -126,7 +129,7 @@ int shot_read(struct shot *ret, sd_bus_message *reply, bool with_before)
     if (r >= 0)
         r = sd_bus_message_read(reply, "h", &after);
     if (r >= 0)
-        r = read_format(reply, &ret->format);
+        r = read_format(reply, ret);
     if (r >= 0)
         r = find_size(&ret->format);
     if (r >= 0 && with_before)

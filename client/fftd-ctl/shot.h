@@ -11,6 +11,7 @@
 
 struct shot {
     uint64_t sequence;
+    uint64_t filter_serial; /* of the filter that made `after`; 0: the daemon does not say */
     struct fftd_format format;
     struct pixels before, after; /* before: all zero unless it was asked for */
     uint8_t *memory[2];          /* the pixels' */

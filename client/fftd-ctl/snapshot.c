@@ -1,5 +1,6 @@
 /* Implements `snapshot`, which saves one frame before and after the filter as images. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "commands.h"
 #include "picture_file.h"
+#include "reading.h"
 #include "shot.h"
 #include "spectrum.h"
 
@@ -105,7 +107,20 @@ static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, 
     return length < PATH_MAX ? 0 : ctl_fail(ctl, EX_USAGE, "--output: the path is too long");
 }
 
-static int write_pictures(const struct ctl *ctl, const struct shot *shot)
+/* Says so if the picture is of an older filter than the newest at the time of the command. */
+static void note_filter(const struct ctl *ctl, const struct shot *shot, uint64_t wanted_serial,
+                        const char *why)
+{
+    bool shows_filter = ctl->argc == 0;
+    for (int i = 0; i < ctl->argc; i++)
+        shows_filter |= find_kind(ctl->argv[i])->draw != draw_before;
+    if (!ctl->json && shows_filter && shot->filter_serial > 0 &&
+        shot->filter_serial < wanted_serial)
+        fprintf(stderr, "fftd-ctl: filter %" PRIu64 " %s: this picture has filter %" PRIu64 "\n",
+                wanted_serial, why, shot->filter_serial);
+}
+
+static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64_t wanted_serial)
 {
     const struct kind *wanted[KIND_COUNT];
     unsigned count = ctl->argc > 0 ? (unsigned)ctl->argc : KIND_COUNT;
@@ -122,6 +137,8 @@ static int write_pictures(const struct ctl *ctl, const struct shot *shot)
     if (report) {
         json_open(&json, NULL, '{');
         json_integer(&json, "Sequence", shot->sequence);
+        json_integer(&json, "FilterSerial", shot->filter_serial);
+        json_integer(&json, "Serial", wanted_serial);
         json_open(&json, "Pictures", '[');
     }
     for (unsigned i = 0; i < count && code == 0; i++) {
@@ -143,7 +160,10 @@ static int write_pictures(const struct ctl *ctl, const struct shot *shot)
 int command_snapshot(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
+    sd_bus_message *properties = NULL;
     struct shot shot = {0};
+    uint64_t wanted_serial = 0;
+    char why[READING_WHY_BYTES] = "is being prepared";
     bool with_before = ctl->argc == 0;
 
     for (int i = 0; i < ctl->argc; i++) {
@@ -158,11 +178,19 @@ int command_snapshot(const struct ctl *ctl)
         return ctl_fail(ctl, EX_USAGE, "snapshot: only one image can go to stdout: name it");
 
     int code = bus_open(ctl, &bus);
+    /* Only the note needs them, so a snapshot does not fail without them. */
+    if (code == 0 && bus_try_get_all(ctl, bus, &properties) == 0) {
+        wanted_serial = bus_u64(properties, "Serial");
+        reading_is_pending(properties, wanted_serial, why);
+    }
     if (code == 0)
         code = shot_take(&shot, ctl, bus, with_before);
     if (code == 0)
-        code = write_pictures(ctl, &shot);
+        code = write_pictures(ctl, &shot, wanted_serial);
+    if (code == 0)
+        note_filter(ctl, &shot, wanted_serial, why);
     shot_finish(&shot);
+    sd_bus_message_unref(properties);
     sd_bus_unref(bus);
     return code;
 }

@@ -63,6 +63,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     if (strcmp(bus_text(p, "PublishedView"), "picture") != 0)
         print_line("view", bus_text(p, "PublishedView"));
 
+    char why[READING_WHY_BYTES];
     uint64_t desired = bus_u64(p, "Serial"), published = bus_u64(p, "PublishedSerial");
     uint64_t dropped =
         bus_counter(p, "Counters", "dropped_error") + bus_counter(p, "Counters", "dropped_stale") +
@@ -70,8 +71,9 @@ static void print_status(sd_bus_message *p, const char *dir)
     printf("%-9s %" PRIu64 " published, %.1f per second, %" PRIu64 " dropped, filter %" PRIu64,
            "frames", bus_counter(p, "Counters", "published"), bus_double(p, "Rate"), dropped,
            published);
-    if (desired != published)
-        printf(" (%" PRIu64 " pending)", desired);
+    if (reading_is_pending(p, desired, why))
+        printf(" (%" PRIu64 " %s)", desired,
+               *bus_text(p, "FilterProblem") != '\0' ? "cannot be used" : why);
     printf("\n%-9s p50 %.1f ms, p99 %.1f ms, capture to publication\n", "latency",
            reading_latency_ms(p, "p50_ns"), reading_latency_ms(p, "p99_ns"));
     printf("%-9s %u\n", "clients", bus_u32(p, "Clients"));

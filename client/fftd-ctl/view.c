@@ -24,7 +24,7 @@ static int show(const struct ctl *ctl, sd_bus *bus)
     } else if (strcmp(view, published) == 0) {
         puts(view);
     } else {
-        printf("%s (%s is pending)\n", published, view);
+        printf("%s (%s is being prepared)\n", published, view);
     }
     code = ctl_finish(ctl);
     sd_bus_message_unref(properties);
@@ -39,7 +39,7 @@ static int change(const struct ctl *ctl, sd_bus *bus)
     if (code != 0)
         return code;
     sd_bus_message_read(reply, "t", &serial);
-    change_print_serial(ctl, serial);
+    change_print_serial(ctl, bus, serial);
     code = ctl_finish(ctl);
     sd_bus_message_unref(reply);
     return code;

@@ -86,6 +86,7 @@ gpu-tests = $(filter $(long-gpu-tests),$(call test-programs,gpu)) \
 .PHONY: test-changes ## changes the filter 30 times a second for CHANGE_SECONDS=60 while clients check every frame
 .PHONY: lint-quick ## checks format, rules of the tree, headers, scripts and kernels
 .PHONY: lint ## runs lint-quick, all warnings of gcc and clang, clang-tidy and cppcheck
+.PHONY: lint-analyzer ## runs clang's analyzer over daemon/ and client/
 .PHONY: test-rusticl ## runs test-gpu on Mesa's rusticl and llvmpipe, with small frames
 .PHONY: test-oclgrind ## runs test-gpu on oclgrind, which reports data races and out-of-bounds accesses
 .PHONY: test-valgrind ## checks the unit tests and one run of the daemon for leaks
@@ -136,17 +137,19 @@ test-valgrind: all $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
 	@LOCPATH=$(use-locales) $(call run-suite,valgrind,600) --jobs $$(nproc) \
 	    --wrap tests/tools/valgrind.sh $(BUILD)/fftd $(unit-tests)
 
-.PHONY: _lint
-lint:
+.PHONY: _lint _lint-analyzer
+lint lint-analyzer:
 	@tests/tools/deps.sh build test style lint bench
-	@$(MAKE) -s _lint
+	@$(MAKE) -s _$@
 
 # The environment passes LINT_FLAGS on, which keeps the quotes of CPPFLAGS.
-_lint lint-quick: export KERNEL_WRITER := $(KERNEL_WRITER)
-_lint lint-quick: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES)) $(PIPEWIRE_CFLAGS)
-_lint lint-quick: $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
+_lint lint-quick _lint-analyzer: export KERNEL_WRITER := $(KERNEL_WRITER)
+_lint lint-quick _lint-analyzer: export LINT_FLAGS = $(CPPFLAGS) $(call pkg-cflags,$(GST_PACKAGES)) $(PIPEWIRE_CFLAGS)
+_lint lint-quick _lint-analyzer: $(BUILD)/generated/kernels.inc $(KERNEL_WRITER)
 _lint:
-	@$(call run-suite,lint,900) --wrap tests/tools/lint.py full
+	@$(call run-suite,lint,1800) --wrap tests/tools/lint.py full
+_lint-analyzer:
+	@$(call run-suite,lint-analyzer,3600) --wrap tests/tools/lint.py analyzer
 lint-quick:
 	@$(call run-suite,lint-quick,900) --wrap tests/tools/lint.py quick
 

@@ -52,8 +52,8 @@ SUITES = [
           "-j2 SAN=address,undefined test-integration"),
     Suite("vm", "test-vm VM_PROGRAMS=v4l2 VM_TESTS='faults and not mixed or restart or sockets "
           "or service or packages'", "test-vm"),
+    Suite("lint-analyzer", None, "lint-analyzer"),
     Suite("deb", None, "test-deb"),
-    Suite("articles", None, "test-articles"),
     Suite("peers", None, "test-peers"),
     Suite("view-browser", None, "test-view-browser"),
     Suite("fleet", None, "test-fleet"),

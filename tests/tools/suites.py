@@ -4,10 +4,10 @@
     suites.py gate                 what must pass before a change lands: .ci/run
     suites.py all [--from SUITE]   everything, before a release: make test-all
 
-The table below is in the order in which suites run: what is quick and finds most comes first. `gate`
-runs all its suites whatever fails, so that one run shows every failure. `all` stops at the first
-suite that fails, and says how to go on from there. Both end with the time that each suite took,
-with all that was built for it, and with the line
+The table below is in the order in which suites run: what is quick and finds most comes first.
+`gate` runs all its suites whatever fails, so that one run shows every failure. `all` stops at the
+first suite that fails, and says how to go on from there. Both end with the time that each suite
+took, with all that was built for it, and with the line
 
     N passed, N failed, N skipped
 
@@ -47,8 +47,8 @@ SUITES = [
     Suite("mali-daemon", "test-mali-daemon"),
     Suite("oclgrind", "test-oclgrind OCLGRIND_TESTS='transform engine'", "test-oclgrind"),
     Suite("integration-address-undefined",
-          "-j2 SAN=address,undefined test-integration INTEGRATION_TESTS='attacks camera control daemon "
-          "gst_source hostile survival view_http'",
+          "-j2 SAN=address,undefined test-integration INTEGRATION_TESTS='attacks camera control "
+          "daemon gst_source hostile survival view_http'",
           "-j2 SAN=address,undefined test-integration"),
     Suite("vm", "test-vm VM_PROGRAMS=v4l2 VM_TESTS='faults and not mixed or restart or sockets "
           "or service or packages'", "test-vm"),
@@ -62,7 +62,8 @@ SUITES = [
     Suite("fuzz", None, "test-fuzz FUZZ_SECONDS=30"),
     Suite("mali-256", None, "test-mali MALI_GROUP=256"),
     Suite("mali-128", None, "test-mali MALI_GROUP=128"),
-    Suite("gpu-address-undefined", None, "-j2 SAN=address,undefined FFTD_TEST_SIZES=small test-gpu"),
+    Suite("gpu-address-undefined", None,
+          "-j2 SAN=address,undefined FFTD_TEST_SIZES=small test-gpu"),
     Suite("integration-thread", None, "-j2 SAN=thread test-integration"),
     Suite("rusticl", None, "test-rusticl"),
     Suite("valgrind", None, "test-valgrind"),

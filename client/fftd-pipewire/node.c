@@ -160,7 +160,9 @@ static void describe_frame(struct node *node, struct spa_buffer *buffer,
     node->last_sequence = frame->sequence;
 }
 
-/* The time of a graph that this node drives is the camera's. */
+/* The time of a graph that this node drives is the camera's. Before the first frame PipeWire counts
+ * from the origin of CLOCK_MONOTONIC, as these positions do: GStreamer's clock would stand still
+ * after a jump back, such as to the number of a frame. */
 static void tell_time(struct node *node, const struct fftd_frame *frame)
 {
     struct spa_io_clock *clock = node->server.clock;
@@ -168,12 +170,12 @@ static void tell_time(struct node *node, const struct fftd_frame *frame)
     if (clock == NULL || format->rate_num == 0)
         return;
     clock->nsec = (uint64_t)frame->captured_ns;
-    clock->rate = SPA_FRACTION(format->rate_den, format->rate_num);
-    clock->position = frame->sequence;
-    clock->duration = 1;
+    clock->rate = SPA_FRACTION(1, (uint32_t)NS_PER_S);
+    clock->position = clock->nsec;
+    clock->duration = NS_PER_S * format->rate_den / format->rate_num;
     clock->delay = 0;
     clock->rate_diff = 1.0;
-    clock->next_nsec = clock->nsec + NS_PER_S * format->rate_den / format->rate_num;
+    clock->next_nsec = clock->nsec + clock->duration;
 }
 
 /* Frames are taken in the order of their capture and one at most waits in the stream, so that a
@@ -309,19 +311,17 @@ static void on_ring(void *userdata, int fd, uint32_t mask)
         else if (changed != -EAGAIN)
             advance_soon(node);
     }
-    if (r > 0 && node->is_known && pw_stream_is_driving(stream)) {
-        fill_buffer(node);
-        /* Even if no buffer was filled: consumers give buffers back in a cycle of the graph. */
+    /* Even if no buffer is free for on_process: consumers give buffers back in a cycle of the
+     * graph. */
+    if (r > 0 && node->is_known && pw_stream_is_driving(stream))
         pw_stream_trigger_process(stream);
-    }
 }
 
-/* Another node drives the graph, and asks for a frame. */
+/* A cycle of the graph begins, by on_ring or by another node that drives it. The buffer is queued
+ * here: before a driver's first pw_stream_trigger_process, queueing one begins a cycle, too. */
 static void on_process(void *userdata)
 {
-    struct node *node = userdata;
-    if (!pw_stream_is_driving(node->server.stream))
-        fill_buffer(node);
+    fill_buffer(userdata);
 }
 
 static void on_io_changed(void *userdata, uint32_t id, void *area, uint32_t size)

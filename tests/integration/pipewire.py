@@ -40,6 +40,14 @@ context.objects = [
 """
 
 
+def policy_command():
+    """Returns what starts WirePlumber with its policy alone: a configuration of version 0.4, and a
+    profile since 0.5."""
+    usage = subprocess.run(["wireplumber", "--help"], capture_output=True, text=True, check=True)
+    return ["wireplumber", *(["--profile", "policy"] if "--profile" in usage.stdout else
+                             ["-c", "policy.conf"])]
+
+
 class Buffer:
     """What GStreamer says of one buffer."""
 
@@ -79,6 +87,7 @@ class Consumer(Process):
     def formats(self):
         """Formats and sizes in the order in which they came."""
         return re.findall(r"PipeWireSrc:\S+ caps = video/x-raw, format=\(string\)(\w+), "
+                          r"(?:interlace-mode=\(string\)progressive, )?"  # since PipeWire 1.4
                           r"width=\(int\)(\d+), height=\(int\)(\d+), framerate=\(fraction\)(\S+)",
                           self.log)
 
@@ -114,7 +123,7 @@ class Desktop:
     def start_server(self):
         self.server = self.run(["pipewire", "-c", self.tmp_path / "pipewire.conf"], "pipewire")
         wait_until((self.directory / "pipewire-0").is_socket, "PipeWire")
-        self.policy = self.run(["wireplumber", "-c", "policy.conf"], "wireplumber")
+        self.policy = self.run(policy_command(), "wireplumber")
 
     def kill_server(self):
         self.server.kill()

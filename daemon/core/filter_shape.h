@@ -44,9 +44,10 @@ static inline double square(double x)
     return x * x;
 }
 
-#define MIN_FREQUENCY 0.0001 /* a period of 10000 pixels: more than the largest frame */
-#define MAX_FREQUENCY 0.5
+#define MIN_FREQUENCY   0.0001 /* a period of 10000 pixels: more than the largest frame */
+#define MAX_FREQUENCY   0.5
 
+/* clang-format off */
 #define SHAPE_PARAM                                                                                \
     {                                                                                              \
         .name = "shape", .unit = "",                                                               \
@@ -68,6 +69,7 @@ static inline double square(double x)
         .name = label, .unit = "", .summary = text, .type = FILTER_NUMBER, .min = -16, .max = 16,  \
         .initial = value,                                                                          \
     }
+/* clang-format on */
 #define DC_PARAM(value) GAIN_PARAM("dc", "gain of the mean brightness", value)
 
 #endif

@@ -66,6 +66,7 @@ static int undistort_check(const struct filter_stage *stage, struct error *why)
     return 0;
 }
 
+/* clang-format off */
 #define MATRIX_PARAM(label, text, low)                                                             \
     {                                                                                              \
         .name = label, .unit = "px", .summary = text, .type = FILTER_NUMBER, .required = true,     \
@@ -76,6 +77,7 @@ static int undistort_check(const struct filter_stage *stage, struct error *why)
         .name = label, .unit = "", .summary = text, .type = FILTER_NUMBER, .min = -(most),         \
         .max = (most), .initial = 0,                                                               \
     }
+/* clang-format on */
 
 const struct filter_kind filter_undistort = {
     .name = "undistort",

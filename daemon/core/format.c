@@ -12,17 +12,17 @@
 
 #include "core/text.h"
 
-#define H273_UNSPECIFIED   2 /* of ITU-T H.273's primaries, transfer and matrix alike */
+#define H273_UNSPECIFIED              2 /* of ITU-T H.273's primaries, transfer and matrix alike */
 
-#define KIND_OF_GREY(bits) ((bits) > 8 ? SAMPLE_U16 : SAMPLE_U8)
-#define KIND_OF_YUV(bits)  SAMPLE_U8
-#define KIND_OF_RGB(bits)  SAMPLE_RGB8
+#define KIND_OF_GREY(bits)            ((bits) > 8 ? SAMPLE_U16 : SAMPLE_U8)
+#define KIND_OF_YUV(bits)             SAMPLE_U8
+#define KIND_OF_RGB(bits)             SAMPLE_RGB8
 
 /* Plane 0 has whole pixels, the others subsampled ones; all have the step of their component. */
+/* clang-format off */
 #define CHROMA_PLANE(has, across, down, component)                                                 \
-    {                                                                                              \
-        (has) ? (across) : 0, (has) ? (down) : 0, (has) ? FFTD_COMPONENT_STEP component : 0        \
-    }
+    {(has) ? (across) : 0, (has) ? (down) : 0, (has) ? FFTD_COMPONENT_STEP component : 0}
+/* clang-format on */
 
 #define RGB_OFFSET(family, component) ((family) == FAMILY_RGB ? FFTD_COMPONENT_OFFSET component : 0)
 

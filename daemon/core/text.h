@@ -42,10 +42,9 @@ struct text_guess {
     const char *best; /* NULL: none is near */
     unsigned distance;
 };
-#define TEXT_GUESS(text)                                                                           \
-    {                                                                                              \
-        .typed = (text), .best = NULL, .distance = UINT_MAX                                        \
-    }
+/* clang-format off */
+#define TEXT_GUESS(text) {.typed = (text), .best = NULL, .distance = UINT_MAX}
+/* clang-format on */
 
 void text_guess_try(struct text_guess *guess, const char *name);
 

@@ -9,54 +9,21 @@
 #include "gpu/transform_private.h"
 
 /* The arguments of a kernel, in its order. */
-#define IMAGE                                                                                      \
-    {                                                                                              \
-        .kind = ARGUMENT_IMAGE                                                                     \
-    }
-#define RESULT                                                                                     \
-    {                                                                                              \
-        .kind = ARGUMENT_RESULT                                                                    \
-    }
-#define RESPONSE                                                                                   \
-    {                                                                                              \
-        .kind = ARGUMENT_RESPONSE                                                                  \
-    }
-#define BAND                                                                                       \
-    {                                                                                              \
-        .kind = ARGUMENT_BAND                                                                      \
-    }
-#define SPECTRUM                                                                                   \
-    {                                                                                              \
-        .kind = ARGUMENT_SPECTRUM                                                                  \
-    }
-#define LINES                                                                                      \
-    {                                                                                              \
-        .kind = ARGUMENT_LINES                                                                     \
-    }
-#define POWERS                                                                                     \
-    {                                                                                              \
-        .kind = ARGUMENT_POWERS                                                                    \
-    }
-#define FILTERED                                                                                   \
-    {                                                                                              \
-        .kind = ARGUMENT_FILTERED                                                                  \
-    }
-#define STORED /* by the last dispatch of the transform */                                         \
-    {                                                                                              \
-        .kind = transform->tuning.view == VIEW_EDGES ? ARGUMENT_FILTERED : ARGUMENT_RESULT         \
-    }
-#define CORRECTION                                                                                 \
-    {                                                                                              \
-        .kind = transform->tuning.corrections ? ARGUMENT_CORRECTION : ARGUMENT_NONE                \
-    }
-#define TABLE(name)                                                                                \
-    {                                                                                              \
-        .kind = ARGUMENT_TABLE, .table = transform->name                                           \
-    }
-#define LOCAL(bytes)                                                                               \
-    {                                                                                              \
-        .kind = ARGUMENT_LOCAL, .local_bytes = (bytes)                                             \
-    }
+/* clang-format off */
+#define IMAGE        {.kind = ARGUMENT_IMAGE}
+#define RESULT       {.kind = ARGUMENT_RESULT}
+#define RESPONSE     {.kind = ARGUMENT_RESPONSE}
+#define BAND         {.kind = ARGUMENT_BAND}
+#define SPECTRUM     {.kind = ARGUMENT_SPECTRUM}
+#define LINES        {.kind = ARGUMENT_LINES}
+#define POWERS       {.kind = ARGUMENT_POWERS}
+#define FILTERED     {.kind = ARGUMENT_FILTERED}
+/* What the last dispatch of the transform stores. */
+#define STORED       {.kind = transform->tuning.view == VIEW_EDGES ? ARGUMENT_FILTERED : ARGUMENT_RESULT}
+#define CORRECTION   {.kind = transform->tuning.corrections ? ARGUMENT_CORRECTION : ARGUMENT_NONE}
+#define TABLE(name)  {.kind = ARGUMENT_TABLE, .table = transform->name}
+#define LOCAL(bytes) {.kind = ARGUMENT_LOCAL, .local_bytes = (bytes)}
+/* clang-format on */
 
 #define VIEW_GROUP 64 /* work-items */
 

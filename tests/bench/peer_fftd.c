@@ -230,10 +230,9 @@ static int run_read(void *state, float *result, struct error *why)
     return r;
 }
 
-#define SUBJECT(text, bits)                                                                        \
-    {                                                                                              \
-        .name = text, .variant = bits, .eight_bits = true, .error_limit = 1                        \
-    }
+/* clang-format off */
+#define SUBJECT(text, bits) {.name = text, .variant = bits, .eight_bits = true, .error_limit = 1}
+/* clang-format on */
 
 static const struct subject subjects[] = {
     SUBJECT("fftd tuned float", TUNED),

@@ -297,8 +297,9 @@ static void filter_model(const struct scene *scene, const struct engine *engine,
 
 static void draw(uint8_t *frame, const struct fftd_format *layout, unsigned bits)
 {
+    const size_t bytes = bits > 8 ? 2 : 1;
     uint64_t seed = 5;
-    for (size_t i = 0; i<layout->frame_bytes; i += bits> 8 ? 2 : 1) {
+    for (size_t i = 0; i < layout->frame_bytes; i += bytes) {
         const unsigned code =
             (unsigned)((0.15 + 0.5 * reference_noise(&seed)) * ((1u << bits) - 1));
         frame[i] = (uint8_t)code;

@@ -58,12 +58,13 @@ static struct fftd_format layout_of(const char *name)
 static uint8_t *draw(const struct fftd_format *format)
 {
     const struct format_info *info = format_by_fourcc(format->fourcc);
+    const uint32_t bytes = info->bits > 8 ? 2 : 1;
     uint8_t *frame = calloc(1, format->frame_bytes);
     uint64_t seed = 21;
     assert_non_null(frame);
     for (unsigned p = 0; p < format->plane_count; p++)
         for (uint32_t y = 0; y < format->plane[p].rows; y++)
-            for (uint32_t x = 0; x<format->plane[p].stride; x += info->bits> 8 ? 2 : 1) {
+            for (uint32_t x = 0; x < format->plane[p].stride; x += bytes) {
                 const double level = 100 + (x > 30 ? 50 : 0) + 30 * sin(0.3 * x + 0.2 * y) +
                                      12 * scene_normal(&seed);
                 const unsigned code = (unsigned)(level * ((1 << info->bits) - 1) / 255);

@@ -108,7 +108,8 @@ static void distort(double x, double y, double *ret_x, double *ret_y)
 static double place_of(double pixels, unsigned sub, long length)
 {
     const double at = (pixels + 0.5) / sub - 0.5;
-    return at < 0 ? 0 : at > (double)length - 1 ? (double)length - 1 : nearbyint(32 * at) / 32;
+    const double last = (double)length - 1;
+    return at < 0 ? 0 : at > last ? last : nearbyint(32 * at) / 32;
 }
 
 static double sample(const double *samples, long width, long height, double x, double y)

@@ -56,8 +56,9 @@ static uint32_t width_of(const struct scene *scene)
 
 static void draw(uint8_t *frame, const struct fftd_format *layout, unsigned bits)
 {
+    const size_t bytes = bits > 8 ? 2 : 1;
     uint64_t seed = 5;
-    for (size_t i = 0; i<layout->frame_bytes; i += bits> 8 ? 2 : 1) {
+    for (size_t i = 0; i < layout->frame_bytes; i += bytes) {
         const unsigned code = (unsigned)(reference_noise(&seed) * ((1u << bits) - 1));
         frame[i] = (uint8_t)code;
         if (bits > 8)

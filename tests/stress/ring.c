@@ -47,7 +47,7 @@ static const enum role roles[CLIENTS] = {
 };
 
 /* The counters of all clients. The successor of a killed client continues its counters. */
-static struct board {
+struct board {
     bool stop;
     char dir[32];
     uint64_t kills;
@@ -59,7 +59,8 @@ static struct board {
         uint64_t refused; /* holds that the server refused */
         uint64_t failed;  /* failed calls */
     } client[CLIENTS];
-} * board;
+};
+static struct board *board;
 
 /* Figures that are measured twice, without and with clients. */
 static struct phase {

@@ -110,14 +110,10 @@ static void codes_are_drms(void **state)
 static void codes_are_v4l2s(void **state)
 {
     (void)state;
-#define SINGLE(name)                                                                               \
-    {                                                                                              \
-#name, V4L2_PIX_FMT_##name, 0                                                              \
-    }
-#define MULTI(name)                                                                                \
-    {                                                                                              \
-#name, V4L2_PIX_FMT_##name, V4L2_PIX_FMT_##name##M                                         \
-    }
+    /* clang-format off */
+#define SINGLE(name) {#name, V4L2_PIX_FMT_##name, 0}
+#define MULTI(name)  {#name, V4L2_PIX_FMT_##name, V4L2_PIX_FMT_##name##M}
+    /* clang-format on */
     static const struct {
         const char *name;
         uint32_t single, multi;

@@ -118,10 +118,9 @@ struct fftd_pixel_format {
 /* clang-format on */
 
 /* For users of these macros: a component's tuple as an initializer, and one member of it. */
-#define FFTD_COMPONENT(plane, offset, step)                                                        \
-    {                                                                                              \
-        (plane), (offset), (step)                                                                  \
-    }
+/* clang-format off */
+#define FFTD_COMPONENT(plane, offset, step) {(plane), (offset), (step)}
+/* clang-format on */
 #define FFTD_COMPONENT_OFFSET(plane, offset, step) (offset)
 #define FFTD_COMPONENT_STEP(plane, offset, step)   (step)
 

@@ -114,7 +114,7 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
  * read at once. */
 #define FFTD_NEWEST(sequence, slot)  ((uint64_t)(sequence) << 6 | (slot))
 #define FFTD_NEWEST_SEQUENCE(newest) ((newest) >> 6)
-#define FFTD_NEWEST_SLOT(newest)     ((unsigned)((newest)&63u))
+#define FFTD_NEWEST_SLOT(newest)     ((unsigned)(63u & (newest)))
 
 #define FFTD_FLAG_CHECKSUM           1u /* slot.checksum is valid */
 #define FFTD_FLAG_DISCONTINUITY      2u /* the source lost frames just before this one */

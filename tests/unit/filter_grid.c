@@ -7,7 +7,6 @@
 
 #include "support/chains.h"
 #include "support/cmocka.h"
-#include "support/trials.h"
 
 #include "core/dft.h"
 #include "core/filter_grid.h"
@@ -198,10 +197,6 @@ static void large_kernels_are_exact(void **state)
     double complex got[FILTER_MAX_STAGES];
     double worst = 0;
     (void)state;
-    if (!trials_are_all()) {
-        print_message("skipped: FFTD_TEST_CLIPS=all is not set\n");
-        skip();
-    }
     filter_image_set_loader(load_large);
     assert_int_equal(filter_chain_parse(&chain, "convolve:image=large,normalise=sum", NULL), 0);
     assert_int_equal(plan_choose(&plan, &limits, NULL), 0);

@@ -333,21 +333,19 @@ static void any_size_is_measured(void **state)
 static void time_is_counted(void **state)
 {
     (void)state;
-    enum { ROUNDS = 200 };
+    const unsigned rounds = trials_count(200, 2);
     struct measurer *measurer;
     struct measures measures;
     const struct measures_picture picture = {
         .samples = bytes, .width = 1280, .height = 720, .stride = 1280, .white = 255};
-    if (!trials_are_all())
-        skip();
     draw_scene(&canvas, 1280, 720, 1);
     expose(&canvas, 0.7, 20, 4, bytes);
     assert_int_equal(measurer_create(&measurer, 1280, 720, NULL), 0);
     const clock_t begin = clock();
-    for (unsigned i = 0; i < ROUNDS; i++)
+    for (unsigned i = 0; i < rounds; i++)
         measurer_measure(measurer, &picture, &measures);
     printf("# figures: %.0f us of processor time for 1280x720\n",
-           (double)(clock() - begin) / CLOCKS_PER_SEC * 1e6 / ROUNDS);
+           (double)(clock() - begin) / CLOCKS_PER_SEC * 1e6 / rounds);
     measurer_destroy(measurer);
 }
 

@@ -5,6 +5,7 @@
 #     $1          the name of the daemon
 #     $2...       options that choose the daemon, for fftd-ctl
 #     FFTD_REPORT_CONFIG    the configuration, if it is not /etc/fftd/NAME.conf
+#     FFTD_REPORT_DEV       the folder of the device nodes, if it is not /dev
 # What is wrong comes first, with its remedies, because a reader may have nothing but this text.
 # Nothing private belongs in it: no names of hosts or users, no serial numbers, no frames. Each
 # program gets 20 s (FFTD_REPORT_SECONDS), because a driver that hangs is one of the things to report.
@@ -16,6 +17,7 @@ fftd=fftd
 for place in "$dir/fftd" "$dir/../sbin/fftd"; do
     [ -x "$place" ] && fftd=$place && break
 done
+dev=${FFTD_REPORT_DEV:-/dev}
 limit_s=${FFTD_REPORT_SECONDS:-20} # for each program
 export LC_ALL=C SYSTEMD_PAGER=cat SYSTEMD_COLORS=0
 work=$(mktemp -d) || exit 71
@@ -125,7 +127,7 @@ look_at_opencl() {
         has_library "$library" || echo "- $icd names $library, which is not installed. Install the" \
             "package of this driver, or remove the file."
         case $library in
-        *libmali*) [ -e /dev/mali0 ] || echo "- $library needs the vendor's kernel driver, but" \
+        *libmali*) [ -e "$dev/mali0" ] || echo "- $library needs the vendor's kernel driver, but" \
             "there is no /dev/mali0. See docs/RK3288.md, step 1." ;;
         esac
     done
@@ -159,14 +161,14 @@ look_at_cameras() {
     *,v4l2:* | 69,) ;;
     *) return ;;
     esac
-    set -- /dev/video*
+    set -- "$dev"/video*
     [ -e "$1" ] || echo "- There is no camera: no /dev/video*. Plug one in, and look for it in the" \
         "kernel's messages below. Until then use a test scene: camera.source = \"pattern:moire\"."
 }
 
 look_at_nodes() {
     id fftd >/dev/null 2>&1 || return
-    for node in /dev/mali0 /dev/dri/renderD* /dev/video*; do
+    for node in "$dev"/mali0 "$dev"/dri/renderD* "$dev"/video*; do
         [ -c "$node" ] || continue
         mode=$(stat -c %A "$node") group=$(stat -c %G "$node")
         case "$mode, $(id -nG fftd) video render " in
@@ -286,14 +288,14 @@ report() {
 
     section "Device nodes and modules"
     # shellcheck disable=SC2012 # for people
-    ls -l /dev/mali* /dev/dri/* /dev/video* /dev/media* /dev/udmabuf /dev/dma_heap/* 2>/dev/null |
+    ls -l "$dev"/mali* "$dev"/dri/* "$dev"/video* "$dev"/media* "$dev"/udmabuf "$dev"/dma_heap/* 2>/dev/null |
         awk '{print $1, $3, $4, $5, $6, $NF}'
     id fftd 2>/dev/null
     grep -E '^(mali|midgard|panfrost|lima|rockchip|rk|rga|uvc|video|v4l|udmabuf|gspca|ov|imx)' \
         /proc/modules | cut -d' ' -f1-4
     section "Cameras"
     show v4l2-ctl --list-devices
-    for node in /dev/video*; do
+    for node in "$dev"/video*; do
         [ -c "$node" ] && show v4l2-ctl -d "$node" --list-formats-ext
     done
 

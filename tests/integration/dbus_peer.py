@@ -1,17 +1,16 @@
 """A minimal D-Bus client for raw bytes on the control socket: little-endian."""
 
-import array
-import fcntl
+import contextlib
 import os
 import socket
 import struct
-import termios
 
 from conftest import PATIENCE
 
 PATH, INTERFACE, MEMBER, ERROR_NAME, REPLY_SERIAL, SIGNATURE = 1, 2, 3, 4, 5, 8
 CALL, RETURN, ERROR, SIGNAL = 1, 2, 3, 4
 NO_REPLY = 1
+SO_PEEK_OFF = 42
 CAMERA = "org.fftd.Camera1"
 NUMBERS = {"y": "B", "b": "I", "n": "h", "q": "H", "i": "i", "u": "I", "x": "q", "t": "Q", "d": "d",
            "h": "I"}
@@ -209,11 +208,24 @@ class Peer:
             if message.fields.get(REPLY_SERIAL) == serial:
                 return message
 
-    def waiting(self):
-        """Returns the number of bytes that are ready to be received."""
-        count = array.array("i", [0])
-        fcntl.ioctl(self.socket, termios.FIONREAD, count)
-        return count[0]
+    def answers(self):
+        """Returns the number of replies that are ready to be received, and leaves them there. There
+        may be signals before them."""
+        data, timeout = self.buffer, self.socket.gettimeout()
+        self.socket.settimeout(0)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, 0)
+        with contextlib.suppress(BlockingIOError):
+            while part := self.socket.recv(65536, socket.MSG_PEEK):
+                data += part
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, -1)
+        self.socket.settimeout(timeout)
+        count = at = 0
+        while at + 16 <= len(data):
+            body_length, _, fields_length = struct.unpack_from("<III", data, at + 4)
+            kind = data[at + 1]
+            at += 16 + fields_length + -fields_length % 8 + body_length
+            count += kind in (RETURN, ERROR) and at <= len(data)
+        return count
 
     def is_closed(self):
         """Waits until the daemon closes the connection."""

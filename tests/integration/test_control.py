@@ -234,9 +234,8 @@ def test_snapshots_that_nobody_reads_are_few(daemon):
     """Each unread snapshot takes memory and descriptors of the daemon."""
     with Peer(daemon) as peer:
         for serial in range(1, 13):
-            before = peer.waiting()
             peer.send(call("Snapshot", serial=serial))
-            daemon.wait_until(lambda: peer.waiting() > before, "an answer")
+            daemon.wait_until(lambda: peer.answers() == serial, "an answer")
         answers = [peer.reply(serial).error for serial in range(1, 13)]
         assert answers == 4 * [None] + 8 * ["org.fftd.Error.Busy"]
         for serial in range(13, 20):
@@ -248,7 +247,7 @@ def ask_and_leave(daemon):
     """A connection whose snapshot is not read, and that is ended except for the peer's own end."""
     peer = Peer(daemon)
     peer.send(call("Snapshot", serial=1))
-    daemon.wait_until(lambda: peer.waiting() > 0, "an answer")
+    daemon.wait_until(lambda: peer.answers() == 1, "an answer")
     peer.socket.shutdown(socket.SHUT_RDWR)
     return peer
 

@@ -43,11 +43,13 @@ def test_bands_are_found_and_evened_out(launch, scene):
     daemon = launch("preset:mains-flicker", [light_of(i) for i in range(FRAMES)])
     with Reader(daemon) as reader:
         before = psnr_db(reader.next(), scene)
-        flicker = daemon.wait_until(lambda: adaptation(daemon)["flicker"], "the flicker")
+        # The estimate becomes better with each frame, however few a busy machine lets be seen.
+        flicker = daemon.wait_until(
+            lambda: (found := adaptation(daemon)["flicker"]) and
+            abs(found["frequency"] - LIGHT_HZ) < 0.2 and found, "the flicker")
         after = wait_for_psnr_db(reader, scene, 40)
         print(f"# figures: PSNR {before:.1f} dB before, {after:.1f} dB after")
         assert before < 25
-        assert flicker["frequency"] == pytest.approx(LIGHT_HZ, abs=0.2)
         assert flicker["depth"] == pytest.approx(DEPTH, abs=0.03)
         assert flicker["line_time_us"] == pytest.approx(1e6 * LINE_TIME_S, rel=0.02)
         assert "light flickers at 100.0" in daemon.ctl("filter", "show").stdout

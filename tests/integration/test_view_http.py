@@ -223,7 +223,8 @@ def reader_colours(daemon):
 
 
 def test_a_snapshot_and_the_spectrum(start, view):
-    start("--filter", "none", source="pattern:moire", size="512x512", fps="30")
+    start("--filter", "none", source="pattern:moire", size="512x512",
+          fps="30").wait_for_log("online")
     web = view()
     snapshot = web.get("/camera/front/snapshot.jpg")
     assert snapshot.status == 200 and pixels_of(snapshot.body).shape == (512, 512, 3)

@@ -27,6 +27,8 @@ FAST_KERNELS = ("--set", "engine.technique=staged")
 # with frames that wait for it.
 needs_every_frame = pytest.mark.skipif("thread" in BUILD.name,
                                        reason="ThreadSanitizer lets too many frames be missed")
+# For tests that act as other users, or make device nodes. tests/tools/run.py runs them with sudo.
+needs_root = pytest.mark.needs_root
 
 # What these look at is the same in every build, and their daemons start the same threads as those
 # of the other tests.
@@ -36,8 +38,31 @@ SAME_THREADS = {"test_calibrate", "test_ctl", "test_deflicker", "test_demosaic",
                 "test_undistort", "test_units"}
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "needs_root: acts as other users")
+
+
+def lack_of_root():
+    """Returns why this process cannot act as other users, if so."""
+    if os.geteuid() != 0:
+        return "needs root, or sudo without a password"
+    # A container can have a root without these capabilities, or without other users.
+    with tempfile.NamedTemporaryFile() as file:
+        try:
+            os.chown(file.name, 65534, 65534)
+            subprocess.run(["true"], user=65533, group=65533, extra_groups=[], check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"this root may not act as other users: {error}"
+    return None
+
+
 def pytest_collection_modifyitems(items):
+    lack = None
+    if any(item.get_closest_marker("needs_root") for item in items):
+        lack = lack_of_root()
     for item in items:
+        if lack and item.get_closest_marker("needs_root"):
+            item.add_marker(pytest.mark.skip(reason=lack))
         if "thread" in BUILD.name and item.module.__name__.rpartition(".")[2] in SAME_THREADS:
             item.add_marker(pytest.mark.skip(reason="no other threads than in other tests"))
 

@@ -18,12 +18,11 @@ import time
 import pytest
 
 from client import RawFrame, Reader
-from conftest import BUILD, FAST_KERNELS, PATIENCE
+from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_root
 from dbus_peer import RETURN, Peer, call
 
 SO_PASSRIGHTS = 83
 OTHER, VICTIM = 65534, 65533  # users who are neither root nor the one who runs the tests
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="acting as other users takes root")
 
 
 @pytest.fixture

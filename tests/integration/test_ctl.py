@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, DEVICE, FAST_KERNELS, PATIENCE
+from conftest import BUILD, DEVICE, FAST_KERNELS, PATIENCE, needs_root
 from dbus_peer import Peer
 from png import Png
 
@@ -164,7 +164,7 @@ def test_a_relative_runtime_directory(daemon, tmp_path):
     assert_refused(run("--runtime-dir", "", "status"), 64, "--runtime-dir")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user")
+@needs_root
 def test_no_permission(daemon):
     os.chmod(daemon.runtime_dir.parent, 0o711)
     os.chmod(daemon.runtime_dir, 0o711)
@@ -262,10 +262,9 @@ def test_list(daemon, tmp_path):
     assert (done.returncode, json.loads(done.stdout)) == (0, [])
 
 
+@needs_root
 def test_list_ignores_directories_of_other_users(runtime_dir):
     """Any user can create the directory in /tmp that another user's daemons use."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to run as another user")
     user = 61234
     program = runtime_dir.parent / "fftd-ctl"
     runtime_dir.parent.chmod(0o755)

@@ -1,4 +1,4 @@
-"""tests/tools/run.py: what it counts."""
+"""tests/tools/run.py: what it counts, and what it runs with sudo."""
 
 import json
 import os
@@ -31,14 +31,41 @@ def test_unsteady():
 """
 
 
-def run(tmp_path, *arguments):
-    env = dict(os.environ, RESULTS=str(tmp_path / "results"))
+# Runs what needs root only if the sudo below has begun it.
+ROOTS = """#!/bin/sh
+echo 1..2
+echo "ok 1 - anybodys"
+if [ -n "$FAKE_ROOT" ]; then echo "$FFTD_WORD"; echo "{result} 2 - roots"; exit; fi
+echo "# skipped: needs root"
+echo "ok 2 # SKIP roots"
+"""
+
+ROOTS_PYTEST = """
+import os
+import pytest
+def test_anybodys():
+    assert "FAKE_ROOT" not in os.environ
+@pytest.mark.needs_root
+def test_roots():
+    if "FAKE_ROOT" not in os.environ:
+        pytest.skip("needs root, or sudo without a password")
+"""
+
+SUDO = """#!/bin/sh
+[ "$1" = -n ] && shift
+{asks}
+FAKE_ROOT=1 exec "$@"
+"""
+
+
+def run(tmp_path, *arguments, **env):
+    env = {**os.environ, "RESULTS": str(tmp_path / "results"), **env}
     return subprocess.run([RUN, *arguments], capture_output=True, text=True, env=env, cwd=tmp_path,
                           timeout=120)
 
 
-def program(tmp_path, text):
-    path = tmp_path / "program"
+def program(folder, text, name="program"):
+    path = folder / name
     path.write_text(text)
     path.chmod(0o755)
     return str(path)
@@ -70,6 +97,10 @@ def test_a_program_must_end_as_it_announced(tmp_path, text, limit_s, failed):
     assert failed in done.stdout
 
 
+def results(tmp_path):
+    return json.loads((tmp_path / "results/suite.json").read_text())["cases"]
+
+
 def test_the_sum_has_each_suite_and_ends_with_one_line(tmp_path):
     run(tmp_path, "one", program(tmp_path, "#!/bin/sh\necho 1..1; echo 'ok 1 - a'\n"))
     run(tmp_path, "two", "--skip", "no camera")
@@ -89,5 +120,45 @@ def test_parts_are_merged(tmp_path):
     done = run(tmp_path, "suite", "--merge", *parts)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "suite: 2 passed, 1 failed, 0 skipped"
-    cases = json.loads((tmp_path / "results/suite.json").read_text())["cases"]
-    assert [each["status"] for each in cases] == ["passed", "passed", "failed"]
+    assert [each["status"] for each in results(tmp_path)] == ["passed", "passed", "failed"]
+
+
+@pytest.fixture
+def sudo(tmp_path):
+    """sudo(asks) makes a program sudo, which may ask for a password. Returns the variables of run()
+    by which it is found."""
+    def make(asks=False):
+        place = tmp_path / "bin"
+        place.mkdir()
+        program(place, SUDO.format(asks="exit 1" if asks else ""), "sudo")
+        return {"PATH": f"{place}:{os.environ['PATH']}", "FFTD_WORD": "word"}
+    return make
+
+
+def test_what_needs_root_runs_with_sudo(tmp_path, sudo):
+    done = run(tmp_path, "suite", program(tmp_path, ROOTS.format(result="ok")), **sudo())
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "suite: 2 passed, 0 failed, 0 skipped"
+
+
+def test_what_fails_with_sudo_has_failed(tmp_path, sudo):
+    text = ROOTS.format(result="not ok")
+    done = run(tmp_path, "suite", program(tmp_path, text), **sudo())
+    assert done.returncode == 1
+    assert "\nword\n" in done.stdout  # it has the variables of the tests
+    assert done.stdout.splitlines()[-1] == "suite: 1 passed, 1 failed, 0 skipped"
+
+
+def test_where_sudo_asks_what_needs_root_is_skipped(tmp_path, sudo):
+    text = ROOTS.format(result="ok")
+    done = run(tmp_path, "suite", program(tmp_path, text), **sudo(asks=True))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "suite: 1 passed, 0 failed, 1 skipped"
+    assert results(tmp_path)[1]["detail"] == "needs root"
+
+
+def test_what_needs_root_in_pytest_runs_with_sudo(tmp_path, sudo):
+    (tmp_path / "test_roots.py").write_text(ROOTS_PYTEST)
+    done = run(tmp_path, "suite", "--pytest", "test_roots.py", **sudo())
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1] == "suite: 2 passed, 0 failed, 0 skipped"

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import FAST_KERNELS
+from conftest import FAST_KERNELS, needs_root
 from dbus_peer import RETURN, Keeper
 
 BUSY = "org.fftd.Error.Busy"
@@ -68,7 +68,7 @@ def test_a_snapshot_cannot_be_written(daemon):
             os.close(again)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="becoming another user takes root")
+@needs_root
 def test_another_user_is_served(daemon):
     for path in (daemon.runtime_dir.parent, daemon.runtime_dir,
                  daemon.runtime_dir / "control-watch"):

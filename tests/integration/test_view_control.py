@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import BUILD, PATIENCE, SANITIZED
+from conftest import BUILD, PATIENCE, SANITIZED, needs_root
 from dbus_peer import Peer
 from test_view_http import QUIET, View, runtime_dir, view  # noqa: F401 (fixtures)
 
@@ -172,10 +172,13 @@ def test_other_methods_and_lengths_are_refused(front, view):
     assert control.post(padded).status == 200
 
 
+# What is sent, and what the answer says of it. Newer versions of json-c themselves refuse bytes
+# that are not UTF-8.
 GARBAGE = [
     (b"", "complete"), (b"garbage", "byte 1"), (b"\xff\xfe", "byte 1"), (b"[" * 9000, "byte 5"),
     (b'{"changes": [["replace", "none"]]} x', "byte 36"), (b'{"changes": [["remove"', "complete"),
-    (b'{"changes": [["remove", "\xc0\x80"]]}', "text"), (b'\0{"changes": [["remove", "1"]]}', ""),
+    (b'{"changes": [["remove", "\xc0\x80"]]}', "text|utf-8"),
+    (b'\0{"changes": [["remove", "1"]]}', ""),
     ({}, "changes"), ([], "object"), ({"changes": []}, "1 .. 64"), ({"changes": "x"}, "1 .. 64"),
     ({"changes": [["replace", "none"]] * 65}, "1 .. 64"), ({"changes": [[]]}, "change 1"),
     ({"changes": [["replace", "none"], ["a"] * 5]}, "change 2"),
@@ -195,7 +198,7 @@ def test_garbage_is_refused(front, view):
     control = Control(view("--control"))
     for body, words in GARBAGE:
         answer = control.post(body)
-        assert answer.status == 400 and words in answer.text, (body, answer.text)
+        assert answer.status == 400 and re.search(words, answer.text), (body, answer.text)
         assert answer.text.count("\n") == 1
     assert shown(front) == "gaussian-blur:sigma=2"
 
@@ -232,10 +235,9 @@ def test_without_the_option_nothing_changes(front, view):
     assert shown(front) == "gaussian-blur:sigma=2"
 
 
+@needs_root
 def test_without_the_control_group_nothing_changes(start, runtime_dir, tmp_path):
     """A user whom the daemon does not let change anything, as its socket's permissions say."""
-    if os.getuid() != 0:
-        pytest.skip("needs root, to be another user")
     nobody = 65534
     daemon = start(*QUIET)
     daemon.wait_for_socket()

@@ -14,7 +14,12 @@ without naming a failed test. A program that runs no test has failed. Lines "# f
 program, and the property "figures" of a pytest case, are shown even if nothing failed. The exit
 code is 0 only if tests were run and none failed.
 
-A test that fails has failed: nothing is run a second time. With --sum the last line reads exactly
+A test that fails has failed: nothing is run a second time.
+
+Tests that are skipped for a reason that begins with "needs root" are run by root, where sudo asks
+for no password: pytest's with `-m needs_root`, others with their whole program.
+
+With --sum the last line reads exactly
 
     N passed, N failed, N skipped
 """
@@ -38,6 +43,10 @@ RESULTS = pathlib.Path(os.environ.get("RESULTS", "build/results"))
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 EXIT_SKIPPED = 77  # of a program that cannot run here; its last line of output says why
 OUTPUT_KEPT = 64 * 1024  # bytes of a failed program's output that are shown
+NEEDS_ROOT = "needs root"  # how the reason of a test begins that root could run
+# The variables that root's tests get, too. Caches belong to a user.
+FOR_ROOT = re.compile(r"(?:FFTD|OCL|RUSTICL|CHANGE|MALI)_\w+|[A-Z]+SAN_OPTIONS|LOCPATH|RESULTS|"
+                      r"POCL_EXTRA_BUILD_FLAGS")
 
 TAP_PLAN = re.compile(r"1\.\.(\d+)")
 TAP_LINE = re.compile(r"(not )?ok \d+(?: - | )?(.*)")
@@ -171,6 +180,39 @@ def run_pytest(suite, paths, timeout, jobs):
     return cases
 
 
+def may_be_root():
+    try:
+        return subprocess.run(["sudo", "-n", "true"], stdin=subprocess.DEVNULL, check=False,
+                              stderr=subprocess.DEVNULL).returncode == 0
+    except FileNotFoundError:
+        return False
+
+
+def run_by_root(args, cases):
+    """Runs the tests that only root can run, if this user may be root. Returns all cases: those
+    tests with their new results, and whatever else failed there."""
+    wanted = {each["name"] for each in cases
+              if each["status"] == SKIPPED and each["detail"].startswith(NEEDS_ROOT)}
+    if not wanted or not may_be_root():
+        return cases
+    part = f"{args.suite}-root"
+    path = RESULTS / f"{part}.json"
+    path.unlink(missing_ok=True)
+    programs = {name.partition(":")[0] for name in wanted}
+    options = ["--timeout", str(args.timeout), "--jobs", str(args.jobs),
+               "--wrap", shlex.join(args.wrap), *(["--pytest"] if args.pytest else [])]
+    what = [each for each in args.what if args.pytest or pathlib.Path(each).name in programs]
+    env = [f"{name}={value}" for name, value in os.environ.items() if FOR_ROOT.fullmatch(name)]
+    print(f"by root: {len(wanted)} tests", flush=True)
+    subprocess.run(["sudo", "-n", "env", *env, "PYTEST_ADDOPTS=-m needs_root", sys.executable,
+                    __file__, part, "--part", *options, *what], check=False)
+    done = {each["name"]: each for each in read_result(path)["cases"]}
+    more = [each for name, each in done.items()
+            if name not in wanted and each["status"] == FAILED]
+    return [done.get(each["name"], each) if each["name"] in wanted else each
+            for each in cases] + more
+
+
 def summary(cases):
     return ", ".join(f"{count(cases, status)} {status}" for status in (PASSED, FAILED, SKIPPED))
 
@@ -240,6 +282,7 @@ def main():
         cases = run_pytest(args.suite, args.what, args.timeout, args.jobs)
     else:
         cases = run_programs(args.what, args.timeout, args.wrap, args.jobs)
+    cases = run_by_root(args, cases)
     if not cases and not args.part:
         cases = [case("has tests", FAILED, "it has none")]
     if cpu_seconds is None:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/root.h"
 
 #include "gpu/cache.h"
 
@@ -114,10 +115,7 @@ static void test_a_file_that_others_may_write_is_not_used(void **state)
 static void test_what_another_user_owns_is_not_used(void **state)
 {
     (void)state;
-    if (geteuid() != 0) {
-        print_message("skipped: giving files away takes root\n");
-        skip();
-    }
+    root_or_skip();
     assert_int_equal(write_entry("planted"), 0);
     assert_int_equal(chown(path_of(NAME), OTHER, OTHER), 0);
     check_refused("belongs to user 65534: expected user 0 or root");

@@ -16,6 +16,7 @@
 
 #include "support/cmocka.h"
 #include "support/frames.h"
+#include "support/root.h"
 
 #include "ring/private.h"
 
@@ -365,10 +366,7 @@ static void clients_can_only_read(void **state)
 static void other_users_can_only_read(void **state)
 {
     const struct ring *ring = *state;
-    if (geteuid() != 0) {
-        print_message("skipped: becoming another user takes root\n");
-        skip();
-    }
+    root_or_skip();
     pid_t child = fork();
     if (child == 0) {
         if (setgid(65534) < 0 || setuid(65534) < 0)

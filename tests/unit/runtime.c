@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "support/cmocka.h"
+#include "support/root.h"
 
 #include "service/runtime.h"
 
@@ -177,33 +178,49 @@ static void a_directory_open_to_others_is_refused(void **state)
     assert_int_equal(rmdir(path), 0);
 }
 
-/* What anybody could have put into /tmp: a link, or a directory of his own. */
-static void traps_in_a_shared_directory_are_refused(void **state)
+/* Tries to make a directory below fftd-1 in a directory like /tmp, after `make_trap` has put there
+ * what anybody could have. Returns the reason. */
+static const char *trapped(void (*make_trap)(const char *path))
 {
-    (void)state;
+    static struct error why;
     struct runtime *runtime;
-    struct error why;
     char shared[64], trap[80], deeper[96];
     snprintf(shared, sizeof shared, "%s/tmp", base);
     snprintf(trap, sizeof trap, "%s/fftd-1", shared);
     snprintf(deeper, sizeof deeper, "%s/cam", trap);
     assert_int_equal(mkdir(shared, 0700), 0);
     assert_int_equal(chmod(shared, 01777), 0);
-
-    assert_int_equal(symlink(base, trap), 0);
+    make_trap(trap);
     assert_int_equal(runtime_create(&runtime, deeper, &why), -EPERM);
     assert_non_null(strstr(why.text, trap));
-    assert_int_equal(unlink(trap), 0);
-
-    if (geteuid() == 0) {
-        assert_int_equal(mkdir(trap, 0755), 0);
-        assert_int_equal(chown(trap, 65534, 65534), 0);
-        assert_int_equal(runtime_create(&runtime, deeper, &why), -EPERM);
-        assert_non_null(strstr(why.text, "65534"));
-        assert_int_equal(access(deeper, F_OK), -1);
-        assert_int_equal(rmdir(trap), 0);
-    }
+    assert_int_equal(access(deeper, F_OK), -1);
+    assert_int_equal(remove(trap), 0);
     assert_int_equal(rmdir(shared), 0);
+    return why.text;
+}
+
+static void link_to_base(const char *path)
+{
+    assert_int_equal(symlink(base, path), 0);
+}
+
+static void a_link_in_a_shared_directory_is_refused(void **state)
+{
+    (void)state;
+    trapped(link_to_base);
+}
+
+static void give_away(const char *path)
+{
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_int_equal(chown(path, 65534, 65534), 0);
+}
+
+static void a_directory_of_another_user_is_refused(void **state)
+{
+    (void)state;
+    root_or_skip();
+    assert_non_null(strstr(trapped(give_away), "65534"));
 }
 
 static void paths_that_cannot_be_say_so(void **state)
@@ -312,7 +329,8 @@ int main(void)
         cmocka_unit_test(a_dead_daemons_socket_is_replaced),
         cmocka_unit_test(a_live_strangers_socket_is_left_alone),
         cmocka_unit_test(a_directory_open_to_others_is_refused),
-        cmocka_unit_test(traps_in_a_shared_directory_are_refused),
+        cmocka_unit_test(a_link_in_a_shared_directory_is_refused),
+        cmocka_unit_test(a_directory_of_another_user_is_refused),
         cmocka_unit_test(paths_that_cannot_be_say_so),
         cmocka_unit_test(systemds_socket_is_taken),
         cmocka_unit_test(what_was_kept_is_taken_by_name),

@@ -91,7 +91,7 @@ $(BUILD)/obj/%.o: %.c
 
 .PHONY: deps ## installs the Debian packages for the build and for make test
 deps:
-	@tests/tools/deps.sh build run test style gst view pipewire
+	@tests/tools/deps.sh build run test style gst out view pipewire
 
 # ---- install ----
 # Programs whose libraries are absent (fftd-view, fftd-pipewire, fftd-gst) are left out. The Python

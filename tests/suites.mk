@@ -171,6 +171,14 @@ test-all:
 	    view pipewire view-browser fleet fleet-test deb vm cross
 	@tests/tools/suites.py all $(FROM:%=--from %)
 
+# ---- what is compared with OpenCV and scikit-image; both are large ----
+.PHONY: test-peers ## compares mosaics, lenses, templates and stripes with OpenCV and scikit-image
+test-peers: all
+	@tests/tools/deps.sh test gst out opencv bench-restore
+	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
+	    $(call run-suite,peers,600) --jobs $$(($$(nproc) + 1)) \
+	    --pytest $(wildcard tests/integration/peers_*.py)
+
 # ---- the page of fftd-view in a browser; chromium is large, so that no other target installs it ----
 .PHONY: test-view-browser ## shows the page of fftd-view in a headless Chromium; screenshots in build/view
 test-view-browser: all

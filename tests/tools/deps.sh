@@ -12,8 +12,8 @@ packages_of() {
     # An OpenCL device for machines without a GPU.
     run) echo ocl-icd-libopencl1 pocl-opencl-icd ;;
     test) echo dbus-bin libcmocka-dev libfftw3-dev libglib2.0-bin locales python3 python3-numpy \
-        python3-prometheus-client python3-pytest python3-pytest-xdist ;;
-    # What some tests compare with; they are skipped without it, because it is large.
+        python3-prometheus-client python3-pytest python3-pytest-xdist systemd ;;
+    # What the tests of make test-peers compare with.
     opencv) echo python3-opencv ;;
     # For lint-quick, which is part of make test, and for the rest of lint.
     style) echo g++ clang clang-format shellcheck ;;
@@ -27,7 +27,7 @@ packages_of() {
     # The peers of make bench-ring, and what tests/support is built with.
     bench-ring) echo libgstreamer1.0-dev gstreamer1.0-plugins-base gstreamer1.0-plugins-bad \
         ustreamer libcmocka-dev libfftw3-dev python3 ;;
-    # The peer of make bench-restore, and its photographs.
+    # The peer of make bench-restore, and its photographs, which make test-peers needs, too.
     bench-restore) echo python3-skimage ;;
     # The peers of make bench-clip.
     bench-clip) echo ffmpeg python3-opencv python3-skimage ;;

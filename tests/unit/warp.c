@@ -1,6 +1,6 @@
 /* The table that moves pixels: of which chains, in which units, and what is refused. Its numbers
  * are compared with a model in tests/gpu/undistort.c, and with OpenCV's in
- * tests/integration/test_undistort.py. */
+ * tests/integration/peers_undistort.py. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

@@ -598,11 +598,14 @@ static void an_unreadable_file_is_refused(void **state)
     assert_int_equal(chmod(path, 0), 0);
     /* root may read every file, so the test changes its user for this call. */
     assert_int_equal(chmod(directory, 0755), 0);
-    if (geteuid() == 0)
-        assert_int_equal(setegid(65534) + seteuid(65534), 0);
+    if (geteuid() == 0 && (setegid(65534) < 0 || seteuid(65534) < 0) && access(path, R_OK) == 0) {
+        puts("skipped: this root reads every file, and may not act as other users");
+        skip();
+    }
     int r = config_load(&config, path, &why);
     assert_int_equal(seteuid(getuid()), 0);
     assert_int_equal(setegid(getgid()), 0);
+    assert_int_equal(unlink(path), 0); /* the next test writes it */
     assert_int_equal(r, -EACCES);
     assert_holds(why.text, path);
     assert_holds(why.text, "Permission denied");

@@ -481,7 +481,9 @@ static void a_client_stopped_inside_a_read_delays_nobody(void **state)
     struct fftd_message message = request_of(FFTD_REQUEST_ATTACH, FFTD_RING_ABI);
     int faults = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
     if (faults < 0) {
-        printf("skipped: userfaultfd: %s\n", strerror(errno));
+        printf("skipped: %suserfaultfd: %s\n",
+               geteuid() == 0 ? "" : "needs root, or sudo without a password, for ",
+               strerror(errno));
         skip();
     }
     close(faults);

@@ -79,7 +79,7 @@ def test_what_is_missing_comes_first(report, tmp_path):
     assert f"- {tmp_path}/mali.icd names libmali-that-is-missing.so.1, which is not" in wrong
     needs_mali = "- libmali-that-is-missing.so.1 needs the vendor's kernel driver, but there is no"
     assert (needs_mali in wrong) != os.path.exists("/dev/mali0")
-    assert "- No OpenCL device answers." in wrong
+    assert "- No OpenCL device answers" in wrong
     text = report("--runtime-dir", str(tmp_path), OCL_ICD_VENDORS=str(tmp_path / "mali.icd"))
     assert f"- {tmp_path}/mali.icd names" in section(text, "What is plainly wrong")
     assert "- No daemon named default answers: " in wrong and "start one with" in wrong

@@ -24,7 +24,10 @@ class Terminal:
     """A terminal on which one program runs."""
 
     def __init__(self, *command, columns=120, rows=40, locale="C.UTF-8"):
-        self.keyboard, side = pty.openpty()
+        try:
+            self.keyboard, side = pty.openpty()
+        except OSError as error:
+            pytest.skip(f"no terminals without /dev/ptmx and /dev/pts: {error}")
         self.resize(columns, rows)
         self.modes = termios.tcgetattr(self.keyboard)
         self.written = ""

@@ -56,7 +56,7 @@ static struct {
     bool hold;         /* frames finish only when released or waited for */
     bool copies;       /* there are no outputs */
     /* The calls they received. */
-    unsigned devices_opened, engines_created, designs, complex_designs, submitted;
+    unsigned devices_opened, engines_created, designs, complex_designs, submitted, looked;
     unsigned devices, engines, responses; /* existing now */
     unsigned memories, lent;              /* existing now; frames lent to sources */
     unsigned submitted_there;             /* frames submitted in frame_memory */
@@ -499,6 +499,7 @@ int engine_fd(const struct engine *engine)
 int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why)
 {
     pthread_mutex_lock(&fake_engine.lock);
+    fake_engine.looked++;
     int r = fake_engine.collect_result;
     bool finished = engine->in_flight > 0 && (wait || !fake_engine.hold);
     if (!finished) {

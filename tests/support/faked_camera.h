@@ -13,7 +13,9 @@
 #include "support/fake_capture.h"
 #include "support/fake_engine.h"
 
-#define PATIENCE_NS (20 * NS_PER_S)
+#define PATIENCE_NS     (20 * NS_PER_S)
+/* Of a device that keeps a frame. A healthy one must not take so long on a busy machine. */
+#define FRAME_TIMEOUT_S 0.5
 
 static struct config config;
 static struct camera *camera;

@@ -116,7 +116,7 @@ static void test_memory_goes_with_a_device_that_takes_no_frame(void **state)
 static void test_memory_goes_with_a_device_that_keeps_a_frame(void **state)
 {
     (void)state;
-    config.engine.frame_timeout_s = 0.02;
+    config.engine.frame_timeout_s = FRAME_TIMEOUT_S;
     start();
     publish(1);
     FAKE_ENGINE_SET(hold, true);

@@ -91,7 +91,7 @@ static void test_results_are_copied_if_the_device_cannot_store_them(void **state
 {
     (void)state;
     fake_engine.copies = true;
-    config.engine.frame_timeout_s = 0.02;
+    config.engine.frame_timeout_s = FRAME_TIMEOUT_S;
     start();
     publish(2);
     assert_int_equal(fake_engine_get(&fake_engine.stored), 0);
@@ -110,7 +110,7 @@ static void test_a_slot_that_the_device_keeps_stays_open(void **state)
 {
     const uint8_t *frame = NULL;
     (void)state;
-    config.engine.frame_timeout_s = 0.02;
+    config.engine.frame_timeout_s = FRAME_TIMEOUT_S;
     start();
     publish(3);
     const struct view old = view_of(camera_ring(camera));

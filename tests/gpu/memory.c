@@ -130,7 +130,7 @@ static void assert_released(const struct account *account)
 {
     static const struct timespec moment = {.tv_nsec = 1000000};
     struct account now = {0};
-    for (int tries = 0; tries < 10000; tries++) {
+    for (int tries = 0; tries < 60000; tries++) {
         pthread_mutex_lock(&lock);
         now = *account;
         pthread_mutex_unlock(&lock);

@@ -24,7 +24,7 @@ CROSS_LOADER = $(SYSROOT)/lib/ld-linux-armhf.so.3 \
 # The unit tests need only a C library; V4L2 and OpenCL do not work in qemu-user.
 # CROSS_TESTS="ring format": only these.
 _test-cross: $(call test-programs,unit) | $(LOCALES)/de_DE.UTF-8
-	@FFTD_TEST_CLIPS=one LOCPATH=$(use-locales) tests/tools/run.py cross --timeout 400 --jobs $$(nproc) \
+	@FFTD_TEST_CLIPS=one LOCPATH=$(use-locales) tests/tools/run.py cross --timeout 1800 --jobs $$(nproc) \
 	    --wrap "qemu-arm-static $(CROSS_LOADER)" \
 	    $(call some-of,$(CROSS_TESTS),$(unit-tests))
 
@@ -44,5 +44,5 @@ test-widths:
 _test-widths: $(BUILD)/tests/cross/peer
 	@tests/cross/sysroot.sh $(SYSROOT)
 	@$(MAKE) -s $(CROSS_ENV) build/armhf/tests/cross/peer
-	@tests/tools/run.py widths --timeout 150 \
+	@tests/tools/run.py widths --timeout 900 \
 	    --wrap "tests/cross/widths.sh $(SYSROOT) build/armhf/tests/cross/peer" $<

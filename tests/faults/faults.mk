@@ -19,4 +19,4 @@ FAULT_TESTS := $(wildcard tests/integration/faults_*.py)
 test-faults: all
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0)
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
-	    $(call run-suite,faults,600) --jobs $$(nproc) --pytest $(FAULT_TESTS)
+	    $(call run-suite,faults,3600) --jobs $$(nproc) --pytest $(FAULT_TESTS)

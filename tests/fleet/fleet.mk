@@ -17,4 +17,4 @@ test-fleet:
 	@tests/tools/deps.sh build run test gst view fleet fleet-test
 	@$(MAKE) -s -j$$(nproc) all gst
 	@tests/fleet/programs.sh build/fleet
-	@$(call run-suite,fleet,300) --jobs 1 --pytest tests/fleet/test_fleet.py
+	@$(call run-suite,fleet,1800) --jobs 1 --pytest tests/fleet/test_fleet.py

@@ -15,5 +15,5 @@ $(call test-programs,fuzz): $(BUILD)/%: $(BUILD)/obj/%.o $(PARTS) $(VIEW_FUZZED)
 	$(CC) $(CFLAGS) $(LDFLAGS) -fsanitize=fuzzer -Wl,--as-needed -o $@ $^ $(TEST_LIBS) $(call pkg-libs,json-c)
 
 _test-fuzz: $(call test-programs,fuzz)
-	@tests/tools/run.py fuzz --timeout $$(($(FUZZ_SECONDS) + 60)) --jobs $$(nproc) \
+	@tests/tools/run.py fuzz --timeout $$(($(FUZZ_SECONDS) + 600)) --jobs $$(nproc) \
 	    --wrap tests/fuzz/run.sh $^

@@ -19,7 +19,7 @@ DEVICE = os.environ.get("FFTD_DEVICE", "auto")
 SANITIZED = BUILD.name.startswith("san-")
 # The first build of a kernel takes seconds, and longer with sanitizers. Working code never takes
 # this long.
-PATIENCE = 60
+PATIENCE = 120
 # For daemons whose frames have a size or format of their own, where the technique does not matter:
 # these kernels build fastest.
 FAST_KERNELS = ("--set", "engine.technique=staged")
@@ -54,6 +54,21 @@ def lack_of_root():
         except (OSError, subprocess.SubprocessError) as error:
             return f"this root may not act as other users: {error}"
     return None
+
+# After this time a test hangs. It is longer than several waits of nearly PATIENCE seconds each.
+TEST_SECONDS = 3000 if SANITIZED else 900
+
+
+@pytest.fixture(autouse=True)
+def limit_time():
+    """Ends a test that hangs; a file whose tests take longer has a fixture of this name."""
+    def end(*_):
+        raise TimeoutError(f"the test was still running after {TEST_SECONDS} s")
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(TEST_SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def pytest_collection_modifyitems(items):

@@ -6,6 +6,8 @@ import os
 import threading
 import time
 
+import pytest
+
 from client import Reader
 from dbus_peer import Peer
 from model import ARGUMENTS, Model, chain, distance, pixels, write_scene
@@ -15,6 +17,11 @@ CHANGES_PER_SECOND = 30
 CLIENTS = 4
 FIRST_SERIAL = 1
 NEIGHBOURS = 4
+
+
+@pytest.fixture(autouse=True)
+def limit_time():
+    """The suite has a limit that depends on CHANGE_SECONDS."""
 
 
 def filter_of(serial):

@@ -31,8 +31,8 @@ under-layer = OPENCL_LAYERS=$(abspath $(LAYER)) OCL_ICD_VENDORS=/etc/OpenCL/vend
 .PHONY: test-mali ## runs the GPU tests on PoCL as a Mali-T760, with at most MALI_GROUP=256 work-items in a group
 .PHONY: test-mali-daemon ## tests the daemon on PoCL as a Mali-T760 that fails and recovers
 test-mali: $(LAYER) $(LAYER_RULES) $(call test-programs,gpu)
-	@$(under-layer) $(call gpu-suite,mali-$(MALI_GROUP),900) $(LAYER_RULES) $(gpu-tests)
+	@$(under-layer) $(call gpu-suite,mali-$(MALI_GROUP),3600) $(LAYER_RULES) $(gpu-tests)
 
 test-mali-daemon: all $(LAYER)
 	@$(under-layer) FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) \
-	    $(call run-suite,mali-daemon,400) --jobs $$(nproc) --pytest $(MALI_TESTS)
+	    $(call run-suite,mali-daemon,3600) --jobs $$(nproc) --pytest $(MALI_TESTS)

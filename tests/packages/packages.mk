@@ -36,6 +36,6 @@ test-deb-foreign:
 	    $(deb-env) debian/build.sh build/deb-$(DEB_ARCH) >build/deb-$(DEB_ARCH).log 2>&1 || \
 	        tail -n 30 build/deb-$(DEB_ARCH).log; \
 	    FFTD_ARCH=$(DEB_ARCH) FFTD_PACKAGES=build/deb-$(DEB_ARCH) tests/tools/run.py \
-	        deb-$(DEB_ARCH) --timeout 1200 --jobs 1 --pytest tests/packages/test_packages.py \
+	        deb-$(DEB_ARCH) --timeout 3600 --jobs 1 --pytest tests/packages/test_packages.py \
 	        tests/packages/foreign.py; \
 	fi

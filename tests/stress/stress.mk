@@ -8,4 +8,4 @@ $(call test-programs,stress): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libtest.a \
 ##@ Tests, each described in tests/README.md
 .PHONY: test-stress ## runs 32 clients, good and hostile, on one ring for STRESS_SECONDS=60
 test-stress: $(call test-programs,stress)
-	@tests/tools/run.py stress$(TAG) --timeout $$(($(STRESS_SECONDS) + 60)) $^
+	@tests/tools/run.py stress$(TAG) --timeout $$(($(STRESS_SECONDS) + 600)) $^

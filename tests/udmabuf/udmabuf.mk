@@ -22,4 +22,4 @@ test-udmabuf:
 
 # The ring's unit tests try all other ways at its descriptor, there on a newer kernel.
 _test-udmabuf: $(UDMABUF_TESTS) $(BUILD)/tests/unit/ring
-	@tests/tools/run.py udmabuf --timeout 300 --wrap "tests/udmabuf/boot.sh $(UDMABUF)" $^
+	@tests/tools/run.py udmabuf --timeout 1800 --wrap "tests/udmabuf/boot.sh $(UDMABUF)" $^

@@ -3,6 +3,7 @@ manager."""
 
 import concurrent.futures
 import fcntl
+import functools
 import os
 import socket
 import struct
@@ -13,7 +14,8 @@ import pytest
 from client import LIVE, OFFLINE, Reader
 from conftest import FAST_KERNELS, PATIENCE, Daemon
 
-# A client that wants every frame needs many slots.
+# A client that wants every frame needs many slots: these last for three seconds.
+FPS = "20"
 CHECKSUM = ("--set", "output.checksum=true", "--set", "output.slots=64")
 WITH_CHECKSUM = 1
 # First descriptor for the shell that exec()s a daemon, above 3, 4 ... which it hands over.
@@ -102,6 +104,11 @@ class Keeper:
 
 
 @pytest.fixture
+def start(start):
+    return functools.partial(start, fps=FPS)
+
+
+@pytest.fixture
 def keeper(runtime_dir):
     made = Keeper(runtime_dir.parent / "notify", runtime_dir)
     yield made
@@ -168,7 +175,8 @@ def open_slots(fd):
 def test_a_daemon_is_killed_while_the_device_has_slots(start_faulty, faults, keeper):
     """The device does not finish the frames that it stores into two slots. Readers have all others,
     and the successor begins after them."""
-    daemon = start_faulty(*CHECKSUM, "--set", "engine.in_flight=2", **keeper.hand_over())
+    daemon = start_faulty(*CHECKSUM, "--set", "engine.in_flight=2", "--set",
+                          "engine.frame_timeout=600", **keeper.hand_over())
     with Reader(daemon) as reader:
         take_whole(reader)
         keeper.wait_for(lambda: keeper.has_both, "a ring and a client")

@@ -182,7 +182,7 @@ def test_the_ring_is_replaced_while_the_device_stores_frames(start_faulty, fault
 def test_the_device_hangs_while_it_owns_a_slot(start_faulty, faults, imports):
     """The slot that it owns stays imported until it has finished, with the memory; the others do
     not."""
-    daemon = start_faulty("--set", "engine.frame_timeout=1", *SETTINGS, *FILTER,
+    daemon = start_faulty("--set", "engine.frame_timeout=5", *SETTINGS, *FILTER,
                           env=imports.env)
     with Reader(daemon) as reader:
         picture = reader.next().digest

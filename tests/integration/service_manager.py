@@ -34,10 +34,19 @@ class ServiceManager:
             if line in message.split("\n"):
                 return message
 
-    def is_fed(self):
-        """Whether the daemon feeds the watchdog within its time-out, beginning now."""
+    def empty(self):
         while select.select([self.socket], [], [], 0)[0]:
             self.socket.recv(4096)
+
+    def wait_until_fed(self, times=1):
+        """Waits until the daemon has fed the watchdog that often, beginning now."""
+        self.empty()
+        for _ in range(times):
+            self.wait_for("WATCHDOG=1")
+
+    def is_fed(self):
+        """Whether the daemon feeds the watchdog within its time-out, beginning now."""
+        self.empty()
         deadline = time.monotonic() + self.watchdog
         while (left := deadline - time.monotonic()) > 0:
             if (select.select([self.socket], [], [], left)[0]

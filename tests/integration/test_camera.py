@@ -11,7 +11,8 @@ from client import Reader, LIVE
 from conftest import FAST_KERNELS, SANITIZED
 from service_manager import ServiceManager
 
-END_SECONDS = 5 if SANITIZED else 1
+# The daemon waits for 0.6 s for what does not return.
+END_SECONDS = 20
 FILTERS = ["lowpass:shape=gaussian,cutoff=0.1", "notch:at=0.21/0.13,width=0.02", "none",
            "sharpen:amount=1,sigma=1", "gaussian-blur:sigma=2"]
 
@@ -35,8 +36,10 @@ def test_a_frame_does_not_wait_for_the_next(start):
     daemon = start(fps="2")
     with Reader(daemon) as reader:
         frames = list(itertools.islice(reader.frames(), 4))
-    # One of them is enough, because the machine may be busy; broken code would pass none.
-    assert min(frame.published_ns - frame.captured_ns for frame in frames) < 250_000_000
+    # Of most frames, because the machine may be busy.
+    earlier = [before.published_ns < after.captured_ns for before, after in
+               itertools.pairwise(frames)]
+    assert earlier.count(True) > len(earlier) / 2, earlier
 
 
 def test_no_filter_changes_nothing_and_chroma_passes_through(start):
@@ -151,27 +154,41 @@ def test_begins_its_file_again(start, tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_ends_within_a_second_under_load(start, number):
+def test_ends_while_it_has_more_frames_than_it_can_filter(start, number):
     daemon = start("--filter", FILTERS[0], source="pattern:noise", size="640x480", fps="1000")
     with Reader(daemon) as reader:
         list(itertools.islice(reader.frames(), 10))
-        begin = time.monotonic()
         daemon.signal(number)
-        assert daemon.wait() == 0
-        assert time.monotonic() - begin < END_SECONDS
+        assert daemon.wait(END_SECONDS) == 0
         reader.take_rest()
         assert reader.wait(0) <= 0
         assert reader.state != LIVE
     assert not daemon.runtime_dir.exists()
 
 
-def test_ends_within_a_second_while_it_builds_an_engine(start, tmp_path):
-    # These caches are empty, so the kernels have to be compiled.
-    daemon = start(env={"POCL_CACHE_DIR": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
+@pytest.mark.parametrize("fault", ["compile", "hang"])
+def test_ends_without_what_does_not_return(start_faulty, faults, tmp_path, fault):
+    """A compiler, or a device with frames, that comes to no end as long as the daemon lives."""
+    daemon = start_faulty("--set", "engine.frame_timeout=600", "--set", "engine.tune=off",
+                          "--set", f"engine.cache_dir={tmp_path}")
+    with Reader(daemon) as reader:
+        reader.next()
+        compiled = daemon.log.count("compiling")
+        faults.begin(fault)
+        daemon.ctl("filter", "set", "shift:by=3/2")  # needs another engine
+        if fault == "compile":
+            daemon.wait_until(lambda: daemon.log.count("compiling") > compiled, "a compiler")
+        daemon.signal(signal.SIGTERM)
+        assert daemon.wait(END_SECONDS) == 0
+    assert not daemon.runtime_dir.exists()
+
+
+def test_ends_while_it_builds_its_first_engine(start_faulty, faults):
+    faults.begin("compile")
+    daemon = start_faulty()
     daemon.wait_for_socket()
-    begin = time.monotonic()
-    assert daemon.stop() == 0
-    assert time.monotonic() - begin < END_SECONDS
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait(END_SECONDS) == 0
     assert not daemon.runtime_dir.exists()
 
 

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import signal
 import time
 
 import pytest
@@ -11,9 +12,11 @@ from client import OFFLINE, Reader
 from conftest import PATIENCE
 from dbus_peer import MEMBER, SIGNAL, Peer
 from service_manager import ServiceManager
+from test_camera import END_SECONDS
 
-# The watchdog time-out in these tests, long enough for a busy machine.
 WATCHDOG_S = 4
+# Longer than a frame takes on a busy machine.
+FRAME_TIMEOUT = ("--set", "engine.frame_timeout=5")
 
 
 def state_of(daemon):
@@ -45,7 +48,8 @@ def counters(daemon):
     ("finish -5", "a frame: CL_OUT_OF_RESOURCES"),
 ])
 def test_failing_device_is_a_state(start_faulty, faults, fault, reason):
-    daemon = start_faulty("--filter", "lowpass:cutoff=0.1")
+    # The ring has the frames of three seconds, so that a reader sees the first one afterwards.
+    daemon = start_faulty("--filter", "lowpass:cutoff=0.1", "--set", "output.slots=64", fps="20")
     with Reader(daemon) as reader, Peer(daemon, "control-watch") as peer:
         last = reader.next()
         picture = last.digest
@@ -98,7 +102,7 @@ def test_lost_device_is_opened_again(start_faulty, faults, fault, reason):
 def test_device_that_keeps_a_frame(start_faulty, faults):
     """One kernel hangs, but not that of the next frame. The reopened device works, and the frame
     that hung is never published."""
-    daemon = start_faulty("--set", "engine.frame_timeout=1", "--set", "engine.tune=off",
+    daemon = start_faulty(*FRAME_TIMEOUT, "--set", "engine.tune=off",
                           "--filter", "lowpass:cutoff=0.1")
     with Reader(daemon) as reader:
         picture = reader.next().digest
@@ -107,7 +111,7 @@ def test_device_that_keeps_a_frame(start_faulty, faults):
         faults.begin("hang 0 0 1")
         wait_for_state(daemon, "failed")
         assert camera_cpu_s(daemon) - used_s < 0.2  # seconds of processor time; it sleeps
-        assert "kept a frame for 1.0 s" in daemon.ctl_json("status")["StateReason"]
+        assert "kept a frame for 5.0 s" in daemon.ctl_json("status")["StateReason"]
         wait_for_state(daemon, "online")
         before = reader.next()
         faults.end()
@@ -145,7 +149,7 @@ def start_watched(start_faulty, runtime_dir, *arguments):
     manager = ServiceManager(runtime_dir.parent / "notify", WATCHDOG_S)
     daemon = start_faulty(*arguments, env=manager.env)
     manager.wait_for("READY=1")
-    assert manager.is_fed()
+    manager.wait_until_fed()
     return daemon, manager
 
 
@@ -160,8 +164,7 @@ def test_watchdog_is_fed_while_a_device_fails(start_faulty, faults, runtime_dir)
     daemon, manager = start_watched(start_faulty, runtime_dir)
     faults.begin("enqueue -5")
     wait_for_state(daemon, "failed")
-    for _ in range(3):
-        assert manager.is_fed()
+    manager.wait_until_fed(3)
     assert "no longer fed" not in daemon.log
     assert daemon.stop() == 0
 
@@ -174,7 +177,7 @@ def test_watchdog_starves_when_the_device_hangs_for_good(start_faulty, faults, r
     assert state_of(daemon) == "failed"
     faults.end()
     wait_for_state(daemon, "online")
-    assert manager.is_fed()
+    manager.wait_until_fed()
     assert daemon.stop() == 0
 
 
@@ -183,9 +186,8 @@ def test_watchdog_starves_when_the_camera_thread_hangs(start_faulty, faults, run
     daemon, manager = start_watched(start_faulty, runtime_dir)
     faults.begin("block")
     wait_until_starved(daemon, manager)
-    begin = time.monotonic()
-    assert daemon.stop() == 0  # nevertheless
-    assert time.monotonic() - begin < 5
+    daemon.signal(signal.SIGTERM)
+    assert daemon.wait(END_SECONDS) == 0  # nevertheless
 
 
 def test_first_engine_that_does_not_build(start_faulty, faults, runtime_dir):
@@ -195,7 +197,7 @@ def test_first_engine_that_does_not_build(start_faulty, faults, runtime_dir):
     manager = ServiceManager(runtime_dir.parent / "notify", WATCHDOG_S)
     service = start_faulty(env=manager.env)
     assert "failed" in manager.wait_for("READY=1")
-    assert manager.is_fed()
+    manager.wait_until_fed()
     faults.end()
     wait_for_state(service, "online")
     assert service.stop() == 0

@@ -205,7 +205,8 @@ assert "fftd-ring" not in open("/proc/self/maps").read()
 def test_an_array_may_end_at_any_moment(start, fftd_module):
     daemon = start()
     daemon.wait_for_socket("frames")
-    done = subprocess.run([sys.executable, "-c", ENDING_ARRAYS, daemon.runtime_dir], timeout=30,
+    done = subprocess.run([sys.executable, "-c", ENDING_ARRAYS, daemon.runtime_dir],
+                          timeout=5 * PATIENCE,
                           env=dict(os.environ, PYTHONPATH=os.path.dirname(fftd_module.__file__)),
                           capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -594,8 +594,8 @@ def test_frames_are_unchanged_without_a_filter(start, tmp_path, colour, size):
               for n in range(5)]
     clip = tmp_path / "clip.y4m"
     clip.write_bytes(y4m(width, height, frames, colour))
-    daemon = start(*FAST_KERNELS, "--set", "camera.loop=true", source=f"file:{clip}", size=None,
-                   fps=None)
+    daemon = start(*FAST_KERNELS, "--set", "camera.loop=true", "--set", "output.slots=64",
+                   source=f"file:{clip}", size=None, fps=None)
     daemon.wait_for_log("online")
     daemon.wait_for_socket("frames")
     done = subprocess.run([CTL, "--runtime-dir", daemon.runtime_dir, "frames", "-n", "7"],

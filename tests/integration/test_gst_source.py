@@ -15,7 +15,7 @@ import numpy
 import pytest
 
 from client import Reader
-from conftest import BUILD, FAST_KERNELS, PATIENCE
+from conftest import BUILD, FAST_KERNELS, PATIENCE, wait_until
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # GLib is not built for ThreadSanitizer, which would report its locks.
@@ -289,12 +289,12 @@ def test_a_crash_is_a_lost_camera(start, number, words):
 
 
 def test_a_pipeline_that_stalls_is_opened_again(start):
-    daemon = start_pipeline(start, "--set", "camera.stall_timeout=0.3")
+    daemon = start_pipeline(start, "--set", "camera.stall_timeout=1.5")
     with Reader(daemon) as reader:
         last = reader.next().sequence
         (helper,) = helpers_of(daemon.pid)
         os.kill(helper, signal.SIGSTOP)
-        daemon.wait_for_log("no frame for 0.3 s")
+        daemon.wait_for_log("no frame for 1.5 s")
         daemon.wait_until(lambda: not is_alive(helper), "the end of the helper")
         reader.take_until(lambda frame: frame.sequence > last + 5)
 
@@ -314,7 +314,7 @@ def test_a_pipeline_that_never_delivers_holds_nothing(start, tmp_path):
     (helper,) = helpers_of(daemon.pid)
     begin = time.monotonic()
     assert daemon.stop() == 0
-    assert time.monotonic() - begin < 5 and not is_alive(helper)
+    assert time.monotonic() - begin < 9 and not is_alive(helper)  # it is given 10 s to deliver
 
 
 def test_a_reload_to_a_pipeline_that_never_delivers(start, tmp_path):
@@ -371,11 +371,7 @@ def test_the_helper_ends_with_the_daemon(start):
     (helper,) = helpers_of(daemon.pid)
     daemon.process.kill()
     daemon.wait()
-    for _ in range(PATIENCE * 100):
-        if not is_alive(helper):
-            break
-        os.sched_yield()
-    assert not is_alive(helper)
+    wait_until(lambda: not is_alive(helper), "the end of the helper")
 
 
 def test_the_daemon_refuses_what_cannot_work(fftd):

@@ -36,21 +36,6 @@ def test_a_scene_is_drawn_where_it_is_filtered(start, tmp_path):
     assert pictures[:2] == pictures[2:]
 
 
-def test_the_copy_is_saved(start):
-    """Compares the upload time of each frame: with a copy, and with the calls that replace it."""
-    upload_ns = {}
-    for memory in ("mmap", "userptr"):
-        daemon = start("--set", f"camera.memory={memory}", "--set", "camera.format=GREY",
-                       size="1920x1080", source="pattern:zoneplate", fps="30")
-        daemon.wait_until(lambda: daemon.ctl_json("stats")["Latency"]["upload"]["count"] >= 60,
-                          "60 frames")
-        needs_shared_memory(daemon)
-        upload_ns[memory] = daemon.ctl_json("stats")["Latency"]["upload"]["p50_ns"]
-        assert daemon.stop() == 0
-    print(f"upload, ns: {upload_ns}")
-    assert upload_ns["userptr"] < upload_ns["mmap"] / 2
-
-
 @pytest.mark.parametrize("memory", ["mmap", "userptr"])
 def test_copies_are_counted(start, memory):
     width, height = 320, 240

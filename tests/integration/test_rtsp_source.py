@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from client import Reader
-from conftest import FAST_KERNELS
+from conftest import FAST_KERNELS, PATIENCE
 from rtsp import Server, has_elements, has_server
 from test_gst_source import helpers_of, program  # pylint: disable=unused-import
 
@@ -64,11 +64,11 @@ def test_a_server_that_says_nothing_holds_nothing(start, server):
     with socket.create_server(("127.0.0.1", 0)) as mute:
         url = f"rtsp://127.0.0.1:{mute.getsockname()[1]}/front"
         daemon = start_camera(start, pipeline(url))
-        mute.settimeout(60)
+        mute.settimeout(PATIENCE)
         with mute.accept()[0]:
             status = daemon.ctl_json("status")
             assert status["State"] == "starting"
             assert status["StateReason"].endswith(" is being opened")
             assert helpers_of(daemon.pid)
             daemon.signal(15)
-            assert daemon.wait(5) == 0
+            assert daemon.wait() == 0

@@ -4,6 +4,8 @@ import ctypes
 import errno
 import hashlib
 import os
+import queue
+import threading
 import time
 
 from conftest import BUILD, PATIENCE
@@ -150,3 +152,34 @@ class Reader:
             taken.append(frame)
             if condition(frame):
                 return taken
+
+
+class Recorder(Reader):
+    """A reader with a thread that takes each frame as soon as it comes, so that the test may do
+    something else for as long as it likes. Only frames() and what uses it may be called."""
+
+    def __init__(self, daemon):
+        super().__init__(daemon)
+        self.taken = queue.SimpleQueue()
+        self.is_over = False
+        self.thread = threading.Thread(target=self.record)
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.is_over = True
+        self.thread.join()
+        super().__exit__()
+
+    def record(self):
+        while not self.is_over:
+            if self.wait(100) < 0:
+                time.sleep(0.01)  # until there is another daemon
+            while frame := self.take():
+                self.taken.put(frame)
+
+    def frames(self):
+        while True:
+            try:
+                yield self.taken.get(timeout=PATIENCE)
+            except queue.Empty:
+                raise AssertionError(f"no frame for {PATIENCE} s:\n{self.daemon.log}") from None

@@ -5,12 +5,13 @@ import pathlib
 
 import pytest
 
-from client import Reader
+from client import Recorder
 from dbus_peer import Peer
 from model import ARGUMENTS, Model, chain, distance, pixels, write_scene
 
 BLENDED = 4
-# A second of frames, so that a busy machine misses none.
+# The frames of two seconds, so that a busy machine misses none.
+FPS = "30"
 SLOTS = ("--set", "output.slots=64")
 OLD, NEW, NEWER = (0.5, 1), (2.5, 0.4), (1, 0.7)
 
@@ -24,7 +25,7 @@ def scene(tmp_path):
 def daemon(start, scene, tmp_path):
     assert scene.size > 0  # it has been written
     daemon = start(*ARGUMENTS, *SLOTS, "--filter", chain(*OLD), source=f"file:{tmp_path}/scene.y4m",
-                   size=None, fps=None)
+                   size=None, fps=FPS)
     daemon.wait_for_log("online")
     daemon.wait_for_socket()
     return daemon
@@ -63,7 +64,7 @@ def assert_fade(model, frames, old, new, count):
 
 
 def test_every_client_sees_each_blend_in_its_turn(daemon, model):
-    with Reader(daemon) as one, Reader(daemon) as other:
+    with Recorder(daemon) as one, Recorder(daemon) as other:
         one.next(), other.next()
         serial = fade(daemon, NEW, 20)
         seen = [take_fade(reader, serial, 20) for reader in (one, other)]
@@ -73,7 +74,7 @@ def test_every_client_sees_each_blend_in_its_turn(daemon, model):
 
 
 def test_a_change_during_a_fade_begins_at_the_blend_in_use(daemon, model):
-    with Reader(daemon) as reader:
+    with Recorder(daemon) as reader:
         before = fade(daemon, NEW, 300)
         frames = reader.take_until(lambda frame: frame.filter_serial == before)
         frames += [reader.next() for _ in range(10)]
@@ -96,7 +97,7 @@ def test_every_change_can_fade(daemon, command):
     presets = pathlib.Path(__file__).resolve().parents[2] / "config/presets"
     command = [sorted(presets.iterdir())[0].stem if word == "soften" else word
                for word in command]
-    with Reader(daemon) as reader:
+    with Recorder(daemon) as reader:
         reader.next()
         serial = daemon.ctl_json(*command, "--fade=5")["Serial"]
         frames = take_fade(reader, serial, 5)
@@ -106,7 +107,7 @@ def test_every_change_can_fade(daemon, command):
 
 
 def test_a_fade_of_none_is_none(daemon, model):
-    with Reader(daemon) as reader:
+    with Recorder(daemon) as reader:
         for frames in (0, 1):
             serial = fade(daemon, (NEW, NEWER)[frames], frames)
             frame = reader.take_until(lambda frame: frame.filter_serial == serial)[-1]
@@ -133,10 +134,10 @@ def test_the_engine_is_rebuilt_for_a_fade(start, scene, tmp_path):
     """A wider filter needs more padding. The fade begins on the new engine at the old filter; a
     second one, which needs still more, waits for its end."""
     daemon = start(*SLOTS, "--set", "camera.loop=true", "--set", "engine.border=mirror", "--filter",
-                   chain(*OLD), source=f"file:{tmp_path}/scene.y4m", size=None, fps=None)
+                   chain(*OLD), source=f"file:{tmp_path}/scene.y4m", size=None, fps=FPS)
     daemon.wait_for_log("online")
     wide, wider = (4, 0.8), (8, 0.6)
-    with Reader(daemon) as reader:
+    with Recorder(daemon) as reader:
         reader.next()
         engines = [daemon.ctl_json("status")["Engine"]]
         serial = fade(daemon, wide, 60)
@@ -156,7 +157,7 @@ def test_the_engine_is_rebuilt_for_a_fade(start, scene, tmp_path):
 
 
 def test_a_real_filter_fades_into_a_complex_one_and_back(daemon, scene):
-    with Reader(daemon) as reader:
+    with Recorder(daemon) as reader:
         reader.next()
         there = daemon.ctl_json("filter", "add", "shift:by=3/0", "--fade=12")["Serial"]
         frames = take_fade(reader, there, 12)
@@ -174,10 +175,10 @@ def test_a_real_filter_fades_into_a_complex_one_and_back(daemon, scene):
 
 def test_a_device_that_fails_cuts_a_fade_short(start_faulty, faults, scene, tmp_path):
     daemon = start_faulty(*ARGUMENTS, *SLOTS, "--filter", chain(*OLD),
-                          source=f"file:{tmp_path}/scene.y4m", size=None, fps=None)
+                          source=f"file:{tmp_path}/scene.y4m", size=None, fps=FPS)
     daemon.wait_for_log("online")
     model = Model(scene, daemon.ctl_json("status")["Engine"])
-    with Reader(daemon) as reader:
+    with Recorder(daemon) as reader:
         reader.next()
         serial = fade(daemon, NEW, 300)
         reader.take_until(lambda frame: frame.filter_serial == serial)
@@ -190,7 +191,7 @@ def test_a_device_that_fails_cuts_a_fade_short(start_faulty, faults, scene, tmp_
 
 def test_changes_while_fading_leave_the_last(daemon, model):
     """Fades that follow each other faster than they end."""
-    with Reader(daemon) as reader, Peer(daemon) as peer:
+    with Recorder(daemon) as reader, Peer(daemon) as peer:
         for i in range(60):
             serial = peer.call("EditFilter",
                                [["replace", chain(*(OLD, NEW, NEWER)[i % 3])]], 0, 5 + i % 40,

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, wait_until
 from test_view_control import Control
 from test_view_http import (IS_SANITIZED, QUIET, pixels_of, runtime_dir,  # noqa: F401 (fixtures)
                             view)
@@ -41,16 +41,18 @@ def test_a_comparison_is_of_one_frame(start, view, name):
           size="163x121", fps="15").wait_for_log("online")
     web = view("--quality", "98")
     sequences = set()
-    for _ in range(2):
+
+    def newer():
         answer = web.get("/camera/front/comparison")
         assert answer.status == 200
+        return answer.getheader("Fftd-Sequence") not in sequences and answer
+    for _ in range(2):
+        answer = wait_until(newer, "another frame")
         parts = parts_of(answer)
         before, after = luma_of(parts["before"]), luma_of(parts["after"])
         # The scene moves, and without a filter both are the same picture.
         assert before.std() > 20 and np.abs(before - after).mean() < 1
         sequences.add(answer.getheader("Fftd-Sequence"))
-        time.sleep(0.5)
-    assert len(sequences) == 2
 
 
 def test_a_comparison_shows_what_the_filter_does(start, view):
@@ -86,20 +88,21 @@ def test_browsers_share_comparisons(start, view):
                    size="320x240", fps="60")
     daemon.wait_for_log("online")
     web = view()
-    end = time.monotonic() + 2
 
     def look(_):
         seen = []
-        while time.monotonic() < end:
+        for _ in range(10):
             answer = web.get("/camera/front/comparison")
             assert answer.status == 200
             seen.append((answer.getheader("Fftd-Sequence"), answer.body))
-            time.sleep(0.02)
+            time.sleep(0.1)
         return seen
 
+    began = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         seen = [pair for pairs in pool.map(look, range(8)) for pair in pairs]
-    assert len(seen) > 40 and 2 <= len({sequence for sequence, _ in seen}) <= 12
+    took = time.monotonic() - began
+    assert 2 <= len({sequence for sequence, _ in seen}) <= 1 + 5 * took
     assert len(dict(seen)) == len(set(seen)), "one frame has two pictures"
     # No frame of the ring was read for it, and nobody looks now.
     assert daemon.ctl_json("status")["Clients"] == 0
@@ -136,8 +139,8 @@ def test_a_clip_has_the_pictures_at_their_times(start, view, tmp_path):
     stream, packets = packets_of(path)
     assert (stream["codec_name"], stream["width"], stream["height"]) == ("mjpeg", 320, 240)
     times = np.array([float(packet["pts_time"]) for packet in packets])
-    assert times[0] == 0 and 1.5 < times[-1] < 2 and len(times) >= 15
     # Frames are captured every 50 ms, and some may have been left out.
+    assert times[0] == 0 and 1 < times[-1] < 2 and 3 <= len(times) <= 40
     steps = np.diff(times) / 0.05
     assert np.all(steps > 0.5) and np.abs(steps - np.round(steps)).mean() < 0.2
     # Every picture is whole, and they differ.
@@ -168,12 +171,15 @@ def test_a_browser_that_stops_reading_a_clip_keeps_no_memory(start, view):
         peer.sendall(b"GET /camera/front/clip.mkv?seconds=4 HTTP/1.0\r\nHost: localhost\r\n\r\n")
         head = peer.recv(4096)
         assert head.startswith(b"HTTP/1.1 200") or head.startswith(b"HTTP/1.0 200")
-        stream.read_for(1)
-        before = web.threads_and_memory()[1]
-        shown = stream.read_for(3.2)
-        after = web.threads_and_memory()[1]
-        sent = sum(len(jpeg) for _, jpeg in shown)
-        assert IS_SANITIZED or (sent > 8e6 and after < before + 2e6)
+        end = time.monotonic() + 4
+        for _ in range(15):
+            stream.next()
+        before = most = web.threads_and_memory()[1]
+        sent = 0
+        while sent < 8e6 or time.monotonic() < end:
+            sent += len(stream.next()[1])
+            most = max(most, web.threads_and_memory()[1])
+        assert IS_SANITIZED or most < before + 2e6
         clip = head
         while part := peer.recv(65536):
             clip += part

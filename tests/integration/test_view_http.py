@@ -122,12 +122,6 @@ class Stream:
         assert self.answer.read(len(b"\r\n--fftd\r\n")) == b"\r\n--fftd\r\n"
         return int(headers["Fftd-Sequence"]), jpeg
 
-    def read_for(self, seconds):
-        end, parts = time.monotonic() + seconds, []
-        while time.monotonic() < end:
-            parts.append(self.next())
-        return parts
-
 
 @pytest.fixture
 def view(runtime_dir, tmp_path):

@@ -1,11 +1,13 @@
 """Tests of stabilise with the real daemon: what is left of the motion of a shaken recording."""
 
+import time
+
 import numpy
 import pytest
 
 from client import Reader
-from conftest import needs_every_frame
-from test_auto_notch import FRAMES, HEIGHT, RATE, WIDTH, pixels, write_recording
+from conftest import PATIENCE, needs_every_frame
+from test_auto_notch import FRAMES, HEIGHT, WIDTH, pixels, write_recording
 
 TOP, LEFT = 72, 96  # of a frame in the scene
 
@@ -20,10 +22,10 @@ def draw_scene(random):
 
 
 def draw_path(random):
-    """Pixels to the right and down: waves of 2 to 9 Hz, which join where the recording begins
-    again, and noise."""
+    """Pixels to the right and down: waves of 0.07 to 0.3 cycles a frame, which join where the
+    recording begins again, and noise."""
     turns = 2 * numpy.pi * numpy.arange(FRAMES) / FRAMES
-    waves = random.integers(2 * FRAMES // RATE, 9 * FRAMES // RATE, (3, 2))
+    waves = random.integers(FRAMES // 15, 3 * FRAMES // 10, (3, 2))
     return random.normal(0, 0.5, (FRAMES, 2)) + 1.5 * sum(
         numpy.sin(numpy.multiply.outer(turns, wave) + random.uniform(0, 6, 2)) for wave in waves)
 
@@ -75,23 +77,34 @@ def rms_motion(reader, count):
     return numpy.sqrt(numpy.mean(numpy.sum(numpy.square(moved), 1)))
 
 
+def wait_for_rms_motion(reader, most):
+    """Waits for frames with so little motion, and returns it. On a busy machine the recording's next
+    frame may be taken late, and then it counts as captured late."""
+    deadline, found = time.monotonic() + PATIENCE, []
+    while not found or found[-1] >= most:
+        assert time.monotonic() < deadline, f"{found}, expected less than {most:.2f} px"
+        found.append(rms_motion(reader, 20))
+    return found[-1]
+
+
 @needs_every_frame
 def test_a_shaken_recording_stands_still(start, tmp_path):
     write_recording(tmp_path / "recording.y4m", list(draw_frames(numpy.random.default_rng(4))))
+    # As at 30 frames a second with a third of the time constant.
     daemon = start("--set", "camera.loop=true", "--set", "output.slots=16",
                    "--set", "engine.technique=staged", "--filter", "none",
-                   source=f"file:{tmp_path}/recording.y4m", size=None, fps=None)
+                   source=f"file:{tmp_path}/recording.y4m", size=None, fps="10")
     daemon.wait_for_log("online")
     with Reader(daemon) as reader:
         before = rms_motion(reader, 20)
-        serial = daemon.ctl_json("filter", "set", "stabilise")["Serial"]
+        serial = daemon.ctl_json("filter", "set", "stabilise:time=1.5")["Serial"]
         while reader.next().filter_serial != serial:
             pass
-        for _ in range(RATE):
+        for _ in range(30):
             reader.next()
-        after = rms_motion(reader, 30)
+        after = wait_for_rms_motion(reader, before / 4)
         print(f"# figures: motion from frame to frame {before:.2f} px before, {after:.2f} px after")
-        assert before > 1.5 and after < before / 4
+        assert before > 1.5
         # Without the stage nothing is moved any more.
         serial = daemon.ctl_json("filter", "set", "none")["Serial"]
         while reader.next().filter_serial != serial:

@@ -51,7 +51,7 @@ def replaced(picture, bad):
 
 
 def write_clip(path, pictures):
-    path.write_bytes(b"YUV4MPEG2 W%d H%d F120:1 Ip A1:1 Cmono\n" % (WIDTH, HEIGHT) +
+    path.write_bytes(b"YUV4MPEG2 W%d H%d F60:1 Ip A1:1 Cmono\n" % (WIDTH, HEIGHT) +
                      b"".join(b"FRAME\n" + each.tobytes() for each in pictures))
     return f"file:{path}"
 
@@ -76,7 +76,7 @@ def camera(start, tmp_path):
         nonlocal count
         count += 1
         daemon = start("--set", "camera.loop=true", "--set", f"engine.cache_dir={tmp_path}/cache",
-                       *FAST_KERNELS, size=None, fps=None,
+                       "--set", "output.slots=64", *FAST_KERNELS, size=None, fps=None,
                        source=write_clip(tmp_path / f"clip{count}.y4m", pictures),
                        env={"FFTD_IMAGE_DIR": str(tmp_path)})
         daemon.wait_for_socket("frames")

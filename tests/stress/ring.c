@@ -58,6 +58,7 @@ struct board {
         uint64_t held;
         uint64_t refused; /* holds that the server refused */
         uint64_t failed;  /* failed calls */
+        uint64_t newest;  /* the last frame taken; 0: none yet */
     } client[CLIENTS];
 };
 static struct board *board;
@@ -66,9 +67,11 @@ static struct board *board;
 static struct phase {
     unsigned count;
     unsigned blocked; /* publications in which the writer's thread had to wait */
+    unsigned waits;   /* of the writer for those that keep up */
     int64_t wall_ns[MAX_FRAMES];
     int64_t cpu_ns[MAX_FRAMES];
-} quiet, stormy, ending;
+    int64_t alone_ns[MAX_FRAMES]; /* processor time into a ring that nobody reads, in turns */
+} quiet, beginning, stormy, ending;
 
 static long rss_before_kb, rss_after_kb;
 static unsigned fds_before, fds_after;
@@ -110,7 +113,11 @@ static int64_t clock_ns(clockid_t clock)
 static struct fftd *open_camera(unsigned me)
 {
     struct fftd *camera = NULL;
-    if (fftd_open(&camera, board->dir) < 0 || fftd_wait(camera, 5000) != 1) {
+    int r = -ETIMEDOUT;
+    /* On a busy machine the server may need longer than one call waits. */
+    for (unsigned tries = 0; (r == -ETIMEDOUT || r == -EAGAIN) && tries < 30 && !is_over(); tries++)
+        r = fftd_open(&camera, board->dir);
+    if (r < 0 || fftd_wait(camera, FRAMES_PATIENCE_MS) != 1) {
         if (!is_over())
             add(board->client[me].failed);
         _exit(1);
@@ -131,13 +138,16 @@ static void keep_up(unsigned me)
 {
     struct fftd *camera = open_camera(me);
     struct fftd_frame frame;
-    fftd_frame(camera, &frame); /* begin with the newest, because the oldest is overwritten soon */
+    /* Begin with the newest, because the oldest is overwritten soon. */
+    if (fftd_frame(camera, &frame) == 0)
+        __atomic_store_n(&board->client[me].newest, frame.sequence, __ATOMIC_RELEASE);
     while (!is_over()) {
         if (fftd_wait(camera, 1000) < 0)
             add(board->client[me].failed);
         while (fftd_next(camera, &frame) == 0) {
             board->client[me].lost += frame.missed;
             judge(camera, me, &frame);
+            __atomic_store_n(&board->client[me].newest, frame.sequence, __ATOMIC_RELEASE);
         }
     }
     fftd_close(camera);
@@ -284,13 +294,65 @@ static long count_waits(void)
     return usage.ru_nvcsw;
 }
 
+/* How many of those who keep up have begun, and the newest frame that all of these have taken. */
+static unsigned look_at_readers(uint64_t *ret_newest)
+{
+    unsigned begun = 0;
+    *ret_newest = UINT64_MAX;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        const uint64_t newest = __atomic_load_n(&board->client[i].newest, __ATOMIC_ACQUIRE);
+        if (roles[i] != KEEPING_UP || newest == 0)
+            continue;
+        begun++;
+        if (newest < *ret_newest)
+            *ret_newest = newest;
+    }
+    return begun;
+}
+
+/* Waits for those who keep up, as far as they have taken a frame, if the machine is so busy that
+ * they are a quarter of the ring behind: what they lose then is not the ring's fault. It is that of
+ * one who does not come for long enough. */
+static void wait_for_readers(const struct ring *ring, struct phase *phase)
+{
+    static bool is_vain;
+    const int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + FRAMES_PATIENCE_MS * (int64_t)1000000;
+    uint64_t newest;
+    bool waited = false;
+    while (look_at_readers(&newest) > 0 && ring_newest(ring) > newest + SLOTS / 4 && !is_vain &&
+           !is_over()) {
+        rest_ms(1);
+        waited = true;
+        is_vain = clock_ns(CLOCK_MONOTONIC) >= until_ns;
+    }
+    phase->waits += waited;
+}
+
+/* Returns the processor time that a publication takes which nobody waits for. */
+static int64_t publish_alone(void)
+{
+    static struct ring *ring;
+    const struct ring_meta meta = {0};
+    struct ring_write write;
+    if (ring == NULL)
+        ring = frames_ring(NV12, 320, 180, SLOTS, 1, 1);
+    ring_begin(ring, &write);
+    frames_draw(ring_format(ring), write.data, ring_newest(ring) + 1);
+    const int64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    ring_publish(ring, &write, &meta);
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+}
+
 static void write_frames(struct ring *ring, struct phase *phase, unsigned frame_count)
 {
     int64_t due_ns = clock_ns(CLOCK_MONOTONIC);
-    for (unsigned n = 0; n < frame_count && n < MAX_FRAMES; n++) {
+    for (unsigned i = 0; i < frame_count && phase->count < MAX_FRAMES; i++) {
+        const unsigned n = phase->count;
         due_ns += 1000000000 / FPS;
         const struct timespec due = {due_ns / 1000000000, due_ns % 1000000000};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
+        wait_for_readers(ring, phase);
+        phase->alone_ns[n] = publish_alone();
         struct ring_write write;
         const struct ring_meta meta = {0};
         ring_begin(ring, &write);
@@ -322,11 +384,20 @@ static void print_phase(const char *name, struct phase *phase)
 {
     print_message(
         "# publishing %s: %u frames, p50 %.1f us, p99 %.1f us; processor time p50 %.1f us, "
-        "p99 %.1f us\n",
+        "p99 %.1f us, to nobody meanwhile p50 %.1f us; the writer waited for readers %u times\n",
         name, phase->count, quantile_us(phase->wall_ns, phase->count, 0.5),
         quantile_us(phase->wall_ns, phase->count, 0.99),
         quantile_us(phase->cpu_ns, phase->count, 0.5),
-        quantile_us(phase->cpu_ns, phase->count, 0.99));
+        quantile_us(phase->cpu_ns, phase->count, 0.99),
+        quantile_us(phase->alone_ns, phase->count, 0.5), phase->waits);
+}
+
+static unsigned count_of(enum role role)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < CLIENTS; i++)
+        count += roles[i] == role;
+    return count;
 }
 
 static void print_roles(void)
@@ -404,6 +475,10 @@ static int run_storm(void **state)
     fds_before = count_fds();
     if (write(go[1], "", 1) != 1)
         return -1;
+    const int64_t until_ns = clock_ns(CLOCK_MONOTONIC) + FRAMES_PATIENCE_MS * (int64_t)1000000;
+    uint64_t newest;
+    while (look_at_readers(&newest) < count_of(KEEPING_UP) && clock_ns(CLOCK_MONOTONIC) < until_ns)
+        write_frames(ring, &beginning, 1);
     write_frames(ring, &stormy, seconds * FPS);
     __atomic_store_n(&board->stop, true, __ATOMIC_RELEASE);
     while (waitpid(supervisor, NULL, WNOHANG) == 0)
@@ -433,7 +508,7 @@ static void who_keeps_up_loses_nothing(void **state)
             continue;
         assert_int_equal(board->client[i].lost, 0);
         assert_int_equal(board->client[i].failed, 0);
-        assert_true(board->client[i].accepted + FPS > stormy.count);
+        assert_true(board->client[i].accepted + SLOTS > stormy.count);
     }
 }
 
@@ -458,14 +533,15 @@ static void what_is_held_stays(void **state)
     assert_true(held > 0);
 }
 
-/* A writer that woke the clients itself would need ten times as long for every frame. The median
- * shows that; the slowest frames show only how busy the machine is. */
+/* A writer that woke the clients itself would need ten times as long for every frame as for one
+ * that nobody waits for, which it publishes in turns with them. The medians show that; the slowest
+ * frames show only how busy the machine is. */
 static void clients_cost_the_writer_nothing(void **state)
 {
     (void)state;
-    double before_us = quantile_us(quiet.cpu_ns, quiet.count, 0.5);
-    double after_us = quantile_us(stormy.cpu_ns, stormy.count, 0.5);
-    assert_true(after_us < 2 * before_us + 30);
+    double alone_us = quantile_us(stormy.alone_ns, stormy.count, 0.5);
+    double with_us = quantile_us(stormy.cpu_ns, stormy.count, 0.5);
+    assert_true(with_us < 2 * alone_us + 30);
     assert_int_equal(stormy.blocked, 0);
 }
 

@@ -73,6 +73,13 @@ def digest_of(driver):
     return hash(driver.find_element("id", "picture").screenshot_as_png)
 
 
+def stands_still(driver):
+    """Whether the picture does not change within a second, in which the camera has 20."""
+    before = digest_of(driver)
+    time.sleep(1)
+    return digest_of(driver) == before
+
+
 def open_page(driver, web):
     driver.get(f"http://127.0.0.1:{web.port}/")
     wait_until(lambda: "online" in text_of(driver, "state"), "the camera's state")
@@ -125,10 +132,9 @@ def test_the_page_with_the_keyboard_alone(start, view, browser):
     assert driver.switch_to.active_element.get_attribute("aria-pressed") == "true"
     assert alternative(driver, "picture") == \
         "Filtered picture of camera front when the page was paused"
-    time.sleep(1)
+    wait_until(lambda: stands_still(driver), "a picture that does not move")
+    assert stands_still(driver), "a paused picture moves"
     before = digest_of(driver)
-    time.sleep(1)
-    assert digest_of(driver) == before, "a paused picture moves"
     driver.switch_to.active_element.send_keys("\ue007")
     wait_until(lambda: digest_of(driver) != before, "another picture")
     assert alternative(driver, "picture") == "Live filtered picture of camera front"

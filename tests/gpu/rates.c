@@ -66,11 +66,11 @@ static void check(double clock_hz, const char *source)
     assert_string_equal(rates.clock_source, source);
     assert_true(rates.cost.words == 2 * cores * clock_hz);
     assert_true(rates.cost.accesses == cores * clock_hz);
-    /* No real device is slower than a hundredth of the slowest memory of a board, or faster than a
-     * thousand of them. */
+    /* No real device is faster than a thousand boards. The bounds for slow ones leave room for a
+     * machine that does much else. */
     if (!device_is_simulated()) {
-        assert_in_range((uint64_t)rates.cost.bytes, 10000000, 10000000000000);
-        assert_true(rates.cost.dispatch_s > 0 && rates.cost.dispatch_s < 0.1);
+        assert_in_range((uint64_t)rates.cost.bytes, 100000, 10000000000000);
+        assert_true(rates.cost.dispatch_s > 0 && rates.cost.dispatch_s < 10);
     }
     assert_string_equal(rates.device, gpu_device_name(device));
     assert_int_equal(rates.is_counted, device->midgard);

@@ -89,6 +89,8 @@ class Reader:
         self.daemon = daemon
         result = self.library.fftd_open(ctypes.byref(self.handle),
                                         str(daemon.runtime_dir).encode())
+        if result == -errno.ETIMEDOUT:
+            raise TimeoutError("fftd_open waited for an answer in vain")
         assert result == 0, f"fftd_open: {errno.errorcode[-result]}"
 
     def __enter__(self):

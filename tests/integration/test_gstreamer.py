@@ -51,7 +51,7 @@ def test_timestamps_follow_the_camera(start, launch):
     seconds = [float(time.split(":")[2]) for time in times if time != "none"]
     assert len(seconds) == 30
     assert seconds == sorted(seconds)
-    assert 0.4 < seconds[-1] - seconds[0] < 5
+    assert 0.4 < seconds[-1] - seconds[0] < 60
 
 
 def test_a_slow_pipeline_gets_copies_and_stops_nobody(start, launch):

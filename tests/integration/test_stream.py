@@ -78,7 +78,7 @@ def publish(plugin_dir, runtime_dir, tmp_path):
     (directory / "front").symlink_to(runtime_dir)
     services = []
 
-    def start_service(url, watchdog_ms=20000):
+    def start_service(url, watchdog_ms=60000):
         command = command_of("fftd-stream@.service", "front", {"URL": url})
         command[command.index("timeout=60000")] = f"timeout={watchdog_ms}"
         services.append(Process(

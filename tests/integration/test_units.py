@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, PATIENCE
 
 SYSTEMD = pathlib.Path(__file__).resolve().parents[2] / "systemd"
 
@@ -27,7 +27,7 @@ def units(tmp_path):
 
 def analyze(*arguments, folder):
     return subprocess.run(["systemd-analyze", *arguments], cwd=folder, capture_output=True,
-                          text=True, timeout=60, check=False,
+                          text=True, timeout=PATIENCE, check=False,
                           env={"PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
                                "SYSTEMD_UNIT_PATH": f"{folder}:", "SYSTEMD_COLORS": "0"})
 
@@ -47,7 +47,7 @@ def test_systemd_has_no_complaint_about_a_users_unit(tmp_path):
     unit = tmp_path / "fftd-pipewire@front.service"
     unit.write_text(text.replace("/usr/bin/fftd", str(BUILD / "fftd")))
     done = subprocess.run(["systemd-analyze", "--user", "verify", "--man=no", unit],
-                          capture_output=True, text=True, timeout=60, check=False,
+                          capture_output=True, text=True, timeout=PATIENCE, check=False,
                           env={"PATH": "/usr/bin:/bin", "SYSTEMD_COLORS": "0",
                                "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)})
     complaints = [line for line in done.stderr.splitlines() if "fftd" in line]
@@ -58,7 +58,7 @@ def test_systemd_has_no_complaint_about_a_users_unit(tmp_path):
                                                ("257~rc2", True)])
 def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):
     subprocess.run(["make", "-s", "install", f"DESTDIR={tmp_path}", "PREFIX=/usr",
-                    f"BUILD={BUILD}", f"SYSTEMD_VERSION={version}"], check=True, timeout=60,
+                    f"BUILD={BUILD}", f"SYSTEMD_VERSION={version}"], check=True, timeout=PATIENCE,
                    cwd=SYSTEMD.parent, capture_output=True)
     units = tmp_path / "usr/lib/systemd/system"
     assert (units / "fftd@.service.d/notify-reload.conf").exists() == is_there
@@ -85,7 +85,7 @@ def test_users_exist_for_every_group_named(tmp_path):
     etc.mkdir()
     done = subprocess.run(["systemd-sysusers", f"--root={tmp_path}", "-"], text=True,
                           input=(SYSTEMD / "sysusers.d/fftd.conf").read_text(),
-                          capture_output=True, timeout=60, check=False)
+                          capture_output=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     groups = {line.split(":")[0] for line in (etc / "group").read_text().splitlines()}
     named = set()

@@ -5,7 +5,7 @@
 #include "capture/capture.h"
 
 /* Waits until capture_dequeue returns a frame or a failure other than -EAGAIN, and returns the
- * same. The test fails if nothing comes for 5 s. */
+ * same. The test fails if nothing comes for 60 s. */
 int dequeue_wait(struct capture *capture, struct capture_frame *ret, struct error *why);
 
 #endif

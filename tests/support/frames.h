@@ -13,7 +13,7 @@ struct sd_event;
 
 /* The longest that a test waits. Working code takes milliseconds, but a sanitizer, an emulator and
  * a busy machine may each take ten times as long. */
-#define FRAMES_PATIENCE_MS 20000
+#define FRAMES_PATIENCE_MS 60000
 
 struct frames {
     char dir[32]; /* the runtime directory, for fftd_open */

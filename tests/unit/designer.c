@@ -11,8 +11,8 @@
 #include "core/format.h"
 #include "support/fake_engine.h"
 
-#define PATIENCE_NS (20 * NS_PER_S)
-#define PATIENCE_MS 20000
+#define PATIENCE_NS (60 * NS_PER_S)
+#define PATIENCE_MS 60000
 
 static const struct notches TWO = {2, {{0.1, 0.2, 0.02}, {0.3, -0.1, 0.03}}};
 

@@ -231,7 +231,7 @@ static void last_messages_wait_for_a_moment(void **state)
     service_stopping(notifier);
     const int64_t begin_ns = clock_now_ns();
     stop();
-    assert_in_range(clock_now_ns() - begin_ns, 0, 2 * NS_PER_S);
+    assert_in_range(clock_now_ns() - begin_ns, 0, 20 * NS_PER_S);
     while (received_fd(text, sizeof text, MSG_DONTWAIT), *text != '\0')
         continue;
 }

@@ -162,8 +162,8 @@ for _ in range(8):
 
 @needs_root
 def test_a_flood_of_connections_does_not_keep_out_a_reader(shared):
-    """An attempt that does not wait in the queue of connections finds it full almost always. One that
-    waits may have to do so for longer than fftd_open does, 2 s, on a busy machine."""
+    """An attempt that does not wait in the queue of connections finds it full almost always. One
+    that waits may have to do so for longer than fftd_open does, 2 s, on a busy machine."""
     socket_path = shared.runtime_dir / "frames"
     with subprocess.Popen([sys.executable, "-c", FLOOD, str(OTHER), socket_path]) as flood:
         try:

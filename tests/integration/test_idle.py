@@ -23,8 +23,8 @@ def processor_seconds(daemon):
 
 
 def test_wakes_within_two_frames(start):
-    """One pause of ten is enough, because the machine may be busy: a camera that waits for something
-    does so after each of them."""
+    """One pause of ten is enough, because the machine may be busy: a camera that waits for
+    something does so after each of them."""
     daemon = start(*PAUSE, "--set", "output.slots=64", fps=str(FPS))
     delays, missing = [], 0
     while len(delays) < 3 or min(delays) >= 2 and len(delays) < 10:

@@ -78,8 +78,8 @@ def rms_motion(reader, count):
 
 
 def wait_for_rms_motion(reader, most):
-    """Waits for frames with so little motion, and returns it. On a busy machine the recording's next
-    frame may be taken late, and then it counts as captured late."""
+    """Waits for frames with so little motion, and returns it. On a busy machine the recording's
+    next frame may be taken late, and then it counts as captured late."""
     deadline, found = time.monotonic() + PATIENCE, []
     while not found or found[-1] >= most:
         assert time.monotonic() < deadline, f"{found}, expected less than {most:.2f} px"

@@ -145,14 +145,15 @@ def test_a_file_is_replaced_in_one_step(daemon, tmp_path):
 
 
 def test_the_file_says_when_the_daemon_is_gone_and_back(start, runtime_dir, tmp_path):
-    path = tmp_path / "fftd.prom"
+    path, daemon = tmp_path / "fftd.prom", None
     watch = subprocess.Popen([BUILD / "fftd-ctl", "--runtime-dir", runtime_dir, "--name", "front",
                               "stats", "--openmetrics", "--watch=0.05", "-o", path])
 
     def wait_for(what):
         deadline = time.monotonic() + PATIENCE
         while not (path.exists() and what(families := parse(path.read_text()))):
-            assert watch.poll() is None and time.monotonic() < deadline, path.exists()
+            log = daemon.log if daemon else ""
+            assert watch.poll() is None and time.monotonic() < deadline, log
             time.sleep(0.01)
         return families
 
@@ -162,8 +163,9 @@ def test_the_file_says_when_the_daemon_is_gone_and_back(start, runtime_dir, tmp_
         daemon = start("--name", "front")
         first = wait_for(lambda families: value(families["fftd_up"], name="front") == 1)
         daemon.process.kill()
+        daemon.wait()  # the next one finds its runtime directory free
         assert list(wait_for(lambda families: value(families["fftd_up"]) == 0)) == ["fftd_up"]
-        start("--name", "front")
+        daemon = start("--name", "front")
         second = wait_for(lambda families: value(families["fftd_up"]) == 1)
     finally:
         watch.kill()

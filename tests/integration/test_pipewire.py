@@ -81,6 +81,7 @@ def test_the_daemon_is_killed_and_comes_back(start, desktop, program):
     consumer = desktop.consume(node.name)
     consumer.wait_for_buffers(3)
     daemon.process.kill()
+    daemon.wait()
     node.wait_for_log("the daemon has ended; waiting for the next one")
     seen = len(consumer.buffers)
     daemon = start_daemon(start, "NV12")

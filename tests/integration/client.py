@@ -82,13 +82,19 @@ def load():
 class Reader:
     """A client of one daemon: `with Reader(daemon) as reader`."""
 
-    def __init__(self, daemon):
+    def __init__(self, daemon, patience=PATIENCE):
+        """patience: for how many seconds fftd_open, which waits for 2, may be called again. A daemon
+        that begins with sockets of systemd may take longer on a busy machine."""
         daemon.wait_for_socket("frames")
         self.library = load()
         self.handle = ctypes.c_void_p()
         self.daemon = daemon
-        result = self.library.fftd_open(ctypes.byref(self.handle),
-                                        str(daemon.runtime_dir).encode())
+        deadline, result = time.monotonic() + patience, -errno.ETIMEDOUT
+        while result == -errno.ETIMEDOUT:
+            result = self.library.fftd_open(ctypes.byref(self.handle),
+                                            str(daemon.runtime_dir).encode())
+            if time.monotonic() >= deadline:
+                break
         if result == -errno.ETIMEDOUT:
             raise TimeoutError("fftd_open waited for an answer in vain")
         assert result == 0, f"fftd_open: {errno.errorcode[-result]}"

@@ -85,6 +85,7 @@ def test_a_slow_device_is_named(start, tmp_path):
     assert daemon.ctl_json("status")["Comparison"] == {} and hint_of(daemon) is None
     assert daemon.log.count(f"{kept} is ignored and will be replaced") == 1
     assert tune(daemon)["BestMilliseconds"] > 0
+    wait_for_comparison(daemon)
     assert hint_of(daemon) is not None
     assert daemon.stop() == 0
 

@@ -41,7 +41,8 @@ def test_copies_are_counted(start, memory):
     width, height = 320, 240
     daemon = start(*FAST_KERNELS, "--set", f"camera.memory={memory}", "--set",
                    "output.measures=true", size=f"{width}x{height}", source="pattern:zoneplate")
-    daemon.wait_until(lambda: daemon.ctl_json("stats")["Copies"]["observe"][0] > 0, "a copy")
+    daemon.wait_until(lambda: daemon.ctl_json("stats")["Copies"]["observe"][0] > 0 and
+                      daemon.ctl_json("stats")["Counters"]["published"] > 0, "a copy and a frame")
     if memory == "userptr":
         needs_shared_memory(daemon)
     stats = daemon.ctl_json("stats")

@@ -83,7 +83,7 @@ class Reader:
     """A client of one daemon: `with Reader(daemon) as reader`."""
 
     def __init__(self, daemon, patience=PATIENCE):
-        """patience: for how many seconds fftd_open, which waits for 2, may be called again. A daemon
+        """patience: for how many seconds fftd_open, which waits 2, may be called again. A daemon
         that begins with sockets of systemd may take longer on a busy machine."""
         daemon.wait_for_socket("frames")
         self.library = load()

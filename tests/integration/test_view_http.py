@@ -263,7 +263,7 @@ def test_browsers_share_one_reader(start, view):
             for sequence, jpeg in (streams[0].next() for _ in range(5)):
                 sequences.append(sequence)
                 assert files.setdefault(sequence, jpeg) == jpeg
-            # The others have the same files; they were not read meanwhile, so that they lag or skip.
+            # The others have the same files. Nobody has read them meanwhile, so they lag or skip.
             # One that does not read for 10 s would lose its connection.
             for stream in streams[1:]:
                 for sequence, jpeg in (stream.next() for _ in range(2)):

@@ -28,7 +28,7 @@ pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
 pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 
 # The daemon's folders, those above others first.
-ROOMS   := control camera config service capture ring gpu core
+ROOMS   := control camera config service capture ring engine estimators transform filters gpu core
 LIBFFTD := $(wildcard client/libfftd/*.c)
 CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))
 
@@ -74,8 +74,8 @@ $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map
 	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libfftd.so.0 \
 	    -Wl,--version-script=client/libfftd/libfftd.map -o $@ $(filter %.o,$^)
 
-.PHONY: gpu ## builds only the FFT engine, which needs only a C compiler and OpenCL
-gpu: $(BUILD)/libgpu.a $(BUILD)/libcore.a
+# The FFT engine, which needs only a C compiler and OpenCL.
+ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine transform filters gpu core)
 
 # libv4l2 knows the calls with struct v4l2_buffer by their numbers, and these contain its size, which
 # depends on the width of time_t. Debian 12's libv4l2 for 32 bits has 32-bit times, so what calls it

@@ -8,8 +8,8 @@
 
 #include "capture/capture.h"
 #include "gpu/device.h"
-#include "gpu/forecast.h"
-#include "gpu/rates.h"
+#include "transform/forecast.h"
+#include "transform/rates.h"
 #include "service/log.h"
 
 /* Takes the standard output away from libraries, whose output goes to the standard error from now

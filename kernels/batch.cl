@@ -6,7 +6,8 @@
  * spectrum; spectra are SPECTRUM_SIZE numbers apart. All images share the response and the tables.
  *
  * For a single image the image number is the constant 0, so the compiler removes this arithmetic.
- * Every kernel that transform_frame_enqueue (daemon/gpu/frame.c) launches uses these functions. */
+ * Every kernel that transform_frame_enqueue (daemon/transform/frame.c) launches uses these
+ * functions. */
 
 #if STAGED
 /* In the staged technique the third dimension counts the blocks of all images (staged.cl). */

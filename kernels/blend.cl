@@ -6,7 +6,7 @@
  * does not matter here.
  *
  * Work-items: one for four numbers; the last ones have fewer, or none. A program of its own,
- * launched by fade_enqueue (daemon/gpu/fade.c). */
+ * launched by fade_enqueue (daemon/engine/fade.c). */
 
 #if HALF_STORAGE
 typedef half stored;

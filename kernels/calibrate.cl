@@ -1,5 +1,5 @@
-/* The correction of fixed patterns (daemon/core/calibration.h), applied to each captured sample as
- * it is read, so that a border repeats corrected samples and a mosaic is corrected before it is
+/* The correction of fixed patterns (daemon/filters/calibration.h), applied to each captured sample
+ * as it is read, so that a border repeats corrected samples and a mosaic is corrected before it is
  * demosaiced. Kernels without CALIBRATED have nothing of this.
  *
  * Data: a table (captured.cl) has IMAGE_WIDTH x IMAGE_HEIGHT gains, row by row, and then as many

@@ -1,10 +1,10 @@
-/* Corrections of captured samples (daemon/core/correction.h), in the load of the first dispatch:
+/* Corrections of captured samples (daemon/filters/correction.h), in the load of the first dispatch:
  *     corrected(x, y) = (captured(x, y) - sum of the waves at (x, y)) * row_gain[y]
  * Kernels without CORRECTIONS have nothing of this.
  *
  * The host computes the factors for each place along U and along V of the padded image
- * (daemon/gpu/corrector.c), so that the border repeats corrected samples. A wave at (u, v) is the
- * real part of the product of two complex factors, one of them with its amplitude and the gain.
+ * (daemon/engine/corrector.c), so that the border repeats corrected samples. A wave at (u, v) is
+ * the real part of the product of two complex factors, one of them with its amplitude and the gain.
  *
  * Data, in floats from the beginning of `correction`:
  *     0                                          number of waves

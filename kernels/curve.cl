@@ -1,6 +1,6 @@
-/* The curve of the samples (daemon/core/curve.h): the load of the first dispatch applies it after
- * corrections (correct.cl), and the store of the last one undoes it. Kernels without HAS_CURVE have
- * nothing of this.
+/* The curve of the samples (daemon/filters/curve.h): the load of the first dispatch applies it
+ * after corrections (correct.cl), and the store of the last one undoes it. Kernels without
+ * HAS_CURVE have nothing of this.
  *
  * Data: samples in their own units, 0 .. SAMPLE_MAX; of RGB, the luma. Beyond that range they count
  * as its nearest end. CURVE_LOG: CURVE_SCALE * ln(1 + sample). CURVE_POWER: sample * CURVE_SLOPE up

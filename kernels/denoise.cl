@@ -1,5 +1,5 @@
-/* Noise reduction in overlapping blocks (daemon/core/denoise.h), before the whole-frame transform:
- * what the files of both passes share.
+/* Noise reduction in overlapping blocks (daemon/filters/denoise.h), before the whole-frame
+ * transform: what the files of both passes share.
  *
  *   denoise_load     image -> samples          converts and calibrates (denoise_first.cl)
  *   noise_count, noise_fit           estimate the noise, if it is not given (denoise_noise.cl)
@@ -15,13 +15,14 @@
  * Data: planes of IMAGE_WIDTH x IMAGE_HEIGHT floats in the units of samples, rows PLANE_PITCH
  * floats apart, planes of a batch PLANE_SIZE floats apart. Beyond the image a plane is mirrored
  * about its outermost samples. `noise` has NOISE_NUMBERS for each image: the constant and the
- * slope of the variance, and a factor (core/denoise.h).
+ * slope of the variance, and a factor (filters/denoise.h).
  *
  * Work-items: a group computes a tile of TILE_X x TILE_Y samples from all blocks that touch it, one
  * block after another, and adds them up in local memory, so that no group writes what another one
  * writes. A group has BLOCK items, one for each column of a block. With lanes it has one item, for
  * which a block is PARTS = BLOCK / LANES parts of LANES columns; number j of part p is row j. A
- * third dimension counts images (batch.cl). Launched by denoiser_enqueue (daemon/gpu/denoiser.c).
+ * third dimension counts images (batch.cl). Launched by denoiser_enqueue
+ * (daemon/engine/denoiser.c).
  */
 
 #define PARTS       (LANES > 1 ? BLOCK / LANES : 1)

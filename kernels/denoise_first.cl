@@ -2,7 +2,7 @@
  * Fourier transform of each block. Data and work-items: denoise.cl. */
 
 /* An item takes LANES samples of a row at a time; the second dimension counts rows. Launched by
- * denoiser_enqueue (daemon/gpu/denoiser.c). */
+ * denoiser_enqueue (daemon/engine/denoiser.c). */
 kernel void denoise_load(global const uchar *restrict image,
                          global float *restrict samples CAPTURED_PARAMETERS)
 {

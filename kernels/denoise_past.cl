@@ -1,5 +1,5 @@
 /* Joins the blocks of past frames that match a captured block to its transform, so that it has less
- * noise (daemon/core/denoise.h has the maths). What moves is not joined.
+ * noise (daemon/filters/denoise.h has the maths). What moves is not joined.
  *
  * PAST frames are compiled in. Of these, `past_count` count, the nearest first; the planes of the
  * others must exist, but do not matter. Without any this costs nothing.

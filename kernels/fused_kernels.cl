@@ -1,6 +1,7 @@
 /* The kernels of the fused technique; data and work-items: fused.cl. Launched by
- * transform_frame_enqueue (daemon/gpu/frame.c). U_LAST and V_LAST are the last stages; U_LEGS_HELD
- * and V_LEGS_HELD are the most legs that an item holds in registers between stages (HELD), or 1. */
+ * transform_frame_enqueue (daemon/transform/frame.c). U_LAST and V_LAST are the last stages;
+ * U_LEGS_HELD and V_LEGS_HELD are the most legs that an item holds in registers between stages
+ * (HELD), or 1. */
 
 #define LAST_U(function) PASTE(function, PASTE(u_, U_LAST))
 #define LAST_V(function) PASTE(function, PASTE(v_, V_LAST))

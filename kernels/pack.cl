@@ -23,7 +23,7 @@
  *   pairs[k], k = 0 .. PAIRS - 1: .x is the place of frequency ku along U, .y that of -ku. They are
  *   equal for frequency 0 and for half the length. The lowest frequencies come first, so that a
  *   band is the first pairs, and with rows first neighbouring pairs are neighbours in the spectrum
- *   wherever that is possible (daemon/core/plan.c).
+ *   wherever that is possible (daemon/transform/plan.c).
  *   frequencies[e]: the frequency of element e along U, 0 .. U_LENGTH - 1, in the order that the
  *   transform leaves.
  *
@@ -35,7 +35,7 @@
 
 /* Returns whether the line at a frequency along U is in the band. `band` is a number of
  * frequencies: the band has those from 0 to band - 1, and their negatives. H is negligible on all
- * other lines (response_band, daemon/core/response.h), so nothing reads what the spectrum has
+ * other lines (response_band, daemon/transform/response.h), so nothing reads what the spectrum has
  * there. */
 static inline bool is_in_band(uint frequency, uint band)
 {

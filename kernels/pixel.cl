@@ -12,8 +12,8 @@
  * Columns are given as x + dx with a constant dx, so that samples at constant distances share one
  * address computation.
  *
- * The host computes the border (daemon/core/plan.c): map[i] is the coordinate in the image that
- * padded coordinate i repeats, or -1 for BORDER_VALUE.
+ * The host computes the border (daemon/transform/plan.c): map[i] is the coordinate in the image
+ * that padded coordinate i repeats, or -1 for BORDER_VALUE.
  *
  * KEEP_OTHERS: the plane also holds samples that are not filtered (YUYV: chroma; RGB: three
  * colours), and the store copies or adjusts them from the input.

@@ -8,7 +8,7 @@
  * is transformed first, and from `second` on those along the other one.
  *
  * Work-items: one for each number; the last ones have none. A program of its own, launched by
- * ramp_enqueue (daemon/gpu/ramp.c). */
+ * ramp_enqueue (daemon/engine/ramp.c). */
 
 #if HALF_STORAGE
 typedef half stored;

@@ -14,10 +14,10 @@
  * columns first, U is y and V is x; with ROWS_FIRST, U is x and V is y.
  *
  * Templates. A file that begins with the word "Template" is expanded several times: once for each
- * stage of an axis, or once for each dispatch. Before each copy, daemon/gpu/kernel_source.c defines
- * the constants that the file lists. NAME(f_) is f_u_3 for stage 3 along U, so each copy defines
- * its own functions. Its loops over legs have constant bounds, and keep all legs in registers when
- * unrolled. */
+ * stage of an axis, or once for each dispatch. Before each copy, daemon/transform/kernel_source.c
+ * defines the constants that the file lists. NAME(f_) is f_u_3 for stage 3 along U, so each copy
+ * defines its own functions. Its loops over legs have constant bounds, and keep all legs in
+ * registers when unrolled. */
 
 #define NAME(function)          PASTE(function, PASTE(AXIS, STAGE))
 #define NAME_PREVIOUS(function) PASTE(function, PASTE(AXIS, PREVIOUS))

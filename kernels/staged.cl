@@ -36,10 +36,10 @@
  *                         k + 1; for lines beyond the pairs, their spare rows
  *   response[v][k]        H, in rows of LINES values
  * Both buffers end with tables, because small GPUs run out of registers for pointers. The spectrum
- * has the twiddle factors along U, the border maps (daemon/core/plan.h), the frequencies of pack.cl
- * and a cplx of zeros; the lines have the factors along V and the pairs. SPECTRUM_TWIDDLES, MAP_X,
- * MAP_Y, FREQUENCIES_AT, ZEROS_AT, LINES_TWIDDLES and PAIRS_AT are their places, in bytes from the
- * beginning of the buffer.
+ * has the twiddle factors along U, the border maps (daemon/transform/plan.h), the frequencies of
+ * pack.cl and a cplx of zeros; the lines have the factors along V and the pairs. SPECTRUM_TWIDDLES,
+ * MAP_X, MAP_Y, FREQUENCIES_AT, ZEROS_AT, LINES_TWIDDLES and PAIRS_AT are their places, in bytes
+ * from the beginning of the buffer.
  *
  * Work-items, which are exactly as many as there is work (transform_staged_range, layout.c). In a
  * dispatch of one stage:
@@ -50,8 +50,8 @@
  * along the second dimension as the stage with the most butterflies needs. Where such a dispatch
  * moves lines, places come along the first dimension, and groups of lines along the second. The
  * third dimension also counts images (batch.cl). A group writes only the elements that it has read,
- * or their places in the other buffer. Launched by transform_frame_enqueue (daemon/gpu/frame.c) as
- * listed by list_staged_dispatches (dispatch.c). */
+ * or their places in the other buffer. Launched by transform_frame_enqueue
+ * (daemon/transform/frame.c) as listed by list_staged_dispatches (dispatch.c). */
 
 #if LANES != 2 || ROWS_FIRST
 #error "the staged technique needs LANES 2 and columns first"

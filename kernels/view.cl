@@ -1,4 +1,4 @@
-/* Views: what is published instead of the filtered picture (daemon/core/view.h has the maths).
+/* Views: what is published instead of the filtered picture (daemon/filters/view.h has the maths).
  * Kernels without VIEW_DIFFERENCE, VIEW_SPECTRUM and VIEW_EDGES have nothing of this.
  *
  * VIEW_DIFFERENCE: the store of the last dispatch stores the difference of a captured and a
@@ -11,7 +11,7 @@
  *
  * Data:
  *   powers     |F|^2 or |F H|^2 / (U_LENGTH V_LENGTH)^2, in floats, in the order of the response
- *              (daemon/core/response.h)
+ *              (daemon/transform/response.h)
  *   places     U_LENGTH numbers: where the powers of each frequency along U begin, with the highest
  *              bit set if they are those of the negative frequency; then V_LENGTH numbers: how far
  *              from there the power of each frequency along V is
@@ -19,7 +19,7 @@
  *   result     pixel.cl
  * Work-items: those of the kernels that multiply and store (fused.cl, staged.cl). `view` has one
  * for each pixel; the first dimension is rounded up to whole groups. Launched by
- * transform_frame_enqueue (daemon/gpu/frame.c) as listed by dispatch.c. */
+ * transform_frame_enqueue (daemon/transform/frame.c) as listed by dispatch.c. */
 
 #if VIEW_DIFFERENCE || VIEW_SPECTRUM || VIEW_EDGES
 

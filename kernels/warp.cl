@@ -1,4 +1,4 @@
-/* Moves pixels (daemon/core/warp.h): a sample of the image is interpolated between the four
+/* Moves pixels (daemon/filters/warp.h): a sample of the image is interpolated between the four
  * captured ones around the place that the table gives for it. Kernels without WARPED have nothing
  * of this.
  *

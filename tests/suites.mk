@@ -26,7 +26,7 @@ $(filter-out $(KERNEL_WRITER),$(call test-programs,tools)): $(BUILD)/%: $(BUILD)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^
 
 # Writes the kernels' source for lint.
-$(KERNEL_WRITER): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libgpu.a $(BUILD)/libcore.a
+$(KERNEL_WRITER): $(BUILD)/%: $(BUILD)/obj/%.o $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
 

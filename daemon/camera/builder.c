@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/calibration.h"
-#include "core/filter_adapt.h"
-#include "core/warp.h"
+#include "filters/calibration.h"
+#include "filters/filter_adapt.h"
+#include "filters/warp.h"
 
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {

@@ -14,10 +14,10 @@
 
 #include "config/config.h"
 #include "core/error.h"
-#include "core/filter.h"
-#include "core/periodic_notches.h"
-#include "core/view.h"
-#include "gpu/engine.h"
+#include "filters/filter.h"
+#include "estimators/periodic_notches.h"
+#include "filters/view.h"
+#include "engine/engine.h"
 
 #define BUILDER_MAX_STUCK   2
 

@@ -15,9 +15,9 @@
 #include "camera/mailbox.h"
 #include "camera/reconcile.h"
 #include "camera/thread.h"
-#include "core/calibration.h"
+#include "filters/calibration.h"
 #include "core/clock.h"
-#include "core/filter_edit.h"
+#include "filters/filter_edit.h"
 
 /* How long camera_halt and camera_stop wait for the threads: with the rest of the shutdown, a
  * daemon ends within a second, on a busy machine too. */

@@ -6,8 +6,8 @@
  * thread applies it, and camera_get_status reports it. camera_halt and camera_stop wait for the
  * threads to end, at most 600 ms; no other function blocks for longer than it takes to copy a
  * struct. camera_fd announces what the main loop has to do: a new ring, another state, answers. */
-#ifndef FFTD_CAMERA_H
-#define FFTD_CAMERA_H
+#ifndef FFTD_CAMERA_CAMERA_H
+#define FFTD_CAMERA_CAMERA_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +19,7 @@
 #include "camera/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "ring/ring.h"
 
 struct camera;

@@ -6,8 +6,8 @@
  *
  * A filter may come into use by a fade. If it needs another engine, the fade begins on that one, so
  * the filter before is designed for it, too; a fade that still runs on the old one ends first. A
- * filter with another curve (core/curve.h), another way to reduce noise (core/denoise.h) or another
- * view (core/view.h) comes into use at once, because no engine has both.
+ * filter with another curve (filters/curve.h), another way to reduce noise (filters/denoise.h) or
+ * another view (filters/view.h) comes into use at once, because no engine has both.
  *
  * Only the newest waiting request is carried out. A chain whose support is larger than the engine's
  * padding allows for (where the margin is automatic), or whose response is complex while the
@@ -23,10 +23,10 @@
 #include "camera/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
-#include "core/filter.h"
-#include "core/filter_adapt.h"
-#include "core/periodic_notches.h"
-#include "gpu/engine.h"
+#include "filters/filter.h"
+#include "filters/filter_adapt.h"
+#include "estimators/periodic_notches.h"
+#include "engine/engine.h"
 
 struct designer;
 

@@ -8,8 +8,8 @@
 #include "camera/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
-#include "core/luma.h"
-#include "core/match.h"
+#include "estimators/luma.h"
+#include "estimators/match.h"
 
 struct estimators {
     struct estimators_job job; /* that was adopted */

@@ -1,9 +1,9 @@
 /* The estimators that look at the captured frames of one source, and what they find: measures of
- * the picture (measuring.h), the place of a template (core/match.h), periodic noise
- * (core/periodic.h) and flickering light (core/flicker.h). All of them observe the same frames,
- * but for waves beside flicker: looking for waves takes several times as long, and flicker has to
- * be seen at least eight times a second. Then waves take turns (camera/turn.h) and observe fewer
- * frames; what is known of them meanwhile is what was found in their last one.
+ * the picture (measuring.h), the place of a template (estimators/match.h), periodic noise
+ * (estimators/periodic.h) and flickering light (estimators/flicker.h). All of them observe the same
+ * frames, but for waves beside flicker: looking for waves takes several times as long, and flicker
+ * has to be seen at least eight times a second. Then waves take turns (camera/turn.h) and observe
+ * fewer frames; what is known of them meanwhile is what was found in their last one.
  *
  * Another estimator is a member of struct estimators, with a line in each function of
  * estimators.c, and what it finds in struct findings.
@@ -18,9 +18,9 @@
 
 #include "camera/observed.h"
 #include "core/error.h"
-#include "core/filter_adapt.h"
-#include "core/flicker.h"
-#include "core/periodic.h"
+#include "filters/filter_adapt.h"
+#include "estimators/flicker.h"
+#include "estimators/periodic.h"
 #include "fftd/ring.h"
 
 /* What to look for, and in which frames. The owner of a job holds a reference to its image. */

@@ -22,7 +22,7 @@
 #include "camera/request.h"
 #include "camera/source.h"
 #include "camera/steady.h"
-#include "gpu/engine.h"
+#include "engine/engine.h"
 #include "ring/ring.h"
 
 /* A frame between engine_submit and ring_publish. */

@@ -21,7 +21,7 @@
 #include "camera/status.h"
 #include "config/config.h"
 #include "core/error.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "core/settings.h"
 #include "ring/ring.h"
 

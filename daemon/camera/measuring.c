@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "core/format.h"
-#include "core/measures.h"
-#include "core/motion.h"
+#include "estimators/measures.h"
+#include "estimators/motion.h"
 
 #define ROUNDING 1e-3F /* of luma, less than the step of any format */
 

@@ -1,5 +1,5 @@
-/* Measures of the pictures of one source (core/measures.h), and how far each has moved since the
- * one before (core/motion.h). One of the estimators of estimators.h.
+/* Measures of the pictures of one source (estimators/measures.h), and how far each has moved since
+ * the one before (estimators/motion.h). One of the estimators of estimators.h.
  *
  * Threads: one at a time. */
 #ifndef FFTD_CAMERA_MEASURING_H

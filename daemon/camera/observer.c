@@ -10,7 +10,7 @@
 
 #include "core/clock.h"
 #include "core/format.h"
-#include "core/luma.h"
+#include "estimators/luma.h"
 #include "service/log.h"
 
 /* The observer uses at most 1 / SHARE of a processor. */

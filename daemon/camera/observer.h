@@ -27,10 +27,10 @@
 
 #include "camera/estimators.h"
 #include "capture/capture.h"
-#include "core/correction.h"
+#include "filters/correction.h"
 #include "core/error.h"
-#include "core/filter_adapt.h"
-#include "core/periodic_notches.h"
+#include "filters/filter_adapt.h"
+#include "estimators/periodic_notches.h"
 #include "fftd/ring.h"
 #include "ring/ring.h"
 

@@ -8,7 +8,7 @@
 
 #include "camera/mailbox.h"
 #include "camera/source.h"
-#include "gpu/engine.h"
+#include "engine/engine.h"
 #include "ring/ring.h"
 
 #define CAMERA_EVENT_STATE  1u /* the state, its reason, the source or the engine changed */

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/luma.h"
-#include "core/mosaic.h"
+#include "estimators/luma.h"
+#include "filters/mosaic.h"
 
 static void copy_frame(struct request_snapshot *snapshot, const struct capture_frame *frame)
 {

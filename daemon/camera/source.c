@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "camera/device_watch.h"
-#include "core/calibration.h"
+#include "filters/calibration.h"
 #include "core/clock.h"
 #include "core/text.h"
 

@@ -26,7 +26,7 @@
 #include "capture/capture.h"
 #include "config/config.h"
 #include "core/error.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "core/frame_memory.h"
 
 enum source_phase { SOURCE_CLOSED, SOURCE_OPENING, SOURCE_OPENED, SOURCE_STREAMING };

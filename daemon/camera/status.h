@@ -7,7 +7,7 @@
 
 #include "core/comparison.h"
 #include "core/stats.h"
-#include "core/view.h"
+#include "filters/view.h"
 #include "fftd/ring.h"
 
 enum camera_state {

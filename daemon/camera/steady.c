@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "core/format.h"
+#include "estimators/stabiliser.h"
 #include "service/log.h"
 
 void steady_configure(struct steady *steady, const struct filter_adaptation *wanted)

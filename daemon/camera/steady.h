@@ -1,5 +1,5 @@
-/* By how much each frame is moved so that the picture does not shake (core/stabiliser.h). Camera's
- * thread only.
+/* By how much each frame is moved so that the picture does not shake (estimators/stabiliser.h).
+ * Camera's thread only.
  *
  * The shift has to be that of the very frame, so it is measured in the path of the frame, before
  * the frame is submitted: that is some milliseconds of latency, and only if the applied chain has
@@ -12,7 +12,7 @@
 
 #include "camera/builder.h"
 #include "capture/capture.h"
-#include "core/filter_adapt.h"
+#include "filters/filter_adapt.h"
 
 struct steady {
     bool is_on;

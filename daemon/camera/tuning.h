@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "core/error.h"
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 struct tuning_status {
     bool running;    /* or about to begin */

@@ -12,8 +12,8 @@
  * given back by capture_release, in any order; capture_stop, capture_close. All calls come from
  * one thread. After some failures (below) the caller may try capture_stop +
  * capture_start or capture_close + capture_open; the recovery policy is the caller's. */
-#ifndef FFTD_CAPTURE_H
-#define FFTD_CAPTURE_H
+#ifndef FFTD_CAPTURE_CAPTURE_H
+#define FFTD_CAPTURE_CAPTURE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,7 +4,7 @@
 
 #include "config/tree.h"
 #include "core/error.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 
 /* Reads the chain from a list. -EINVAL: the text begins with FILE:LINE. */
 int config_chain_read(struct filter_chain *ret, const struct config_tree *tree,

@@ -15,8 +15,8 @@
  * Every error reads "FILE:LINE: key = value: expected ...".
  *
  * Threads: a struct config belongs to its owner's thread. */
-#ifndef FFTD_CONFIG_H
-#define FFTD_CONFIG_H
+#ifndef FFTD_CONFIG_CONFIG_H
+#define FFTD_CONFIG_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +24,9 @@
 #include <stdio.h>
 
 #include "config/key.h"
-#include "core/engine_options.h"
+#include "transform/engine_options.h"
 #include "core/error.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "core/frame_memory.h"
 #include "core/settings.h"
 

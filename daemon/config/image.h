@@ -12,7 +12,7 @@
 #define FFTD_CONFIG_IMAGE_H
 
 #include "core/error.h"
-#include "core/filter_image.h"
+#include "filters/filter_image.h"
 
 /* Lets all chains find images. To be called once, before there are other threads. */
 void config_use_images(void);

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/filter_image.h"
+#include "filters/filter_image.h"
 
 #define HEADER_BYTES    32 /* of the PGM */
 #define SIGNATURE_BYTES 8

@@ -1,4 +1,4 @@
-/* PNG images of filters, decoded by libpng into the bytes of a PGM, which core/filter_image.h
+/* PNG images of filters, decoded by libpng into the bytes of a PGM, which filters/filter_image.h
  * reads. Main thread. */
 #ifndef FFTD_CONFIG_PNG_H
 #define FFTD_CONFIG_PNG_H

@@ -5,7 +5,7 @@
 #define FFTD_CONFIG_PRESET_H
 
 #include "core/error.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 
 /* Reads a filter as users write it: a chain's text, or preset:NAME. -EINVAL, -ENOENT (no such
  * preset), or why the preset's file cannot be read. */

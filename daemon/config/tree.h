@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "core/error.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 
 #define CONFIG_ORIGIN_BYTES 160
 #define CONFIG_VALUE_BYTES  FILTER_TEXT_BYTES /* the longest value a file may have, as text */

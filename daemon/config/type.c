@@ -11,7 +11,7 @@
 #include "config/chain.h"
 #include "config/preset.h"
 #include "config/tree.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "core/format.h"
 #include "core/settings.h"
 #include "core/text.h"

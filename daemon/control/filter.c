@@ -9,7 +9,7 @@
 
 #include "config/image.h"
 #include "config/preset.h"
-#include "core/filter_edit.h"
+#include "filters/filter_edit.h"
 #include "core/text.h"
 #include "service/log.h"
 

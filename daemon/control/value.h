@@ -4,7 +4,7 @@
 
 #include <systemd/sd-bus.h>
 
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "fftd/ring.h"
 
 /* Replaces bytes that are not UTF-8 by '?' and cuts to size. D-Bus closes a connection that carries

@@ -2,8 +2,8 @@
  * and of one user, so that no user can keep out the others. Root and the daemon's own user could
  * stop the daemon anyway and have only the limit in all. Pure bookkeeping; the caller accepts and
  * closes the connections. One thread. */
-#ifndef FFTD_ADMISSION_H
-#define FFTD_ADMISSION_H
+#ifndef FFTD_CORE_ADMISSION_H
+#define FFTD_CORE_ADMISSION_H
 
 #include <stdint.h>
 

@@ -1,8 +1,8 @@
 /* Finds where D-Bus messages end in a stream of bytes (D-Bus Specification 0.41, "Message Format"
  * and "Authentication Protocol"), so that the size of what a peer sends can be limited before a
  * library collects it. Checks nothing else: that is the library's job. Pure. */
-#ifndef FFTD_DBUS_FRAMING_H
-#define FFTD_DBUS_FRAMING_H
+#ifndef FFTD_CORE_DBUS_FRAMING_H
+#define FFTD_CORE_DBUS_FRAMING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,8 +6,8 @@
  * never logs: the owner of the operation does, once.
  *
  * Threads: plain data, one writer at a time. A NULL `struct error *` is allowed everywhere. */
-#ifndef FFTD_ERROR_H
-#define FFTD_ERROR_H
+#ifndef FFTD_CORE_ERROR_H
+#define FFTD_CORE_ERROR_H
 
 struct error {
     char text[512];

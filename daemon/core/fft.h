@@ -1,7 +1,7 @@
 /* Discrete Fourier transforms on the processor, of lengths that are powers of two. Pure.
  *
- * The daemon filters frames on the device (gpu/engine.h). These transforms serve what is estimated
- * from small parts of frames beside the frame path, such as shifts and periodic noise.
+ * The daemon filters frames on the device (engine/engine.h). These transforms serve what is
+ * estimated from small parts of frames beside the frame path, such as shifts and periodic noise.
  *
  * Forward: X[k] = sum over n of x[n] exp(-2 pi i k n / N). Inverse: the conjugate, without the
  * factor 1/N. Both work in place and leave the numbers in natural order. Errors are about 1e-7

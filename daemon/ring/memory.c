@@ -9,7 +9,7 @@
  *   may open /dev/udmabuf can turn a read-only descriptor into a writable DMA buffer. The device
  *   itself respects the seal since Linux 6.13, and since 6.12.7 and 6.1.122 of the older series.
  * - Devices reach it through the same mapping: their drivers lock its pages or import them
- *   (gpu/output.c), which the seal does not forbid, so that nothing has to be made before it.
+ *   (engine/output.c), which the seal does not forbid, so that nothing has to be made before it.
  * - Clients get a descriptor opened with O_RDONLY; the mode 0400 keeps them from opening the file
  *   for writing through /proc. On kernels before 5.1, which do not know the last seal, these two
  *   are what protects the ring. */

@@ -10,8 +10,8 @@
  * Slots. Of N slots, RING_MAX_OPEN may be open for writing and one is the newest published frame,
  * which is not rewritten before there is a newer one. All clients together may hold the remaining
  * N - RING_MAX_OPEN - 1, so the writer always finds a slot. A ring of FFTD_MIN_SLOTS lends none. */
-#ifndef FFTD_RING_WRITER_H
-#define FFTD_RING_WRITER_H
+#ifndef FFTD_RING_RING_H
+#define FFTD_RING_RING_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Accepting is bounded: at most 64 connections in 1/64 s, and after a failure (no descriptors, no
  * memory) it pauses for half a second. Connections that cannot be accepted or are refused are
  * logged once, until one succeeds again. From Linux 6.16 on clients cannot send descriptors. */
-#ifndef FFTD_LISTENER_H
-#define FFTD_LISTENER_H
+#ifndef FFTD_SERVICE_LISTENER_H
+#define FFTD_SERVICE_LISTENER_H
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -2,8 +2,8 @@
  * (FFTD_CAMERA=), or lines with "<N>" priorities if the journal's socket is not reachable.
  * Otherwise they are lines "fftd[CAMERA]: ..." on stderr. Any thread; log_init before there are
  * several. */
-#ifndef FFTD_LOG_H
-#define FFTD_LOG_H
+#ifndef FFTD_SERVICE_LOG_H
+#define FFTD_SERVICE_LOG_H
 
 #include <syslog.h>
 

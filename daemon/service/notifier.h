@@ -1,8 +1,8 @@
 /* Messages to the service manager (sd_notify(3)), sent without ever waiting for it. A manager that
  * does not read them stops nothing here: messages wait in a queue, which later ones shorten. Main
  * thread only. */
-#ifndef FFTD_NOTIFIER_H
-#define FFTD_NOTIFIER_H
+#ifndef FFTD_SERVICE_NOTIFIER_H
+#define FFTD_SERVICE_NOTIFIER_H
 
 #include "core/error.h"
 

@@ -3,8 +3,8 @@
  *
  * The directory itself is locked (flock). A crash therefore leaves nothing behind, and only one of
  * two daemons that start at once gets the directory. */
-#ifndef FFTD_RUNTIME_H
-#define FFTD_RUNTIME_H
+#ifndef FFTD_SERVICE_RUNTIME_H
+#define FFTD_SERVICE_RUNTIME_H
 
 #include "core/error.h"
 

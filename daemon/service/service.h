@@ -1,7 +1,7 @@
 /* Reports to systemd: readiness, status, watchdog. Does nothing where systemd did not start this
  * process. Main thread only. What systemd passes to this process is received by runtime.h. */
-#ifndef FFTD_SERVICE_H
-#define FFTD_SERVICE_H
+#ifndef FFTD_SERVICE_SERVICE_H
+#define FFTD_SERVICE_SERVICE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -19,7 +19,7 @@ $(BUILD)/generated/articles-kernels.inc: $(ARTICLES_KERNELS) kernels/embed.sh
 	@mkdir -p $(@D)
 	sh kernels/embed.sh $(ARTICLES_KERNELS) > $@.tmp && mv $@.tmp $@
 
-$(BUILD)/tests/bench/articles: $(ARTICLES_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/libcore.a
+$(BUILD)/tests/bench/articles: $(ARTICLES_OBJECTS) $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(if $(call peer-found,fftw),-lfftw3f) \
 	    $(OPENCL_LIBS) -lm

@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/filter.h"
-#include "core/plan.h"
+#include "filters/filter.h"
+#include "transform/plan.h"
 #include "core/text.h"
 
 /* fft.mk writes one line PEER(name) for each peer that could be built. */

@@ -72,7 +72,7 @@ $(BUILD)/generated/bench-peers.inc: _always
 .PHONY: _always
 _always:
 
-$(BUILD)/tests/bench/fft: $(BENCH_OBJECTS) $(BUILD)/libgpu.a $(BUILD)/libcore.a
+$(BUILD)/tests/bench/fft: $(BENCH_OBJECTS) $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ \
 	    $(foreach peer,$(BENCH_PEERS),$(peer-libs-$(peer))) $(OPENCL_LIBS) -ldl -lm

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/plan.h"
+#include "transform/plan.h"
 
 #define SIGMA 2.0
 /* Cut at the Nyquist frequency, where G is 3e-9, its taps fall to that order at 12 px. */

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/filter.h"
-#include "gpu/engine.h"
-#include "gpu/transform.h"
-#include "gpu/tuner.h"
+#include "filters/filter.h"
+#include "engine/engine.h"
+#include "transform/transform.h"
+#include "transform/tuner.h"
 
 #define MARGIN 16
 

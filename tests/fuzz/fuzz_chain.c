@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/filter.h"
+#include "filters/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/filter_image.h"
+#include "filters/filter_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/png.h"
-#include "core/filter_image.h"
+#include "filters/filter_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

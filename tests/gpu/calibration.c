@@ -11,8 +11,8 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "gpu/engine.h"
-#include "gpu/transform.h"
+#include "engine/engine.h"
+#include "transform/transform.h"
 
 #define MAX_WIDTH  64
 #define MAX_HEIGHT 48

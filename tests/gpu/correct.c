@@ -1,5 +1,5 @@
 /* Corrections of captured samples: what the first dispatch loads, compared with the definition in
- * core/correction.h in double precision, for every technique, kind of sample and border. */
+ * filters/correction.h in double precision, for every technique, kind of sample and border. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "gpu/corrector.h"
-#include "gpu/engine.h"
+#include "engine/corrector.h"
+#include "engine/engine.h"
 
 #define WIDTH   60
 #define HEIGHT  48

@@ -11,7 +11,7 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 #define WIDTH  64
 #define HEIGHT 46

@@ -1,5 +1,6 @@
 /* Tests of noise reduction in blocks: its error against a model in double precision that is written
- * from daemon/core/denoise.h, and whole frames of the engine, whose other planes and colours stay.
+ * from daemon/filters/denoise.h, and whole frames of the engine, whose other planes and colours
+ * stay.
  */
 #include <complex.h>
 #include <errno.h>
@@ -14,10 +15,10 @@
 #include "support/reference.h"
 #include "support/scene.h"
 
-#include "gpu/denoiser.h"
-#include "gpu/denoiser_past.h"
-#include "gpu/denoiser_plane.h"
-#include "gpu/engine.h"
+#include "engine/denoiser.h"
+#include "engine/denoiser_past.h"
+#include "transform/denoiser_plane.h"
+#include "engine/engine.h"
 
 #define PI        3.14159265358979323846
 #define MAX_BLOCK 32

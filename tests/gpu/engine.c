@@ -18,7 +18,7 @@
 
 #include "capture/capture.h"
 #include "core/clock.h"
-#include "gpu/engine.h"
+#include "engine/engine.h"
 #include "gpu/device_private.h"
 
 static const struct engine_options defaults = {.border = PLAN_MIRROR,

@@ -10,7 +10,7 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 #define WIDTH      96
 #define HEIGHT     70

@@ -12,10 +12,10 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "core/calibration.h"
-#include "core/filter_adapt.h"
-#include "core/warp.h"
-#include "gpu/engine.h"
+#include "filters/calibration.h"
+#include "filters/filter_adapt.h"
+#include "filters/warp.h"
+#include "engine/engine.h"
 
 #define WIDTH  62
 #define HEIGHT 38

@@ -20,7 +20,7 @@
 #include "support/store.h"
 
 #include "gpu/device_private.h"
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 #define WIDTH  64
 #define HEIGHT 48

@@ -10,7 +10,7 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "gpu/transform.h"
+#include "transform/transform.h"
 
 #define WIDTH       96 /* WIDTH x HEIGHT needs no padding with any settings */
 #define HEIGHT      48

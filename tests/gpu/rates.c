@@ -10,7 +10,7 @@
 #include "support/device.h"
 
 #include "gpu/device_private.h"
-#include "gpu/rates.h"
+#include "transform/rates.h"
 
 #define CLOCK_HZ 123456789.
 

@@ -12,7 +12,7 @@
 #include "support/device.h"
 #include "support/store.h"
 
-#include "gpu/engine.h"
+#include "engine/engine.h"
 #include "gpu/device_private.h"
 
 #define WIDTH   64

@@ -12,7 +12,7 @@
 #include "support/reference.h"
 #include "support/scene.h"
 
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 #define WIDTH  70
 #define HEIGHT 46

@@ -10,8 +10,8 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "gpu/transform.h"
-#include "gpu/tuner.h"
+#include "transform/transform.h"
+#include "transform/tuner.h"
 
 struct shape {
     uint32_t width, height, margin;

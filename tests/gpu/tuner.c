@@ -12,9 +12,9 @@
 #include "support/device.h"
 
 #include "gpu/cache.h"
-#include "gpu/comparison.h"
-#include "gpu/engine_private.h"
-#include "gpu/estimate.h"
+#include "engine/comparison.h"
+#include "engine/engine_private.h"
+#include "transform/estimate.h"
 
 #define STEPS        5 /* each step builds kernels */
 #define NARROW_STEPS 2 /* before kernels with 16 lanes */

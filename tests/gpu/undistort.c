@@ -11,7 +11,7 @@
 #include "support/device.h"
 #include "support/reference.h"
 
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 #define MAX_PIXELS (64 * 48)
 #define WIDTH      62

@@ -12,9 +12,9 @@
 #include "support/reference.h"
 #include "support/store.h"
 
-#include "core/view.h"
-#include "gpu/engine.h"
-#include "gpu/transform.h"
+#include "filters/view.h"
+#include "engine/engine.h"
+#include "transform/transform.h"
 
 #define WIDTH  29
 #define HEIGHT 18

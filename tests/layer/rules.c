@@ -12,8 +12,8 @@
 #include "support/cmocka.h"
 #include "support/device.h"
 
-#include "gpu/estimate.h"
-#include "gpu/tuner.h"
+#include "transform/estimate.h"
+#include "transform/tuner.h"
 
 #define LOCAL_BYTES      (32 * 1024)
 #define CACHE_LINE_BYTES 64

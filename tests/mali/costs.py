@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Prints daemon/core/midgard_costs.inc, the items of cost_midgard (daemon/core/cost.h):
+"""Prints daemon/transform/midgard_costs.inc, the items of cost_midgard (daemon/transform/cost.h):
     tests/mali/costs.py FORMS COMPILER
 FORMS and COMPILER are as in counts.py. An item that was counted in several kernels is their mean.
 A kernel with a loop, which one stage should not have, is left out and reported.

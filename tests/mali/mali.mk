@@ -7,7 +7,7 @@
 MALI_SIZES ?= 640x480 1280x720 1920x1080
 MALI_COMPILER ?= $(BUILD)/mali/compiler
 
-$(BUILD)/tests/mali/forms: $(call objects,$(wildcard tests/mali/*.c)) $(BUILD)/libgpu.a $(BUILD)/libcore.a
+$(BUILD)/tests/mali/forms: $(call objects,$(wildcard tests/mali/*.c)) $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
 
@@ -32,4 +32,4 @@ mali-costs:
 _mali-costs: $(BUILD)/tests/mali/forms
 	@tests/mali/compiler.sh $(MALI_COMPILER)
 	@tests/mali/costs.py $< $(MALI_COMPILER) > $(BUILD)/midgard_costs.inc
-	@mv $(BUILD)/midgard_costs.inc daemon/core/midgard_costs.inc
+	@mv $(BUILD)/midgard_costs.inc daemon/transform/midgard_costs.inc

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "core/filter.h"
+#include "filters/filter.h"
 
 /* Parses a chain. The test fails, with the reason, if the text is no chain. */
 struct filter_chain chain_of(const char *text);

@@ -12,10 +12,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/calibration.h"
-#include "core/warp.h"
+#include "filters/calibration.h"
+#include "filters/warp.h"
 #include "core/clock.h"
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 struct engine_response {
     unsigned stages;

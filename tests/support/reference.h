@@ -1,12 +1,12 @@
-/* The expected result of a filter in double precision, by its definition in daemon/gpu/engine.h.
+/* The expected result of a filter in double precision, by its definition in daemon/engine/engine.h.
  * Only the response H is shared with the code under test. */
 #ifndef FFTD_TESTS_REFERENCE_H
 #define FFTD_TESTS_REFERENCE_H
 
 #include <stdint.h>
 
-#include "core/filter.h"
-#include "core/plan.h"
+#include "filters/filter.h"
+#include "transform/plan.h"
 
 struct reference {
     uint32_t width, height;

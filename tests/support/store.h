@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 #define STORE_FRAMES 2
 #define STORE_OLD    0xa5 /* what is there before a result is */

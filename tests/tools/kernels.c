@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/denoiser_source.h"
+#include "engine/denoiser_source.h"
 #include "gpu/program.h"
-#include "gpu/transform_private.h"
+#include "transform/transform_private.h"
 
 #define WIDTH  60
 #define HEIGHT 40
@@ -149,7 +149,7 @@ static int write_source(const char *directory, const struct shape *shape, const 
     return r;
 }
 
-/* A program that is not a part of a transform's (daemon/gpu/fade.c, ramp.c). */
+/* A program that is not a part of a transform's (daemon/engine/fade.c, ramp.c). */
 static int write_alone(const char *directory, const char *name, bool half, struct error *why)
 {
     char path[512], file[32];

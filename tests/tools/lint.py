@@ -25,41 +25,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = shlex.split(os.environ.get("LINT_FLAGS", "")) + ["-Itests", "-Iclient", "-std=c11"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
-# Includes that a folder must not have, as written after #include, and the reasons.
-INCLUDE_RULES = [
-    ("daemon/core", r'"(?!core/|fftd/(ring|formats)\.h)|<(CL|systemd|libconfig|libv4l|fftd)',
-     "core is pure: it includes core, fftd/ring.h, fftd/formats.h and the C library"),
-    ("daemon/capture", r'"(?!capture/|core/|fftd/ring\.h)|<(CL|systemd)/',
-     "capture is below the daemon's own files and knows neither gpu nor ring"),
-    ("daemon/gpu", r'"(?!gpu/|core/|fftd/ring\.h|kernels\.inc)|<(systemd|libconfig|libv4l)',
-     "gpu is below the daemon's own files and knows neither capture nor ring"),
-    ("daemon/ring", r'"(?!ring/|core/|fftd/ring\.h)|<(CL|libconfig|libv4l)',
-     "ring is below the daemon's own files and knows neither capture nor gpu"),
-    ("daemon/gstreamer", r'"(?!gstreamer/|core/|fftd/formats\.h)|<(CL|systemd|libconfig|libv4l)',
-     "fftd-gst is a program of its own and knows only core"),
-    ("daemon/config", r'"(?!config/|core/|fftd/ring\.h)|<(CL|systemd|libv4l)',
-     "config knows only core"),
-    ("daemon/service", r'"(?!service/|core/)|<(CL|libconfig|libv4l)',
-     "service knows only core"),
-    ("daemon/camera", r'"(main|options|control)|<(CL|systemd|libconfig|libv4l)',
-     "camera is below control and main"),
-    ("daemon/control", r'"(main|options)|<(CL|libconfig|libv4l)',
-     "control is below main"),
-    ("daemon/*.c", r"[<\"]CL/", "only daemon/gpu speaks OpenCL"),
-    ("daemon/*.h", r"[<\"]CL/", "only daemon/gpu speaks OpenCL"),
-    ("daemon/c*/**", r"<gst/", "only fftd-gst loads GStreamer"),
-    ("client", r'"(core|capture|gpu|gstreamer|ring|camera|config|control|service|log)(/|\.h)',
-     "the client includes nothing of the daemon's"),
-    ("client/libfftd", r"<(?!fftd/|[a-z0-9_]+\.h|sys/|linux/)",
-     "libfftd depends on nothing but libc"),
-]
-
-# What daemon/core may include of the C library, and which of its functions it may not call: none
-# of them reads or writes anything but memory. The clock is core/clock.h's alone.
-CORE_HEADERS = {"complex", "errno", "limits", "locale", "math", "stdarg", "stdatomic", "stdbool",
+# What the folders of lint_tree.PURE may include of the C library, and which of its functions they
+# may not call: none of them reads or writes anything but memory. The clock is core/clock.h's alone.
+PURE_HEADERS = {"complex", "errno", "limits", "locale", "math", "stdarg", "stdatomic", "stdbool",
                 "stddef", "stdint", "stdio", "stdlib", "string", "strings"}
-CLOCK_HEADERS = CORE_HEADERS | {"pthread", "time"}
-CORE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|perror|fopen|"
+CLOCK_HEADERS = PURE_HEADERS | {"pthread", "time"}
+PURE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|perror|fopen|"
                   r"fdopen|tmpfile|open_memstream|remove|rename|getenv|secure_getenv|setenv|putenv|"
                   r"system|exit|_Exit|abort|atexit|setlocale|mkstemp|realpath)\s*\(")
 
@@ -100,19 +71,6 @@ def check_format():
     return run("clang-format", "--dry-run", "-Werror", *files("*.c", "*.h", "*.cl"))
 
 
-def check_includes():
-    found = []
-    for folder, forbidden, why in INCLUDE_RULES:
-        pattern = folder if "*" in folder else f"{folder}/**"
-        for path in files(f":(glob){pattern}"):
-            if not path.endswith((".c", ".h")):
-                continue
-            for number, line in enumerate(open(path), 1):
-                if re.match(rf"\s*#\s*include\s+({forbidden})", line):
-                    found.append(f"{path}:{number}: {line.strip()}: {why}")
-    return found
-
-
 def check_targets():
     """Each target that make knows has one help line, and documents name only such targets."""
     found, helped = [], set()
@@ -137,16 +95,17 @@ def check_targets():
     return found
 
 
-def check_core():
+def check_pure():
     found = []
-    for path in files("daemon/core/*.c", "daemon/core/*.h"):
-        allowed = CLOCK_HEADERS if path == "daemon/core/clock.h" else CORE_HEADERS
+    for path in files(*(f"{folder}/*.[ch]" for folder in lint_tree.PURE)):
+        allowed = CLOCK_HEADERS if path == "daemon/core/clock.h" else PURE_HEADERS
         for number, line in enumerate(open(path), 1):
             include = re.match(r"\s*#\s*include\s+<(.*)\.h>", line)
             if include and include[1] not in allowed:
-                found.append(f"{path}:{number}: {line.strip()}: core makes no system call")
-            if re.search(CORE_FORBIDDEN, line):
-                found.append(f"{path}:{number}: {line.strip()}: core only reads and writes memory")
+                found.append(f"{path}:{number}: {line.strip()}: this folder makes no system call")
+            if re.search(PURE_FORBIDDEN, line):
+                found.append(f"{path}:{number}: {line.strip()}: "
+                             "this folder only reads and writes memory")
     return found
 
 
@@ -233,13 +192,13 @@ def check_cppcheck():
 
 QUICK = [
     ("every file is formatted", check_format),
-    ("includes follow the tree", check_includes),
     ("no circle of includes", lint_tree.check_include_circles),
     ("includes go down the layers", lint_tree.check_layers),
+    ("libraries have their folders", lint_tree.check_libraries),
     ("files of daemon/ are short", lint_tree.check_lengths),
     ("structs of daemon/ are narrow or say why", lint_tree.check_structs),
     ("every target has its help", check_targets),
-    ("core makes no system call but the clock's", check_core),
+    ("what only computes makes no system call", check_pure),
     ("headers stand alone", check_headers),
     ("scripts have an ending", check_script_names),
     ("scripts can be run", check_run_bits),

@@ -17,11 +17,24 @@ LAYERS = [
     {"daemon"},  # main.c, options.c and print.c
     {"daemon/control"},
     {"daemon/camera"},
-    {"daemon/config", "daemon/service", "daemon/capture", "daemon/gpu", "daemon/ring",
+    {"daemon/engine", "daemon/config"},
+    {"daemon/transform", "daemon/estimators"},
+    {"daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring", "daemon/service",
      "daemon/gstreamer"},
     {"daemon/core"},
 ]
-MAX_LAYERS = 6  # on the longest path from daemon/main.c to daemon/core
+# Which folders include a library's headers, and nothing else does.
+LIBRARIES = {
+    "CL": {"daemon/gpu"},
+    "gst": {"daemon/gstreamer", "client/gstreamer"},
+    "libconfig": {"daemon/config"},
+    "libv4l": {"daemon/capture"},
+    "png": {"daemon/config", "client/fftd-ctl"},
+    "systemd": {"daemon", "daemon/control", "daemon/ring", "daemon/service", "client/fftd-ctl",
+                "client/fftd-view"},
+}
+# These only compute: they make no system call.
+PURE = ["daemon/core", "daemon/filters", "daemon/estimators"]
 MAX_LINES = 500
 MAX_FIELDS = 20
 
@@ -135,10 +148,27 @@ def check_layers():
             above, below = os.path.dirname(node), os.path.dirname(other)
             if above != below and below in layer_of and layer_of.get(above, -1) >= layer_of[below]:
                 found.append(f"{node} includes {other}, which is not in a lower layer")
-    if not found:
-        path = longest_path(folders, "daemon", "daemon/core")
-        if len(path) > MAX_LAYERS:
-            found.append(f"{len(path)} layers, at most {MAX_LAYERS} expected: {' -> '.join(path)}")
+        if node.startswith("client/"):
+            found += [f"{node} includes {other}: a client includes nothing of the daemon"
+                      for other in sorted(others) if other.startswith("daemon/")]
+    return found
+
+
+def check_libraries():
+    """Only the folders of LIBRARIES include a library, and libfftd none but libc."""
+    found = []
+    for path in sources():
+        folder = os.path.dirname(path)
+        for name in re.findall(r"^\s*#\s*include\s+<([^>]+)>", pathlib.Path(path).read_text(),
+                               re.MULTILINE):
+            library = re.match(r"(libconfig|libv4l|[a-z]+(?=[/.]))", name, re.IGNORECASE)
+            allowed = LIBRARIES.get(library[1] if library else "")
+            if allowed is not None and folder not in allowed:
+                found.append(f"{path} includes <{name}>, expected only in "
+                             f"{', '.join(sorted(allowed))}")
+            if folder == "client/libfftd" and not re.match(r"[a-z0-9_]+\.h|(fftd|linux|sys)/",
+                                                           name):
+                found.append(f"{path} includes <{name}>: libfftd depends on nothing but libc")
     return found
 
 

@@ -9,7 +9,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 
-#include "core/calibration.h"
+#include "filters/calibration.h"
 
 #define MAX_PIXELS 400
 

@@ -3,8 +3,8 @@
 
 #include "support/cmocka.h"
 
-#include "core/cost.h"
-#include "core/plan.h"
+#include "transform/cost.h"
+#include "transform/plan.h"
 
 static const struct cost_device device = {
     .rates = {.words = 100, .accesses = 50, .bytes = 1000, .dispatch_s = 0.25},

@@ -8,9 +8,9 @@
 
 #include "support/cmocka.h"
 
-#include "core/filter_image.h"
+#include "filters/filter_image.h"
 #include "core/format.h"
-#include "core/mosaic.h"
+#include "filters/mosaic.h"
 #include "fftd-ctl/average.h"
 
 #define WIDTH  22

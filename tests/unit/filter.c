@@ -9,7 +9,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "core/text.h"
 
 static void the_table_is_sound(void **state)

@@ -9,7 +9,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 
-#include "core/filter.h"
+#include "filters/filter.h"
 
 /* ---- pictures, on a circle of SIDE x SIDE pixels ---- */
 

@@ -5,7 +5,7 @@
 #include "support/cmocka.h"
 #include "support/chains.h"
 
-#include "core/filter_edit.h"
+#include "filters/filter_edit.h"
 
 #define CHAIN "gain:dc=1 | notch:at=0.25/0,width=0.1 | sharpen:amount=1 | notch:at=0/0.25,width=0.1"
 

@@ -9,8 +9,8 @@
 #include "support/cmocka.h"
 
 #include "core/dft.h"
-#include "core/filter_grid.h"
-#include "core/response.h"
+#include "filters/filter_grid.h"
+#include "transform/response.h"
 
 static double complex turn(double turns)
 {

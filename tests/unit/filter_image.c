@@ -7,7 +7,7 @@
 
 #include "support/cmocka.h"
 
-#include "core/filter_image.h"
+#include "filters/filter_image.h"
 
 /* The bytes of a text, which may contain zeros. */
 #define BYTES(text) text, sizeof(text) - 1

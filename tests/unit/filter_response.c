@@ -10,7 +10,7 @@
 #include "support/chains.h"
 #include "support/cmocka.h"
 
-#include "core/filter.h"
+#include "filters/filter.h"
 
 #define HALF_POWER 0.70710678118654752440
 #define EPSILON    1e-12

@@ -11,7 +11,7 @@
 #include "support/trials.h"
 
 #include "core/clock.h"
-#include "core/flicker.h"
+#include "estimators/flicker.h"
 
 /* Clips for the figures have seeds from here on; others were used to choose the constants. */
 #ifndef FIRST_SEED

@@ -6,8 +6,8 @@
 
 #include "support/cmocka.h"
 
-#include "core/cost.h"
-#include "gpu/forecast.h"
+#include "transform/cost.h"
+#include "transform/forecast.h"
 
 static const struct engine_options options = {.border = PLAN_MIRROR, .margin = -1};
 

@@ -1,5 +1,5 @@
 /* Luma of every pixel format, from positions and weights that are written down here once more. */
-#include "core/luma.h"
+#include "estimators/luma.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* core/match.h, beside the sums of its definition in double precision. */
-#include "core/match.h"
+/* estimators/match.h, beside the sums of its definition in double precision. */
+#include "estimators/match.h"
 
 #include <errno.h>
 #include <math.h>

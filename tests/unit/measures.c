@@ -1,4 +1,4 @@
-/* core/measures.h: sharpness, noise, mean and clipped share of pictures that are drawn here.
+/* estimators/measures.h: sharpness, noise, mean and clipped share of pictures that are drawn here.
  *
  * Pictures are dead leaves: discs that hide each other, whose radii follow a power law. Their power
  * falls with the square of the frequency, as that of photographs does. FFTD_TEST_CLIPS=all draws
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/measures.h"
+#include "estimators/measures.h"
 
 #define MAX_WIDTH  1280
 #define MAX_HEIGHT 720

@@ -8,7 +8,7 @@
 
 #include "capture/capture.h"
 #include "core/format.h"
-#include "core/mosaic.h"
+#include "filters/mosaic.h"
 
 static struct fftd_format layout(uint32_t fourcc, uint32_t width, uint32_t height, uint32_t align)
 {

@@ -10,7 +10,7 @@
 #include "support/scene.h"
 #include "support/trials.h"
 
-#include "core/motion.h"
+#include "estimators/motion.h"
 
 /* Pairs for the figures have seeds from here on; others were used to choose the constants. */
 #define FIRST_SEED 9000

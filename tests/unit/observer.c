@@ -18,7 +18,7 @@
 #include "camera/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
-#include "core/luma.h"
+#include "estimators/luma.h"
 
 #define WIDTH       192
 #define HEIGHT      256

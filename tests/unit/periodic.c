@@ -12,7 +12,7 @@
 #include "support/cmocka.h"
 #include "support/trials.h"
 
-#include "core/periodic.h"
+#include "estimators/periodic.h"
 
 #define FRAME_NS 33333333LL
 #define SECOND   30u /* frames */

@@ -11,7 +11,7 @@
 #include "support/trials.h"
 
 #include "core/fft.h"
-#include "core/periodic_notches.h"
+#include "estimators/periodic_notches.h"
 
 #define FRAME_NS   33333333LL
 #define WIDTH      320u

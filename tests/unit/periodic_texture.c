@@ -7,7 +7,7 @@
 #include "support/clip.h"
 #include "support/cmocka.h"
 
-#include "core/periodic_texture.h"
+#include "estimators/periodic_texture.h"
 
 #define WIDTH  320
 #define HEIGHT 240

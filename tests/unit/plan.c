@@ -7,8 +7,8 @@
 
 #include "support/cmocka.h"
 
-#include "core/plan.h"
-#include "core/response.h"
+#include "transform/plan.h"
+#include "transform/response.h"
 
 static void every_smooth_length_factors(void **state)
 {

@@ -9,7 +9,7 @@
 #include "support/scene.h"
 #include "support/trials.h"
 
-#include "core/stabiliser.h"
+#include "estimators/stabiliser.h"
 
 #define WIDTH   160
 #define HEIGHT  136

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/format.h"
-#include "core/view.h"
+#include "filters/view.h"
 
 static void every_name_is_found(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include "support/cmocka.h"
 
-#include "core/warp.h"
+#include "filters/warp.h"
 
 #define WIDTH  40u
 #define HEIGHT 30u

@@ -23,7 +23,7 @@
 #include "camera/camera.h"
 #include "capture/capture.h"
 #include "core/clock.h"
-#include "core/filter.h"
+#include "filters/filter.h"
 #include "core/format.h"
 #include "fftd/fftd.h"
 #include "service/log.h"

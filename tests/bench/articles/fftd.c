@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/filter.h"
-#include "gpu/transform.h"
+#include "filters/filter.h"
+#include "transform/transform.h"
 
 struct fftd {
     struct transform *transform;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
-#include "gpu/engine.h"
+#include "engine/engine.h"
 
 #define MAX_FRAMES       200
 #define WARM_UP          3

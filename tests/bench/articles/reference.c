@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/filter.h"
-#include "core/plan.h"
+#include "filters/filter.h"
+#include "transform/plan.h"
 
 /* H is nowhere small, so that it hides no error at any frequency, and never more than 1, so that
  * results stay in 0 .. 255. */

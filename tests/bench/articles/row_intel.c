@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu/transform.h"
+#include "transform/transform.h"
 
 enum twiddles { COMPUTED, LOOKUP, NATIVE };
 enum source { COMPLEX, REAL, BYTES };

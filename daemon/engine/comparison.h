@@ -1,0 +1,41 @@
+/* Measures whole frames on the device in use and on the host's own CPU device, and stores the times
+ * in the cache. A device whose driver takes as long as its kernels may be the slower one. */
+#ifndef FFTD_ENGINE_COMPARISON_H
+#define FFTD_ENGINE_COMPARISON_H
+
+#include <stdbool.h>
+
+#include "core/comparison.h"
+#include "transform/engine_options.h"
+#include "core/format.h"
+#include "gpu/device.h"
+
+/* The engine to compare, as it was created. */
+struct comparison_subject {
+    struct gpu_device *device;
+    struct fftd_format format;
+    struct engine_options options;
+    double support_px;
+};
+
+/* Returns the name of the CPU device; NULL: there is nothing to compare, because the device in use
+ * is a CPU, or there is no CPU device. */
+const char *comparison_cpu_device(const struct comparison_subject *subject);
+
+/* Measures one of the two devices, with the settings that an engine has there. Frames are copied to
+ * the device and back, because only that is possible with every source. The call takes as long as
+ * building an engine. */
+int comparison_time_device(const struct comparison_subject *subject, const char *cache_dir,
+                           double *ret_ms, struct error *why);
+int comparison_time_cpu(const struct comparison_subject *subject, const char *cache_dir,
+                        double *ret_ms, struct error *why);
+
+/* Stores both times in a cache directory, and finds them for the same devices, frames and kinds of
+ * kernels; the border does not matter. comparison_find leaves `ret` unchanged if it finds nothing.
+ * `warning` is as in program.h. */
+int comparison_keep(const struct comparison_subject *subject, const char *cache_dir,
+                    const struct comparison *comparison, struct error *why);
+bool comparison_find(struct comparison *ret, const struct comparison_subject *subject,
+                     const char *cache_dir, struct error *warning);
+
+#endif

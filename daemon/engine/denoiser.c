@@ -1,0 +1,482 @@
+#include "engine/denoiser.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/denoiser_past.h"
+#include "transform/denoiser_plane.h"
+#include "engine/denoiser_source.h"
+#include "gpu/program.h"
+
+#define MAX_PASSES 2
+#define LOAD_GROUP 64 /* work-items that load a row together, with one lane */
+
+/* A pass: its program and its dispatch. */
+struct pass {
+    struct denoiser_layout layout;
+    cl_program program; /* NULL: not built yet */
+};
+
+struct denoiser {
+    const struct gpu_device *device;
+    struct transform_image image;
+    unsigned pass_count;
+    unsigned past; /* as in denoise_settings */
+    struct pass pass[MAX_PASSES];
+};
+
+struct denoiser_frame {
+    const struct denoiser *denoiser;
+    cl_mem samples; /* NULL: a plane of struct denoiser_past */
+    cl_mem result[MAX_PASSES];
+    cl_kernel load, kernel[MAX_PASSES];
+    cl_mem counts, noise; /* of the estimate; NULL: noise is not estimated */
+    cl_kernel count, fit;
+};
+
+/* ---- layout ---- */
+
+static uint32_t divide_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* Cuts a length into equal tiles of at most `most` samples and a multiple of `step`. */
+static uint32_t tile_length(uint32_t length, uint32_t most, uint32_t step)
+{
+    return divide_up(divide_up(length, divide_up(length, most)), step) * step;
+}
+
+static size_t local_bytes(const struct denoiser_layout *layout)
+{
+    const size_t edge = layout->block - layout->hop;
+    const size_t sums = (layout->tile_x + 2 * edge) * (layout->tile_y + 2 * edge);
+    const size_t scratch = layout->lanes == 1 ? layout->block * (layout->block + 1) : DENOISER_LINE;
+    return (sums + scratch) * sizeof(float);
+}
+
+/* Large tiles compute few blocks twice. Small ones are many, which a GPU needs, and fit into its
+ * local memory. */
+static int lay_out(struct denoiser_layout *ret, const struct denoiser *denoiser, unsigned block,
+                   unsigned overlap, unsigned lanes, struct error *why)
+{
+    const uint32_t hop = block / overlap;
+    uint32_t most_x = lanes == 1 ? 32 : 256, most_y = lanes == 1 ? 32 : 128;
+    *ret = (struct denoiser_layout){.block = block, .hop = hop, .lanes = lanes};
+    for (;;) {
+        ret->tile_x = tile_length(denoiser->image.width, most_x, hop);
+        ret->tile_y = tile_length(denoiser->image.height, most_y, hop);
+        if (local_bytes(ret) <= denoiser->device->local_bytes)
+            return 0;
+        if (most_x <= hop && most_y <= hop)
+            return error_set(why, ERANGE,
+                             "noise reduction in blocks of %u needs %zu bytes of local memory, but "
+                             "%s has %llu",
+                             block, local_bytes(ret), denoiser->device->name,
+                             (unsigned long long)denoiser->device->local_bytes);
+        if (most_x >= most_y)
+            most_x /= 2;
+        else
+            most_y /= 2;
+    }
+}
+
+/* ---- programs ---- */
+
+/* A CPU's driver that names no vectors, as llvmpipe, makes them of work-items like a GPU's, and
+ * takes those in kernels apart. */
+static unsigned lanes_for(const struct gpu_device *device)
+{
+    if (!(device->type & CL_DEVICE_TYPE_CPU) || device->vector_width <= 1)
+        return 1;
+    return device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
+}
+
+static int get_program(struct denoiser *denoiser, unsigned pass, bool compile,
+                       const char *cache_dir, struct error *warning, struct error *why)
+{
+    cl_program *program = &denoiser->pass[pass].program;
+    char *source = denoiser_source(&denoiser->image, &denoiser->pass[pass].layout, pass == 1);
+    if (source == NULL)
+        return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
+    int r = 0;
+    if (compile)
+        r = program_build(program, denoiser->device, source, cache_dir, warning, why);
+    else
+        program_load(program, denoiser->device, source, cache_dir, warning);
+    free(source);
+    return r;
+}
+
+static int check_settings(const struct denoise_settings *settings, struct error *why)
+{
+    if (settings->block != 16 && settings->block != 32)
+        return error_set(why, EINVAL, "noise reduction in blocks of %u: expected 16 or 32",
+                         settings->block);
+    if (settings->overlap != 2 && settings->overlap != 4)
+        return error_set(why, EINVAL, "noise reduction with an overlap of %u: expected 2 or 4",
+                         settings->overlap);
+    if (settings->passes < 1 || settings->passes > MAX_PASSES)
+        return error_set(why, EINVAL, "noise reduction in %u passes: expected 1 or 2",
+                         settings->passes);
+    if (settings->past > DENOISE_MAX_PAST)
+        return error_set(why, EINVAL, "noise reduction with %u past frames: expected 0 .. %d",
+                         settings->past, DENOISE_MAX_PAST);
+    return 0;
+}
+
+int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
+                     const struct transform_image *image, const struct denoiser_options *options,
+                     const char *cache_dir, struct error *warning, struct error *why)
+{
+    const struct denoise_settings *settings = &options->settings;
+    const unsigned lanes = options->lanes > 0 ? options->lanes : lanes_for(device);
+    int r = check_settings(settings, why);
+    if (r < 0)
+        return r;
+    struct denoiser *denoiser = calloc(1, sizeof *denoiser);
+    if (denoiser == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
+    denoiser->device = device;
+    denoiser->image = *image;
+    denoiser->pass_count = settings->passes;
+    denoiser->past = settings->past;
+    for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
+        const unsigned block = i == 0 ? settings->block : DENOISE_SECOND_BLOCK;
+        r = lay_out(&denoiser->pass[i].layout, denoiser, block, settings->overlap, lanes, why);
+        denoiser->pass[i].layout.calibrated = options->calibrated;
+        denoiser->pass[i].layout.warped = options->warped;
+        denoiser->pass[i].layout.estimated = settings->estimated;
+        denoiser->pass[i].layout.past = settings->past;
+        if (r == 0)
+            r = get_program(denoiser, i, false, cache_dir, warning, why);
+    }
+    if (r < 0) {
+        denoiser_destroy(denoiser);
+        return r;
+    }
+    *ret = denoiser;
+    return 0;
+}
+
+unsigned denoiser_missing(const struct denoiser *denoiser)
+{
+    unsigned missing = 0;
+    for (unsigned i = 0; denoiser != NULL && i < denoiser->pass_count; i++)
+        missing += denoiser->pass[i].program == NULL;
+    return missing;
+}
+
+int denoiser_build(struct denoiser *denoiser, const char *cache_dir, struct error *warning,
+                   struct error *why)
+{
+    int r = 0;
+    for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++)
+        if (denoiser->pass[i].program == NULL)
+            r = get_program(denoiser, i, true, cache_dir, warning, why);
+    return r;
+}
+
+void denoiser_destroy(struct denoiser *denoiser)
+{
+    if (denoiser == NULL)
+        return;
+    for (unsigned i = 0; i < MAX_PASSES; i++)
+        if (denoiser->pass[i].program != NULL)
+            clReleaseProgram(denoiser->pass[i].program);
+    free(denoiser);
+}
+
+unsigned denoiser_dispatches(const struct denoiser *denoiser)
+{
+    return denoiser->pass_count + (denoiser->pass[0].layout.estimated ? 3 : 1);
+}
+
+/* The load reads a plane of samples and writes one of floats. The first pass reads one and writes
+ * one, the second pass reads two and writes one. An estimate reads one. Each pass reads one more
+ * for each past frame. */
+double denoiser_traffic(const struct denoiser *denoiser)
+{
+    const struct transform_image *image = &denoiser->image;
+    const double samples = (double)image->count * image->width * image->height;
+    const double planes = (denoiser->pass_count == 1 ? 3 : 6) +
+                          (denoiser->pass[0].layout.estimated ? 1 : 0) +
+                          denoiser->pass_count * denoiser->past;
+    return samples * (image->step + planes * sizeof(float));
+}
+
+int denoiser_noise(cl_mem *ret, const struct denoiser *denoiser, const struct noise_model *noise,
+                   double level, struct error *why)
+{
+    const double unit = ((1u << denoiser->image.bits) - 1) / 255.;
+    const bool is_brightness = level < 0;
+    const double constant = noise->constant + (is_brightness ? 0 : noise->slope * level);
+    const size_t size = denoiser->image.count * DENOISER_NOISE_NUMBERS * sizeof(float);
+    float *values = malloc(size);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "out of memory while describing noise");
+    for (unsigned i = 0; i < denoiser->image.count; i++) {
+        values[i * DENOISER_NOISE_NUMBERS] = (float)(constant * unit * unit);
+        values[i * DENOISER_NOISE_NUMBERS + 1] = is_brightness ? (float)(noise->slope * unit) : 0;
+        values[i * DENOISER_NOISE_NUMBERS + 2] = (float)noise->factor;
+    }
+    cl_int code;
+    *ret = clCreateBuffer(denoiser->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size,
+                          values, &code);
+    free(values);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+static size_t plane_bytes(const struct denoiser *denoiser)
+{
+    return denoiser->image.count * denoiser_plane_size(&denoiser->image) * sizeof(float);
+}
+
+int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
+                      unsigned in_flight, struct error *why)
+{
+    *ret = NULL;
+    return denoiser->past == 0 ? 0
+                               : denoiser_past_create(ret, denoiser->device, plane_bytes(denoiser),
+                                                      denoiser->past, in_flight, why);
+}
+
+/* ---- frames ---- */
+
+static int make_plane(cl_mem *ret, const struct denoiser *denoiser, struct error *why)
+{
+    cl_int code;
+    *ret = clCreateBuffer(denoiser->device->context, CL_MEM_READ_WRITE, plane_bytes(denoiser), NULL,
+                          &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+static int make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why)
+{
+    cl_int code;
+    *ret = clCreateKernel(program, name, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, name);
+}
+
+/* The counts begin with zeros. */
+static int make_estimate(struct denoiser_frame *frame, struct error *why)
+{
+    const struct denoiser *denoiser = frame->denoiser;
+    const cl_context context = denoiser->device->context;
+    const size_t images = denoiser->image.count;
+    const size_t numbers = images * DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS;
+    cl_uint *zeros = calloc(numbers, sizeof *zeros);
+    if (zeros == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
+    cl_int code;
+    frame->counts = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                                   numbers * sizeof *zeros, zeros, &code);
+    free(zeros);
+    if (code == CL_SUCCESS)
+        frame->noise = clCreateBuffer(context, CL_MEM_READ_WRITE,
+                                      images * DENOISER_NOISE_NUMBERS * sizeof(float), NULL, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clCreateBuffer");
+    const int r = make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
+    return r < 0 ? r : make_kernel(&frame->fit, denoiser->pass[0].program, "noise_fit", why);
+}
+
+int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *denoiser,
+                          struct error *why)
+{
+    struct denoiser_frame *frame = calloc(1, sizeof *frame);
+    if (frame == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a frame");
+    frame->denoiser = denoiser;
+    int r = denoiser->past > 0 ? 0 : make_plane(&frame->samples, denoiser, why);
+    if (r == 0)
+        r = make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
+    for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
+        r = make_plane(&frame->result[i], denoiser, why);
+        if (r == 0)
+            r = make_kernel(&frame->kernel[i], denoiser->pass[i].program,
+                            i == 0 ? "denoise_first" : "denoise_second", why);
+    }
+    if (r == 0 && denoiser->pass[0].layout.estimated)
+        r = make_estimate(frame, why);
+    if (r < 0) {
+        denoiser_frame_destroy(frame);
+        return r;
+    }
+    *ret = frame;
+    return 0;
+}
+
+void denoiser_frame_destroy(struct denoiser_frame *frame)
+{
+    if (frame == NULL)
+        return;
+    const cl_mem buffers[] = {frame->samples, frame->result[0], frame->result[1], frame->counts,
+                              frame->noise};
+    const cl_kernel kernels[] = {frame->load, frame->kernel[0], frame->kernel[1], frame->count,
+                                 frame->fit};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        if (buffers[i] != NULL)
+            clReleaseMemObject(buffers[i]);
+    for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
+        if (kernels[i] != NULL)
+            clReleaseKernel(kernels[i]);
+    free(frame);
+}
+
+cl_mem denoiser_frame_noise(const struct denoiser_frame *frame)
+{
+    return frame->noise;
+}
+
+/* Sets a kernel's arguments from `at` on: buffers, of which those that are NULL are left out, in
+ * their order; then its local memory. */
+static int set_arguments(cl_kernel kernel, cl_uint at, const cl_mem *buffers, unsigned count,
+                         const size_t *local, unsigned local_count, struct error *why)
+{
+    cl_int code = CL_SUCCESS;
+    for (unsigned i = 0; i < count && code == CL_SUCCESS; i++)
+        if (buffers[i] != NULL)
+            code = clSetKernelArg(kernel, at++, sizeof buffers[i], &buffers[i]);
+    for (unsigned i = 0; i < local_count && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(kernel, at++, local[i], NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
+}
+
+static int enqueue(cl_command_queue queue, cl_kernel kernel, const size_t global[3],
+                   const size_t local[3], cl_uint wait_count, const cl_event *wait, cl_event *event,
+                   struct error *why)
+{
+    const cl_int code = clEnqueueNDRangeKernel(queue, kernel, 3, NULL, global, local, wait_count,
+                                               wait_count > 0 ? wait : NULL, event);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+/* Items that share a row. */
+static size_t row_group(const struct denoiser *denoiser)
+{
+    const size_t most = denoiser->device->max_group;
+    return denoiser->pass[0].layout.lanes > 1 ? 1 : most < LOAD_GROUP ? most : LOAD_GROUP;
+}
+
+static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
+                        cl_mem table, cl_mem samples, cl_event *event, struct error *why)
+{
+    const struct denoiser *denoiser = frame->denoiser;
+    const size_t group = row_group(denoiser);
+    const size_t global[3] = {group, denoiser->image.height, denoiser->image.count};
+    const size_t local[3] = {group, 1, 1};
+    const struct denoiser_layout *layout = &denoiser->pass[0].layout;
+    const bool has_table = layout->calibrated || layout->warped;
+    const cl_mem buffers[] = {image, samples, has_table ? table : NULL};
+    const int r = set_arguments(frame->load, 0, buffers, 3, NULL, 0, why);
+    return r < 0 ? r : enqueue(queue, frame->load, global, local, 0, NULL, event, why);
+}
+
+#define NOISE_BLOCK 8 /* rows: denoise_noise.cl */
+
+static int enqueue_estimate(struct denoiser_frame *frame, cl_command_queue queue, cl_mem samples,
+                            cl_mem wanted, struct error *why)
+{
+    const struct transform_image *image = &frame->denoiser->image;
+    const size_t group = row_group(frame->denoiser);
+    const size_t rows[3] = {group, image->height / NOISE_BLOCK, image->count};
+    const size_t images[3] = {1, 1, image->count};
+    const size_t local[3] = {group, 1, 1}, single[3] = {1, 1, 1};
+    const cl_mem counted[] = {samples, frame->counts};
+    const cl_mem fitted[] = {frame->counts, wanted, frame->noise};
+    int r = set_arguments(frame->count, 0, counted, 2, NULL, 0, why);
+    if (r == 0)
+        r = set_arguments(frame->fit, 0, fitted, 3, NULL, 0, why);
+    if (r == 0)
+        r = enqueue(queue, frame->count, rows, local, 0, NULL, NULL, why);
+    return r < 0 ? r : enqueue(queue, frame->fit, images, single, 0, NULL, NULL, why);
+}
+
+/* What the passes of a frame read. Without enough past frames the planes of those that are missing
+ * are the frame's own, which do not count. */
+struct inputs {
+    cl_mem samples, noise;
+    cl_mem past[DENOISE_MAX_PAST];
+    cl_event loaded[DENOISE_MAX_PAST]; /* the past frames; not released here */
+    cl_uint past_count;
+};
+
+static struct inputs find_inputs(const struct denoiser_past *past, cl_mem samples, cl_mem noise)
+{
+    struct inputs ret = {.samples = samples, .noise = noise};
+    if (past != NULL)
+        ret.past_count = denoiser_past_get(past, ret.past, ret.loaded);
+    for (unsigned i = ret.past_count; i < DENOISE_MAX_PAST; i++)
+        ret.past[i] = samples;
+    return ret;
+}
+
+static int set_pass_arguments(struct denoiser_frame *frame, unsigned pass,
+                              const struct inputs *inputs, struct error *why)
+{
+    const struct denoiser_layout *layout = &frame->denoiser->pass[pass].layout;
+    const cl_kernel kernel = frame->kernel[pass];
+    const size_t scratch =
+        (layout->lanes == 1 ? layout->block * (layout->block + 1) : DENOISER_LINE) * sizeof(float);
+    const size_t local_memory[] = {local_bytes(layout) - scratch, scratch};
+    cl_uint at = pass == 1 ? 4 : 3;
+    const cl_mem buffers[] = {inputs->samples, pass == 1 ? frame->result[0] : NULL,
+                              frame->result[pass], inputs->noise};
+    int r = set_arguments(kernel, 0, buffers, 4, NULL, 0, why);
+    if (r == 0 && layout->past > 0) {
+        r = set_arguments(kernel, at, inputs->past, 2, NULL, 0, why);
+        at += 2;
+        const cl_int code =
+            clSetKernelArg(kernel, at++, sizeof inputs->past_count, &inputs->past_count);
+        if (code != CL_SUCCESS)
+            r = opencl_fail(why, code, "clSetKernelArg");
+    }
+    return r < 0 ? r : set_arguments(kernel, at, NULL, 0, local_memory, 2, why);
+}
+
+static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, unsigned pass,
+                        const struct inputs *inputs, struct error *why)
+{
+    const struct denoiser *denoiser = frame->denoiser;
+    const struct denoiser_layout *layout = &denoiser->pass[pass].layout;
+    const size_t group = denoiser_group(layout);
+    const size_t global[3] = {group * divide_up(denoiser->image.width, layout->tile_x),
+                              divide_up(denoiser->image.height, layout->tile_y),
+                              denoiser->image.count};
+    const size_t local[3] = {group, 1, 1};
+    const int r = set_pass_arguments(frame, pass, inputs, why);
+    return r < 0 ? r
+                 : enqueue(queue, frame->kernel[pass], global, local,
+                           pass == 0 ? inputs->past_count : 0, inputs->loaded, NULL, why);
+}
+
+int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
+                           cl_mem table, cl_mem noise, struct denoiser_past *past, cl_mem *ret,
+                           cl_event *first, struct error *why)
+{
+    const unsigned passes = frame->denoiser->pass_count;
+    const bool estimated = frame->denoiser->pass[0].layout.estimated;
+    const cl_mem samples = past != NULL ? denoiser_past_begin(past) : frame->samples;
+    cl_event loaded = NULL;
+    const struct inputs inputs = find_inputs(past, samples, estimated ? frame->noise : noise);
+    int r = enqueue_load(frame, queue, image, table, samples,
+                         past != NULL || first != NULL ? &loaded : NULL, why);
+    if (r == 0 && estimated)
+        r = enqueue_estimate(frame, queue, samples, noise, why);
+    for (unsigned i = 0; i < passes && r == 0; i++)
+        r = enqueue_pass(frame, queue, i, &inputs, why);
+    if (past != NULL && r == 0)
+        denoiser_past_add(past, loaded);
+    if (past != NULL && r < 0)
+        denoiser_past_forget(past);
+    if (first != NULL)
+        *first = loaded;
+    else if (loaded != NULL)
+        clReleaseEvent(loaded);
+    if (r == 0)
+        *ret = frame->result[passes - 1];
+    return r;
+}

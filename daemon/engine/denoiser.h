@@ -1,0 +1,72 @@
+/* Reduces the noise of captured samples (filters/denoise.h) before a component's transform. It
+ * writes the result into planes of floats, which the load of the transform's first dispatch reads
+ * instead of the captured samples, so that nothing is rounded in between
+ * (transform_tuning.denoised). */
+#ifndef FFTD_ENGINE_DENOISER_H
+#define FFTD_ENGINE_DENOISER_H
+
+#include "filters/denoise.h"
+#include "transform/transform.h"
+
+struct denoiser;
+struct denoiser_past; /* denoiser_past.h */
+
+struct denoiser_options {
+    struct denoise_settings settings;
+    bool calibrated; /* captured samples are corrected by a table (filters/calibration.h) */
+    bool warped;     /* pixels are moved by a table (filters/warp.h) */
+    unsigned lanes;  /* 1, 4, 8 or 16; 0: as suits the device */
+};
+
+/* Loads the kernels for images like this if they are in the cache. -EINVAL: the settings are
+ * unknown; -ERANGE: the device has too little local memory. `warning` is as in program.h. The
+ * device must outlive the result, which must be built before frames are created. */
+int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
+                     const struct transform_image *image, const struct denoiser_options *options,
+                     const char *cache_dir, struct error *warning, struct error *why);
+
+/* Returns the number of programs that are not compiled yet. NULL is allowed. */
+unsigned denoiser_missing(const struct denoiser *denoiser);
+
+/* Compiles the missing kernels, which may take seconds, and stores them in the cache. */
+int denoiser_build(struct denoiser *denoiser, const char *cache_dir, struct error *warning,
+                   struct error *why);
+void denoiser_destroy(struct denoiser *denoiser); /* NULL is allowed */
+
+/* Creates the history of past frames for up to `in_flight` frames at once; NULL if the settings
+ * join none. The caller destroys it. */
+int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
+                      unsigned in_flight, struct error *why);
+
+/* Returns the number of dispatches of a frame, and the bytes of main memory that they read and
+ * write. */
+unsigned denoiser_dispatches(const struct denoiser *denoiser);
+double denoiser_traffic(const struct denoiser *denoiser);
+
+/* Creates the device's memory for a noise model, in units of the image's samples. `level`: where
+ * samples are no brightness, the one at which to take the variance, in grey levels of 255;
+ * negative: that of the samples. The caller releases it. */
+int denoiser_noise(cl_mem *ret, const struct denoiser *denoiser, const struct noise_model *noise,
+                   double level, struct error *why);
+
+/* The state of one frame in flight: its planes and kernels. The denoiser must outlive it. */
+struct denoiser_frame;
+int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *denoiser,
+                          struct error *why);
+void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
+
+/* Enqueues one frame in an in-order queue, whose planes are in *ret until the next one: those of
+ * the images after each other, denoiser_plane_size floats apart (denoiser_plane.h). calibration: as
+ * in transform_buffers. past: the frames before, to which this one is added; NULL unless the
+ * settings join past frames. `first`, if not NULL, receives the event of the first dispatch; the
+ * caller releases it. */
+int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
+                           cl_mem table, cl_mem noise, struct denoiser_past *past, cl_mem *ret,
+                           cl_event *first, struct error *why);
+
+/* Returns the memory with the noise model that was estimated for the last frame: for each image the
+ * constant and the slope, in units of its samples, and a number that is not used. NULL: noise is
+ * not estimated. */
+cl_mem denoiser_frame_noise(const struct denoiser_frame *frame);
+
+#endif

@@ -1,0 +1,263 @@
+#include "engine/engine_private.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "engine/fade.h"
+#include "engine/ramp.h"
+
+#define SOURCE_ALIGN_BYTES 64
+
+/* ---- slots --------------------------------------------------------------------------------- */
+
+static int make_queue(struct slot *slot, struct error *why)
+{
+    cl_int code;
+    const struct gpu_device *device = slot->engine->device;
+    slot->queue =
+        clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
+}
+
+static int make_buffer(cl_mem *ret, struct engine *engine, cl_mem_flags flags, size_t size,
+                       struct error *why)
+{
+    cl_int code;
+    *ret = clCreateBuffer(engine->device->context, flags, size, NULL, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+/* Allocates pinned memory and maps it permanently. */
+static int pin(struct slot *slot, cl_mem *ret, size_t size, void **ret_at, cl_map_flags flags,
+               struct error *why)
+{
+    cl_int code;
+    int r = make_buffer(ret, slot->engine, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, why);
+    if (r < 0)
+        return r;
+    *ret_at = clEnqueueMapBuffer(slot->queue, *ret, CL_TRUE, flags, 0, size, 0, NULL, NULL, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+}
+
+/* Clears the frame, because no kernel writes the padding of rows and clients must not see old
+ * memory there. */
+static int clear(struct slot *slot, cl_mem buffer, struct error *why)
+{
+    const cl_uchar zero = 0;
+    const cl_int code = clEnqueueFillBuffer(slot->queue, buffer, &zero, sizeof zero, 0,
+                                            slot->engine->frame_bytes, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueFillBuffer");
+}
+
+static int make_slot(struct slot *slot, struct engine *engine, struct error *why)
+{
+    const bool unified = engine->device->unified_memory;
+    const cl_mem_flags host = unified ? CL_MEM_ALLOC_HOST_PTR : 0;
+    slot->engine = engine;
+    int r = make_queue(slot, why);
+    if (r == 0)
+        r = make_buffer(&slot->in, engine, CL_MEM_READ_ONLY | host, engine->source_bytes, why);
+    if (r == 0)
+        r = make_buffer(&slot->out, engine, CL_MEM_READ_WRITE | host, engine->frame_bytes, why);
+    if (r == 0)
+        r = clear(slot, slot->out, why);
+    if (r == 0 && !unified)
+        r = pin(slot, &slot->host_in, engine->source_bytes, &slot->host_in_at, CL_MAP_WRITE, why);
+    if (r == 0 && !unified)
+        r = pin(slot, &slot->host_out, engine->frame_bytes, &slot->host_out_at, CL_MAP_READ, why);
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        r = transform_frame_create(&slot->frame[i], engine->component[i].transform, why);
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        if (engine->component[i].denoiser != NULL)
+            r = denoiser_frame_create(&slot->denoised[i], engine->component[i].denoiser, why);
+    if (r == 0 && engine_corrects(engine))
+        r = corrector_create(&slot->corrector, engine->component[0].transform, slot->queue, why);
+    return r;
+}
+
+static void release_slot(struct slot *slot)
+{
+    if (slot->queue == NULL)
+        return;
+    if (slot->host_in_at != NULL)
+        clEnqueueUnmapMemObject(slot->queue, slot->host_in, slot->host_in_at, 0, NULL, NULL);
+    if (slot->host_out_at != NULL)
+        clEnqueueUnmapMemObject(slot->queue, slot->host_out, slot->host_out_at, 0, NULL, NULL);
+    clFinish(slot->queue);
+    corrector_destroy(slot->corrector);
+    const cl_mem buffers[] = {slot->in, slot->out, slot->host_in, slot->host_out};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        if (buffers[i] != NULL)
+            clReleaseMemObject(buffers[i]);
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
+        transform_frame_destroy(slot->frame[i]);
+        denoiser_frame_destroy(slot->denoised[i]);
+    }
+    clReleaseCommandQueue(slot->queue);
+}
+
+static size_t plane_end(const struct fftd_plane *plane)
+{
+    return plane->offset + (size_t)plane->stride * plane->rows;
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static int set_identity(struct engine *engine, struct error *why)
+{
+    const struct filter_chain none = {.count = 0};
+    struct engine_response *response;
+    const int r = engine_design(engine, &none, &response, why);
+    if (r == 0)
+        engine_apply(engine, response, 0);
+    return r;
+}
+
+static int build(struct engine *engine, double support_px, const char *cache_dir,
+                 const struct engine_observer *observer, struct error *why)
+{
+    int r = 0;
+    engine->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (engine->event_fd < 0)
+        return error_set(why, errno, "cannot create an eventfd: %s", strerror(errno));
+    r = engine_make_components(engine, support_px, cache_dir, observer, why);
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
+        if (engine->component[i].denoiser != NULL)
+            r = denoiser_past_for(&engine->component[i].past, engine->component[i].denoiser,
+                                  engine->options.in_flight, why);
+    for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
+        r = make_slot(&engine->slot[i], engine, why);
+    if (r == 0 && engine->options.shifts)
+        r = ramp_create(&engine->filter.ramp, engine, why);
+    if (r == 0)
+        r = set_identity(engine, why);
+    return r < 0 ? r : engine_start_waiter(engine, why);
+}
+
+/* Chooses the layout of input frames: that of the output, or, for another pixel format, one whose
+ * rows begin at cache lines. */
+static int lay_out_source(struct fftd_format *ret, const struct fftd_format *format,
+                          const struct engine_options *options, struct error *why)
+{
+    const uint32_t source = options->source != 0 ? options->source : format->fourcc;
+    if (engine_published(options->planes, source) != format->fourcc)
+        return error_set(why, EINVAL, "the engine cannot convert pixel format 0x%08x to 0x%08x",
+                         source, format->fourcc);
+    if (source == format->fourcc) {
+        *ret = *format;
+        return 0;
+    }
+    return format_layout(ret, source, format->width, format->height, SOURCE_ALIGN_BYTES, why);
+}
+
+int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
+                  const struct engine_options *options, double support_px, const char *cache_dir,
+                  const struct engine_observer *observer, struct error *why)
+{
+    struct fftd_format source;
+    if (format_by_fourcc(format->fourcc) == NULL)
+        return error_set(why, EINVAL, "the engine does not support pixel format 0x%08x",
+                         format->fourcc);
+    if (format->width < 16 || format->height < 16 || format->width > FFTD_MAX_SIDE ||
+        format->height > FFTD_MAX_SIDE)
+        return error_set(why, EINVAL, "a frame of %ux%u is out of range: expected 16x16 .. %ux%u",
+                         format->width, format->height, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
+    if (options->in_flight < 1 || options->in_flight > ENGINE_MAX_IN_FLIGHT)
+        return error_set(why, EINVAL, "%u frames in flight is out of range: expected 1 .. %d",
+                         options->in_flight, ENGINE_MAX_IN_FLIGHT);
+    int r = lay_out_source(&source, format, options, why);
+    if (r < 0)
+        return r;
+
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (engine == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating the engine");
+    engine->device = device;
+    engine->options = *options;
+    if (options->view != VIEW_PICTURE && options->planes == ENGINE_ALL)
+        engine->options.planes = ENGINE_LUMA;
+    engine->format = *format;
+    engine->source = source;
+    engine->info = format_by_fourcc(source.fourcc);
+    engine->event_fd = -1;
+    engine->filtered_planes = engine->options.planes == ENGINE_ALL ? format->plane_count : 1;
+    engine->source_bytes = plane_end(&source.plane[engine->filtered_planes - 1]);
+    engine->frame_bytes = plane_end(&format->plane[engine->filtered_planes - 1]);
+    pthread_mutex_init(&engine->mutex, NULL);
+    pthread_cond_init(&engine->finished, NULL);
+    pthread_cond_init(&engine->waiter.work, NULL);
+
+    engine->asked_support_px = support_px;
+    r = build(engine, support_px, cache_dir, observer, why);
+    if (r < 0) {
+        engine_destroy(engine);
+        return r;
+    }
+    if (options->tune != ENGINE_TUNE_OFF) {
+        const struct comparison_subject subject = engine_subject(engine);
+        engine->is_compared =
+            comparison_find(&engine->comparison, &subject, cache_dir, &engine->warning);
+    }
+    engine_describe(engine);
+    *ret = engine;
+    return 0;
+}
+
+void engine_destroy(struct engine *engine)
+{
+    struct engine_done done;
+    if (engine == NULL)
+        return;
+    while (engine->in_flight > 0)
+        engine_collect(engine, true, &done, NULL);
+    engine_stop_waiter(engine);
+    for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
+        release_slot(&engine->slot[i]);
+    fade_destroy(engine->filter.fade);
+    ramp_destroy(engine->filter.ramp);
+    engine_release_components(engine);
+    if (engine->event_fd >= 0)
+        close(engine->event_fd);
+    pthread_cond_destroy(&engine->waiter.work);
+    pthread_cond_destroy(&engine->finished);
+    pthread_mutex_destroy(&engine->mutex);
+    free(engine);
+}
+
+const char *engine_description(const struct engine *engine)
+{
+    return engine->description;
+}
+
+const char *engine_warning(const struct engine *engine)
+{
+    return engine->warning.text[0] != '\0' ? engine->warning.text : NULL;
+}
+
+const struct comparison *engine_comparison(const struct engine *engine)
+{
+    return engine->is_compared ? &engine->comparison : NULL;
+}
+
+double engine_support(const struct engine *engine)
+{
+    return engine->support_px;
+}
+
+enum view_kind engine_view(const struct engine *engine)
+{
+    return engine->options.view;
+}
+
+int engine_fd(const struct engine *engine)
+{
+    return engine->event_fd;
+}
+
+unsigned engine_in_flight(const struct engine *engine)
+{
+    return engine->in_flight;
+}

@@ -1,0 +1,259 @@
+/* The FFT filter engine: it filters frames on one OpenCL device.
+ *
+ * The maths. A W x H plane is extended to Px x Py (plan.h) by the border mode; its 2D DFT is
+ * multiplied by the response H sampled at the padded size's frequencies, u/Px and v/Py cycles per
+ * pixel, u = -Px/2 .. , and transformed back; the first W x H samples, scaled, rounded to nearest
+ * even and clamped, are the result. Samples keep their own units (0 .. 255 for 8 bits, 0 .. 4095
+ * for 12), so H = 1 changes nothing. Planes that are not filtered pass through unchanged.
+ * RGB: luma Y = 0.299 R + 0.587 G + 0.114 B (BT.601) is filtered and the change of Y is added to
+ * R, G and B, which keeps the colour differences.
+ * A chain may correct captured samples (filters/calibration.h): luma, or all colours of RGB and of
+ * a mosaic, before the border is made and before a mosaic is demosaiced, but no chroma. Where RGB
+ * is filtered as luma, its colours are corrected before the change of Y is added. A chain may move
+ * the corrected pixels (filters/warp.h), also before the border is made, and after a mosaic is
+ * demosaiced: luma, the colours of RGB, and chroma if it is filtered. A chain may reduce noise in
+ * blocks (filters/denoise.h) after that: of what is filtered, in units of its samples. Nothing is
+ * rounded between noise reduction and H. If it joins past frames, these are the frames that were
+ * submitted last, in the order of submission, from the last one that is_first on; and none from
+ * before a change of the table that corrects or moves captured samples. A chain may have a
+ * threshold (filters/filter_kind.h): each number F of the DFT is then multiplied by max(0, 1 - T /
+ * |F|) before it is multiplied by H. A correction (correction.h) changes the samples of luma, or of
+ * all colours if they are filtered, before they are extended by the border. Its waves are in units
+ * of these samples. Mosaics: each pixel's missing colours are the means of its nearest neighbours
+ * of that colour (bilinear; the mosaic is mirrored at its edges, edge not repeated), in units of 0
+ * .. 255 whatever the bits of a sample. That RGB image is filtered like RGB, in the same dispatches
+ * as the demosaicing, and rounded to 8 bits only at the end.
+ *
+ * Threads: one thread submits, collects and applies; engine_design may run in another thread at the
+ * same time. */
+#ifndef FFTD_ENGINE_ENGINE_H
+#define FFTD_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/comparison.h"
+#include "filters/correction.h"
+#include "transform/engine_options.h"
+#include "core/error.h"
+#include "filters/filter.h"
+#include "core/format.h"
+#include "core/frame_memory.h"
+#include "transform/plan.h"
+#include "core/stats.h"
+#include "gpu/device.h"
+
+#define ENGINE_OUTPUT_MAX FFTD_MAX_SLOTS /* frames */
+
+struct engine;
+struct engine_response; /* H for every filtered plane of one engine, in the engine's own order */
+
+/* Reports the progress of building an engine. on_build is called by the thread that builds: with
+ * done = 0 before the first kernel is compiled, then after each program, until done = total. It is
+ * not called if the cache holds all kernels. NULL is allowed. */
+struct engine_observer {
+    void (*on_build)(void *context, unsigned done, unsigned total);
+    void *context;
+};
+
+/* Creates an engine whose output has this format. support_px: the filter support for which the
+ * margin is computed if options->margin is -1 (filter_chain_support). cache_dir holds program
+ * binaries; NULL or empty: no cache. observer: NULL, or valid during the call. The call takes
+ * milliseconds if the kernels are in the cache, and up to many seconds otherwise. The first
+ * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine without
+ * options->complex_response cannot apply filters whose response is complex, one without
+ * options->calibrated cannot apply filters that correct captured samples, one without
+ * options->warped cannot apply filters that move pixels, one without options->thresholds cannot
+ * apply filters with a threshold, options->shifts needs
+ * options->complex_response, and each engine only filters with the curve, and reduces noise in the
+ * way, that are in its options. */
+int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
+                  const struct engine_options *options, double support_px, const char *cache_dir,
+                  const struct engine_observer *observer, struct error *why);
+
+/* Waits for the device and drops frames in flight. NULL is allowed. */
+void engine_destroy(struct engine *engine);
+
+/* "fused float, rows first, 640x480 in 672x512, 3 dispatches ..." */
+const char *engine_description(const struct engine *engine);
+
+/* What it makes of frames. */
+enum view_kind engine_view(const struct engine *engine);
+
+/* The plan of filtered image `index` (0: luma, or the first colour), NULL past the last. */
+const struct plan *engine_plan(const struct engine *engine, unsigned index);
+
+/* Whether all its settings were found by measuring on this device. */
+bool engine_is_tuned(const struct engine *engine);
+
+/* Returns the times of a frame that a search has measured for such an engine, on its device and on
+ * the host's own CPU device. NULL: none has, the device is a CPU, there is no other one that is, or
+ * options->tune is ENGINE_TUNE_OFF. */
+const struct comparison *engine_comparison(const struct engine *engine);
+
+/* Returns a warning for the user that needs no action, such as an ignored cache file, or NULL. */
+const char *engine_warning(const struct engine *engine);
+
+/* Returns the largest filter support, in pixels, for which this engine's padding prevents
+ * wrap-around. */
+double engine_support(const struct engine *engine);
+
+/* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
+ * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
+ * dozens of large kernels. -EINVAL: the response is complex and the engine's is real; the chain has
+ * another curve than the engine, or reduces noise in another way (the empty chain may do either);
+ * it corrects captured samples, moves pixels or has a threshold, and the engine cannot; its images
+ * or its calibration do not fit the frames; or it moves pixels and the frames have chroma that is
+ * not filtered. -ERANGE: it moves a pixel too far. */
+int engine_design(const struct engine *engine, const struct filter_chain *chain,
+                  struct engine_response **ret, struct error *why);
+void engine_response_free(struct engine_response *response);
+
+/* Prepares a response to come into use gradually: frame i of `frames` frames is filtered with
+ * from + i/frames (response - from). `from` is NULL, or a response of this engine, which is taken
+ * over, on failure too. NULL: the fade begins at the response in use when engine_apply is called;
+ * if that is in a fade, at the blend that the last frame was filtered with. A correction of
+ * captured samples is not blended: the first frame of the fade has the new one. The thread that
+ * designs calls it. */
+int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
+                       struct engine_response *from, struct error *why);
+
+/* Filters the frames submitted after this call with the response; frames in flight keep theirs. The
+ * engine takes ownership of the response. */
+void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial);
+
+/* Whether the next frame may be filtered with a blend of two responses. */
+bool engine_is_fading(const struct engine *engine);
+
+/* Creates memory of the engine's device for input frames. Every engine that it suits can use it,
+ * and it may outlive them and the device. Only the submitting thread uses it. */
+int engine_memory_create(struct frame_memory **ret, const struct engine *engine, struct error *why);
+void engine_memory_destroy(struct frame_memory *memory); /* NULL is allowed */
+
+/* Whether the engine can read frames from the memory: same device, same layout. */
+bool engine_memory_suits(const struct frame_memory *memory, const struct engine *engine);
+
+/* Creates the device's access to memory of the host, such as the slots of a ring, so that kernels
+ * store results where they are read, or the device sends them there, and the processor copies none.
+ * Each frame begins at frame[], in the layout of the engine's format, with the padding of rows and
+ * the unused byte of XRGB32 cleared; nothing else is in the last page of a frame. While a frame is
+ * the device's, only the device writes its filtered planes, and others may read them. The host's
+ * and the device's caches are kept coherent; output.c says by whom. Every engine that it suits can
+ * use it, and it may outlive them and the device. Only the submitting thread uses it. `release` is
+ * called once, in any thread, when neither the device nor the caller needs the memory any more,
+ * which is never if the device does not finish a frame there. -EOPNOTSUPP: results have to be
+ * copied, because frames do not begin on pages, or share cache lines of the device with planes that
+ * are not filtered, or the device has no such buffers, or it imports memory, but not this one;
+ * `release` is not called then. */
+struct engine_output;
+struct engine_output_memory {
+    uint8_t *frame[ENGINE_OUTPUT_MAX];
+    unsigned count;
+    void (*release)(void *context);
+    void *context;
+};
+int engine_output_create(struct engine_output **ret, const struct engine *engine,
+                         const struct engine_output_memory *memory, struct error *why);
+
+/* Frames in flight may still be written there. NULL is allowed. */
+void engine_output_destroy(struct engine_output *output);
+
+/* How results get there: "stored by the device (imported)". The string is static. */
+const char *engine_output_description(const struct engine_output *output);
+
+/* Whether the engine can store frames there: same device, same layout. */
+bool engine_output_suits(const struct engine_output *output, const struct engine *engine);
+
+/* A frame to filter and the destination of the result. `in` points to the caller's planes, with
+ * strides in bytes; `out` has the strides of the engine's format. */
+struct engine_job {
+    const uint8_t *in[FFTD_MAX_PLANES];
+    uint32_t in_stride[FFTD_MAX_PLANES];
+    struct frame_memory *memory;  /* contains the filtered planes, which are not copied; or NULL */
+    unsigned frame;               /* index of the frame in `memory` */
+    uint8_t *out;                 /* destination frame; must stay valid until collected */
+    struct engine_output *output; /* has `out` as frame `output_frame`, which is the device's until
+                                     the frame is collected; NULL: the result is copied to `out` */
+    unsigned output_frame;
+    const struct correction *correction; /* of this frame, for an engine with options->corrections;
+                                            copied; NULL: none */
+    bool is_first;   /* after a start of the source: no frame before it is joined to it */
+    double shift[2]; /* pixels by which the picture is moved to the right and down, cyclically in
+                        the padded size, for an engine with options->shifts; 0: it is not */
+    struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
+    unsigned mark_count;
+    void *tag; /* returned with the result */
+};
+
+/* Bytes of a frame that the processor copied. What the device or its driver moves is not counted.
+ */
+struct engine_copies {
+    uint64_t in_bytes;     /* captured planes, to where the device reads them */
+    uint64_t passed_bytes; /* planes that are not filtered, to the result */
+    uint64_t out_bytes;    /* filtered planes, to the result */
+};
+
+struct engine_done {
+    void *tag;
+    uint64_t filter_serial;
+    bool blended;                      /* with the response before, by a fade */
+    enum view_kind view;               /* what the result is: options->view */
+    int64_t submitted_ns, finished_ns; /* CLOCK_MONOTONIC */
+    /* Duration of each step; 0 if the device does not report it. */
+    int64_t upload_ns, kernel_ns, download_ns;
+    struct engine_copies copies;
+    struct overhead overhead;
+};
+
+/* Starts a frame without waiting for the device. The input has been copied when this returns, so
+ * its buffer may be returned to the camera; a frame in `memory` belongs to the device until it is
+ * collected. -EBUSY: in_flight frames are in flight already; -EIO: the device refused a command,
+ * which the text names; -EINVAL: the correction has too many waves, or the engine was built without
+ * corrections or shifts. If the device refused only a part, the frame stays in flight as an
+ * abandoned one: engine_collect returns -ECANCELED for it once the device has finished the other
+ * part. */
+int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why);
+
+/* Returns an eventfd that is readable while the oldest frame in flight is finished. Valid as long
+ * as the engine. */
+int engine_fd(const struct engine *engine);
+
+/* Collects the oldest frame in flight if it is finished; with `wait`, waits for it. -EAGAIN: it is
+ * not finished; -EIO: the device failed and the frame (tag is set) is lost; -ECANCELED: the frame
+ * was abandoned. */
+int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why);
+
+/* Abandons the frames in flight: the engine no longer accesses the memory of their jobs. They stay
+ * in flight until the device finishes them, and are collected as usual. Returns whether the device
+ * may still write frames of an engine_output. */
+bool engine_abandon(struct engine *engine);
+
+/* Returns the number of frames in flight. */
+unsigned engine_in_flight(const struct engine *engine);
+
+/* A search for the fastest settings for all components of an engine, by measuring on its device. An
+ * engine created afterwards with the same cache directory uses them. Where the device is no CPU and
+ * there is an OpenCL device that is one, the search ends with whole frames on both
+ * (engine_comparison). */
+struct engine_search;
+
+struct engine_search_progress {
+    unsigned tried, total;      /* settings; the total may grow */
+    double default_ms, best_ms; /* time of a frame's kernels with the initial and with the best
+                                   settings; 0: not measured yet */
+};
+
+/* Only this call reads the engine, but the device must outlive the search. -EINVAL: there is no
+ * cache directory. */
+int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
+                         const char *cache_dir, struct error *why);
+void engine_search_destroy(struct engine_search *search);
+
+/* Tries one combination of settings, or measures frames on one device, which can take seconds.
+ * Returns 1 if more remain, 0 if the search has ended and its result is in the cache, or -errno.
+ * Only one thread may call it at a time. */
+int engine_search_step(struct engine_search *search, struct error *why);
+void engine_search_get(const struct engine_search *search, struct engine_search_progress *ret);
+
+#endif

@@ -1,0 +1,168 @@
+/* Declarations shared by the files behind engine.h: engine.c (the engine and its slots), submit.c
+ * (frames in flight), waiter.c (the thread that waits for them), component.c (components, their
+ * transforms and responses), memory.c (frames in memory shared with a source), output.c (results in
+ * memory of the host). */
+#ifndef FFTD_ENGINE_ENGINE_PRIVATE_H
+#define FFTD_ENGINE_ENGINE_PRIVATE_H
+
+#include <pthread.h>
+
+#include "engine/comparison.h"
+#include "engine/corrector.h"
+#include "engine/denoiser.h"
+#include "engine/denoiser_past.h"
+#include "engine/engine.h"
+#include "gpu/device_private.h"
+#include "transform/transform.h"
+#include "transform/tuner.h"
+
+#define MAX_COMPONENTS 3
+
+/* The images that share dispatches: luma, or colours of the same shape. The first component is
+ * luma, or all colours, and the only one whose samples are corrected or calibrated. */
+struct component {
+    struct tuner_subject subject;
+    struct transform *transform;
+    struct denoiser *denoiser;          /* NULL: noise is not reduced */
+    bool tuned;                         /* the settings were found by measuring */
+    double sub_x, sub_y;                /* luma pixels per sample */
+    struct transform_response response; /* for new frames, as the next two */
+    cl_mem table;                       /* with which samples are loaded; NULL: none */
+    cl_mem noise;                       /* the denoiser's model; NULL: none */
+    struct denoiser_past *past;         /* frames that it joins to the next one; NULL: none */
+};
+
+/* A frame in flight. Each slot has its own in-order queue, so that the device can overlap frames.
+ * With unified memory the host maps `in` and `out`; otherwise it copies through pinned memory.
+ * (fields: the device's and the host's memory of a frame, its commands, its job and result.) */
+struct slot {
+    struct engine *engine;
+    cl_command_queue queue;
+    struct transform_frame *frame[MAX_COMPONENTS];
+    struct denoiser_frame *denoised[MAX_COMPONENTS]; /* NULL: none */
+    cl_mem in, out; /* read and written by kernels; `in` is unused for frames that are read where
+                       they are */
+    cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
+    cl_mem sent; /* keeps the memory from which the frame is sent; NULL: the slot's own */
+    void *host_in_at, *host_out_at;
+    struct corrector *corrector; /* of the first component; NULL: none */
+    void *mapped_out;            /* the result, if the host has it elsewhere than at host_out_at */
+    cl_event first, last, done;
+    cl_event dispatch[MAX_COMPONENTS * TRANSFORM_MAX_DISPATCHES]; /* if they are timed one by one */
+    unsigned dispatch_count;                                      /* 0: they are not */
+    int64_t accounted_ns; /* until when the time of the thread is in result.overhead */
+    struct engine_job job;
+    struct engine_done result;
+    bool complete; /* under the engine's mutex, like the next two */
+    cl_int status;
+    int64_t finished_ns;
+};
+
+struct ramp;
+
+/* The thread that waits for frames in flight, under the engine's mutex but for the first two. */
+struct waiter {
+    pthread_t thread;
+    bool runs;
+    pthread_cond_t work;        /* `submitted` or `stop` has changed */
+    uint64_t submitted, waited; /* frames since the engine was created: the nth is in slot n modulo
+                                   options.in_flight */
+    bool stop;
+};
+
+/* (fields: what the engine is made of, its frames in flight, and their threads.) */
+struct engine {
+    struct gpu_device *device;
+    struct engine_options options;
+    struct fftd_format format;      /* of output frames */
+    struct fftd_format source;      /* of input frames, as kernels read them */
+    const struct format_info *info; /* about `source` */
+    size_t source_bytes;      /* of the leading planes of an input frame, which are filtered */
+    size_t frame_bytes;       /* of the same planes of the result */
+    unsigned filtered_planes; /* planes 0 .. this - 1 go through the device */
+    struct component component[MAX_COMPONENTS];
+    unsigned component_count;
+    struct slot slot[ENGINE_MAX_IN_FLIGHT];
+    unsigned oldest, in_flight;
+    bool has_stray; /* the device was given a frame of an output, and its end cannot be awaited */
+    struct {
+        uint64_t serial;
+        struct fade *fade; /* into component.response; NULL: none */
+        struct ramp *ramp; /* moves frames; NULL: the engine has no shifts */
+    } filter;              /* of new frames */
+    int event_fd;
+    pthread_mutex_t mutex;
+    pthread_cond_t finished;
+    struct waiter waiter;
+    double asked_support_px; /* of engine_create */
+    double support_px;       /* that the padding allows for */
+    bool is_compared;        /* `comparison` is known */
+    struct comparison comparison;
+    char description[256];
+    struct error warning;
+};
+
+struct engine_response {
+    struct transform_response of[MAX_COMPONENTS];
+    cl_mem table[MAX_COMPONENTS]; /* NULL: the component has none */
+    cl_mem noise[MAX_COMPONENTS]; /* NULL: the engine has no denoiser */
+    struct fade *fade;            /* with which it comes into use; NULL: at once */
+};
+
+/* Describes the engine for comparison.h. */
+static inline struct comparison_subject engine_subject(const struct engine *engine)
+{
+    return (struct comparison_subject){.device = engine->device,
+                                       .format = engine->format,
+                                       .options = engine->options,
+                                       .support_px = engine->asked_support_px};
+}
+
+/* Whether captured samples are corrected for each frame: not for a view of what was captured. */
+static inline bool engine_corrects(const struct engine *engine)
+{
+    return engine->options.corrections && engine->options.view != VIEW_PEAKS;
+}
+
+/* Plans and builds a transform for every component that is filtered. */
+int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
+                           const struct engine_observer *observer, struct error *why);
+void engine_release_components(struct engine *engine);
+
+/* Fills in the table of a chain with which a component's samples are loaded, in a device buffer;
+ * NULL if there is none. -EINVAL, -ERANGE: the frames are not those that the chain expects. */
+int engine_design_table(const struct engine *engine, unsigned component,
+                        const struct filter_chain *chain, cl_mem *ret, struct error *why);
+
+/* Puts values into a new device buffer. */
+int engine_upload(const struct engine *engine, cl_mem *ret, void *values, size_t size,
+                  struct error *why);
+
+/* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
+ * returns to its source. On entry *ret is a buffer of the device, into which the frame is sent if
+ * the device does not read it where it is; the caller then holds *ret_held, and releases it when
+ * the frame has been collected. */
+int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_queue queue,
+                       cl_mem *ret_held, cl_mem *ret, struct error *why);
+int engine_memory_return(struct frame_memory *memory, unsigned index, cl_command_queue queue,
+                         struct error *why);
+
+/* A frame of an output, from engine_submit to engine_collect: it is taken and lent to the commands
+ * that follow in the queue, which write *ret; if the device cannot write the output, *ret is left
+ * alone. After them the frame of the slot's job is fetched, from slot->out in this case:
+ * slot->mapped_out holds the result from slot->done on. Until the frame is given back, the output's
+ * memory remains. */
+void engine_output_take(struct engine_output *output, unsigned index);
+int engine_output_lend(struct engine_output *output, unsigned index, cl_command_queue queue,
+                       cl_mem *ret, struct error *why);
+int engine_output_fetch(struct slot *slot, cl_map_flags flags, struct error *why);
+void engine_output_give_back(struct engine_output *output, unsigned index, cl_command_queue queue);
+
+/* The second may only be called while no frame is in flight. */
+int engine_start_waiter(struct engine *engine, struct error *why);
+void engine_stop_waiter(struct engine *engine);
+
+/* Fills engine->description. */
+void engine_describe(struct engine *engine);
+
+#endif

@@ -1,0 +1,231 @@
+#include "engine/fade.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpu/program.h"
+
+#define GROUP_ITEMS 64u
+#define NUMBERS     4 /* of a work-item */
+
+struct fade {
+    cl_kernel kernel;
+    unsigned frames, done;
+    cl_uint count[MAX_COMPONENTS]; /* numbers of a response; 0: there is no such component */
+    size_t group;
+    /* Without numbers until the fade begins, if it begins at what is in use. */
+    struct transform_response from[MAX_COMPONENTS];
+    cl_mem blended[ENGINE_MAX_IN_FLIGHT][MAX_COMPONENTS]; /* of each slot */
+    unsigned newest_slot;
+    uint32_t newest_band[MAX_COMPONENTS];
+    cl_event newest; /* the blend of the newest frame; NULL: none yet */
+    cl_event begun;  /* the blend of an earlier fade that computes `from`; NULL: none */
+};
+
+/* ---- preparing, in the designing thread ---- */
+
+/* Compiles the program when it is first needed. The device keeps it. */
+static int get_program(cl_program *ret, struct gpu_device *device, bool half, struct error *why)
+{
+    char source[4096];
+    struct error warning;
+    int r = 0;
+    if (device->blend[half] == NULL) {
+        const int length =
+            snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"blend.cl\"\n%s",
+                     half, program_file("blend.cl"));
+        r = (size_t)length < sizeof source
+                ? program_build(&device->blend[half], device, source, NULL, &warning, why)
+                : error_set(why, E2BIG, "blend.cl has %d bytes: expected fewer than %zu", length,
+                            sizeof source);
+    }
+    if (r == 0)
+        *ret = device->blend[half];
+    return r;
+}
+
+static int make_buffers(struct fade *fade, const struct engine *engine, bool half,
+                        struct error *why)
+{
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        const size_t bytes = transform_response_bytes(engine->component[i].transform);
+        fade->count[i] = (cl_uint)(bytes / (half ? sizeof(cl_half) : sizeof(cl_float)));
+        for (unsigned slot = 0; slot < engine->options.in_flight; slot++) {
+            cl_int code;
+            fade->blended[slot][i] =
+                clCreateBuffer(engine->device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+            if (code != CL_SUCCESS)
+                return opencl_fail(why, code, "clCreateBuffer");
+        }
+    }
+    return 0;
+}
+
+static int enqueue(struct fade *fade, cl_command_queue queue, unsigned component, cl_mem from,
+                   cl_mem to, cl_mem result, cl_float weight, cl_event *ret, struct error *why)
+{
+    const cl_uint count = fade->count[component];
+    const size_t per_group = NUMBERS * fade->group;
+    const size_t items = (count + per_group - 1) / per_group * fade->group;
+    const struct {
+        size_t size;
+        const void *value;
+    } arguments[] = {{sizeof from, &from},
+                     {sizeof to, &to},
+                     {sizeof result, &result},
+                     {sizeof weight, &weight},
+                     {sizeof count, &count}};
+    cl_int code = CL_SUCCESS;
+    for (cl_uint i = 0; i < sizeof arguments / sizeof arguments[0] && code == CL_SUCCESS; i++)
+        code = clSetKernelArg(fade->kernel, i, arguments[i].size, arguments[i].value);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clSetKernelArg");
+    code =
+        clEnqueueNDRangeKernel(queue, fade->kernel, 1, NULL, &items, &fade->group,
+                               fade->begun != NULL, fade->begun != NULL ? &fade->begun : NULL, ret);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
+}
+
+/* Runs each size of blend once, because some drivers compile a kernel only when it first runs, and
+ * that must not happen between frames. */
+static int warm_up(struct fade *fade, const struct engine *engine, const struct engine_response *to,
+                   struct error *why)
+{
+    cl_int code;
+    int r = 0;
+    cl_command_queue queue =
+        clCreateCommandQueue(engine->device->context, engine->device->id, 0, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clCreateCommandQueue");
+    for (unsigned i = 0; r == 0 && i < engine->component_count; i++)
+        r = enqueue(fade, queue, i, to->of[i].numbers, to->of[i].numbers, fade->blended[0][i], 0,
+                    NULL, why);
+    code = clFinish(queue);
+    clReleaseCommandQueue(queue);
+    return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFinish");
+}
+
+static int prepare(struct fade *fade, const struct engine *engine, const struct engine_response *to,
+                   struct error *why)
+{
+    const bool half = engine->options.precision == ENGINE_HALF;
+    cl_program program = NULL;
+    cl_int code;
+    int r = get_program(&program, engine->device, half, why);
+    if (r < 0)
+        return r;
+    fade->kernel = clCreateKernel(program, "blend", &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "blend");
+    fade->group = GROUP_ITEMS < engine->device->max_group ? GROUP_ITEMS : engine->device->max_group;
+    r = make_buffers(fade, engine, half, why);
+    return r < 0 ? r : warm_up(fade, engine, to, why);
+}
+
+static void keep(struct transform_response *ret, struct transform_response response)
+{
+    clRetainMemObject(response.numbers);
+    *ret = response;
+}
+
+int fade_create(struct fade **ret, const struct engine *engine, const struct engine_response *to,
+                unsigned frames, const struct engine_response *from, struct error *why)
+{
+    struct fade *fade = calloc(1, sizeof *fade);
+    if (fade == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing a fade");
+    fade->frames = frames;
+    int r = prepare(fade, engine, to, why);
+    if (r < 0) {
+        fade_destroy(fade);
+        return r;
+    }
+    for (unsigned i = 0; from != NULL && i < engine->component_count; i++)
+        keep(&fade->from[i], from->of[i]);
+    *ret = fade;
+    return 0;
+}
+
+void fade_destroy(struct fade *fade)
+{
+    if (fade == NULL)
+        return;
+    if (fade->kernel != NULL)
+        clReleaseKernel(fade->kernel);
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
+        if (fade->from[i].numbers != NULL)
+            clReleaseMemObject(fade->from[i].numbers);
+        for (unsigned slot = 0; slot < ENGINE_MAX_IN_FLIGHT; slot++)
+            if (fade->blended[slot][i] != NULL)
+                clReleaseMemObject(fade->blended[slot][i]);
+    }
+    if (fade->newest != NULL)
+        clReleaseEvent(fade->newest);
+    if (fade->begun != NULL)
+        clReleaseEvent(fade->begun);
+    free(fade);
+}
+
+/* ---- in the submitting thread ---- */
+
+/* Frames of other queues read the buffer that was blended last, so they wait until it is written.
+ */
+static void begin_at_blend(struct fade *fade, const struct fade *running)
+{
+    for (unsigned i = 0; i < MAX_COMPONENTS && fade->count[i] > 0; i++)
+        keep(&fade->from[i],
+             running->newest != NULL
+                 ? (struct transform_response){running->blended[running->newest_slot][i],
+                                               running->newest_band[i]}
+                 : running->from[i]);
+    fade->begun = running->newest != NULL ? running->newest : running->begun;
+    if (fade->begun != NULL)
+        clRetainEvent(fade->begun);
+}
+
+void fade_begin(struct fade *fade, const struct fade *running,
+                const struct component in_use[MAX_COMPONENTS])
+{
+    if (fade->from[0].numbers != NULL)
+        return;
+    if (running != NULL) {
+        begin_at_blend(fade, running);
+        return;
+    }
+    for (unsigned i = 0; i < MAX_COMPONENTS && fade->count[i] > 0; i++)
+        keep(&fade->from[i], in_use[i].response);
+}
+
+struct fade *fade_next(struct fade *fade)
+{
+    if (fade == NULL || ++fade->done < fade->frames)
+        return fade;
+    fade_destroy(fade);
+    return NULL;
+}
+
+int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component,
+                 struct transform_response *response, cl_event *first, struct error *why)
+{
+    const unsigned index = (unsigned)(slot - slot->engine->slot);
+    const struct transform_response from = fade->from[component], to = *response;
+    const struct transform_response blended = {.numbers = fade->blended[index][component],
+                                               .band = from.band > to.band ? from.band : to.band};
+    cl_event event = NULL;
+    int r = enqueue(fade, slot->queue, component, from.numbers, to.numbers, blended.numbers,
+                    (cl_float)fade->done / (cl_float)fade->frames, &event, why);
+    if (r < 0)
+        return r;
+    if (first != NULL) {
+        clRetainEvent(event);
+        *first = event;
+    }
+    if (fade->newest != NULL)
+        clReleaseEvent(fade->newest);
+    fade->newest = event;
+    fade->newest_slot = index;
+    fade->newest_band[component] = blended.band;
+    *response = blended;
+    return 0;
+}

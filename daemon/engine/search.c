@@ -1,0 +1,93 @@
+/* The search for an engine's settings. It runs one tuner for each component, one after another, and
+ * then compares the device with the host's own CPU device. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/cache.h"
+#include "engine/engine_private.h"
+
+struct engine_search {
+    char cache_dir[4096];
+    struct tuner *tuner[MAX_COMPONENTS];
+    unsigned count, now;
+    struct comparison_subject subject;
+    double device_ms; /* of a frame on the device; 0: not measured yet */
+};
+
+int engine_search_create(struct engine_search **ret, const struct engine *engine, bool exhaustive,
+                         const char *cache_dir, struct error *why)
+{
+    if (!cache_exists(cache_dir))
+        return error_set(why, EINVAL,
+                         "engine.cache_dir = none: expected a directory in which tuning saves its "
+                         "results");
+    struct engine_search *search = calloc(1, sizeof *search);
+    if (search == NULL)
+        return error_set(why, ENOMEM, "out of memory while starting the search for settings");
+    snprintf(search->cache_dir, sizeof search->cache_dir, "%s", cache_dir);
+    search->subject = engine_subject(engine);
+    for (unsigned i = 0; i < engine->component_count; i++, search->count++) {
+        const int r =
+            tuner_create(&search->tuner[i], &engine->component[i].subject, exhaustive, why);
+        if (r < 0) {
+            engine_search_destroy(search);
+            return r;
+        }
+    }
+    *ret = search;
+    return 0;
+}
+
+void engine_search_destroy(struct engine_search *search)
+{
+    if (search == NULL)
+        return;
+    for (unsigned i = 0; i < search->count; i++)
+        tuner_destroy(search->tuner[i]);
+    free(search);
+}
+
+/* Measures frames on the device, whose new settings are in the cache by now, and in the next step
+ * on the CPU device. If either refuses, the settings are good all the same, and there is no
+ * comparison. */
+static int compare(struct engine_search *search, struct error *why)
+{
+    struct comparison times = {.device_ms = search->device_ms};
+    struct error refusal;
+    if (search->device_ms == 0)
+        return comparison_time_device(&search->subject, search->cache_dir, &search->device_ms,
+                                      &refusal) == 0;
+    if (comparison_time_cpu(&search->subject, search->cache_dir, &times.cpu_ms, &refusal) < 0)
+        return 0;
+    return comparison_keep(&search->subject, search->cache_dir, &times, why);
+}
+
+int engine_search_step(struct engine_search *search, struct error *why)
+{
+    if (search->now == search->count)
+        return compare(search, why);
+    struct tuner *tuner = search->tuner[search->now];
+    int r = tuner_step(tuner, why);
+    if (r != 0)
+        return r;
+    r = tuner_keep(tuner, search->cache_dir, why);
+    if (r < 0)
+        return r;
+    const bool is_compared = comparison_cpu_device(&search->subject) != NULL;
+    return ++search->now < search->count || is_compared ? 1 : 0;
+}
+
+void engine_search_get(const struct engine_search *search, struct engine_search_progress *ret)
+{
+    *ret = (struct engine_search_progress){0};
+    for (unsigned i = 0; i < search->count; i++) {
+        struct tuner_progress progress;
+        tuner_get_progress(search->tuner[i], &progress);
+        ret->tried += progress.tried;
+        ret->total += progress.total;
+        ret->default_ms += progress.default_ms;
+        ret->best_ms += progress.best_ms;
+    }
+}

@@ -1,0 +1,434 @@
+/* Frames in flight. A frame is uploaded, filtered by kernels, and downloaded. Each slot has its own
+ * queue, so these steps overlap with those of other slots. Frames share only tables and responses,
+ * which kernels only read. A replaced response stays valid for the frames that use it, because
+ * OpenCL keeps a buffer while commands use it. */
+#include "engine/engine_private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "core/clock.h"
+#include "engine/fade.h"
+#include "engine/ramp.h"
+
+#define NEUTRAL_CHROMA 128
+
+/* One frame in this many has an event for each dispatch, because events cost the driver time. */
+#define TIMED_FRAMES   32
+
+/* Adds the time since the step before to a step. */
+static void account(struct slot *slot, enum overhead_step step)
+{
+    const int64_t now_ns = clock_now_ns();
+    slot->result.overhead.ns[step] += now_ns - slot->accounted_ns;
+    slot->accounted_ns = now_ns;
+}
+
+/* Likewise, when memory was given to a device: one with memory of its own was sent a copy. */
+static void account_lending(struct slot *slot)
+{
+    account(slot, slot->engine->device->unified_memory ? OVERHEAD_UNMAP : OVERHEAD_ENQUEUE);
+}
+
+/* Likewise, when the device was told to give memory back, or to send its contents. */
+static void account_return(struct slot *slot)
+{
+    account(slot, slot->engine->device->unified_memory ? OVERHEAD_MAP : OVERHEAD_ENQUEUE);
+}
+
+static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
+                      size_t row_bytes, unsigned rows)
+{
+    if (to_stride == from_stride && to_stride == row_bytes) {
+        memcpy(to, from, row_bytes * rows);
+        return;
+    }
+    for (unsigned i = 0; i < rows; i++)
+        memcpy(to + i * to_stride, from + i * from_stride, row_bytes);
+}
+
+/* Copies planes first .. end - 1 of the input into a frame with the layout of the format. Returns
+ * the number of bytes. */
+static uint64_t take_planes(const struct fftd_format *format, const struct engine_job *job,
+                            uint8_t *frame, unsigned first, unsigned end)
+{
+    uint64_t bytes = 0;
+    for (unsigned i = first; i < end; i++) {
+        const struct fftd_plane *plane = &format->plane[i];
+        copy_rows(frame + plane->offset, plane->stride, job->in[i], job->in_stride[i],
+                  plane->row_bytes, plane->rows);
+        bytes += (uint64_t)plane->row_bytes * plane->rows;
+    }
+    return bytes;
+}
+
+/* Copies the planes that are not filtered into the result. Beside a view they are neutral. Returns
+ * the number of bytes that were copied. */
+static uint64_t pass_planes(const struct engine *engine, const struct engine_job *job)
+{
+    const struct fftd_format *format = &engine->format;
+    if (engine->options.view == VIEW_PICTURE)
+        return take_planes(format, job, job->out, engine->filtered_planes, format->plane_count);
+    for (unsigned i = engine->filtered_planes; i < format->plane_count; i++)
+        memset(job->out + format->plane[i].offset, NEUTRAL_CHROMA,
+               (size_t)format->plane[i].stride * format->plane[i].rows);
+    return 0;
+}
+
+/* Uploads the planes to be filtered and returns the buffer that kernels read. The slot's queue must
+ * be empty, because the map blocks. */
+static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem *ret,
+                        struct error *why)
+{
+    struct engine *engine = slot->engine;
+    cl_int code;
+    *ret = slot->in;
+    if (job->memory != NULL)
+        return engine_memory_lend(job->memory, job->frame, slot->queue, &slot->sent, ret, why);
+    if (!engine->device->unified_memory) {
+        slot->result.copies.in_bytes =
+            take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
+        account(slot, OVERHEAD_COPY);
+        code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
+                                    slot->host_in_at, 0, NULL, NULL);
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
+    }
+    uint8_t *at = clEnqueueMapBuffer(slot->queue, slot->in, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
+                                     0, engine->source_bytes, 0, NULL, NULL, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clEnqueueMapBuffer");
+    account(slot, OVERHEAD_MAP);
+    slot->result.copies.in_bytes =
+        take_planes(&engine->source, job, at, 0, engine->filtered_planes);
+    account(slot, OVERHEAD_COPY);
+    code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
+}
+
+static bool is_shifted(const struct engine_job *job)
+{
+    return job->shift[0] != 0 || job->shift[1] != 0;
+}
+
+/* Whether each dispatch of this frame is timed: one frame in TIMED_FRAMES, and only if its
+ * transforms are all that it runs. */
+static bool times_dispatches(const struct slot *slot)
+{
+    const struct engine *engine = slot->engine;
+    return engine->waiter.submitted % TIMED_FRAMES == TIMED_FRAMES - 1 &&
+           engine->filter.fade == NULL && engine->component[0].denoiser == NULL &&
+           !is_shifted(&slot->job);
+}
+
+static int enqueue_transform(struct slot *slot, unsigned component, bool is_timed,
+                             const struct transform_buffers *buffers, cl_event *first,
+                             cl_event *last, struct error *why)
+{
+    struct transform_frame *frame = slot->frame[component];
+    cl_event *const dispatch = &slot->dispatch[slot->dispatch_count];
+    unsigned count = 0;
+    if (!is_timed)
+        return transform_frame_enqueue(frame, slot->queue, buffers, first, last, why);
+    const int r = transform_frame_enqueue_each(frame, slot->queue, dispatch, &count, why);
+    slot->dispatch_count += count;
+    if (r == 0 && first != NULL)
+        clRetainEvent(*first = dispatch[0]);
+    if (r == 0 && last != NULL)
+        clRetainEvent(*last = dispatch[count - 1]);
+    return r;
+}
+
+/* With an output, the result is stored there if the device can. *ret_stores: whether a dispatch
+ * that stores a part of the result was enqueued, on failure too. */
+static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct error *why)
+{
+    const struct engine_job *job = &slot->job;
+    cl_mem result = slot->out;
+    int r = job->output == NULL
+                ? 0
+                : engine_output_lend(job->output, job->output_frame, slot->queue, &result, why);
+    if (r < 0)
+        return r;
+    account_lending(slot);
+    struct engine *engine = slot->engine;
+    const bool is_timed = times_dispatches(slot);
+    struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
+    slot->result.blended = fade != NULL;
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        struct transform_buffers buffers = {.image = image,
+                                            .result = result,
+                                            .response = engine->component[i].response,
+                                            .calibration = engine->component[i].table};
+        cl_event *first = i == 0 ? &slot->first : NULL;
+        cl_event *last = i + 1 == engine->component_count ? &slot->last : NULL;
+        if (i == 0 && slot->corrector != NULL)
+            r = corrector_set(slot->corrector, slot->job.correction, &buffers.correction, why);
+        if (slot->job.is_first)
+            denoiser_past_forget(engine->component[i].past);
+        if (r == 0 && slot->denoised[i] != NULL) {
+            r = denoiser_frame_enqueue(slot->denoised[i], slot->queue, image, buffers.calibration,
+                                       engine->component[i].noise, engine->component[i].past,
+                                       &buffers.denoised, first, why);
+            first = NULL;
+        }
+        if (r == 0 && fade != NULL) {
+            r = fade_enqueue(fade, slot, i, &buffers.response, first, why);
+            first = NULL;
+        }
+        if (r == 0 && is_shifted(&slot->job)) {
+            r = ramp_enqueue(engine->filter.ramp, slot, i, slot->job.shift,
+                             &buffers.response.numbers, first, why);
+            first = NULL;
+        }
+        account(slot, OVERHEAD_ENQUEUE);
+        if (r == 0)
+            r = transform_frame_bind(slot->frame[i], &buffers, why);
+        account(slot, OVERHEAD_ARGUMENTS);
+        if (r == 0)
+            r = enqueue_transform(slot, i, is_timed, &buffers, first, last, why);
+        if (r < 0)
+            return r;
+        account(slot, OVERHEAD_ENQUEUE);
+        *ret_stores = true;
+    }
+    return 0;
+}
+
+static int fetch_result(struct slot *slot, struct error *why)
+{
+    struct engine *engine = slot->engine;
+    cl_int code;
+    if (slot->job.output != NULL) {
+        const cl_map_flags marks = engine->options.view == VIEW_PEAKS ? CL_MAP_WRITE : 0;
+        return engine_output_fetch(slot, CL_MAP_READ | marks, why);
+    }
+    if (engine->device->unified_memory) {
+        slot->mapped_out = clEnqueueMapBuffer(slot->queue, slot->out, CL_FALSE, CL_MAP_READ, 0,
+                                              engine->frame_bytes, 0, NULL, &slot->done, &code);
+        return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+    }
+    code = clEnqueueReadBuffer(slot->queue, slot->out, CL_FALSE, 0, engine->frame_bytes,
+                               slot->host_out_at, 0, NULL, &slot->done);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueReadBuffer");
+}
+
+static void watch_done(struct slot *slot)
+{
+    struct engine *engine = slot->engine;
+    clFlush(slot->queue);
+    engine->in_flight++;
+    pthread_mutex_lock(&engine->mutex);
+    engine->waiter.submitted++;
+    pthread_cond_signal(&engine->waiter.work);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+/* ---- the life of a frame ------------------------------------------------------------------- */
+
+static void release_events(struct slot *slot)
+{
+    cl_event *const events[] = {&slot->first, &slot->last, &slot->done};
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        if (*events[i] != NULL) {
+            clReleaseEvent(*events[i]);
+            *events[i] = NULL;
+        }
+    while (slot->dispatch_count > 0)
+        clReleaseEvent(slot->dispatch[--slot->dispatch_count]);
+}
+
+static void unmap_result(struct slot *slot)
+{
+    if (slot->mapped_out == NULL)
+        return;
+    if (slot->job.output == NULL) {
+        clEnqueueUnmapMemObject(slot->queue, slot->out, slot->mapped_out, 0, NULL, NULL);
+        clFlush(slot->queue);
+    }
+    slot->mapped_out = NULL;
+}
+
+/* Gives the frame of an output back to its owner. */
+static void give_back_output(struct slot *slot)
+{
+    if (slot->job.output == NULL)
+        return;
+    engine_output_give_back(slot->job.output, slot->job.output_frame, slot->queue);
+    for (unsigned i = 0; i < slot->engine->component_count; i++)
+        transform_frame_drop_result(slot->frame[i]);
+    slot->job.output = NULL;
+}
+
+/* Releases the references of a finished frame to memory that does not belong to the engine. */
+static void drop_borrowed(struct slot *slot)
+{
+    const bool lent = slot->job.memory != NULL && slot->sent == NULL;
+    for (unsigned i = 0; lent && i < slot->engine->component_count; i++)
+        transform_frame_drop_image(slot->frame[i]);
+    if (slot->sent != NULL)
+        clReleaseMemObject(slot->sent);
+    slot->sent = NULL;
+    give_back_output(slot);
+}
+
+/* Abandons a frame of which the device refused a part. The device may never finish the accepted
+ * part, so nothing here waits for it. The slot stays in use until a marker after that part
+ * completes. If the device refuses the marker too, the slot is released at once. The frame of an
+ * output is the owner's again if no dispatch that stores into it was accepted. */
+static void leave_refused(struct slot *slot, bool stores)
+{
+    unmap_result(slot);
+    if (!stores)
+        give_back_output(slot);
+    if (slot->done != NULL)
+        clReleaseEvent(slot->done);
+    slot->done = NULL;
+    slot->job.out = NULL;
+    if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS) {
+        watch_done(slot);
+        return;
+    }
+    slot->engine->has_stray |= slot->job.output != NULL;
+    drop_borrowed(slot);
+    release_events(slot);
+}
+
+int engine_submit(struct engine *engine, const struct engine_job *job, struct error *why)
+{
+    if (engine->in_flight == engine->options.in_flight)
+        return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
+                         engine->in_flight);
+    int r = corrector_check(job->correction, engine->options.corrections, why);
+    if (r == 0 && is_shifted(job) && engine->filter.ramp == NULL)
+        r = error_set(why, EINVAL, "a frame has a shift: expected an engine with shifts");
+    if (r < 0)
+        return r;
+    struct slot *slot =
+        &engine->slot[(engine->oldest + engine->in_flight) % engine->options.in_flight];
+    slot->job = *job;
+    slot->complete = false;
+    slot->result = (struct engine_done){.tag = job->tag,
+                                        .filter_serial = engine->filter.serial,
+                                        .view = engine->options.view,
+                                        .overhead = {.ns[OVERHEAD_GAP] = -1}};
+
+    const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
+    if (job->output != NULL)
+        engine_output_take(job->output, job->output_frame);
+    slot->result.copies.passed_bytes = pass_planes(engine, job);
+    account(slot, OVERHEAD_COPY);
+    cl_mem image;
+    bool stores = false;
+    r = upload_frame(slot, job, &image, why);
+    account_lending(slot);
+    slot->result.submitted_ns = slot->accounted_ns;
+    slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
+    if (r == 0)
+        r = run_kernels(slot, image, &stores, why);
+    if (r == 0 && job->memory != NULL)
+        r = engine_memory_return(job->memory, job->frame, slot->queue, why);
+    if (r == 0)
+        r = fetch_result(slot, why);
+    account_return(slot);
+    if (r == 0)
+        watch_done(slot);
+    else
+        leave_refused(slot, stores);
+    account(slot, OVERHEAD_ENQUEUE);
+    return r;
+}
+
+/* From the start of one dispatch to the end of another one; 0: the device does not report it. */
+static int64_t device_time(cl_event first, cl_event last)
+{
+    cl_ulong start, end;
+    if (clGetEventProfilingInfo(first, CL_PROFILING_COMMAND_START, sizeof start, &start, NULL) !=
+            CL_SUCCESS ||
+        clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL) !=
+            CL_SUCCESS)
+        return 0;
+    return (int64_t)(end - start);
+}
+
+/* How long the device ran no kernel between the first dispatch and the end of the last one;
+ * negative: not measured. */
+static int64_t gap_time(const struct slot *slot)
+{
+    int64_t gap_ns = slot->result.kernel_ns;
+    if (slot->dispatch_count == 0 || gap_ns == 0)
+        return -1;
+    for (unsigned i = 0; i < slot->dispatch_count; i++)
+        gap_ns -= device_time(slot->dispatch[i], slot->dispatch[i]);
+    return gap_ns > 0 ? gap_ns : 0;
+}
+
+/* Whether the frame after the oldest is finished. The caller holds the mutex. */
+static bool is_next_complete(const struct engine *engine)
+{
+    return engine->in_flight > 1 &&
+           engine->slot[(engine->oldest + 1) % engine->options.in_flight].complete;
+}
+
+int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, struct error *why)
+{
+    if (engine->in_flight == 0)
+        return error_set(why, EAGAIN, "no frame is in flight");
+    struct slot *slot = &engine->slot[engine->oldest];
+    eventfd_t count;
+
+    pthread_mutex_lock(&engine->mutex);
+    while (wait && !slot->complete)
+        pthread_cond_wait(&engine->finished, &engine->mutex);
+    const bool complete = slot->complete;
+    if (!complete || !is_next_complete(engine))
+        eventfd_read(engine->event_fd, &count);
+    pthread_mutex_unlock(&engine->mutex);
+    if (!complete)
+        return error_set(why, EAGAIN, "no frame is finished yet");
+
+    int r = 0;
+    slot->accounted_ns = clock_now_ns();
+    if (slot->job.out == NULL) {
+        r = error_set(why, ECANCELED, "the frame was abandoned");
+    } else if (slot->status < 0) {
+        opencl_fail(why, slot->status, "filtering a frame");
+        r = -EIO;
+    } else {
+        const int64_t begun_ns = slot->accounted_ns;
+        slot->result.finished_ns = slot->finished_ns;
+        slot->result.kernel_ns = device_time(slot->first, slot->last);
+        slot->result.overhead.ns[OVERHEAD_GAP] = gap_time(slot);
+        account(slot, OVERHEAD_ENQUEUE);
+        const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
+        if (from != slot->job.out) {
+            memcpy(slot->job.out, from, engine->frame_bytes);
+            slot->result.copies.out_bytes = engine->frame_bytes;
+        }
+        if (engine->options.view == VIEW_PEAKS)
+            view_mark(slot->job.out, &engine->format, slot->job.mark, slot->job.mark_count);
+        account(slot, OVERHEAD_COPY);
+        slot->result.download_ns = slot->accounted_ns - begun_ns;
+    }
+    unmap_result(slot);
+    drop_borrowed(slot);
+    release_events(slot);
+    account(slot, OVERHEAD_UNMAP);
+    *ret = slot->result;
+    engine->oldest = (engine->oldest + 1) % engine->options.in_flight;
+    engine->in_flight--;
+    return r;
+}
+
+bool engine_abandon(struct engine *engine)
+{
+    bool writes = engine->has_stray;
+    pthread_mutex_lock(&engine->mutex);
+    for (unsigned i = 0; i < engine->in_flight; i++) {
+        struct slot *slot = &engine->slot[(engine->oldest + i) % engine->options.in_flight];
+        writes |= slot->job.output != NULL && !slot->complete;
+        slot->job.out = NULL;
+    }
+    pthread_mutex_unlock(&engine->mutex);
+    return writes;
+}

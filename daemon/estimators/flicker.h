@@ -1,0 +1,57 @@
+/* Finds the flicker of mains and dimmed light that a rolling shutter shows as bands. Pure.
+ *
+ * The means of rows are followed over about the last second along the motion of the scene, so that
+ * what belongs to the scene is constant. What changes is fitted by the waves of flicker_model.h.
+ * They are corrected only while they predict frames that were not used for the fit.
+ *
+ * Bands that stand still (100 Hz at exactly 25 or 50 frames/s) before a scene that stands still
+ * cannot be told from the scene. They are left as they are. So are those that move so slowly, less
+ * than about a tenth of their height a second, that their depth does not follow from a second.
+ *
+ * Nothing is corrected in the first half second, nor while the scene's motion is not a shift.
+ *
+ * Source of the maths: Golub and Pereyra, SIAM J. Numerical Analysis 10 (1973), for fits whose
+ * amplitudes are linear; Poplin, IEEE Trans. Consumer Electronics 52 (2006), for the model.
+ *
+ * Threads: one thread at a time. flicker_model_get copies what another thread can evaluate. */
+#ifndef FFTD_ESTIMATORS_FLICKER_H
+#define FFTD_ESTIMATORS_FLICKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "filters/filter_adapt.h"
+#include "core/error.h"
+#include "estimators/flicker_model.h"
+
+struct flicker;
+
+struct flicker_report {
+    double frequency_hz; /* as seen with the camera's clock */
+    double depth;        /* (brightest - darkest) / (brightest + darkest), of samples */
+    double line_time_ns;
+    int64_t since_ns; /* time stamp of the frame from which it has been corrected */
+};
+
+/* For frames of at least MOTION_MIN_SIZE (motion.h) in both directions. options: NULL for zeros.
+ * line_time_us: 0 or 1 .. 1000; frequency_hz: 0 or 20 .. 1000. -EINVAL, -ENOMEM. */
+int flicker_create(struct flicker **ret, unsigned width, unsigned height,
+                   const struct flicker_options *options, struct error *why);
+void flicker_destroy(struct flicker *f); /* NULL is allowed */
+
+/* Takes in a captured frame before any correction: width x height numbers, 0 .. 255, rows side by
+ * side. Frames may be skipped. A time stamp that repeats is ignored; one that jumps back begins
+ * from nothing. */
+void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns);
+
+/* Fills `height` factors for a frame (see flicker_model_gains); false if all of them are 1. */
+bool flicker_gains(const struct flicker *f, int64_t at_ns, float *ret_gain);
+
+/* The model that flicker_gains evaluates; false, and a model that is not valid, if there is none.
+ */
+bool flicker_model_get(const struct flicker *f, struct flicker_model *ret);
+
+/* False, and nothing in ret, while nothing is corrected. */
+bool flicker_report(const struct flicker *f, struct flicker_report *ret);
+
+#endif

@@ -1,0 +1,62 @@
+/* The history of the means of rows, along the motion of the scene; for flicker.h alone. Pure.
+ *
+ * Rows are gathered in bins that belong to the scene: bin b of frame n holds the rows from
+ * b * bin_px + offset_px[n] on. A value is the mean of the logarithms of its rows' means, minus
+ * that in the frame before over the same columns of the scene, summed up since the bin came into
+ * view. Without flicker a bin's values are constant. */
+#ifndef FFTD_ESTIMATORS_FLICKER_ROWS_H
+#define FFTD_ESTIMATORS_FLICKER_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "estimators/motion.h"
+
+#define ROWS_FRAMES 64u  /* of the history */
+#define ROWS_BINS   64u  /* in view at once, at most */
+#define ROWS_RING   512u /* bins that are remembered, a power of two */
+
+struct rows_frame {
+    int64_t captured_ns;
+    uint64_t serial;
+    double offset_px;
+    int first_bin;
+    unsigned bins;
+    float value[ROWS_BINS];
+};
+
+struct rows {
+    unsigned width, height;
+    double bin_px;
+    unsigned count; /* of frames, the oldest first */
+    uint64_t serial;
+    double still_x, still_y;   /* px, motion that was too little to follow */
+    uint64_t since[ROWS_RING]; /* serial from which on a bin's values belong together */
+    struct rows_frame frame[ROWS_FRAMES];
+    float *last;      /* the last frame's samples */
+    double *sum[2];   /* over the logarithms of rows, last and new: height + 1 */
+    unsigned *bad[2]; /* rows that are too dark or too bright, added up likewise */
+};
+
+int rows_create(struct rows **ret, unsigned width, unsigned height, struct error *why);
+void rows_destroy(struct rows *rows); /* NULL is allowed */
+
+/* Forgets all frames. */
+void rows_clear(struct rows *rows);
+
+/* Adds a frame that is later than the last one. motion: NULL if the scene is another one. */
+void rows_add(struct rows *rows, const float *luma, int64_t captured_ns,
+              const struct motion *motion);
+
+/* Forgets frames from before that time. */
+void rows_trim(struct rows *rows, int64_t oldest_ns);
+
+/* Whether a bin of a frame can be compared with the bin in the newest frames. */
+static inline bool rows_is_valid(const struct rows *rows, const struct rows_frame *frame, int bin)
+{
+    return bin >= frame->first_bin && bin < frame->first_bin + (int)frame->bins &&
+           frame->serial >= rows->since[(unsigned)bin % ROWS_RING];
+}
+
+#endif

@@ -1,0 +1,336 @@
+#include "estimators/measures.h"
+
+#include <complex.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/fft.h"
+
+#define SIDE         32 /* pixels of a patch, if the picture is large enough */
+#define SMALL_SIDE   16
+#define MAX_COLUMNS  8 /* patches */
+#define MAX_ROWS     4
+#define BLOCK        8 /* pixels of a block, in which noise is estimated */
+#define MAX_BLOCKS   (MAX_COLUMNS * MAX_ROWS * (SIDE / BLOCK) * (SIDE / BLOCK))
+#define FLAT_SHARE   8 /* one of this number of blocks is taken for flat */
+/* The median of a chi-squared variable of as many degrees of freedom as a block has cells, divided
+ * by its mean: (1 - 2 / (9 k))^3, Wilson and Hilferty, Proc. Natl. Acad. Sci. 17 (1931). */
+#define CHI2_MEDIAN  0.9589F
+#define MAX_LIGHT    90 /* rows from which mean and clipped share are taken */
+/* A ring whose power exceeds the floor by less than this many standard deviations has no power. */
+#define SIGNIFICANCE 3.0
+#define LEAST_NOISE  0.01 /* 1/255 of the range; more than the rounding errors of a transform */
+
+struct block {
+    float structure; /* variance of the coarse coefficients */
+    float noise;     /* mean square of the diagonal ones */
+};
+
+/* Sums over the bins of the spectra of all patches. */
+struct ring_sum {
+    double power;
+    unsigned bins;
+};
+
+struct measurer {
+    uint32_t width, height;
+    unsigned side; /* of a patch; 0: the picture is too small for one */
+    unsigned columns, rows;
+    struct fft *fft;
+    float window[SIDE];             /* along each axis */
+    double window_sum, window_sum2; /* over a patch, of the values and of their squares */
+    uint8_t ring_of[SIDE * SIDE];
+    struct ring_sum
+        ring[SIDE / 2 + 2]; /* by frequency in cycles a patch; the last one: the corners */
+    struct block block[MAX_BLOCKS];
+    unsigned block_count;
+    float patch[SIDE * SIDE];
+    float complex square[SIDE * SIDE];
+};
+
+/* ---- patches ---- */
+
+static float sample_at(const struct measures_picture *picture, size_t index)
+{
+    return picture->is_float ? ((const float *)picture->samples)[index]
+                             : (float)((const uint8_t *)picture->samples)[index];
+}
+
+/* Where patch `number` of `count` begins: they are spread evenly, and touch both edges. */
+static size_t patch_origin(uint32_t length, unsigned side, unsigned number, unsigned count)
+{
+    const size_t free = length - side;
+    return count > 1 ? free * number / (count - 1) : free / 2;
+}
+
+static void load_patch(struct measurer *measurer, const struct measures_picture *picture,
+                       unsigned column, unsigned row)
+{
+    const size_t origin =
+        patch_origin(measurer->height, measurer->side, row, measurer->rows) * picture->stride +
+        patch_origin(measurer->width, measurer->side, column, measurer->columns);
+    float *to = measurer->patch;
+    for (unsigned y = 0; y < measurer->side; y++)
+        for (unsigned x = 0; x < measurer->side; x++)
+            *to++ = sample_at(picture, origin + y * picture->stride + x);
+}
+
+/* ---- noise ---- */
+
+static bool is_clipped(float sample, const struct measures_picture *picture)
+{
+    return sample <= picture->black || sample >= picture->white;
+}
+
+/* One block; clipped samples have lost their noise, and constant ones never had any. */
+static void add_block(struct measurer *measurer, const float *from,
+                      const struct measures_picture *picture)
+{
+    const unsigned cells = BLOCK / 2 * BLOCK / 2;
+    const float first = *from;
+    float sum = 0, sum2 = 0, diagonal2 = 0;
+    for (unsigned y = 0; y < BLOCK; y += 2, from += 2 * (size_t)measurer->side)
+        for (unsigned x = 0; x < BLOCK; x += 2) {
+            const float a = from[x];
+            const float b = from[x + 1];
+            const float c = from[x + measurer->side];
+            const float d = from[x + measurer->side + 1];
+            if (is_clipped(a, picture) || is_clipped(b, picture) || is_clipped(c, picture) ||
+                is_clipped(d, picture))
+                return;
+            const float coarse = (a + b + c + d) / 2 - 2 * first; /* exactly 0 if constant */
+            const float diagonal = (a - b - c + d) / 2;
+            sum += coarse;
+            sum2 += coarse * coarse;
+            diagonal2 += diagonal * diagonal;
+        }
+    const float mean = sum / cells;
+    const float structure = fmaxf(sum2 / cells - mean * mean, 0);
+    if (sum2 == 0 && diagonal2 == 0)
+        return;
+    measurer->block[measurer->block_count++] =
+        (struct block){.structure = structure, .noise = diagonal2 / cells};
+}
+
+static void add_blocks(struct measurer *measurer, const struct measures_picture *picture)
+{
+    for (unsigned y = 0; y < measurer->side; y += BLOCK)
+        for (unsigned x = 0; x < measurer->side; x += BLOCK)
+            add_block(measurer, measurer->patch + (size_t)y * measurer->side + x, picture);
+}
+
+static int compare_structure(const void *a, const void *b)
+{
+    const float left = ((const struct block *)a)->structure;
+    const float right = ((const struct block *)b)->structure;
+    return (left > right) - (left < right);
+}
+
+static int compare_noise(const void *a, const void *b)
+{
+    const float left = ((const struct block *)a)->noise;
+    const float right = ((const struct block *)b)->noise;
+    return (left > right) - (left < right);
+}
+
+/* The mean of the middle half of the flattest blocks, where a few with detail do not count. A
+ * picture of which every block is constant has no noise; one of which every block is clipped does
+ * not show it. */
+static float estimate_noise(struct measurer *measurer, float clipped)
+{
+    struct block *block = measurer->block;
+    if (measurer->block_count == 0)
+        return clipped > 0 ? NAN : 0;
+    qsort(block, measurer->block_count, sizeof *block, compare_structure);
+    const unsigned flat = (measurer->block_count + FLAT_SHARE - 1) / FLAT_SHARE;
+    qsort(block, flat, sizeof *block, compare_noise);
+    float sum = 0;
+    const unsigned first = flat / 4;
+    const unsigned end = flat - flat / 4;
+    for (unsigned i = first; i < end; i++)
+        sum += block[i].noise;
+    return sqrtf(sum / (float)(end - first) / CHI2_MEDIAN);
+}
+
+/* ---- sharpness ---- */
+
+/* Makes the patch the real or the imaginary part of what is transformed. */
+static void window_patch(struct measurer *measurer, bool is_second)
+{
+    const unsigned side = measurer->side;
+    const float *from = measurer->patch;
+    float sum = 0;
+    for (unsigned y = 0; y < side; y++) {
+        float row = 0;
+        for (unsigned x = 0; x < side; x++)
+            row += measurer->window[x] * from[y * side + x];
+        sum += row * measurer->window[y];
+    }
+    const float mean = sum / (float)measurer->window_sum;
+    for (unsigned y = 0; y < side; y++)
+        for (unsigned x = 0; x < side; x++) {
+            const float value =
+                (from[y * side + x] - mean) * measurer->window[x] * measurer->window[y];
+            float complex *to = &measurer->square[y * side + x];
+            *to = is_second ? crealf(*to) + value * I : value;
+        }
+}
+
+/* Two patches in one transform: the sum of both powers at k and -k is that of its power there. */
+static void add_spectrum(struct measurer *measurer)
+{
+    const unsigned bins = measurer->side * measurer->side;
+    float power[SIDE / 2 + 2] = {0};
+    fft_square(measurer->fft, measurer->square, false);
+    for (unsigned i = 0; i < bins; i++) {
+        const float complex value = measurer->square[i];
+        power[measurer->ring_of[i]] +=
+            crealf(value) * crealf(value) + cimagf(value) * cimagf(value);
+    }
+    for (unsigned r = 0; r <= measurer->side / 2 + 1; r++)
+        measurer->ring[r].power += (double)power[r];
+}
+
+/* Each ring counts by the share of its power that is not noise, so that rings of noise do not make
+ * the result uncertain. */
+static float estimate_sharpness(const struct measurer *measurer, float noise)
+{
+    const unsigned patches = measurer->columns * measurer->rows;
+    const unsigned corner = measurer->side / 2 + 1;
+    double floor = measurer->ring[corner].power / measurer->ring[corner].bins;
+    double sum = 0, sum_f2 = 0;
+    if (isfinite(noise))
+        floor = fmin(floor, (double)noise * (double)noise * measurer->window_sum2 * patches);
+    floor = fmax(floor, LEAST_NOISE * LEAST_NOISE * measurer->window_sum2 * patches);
+    for (unsigned r = 1; r < corner; r++) {
+        const struct ring_sum *ring = &measurer->ring[r];
+        const double f = (double)r / measurer->side;
+        const double excess = ring->power - floor * ring->bins;
+        /* The window makes neighbouring bins depend on each other; about every second is new. */
+        const double deviation = floor * sqrt(2.0 * ring->bins / patches);
+        if (excess <= SIGNIFICANCE * deviation || ring->power <= 0)
+            continue;
+        const double weight = excess * excess / ring->power;
+        sum += weight;
+        sum_f2 += weight * f * f;
+    }
+    return sum > 0 ? (float)sqrt(sum_f2 / sum) : 0;
+}
+
+/* ---- light ---- */
+
+static void measure_light(const struct measures_picture *picture, struct measures *ret)
+{
+    const uint32_t step = 1 + (picture->height - 1) / MAX_LIGHT;
+    double sum = 0;
+    uint64_t count = 0, clipped = 0;
+    for (uint32_t y = 0; y < picture->height; y += step) {
+        const size_t row = y * picture->stride;
+        uint32_t row_clipped = 0;
+        float row_sum = 0;
+        for (uint32_t x = 0; x < picture->width; x++) {
+            const float sample = sample_at(picture, row + x);
+            row_sum += sample;
+            row_clipped += is_clipped(sample, picture);
+        }
+        sum += (double)row_sum;
+        clipped += row_clipped;
+        count += picture->width;
+    }
+    ret->mean = (float)(sum / (double)count);
+    ret->clipped = (float)((double)clipped / (double)count);
+}
+
+void measurer_measure(struct measurer *measurer, const struct measures_picture *picture,
+                      struct measures *ret)
+{
+    unsigned patches = 0;
+    *ret = (struct measures){.sharpness = NAN, .noise = NAN};
+    measure_light(picture, ret);
+    if (measurer->side == 0)
+        return;
+    measurer->block_count = 0;
+    for (unsigned r = 0; r <= measurer->side / 2 + 1; r++)
+        measurer->ring[r].power = 0;
+    for (unsigned row = 0; row < measurer->rows; row++)
+        for (unsigned column = 0; column < measurer->columns; column++) {
+            load_patch(measurer, picture, column, row);
+            add_blocks(measurer, picture);
+            window_patch(measurer, patches % 2 != 0);
+            if (patches++ % 2 != 0)
+                add_spectrum(measurer);
+        }
+    if (patches % 2 != 0)
+        add_spectrum(measurer);
+    ret->noise = estimate_noise(measurer, ret->clipped);
+    ret->sharpness = estimate_sharpness(measurer, ret->noise);
+}
+
+/* ---- life ---- */
+
+static void make_window(struct measurer *measurer)
+{
+    double sum = 0, sum2 = 0;
+    for (unsigned i = 0; i < measurer->side; i++) {
+        const double value = 0.5 - 0.5 * cos(2 * M_PI * (i + 0.5) / measurer->side);
+        measurer->window[i] = (float)value;
+        sum += value;
+        sum2 += value * value;
+    }
+    measurer->window_sum = sum * sum;
+    measurer->window_sum2 = sum2 * sum2;
+}
+
+static void make_rings(struct measurer *measurer)
+{
+    const int side = (int)measurer->side;
+    for (int y = 0; y < side; y++)
+        for (int x = 0; x < side; x++) {
+            const double fx = x < side / 2 ? x : x - side;
+            const double fy = y < side / 2 ? y : y - side;
+            const unsigned r = (unsigned)lround(sqrt(fx * fx + fy * fy));
+            const unsigned last = measurer->side / 2 + 1;
+            measurer->ring_of[y * side + x] = (uint8_t)(r < last ? r : last);
+            measurer->ring[r < last ? r : last].bins++;
+        }
+}
+
+int measurer_create(struct measurer **ret, uint32_t width, uint32_t height, struct error *why)
+{
+    const uint32_t least = width < height ? width : height;
+    int r = 0;
+    if (least == 0)
+        return error_set(why, EINVAL, "a picture of %ux%u cannot be measured: expected 1x1 or more",
+                         width, height);
+    struct measurer *measurer = calloc(1, sizeof *measurer);
+    if (measurer == NULL)
+        return error_set(why, ENOMEM, "out of memory for measures of frames");
+    measurer->width = width;
+    measurer->height = height;
+    measurer->side = least >= SIDE ? SIDE : least >= SMALL_SIDE ? SMALL_SIDE : 0;
+    if (measurer->side > 0) {
+        const uint32_t columns = width / measurer->side;
+        const uint32_t rows = height / measurer->side;
+        measurer->columns = columns < MAX_COLUMNS ? columns : MAX_COLUMNS;
+        measurer->rows = rows < MAX_ROWS ? rows : MAX_ROWS;
+        make_window(measurer);
+        make_rings(measurer);
+        r = fft_create(&measurer->fft, measurer->side, why);
+    }
+    if (r < 0) {
+        measurer_destroy(measurer);
+        return r;
+    }
+    *ret = measurer;
+    return 0;
+}
+
+void measurer_destroy(struct measurer *measurer)
+{
+    if (measurer == NULL)
+        return;
+    fft_destroy(measurer->fft);
+    free(measurer);
+}

@@ -1,0 +1,497 @@
+#include "estimators/periodic.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "estimators/periodic_search.h"
+#include "estimators/periodic_spectrum.h"
+#include "estimators/periodic_texture.h"
+#include "estimators/periodic_track.h"
+#include "estimators/periodic_verdict.h"
+
+#define MAX_TRACKS     SHEET_MAX_WAVES
+#define MAX_REFUSED    32u
+#define MAX_NEW        4u /* candidates taken up from one frame */
+#define GAP_NS         1000000000
+#define LEAST_AGE      3u  /* frames that must have confirmed a wave */
+#define MOST_AGE       10u /* frames after which it is refused otherwise */
+#define REFUSED_AGE    40u /* frames for which a refused frequency is not tried again */
+#define TEXTURE_AGE    600u
+#define MOST_AMPLITUDE 127.5 /* more does not fit into 0 .. 255: the fit is ill-conditioned */
+#define MOST_WAVES     6u    /* a picture with more is texture */
+#define COUNTED        0.02  /* of the strongest amplitude; weaker ones may be left by saturation */
+#define LOST_AGE       15u   /* frames without support after which a wave is given up */
+#define AGREE_CONFIRM  0.9   /* of the patches */
+#define AGREE_REFUSE   0.8
+#define AGREE_EARLY    0.2 /* close waves disturb each other until both are followed */
+#define LATE_AGE       6u
+#define SEEN           0.25 /* of the patches in which a wave must be visible */
+#define COHERENT       0.5  /* of a candidate's patches */
+#define COHERENT_LINE  0.9  /* of one that is not yet decided upon */
+#define HARMONIC_2     0.08 /* of the amplitude, from which on it is texture */
+#define HARMONIC_3     0.04
+#define HARMONIC_SUM   0.1 /* of the weaker amplitude */
+#define LINE_AGREE     0.4 /* of the patches, for a wave that may be texture */
+#define LINE_SEEN      0.05
+#define RELATED        0.15 /* 1/width, 1/height: how far a line may be off a lattice */
+#define SETTLED        2u   /* frames without a new candidate before waves are confirmed ... */
+#define SETTLED_AGE    8u   /* ... unless they are that old */
+#define RELATED_AGE    45u  /* frames for which all lines count as relations */
+
+struct track {
+    struct sheet_frequency f;
+    double complex amplitude; /* in the last frame */
+    double noise;             /* expected error of amplitude */
+    double agree, seen;       /* averages over the frames, of the patches */
+    unsigned age;             /* observed frames */
+    unsigned without_support; /* frames in a row */
+    bool is_confirmed;
+    int64_t since_ns;
+    struct track_history history;
+};
+
+struct refused {
+    struct texture_line line; /* amplitude 0: it was not a wave at all */
+    unsigned left;            /* observed frames */
+};
+
+struct periodic {
+    struct periodic_options options;
+    struct sheet sheet;
+    struct spectrum spectrum;
+    struct frame_clock clock;
+    struct track track[MAX_TRACKS];
+    unsigned tracks;
+    struct refused refused[MAX_REFUSED];
+    unsigned settled;            /* observed frames without a new candidate */
+    struct patch_sample *sample; /* for each wave and patch */
+    unsigned *patch;             /* those of the present frame */
+    double complex *projection;  /* for each start of a search and patch */
+    int64_t last_ns;
+    bool has_last;
+    bool is_frozen;
+};
+
+int periodic_create(struct periodic **ret, unsigned width, unsigned height,
+                    const struct periodic_options *options, struct error *why)
+{
+    if (width < 1 || width > 16384 || height < 1 || height > 16384)
+        return error_set(why, EINVAL, "frames of %ux%u pixels: expected sides of 1 .. 16384", width,
+                         height);
+    if (!(options->min_amplitude >= 0.05 && options->min_amplitude <= 255))
+        return error_set(why, EINVAL, "a least amplitude of %g grey levels: expected 0.05 .. 255",
+                         options->min_amplitude);
+    if (options->max_waves < 1 || options->max_waves > CORRECTION_MAX_WAVES)
+        return error_set(why, EINVAL, "%u waves: expected 1 .. %u", options->max_waves,
+                         CORRECTION_MAX_WAVES);
+    struct periodic *p = calloc(1, sizeof *p);
+    if (p == NULL)
+        return error_set(why, ENOMEM, "out of memory for the search for periodic noise");
+    p->options = *options;
+    int r = sheet_init(&p->sheet, width, height, why);
+    if (r < 0)
+        goto fail;
+    r = spectrum_init(&p->spectrum, &p->sheet, why);
+    if (r < 0)
+        goto fail;
+    const size_t patches = p->spectrum.count > 0 ? p->spectrum.count : 1;
+    p->sample = calloc(MAX_TRACKS * patches, sizeof *p->sample);
+    p->patch = calloc(patches, sizeof *p->patch);
+    p->projection = calloc(SEARCH_STARTS * patches, sizeof *p->projection);
+    if (p->sample == NULL || p->patch == NULL || p->projection == NULL) {
+        r = error_set(why, ENOMEM, "out of memory for %zu patches", patches);
+        goto fail;
+    }
+    *ret = p;
+    return 0;
+fail:
+    periodic_destroy(p);
+    return r;
+}
+
+void periodic_destroy(struct periodic *p)
+{
+    if (p == NULL)
+        return;
+    sheet_clear(&p->sheet);
+    spectrum_clear(&p->spectrum);
+    free(p->sample);
+    free(p->patch);
+    free(p->projection);
+    free(p);
+}
+
+void periodic_freeze(struct periodic *p, bool is_frozen)
+{
+    p->is_frozen = is_frozen;
+}
+
+static void drop(struct periodic *p, unsigned i)
+{
+    p->track[i] = p->track[--p->tracks];
+}
+
+/* Whether the patches see a wave that is more than chance, be it interference or not. */
+static bool is_line(const struct track *t)
+{
+    return t->age >= 2 && t->agree > LINE_AGREE && t->seen > LINE_SEEN &&
+           cabs(t->amplitude) > 4 * t->noise;
+}
+
+static void refuse(struct periodic *p, unsigned i, unsigned frames)
+{
+    struct refused *to = p->refused;
+    for (unsigned k = 1; k < MAX_REFUSED; k++)
+        if (p->refused[k].left < to->left)
+            to = &p->refused[k];
+    const struct track *t = &p->track[i];
+    *to = (struct refused){{t->f, is_line(t) ? cabs(t->amplitude) : 0}, frames};
+    drop(p, i);
+}
+
+/* ---- the patches' verdict on a track ---- */
+
+static double clamp(double value, double most)
+{
+    return value > most ? most : value < -most ? -most : value;
+}
+
+static void correct_frequency(const struct periodic *p, struct track *t, const struct verdict *v)
+{
+    double dx;
+    double dy;
+    if (v->seen < 6 || !verdict_slopes(v, &dx, &dy))
+        return;
+    if (t->is_confirmed)
+        history_add_offset(&t->history, dx, dy);
+    const double gain = t->age < 3 ? 1.0 / (t->age + 1) : t->age < 15 ? 0.3 : 0.1;
+    t->f.fx += gain * clamp(dx, 0.3 / p->sheet.width);
+    t->f.fy += gain * clamp(dy, 0.3 / p->sheet.height);
+}
+
+/* Judges track i by the patches of this frame, and corrects it. */
+static void judge(struct periodic *p, unsigned i, unsigned patches, int64_t captured_ns)
+{
+    struct track *t = &p->track[i];
+    struct verdict v = {0};
+    const double amplitude = cabs(t->amplitude);
+    for (unsigned k = 0; k < patches && amplitude > 0; k++) {
+        const unsigned at = p->patch[k];
+        if (p->spectrum.patch[at].is_usable)
+            verdict_add(&v, &p->spectrum.patch[at], &p->sample[i * p->spectrum.count + at],
+                        amplitude, t->amplitude / amplitude);
+    }
+    t->age++;
+    const double gain = t->age < 3 ? 1.0 / t->age : 0.3;
+    if (v.patches > 0)
+        t->seen += gain * (v.seen / v.patches - t->seen);
+    if (v.seen > 0)
+        t->agree += gain * (v.agreeing / v.seen - t->agree);
+    if (v.weight > 0) {
+        t->amplitude += v.correction / v.weight;
+        /* Patches overlap by half along both axes, so that about every second one counts. */
+        t->noise = sqrt(2 / v.weight);
+        if (!p->is_frozen || !t->is_confirmed)
+            correct_frequency(p, t, &v);
+    }
+    history_add(&t->history, &p->clock, captured_ns, t->amplitude);
+}
+
+/* ---- decisions ---- */
+
+static bool is_strong(const struct periodic *p, const struct track *t)
+{
+    const double amplitude = cabs(t->amplitude);
+    return amplitude >= p->options.min_amplitude && amplitude <= MOST_AMPLITUDE &&
+           amplitude > 4 * t->noise;
+}
+
+/* Whether a wave's sum with others or itself is in the sheet, from which all tracks are
+ * subtracted. */
+static bool has_sum(struct periodic *p, const struct track *t, int multiple, int sign,
+                    const struct track *other, double share)
+{
+    const struct sheet_frequency f = {multiple * t->f.fx + sign * other->f.fx,
+                                      multiple * t->f.fy + sign * other->f.fy};
+    const double least = share * fmin(cabs(t->amplitude), cabs(other->amplitude));
+    /* At zero and at the wave itself there is nothing to be told. */
+    const double dc = 3.0 / p->spectrum.length;
+    return !texture_is_same(f, (struct sheet_frequency){0, 0}, dc, dc) &&
+           !texture_is_same(f, t->f, dc, dc) &&
+           periodic_has_line(&p->spectrum, &p->sheet, p->projection, f, least);
+}
+
+/* Whether harmonics of a wave, or its sums with others, are in the sheet though not followed. */
+static bool has_harmonic(struct periodic *p, const struct track *t)
+{
+    if (has_sum(p, t, 1, 1, t, HARMONIC_2) || has_sum(p, t, 2, 1, t, HARMONIC_3))
+        return true;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        const struct track *u = &p->track[i];
+        if (u != t && is_line(u) &&
+            (has_sum(p, t, 1, 1, u, HARMONIC_SUM) || has_sum(p, t, 1, -1, u, HARMONIC_SUM)))
+            return true;
+    }
+    return false;
+}
+
+static bool is_supported(const struct periodic *p, const struct track *t)
+{
+    const bool is_even = t->agree > (t->is_confirmed ? AGREE_REFUSE : AGREE_CONFIRM);
+    return is_even && t->seen > SEEN && is_strong(p, t);
+}
+
+/* Whether all that speaks against a wave would be known by now. */
+static bool is_ready(const struct periodic *p, const struct track *t)
+{
+    const unsigned least = p->settled >= SETTLED ? LEAST_AGE : SETTLED_AGE;
+    return !t->is_confirmed && t->age >= least && is_supported(p, t);
+}
+
+static struct texture_line line_of(const struct track *t)
+{
+    return (struct texture_line){t->f, cabs(t->amplitude)};
+}
+
+/* Marks the tracks that belong to the lattice of a texture, with each other and with lines that
+ * were refused. */
+static void mark_textures(const struct periodic *p, bool *is_texture)
+{
+    const double dx = RELATED / p->sheet.width;
+    const double dy = RELATED / p->sheet.height;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        struct texture_line line[MAX_TRACKS + MAX_REFUSED];
+        unsigned track[MAX_TRACKS + MAX_REFUSED];
+        bool is_member[MAX_TRACKS + MAX_REFUSED] = {false};
+        unsigned count = 1;
+        const struct track *t = &p->track[i];
+        if (!is_line(t))
+            continue;
+        line[0] = line_of(t);
+        track[0] = i;
+        /* A wave that has been interference for long is not refused by a chance of the scene. */
+        const bool is_old = t->is_confirmed && t->age > RELATED_AGE;
+        for (unsigned k = 0; k < p->tracks; k++)
+            if (k != i && (is_old ? is_supported(p, &p->track[k]) : is_line(&p->track[k]))) {
+                line[count] = line_of(&p->track[k]);
+                track[count++] = k;
+            }
+        const unsigned tracks = count;
+        for (unsigned k = 0; k < MAX_REFUSED && !is_old; k++)
+            if (p->refused[k].left > 0 && p->refused[k].line.amplitude > 0)
+                line[count++] = p->refused[k].line;
+        texture_relate(line, count, dx, dy, is_member);
+        for (unsigned k = 0; k < tracks; k++)
+            is_texture[track[k]] |= is_member[k];
+    }
+}
+
+/* Refuses the waves of textures. One that repeats has many, and interference has few. */
+static void refuse_textures(struct periodic *p)
+{
+    bool is_texture[MAX_TRACKS] = {false};
+    unsigned supported = 0;
+    double most = 0;
+    for (unsigned i = 0; i < p->tracks; i++)
+        if (is_supported(p, &p->track[i]))
+            most = fmax(most, cabs(p->track[i].amplitude));
+    for (unsigned i = 0; i < p->tracks; i++)
+        supported += is_supported(p, &p->track[i]) && cabs(p->track[i].amplitude) > COUNTED * most;
+    mark_textures(p, is_texture);
+    for (unsigned i = 0; i < p->tracks; i++) {
+        const struct track *t = &p->track[i];
+        if (!is_texture[i] && is_supported(p, t))
+            is_texture[i] = supported > MOST_WAVES || (is_ready(p, t) && has_harmonic(p, t));
+    }
+    for (unsigned i = p->tracks; i-- > 0;)
+        if (is_texture[i])
+            refuse(p, i, TEXTURE_AGE);
+}
+
+static void decide(struct periodic *p)
+{
+    if (!p->is_frozen)
+        refuse_textures(p);
+    for (unsigned i = p->tracks; i-- > 0;) {
+        struct track *t = &p->track[i];
+        const bool is_good = is_supported(p, t);
+        t->without_support = is_good ? 0 : t->without_support + 1;
+        if (t->is_confirmed) {
+            if (t->without_support > LOST_AGE && !p->is_frozen)
+                drop(p, i);
+        } else if (p->is_frozen || (t->age >= LEAST_AGE && t->agree < AGREE_EARLY) ||
+                   (t->age >= LATE_AGE && t->agree < AGREE_REFUSE) || t->age >= MOST_AGE) {
+            refuse(p, i, REFUSED_AGE);
+        } else if (is_ready(p, t)) {
+            t->is_confirmed = true;
+        }
+    }
+    for (unsigned i = 0; i < MAX_REFUSED; i++)
+        p->refused[i].left -= p->refused[i].left > 0;
+}
+
+/* ---- candidates ---- */
+
+static bool is_known(const struct periodic *p, struct sheet_frequency f)
+{
+    const double near = 1.3 / p->spectrum.length;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        /* One whose frequency is settled leaves nothing beside it, so that more is another wave. */
+        const double radius = p->track[i].is_confirmed ? near / 2 : near;
+        if (texture_is_same(p->track[i].f, f, radius, radius))
+            return true;
+    }
+    for (unsigned i = 0; i < MAX_REFUSED; i++)
+        if (p->refused[i].left > 0 && texture_is_same(p->refused[i].line.f, f, near, near))
+            return true;
+    return false;
+}
+
+/* Whether the frame's width does not tell a wave from one that is followed already. */
+static bool is_tracked(const struct periodic *p, struct sheet_frequency f)
+{
+    for (unsigned i = 0; i < p->tracks; i++)
+        if (texture_is_same(p->track[i].f, f, 1.2 / p->sheet.width, 1.2 / p->sheet.height))
+            return true;
+    return false;
+}
+
+static void take_up(struct periodic *p, int64_t captured_ns)
+{
+    struct spectrum_peak peak[MAX_NEW * 4];
+    const unsigned count = spectrum_peaks(&p->spectrum, peak, MAX_NEW * 4);
+    unsigned taken = 0;
+    p->settled++;
+    for (unsigned i = 0; i < count && p->tracks < MAX_TRACKS && taken < MAX_NEW; i++) {
+        struct track t = {.f = peak[i].f, .since_ns = captured_ns};
+        if (is_known(p, t.f))
+            continue;
+        const double coherence = periodic_search(&p->spectrum, &p->sheet, p->projection, &t.f);
+        const bool is_old = is_tracked(p, t.f);
+        p->track[p->tracks++] = t;
+        taken++;
+        if (is_old || !(coherence > COHERENT))
+            refuse(p, p->tracks - 1, REFUSED_AGE);
+        else if (coherence > COHERENT_LINE)
+            p->settled = 0;
+    }
+}
+
+/* ---- frames ---- */
+
+static bool accept_stamp(struct periodic *p, int64_t captured_ns)
+{
+    if (p->has_last && captured_ns == p->last_ns)
+        return false;
+    if (p->has_last && (captured_ns < p->last_ns || captured_ns - p->last_ns > GAP_NS)) {
+        memset(&p->clock, 0, sizeof p->clock);
+        for (unsigned i = 0; i < p->tracks; i++)
+            history_restart(&p->track[i].history);
+    }
+    p->has_last = true;
+    p->last_ns = captured_ns;
+    clock_add(&p->clock, captured_ns);
+    return true;
+}
+
+void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns)
+{
+    struct sheet_frequency f[MAX_TRACKS];
+    double complex amplitude[MAX_TRACKS];
+    unsigned patches = 0;
+    if (p->spectrum.count == 0 || !accept_stamp(p, captured_ns))
+        return;
+    sheet_load(&p->sheet, luma);
+    spectrum_mark(&p->spectrum, &p->sheet);
+    for (unsigned i = 0; i < p->tracks; i++)
+        f[i] = p->track[i].f;
+    sheet_measure(&p->sheet, f, p->tracks, amplitude);
+    sheet_subtract(&p->sheet, f, amplitude, p->tracks);
+    for (unsigned i = 0; i < p->tracks; i++)
+        p->track[i].amplitude = amplitude[i];
+    spectrum_process(&p->spectrum, &p->sheet, f, p->tracks, p->sample, p->patch, &patches);
+    for (unsigned i = 0; i < p->tracks; i++)
+        judge(p, i, patches, captured_ns);
+    decide(p);
+    if (!p->is_frozen)
+        take_up(p, captured_ns);
+}
+
+bool periodic_wants_next(const struct periodic *p)
+{
+    return p->tracks > 0 && p->clock.count > 1 && clock_is_regular(&p->clock);
+}
+
+/* The confirmed tracks, the strongest first. */
+static unsigned sort_tracks(const struct periodic *p, const struct track **ret)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < p->tracks; i++) {
+        if (!p->track[i].is_confirmed)
+            continue;
+        unsigned k = count++;
+        for (; k > 0 && cabs(ret[k - 1]->amplitude) < cabs(p->track[i].amplitude); k--)
+            ret[k] = ret[k - 1];
+        ret[k] = &p->track[i];
+    }
+    return count;
+}
+
+void periodic_get_model(const struct periodic *p, struct periodic_model *ret)
+{
+    const struct track *sorted[MAX_TRACKS];
+    const unsigned tracks = sort_tracks(p, sorted);
+    *ret = (struct periodic_model){.newest_ns = p->last_ns, .interval_ns = p->clock.interval_ns};
+    for (unsigned i = 0; i < tracks && ret->count < p->options.max_waves; i++) {
+        const struct track *t = sorted[i];
+        const struct track_history *h = &t->history;
+        if (t->without_support > 2 || !history_is_predictable(h) || h->count == 0 || h->step == 0)
+            continue;
+        const double complex amplitude =
+            h->predicted *
+            cexp(-M_PI * I * (t->f.fx * (p->sheet.width - 1) + t->f.fy * (p->sheet.height - 1)));
+        ret->track[ret->count].wave = (struct wave){
+            t->f.fx - round(t->f.fx), t->f.fy - round(t->f.fy), creal(amplitude), cimag(amplitude)};
+        ret->track[ret->count].drift = h->drift;
+        ret->track[ret->count++].step = h->step;
+    }
+}
+
+unsigned periodic_waves(const struct periodic *p, int64_t at_ns,
+                        struct wave ret[CORRECTION_MAX_WAVES])
+{
+    struct periodic_model model;
+    periodic_get_model(p, &model);
+    return periodic_model_waves(&model, at_ns, ret);
+}
+
+unsigned periodic_reports(const struct periodic *p,
+                          struct periodic_report ret[PERIODIC_MAX_REPORTS])
+{
+    const struct track *sorted[MAX_TRACKS];
+    unsigned count = sort_tracks(p, sorted);
+    unsigned removed = 0;
+    count = count < PERIODIC_MAX_REPORTS ? count : PERIODIC_MAX_REPORTS;
+    for (unsigned i = 0; i < count; i++) {
+        const struct track *t = sorted[i];
+        const double fx = t->f.fx - round(t->f.fx);
+        const double fy = t->f.fy - round(t->f.fy);
+        const double sign = fx < 0 ? -1 : 1;
+        const bool is_removed = t->without_support <= 2 && history_is_predictable(&t->history) &&
+                                removed < p->options.max_waves;
+        removed += is_removed;
+        ret[i] = (struct periodic_report){
+            .fx = sign * fx,
+            .fy = sign * fy,
+            .amplitude = cabs(t->amplitude),
+            .drift = is_removed ? sign * (t->history.drift - round(t->history.drift)) : 0,
+            .since_ns = t->since_ns,
+            .is_removed = is_removed,
+            .is_unpredictable = t->without_support <= LOST_AGE && t->history.is_unpredictable,
+            .spread = sqrt(t->history.spread2),
+        };
+    }
+    return count;
+}

@@ -1,0 +1,175 @@
+#include "estimators/periodic_search.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define RANGE   0.8  /* bins of a patch; patches half as far apart as they are long allow 1 */
+#define CHANCE  9.0  /* how far a line must exceed what chance gives */
+#define BESIDE  8u   /* frequencies with which one is compared */
+#define CERTAIN 0.95 /* coherence of a wave whose nearest bin was tried */
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a;
+    const double y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Where a wave is, relative to the start of a search. */
+struct match {
+    double dx, dy;    /* cycles/pixel */
+    double coherence; /* 0 .. 1 */
+    double amplitude; /* the median of the patches */
+};
+
+/* Whether a frequency and its mirror image share a patch's peak. */
+static bool is_near_mirror(struct sheet_frequency f, double distance)
+{
+    const double x = 2 * f.fx - round(2 * f.fx);
+    const double y = 2 * f.fy - round(2 * f.fy);
+    return hypot(x, y) < 2 * distance;
+}
+
+/* Makes the amplitudes of all patches directions, of at most 1; weak patches count less. Returns
+ * the sum of their sizes. */
+static double level(const struct spectrum *s, double complex *projection, double *ret_median)
+{
+    double size[SPECTRUM_MAX_PATCHES];
+    unsigned count = 0;
+    double sum = 0;
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->patch[i].is_usable)
+            size[count++] = cabs(projection[i]);
+        else
+            projection[i] = 0;
+    if (count == 0)
+        return 0;
+    qsort(size, count, sizeof *size, compare);
+    const double median = size[count / 2] + 1e-9;
+    *ret_median = median;
+    for (unsigned i = 0; i < s->count; i++) {
+        projection[i] /= fmax(cabs(projection[i]), median);
+        sum += cabs(projection[i]);
+    }
+    return sum;
+}
+
+static double complex sum_at(const struct spectrum *s, const double complex *projection, double dx,
+                             double dy)
+{
+    double complex sum = 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        const struct patch *patch = &s->patch[i];
+        sum += projection[i] * cexp(-2 * M_PI * I * (dx * patch->to_x + dy * patch->to_y));
+    }
+    return sum;
+}
+
+/* Searches the offset (cycles/pixel, within RANGE) from the frequency for which `projection` has
+ * the amplitude in each patch, first on a grid. The amplitudes become directions. */
+static struct match search_around(const struct spectrum *s, const struct sheet *sheet,
+                                  double complex *projection)
+{
+    struct match ret = {0};
+    const double all = level(s, projection, &ret.amplitude);
+    const double range = RANGE / s->length;
+    const double step_x = 0.35 / sheet->width;
+    const double step_y = 0.35 / sheet->height;
+    double best = -1;
+    const int steps_x = (int)(2 * range / step_x);
+    const int steps_y = (int)(2 * range / step_y);
+    for (int i = 0; i <= steps_x; i++) {
+        const double dx = i * step_x - range;
+        double complex row[SPECTRUM_MAX_ALONG];
+        for (unsigned r = 0; r < s->rows; r++) {
+            row[r] = 0;
+            for (unsigned c = 0; c < s->columns; c++)
+                row[r] +=
+                    projection[r * s->columns + c] * cexp(-2 * M_PI * I * dx * s->patch[c].to_x);
+        }
+        for (int j = 0; j <= steps_y; j++) {
+            const double dy = j * step_y - range;
+            double complex sum = 0;
+            for (unsigned r = 0; r < s->rows; r++)
+                sum += row[r] * cexp(-2 * M_PI * I * dy * s->patch[r * s->columns].to_y);
+            if (cabs(sum) > best) {
+                best = cabs(sum);
+                ret.dx = dx;
+                ret.dy = dy;
+            }
+        }
+    }
+    for (int halving = 1; halving <= 6; halving++)
+        for (int k = 0; k < 4; k++) {
+            const double size = ldexp(1, -halving);
+            const double dx = ret.dx + (k == 0 ? size : k == 1 ? -size : 0) * step_x;
+            const double dy = ret.dy + (k == 2 ? size : k == 3 ? -size : 0) * step_y;
+            const double score = cabs(sum_at(s, projection, dx, dy));
+            if (score > best) {
+                best = score;
+                ret.dx = dx;
+                ret.dy = dy;
+            }
+        }
+    ret.coherence = all > 0 ? best / all : 0;
+    return ret;
+}
+
+double periodic_search(const struct spectrum *s, const struct sheet *sheet,
+                       double complex *projection, struct sheet_frequency *f)
+{
+    const double bin = 1.0 / s->length;
+    const struct sheet_frequency middle = *f;
+    struct match best = {.amplitude = -1};
+    /* A strong wave stands out at the bins beside its own as well. The nearest bin, in which it is
+     * strongest, is the one from which it is within the range. */
+    bool is_projected[3] = {false};
+    for (int k = 0; k < (int)SEARCH_STARTS; k++) {
+        const int at = (k + 4) % 9; /* the middle first */
+        const int column = at % 3;
+        struct sheet_frequency start[3];
+        double complex *amplitude = projection + (size_t)(3 * column) * s->count;
+        for (int row = 0; row < 3; row++)
+            start[row] = (struct sheet_frequency){middle.fx + (column - 1) * bin,
+                                                  middle.fy + (row - 1) * bin};
+        if (!is_projected[column])
+            spectrum_project(s, sheet, start, 3, amplitude);
+        is_projected[column] = true;
+        const int row = at / 3;
+        const struct match match = search_around(s, sheet, amplitude + (size_t)row * s->count);
+        if (match.coherence * match.amplitude > best.coherence * best.amplitude) {
+            best = match;
+            *f = (struct sheet_frequency){start[row].fx + match.dx, start[row].fy + match.dy};
+        }
+        if (k == 0 && best.coherence > CERTAIN && !is_near_mirror(middle, 2.5 * bin))
+            break;
+    }
+    return best.coherence;
+}
+
+bool periodic_has_line(const struct spectrum *s, const struct sheet *sheet,
+                       double complex *projection, struct sheet_frequency f, double least)
+{
+    double power = 0;
+    double count = 0;
+    spectrum_project(s, sheet, &f, 1, projection);
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->patch[i].is_usable) {
+            power += cabs(projection[i]) * cabs(projection[i]);
+            count++;
+        } else {
+            projection[i] = 0;
+        }
+    const double sum = cabs(sum_at(s, projection, 0, 0));
+    /* By chance, the square of the sum is the sum of the squares; overlapping patches double it. */
+    if (count == 0 || sum / count < least || sum * sum < CHANCE * 2 * power)
+        return false;
+    /* Scenery has as much beside the frequency, which a line has not. */
+    double beside = 0;
+    for (unsigned k = 0; k < BESIDE; k++) {
+        const double dx = 2.5 * cos(2 * M_PI * k / BESIDE) / sheet->width;
+        const double dy = 2.5 * sin(2 * M_PI * k / BESIDE) / sheet->height;
+        beside = fmax(beside, cabs(sum_at(s, projection, dx, dy)));
+    }
+    return sum > 2 * beside;
+}

@@ -1,0 +1,26 @@
+/* The frequency at which the patches of a sheet agree on a wave. Pure.
+ *
+ * Part of the estimator of periodic.h. Threads: one at a time. */
+#ifndef FFTD_ESTIMATORS_PERIODIC_SEARCH_H
+#define FFTD_ESTIMATORS_PERIODIC_SEARCH_H
+
+#include <complex.h>
+#include <stdbool.h>
+
+#include "estimators/periodic_sheet.h"
+#include "estimators/periodic_spectrum.h"
+
+#define SEARCH_STARTS 9u /* frequencies from which a wave is searched */
+
+/* Searches the wave of a peak: `f` is the frequency of a patch's bin, and becomes that of the wave.
+ * projection: room for SEARCH_STARTS * spectrum->count numbers. Returns the share of the patches
+ * that agree on one direction there, 0 .. 1. */
+double periodic_search(const struct spectrum *spectrum, const struct sheet *sheet,
+                       double complex *projection, struct sheet_frequency *f);
+
+/* Whether the sheet has a narrow line at a frequency, in the same phase in all patches and of at
+ * least that amplitude. projection: room for spectrum->count numbers. */
+bool periodic_has_line(const struct spectrum *spectrum, const struct sheet *sheet,
+                       double complex *projection, struct sheet_frequency f, double least);
+
+#endif

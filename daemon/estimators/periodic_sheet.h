@@ -1,0 +1,42 @@
+/* One frame on the processor: waves measured in it by least squares, and subtracted. Pure.
+ *
+ * Part of the estimator of periodic.h. Phases count from the centre of the frame, where a small
+ * error of a frequency changes them least. Pixels are 0 .. 255. Threads: one at a time. */
+#ifndef FFTD_ESTIMATORS_PERIODIC_SHEET_H
+#define FFTD_ESTIMATORS_PERIODIC_SHEET_H
+
+#include <complex.h>
+
+#include "core/error.h"
+
+#define SHEET_LANES     16u /* columns computed side by side; the stride is a multiple */
+#define SHEET_MAX_WAVES 12u
+
+struct sheet_frequency {
+    double fx, fy; /* cycles/pixel */
+};
+
+struct sheet {
+    unsigned width, height, stride;
+    unsigned cells_x, cells_y; /* of SHEET_LANES x SHEET_LANES pixels */
+    float *pixel;
+    unsigned short *saturated;  /* how many pixels of each cell are black or white */
+    float *window_x, *window_y; /* Hann, over the whole frame */
+    float *scratch;             /* two rows for each wave */
+};
+
+int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error *why);
+void sheet_clear(struct sheet *sheet);
+
+/* Copies a frame, clamped to 0 .. 255; what is not a number becomes 0. */
+void sheet_load(struct sheet *sheet, const float *luma);
+
+/* The complex amplitudes of all waves together that fit the sheet best, weighted by the window. */
+void sheet_measure(struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
+                   double complex *ret);
+
+/* Subtracts the real part of amplitude[i] exp(2 pi i f[i] (r - centre)) for all waves. */
+void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
+                    const double complex *amplitude, unsigned count);
+
+#endif

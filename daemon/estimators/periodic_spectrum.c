@@ -1,0 +1,470 @@
+#include "estimators/periodic_spectrum.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIN_LENGTH 32u
+#define OUTER      5u  /* the frequencies around are those within OUTER bins along each axis ... */
+#define INNER      2u  /* ... but not within INNER, where a wave itself is */
+#define NEAR       4.0 /* patch_sample: the distance in bins of the frequencies around */
+#define NEAR_COUNT 16u /* how many of them */
+#define LOBE       2   /* half the width of a wave's peak, in bins */
+#define EFFORT     (1u << 20) /* pixels of patches for each frame */
+#define SATURATED  0.9F       /* a score that says no more how strong a wave is */
+#define FRAMES     4u         /* over which the statistic is averaged */
+
+static unsigned patch_length(unsigned width, unsigned height)
+{
+    const unsigned side = width < height ? width : height;
+    unsigned length = MIN_LENGTH;
+    if (side < SPECTRUM_MIN_FRAME)
+        return 0;
+    while (length < SPECTRUM_MAX_LENGTH && length * 2 <= side / 3)
+        length *= 2;
+    return length;
+}
+
+static unsigned patches_along(unsigned side, unsigned length)
+{
+    const unsigned count = (side - length + length / 2 - 1) / (length / 2) + 1;
+    return count < SPECTRUM_MAX_ALONG ? count : SPECTRUM_MAX_ALONG;
+}
+
+/* The patches in an order that is spread over the frame: their number times a large factor. */
+static void place(struct spectrum *s, unsigned width, unsigned height)
+{
+    unsigned stride = (unsigned)(s->count * 0.618);
+    for (;; stride++) {
+        unsigned a = stride;
+        unsigned b = s->count;
+        while (b != 0) {
+            const unsigned rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            break;
+    }
+    for (unsigned i = 0; i < s->count; i++) {
+        struct patch *patch = &s->patch[i];
+        const unsigned column = i % s->columns;
+        const unsigned row = i / s->columns;
+        patch->x = (unsigned)((unsigned long)column * (width - s->length) / (s->columns - 1));
+        patch->y = (unsigned)((unsigned long)row * (height - s->length) / (s->rows - 1));
+        patch->to_x = patch->x + (s->length - 1) / 2.0 - (width - 1) / 2.0;
+        patch->to_y = patch->y + (s->length - 1) / 2.0 - (height - 1) / 2.0;
+        s->order[i] = (unsigned)((unsigned long)i * stride % s->count);
+    }
+}
+
+static size_t score_size(const struct spectrum *s)
+{
+    return (size_t)s->length * (s->length / 2 + 1);
+}
+
+/* The bins of a row, rounded up to what is computed side by side. */
+static unsigned padded_bins(const struct spectrum *s)
+{
+    return (s->length / 2 + SHEET_LANES) / SHEET_LANES * SHEET_LANES;
+}
+
+static unsigned border_columns(const struct spectrum *s)
+{
+    return padded_bins(s) + 2 * OUTER;
+}
+
+static unsigned border_rows(const struct spectrum *s)
+{
+    return s->length + 2 * OUTER;
+}
+
+int spectrum_init(struct spectrum *ret, const struct sheet *sheet, struct error *why)
+{
+    struct spectrum s = {.length = patch_length(sheet->width, sheet->height)};
+    if (s.length == 0) {
+        *ret = s;
+        return 0;
+    }
+    s.columns = patches_along(sheet->width, s.length);
+    s.rows = patches_along(sheet->height, s.length);
+    s.count = s.columns * s.rows;
+    s.per_frame = EFFORT / (s.length * s.length) & ~1u;
+    const size_t bordered = (size_t)border_columns(&s) * border_rows(&s);
+    s.patch = calloc(s.count, sizeof *s.patch);
+    s.order = calloc(s.count, sizeof *s.order);
+    s.window = calloc(s.length, sizeof *s.window);
+    s.square = calloc((size_t)s.length * s.length, sizeof *s.square);
+    s.power = calloc(bordered, sizeof *s.power);
+    s.sums = calloc(2 * bordered, sizeof *s.sums);
+    s.frame_score = calloc(2 * score_size(&s), sizeof *s.frame_score);
+    s.score = calloc(2 * score_size(&s), sizeof *s.score);
+    int r = 0;
+    if (s.patch == NULL || s.order == NULL || s.window == NULL || s.square == NULL ||
+        s.power == NULL || s.sums == NULL || s.frame_score == NULL || s.score == NULL) {
+        r = error_set(why, ENOMEM, "out of memory for %u patches", s.count);
+        goto fail;
+    }
+    r = fft_create(&s.fft, s.length, why);
+    if (r < 0)
+        goto fail;
+    for (unsigned i = 0; i < s.length; i++)
+        s.window[i] = (float)(0.5 - 0.5 * cos(2 * M_PI * (i + 0.5) / s.length));
+    place(&s, sheet->width, sheet->height);
+    *ret = s;
+    return 0;
+fail:
+    spectrum_clear(&s);
+    return r;
+}
+
+void spectrum_clear(struct spectrum *s)
+{
+    fft_destroy(s->fft);
+    free(s->patch);
+    free(s->order);
+    free(s->window);
+    free(s->square);
+    free(s->power);
+    free(s->sums);
+    free(s->frame_score);
+    free(s->score);
+    memset(s, 0, sizeof *s);
+}
+
+void spectrum_mark(struct spectrum *s, const struct sheet *sheet)
+{
+    for (unsigned i = 0; i < s->count; i++) {
+        struct patch *patch = &s->patch[i];
+        const unsigned left = patch->x / SHEET_LANES;
+        const unsigned top = patch->y / SHEET_LANES;
+        const unsigned right = (patch->x + s->length - 1) / SHEET_LANES;
+        const unsigned bottom = (patch->y + s->length - 1) / SHEET_LANES;
+        unsigned saturated = 0;
+        for (unsigned y = top; y <= bottom; y++)
+            for (unsigned x = left; x <= right; x++)
+                saturated += sheet->saturated[(size_t)y * sheet->cells_x + x];
+        patch->is_usable = saturated * 25 < s->length * s->length;
+    }
+}
+
+/* The powers of one of the two patches in the square, continued over all borders. Patch 0 is the
+ * real part of the square's pixels, patch 1 the imaginary part. */
+static float complex bin_of(const struct spectrum *s, unsigned which, int kx, int ky)
+{
+    const unsigned mask = s->length - 1;
+    const float complex z =
+        s->square[(size_t)((unsigned)ky & mask) * s->length + ((unsigned)kx & mask)];
+    const float complex m =
+        s->square[(size_t)((unsigned)-ky & mask) * s->length + ((unsigned)-kx & mask)];
+    if (which == 0)
+        return 0.5F * ((crealf(z) + crealf(m)) + (cimagf(z) - cimagf(m)) * I);
+    return 0.5F * ((cimagf(z) + cimagf(m)) + (crealf(m) - crealf(z)) * I);
+}
+
+/* The square of a frequency in bins. The power of pictures falls with it, so that the product is
+ * about as high on all sides of a frequency. */
+static float flatten(const struct spectrum *s, int kx, int ky)
+{
+    const int half = (int)s->length / 2;
+    const int x = ((kx + half) & ((int)s->length - 1)) - half;
+    const int y = ((ky + half) & ((int)s->length - 1)) - half;
+    return (float)(x * x + y * y);
+}
+
+/* The powers of one patch's bins, flattened. */
+static void fill_bins(struct spectrum *s, unsigned which)
+{
+    const unsigned length = s->length, mask = length - 1, width = border_columns(s);
+    for (unsigned y = 0; y < length; y++) {
+        const float complex *row = s->square + (size_t)y * length;
+        const float complex *mirrored = s->square + (size_t)((length - y) & mask) * length;
+        float *power = s->power + (size_t)(y + OUTER) * width + OUTER;
+        for (unsigned x = 0; x <= length / 2; x++) {
+            const float complex z = row[x], m = mirrored[(length - x) & mask];
+            const float re = 0.5F * (which == 0 ? crealf(z) + crealf(m) : cimagf(z) + cimagf(m));
+            const float im = 0.5F * (which == 0 ? cimagf(z) - cimagf(m) : crealf(m) - crealf(z));
+            power[x] = (re * re + im * im) * flatten(s, (int)x, (int)y);
+        }
+    }
+}
+
+/* Opposite bins have the same power, and bins repeat after `length` of them. */
+static void fill_borders(struct spectrum *s)
+{
+    const unsigned length = s->length, width = border_columns(s);
+    const size_t row_bytes = width * sizeof *s->power;
+    float *first = s->power + (size_t)OUTER * width, *end = first + (size_t)length * width;
+    for (unsigned y = 0; y < length; y++) {
+        float *row = first + (size_t)y * width + OUTER;
+        const float *mirrored = first + (size_t)((length - y) & (length - 1)) * width + OUTER;
+        for (int k = 1; k <= (int)OUTER; k++) {
+            row[-k] = mirrored[k];
+            row[(int)length / 2 + k] = mirrored[(int)length / 2 - k];
+        }
+    }
+    memcpy(s->power, end - (size_t)OUTER * width, OUTER * row_bytes);
+    memcpy(end, first, OUTER * row_bytes);
+}
+
+/* Sums along rows: `outer` over 2 OUTER + 1 powers, `inner` over the 2 INNER + 1 in the middle. */
+static void add_along_rows(struct spectrum *s, float *outer, float *inner)
+{
+    const unsigned width = border_columns(s), bins = padded_bins(s);
+    for (unsigned y = 0; y < border_rows(s); y++)
+        for (unsigned x = 0; x < bins; x += SHEET_LANES) {
+            const float *power = s->power + (size_t)y * width + x;
+            float near[SHEET_LANES] = {0};
+            for (unsigned k = OUTER - INNER; k <= OUTER + INNER; k++)
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    near[l] += power[k + l];
+            memcpy(inner + (size_t)y * bins + x, near, sizeof near);
+            for (unsigned k = 0; k < OUTER - INNER; k++)
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    near[l] += power[k + l] + power[2 * OUTER - k + l];
+            memcpy(outer + (size_t)y * bins + x, near, sizeof near);
+        }
+}
+
+/* Adds the score of one patch, whose powers are in `power`. */
+static void add_score(struct spectrum *s)
+{
+    const unsigned width = border_columns(s), padded = padded_bins(s);
+    const unsigned bins = s->length / 2 + 1;
+    const float around = (2 * OUTER + 1) * (2 * OUTER + 1) - (2 * INNER + 1) * (2 * INNER + 1);
+    float *outer = s->sums;
+    float *inner = s->sums + (size_t)width * border_rows(s);
+    add_along_rows(s, outer, inner);
+    for (unsigned y = 0; y < s->length; y++)
+        for (unsigned x = 0; x < padded; x += SHEET_LANES) {
+            float *score = s->frame_score + (size_t)y * bins + x;
+            float *level = score + score_size(s);
+            const float *power = s->power + (size_t)(y + OUTER) * width + OUTER + x;
+            float sum[SHEET_LANES] = {0};
+            for (unsigned k = 0; k <= 2 * OUTER; k++)
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    sum[l] += outer[(size_t)(y + k) * padded + x + l];
+            for (unsigned k = OUTER - INNER; k <= OUTER + INNER; k++)
+                for (unsigned l = 0; l < SHEET_LANES; l++)
+                    sum[l] -= inner[(size_t)(y + k) * padded + x + l];
+            for (unsigned l = 0; l < SHEET_LANES && x + l < bins; l++) {
+                const float mean =
+                    (sum[l] > 0 ? sum[l] : 0) / around + 1e-3F * flatten(s, (int)(x + l), (int)y);
+                score[l] += power[l] / (power[l] + 4 * mean);
+                level[l] += power[l];
+            }
+        }
+}
+
+/* The transform of the window at `offset` bins, with the phase at the patch's centre. */
+static double window_at(const struct spectrum *s, double offset)
+{
+    double sum = 0;
+    const double complex step = cexp(2 * M_PI * I * offset / s->length);
+    double complex turn = cexp(-M_PI * I * offset * (s->length - 1) / s->length);
+    for (unsigned i = 0; i < s->length; i++, turn *= step)
+        sum += s->window[i] * creal(turn);
+    return sum;
+}
+
+/* A wave's peak in the spectrum of any patch. */
+struct lobe {
+    int kx, ky; /* the bin next to it */
+    double x[2 * LOBE + 1], y[2 * LOBE + 1];
+    double norm;
+};
+
+static void shape_lobe(const struct spectrum *s, struct sheet_frequency f, struct lobe *ret)
+{
+    double square_x = 0;
+    double square_y = 0;
+    ret->kx = (int)lround(f.fx * s->length);
+    ret->ky = (int)lround(f.fy * s->length);
+    for (int i = 0; i <= 2 * LOBE; i++) {
+        ret->x[i] = window_at(s, ret->kx + i - LOBE - f.fx * s->length);
+        ret->y[i] = window_at(s, ret->ky + i - LOBE - f.fy * s->length);
+        square_x += ret->x[i] * ret->x[i];
+        square_y += ret->y[i] * ret->y[i];
+    }
+    ret->norm = 2 / (square_x * square_y);
+}
+
+static void take_sample(const struct spectrum *s, unsigned which, const struct patch *patch,
+                        struct sheet_frequency f, const struct lobe *lobe, struct patch_sample *ret)
+{
+    const double half = (s->length - 1) / 2.0;
+    /* Bins have their phase at the patch's first pixel; the window's transform, at its centre. */
+    double complex sum = 0;
+    for (int j = -LOBE; j <= LOBE; j++)
+        for (int i = -LOBE; i <= LOBE; i++) {
+            const double to_centre = 2 * M_PI * (lobe->kx + i + lobe->ky + j) * half / s->length;
+            sum += (double complex)bin_of(s, which, lobe->kx + i, lobe->ky + j) *
+                   cexp(I * to_centre) * (lobe->x[i + LOBE] * lobe->y[j + LOBE]);
+        }
+    ret->amplitude =
+        sum * lobe->norm * cexp(-2 * M_PI * I * (f.fx * patch->to_x + f.fy * patch->to_y));
+    const double own = fmax(1, flatten(s, lobe->kx, lobe->ky));
+    double mean = 0;
+    double most = 0;
+    for (unsigned k = 0; k < NEAR_COUNT; k++) {
+        const double angle = 2 * M_PI * k / NEAR_COUNT;
+        const int kx = lobe->kx + (int)lround(NEAR * cos(angle));
+        const int ky = lobe->ky + (int)lround(NEAR * sin(angle));
+        const float complex bin = bin_of(s, which, kx, ky);
+        const double power = (crealf(bin) * crealf(bin) + cimagf(bin) * cimagf(bin)) *
+                             fmin(1, flatten(s, kx, ky) / own);
+        mean += power / NEAR_COUNT;
+        most = power > most ? power : most;
+    }
+    /* The power of a Hann window's bin against that of the amplitude, both for white noise. */
+    const double area = (double)s->length * s->length;
+    ret->power = 107.6 * mean / (area * area);
+    ret->power_most = 107.6 * most / (area * area);
+}
+
+/* The mean of a patch as its window sees it. Without it nothing of the picture's brightness is left
+ * beside frequency zero. */
+static float mean_of(const struct spectrum *s, const struct sheet *sheet, const struct patch *patch)
+{
+    double sum = 0;
+    for (unsigned y = 0; y < s->length; y++) {
+        const float *row = sheet->pixel + (size_t)(patch->y + y) * sheet->stride + patch->x;
+        float line = 0;
+        for (unsigned x = 0; x < s->length; x++)
+            line += s->window[x] * row[x];
+        sum += (double)(line * s->window[y]);
+    }
+    /* The window's mean is a half along each axis. */
+    return (float)(sum * 4 / ((double)s->length * s->length));
+}
+
+static void load_pair(struct spectrum *s, const struct sheet *sheet, const struct patch *a,
+                      const struct patch *b)
+{
+    const float mean_a = mean_of(s, sheet, a);
+    const float mean_b = mean_of(s, sheet, b);
+    for (unsigned y = 0; y < s->length; y++) {
+        const float *from_a = sheet->pixel + (size_t)(a->y + y) * sheet->stride + a->x;
+        const float *from_b = sheet->pixel + (size_t)(b->y + y) * sheet->stride + b->x;
+        float complex *to = s->square + (size_t)y * s->length;
+        for (unsigned x = 0; x < s->length; x++) {
+            const float window = s->window[y] * s->window[x];
+            to[x] = window * (from_a[x] - mean_a) + window * (from_b[x] - mean_b) * I;
+        }
+    }
+    fft_square(s->fft, s->square, false);
+}
+
+static void average(struct spectrum *s, unsigned usable)
+{
+    if (usable == 0)
+        return;
+    if (s->scored < FRAMES)
+        s->scored++;
+    for (size_t i = 0; i < 2 * score_size(s); i++)
+        s->score[i] += (s->frame_score[i] / (float)usable - s->score[i]) / (float)s->scored;
+}
+
+void spectrum_process(struct spectrum *s, const struct sheet *sheet,
+                      const struct sheet_frequency *f, unsigned count, struct patch_sample *sample,
+                      unsigned *ret_patch, unsigned *ret_patches)
+{
+    struct lobe lobe[SHEET_MAX_WAVES];
+    unsigned usable = 0;
+    const unsigned patches = s->count < s->per_frame ? s->count : s->per_frame;
+    *ret_patches = patches;
+    if (patches == 0)
+        return;
+    memset(s->frame_score, 0, 2 * score_size(s) * sizeof *s->frame_score);
+    for (unsigned k = 0; k < count; k++)
+        shape_lobe(s, f[k], &lobe[k]);
+    for (unsigned i = 0; i < patches; i++)
+        ret_patch[i] = s->order[(s->next + i) % s->count];
+    s->next = (s->next + patches) % s->count;
+    for (unsigned i = 0; i < patches; i += 2) {
+        const unsigned pair = i + 1 < patches ? 2 : 1;
+        load_pair(s, sheet, &s->patch[ret_patch[i]], &s->patch[ret_patch[i + pair - 1]]);
+        for (unsigned which = 0; which < pair; which++) {
+            const unsigned p = ret_patch[i + which];
+            for (unsigned k = 0; k < count; k++)
+                take_sample(s, which, &s->patch[p], f[k], &lobe[k], &sample[k * s->count + p]);
+            if (!s->patch[p].is_usable)
+                continue;
+            fill_bins(s, which);
+            fill_borders(s);
+            add_score(s);
+            usable++;
+        }
+    }
+    average(s, usable);
+}
+
+/* Of a bin, continued over all borders: the score, or the mean power. */
+static float value_at(const struct spectrum *s, const float *values, int kx, int ky)
+{
+    const unsigned mask = s->length - 1;
+    if (((unsigned)kx & mask) > s->length / 2) {
+        kx = -kx;
+        ky = -ky;
+    }
+    return values[(size_t)((unsigned)ky & mask) * (s->length / 2 + 1) + ((unsigned)kx & mask)];
+}
+
+static float score_at(const struct spectrum *s, int kx, int ky)
+{
+    return value_at(s, s->score, kx, ky);
+}
+
+/* Moves from the bin at which a strong wave stands out most to that at which it is strongest: near
+ * 1, scores are about the same over the whole width of a wave's peak. */
+static struct sheet_frequency strongest_near(const struct spectrum *s, int kx, int ky)
+{
+    const float *level = s->score + score_size(s);
+    int best_x = kx;
+    int best_y = ky;
+    for (int j = -2; j <= 2; j++)
+        for (int i = -2; i <= 2; i++)
+            if (value_at(s, level, kx + i, ky + j) > value_at(s, level, best_x, best_y)) {
+                best_x = kx + i;
+                best_y = ky + j;
+            }
+    return (struct sheet_frequency){(double)best_x / s->length, (double)best_y / s->length};
+}
+
+static bool is_peak(const struct spectrum *s, int kx, int ky)
+{
+    const float own = score_at(s, kx, ky);
+    for (int j = -2; j <= 2; j++)
+        for (int i = -2; i <= 2; i++) {
+            const float other = score_at(s, kx + i, ky + j);
+            if (other > own || (other == own && (j < 0 || (j == 0 && i < 0))))
+                return false;
+        }
+    return true;
+}
+
+unsigned spectrum_peaks(const struct spectrum *s, struct spectrum_peak *ret, unsigned most)
+{
+    const int length = (int)s->length;
+    const float least = 0.3F;
+    unsigned count = 0;
+    for (int ky = -length / 2; ky < length / 2; ky++)
+        for (int kx = 0; kx <= length / 2; kx++) {
+            const float score = score_at(s, kx, ky);
+            /* In these columns, the other half is the same frequency. */
+            if (kx % (length / 2) == 0 && ky < 0 && ky > -length / 2)
+                continue;
+            if (score < least || kx * kx + ky * ky < 9 || !is_peak(s, kx, ky))
+                continue;
+            if (count == most && ret[most - 1].score >= score)
+                continue;
+            unsigned i = count < most ? count++ : most - 1;
+            for (; i > 0 && ret[i - 1].score < score; i--)
+                ret[i] = ret[i - 1];
+            ret[i] = (struct spectrum_peak){{(double)kx / length, (double)ky / length}, score};
+            if (score > SATURATED)
+                ret[i].f = strongest_near(s, kx, ky);
+        }
+    return count;
+}

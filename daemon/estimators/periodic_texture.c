@@ -1,0 +1,77 @@
+#include "estimators/periodic_texture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define MOST_MULTIPLE  5
+#define FALL           2.2 /* the kth harmonic has at most FALL / k of the amplitude, and at most ... */
+#define MOST_HARMONIC  1.1  /* ... this; stripes with a share of 15 to 85 % have */
+#define LEAST_SHARE    0.03 /* of a line's amplitude that its relations must have */
+#define MULTIPLE_DOUBT 0.3  /* how much more a line may be off for each multiple above one */
+
+static double apart(double a, double b)
+{
+    const double d = a - b;
+    return fabs(d - round(d));
+}
+
+bool texture_is_same(struct sheet_frequency a, struct sheet_frequency b, double dx, double dy)
+{
+    return (apart(a.fx, b.fx) < dx && apart(a.fy, b.fy) < dy) ||
+           (apart(a.fx, -b.fx) < dx && apart(a.fy, -b.fy) < dy);
+}
+
+/* Whether c is m a + n b. */
+static bool is_sum(struct sheet_frequency c, int m, struct sheet_frequency a, int n,
+                   struct sheet_frequency b, double dx, double dy)
+{
+    const struct sheet_frequency sum = {m * a.fx + n * b.fx, m * a.fy + n * b.fy};
+    const double doubt = 1 + MULTIPLE_DOUBT * (abs(m) + abs(n) - 1);
+    return texture_is_same(c, sum, doubt * dx, doubt * dy);
+}
+
+static bool is_harmonic(const struct texture_line *a, const struct texture_line *b, double dx,
+                        double dy)
+{
+    for (int k = 2; k <= MOST_MULTIPLE; k++)
+        if (b->amplitude < fmin(MOST_HARMONIC, FALL / k) * a->amplitude &&
+            is_sum(b->f, k, a->f, 0, a->f, dx, dy))
+            return true;
+    return false;
+}
+
+/* Whether one of the three is the sum or the difference of the others, or of one and twice another.
+ */
+static bool are_sum(struct sheet_frequency a, struct sheet_frequency b, struct sheet_frequency c,
+                    double dx, double dy)
+{
+    for (int sign = -1; sign <= 1; sign += 2)
+        if (is_sum(c, 1, a, sign, b, dx, dy) || is_sum(c, 2, a, sign, b, dx, dy) ||
+            is_sum(c, 1, a, 2 * sign, b, dx, dy) || is_sum(a, 2, c, sign, b, dx, dy) ||
+            is_sum(a, 1, c, 2 * sign, b, dx, dy) || is_sum(b, 2, a, sign, c, dx, dy) ||
+            is_sum(b, 1, a, 2 * sign, c, dx, dy))
+            return true;
+    return false;
+}
+
+static void join(const struct texture_line *line, const unsigned *member, unsigned members,
+                 bool *is_member)
+{
+    double least = INFINITY;
+    for (unsigned i = 0; i < members; i++)
+        least = fmin(least, line[member[i]].amplitude);
+    for (unsigned i = 0; i < members; i++)
+        is_member[member[i]] |= least >= LEAST_SHARE * line[member[i]].amplitude;
+}
+
+void texture_relate(const struct texture_line *line, unsigned count, double dx, double dy,
+                    bool *is_member)
+{
+    for (unsigned i = 1; i < count; i++) {
+        if (is_harmonic(&line[0], &line[i], dx, dy) || is_harmonic(&line[i], &line[0], dx, dy))
+            join(line, (unsigned[]){0, i}, 2, is_member);
+        for (unsigned j = i + 1; j < count; j++)
+            if (are_sum(line[0].f, line[i].f, line[j].f, dx, dy))
+                join(line, (unsigned[]){0, i, j}, 3, is_member);
+    }
+}

@@ -1,0 +1,39 @@
+/* Curves that samples pass before a chain filters them, and their inverse after it. Pure.
+ *
+ * A curve maps 0 .. max onto 0 .. max, rising, where max is the largest sample (255 for 8 bits,
+ * 4095 for 12). A sample, or a filtered value, beyond that range counts as its nearest end. The
+ * kernels compute the same in single precision (kernels/curve.cl).
+ *
+ * Sources: the logarithm makes a product of illumination and reflectance a sum (A. V. Oppenheim,
+ * R. W. Schafer, T. G. Stockham, Nonlinear Filtering of Multiplied and Convolved Signals, 1968);
+ * the powers decode video as IEC 61966-2-1 (sRGB) and ITU-R BT.709-6 define it. */
+#ifndef FFTD_FILTERS_CURVE_H
+#define FFTD_FILTERS_CURVE_H
+
+#include <stdbool.h>
+
+enum curve_kind {
+    CURVE_NONE, /* samples are filtered as they are */
+    CURVE_LOG,  /* max * ln(1 + sample) / ln(1 + max) */
+    CURVE_POWER /* with s = sample / max: max * slope * s up to s = cut, above it
+                   max * ((s + offset) / (1 + offset))^power */
+};
+
+struct curve {
+    enum curve_kind kind;
+    double power, offset, cut, slope; /* CURVE_POWER: power > 1, the others are 0 .. 1 */
+};
+
+/* Returns a power without an offset. A straight line through black bounds the slope of its inverse
+ * to 256, because a power alone would turn rounding errors into grey there. power: 1 .. 3. */
+struct curve curve_of_power(double power);
+
+double curve_apply(const struct curve *curve, double max, double sample);
+double curve_undo(const struct curve *curve, double max, double value);
+
+bool curve_equal(const struct curve *a, const struct curve *b);
+
+/* Names the kind in an engine's description: "logarithmic"; NULL for none. */
+const char *curve_name(const struct curve *curve);
+
+#endif

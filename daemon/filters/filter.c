@@ -1,0 +1,486 @@
+/* Chains of stages: text to values and back, and the product of the stages' responses. This file
+ * knows no kind of filter by name: it only calls filter_kind.h, and nothing below calls it.
+ *
+ * Messages are sent over D-Bus, which requires UTF-8, and written to terminals. So text_quote is
+ * applied to the user's text; the rest is ASCII from the kinds. */
+#include "filters/filter.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "filters/filter_value.h"
+#include "core/text.h"
+
+int filter_param_index(const struct filter_kind *kind, const char *name)
+{
+    for (unsigned i = 0; i < kind->param_count; i++)
+        if (strcmp(kind->param[i].name, name) == 0)
+            return (int)i;
+    return -1;
+}
+
+void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
+{
+    *ret = (struct filter_stage){.kind = kind};
+    for (unsigned i = 0; i < kind->param_count; i++) {
+        double initial = kind->param[i].required ? NAN : kind->param[i].initial;
+        ret->value[i] = (struct filter_value){.number = initial, .second = initial};
+    }
+}
+
+int filter_kind_find(const struct filter_kind **ret, const char *name, struct error *why)
+{
+    const struct filter_kind *kind = filter_kind_by_name(name);
+    if (kind != NULL) {
+        *ret = kind;
+        return 0;
+    }
+    char quoted[TEXT_QUOTE_BYTES], known[320] = "", hint[64] = "";
+    struct text_guess guess = TEXT_GUESS(name);
+    unsigned count;
+    const struct filter_kind *const *kinds = filter_kinds(&count);
+    for (unsigned i = 0; i < count; i++) {
+        text_guess_try(&guess, kinds[i]->name);
+        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kinds[i]->name);
+    }
+    if (guess.best != NULL)
+        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
+    return error_set(why, EINVAL, "unknown filter %s: expected one of %s%s",
+                     text_quote(quoted, name), known, hint);
+}
+
+static int unknown_param(const struct filter_kind *kind, const char *name, struct error *why)
+{
+    char quoted[TEXT_QUOTE_BYTES], known[160] = "", hint[64] = "";
+    struct text_guess guess = TEXT_GUESS(name);
+    if (kind->param_count == 0)
+        return error_set(why, EINVAL, "%s: unknown parameter %s: expected none", kind->name,
+                         text_quote(quoted, name));
+    for (unsigned i = 0; i < kind->param_count; i++) {
+        text_guess_try(&guess, kind->param[i].name);
+        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kind->param[i].name);
+    }
+    if (guess.best != NULL)
+        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
+    return error_set(why, EINVAL, "%s: unknown parameter %s: expected one of %s%s", kind->name,
+                     text_quote(quoted, name), known, hint);
+}
+
+/* Each estimator serves one stage. */
+static int check_adapting(const struct filter_chain *chain, struct error *why)
+{
+    unsigned seen = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->adapts == FILTER_ADAPTS_NOT)
+            continue;
+        if ((seen & 1u << kind->adapts) != 0)
+            return error_set(why, EINVAL,
+                             "stage %u: the chain has %s already: expected at most one", i + 1,
+                             kind->name);
+        seen |= 1u << kind->adapts;
+    }
+    return 0;
+}
+
+/* A chain has at most one curve. */
+static int check_curves(const struct filter_chain *chain, struct error *why)
+{
+    const struct filter_kind *first = NULL;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->curve != NULL && first != NULL)
+            return error_set(why, EINVAL,
+                             "stage %u: %s follows %s, but a chain has one curve: expected one "
+                             "stage of these kinds at most",
+                             i + 1, kind->name, first->name);
+        if (kind->curve != NULL)
+            first = kind;
+    }
+    return 0;
+}
+
+/* A chain moves pixels at most once, and not if it finds something in rows or waves of captured
+ * pixels, which are corrected where the result has them (correct.cl). */
+static int check_moves(const struct filter_chain *chain, struct error *why)
+{
+    const struct filter_kind *moves = NULL, *adapts = NULL;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->origin != NULL && moves != NULL)
+            return error_set(why, EINVAL, "stage %u: a chain has %s already: expected at most one",
+                             i + 1, kind->name);
+        moves = kind->origin != NULL ? kind : moves;
+        adapts = filter_kind_corrects(kind) ? kind : adapts;
+    }
+    if (moves != NULL && adapts != NULL)
+        return error_set(why, EINVAL,
+                         "%s corrects pixels where they are captured, but %s moves them: expected "
+                         "one of both in a chain",
+                         adapts->name, moves->name);
+    return 0;
+}
+
+/* Noise is reduced once at most by each means. */
+static int check_denoising(const struct filter_chain *chain, struct error *why)
+{
+    bool is_second = false, is_second_threshold = false;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if ((kind->denoise != NULL && is_second) ||
+            (kind->threshold != NULL && is_second_threshold))
+            return error_set(why, EINVAL,
+                             "stage %u: the chain has %s already: expected at most one", i + 1,
+                             kind->name);
+        is_second |= kind->denoise != NULL;
+        is_second_threshold |= kind->threshold != NULL;
+    }
+    return 0;
+}
+
+int filter_chain_check(const struct filter_chain *chain, struct error *why)
+{
+    const size_t pixels = filter_chain_pixels(chain);
+    if (pixels > FILTER_MAX_PIXELS)
+        return error_set(why, EINVAL,
+                         "the images of the filter's stages have %zu pixels in all: expected at "
+                         "most %d, as 255x255 has",
+                         pixels, FILTER_MAX_PIXELS);
+    int r = check_curves(chain, why);
+    if (r == 0)
+        r = check_moves(chain, why);
+    if (r == 0)
+        r = check_denoising(chain, why);
+    return r < 0 ? r : check_adapting(chain, why);
+}
+
+/* ---- text to stages ---- */
+
+int filter_stage_set(struct filter_stage *stage, const char *param, const char *text,
+                     struct error *why)
+{
+    int index = filter_param_index(stage->kind, param);
+    if (index < 0)
+        return unknown_param(stage->kind, param, why);
+
+    const struct filter_param *about = &stage->kind->param[index];
+    int r;
+    if (about->type == FILTER_IMAGE) { /* which says itself why it cannot be read */
+        r = filter_image_load(&stage->image, text, why);
+        return r < 0 ? error_prefix(why, EINVAL, "%s", stage->kind->name) : 0;
+    }
+    r = filter_value_read(stage, (unsigned)index, text);
+    if (r < 0) {
+        char quoted[TEXT_QUOTE_BYTES], expected[FILTER_EXPECTS_BYTES];
+        return error_set(why, EINVAL, "%s: %s = %s %s: expected %s", stage->kind->name, param,
+                         text_quote(quoted, text), filter_value_fault(about, r),
+                         filter_value_expects(expected, about));
+    }
+    return 0;
+}
+
+bool filter_stage_has(const struct filter_stage *stage, unsigned param)
+{
+    return filter_value_is_set(stage, param);
+}
+
+int filter_stage_check(const struct filter_stage *stage, struct error *why)
+{
+    for (unsigned i = 0; i < stage->kind->param_count; i++) {
+        const struct filter_param *param = &stage->kind->param[i];
+        if (param->required && !filter_value_is_set(stage, i)) {
+            char expected[FILTER_EXPECTS_BYTES];
+            return error_set(why, EINVAL, "%s: %s is missing: expected %s", stage->kind->name,
+                             param->name, filter_value_expects(expected, param));
+        }
+    }
+    return stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
+}
+
+static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, struct error *why)
+{
+    char *value = text_cut_at(text, '=');
+    char *name = text_trim(text);
+    char quoted[TEXT_QUOTE_BYTES];
+    if (value == NULL)
+        return error_set(why, EINVAL, "%s: %s is not a parameter: expected NAME=VALUE, ...",
+                         stage->kind->name, text_quote(quoted, name));
+    int index = filter_param_index(stage->kind, name);
+    if (index < 0)
+        return unknown_param(stage->kind, name, why);
+    if ((*seen & 1u << index) != 0)
+        return error_set(why, EINVAL, "%s: %s is given twice", stage->kind->name, name);
+    int r = filter_stage_set(stage, name, text_trim(value), why);
+    if (r < 0)
+        return r;
+    *seen |= 1u << index;
+    return 0;
+}
+
+/* Parses one stage; overwrites the separators in text. */
+static int parse_stage(struct filter_stage *ret, char *text, struct error *why)
+{
+    char *params = text_cut_at(text, ':');
+    char *name = text_trim(text);
+    if (*name == '\0')
+        return error_set(why, EINVAL, "a stage is empty: expected FILTER:NAME=VALUE,...");
+    const struct filter_kind *kind = NULL;
+    int r = filter_kind_find(&kind, name, why);
+    if (r < 0)
+        return r;
+
+    struct filter_stage stage;
+    filter_stage_init(&stage, kind);
+    unsigned seen = 0;
+    while (params != NULL) {
+        char *param = params;
+        params = text_cut_at(param, ',');
+        r = parse_param(&stage, param, &seen, why);
+        if (r < 0)
+            return r;
+    }
+    r = filter_stage_check(&stage, why);
+    if (r < 0)
+        return r;
+    *ret = stage;
+    return 0;
+}
+
+static int copy_text(char copy[FILTER_TEXT_BYTES], const char *text, struct error *why)
+{
+    size_t length = strnlen(text, FILTER_TEXT_BYTES);
+    if (length == FILTER_TEXT_BYTES)
+        return error_set(why, EINVAL, "the filter is too long: expected at most %d characters",
+                         FILTER_TEXT_BYTES - 1);
+    memcpy(copy, text, length + 1);
+    return 0;
+}
+
+int filter_stage_parse(struct filter_stage *ret, const char *text, struct error *why)
+{
+    char copy[FILTER_TEXT_BYTES];
+    int r = copy_text(copy, text, why);
+    return r < 0 ? r : parse_stage(ret, copy, why);
+}
+
+int filter_chain_parse(struct filter_chain *ret, const char *text, struct error *why)
+{
+    char copy[FILTER_TEXT_BYTES];
+    int r = copy_text(copy, text, why);
+    if (r < 0)
+        return r;
+
+    struct filter_chain chain = {.count = 0};
+    char *rest = text_trim(copy);
+    bool is_single = strchr(rest, '|') == NULL;
+    if (*rest == '\0' || strcmp(rest, "none") == 0)
+        rest = NULL;
+    while (rest != NULL) {
+        char *stage = rest;
+        rest = text_cut_at(stage, '|');
+        if (chain.count == FILTER_MAX_STAGES)
+            return error_set(why, EINVAL, "the filter has more than %d stages", FILTER_MAX_STAGES);
+        r = parse_stage(&chain.stage[chain.count], stage, why);
+        if (r < 0)
+            return is_single ? r : error_prefix(why, -r, "stage %u", chain.count + 1);
+        chain.count++;
+    }
+    r = filter_chain_check(&chain, why);
+    if (r < 0)
+        return r;
+    *ret = chain;
+    return 0;
+}
+
+/* ---- images ---- */
+
+void filter_chain_hold(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        filter_image_hold(chain->stage[i].image);
+}
+
+void filter_chain_drop(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        filter_image_drop(chain->stage[i].image);
+}
+
+void filter_chain_assign(struct filter_chain *to, const struct filter_chain *from)
+{
+    filter_chain_hold(from); /* first, because both may have the same images */
+    filter_chain_drop(to);
+    *to = *from;
+}
+
+size_t filter_chain_pixels(const struct filter_chain *chain)
+{
+    size_t sum = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_image *image = chain->stage[i].image;
+        if (filter_stage_uses_image(&chain->stage[i]))
+            sum += (size_t)image->columns * image->rows;
+    }
+    return sum;
+}
+
+/* ---- stages to text ---- */
+
+static void append_stage(char *text, size_t size, const struct filter_stage *stage)
+{
+    char separator = ':';
+    text_append(text, size, "%s", stage->kind->name);
+    for (unsigned i = 0; i < stage->kind->param_count; i++) {
+        if (!filter_value_is_set(stage, i))
+            continue;
+        text_append(text, size, "%c%s=", separator, stage->kind->param[i].name);
+        filter_value_append(text, size, stage, i);
+        separator = ',';
+    }
+}
+
+void filter_stage_print(const struct filter_stage *stage, char *text, size_t size)
+{
+    text[0] = '\0';
+    append_stage(text, size, stage);
+}
+
+void filter_chain_print(const struct filter_chain *chain, char *text, size_t size)
+{
+    text[0] = '\0';
+    if (chain->count == 0)
+        text_append(text, size, "none");
+    for (unsigned i = 0; i < chain->count; i++) {
+        text_append(text, size, "%s", i == 0 ? "" : " | ");
+        append_stage(text, size, &chain->stage[i]);
+    }
+}
+
+static bool equal_stages(const struct filter_stage *a, const struct filter_stage *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    for (unsigned i = 0; i < a->kind->param_count; i++)
+        if (!filter_value_equal(a, b, i))
+            return false;
+    return true;
+}
+
+bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (unsigned i = 0; i < a->count; i++)
+        if (!equal_stages(&a->stage[i], &b->stage[i]))
+            return false;
+    return true;
+}
+
+/* ---- the response ---- */
+
+/* `transform` is NULL or that of the stage's image. */
+static double complex response_at(const struct filter_stage *stage, const double complex *transform,
+                                  double fx, double fy)
+{
+    const struct filter_kind *kind = stage->kind;
+    if (filter_stage_uses_image(stage))
+        return kind->image_response(
+            stage, transform != NULL ? *transform : filter_image_transform(stage->image, fx, fy),
+            fx, fy);
+    if (kind->complex_response == NULL)
+        return kind->response(stage, fx, fy);
+    return kind->complex_response(stage, fx, fy);
+}
+
+/* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
+ * output real. (Two of the four corners are the negatives of the other two.) The transform of an
+ * image is the same at both. */
+static double complex stage_response(const struct filter_stage *stage,
+                                     const double complex *transform, double fx, double fy)
+{
+    const double complex h = response_at(stage, transform, fx, fy);
+    if (fabs(fx) == 0.5 && fabs(fy) == 0.5)
+        return creal(h + response_at(stage, transform, -fx, fy)) / 2;
+    if (fabs(fx) == 0.5)
+        return (h + response_at(stage, transform, -fx, fy)) / 2;
+    if (fabs(fy) == 0.5)
+        return (h + response_at(stage, transform, fx, -fy)) / 2;
+    return h;
+}
+
+double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy)
+{
+    double complex product = 1;
+    for (unsigned i = 0; i < chain->count; i++)
+        product *= stage_response(&chain->stage[i], NULL, fx, fy);
+    return product;
+}
+
+double complex filter_chain_response_of(const struct filter_chain *chain,
+                                        const double complex transform[FILTER_MAX_STAGES],
+                                        double fx, double fy)
+{
+    double complex product = 1;
+    for (unsigned i = 0; i < chain->count; i++)
+        product *= stage_response(&chain->stage[i], &transform[i], fx, fy);
+    return product;
+}
+
+static bool is_complex(const struct filter_stage *stage)
+{
+    const struct filter_kind *kind = stage->kind;
+    const bool may_be = kind->complex_response != NULL || filter_stage_uses_image(stage);
+    return may_be && (kind->is_real == NULL || !kind->is_real(stage));
+}
+
+bool filter_chain_is_complex(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (is_complex(&chain->stage[i]))
+            return true;
+    return false;
+}
+
+/* ---- the curve ---- */
+
+struct curve filter_chain_curve(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->curve != NULL)
+            return chain->stage[i].kind->curve(&chain->stage[i]);
+    return (struct curve){.kind = CURVE_NONE};
+}
+
+/* ---- noise ---- */
+
+struct denoise filter_chain_denoise(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->denoise != NULL)
+            return chain->stage[i].kind->denoise(&chain->stage[i]);
+    return (struct denoise){.settings = {.block = 0}};
+}
+
+double filter_chain_threshold(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->threshold != NULL)
+            return chain->stage[i].kind->threshold(&chain->stage[i]);
+    return 0;
+}
+
+double filter_chain_support(const struct filter_chain *chain)
+{
+    double sum = 0, squares = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_stage *stage = &chain->stage[i];
+        const double radius = stage->kind->support(stage);
+        if (stage->kind->is_gaussian)
+            squares += radius * radius;
+        else
+            sum += radius;
+    }
+    return fmin(sum + sqrt(squares), FILTER_MAX_SUPPORT_PX);
+}

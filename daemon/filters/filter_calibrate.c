@@ -1,0 +1,317 @@
+/* Kinds that correct captured samples before they are transformed (calibration.h). Their own
+ * response is 1. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "filters/filter_shape.h"
+
+/* Half precision has headroom for this gain (transform/kernel_source.c). */
+#define MAX_GAIN 8.0
+
+/* ---- recorded frames ---- */
+
+static size_t count_of(const struct filter_calibration *table)
+{
+    return (size_t)table->width * table->height;
+}
+
+/* Whether the first value is so unlike a neighbour's that the pixel may be bad. */
+typedef bool differs_fn(double value, double neighbour, double limit);
+
+/* Returns whether that is so for at least three quarters of the nearest neighbours of the same
+ * colour, of which there are up to eight: also in a line of bad pixels, but not in the corner of an
+ * area. */
+static bool stands_out(const struct filter_calibration *table, const float *value, size_t at,
+                       differs_fn *differs, double limit)
+{
+    const int64_t step = table->cell;
+    const int64_t x = (int64_t)(at % table->width), y = (int64_t)(at / table->width);
+    unsigned differing = 0, count = 0;
+    for (int64_t dy = -step; dy <= step; dy += step)
+        for (int64_t dx = -step; dx <= step; dx += step) {
+            const int64_t column = x + dx, row = y + dy;
+            if ((dx == 0 && dy == 0) || column < 0 || row < 0 || column >= table->width ||
+                row >= table->height)
+                continue;
+            count++;
+            const size_t other = (size_t)row * table->width + (size_t)column;
+            differing += differs((double)value[at], (double)value[other], limit);
+        }
+    return 4 * differing >= 3 * count;
+}
+
+/* The images are those that `fftd-ctl calibrate` writes, or others on the same scale. */
+static int check_levels(const struct filter_stage *stage, struct error *why)
+{
+    const struct filter_image *image = stage->image;
+    const size_t count = (size_t)image->columns * image->rows;
+    for (size_t i = 0; i < count; i++)
+        if (image->pixel[i] < 0 || image->pixel[i] > 1)
+            return error_set(why, EINVAL,
+                             "%s: the pixel in column %zu of row %zu of image %s is %g: expected "
+                             "0 .. 1, where 1 is white",
+                             stage->kind->name, i % image->columns + 1, i / image->columns + 1,
+                             image->name, (double)image->pixel[i]);
+    return 0;
+}
+
+/* ---- dark ---- */
+
+enum { DARK_IMAGE, DARK_PEDESTAL, DARK_HOT };
+
+static bool is_hot_beside(double value, double neighbour, double limit)
+{
+    return value > neighbour + limit;
+}
+
+static int dark_offsets(const struct filter_stage *stage, struct filter_calibration *table,
+                        struct error *why)
+{
+    const float *dark = stage->image->pixel;
+    const double hot = number(stage, DARK_HOT);
+    (void)why;
+    table->pedestal += number(stage, DARK_PEDESTAL) * table->white;
+    for (size_t i = 0; i < count_of(table); i++) {
+        table->offset[i] += (float)((double)dark[i] * table->white);
+        if ((double)dark[i] > hot && stands_out(table, dark, i, is_hot_beside, hot))
+            table->is_bad[i] = 1;
+    }
+    return 0;
+}
+
+const struct filter_kind filter_dark = {
+    .name = "dark",
+    .summary = "subtracts what the sensor adds to each pixel, and replaces hot pixels",
+    .formula = "H = 1; corrected = sample - white * image(x, y) + white * pedestal; where image(x, "
+               "y) is more than hot above 6 of its 8 neighbours, the mean of the 4 nearest",
+    .param_count = 3,
+    .param =
+        {
+            [DARK_IMAGE] =
+                {
+                    .name = "image",
+                    .unit = "",
+                    .summary = "the mean of frames taken in the dark, as large as the frames, 1 is "
+                               "white; `fftd-ctl calibrate dark` records it",
+                    .type = FILTER_IMAGE,
+                    .required = true,
+                },
+            [DARK_PEDESTAL] =
+                {
+                    .name = "pedestal",
+                    .unit = "",
+                    .summary = "level of black afterwards, such as 0.0627 where black is 16 of 255",
+                    .type = FILTER_NUMBER,
+                    .min = 0,
+                    .max = 0.5,
+                    .initial = 0,
+                },
+            [DARK_HOT] =
+                {
+                    .name = "hot",
+                    .unit = "",
+                    .summary = "what a pixel must have more than its neighbours to be replaced; 1: "
+                               "none is",
+                    .type = FILTER_NUMBER,
+                    .min = 0.005,
+                    .max = 1,
+                    .initial = 0.1,
+                },
+        },
+    .check = check_levels,
+    .response = filter_response_one,
+    .support = filter_support_none,
+    .add_offsets = dark_offsets,
+};
+
+/* ---- flat ---- */
+
+enum { FLAT_IMAGE, FLAT_LIMIT, FLAT_DEAD };
+
+static bool is_dead_beside(double value, double neighbour, double limit)
+{
+    return value < neighbour * limit;
+}
+
+/* The place of a pixel in its cell. */
+static size_t colour_of(const struct filter_calibration *table, size_t at)
+{
+    return table->cell * (at / table->width % table->cell) + at % table->width % table->cell;
+}
+
+/* The mean of the light that good pixels got, of each colour in a cell separately: the colour of
+ * the lamp is not to become white. Returns whether all means are above 0. */
+static bool mean_light(double mean[4], const struct filter_calibration *table, const float *light)
+{
+    double count[4] = {0};
+    bool is_bright = true;
+    memset(mean, 0, 4 * sizeof mean[0]);
+    for (size_t i = 0; i < count_of(table); i++) {
+        if (table->is_bad[i] != 0)
+            continue;
+        mean[colour_of(table, i)] += (double)light[i];
+        count[colour_of(table, i)]++;
+    }
+    for (unsigned i = 0; i < table->cell * table->cell; i++) {
+        is_bright = is_bright && mean[i] > 0;
+        mean[i] /= fmax(count[i], 1);
+    }
+    return is_bright;
+}
+
+static void multiply_flat(const struct filter_stage *stage, struct filter_calibration *table,
+                          const float *light, const double mean[4])
+{
+    const double limit = number(stage, FLAT_LIMIT), dead = number(stage, FLAT_DEAD);
+    for (size_t i = 0; i < count_of(table); i++) {
+        const double level = mean[colour_of(table, i)];
+        const double gain = (double)light[i] > 0 ? level / (double)light[i] : limit;
+        table->gain[i] *= (float)fmin(fmax(gain, 1 / limit), limit);
+        if ((double)light[i] < level && stands_out(table, light, i, is_dead_beside, dead))
+            table->is_bad[i] = 1;
+    }
+}
+
+static int flat_gains(const struct filter_stage *stage, struct filter_calibration *table,
+                      struct error *why)
+{
+    double mean[4];
+    float *light = malloc(count_of(table) * sizeof *light);
+    if (light == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing a calibration");
+    for (size_t i = 0; i < count_of(table); i++)
+        light[i] =
+            (float)((double)stage->image->pixel[i] * table->white - (double)table->offset[i]);
+    const bool is_bright = mean_light(mean, table, light);
+    if (is_bright)
+        multiply_flat(stage, table, light, mean);
+    free(light);
+    return is_bright ? 0
+                     : error_set(why, EINVAL,
+                                 "flat: image %s is not brighter than the dark frame: expected an "
+                                 "evenly lit one",
+                                 stage->image->name);
+}
+
+const struct filter_kind filter_flat = {
+    .name = "flat",
+    .summary = "evens out what the lens and each pixel let through, and replaces dead pixels",
+    .formula = "H = 1; corrected = sample * g, g = mean of F / F(x, y) within 1/limit .. limit, F "
+               "= white * image - what dark subtracts; where F(x, y) is below dead times 6 of its "
+               "8 neighbours, the mean of the 4 nearest",
+    .param_count = 3,
+    .param =
+        {
+            [FLAT_IMAGE] =
+                {
+                    .name = "image",
+                    .unit = "",
+                    .summary = "the mean of frames of an evenly lit surface, as large as the "
+                               "frames, 1 is white; `fftd-ctl calibrate flat` records it",
+                    .type = FILTER_IMAGE,
+                    .required = true,
+                },
+            [FLAT_LIMIT] =
+                {
+                    .name = "limit",
+                    .unit = "",
+                    .summary = "the greatest gain",
+                    .type = FILTER_NUMBER,
+                    .min = 1,
+                    .max = MAX_GAIN,
+                    .initial = 4,
+                },
+            [FLAT_DEAD] =
+                {
+                    .name = "dead",
+                    .unit = "",
+                    .summary = "share of its neighbours' light below which a pixel is replaced",
+                    .type = FILTER_NUMBER,
+                    .min = 0,
+                    .max = 0.9,
+                    .initial = 0.5,
+                },
+        },
+    .check = check_levels,
+    .response = filter_response_one,
+    .support = filter_support_none,
+    .multiply_gains = flat_gains,
+};
+
+/* ---- vignette ---- */
+
+enum { VIGNETTE_A, VIGNETTE_B };
+
+static double vignette_gain(const struct filter_stage *stage, double r2)
+{
+    return 1 + number(stage, VIGNETTE_A) * r2 + number(stage, VIGNETTE_B) * square(r2);
+}
+
+/* The gain is a parabola in r^2, which has its extremes at the middle, in the corners, or at its
+ * vertex. */
+static int vignette_check(const struct filter_stage *stage, struct error *why)
+{
+    const double a = number(stage, VIGNETTE_A), b = number(stage, VIGNETTE_B);
+    const double vertex = b != 0 ? -a / (2 * b) : 0;
+    const double corner = vignette_gain(stage, 1);
+    const double turn = vertex > 0 && vertex < 1 ? vignette_gain(stage, vertex) : 1;
+    const double least = fmin(fmin(1, corner), turn), most = fmax(fmax(1, corner), turn);
+    if (least <= 0 || most > MAX_GAIN)
+        return error_set(
+            why, EINVAL,
+            "vignette: with a = %g and b = %g the gain is from %g to %g: expected more "
+            "than 0 and at most %g at every radius",
+            a, b, least, most, MAX_GAIN);
+    return 0;
+}
+
+static int vignette_gains(const struct filter_stage *stage, struct filter_calibration *table,
+                          struct error *why)
+{
+    const double scale = 4 / (square(table->width) + square(table->height));
+    float *gain = table->gain;
+    (void)why;
+    for (uint32_t y = 0; y < table->height; y++) {
+        const double y2 = square(y - (table->height - 1) / 2.);
+        for (uint32_t x = 0; x < table->width; x++, gain++)
+            *gain *=
+                (float)vignette_gain(stage, scale * (y2 + square(x - (table->width - 1) / 2.)));
+    }
+    return 0;
+}
+
+const struct filter_kind filter_vignette = {
+    .name = "vignette",
+    .summary = "brightens the corners that a lens has darkened, before the filter",
+    .formula = "H = 1; corrected = sample * (1 + a * r^2 + b * r^4), r = 1 in the corners",
+    .param_count = 2,
+    .param =
+        {
+            [VIGNETTE_A] =
+                {
+                    .name = "a",
+                    .unit = "",
+                    .summary = "gain that grows with the square of the radius",
+                    .type = FILTER_NUMBER,
+                    .min = -8,
+                    .max = 8,
+                    .initial = 0.3,
+                },
+            [VIGNETTE_B] =
+                {
+                    .name = "b",
+                    .unit = "",
+                    .summary = "gain that grows with its fourth power",
+                    .type = FILTER_NUMBER,
+                    .min = -8,
+                    .max = 8,
+                    .initial = 0.1,
+                },
+        },
+    .check = vignette_check,
+    .response = filter_response_one,
+    .support = filter_support_none,
+    .multiply_gains = vignette_gains,
+};

@@ -1,0 +1,277 @@
+/* The filters whose response is complex, because their impulse response differs in opposite
+ * directions: it moves something. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "filters/filter_shape.h"
+
+/* ---- convolve ---- */
+
+enum { CONVOLVE_KERNEL, CONVOLVE_IMAGE, CONVOLVE_ANCHOR, CONVOLVE_NORMALISE, CONVOLVE_CORRELATE };
+enum normalise { NORMALISE_NONE, NORMALISE_SUM };
+static const char *const normalise_names[] = {"none", "sum", NULL};
+
+/* The kernel is either in the chain's text or an image. */
+static int kernel_columns(const struct filter_stage *stage)
+{
+    return (int)(stage->image != NULL ? stage->image->columns : stage->kernel.columns);
+}
+
+static int kernel_rows(const struct filter_stage *stage)
+{
+    return (int)(stage->image != NULL ? stage->image->rows : stage->kernel.rows);
+}
+
+static float weight_at(const struct filter_stage *stage, int x, int y)
+{
+    return stage->image != NULL ? stage->image->pixel[(size_t)y * stage->image->columns + (size_t)x]
+                                : stage->kernel.value[y][x];
+}
+
+static int origin_x(const struct filter_stage *stage)
+{
+    return kernel_columns(stage) / 2 + (int)stage->value[CONVOLVE_ANCHOR].number;
+}
+
+static int origin_y(const struct filter_stage *stage)
+{
+    return kernel_rows(stage) / 2 + (int)stage->value[CONVOLVE_ANCHOR].second;
+}
+
+static double kernel_sum(const struct filter_stage *stage)
+{
+    double sum = 0;
+    if (stage->image != NULL)
+        return stage->image->sum;
+    for (unsigned y = 0; y < stage->kernel.rows; y++)
+        for (unsigned x = 0; x < stage->kernel.columns; x++)
+            sum += (double)stage->kernel.value[y][x];
+    return sum;
+}
+
+/* The kernel's transform about its first element becomes that about its anchor. */
+static double complex convolve_finish(const struct filter_stage *stage, double complex transform,
+                                      double fx, double fy)
+{
+    const double scale =
+        number(stage, CONVOLVE_NORMALISE) == NORMALISE_SUM ? 1 / kernel_sum(stage) : 1;
+    const double complex h =
+        transform * scale * filter_phase(-fx * origin_x(stage) - fy * origin_y(stage));
+    return number(stage, CONVOLVE_CORRELATE) != 0 ? conj(h) : h;
+}
+
+/* sum of kernel(x, y) exp(-2 pi i (fx (x - origin_x) + fy (y - origin_y))), by Horner's scheme. */
+static double complex convolve_response(const struct filter_stage *stage, double fx, double fy)
+{
+    const struct filter_kernel *kernel = &stage->kernel;
+    const double complex turn_x = filter_phase(fx), turn_y = filter_phase(fy);
+    double complex sum = 0;
+    for (unsigned y = kernel->rows; y-- > 0;) {
+        double complex row = 0;
+        for (unsigned x = kernel->columns; x-- > 0;)
+            row = row * turn_x + (double)kernel->value[y][x];
+        sum = sum * turn_y + row;
+    }
+    return convolve_finish(stage, sum, fx, fy);
+}
+
+/* Whether the kernel is the same on opposite sides of its origin. */
+static bool is_symmetric(const struct filter_stage *stage)
+{
+    const int columns = kernel_columns(stage), rows = kernel_rows(stage);
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < columns; x++) {
+            const int mirror_x = 2 * origin_x(stage) - x, mirror_y = 2 * origin_y(stage) - y;
+            const bool inside =
+                mirror_x >= 0 && mirror_x < columns && mirror_y >= 0 && mirror_y < rows;
+            if (weight_at(stage, x, y) != (inside ? weight_at(stage, mirror_x, mirror_y) : 0))
+                return false;
+        }
+    return true;
+}
+
+static int convolve_check(const struct filter_stage *stage, struct error *why)
+{
+    const struct filter_value *anchor = &stage->value[CONVOLVE_ANCHOR];
+    if ((stage->kernel.rows > 0) == (stage->image != NULL))
+        return error_set(why, EINVAL, "convolve: %s: expected a kernel in numbers or an image",
+                         stage->image != NULL ? "both kernel and image are given"
+                                              : "kernel is missing");
+    if (anchor->number != rint(anchor->number) || anchor->second != rint(anchor->second))
+        return error_set(why, EINVAL,
+                         "convolve: anchor = %g/%g is between pixels: expected whole numbers",
+                         anchor->number, anchor->second);
+    const double sum = kernel_sum(stage);
+    if (number(stage, CONVOLVE_NORMALISE) == NORMALISE_SUM && fabs(sum) < 1e-3)
+        return error_set(why, EINVAL,
+                         "convolve: the kernel's sum is %g: expected at least 0.001 for "
+                         "normalise = sum; normalise = none keeps the numbers as they are",
+                         sum);
+    return stage->image != NULL ? filter_check_kernel_image(stage, why) : 0;
+}
+
+static double convolve_support(const struct filter_stage *stage)
+{
+    const int left = origin_x(stage), right = kernel_columns(stage) - 1 - left;
+    const int above = origin_y(stage), below = kernel_rows(stage) - 1 - above;
+    return hypot(fmax(abs(left), abs(right)), fmax(abs(above), abs(below)));
+}
+
+const struct filter_kind filter_convolve = {
+    .name = "convolve",
+    .summary = "convolves with a kernel of numbers, such as Prewitt's, or with one from an image",
+    .formula = "H = S * sum of kernel(x, y) * exp(-2 * pi * i * (fx * x + fy * y)), x and y "
+               "counted from the anchor, S = 1 or 1 / sum of kernel; its conjugate to correlate",
+    .param_count = 5,
+    .param =
+        {
+            [CONVOLVE_KERNEL] =
+                {
+                    .name = "kernel",
+                    .unit = "",
+                    .summary = "its rows, separated by /, from top to bottom",
+                    .type = FILTER_KERNEL,
+                    .min = -1000,
+                    .max = 1000,
+                },
+            [CONVOLVE_IMAGE] =
+                {
+                    .name = "image",
+                    .unit = "",
+                    .summary = "the kernel as an image of at most 255x255 pixels, instead",
+                    .type = FILTER_IMAGE,
+                },
+            [CONVOLVE_ANCHOR] =
+                {
+                    .name = "anchor",
+                    .unit = "px",
+                    .summary = "the kernel's origin, to the right of its middle and down; the "
+                               "middle of an "
+                               "even number is the later one",
+                    .type = FILTER_PAIR,
+                    .min = -FILTER_IMAGE_KERNEL_SIDE,
+                    .max = FILTER_IMAGE_KERNEL_SIDE,
+                },
+            [CONVOLVE_NORMALISE] =
+                {
+                    .name = "normalise",
+                    .unit = "",
+                    .summary = "sum: divides by the sum of the numbers, which keeps the brightness",
+                    .type = FILTER_CHOICE,
+                    .initial = NORMALISE_NONE,
+                    .choices = normalise_names,
+                },
+            [CONVOLVE_CORRELATE] =
+                {
+                    .name = "correlate",
+                    .unit = "",
+                    .summary = "turns the kernel by 180 degrees about its anchor, as OpenCV's "
+                               "filter2D does",
+                    .type = FILTER_BOOL,
+                },
+        },
+    .check = convolve_check,
+    .complex_response = convolve_response,
+    .image_response = convolve_finish,
+    .is_real = is_symmetric,
+    .support = convolve_support,
+};
+
+/* ---- gradient ---- */
+
+enum { GRADIENT_ALONG, GRADIENT_SIGMA, GRADIENT_GAIN, GRADIENT_DC };
+enum along { ALONG_X, ALONG_Y };
+static const char *const along_names[] = {"x", "y", NULL};
+
+/* The derivative of exp(2 pi i f x) along x is 2 pi i f times it; a Gaussian limits the noise. */
+static double complex gradient_response(const struct filter_stage *stage, double fx, double fy)
+{
+    if (fx == 0 && fy == 0)
+        return number(stage, GRADIENT_DC);
+    const double f = number(stage, GRADIENT_ALONG) == ALONG_X ? fx : fy;
+    const double blur =
+        exp(-2 * square(M_PI * number(stage, GRADIENT_SIGMA)) * (square(fx) + square(fy)));
+    return I * (number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
+}
+
+/* The impulse response is x exp(-x^2 / 2 s^2), of whose energy (1 + r^2 / s^2) exp(-r^2 / s^2) is
+ * beyond r: 2e-4 at 1.2 times the radius of the Gaussian alone. */
+static double gradient_support(const struct filter_stage *stage)
+{
+    return 1.2 * number(stage, GRADIENT_SIGMA) * sqrt(FILTER_LEFT_LN);
+}
+
+const struct filter_kind filter_gradient = {
+    .name = "gradient",
+    .summary = "slope of the brightness along one axis: a relief lit from one side",
+    .formula = "H = gain * 2 * pi * i * g * exp(-2 * (pi * sigma * f)^2), dc at f = 0, g = fx or "
+               "fy",
+    .param_count = 4,
+    .param =
+        {
+            [GRADIENT_ALONG] =
+                {
+                    .name = "along",
+                    .unit = "",
+                    .summary = "x: brighter where it rises to the right; y: downwards",
+                    .type = FILTER_CHOICE,
+                    .initial = ALONG_X,
+                    .choices = along_names,
+                },
+            [GRADIENT_SIGMA] =
+                {
+                    .name = "sigma",
+                    .unit = "px",
+                    .summary = "standard deviation of the blur that is part of it",
+                    .type = FILTER_NUMBER,
+                    .min = 0.5,
+                    .max = 100,
+                    .initial = 1,
+                },
+            [GRADIENT_GAIN] = GAIN_PARAM("gain", "factor on the change per pixel", 1),
+            [GRADIENT_DC] = DC_PARAM(1),
+        },
+    .complex_response = gradient_response,
+    .support = gradient_support,
+};
+
+/* ---- shift ---- */
+
+enum { SHIFT_BY };
+
+static double complex shift_response(const struct filter_stage *stage, double fx, double fy)
+{
+    return filter_phase(fx * stage->value[SHIFT_BY].number + fy * stage->value[SHIFT_BY].second);
+}
+
+/* Between pixels the impulse response is a sinc, whose energy beyond r is about 1 / (pi^2 r). 16
+ * pixels, which leave 0.6%, are a compromise with the cost of the margin. */
+static double shift_support(const struct filter_stage *stage)
+{
+    const struct filter_value *by = &stage->value[SHIFT_BY];
+    const bool between = by->number != rint(by->number) || by->second != rint(by->second);
+    return hypot(by->number, by->second) + (between ? 16 : 0);
+}
+
+const struct filter_kind filter_shift = {
+    .name = "shift",
+    .summary = "moves the picture, also by parts of a pixel",
+    .formula = "H = exp(-2 * pi * i * (fx * x + fy * y)), by = x/y",
+    .param_count = 1,
+    .param =
+        {
+            [SHIFT_BY] =
+                {
+                    .name = "by",
+                    .unit = "px",
+                    .summary = "to the right and down",
+                    .type = FILTER_PAIR,
+                    .required = true,
+                    .min = -128,
+                    .max = 128,
+                },
+        },
+    .complex_response = shift_response,
+    .support = shift_support,
+};

@@ -1,0 +1,88 @@
+/* The filters that bend the brightness before the other stages of their chain, and back after them.
+ * Their own response is 1 (curve.h). */
+#include <math.h>
+
+#include "filters/filter_shape.h"
+
+/* ---- homomorphic ---- */
+
+static struct curve homomorphic_curve(const struct filter_stage *stage)
+{
+    (void)stage;
+    return (struct curve){.kind = CURVE_LOG};
+}
+
+const struct filter_kind filter_homomorphic = {
+    .name = "homomorphic",
+    .summary =
+        "the whole chain filters the logarithm of the samples, where illumination is a summand",
+    .formula = "H = 1; curve c(s) = max * ln(1 + s) / ln(1 + max)",
+    .param_count = 0,
+    .response = filter_response_one,
+    .curve = homomorphic_curve,
+    .support = filter_support_none,
+};
+
+/* ---- linear-light ---- */
+
+enum { LINEAR_ENCODING, LINEAR_GAMMA };
+enum encoding { ENCODING_SRGB, ENCODING_BT709, ENCODING_GAMMA };
+static const char *const encoding_names[] = {"srgb", "bt709", "gamma", NULL};
+
+/* sRGB: IEC 61966-2-1. BT.709: ITU-R BT.709-6, item 1.2, whose transfer function this inverts; the
+ * constants are those that make it continuous, as ITU-R BT.2020-2, table 4, defines them. */
+#define BT709_A 0.09929682680944
+#define BT709_B 0.018053968510807
+
+static struct curve linear_curve(const struct filter_stage *stage)
+{
+    switch ((enum encoding)number(stage, LINEAR_ENCODING)) {
+    case ENCODING_SRGB:
+        break;
+    case ENCODING_BT709:
+        return (struct curve){.kind = CURVE_POWER,
+                              .power = 1 / 0.45,
+                              .offset = BT709_A,
+                              .cut = 4.5 * BT709_B,
+                              .slope = 1 / 4.5};
+    case ENCODING_GAMMA:
+        return curve_of_power(number(stage, LINEAR_GAMMA));
+    }
+    return (struct curve){
+        .kind = CURVE_POWER, .power = 2.4, .offset = 0.055, .cut = 0.04045, .slope = 1 / 12.92};
+}
+
+const struct filter_kind filter_linear_light = {
+    .name = "linear-light",
+    .summary = "the whole chain filters light instead of the samples that encode it",
+    .formula =
+        "H = 1; curve c(s) = max * r / 12.92 or max * ((r + 0.055) / 1.055)^2.4 for srgb, max * "
+        "r / 4.5 or max * ((r + 0.0993) / 1.0993)^(1 / 0.45) for bt709, max * r / 256 or max * "
+        "r^gamma for gamma, r = s / max",
+    .param_count = 2,
+    .param =
+        {
+            [LINEAR_ENCODING] =
+                {
+                    .name = "encoding",
+                    .unit = "",
+                    .summary = "how samples encode light",
+                    .type = FILTER_CHOICE,
+                    .initial = ENCODING_SRGB,
+                    .choices = encoding_names,
+                },
+            [LINEAR_GAMMA] =
+                {
+                    .name = "gamma",
+                    .unit = "",
+                    .summary = "the exponent of the encoding gamma",
+                    .type = FILTER_NUMBER,
+                    .min = 1,
+                    .max = 3,
+                    .initial = 2.2,
+                },
+        },
+    .response = filter_response_one,
+    .curve = linear_curve,
+    .support = filter_support_none,
+};

@@ -1,0 +1,167 @@
+/* Filters that reduce noise before the response of their chain, in blocks (denoise.h) or in the
+ * whole spectrum. Their own response is 1. */
+#include <errno.h>
+
+#include "filters/filter_shape.h"
+
+enum {
+    DENOISE_SIGMA,
+    DENOISE_SHOT,
+    DENOISE_STRENGTH,
+    DENOISE_BLOCK,
+    DENOISE_HOP,
+    DENOISE_PASSES,
+    DENOISE_TEMPORAL,
+};
+enum { BLOCK_16, BLOCK_32 };
+enum { HOP_HALF, HOP_QUARTER };
+enum { PASSES_1, PASSES_2 };
+static const char *const block_names[] = {"16", "32", NULL};
+static const char *const hop_names[] = {"half", "quarter", NULL};
+static const char *const pass_names[] = {"1", "2", NULL};
+static const char *const past_names[] = {"0", "1", "2", NULL};
+
+static struct denoise denoise_of(const struct filter_stage *stage)
+{
+    const double factor = square(number(stage, DENOISE_STRENGTH));
+    return (struct denoise){
+        .settings = {.block = number(stage, DENOISE_BLOCK) == BLOCK_16 ? 16 : 32,
+                     .overlap = number(stage, DENOISE_HOP) == HOP_HALF ? 2 : 4,
+                     .passes = number(stage, DENOISE_PASSES) == PASSES_1 ? 1 : 2,
+                     .estimated = number(stage, DENOISE_SIGMA) == 0,
+                     .past = (unsigned)number(stage, DENOISE_TEMPORAL)},
+        .noise = {.constant = factor * square(number(stage, DENOISE_SIGMA)),
+                  .slope = factor * number(stage, DENOISE_SHOT),
+                  .factor = factor},
+    };
+}
+
+static int denoise_check(const struct filter_stage *stage, struct error *why)
+{
+    if (number(stage, DENOISE_SIGMA) == 0 && number(stage, DENOISE_SHOT) > 0)
+        return error_set(why, EINVAL,
+                         "denoise: shot = %g without sigma: expected a sigma greater than 0, or "
+                         "neither (both are estimated)",
+                         number(stage, DENOISE_SHOT));
+    return 0;
+}
+
+const struct filter_kind filter_denoise = {
+    .name = "denoise",
+    .summary = "reduces noise in overlapping blocks, before the rest of the chain",
+    .formula = "H = 1; each windowed block's transform F, without its level m, is multiplied by "
+               "max(0, 1 - 2.5 V / |F|^2), V = strength^2 * (sigma^2 + shot * m) * (sum of the "
+               "window's squares); with two passes the captured block's cosine transform by "
+               "G^2 / (G^2 + V'), where G is that of the first pass's result; with temporal both "
+               "are joined with the blocks of past frames that match",
+    .param_count = 7,
+    .param =
+        {
+            [DENOISE_SIGMA] =
+                {
+                    .name = "sigma",
+                    .unit = "grey levels of 255",
+                    .summary = "standard deviation of the noise at black; 0: estimated from each "
+                               "frame, with shot",
+                    .type = FILTER_NUMBER,
+                    .max = 128,
+                },
+            [DENOISE_SHOT] =
+                {
+                    .name = "shot",
+                    .unit = "grey levels of 255",
+                    .summary = "by how much the noise's variance grows with each grey level",
+                    .type = FILTER_NUMBER,
+                    .max = 64,
+                },
+            [DENOISE_STRENGTH] =
+                {
+                    .name = "strength",
+                    .unit = "",
+                    .summary = "factor of sigma, given or estimated",
+                    .type = FILTER_NUMBER,
+                    .min = 0.1,
+                    .max = 4,
+                    .initial = 1,
+                },
+            [DENOISE_BLOCK] =
+                {
+                    .name = "block",
+                    .unit = "px",
+                    .summary = "side of the first pass's blocks",
+                    .type = FILTER_CHOICE,
+                    .initial = BLOCK_32,
+                    .choices = block_names,
+                },
+            [DENOISE_HOP] =
+                {
+                    .name = "hop",
+                    .unit = "",
+                    .summary = "from a block to the next one, as part of its side",
+                    .type = FILTER_CHOICE,
+                    .initial = HOP_HALF,
+                    .choices = hop_names,
+                },
+            [DENOISE_PASSES] =
+                {
+                    .name = "passes",
+                    .unit = "",
+                    .summary = "2: the result of the first guides a second one",
+                    .type = FILTER_CHOICE,
+                    .initial = PASSES_2,
+                    .choices = pass_names,
+                },
+            [DENOISE_TEMPORAL] =
+                {
+                    .name = "temporal",
+                    .unit = "frames",
+                    .summary = "past frames that count where they match this one",
+                    .type = FILTER_CHOICE,
+                    .choices = past_names,
+                },
+        },
+    .check = denoise_check,
+    .response = filter_response_one,
+    .support = filter_support_none,
+    .denoise = denoise_of,
+};
+
+enum { THRESHOLD_SIGMA, THRESHOLD_STRENGTH };
+
+static double threshold_of(const struct filter_stage *stage)
+{
+    return number(stage, THRESHOLD_SIGMA) * number(stage, THRESHOLD_STRENGTH);
+}
+
+const struct filter_kind filter_soft_threshold = {
+    .name = "soft-threshold",
+    .summary = "reduces noise by a soft threshold of the whole frame's spectrum, at little cost",
+    .formula = "H = 1; each number F of the spectrum is multiplied by max(0, 1 - T / |F|), "
+               "T = strength * sigma * sqrt(samples of the padded frame)",
+    .param_count = 2,
+    .param =
+        {
+            [THRESHOLD_SIGMA] =
+                {
+                    .name = "sigma",
+                    .unit = "grey levels of 255",
+                    .summary = "standard deviation of the noise",
+                    .type = FILTER_NUMBER,
+                    .required = true,
+                    .max = 128,
+                },
+            [THRESHOLD_STRENGTH] =
+                {
+                    .name = "strength",
+                    .unit = "",
+                    .summary = "the threshold as a multiple of what noise is in the spectrum",
+                    .type = FILTER_NUMBER,
+                    .min = 0.1,
+                    .max = 8,
+                    .initial = 1,
+                },
+        },
+    .response = filter_response_one,
+    .support = filter_support_none,
+    .threshold = threshold_of,
+};

@@ -1,0 +1,182 @@
+/* The kinds of filters that exist: their parameters and their response. Pure.
+ *
+ * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. A shift by x pixels to
+ * the right is exp(-2 pi i fx x). H(-fx, -fy) is the complex conjugate of H(fx, fy), exactly, so
+ * filtered pictures are real; a kind whose impulse response is the same in opposite directions has
+ * a real H. Parsing, checking, printing, help and documentation all follow from the kinds.
+ * filter.h, above this, makes chains of stages. */
+#ifndef FFTD_FILTERS_FILTER_KIND_H
+#define FFTD_FILTERS_FILTER_KIND_H
+
+#include <complex.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "filters/curve.h"
+#include "filters/denoise.h"
+#include "core/error.h"
+#include "filters/filter_image.h"
+
+#define FILTER_MAX_PARAMS  14
+#define FILTER_KERNEL_SIDE 7 /* the most rows and columns of a kernel in a chain's text */
+
+enum filter_type {
+    FILTER_NUMBER, /* a finite double within [min, max] */
+    FILTER_PAIR,   /* two of them, x and y, written a/b */
+    FILTER_CHOICE, /* one of `choices`, stored as its index in number */
+    FILTER_BOOL,
+    FILTER_KERNEL, /* rows of numbers within [min, max], written 0 -1 0/-1 5 -1/0 -1 0 */
+    FILTER_IMAGE,  /* the name of an image */
+};
+
+struct filter_param {
+    const char *name;
+    const char *unit;    /* "cycles/pixel", "px", "" */
+    const char *summary; /* one line of help */
+    enum filter_type type;
+    bool required;
+    double min, max, initial;   /* initial: the default where not required; NaN: not set */
+    const char *const *choices; /* NULL-terminated, FILTER_CHOICE only */
+};
+
+struct filter_value {
+    double number;
+    double second; /* FILTER_PAIR only */
+};
+
+/* The value of a FILTER_KERNEL, of which a kind has one at most, as of a FILTER_IMAGE. Where they
+ * are not required, they are not set by default. */
+struct filter_kernel {
+    unsigned columns, rows;                              /* 0: not set */
+    float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
+};
+
+/* What is subtracted from each captured sample, and what it is multiplied by then (calibration.h).
+ */
+struct filter_calibration {
+    uint32_t width, height; /* captured pixels */
+    uint32_t cell;          /* px: samples this far apart have the same colour; 2 for a mosaic */
+    double white;           /* the largest captured sample */
+    float *offset, *gain;   /* width * height of each, row by row */
+    uint8_t *is_bad;        /* whether the pixel is replaced by its neighbours */
+    double pedestal;        /* the level of black afterwards, in captured samples */
+};
+
+struct filter_stage;
+
+/* What a stage finds in the captured frames and corrects (filter_adapt.h). */
+enum filter_adapts {
+    FILTER_ADAPTS_NOT,
+    FILTER_ADAPTS_WAVES,   /* periodic noise */
+    FILTER_ADAPTS_FLICKER, /* of light, on a rolling shutter */
+    FILTER_ADAPTS_SHAKE,   /* of the camera: it moves frames, and corrects no samples */
+};
+
+struct filter_kind {
+    const char *name;
+    const char *summary;
+    const char *formula; /* of H, in ASCII, with the names of the parameters; f^2 = fx^2 + fy^2, and
+                            pass and stop are the shapes of filter_shape.c */
+    unsigned param_count;
+    struct filter_param param[FILTER_MAX_PARAMS];
+    enum filter_adapts adapts; /* if it does, H is 1 */
+    /* Checks what the range of a single parameter cannot express (low < high); may be NULL. */
+    int (*check)(const struct filter_stage *stage, struct error *why);
+    /* H: one of the two, the other is NULL. */
+    double (*response)(const struct filter_stage *stage, double fx, double fy);
+    double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
+    /* H of a stage with an image, which replaces the two above then; NULL: it does not. `transform`
+     * is that of the image about the middle of its top left pixel: the sum of pixel(x, y) exp(-2 pi
+     * i (fx x + fy y)). filters/filter_grid.h computes it for many frequencies at once. */
+    double complex (*image_response)(const struct filter_stage *stage, double complex transform,
+                                     double fx, double fy);
+    /* With the last two: whether these parameters make H real; may be NULL if none do. */
+    bool (*is_real)(const struct filter_stage *stage);
+    /* The curve of the whole chain that the stage is in; NULL: none. */
+    struct curve (*curve)(const struct filter_stage *stage);
+    /* How noise is reduced before the chain's response; NULL: it is not. */
+    struct denoise (*denoise)(const struct filter_stage *stage);
+    /* By how much the magnitude of each number of the spectrum is reduced before it is multiplied
+     * by the chain's response, down to 0 at most: this times the square root of the padded size's
+     * samples, in grey levels of 255. NULL: it is not. A kind with it has a response of 1. */
+    double (*threshold)(const struct filter_stage *stage);
+    /* Radius in pixels beyond which the impulse response is negligible (below 1e-3 of its
+     * energy), or an estimate of it. */
+    double (*support)(const struct filter_stage *stage);
+    /* The impulse response falls as a Gaussian does. Variances of Gaussians add up when they are
+     * applied one after another, and so the squares of these radii. */
+    bool is_gaussian;
+    /* How the stage corrects captured samples: it adds to the offsets, or multiplies the gains. All
+     * offsets are complete when gains are asked for. NULL: it does not. A kind with one of them has
+     * a response of 1, and an image of it has the size of the table. -EINVAL: the image does not
+     * fit the others. */
+    int (*add_offsets)(const struct filter_stage *stage, struct filter_calibration *table,
+                       struct error *why);
+    int (*multiply_gains)(const struct filter_stage *stage, struct filter_calibration *table,
+                          struct error *why);
+    /* Where the stage finds a pixel of its result in the captured frame (warp.h): replaces the
+     * place at[0] (column), at[1] (row), in a frame of size[0] x size[1] pixels, by that one, which
+     * may be beyond the frame, and is not finite if there is none. Middles of pixels are whole
+     * numbers. NULL: there. A kind with it has a response of 1. -EINVAL: the stage is for frames
+     * of another size. */
+    int (*origin)(const struct filter_stage *stage, const uint32_t size[2], double at[2],
+                  struct error *why);
+};
+
+struct filter_stage {
+    const struct filter_kind *kind;
+    struct filter_value value[FILTER_MAX_PARAMS]; /* in the order of kind->param */
+    struct filter_kernel kernel;
+    const struct filter_image *image; /* NULL: not set; see filter_chain_hold */
+};
+
+/* Whether the response is that of kind->image_response. */
+static inline bool filter_stage_uses_image(const struct filter_stage *stage)
+{
+    return stage->image != NULL && stage->kind->image_response != NULL;
+}
+
+/* Whether a stage of the kind finds something in captured frames and corrects samples of it. */
+static inline bool filter_kind_corrects(const struct filter_kind *kind)
+{
+    return kind->adapts == FILTER_ADAPTS_WAVES || kind->adapts == FILTER_ADAPTS_FLICKER;
+}
+
+/* All kinds, in the order in which help lists them. */
+const struct filter_kind *const *filter_kinds(unsigned *ret_count);
+const struct filter_kind *filter_kind_by_name(const char *name); /* NULL: there is none */
+
+/* In filter_cutoff.c. */
+extern const struct filter_kind filter_lowpass, filter_highpass, filter_bandpass, filter_bandstop,
+    filter_notch, filter_highboost, filter_directional;
+
+/* In filter_kernel.c. */
+extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sharpen,
+    filter_laplacian, filter_gain;
+
+/* In filter_adapt.c. */
+extern const struct filter_kind filter_auto_notch, filter_deflicker, filter_stabilise;
+
+/* In filter_complex.c. */
+extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;
+
+/* In filter_curve.c. */
+extern const struct filter_kind filter_homomorphic, filter_linear_light;
+
+/* In filter_picture.c. */
+extern const struct filter_kind filter_mask, filter_match;
+
+/* In filter_denoise.c. */
+extern const struct filter_kind filter_denoise, filter_soft_threshold;
+
+/* In filter_restore.c. */
+extern const struct filter_kind filter_wiener;
+
+/* In filter_calibrate.c. */
+extern const struct filter_kind filter_dark, filter_flat, filter_vignette;
+
+/* In filter_undistort.c. */
+extern const struct filter_kind filter_undistort;
+
+#endif

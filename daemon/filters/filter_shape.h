@@ -1,0 +1,75 @@
+/* What the kinds of filters share: the shapes of a cut-off, and parameters that several kinds have.
+ * Pure; only core/filter_*.c include this. */
+#ifndef FFTD_FILTERS_FILTER_SHAPE_H
+#define FFTD_FILTERS_FILTER_SHAPE_H
+
+#include "filters/filter_kind.h"
+
+enum filter_shape { SHAPE_IDEAL, SHAPE_BUTTERWORTH, SHAPE_GAUSSIAN };
+extern const char *const filter_shape_names[];
+
+/* -ln(5e-4). filter_kind.h allows 1e-3 of the energy outside the support. Half of that is used
+ * here, because the samples are coarse. */
+#define FILTER_LEFT_LN 7.600902459542082
+
+/* The response at d times the cutoff, of d^2: see filter_shape.c. */
+double filter_pass(enum filter_shape shape, double order, double d2);
+double filter_stop(enum filter_shape shape, double order, double d2);
+
+/* Radius in pixels of the impulse response of filter_pass or filter_stop with this cutoff. */
+double filter_cutoff_support(enum filter_shape shape, double order, double cutoff);
+
+/* exp(-2 pi i turns). */
+double complex filter_phase(double turns);
+
+/* Whether an image is the same on opposite sides of its middle pixel, and 0 where it ends. */
+bool filter_image_is_symmetric(const struct filter_image *image);
+
+/* Whether an image is small enough to be summed pixel by pixel. The stage has one. */
+int filter_check_kernel_image(const struct filter_stage *stage, struct error *why);
+
+/* The response of kinds that do not filter by frequency: 1. */
+double filter_response_one(const struct filter_stage *stage, double fx, double fy);
+
+/* The support of kinds that combine no pixels: 0. */
+double filter_support_none(const struct filter_stage *stage);
+
+static inline double number(const struct filter_stage *stage, unsigned param)
+{
+    return stage->value[param].number;
+}
+
+static inline double square(double x)
+{
+    return x * x;
+}
+
+#define MIN_FREQUENCY   0.0001 /* a period of 10000 pixels: more than the largest frame */
+#define MAX_FREQUENCY   0.5
+
+/* clang-format off */
+#define SHAPE_PARAM                                                                                \
+    {                                                                                              \
+        .name = "shape", .unit = "",                                                               \
+        .summary = "ideal rings, gaussian does not, butterworth is in between",                    \
+        .type = FILTER_CHOICE, .initial = SHAPE_GAUSSIAN, .choices = filter_shape_names,           \
+    }
+#define ORDER_PARAM                                                                                \
+    {                                                                                              \
+        .name = "order", .unit = "", .summary = "steepness of the butterworth shape",              \
+        .type = FILTER_NUMBER, .min = 1, .max = 10, .initial = 2,                                  \
+    }
+#define FREQUENCY_PARAM(label, text)                                                               \
+    {                                                                                              \
+        .name = label, .unit = "cycles/pixel", .summary = text, .type = FILTER_NUMBER,             \
+        .required = true, .min = MIN_FREQUENCY, .max = MAX_FREQUENCY,                              \
+    }
+#define GAIN_PARAM(label, text, value)                                                             \
+    {                                                                                              \
+        .name = label, .unit = "", .summary = text, .type = FILTER_NUMBER, .min = -16, .max = 16,  \
+        .initial = value,                                                                          \
+    }
+/* clang-format on */
+#define DC_PARAM(value) GAIN_PARAM("dc", "gain of the mean brightness", value)
+
+#endif

@@ -1,0 +1,130 @@
+/* undistort: the kind that undoes the distortion of a lens (warp.h). Its own response is 1.
+ *
+ * Source of the maths: Brown, Close-range camera calibration, Photogrammetric Engineering 37(8)
+ * (1971), for the radial and the tangential part; Claus and Fitzgibbon, CVPR (2005), for rational
+ * ones. Names and signs are those of OpenCV's calibrateCamera, whose files give the numbers. */
+#include <errno.h>
+#include <math.h>
+
+#include "filters/filter_shape.h"
+
+enum { FX, FY, CX, CY, K1, K2, P1, P2, K3, K4, K5, K6, ZOOM, SIZE };
+
+#define SAME_RATIO 0.01 /* the most by which the proportions of two sizes differ */
+
+/* The pixels of a frame per pixel of the pictures that were used for the calibration. */
+static int scale_of(const struct filter_stage *stage, const uint32_t size[2], double ret[2],
+                    struct error *why)
+{
+    const struct filter_value *calibrated = &stage->value[SIZE];
+    ret[0] = ret[1] = 1;
+    if (isnan(calibrated->number))
+        return 0;
+    ret[0] = size[0] / calibrated->number;
+    ret[1] = size[1] / calibrated->second;
+    if (fabs(ret[0] / ret[1] - 1) > SAME_RATIO)
+        return error_set(why, EINVAL,
+                         "undistort: size = %g/%g does not have the proportions of the frames, "
+                         "%ux%u: expected a calibration of this camera mode",
+                         calibrated->number, calibrated->second, size[0], size[1]);
+    return 0;
+}
+
+/* The middle of a pixel is a whole number, so scales are about the corner at -0.5, -0.5. */
+static int undistort_origin(const struct filter_stage *stage, const uint32_t size[2], double at[2],
+                            struct error *why)
+{
+    double scale[2];
+    const int r = scale_of(stage, size, scale, why);
+    if (r < 0)
+        return r;
+    const double fx = scale[0] * number(stage, FX), fy = scale[1] * number(stage, FY);
+    const double cx = scale[0] * (number(stage, CX) + 0.5) - 0.5;
+    const double cy = scale[1] * (number(stage, CY) + 0.5) - 0.5;
+    const double u = (at[0] - cx) / (number(stage, ZOOM) * fx);
+    const double v = (at[1] - cy) / (number(stage, ZOOM) * fy);
+    const double r2 = u * u + v * v;
+    const double above =
+        1 + r2 * (number(stage, K1) + r2 * (number(stage, K2) + r2 * number(stage, K3)));
+    const double below =
+        1 + r2 * (number(stage, K4) + r2 * (number(stage, K5) + r2 * number(stage, K6)));
+    const double s = below > 0 ? above / below : NAN;
+    const double p1 = number(stage, P1), p2 = number(stage, P2);
+    at[0] = cx + fx * (u * s + 2 * p1 * u * v + p2 * (r2 + 2 * u * u));
+    at[1] = cy + fy * (v * s + p1 * (r2 + 2 * v * v) + 2 * p2 * u * v);
+    return 0;
+}
+
+static int undistort_check(const struct filter_stage *stage, struct error *why)
+{
+    const struct filter_value *size = &stage->value[SIZE];
+    if (!isnan(size->number) && (size->number < 1 || size->second < 1))
+        return error_set(why, EINVAL,
+                         "undistort: size = %g/%g is not the size of a picture: expected its width "
+                         "and height in pixels",
+                         size->number, size->second);
+    return 0;
+}
+
+/* clang-format off */
+#define MATRIX_PARAM(label, text, low)                                                             \
+    {                                                                                              \
+        .name = label, .unit = "px", .summary = text, .type = FILTER_NUMBER, .required = true,     \
+        .min = low, .max = 100000,                                                                 \
+    }
+#define COEFFICIENT(label, text, most)                                                             \
+    {                                                                                              \
+        .name = label, .unit = "", .summary = text, .type = FILTER_NUMBER, .min = -(most),         \
+        .max = (most), .initial = 0,                                                               \
+    }
+/* clang-format on */
+
+const struct filter_kind filter_undistort = {
+    .name = "undistort",
+    .summary = "straightens what a lens has bent, with a calibration by OpenCV, before the filter",
+    .formula = "H = 1; result(x, y) = captured(cx + fx (u s + 2 p1 u v + p2 (r^2 + 2 u^2)), "
+               "cy + fy (v s + p1 (r^2 + 2 v^2) + 2 p2 u v)), u = (x - cx) / (zoom fx), "
+               "v = (y - cy) / (zoom fy), r^2 = u^2 + v^2, "
+               "s = (1 + k1 r^2 + k2 r^4 + k3 r^6) / (1 + k4 r^2 + k5 r^4 + k6 r^6)",
+    .param_count = SIZE + 1,
+    .param =
+        {
+            [FX] = MATRIX_PARAM("fx", "focal length along x, of the camera matrix", 1),
+            [FY] = MATRIX_PARAM("fy", "focal length along y", 1),
+            [CX] = MATRIX_PARAM("cx", "column of the optical axis", -100000),
+            [CY] = MATRIX_PARAM("cy", "row of the optical axis", -100000),
+            [K1] = COEFFICIENT("k1", "radial distortion; the coefficients are those of the file",
+                               1000),
+            [K2] = COEFFICIENT("k2", "radial distortion, fourth power", 1000),
+            [P1] = COEFFICIENT("p1", "tangential distortion", 10),
+            [P2] = COEFFICIENT("p2", "tangential distortion", 10),
+            [K3] = COEFFICIENT("k3", "radial distortion, sixth power", 1000),
+            [K4] = COEFFICIENT("k4", "of the divisor", 1000),
+            [K5] = COEFFICIENT("k5", "of the divisor, fourth power", 1000),
+            [K6] = COEFFICIENT("k6", "of the divisor, sixth power", 1000),
+            [ZOOM] =
+                {
+                    .name = "zoom",
+                    .unit = "",
+                    .summary = "more than 1 shows less of the edges, less than 1 shows more",
+                    .type = FILTER_NUMBER,
+                    .min = 0.1,
+                    .max = 10,
+                    .initial = 1,
+                },
+            [SIZE] =
+                {
+                    .name = "size",
+                    .unit = "px",
+                    .summary = "width/height of the calibration's pictures; not set: as the frames",
+                    .type = FILTER_PAIR,
+                    .min = 0,
+                    .max = 100000,
+                    .initial = NAN,
+                },
+        },
+    .check = undistort_check,
+    .response = filter_response_one,
+    .support = filter_support_none,
+    .origin = undistort_origin,
+};

@@ -1,0 +1,27 @@
+/* Values of parameters to and from text. Only filter.c includes this. Pure. */
+#ifndef FFTD_FILTERS_FILTER_VALUE_H
+#define FFTD_FILTERS_FILTER_VALUE_H
+
+#include "filters/filter_kind.h"
+
+#define FILTER_EXPECTS_BYTES 160
+
+/* Writes what a parameter takes, in words. Returns its first argument. */
+char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param);
+
+/* Sets parameter `index` from text. -EINVAL: the text is not of its type; -ERANGE: a number is out
+ * of range, or there are too many of them. The stage is unchanged on failure. */
+int filter_value_read(struct filter_stage *stage, unsigned index, const char *text);
+
+/* What is wrong with a text for which filter_value_read returned r: "is out of range". */
+const char *filter_value_fault(const struct filter_param *param, int r);
+
+bool filter_value_is_set(const struct filter_stage *stage, unsigned index);
+
+/* Appends the text from which filter_value_read makes exactly the same value. */
+void filter_value_append(char *text, size_t size, const struct filter_stage *stage, unsigned index);
+
+/* Compares the values of one parameter in two stages of the same kind. */
+bool filter_value_equal(const struct filter_stage *a, const struct filter_stage *b, unsigned index);
+
+#endif

@@ -1,0 +1,75 @@
+/* Views: what is published instead of the filtered picture, so that one can see what the filter
+ * does. A view is a grey picture with the size and the pixel format of the frames. It is about
+ * luma, also where colour is filtered; chroma is neutral. Pure.
+ *
+ * The maths. c is a sample as it was captured, o the same sample of the filtered picture, rounded
+ * and limited to 0 .. M; M = 2^bits - 1. RGB: both are luma (engine/engine.h). Mosaics: of the
+ * demosaiced picture. What corrects captured samples, or moves them, counts as captured
+ * (filters/calibration.h, filters/warp.h).
+ *
+ * VIEW_DIFFERENCE: (M + 1) / 2 + VIEW_GAIN (c - o), limited to 0 .. M.
+ *
+ * VIEW_SPECTRUM, of the filtered picture before it is rounded: |F(fx, fy)| / (M Px Py) in dB, where
+ * F is the DFT of the Px x Py samples with their border (engine/engine.h), so that a wave of
+ * amplitude a has 20 log10(a / (2 M)). Black is VIEW_BLACK_DB, white is VIEW_WHITE_DB, and levels
+ * in between are linear. Column x is the frequency (x - W / 2) / W in cycles per pixel (W / 2
+ * rounded down), row y likewise, so that 0 is in the middle. A pixel shows the greatest of the
+ * frequencies that are nearer to it than to its neighbours, so that no peak is lost. With a curve
+ * (filters/curve.h) it is the spectrum of the curve's values.
+ *
+ * VIEW_PEAKS: the spectrum of the captured picture, with the same scale, before periodic noise is
+ * subtracted or flicker corrected. Squares around a frequency and its negative mark each wave that
+ * was found (estimators/periodic.h): whole ones those that are subtracted, the corners alone the
+ * others.
+ *
+ * VIEW_EDGES, of o, for RGB and mosaics the filtered luma, rounded and limited as o is:
+ *     gx(x, y) = sum of w(j) (o(x + 1, y + j) - o(x - 1, y + j)),
+ *     gy(x, y) = sum of w(i) (o(x + i, y + 1) - o(x + i, y - 1)),  i, j = -1, 0, 1; w = 1, 2, 1
+ * (Sobel). Samples outside the picture are those of its nearest pixel. s = gx^2 + gy^2, which is at
+ * most VIEW_EDGE_MAX M^2, is 0 outside the picture. The direction d of (gx, gy) is rounded to a
+ * multiple of 45 degrees and, if it points to the left or straight up, turned around: (1, 0),
+ * (1, 1), (0, 1) or (1, -1), where y points down. A pixel p has an edge if s(p) > s(p - d) and
+ * s(p) >= s(p + d); its level is sqrt(s / VIEW_EDGE_MAX), rounded to nearest. All others are 0.
+ * There is no threshold: a client that wants strong edges alone drops lower levels. All
+ * comparisons are of integers, and so exact. */
+#ifndef FFTD_FILTERS_VIEW_H
+#define FFTD_FILTERS_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "fftd/ring.h"
+
+enum view_kind { VIEW_PICTURE, VIEW_DIFFERENCE, VIEW_SPECTRUM, VIEW_PEAKS, VIEW_EDGES, VIEW_COUNT };
+
+#define VIEW_GAIN     2
+#define VIEW_BLACK_DB (-120)
+#define VIEW_WHITE_DB (-20)
+#define VIEW_EDGE_MAX 20 /* gx = 4 M and gy = 2 M */
+
+/* By enum view_kind, ended by NULL: "picture", ... */
+extern const char *const view_names[VIEW_COUNT + 1];
+
+/* Whether it is drawn from the powers of frequencies. */
+static inline bool view_is_spectrum(enum view_kind view)
+{
+    return view == VIEW_SPECTRUM || view == VIEW_PEAKS;
+}
+
+#define VIEW_MAX_MARKS 16
+
+/* A wave to mark. */
+struct view_mark {
+    double fx, fy; /* cycles per pixel */
+    bool is_removed;
+};
+
+/* Draws squares around frequencies into a view with this format, white, 9 pixels wide. */
+void view_mark(uint8_t *frame, const struct fftd_format *format, const struct view_mark *mark,
+               unsigned count);
+
+/* -EINVAL: there is no view of that name. */
+int view_from_name(enum view_kind *ret, const char *name, struct error *why);
+
+#endif

@@ -1,0 +1,81 @@
+#include "filters/warp.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static const struct filter_stage *find_stage(const struct filter_chain *chain)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (chain->stage[i].kind->origin != NULL)
+            return &chain->stage[i];
+    return NULL;
+}
+
+bool warp_is_needed(const struct filter_chain *chain)
+{
+    return find_stage(chain) != NULL;
+}
+
+/* From a place in an image to one in the frame. */
+static double to_frame(double at, unsigned sub)
+{
+    return (at + 0.5) * sub - 0.5;
+}
+
+/* Rounds a move of one coordinate to the unit of the table, after the place was brought into the
+ * image. */
+static double to_units(double frame_at, unsigned sub, uint32_t here, uint32_t length)
+{
+    const double at = (frame_at + 0.5) / sub - 0.5;
+    return rint(WARP_UNIT * fmin(fmax(at, 0), length - 1.)) - WARP_UNIT * (double)here;
+}
+
+static bool fits(double units)
+{
+    return units >= INT16_MIN && units <= INT16_MAX;
+}
+
+/* Fills in the entry of one sample. */
+static int put(int16_t entry[2], const struct warp_image *image, const struct filter_stage *stage,
+               uint32_t x, uint32_t y, struct error *why)
+{
+    const uint32_t size[2] = {image->frame_width, image->frame_height};
+    double at[2] = {to_frame(x, image->sub_x), to_frame(y, image->sub_y)};
+    const int r = stage->kind->origin(stage, size, at, why);
+    if (r < 0)
+        return r;
+    if (!isfinite(at[0]) || !isfinite(at[1]))
+        return error_set(why, EINVAL,
+                         "%s: its parameters map column %u, row %u of a frame of %ux%u to no "
+                         "place: expected those of a calibration",
+                         stage->kind->name, x * image->sub_x, y * image->sub_y, size[0], size[1]);
+    const double right = to_units(at[0], image->sub_x, x, image->width);
+    const double down = to_units(at[1], image->sub_y, y, image->height);
+    if (!fits(right) || !fits(down))
+        return error_set(why, ERANGE,
+                         "%s: column %u, row %u of a frame of %ux%u would move by %.0f, %.0f "
+                         "samples: expected less than %d",
+                         stage->kind->name, x * image->sub_x, y * image->sub_y, size[0], size[1],
+                         right / WARP_UNIT, down / WARP_UNIT, INT16_MAX / WARP_UNIT + 1);
+    entry[0] = (int16_t)right;
+    entry[1] = (int16_t)down;
+    return 0;
+}
+
+int warp_fill(int16_t (*table)[2], const struct warp_image *image, const struct filter_chain *chain,
+              struct error *why)
+{
+    const struct filter_stage *stage = find_stage(chain);
+    if (stage == NULL) {
+        memset(table, 0, (size_t)image->width * image->height * sizeof *table);
+        return 0;
+    }
+    for (uint32_t y = 0; y < image->height; y++)
+        for (uint32_t x = 0; x < image->width; x++) {
+            const int r = put(table[(size_t)y * image->width + x], image, stage, x, y, why);
+            if (r < 0)
+                return r;
+        }
+    return 0;
+}

@@ -1,0 +1,448 @@
+#include "transform/plan.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+static const uint8_t radices[] = {16, 15, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
+#define RADIX_COUNT (sizeof radices / sizeof radices[0])
+
+/* Arithmetic operations per element of the butterflies in butterfly.cl, counted in their source.
+ * The 6 operations are the twiddle of the following stage. */
+static double radix_cost(uint8_t radix)
+{
+    switch (radix) {
+    case 2:
+        return 2 + 6;
+    case 3:
+        return 16. / 3 + 6;
+    case 4:
+        return 4 + 6;
+    case 5:
+        return 40. / 5 + 6;
+    case 6:
+        return 44. / 6 + 6;
+    case 7:
+        return 84. / 7 + 6;
+    case 8:
+        return 56. / 8 + 6;
+    case 9:
+        return 120. / 9 + 6;
+    case 10:
+        return 100. / 10 + 6;
+    case 12:
+        return 112. / 12 + 6;
+    case 15:
+        return 200. / 15 + 6;
+    default:
+        return 168. / 16 + 6;
+    }
+}
+
+/* The cost of writing and reading an element between two stages, in the same unit: local memory or
+ * cache costs about as much as a few operations. */
+#define STAGE_COST   8.
+
+/* The cost of an element independent of the stages: main memory both ways and the conversions. */
+#define ELEMENT_COST 30.
+
+/* Seconds of an element in a stage, forward or inverse, without the fixed time of a dispatch.
+ * HUGE_VAL: the stage is not in the model. */
+static double stage_seconds(const struct plan_model *model, const struct cost_stage *stage)
+{
+    const bool at_image = stage->axis == COST_COLUMNS && stage->place == COST_FIRST;
+    const double number_bytes = stage->precision == COST_HALF ? 4 : 8;
+    struct cost_rates rates = model->device->rates;
+    /* The bytes of the image itself are few. */
+    struct cost_work work = {.bytes =
+                                 (at_image ? 1 : 2) * number_bytes / model->stages_per_dispatch};
+    rates.dispatch_s = 0;
+    return cost_add_stage(&work, model->device, stage, 1) ? cost_seconds(&rates, &work) : HUGE_VAL;
+}
+
+/* The mean of both directions. */
+static double axis_seconds(const struct plan_axis *axis, const struct plan_model *model,
+                           enum cost_axis along)
+{
+    double seconds = 0;
+    for (unsigned i = 0; i < axis->stage_count; i++)
+        for (enum cost_direction direction = COST_FORWARD; direction <= COST_INVERSE; direction++) {
+            const struct cost_stage stage = {.precision = model->precision,
+                                             .axis = along,
+                                             .place = cost_place(along, i, axis->stage_count),
+                                             .direction = direction,
+                                             .radix = axis->radix[i]};
+            if (!cost_is_in_forward(&stage))
+                seconds += stage_seconds(model, &stage) / 2;
+        }
+    return seconds;
+}
+
+/* Of an element in all stages of an axis, in one direction. */
+static double axis_cost(const struct plan_axis *axis, const struct plan_model *model,
+                        enum cost_axis along)
+{
+    double cost = 0;
+    if (model->device != NULL)
+        return axis_seconds(axis, model, along);
+    for (unsigned i = 0; i < axis->stage_count; i++)
+        cost += radix_cost(axis->radix[i]) + STAGE_COST;
+    return cost;
+}
+
+static double element_cost(const struct plan_model *model)
+{
+    return model->device != NULL ? 0 : ELEMENT_COST;
+}
+
+struct factoring {
+    struct plan_axis best, now;
+    double best_cost;
+    uint8_t max_radix;
+    bool first_even;
+    struct plan_model model;
+    enum cost_axis along;
+};
+
+static void put_even_first(struct plan_axis *axis)
+{
+    unsigned first = 0;
+    while (axis->radix[first] % 2 != 0)
+        first++;
+    const uint8_t even = axis->radix[first];
+    memmove(&axis->radix[1], &axis->radix[0], first);
+    axis->radix[0] = even;
+}
+
+/* Tries every product of radices not larger than radices[from] that is `rest`. There are at most
+ * some hundreds, so no heuristic is needed. */
+static void factor_rest(struct factoring *f, uint32_t rest, unsigned from)
+{
+    if (rest == 1) {
+        struct plan_axis axis = f->now;
+        if (f->first_even)
+            put_even_first(&axis);
+        const double cost = axis_cost(&axis, &f->model, f->along);
+        if (cost < f->best_cost) {
+            f->best_cost = cost;
+            f->best = axis;
+        }
+        return;
+    }
+    if (f->now.stage_count == PLAN_MAX_STAGES)
+        return;
+    for (unsigned i = from; i < RADIX_COUNT; i++) {
+        if (radices[i] > f->max_radix || rest % radices[i] != 0)
+            continue;
+        f->now.radix[f->now.stage_count++] = radices[i];
+        factor_rest(f, rest / radices[i], i);
+        f->now.stage_count--;
+    }
+}
+
+static int factor(struct plan_axis *ret, uint32_t length, struct factoring f)
+{
+    uint32_t rest = length;
+    for (unsigned prime = 2; prime <= 7 && rest > 1; prime++)
+        while (rest % prime == 0)
+            rest /= prime;
+    if (length < 2 || rest != 1 || (f.first_even && length % 2 != 0))
+        return -EINVAL;
+    f.best_cost = HUGE_VAL;
+    factor_rest(&f, length, 0);
+    if (f.best_cost == HUGE_VAL)
+        return -EINVAL;
+    f.best.length = length;
+    *ret = f.best;
+    return 0;
+}
+
+int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int first_even)
+{
+    return factor(ret, length,
+                  (struct factoring){.max_radix = max_radix, .first_even = first_even});
+}
+
+static unsigned twos_in(uint8_t radix)
+{
+    unsigned count = 0;
+    for (; radix % 2 == 0; radix /= 2)
+        count++;
+    return count;
+}
+
+/* Runs of pairs (plan_pairs) begin at multiples of the product of all radices except the first and
+ * the last. If that product is a multiple of four, they begin at whole sectors of memory. */
+static void align_runs(struct plan_axis *axis)
+{
+    unsigned best = 1;
+    if (axis->stage_count < 3)
+        return;
+    for (unsigned i = 0; i < axis->stage_count; i++)
+        if (twos_in(axis->radix[i]) > twos_in(axis->radix[best]))
+            best = i;
+    const uint8_t radix = axis->radix[best];
+    axis->radix[best] = axis->radix[1];
+    axis->radix[1] = radix;
+}
+
+static uint32_t round_up(uint32_t value, uint32_t step)
+{
+    return (value + step - 1) / step * step;
+}
+
+const struct plan_axis *plan_first(const struct plan *plan)
+{
+    return plan->order == PLAN_ROWS_FIRST ? &plan->x : &plan->y;
+}
+
+const struct plan_axis *plan_second(const struct plan *plan)
+{
+    return plan->order == PLAN_ROWS_FIRST ? &plan->y : &plan->x;
+}
+
+/* Along the first axis: half as many lines as the second axis is long, forward and back. Along the
+ * second axis: pairs of lines, in whole groups of lanes. */
+double plan_cost(const struct plan *plan, const struct plan_limits *limits)
+{
+    const struct plan_model *model = &limits->model;
+    const struct plan_axis *first = plan_first(plan), *second = plan_second(plan);
+    const double lines = 0.5 * second->length * first->length;
+    const double pairs = (double)round_up(plan_pair_count(plan), limits->lanes) * second->length;
+    return 2 * lines * (axis_cost(first, model, COST_COLUMNS) + element_cost(model) / 2) +
+           pairs * (2 * axis_cost(second, model, COST_ROWS) + element_cost(model) / 2);
+}
+
+/* The longest length worth trying. For every length there is a power of two, or three times one,
+ * that is at most a third longer. */
+static uint32_t search_end(uint32_t need)
+{
+    return need + need / 2 + 32;
+}
+
+#define RANKED 4 /* lengths of an axis that are combined with those of the other */
+
+struct ranked_axis {
+    struct plan_axis axis;
+    double cost;
+};
+
+/* The cheapest lengths of one axis, by the cost of an element times their number. */
+static unsigned rank_axis(struct ranked_axis ret[RANKED], const struct plan_limits *limits,
+                          bool along_x)
+{
+    const uint32_t wanted = along_x ? limits->want_x : limits->want_y;
+    const uint32_t need =
+        along_x ? limits->width + limits->margin_x : limits->height + limits->margin_y;
+    const bool first = along_x == (limits->order == PLAN_ROWS_FIRST);
+    const uint32_t step = first ? 1 : 2 * limits->lanes;
+    const uint32_t limit = along_x ? limits->max_x : limits->max_y;
+    const uint32_t longest = limit != 0 ? limit : PLAN_MAX_LENGTH;
+    unsigned count = 0;
+    for (uint32_t n = round_up(need < 2 ? 2 : need, step); n <= longest && n <= search_end(need);
+         n += step) {
+        struct ranked_axis entry;
+        const struct factoring f = {.max_radix = limits->max_radix,
+                                    .first_even = !first,
+                                    .model = limits->model,
+                                    .along = first ? COST_COLUMNS : COST_ROWS};
+        if (factor(&entry.axis, n, f) < 0)
+            continue;
+        if (first && along_x)
+            align_runs(&entry.axis);
+        entry.cost = n == wanted
+                         ? 0
+                         : n * (axis_cost(&entry.axis, &f.model, f.along) + element_cost(&f.model));
+        unsigned at = count < RANKED ? count++ : RANKED;
+        for (; at > 0 && ret[at - 1].cost > entry.cost; at--)
+            if (at < RANKED)
+                ret[at] = ret[at - 1];
+        if (at < RANKED)
+            ret[at] = entry;
+    }
+    if (count > 0 && ret[0].cost == 0)
+        return 1;
+    return count;
+}
+
+unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *limits)
+{
+    struct ranked_axis x[RANKED], y[RANKED];
+    const unsigned x_count = rank_axis(x, limits, true);
+    const unsigned y_count = rank_axis(y, limits, false);
+    unsigned count = 0;
+    for (unsigned i = 0; i < x_count * y_count; i++) {
+        const struct plan plan = {.width = limits->width,
+                                  .height = limits->height,
+                                  .order = limits->order,
+                                  .x = x[i / y_count].axis,
+                                  .y = y[i % y_count].axis};
+        const double cost = plan_cost(&plan, limits);
+        unsigned at = count < max ? count++ : max;
+        for (; at > 0 && plan_cost(&ret[at - 1], limits) > cost; at--)
+            if (at < max)
+                ret[at] = ret[at - 1];
+        if (at < max)
+            ret[at] = plan;
+    }
+    return count;
+}
+
+int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error *why)
+{
+    struct plan best;
+    if (plan_rank(&best, 1, limits) == 0)
+        return error_set(why, ERANGE,
+                         "%ux%u with a margin of %ux%u does not fit the longest transform, %ux%u",
+                         limits->width, limits->height, limits->margin_x, limits->margin_y,
+                         limits->max_x != 0 ? limits->max_x : PLAN_MAX_LENGTH,
+                         limits->max_y != 0 ? limits->max_y : PLAN_MAX_LENGTH);
+    *ret = best;
+    return 0;
+}
+
+/* Position q = j0 m0 + j1 m1 + ... holds frequency k = j0 + r0 (j1 + r1 (j2 + ...)). */
+uint32_t plan_frequency(const struct plan_axis *axis, uint32_t position)
+{
+    uint32_t span = axis->length, scale = 1, frequency = 0;
+    for (unsigned i = 0; i < axis->stage_count; i++) {
+        span /= axis->radix[i];
+        frequency += position / span * scale;
+        position %= span;
+        scale *= axis->radix[i];
+    }
+    return frequency;
+}
+
+uint32_t plan_position(const struct plan_axis *axis, uint32_t frequency)
+{
+    uint32_t span = axis->length, position = 0;
+    for (unsigned i = 0; i < axis->stage_count; i++) {
+        span /= axis->radix[i];
+        position += frequency % axis->radix[i] * span;
+        frequency /= axis->radix[i];
+    }
+    return position;
+}
+
+uint32_t plan_place(const struct plan_axis *axis, uint32_t position, bool legs_apart)
+{
+    const uint32_t radix = axis->radix[axis->stage_count - 1];
+    return legs_apart ? position % radix * (axis->length / radix) + position / radix : position;
+}
+
+static struct plan_pair pair_at(const struct plan_axis *axis, uint32_t position, bool apart)
+{
+    const uint32_t frequency = plan_frequency(axis, position);
+    const uint32_t opposite = plan_position(axis, (axis->length - frequency) % axis->length);
+    return (struct plan_pair){.frequency = frequency,
+                              .place = plan_place(axis, position, apart),
+                              .negative = plan_place(axis, opposite, apart)};
+}
+
+/* A position has one digit for each stage: the last digit is the leg j of the last stage, the other
+ * digits are the butterfly b. Leg j of all butterflies has the length / radix frequencies from j
+ * length / radix on, which are neighbours in memory. Negating a frequency keeps its leading zeros,
+ * replaces the first other digit d by radix - d, and each later digit d by radix - 1 - d. So the
+ * butterflies whose first other digit is at the same stage are mapped to each other in reverse
+ * order, and so are the legs. The middle one of an odd number of legs has both lines of most of its
+ * pairs, of which only the first counts. */
+static void pairs_by_leg(const struct plan_axis *axis, struct plan_pair *ret)
+{
+    const uint32_t radix = axis->radix[axis->stage_count - 1], butterflies = axis->length / radix;
+    for (uint32_t j = 0; 2 * j <= radix; j++)
+        for (uint32_t b = 0; b < (2 * j == radix ? 1 : butterflies); b++) {
+            const struct plan_pair pair = pair_at(axis, b * radix + j, true);
+            const bool is_repeated = 2 * j + 1 == radix && b > 0 && pair.negative < pair.place;
+            if (!is_repeated)
+                *ret++ = pair;
+        }
+}
+
+uint32_t plan_pair_count(const struct plan *plan)
+{
+    return plan_first(plan)->length / 2 + 1;
+}
+
+void plan_pairs(const struct plan *plan, struct plan_pair *ret)
+{
+    const struct plan_axis *axis = plan_first(plan);
+    if (plan->order == PLAN_ROWS_FIRST) {
+        pairs_by_leg(axis, ret);
+        return;
+    }
+    for (uint32_t frequency = 0; 2 * frequency <= axis->length; frequency++)
+        *ret++ = pair_at(axis, plan_position(axis, frequency), false);
+}
+
+uint32_t plan_span(const struct plan_axis *axis, unsigned stage)
+{
+    uint32_t span = axis->length;
+    for (unsigned i = 0; i <= stage; i++)
+        span /= axis->radix[i];
+    return span;
+}
+
+uint32_t plan_twiddle_offset(const struct plan_axis *axis, unsigned stage)
+{
+    uint32_t offset = 0;
+    for (unsigned i = 0; i < stage; i++)
+        offset += (axis->radix[i] - 1u) * plan_span(axis, i);
+    return offset;
+}
+
+uint32_t plan_twiddle_count(const struct plan_axis *axis)
+{
+    return plan_twiddle_offset(axis, axis->stage_count);
+}
+
+void plan_twiddles(const struct plan_axis *axis, float *ret)
+{
+    for (unsigned i = 0; i < axis->stage_count; i++) {
+        const uint32_t span = plan_span(axis, i), length = span * axis->radix[i];
+        for (uint32_t j = 1; j < axis->radix[i]; j++)
+            for (uint32_t p = 0; p < span; p++) {
+                const double angle = -2 * M_PI * (double)(j * p % length) / length;
+                *ret++ = (float)cos(angle);
+                *ret++ = (float)sin(angle);
+            }
+    }
+}
+
+static int32_t modulo(int64_t value, int64_t period)
+{
+    const int64_t rest = value % period;
+    return (int32_t)(rest < 0 ? rest + period : rest);
+}
+
+void plan_border_map(int32_t *map, uint32_t padded, uint32_t length, enum plan_border border)
+{
+    const int64_t n = length > 0 ? length : 1;
+    const int64_t far_end = n + (padded - length + 1) / 2;
+    for (uint32_t i = 0; i < padded; i++) {
+        const int64_t at = i < far_end ? (int64_t)i : (int64_t)i - padded;
+        if (at >= 0 && at < n) {
+            map[i] = (int32_t)at;
+            continue;
+        }
+        switch (border) {
+        case PLAN_MIRROR:
+            if (n == 1) {
+                map[i] = 0;
+            } else {
+                const int32_t phase = modulo(at, 2 * (n - 1));
+                map[i] = phase < n ? phase : (int32_t)(2 * (n - 1) - phase);
+            }
+            break;
+        case PLAN_REPLICATE:
+            map[i] = at < 0 ? 0 : (int32_t)(n - 1);
+            break;
+        case PLAN_CONSTANT:
+            map[i] = -1;
+            break;
+        case PLAN_WRAP:
+            map[i] = modulo(at, n);
+            break;
+        }
+    }
+}

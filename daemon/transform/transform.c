@@ -1,0 +1,426 @@
+#include "transform/transform_private.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "transform/response.h"
+
+void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device)
+{
+    *ret = (struct transform_tuning){
+        .technique = TRANSFORM_FUSED, .max_radix = 16, .stages_per_dispatch = 2};
+    if (device->type & CL_DEVICE_TYPE_CPU) {
+        /* On a CPU a work-group is one item that computes in vector registers. */
+        ret->lanes = device->vector_width >= 16 ? 16 : device->vector_width >= 8 ? 8 : 4;
+        /* A butterfly of radix 16 fills all 32 registers of AVX-512 and leaves none for twiddles.
+         */
+        ret->max_radix = 8;
+        ret->column_group = ret->row_group = 1;
+        ret->columns = ret->rows = 1;
+    } else {
+        ret->lanes = 1;
+        /* These settings measured fastest, or nearly so, on an H200 from 640x480 to 3840x2160. */
+        ret->order = PLAN_ROWS_FIRST;
+        ret->column_group = 192;
+        ret->row_group = 256;
+        if (device->midgard) {
+            /* With these settings no kernel spills registers, and 64 items fit on a core (make
+             * mali-counts). */
+            ret->max_radix = 8;
+            ret->column_group = ret->row_group = 64;
+        }
+        ret->columns = 4;
+        ret->rows = 1;
+        ret->skew = true;
+        ret->twiddles = TWIDDLES_COMBINED;
+    }
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+static int make_table(cl_mem *ret, struct transform *transform, const void *data, size_t size,
+                      struct error *why)
+{
+    cl_int code;
+    *ret = clCreateBuffer(transform->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size,
+                          (void *)data, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+}
+
+static int make_twiddles(cl_mem *ret, struct transform *transform, const struct plan_axis *axis,
+                         struct error *why)
+{
+    const size_t size = 2 * plan_twiddle_count(axis) * sizeof(float);
+    float *values = malloc(size);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing twiddle factors");
+    plan_twiddles(axis, values);
+    const int r = make_table(ret, transform, values, size, why);
+    free(values);
+    return r;
+}
+
+static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, uint32_t length,
+                    enum plan_border mode, struct error *why)
+{
+    int32_t map[PLAN_MAX_LENGTH];
+    plan_border_map(map, padded, length, mode);
+    return make_table(ret, transform, map, padded * sizeof map[0], why);
+}
+
+/* Creates the table of pairs: their places along the first axis (pack.cl). */
+static int make_pairs(struct transform *transform, struct error *why)
+{
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
+    const uint32_t count = plan_pair_count(&transform->plan);
+    plan_pairs(&transform->plan, pair);
+    for (uint32_t k = 0; k < count; k++) {
+        table[k][0] = pair[k].place;
+        table[k][1] = pair[k].negative;
+    }
+    return make_table(&transform->pairs, transform, table, count * sizeof table[0], why);
+}
+
+static void fill_frequencies(uint16_t *ret, const struct plan_axis *axis)
+{
+    for (uint32_t e = 0; e < axis->length; e++)
+        ret[e] = (uint16_t)plan_frequency(axis, e);
+}
+
+static int make_frequencies(struct transform *transform, struct error *why)
+{
+    const struct plan_axis *axis = plan_first(&transform->plan);
+    uint16_t frequency[PLAN_MAX_LENGTH];
+    fill_frequencies(frequency, axis);
+    return make_table(&transform->frequencies, transform, frequency,
+                      axis->length * sizeof frequency[0], why);
+}
+
+/* Creates the table of the powers' places (view.cl). */
+static int make_places(struct transform *transform, struct error *why)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    const size_t first = plan_first(&transform->plan)->length;
+    const size_t size = (first + plan_second(&transform->plan)->length) * sizeof(cl_uint);
+    cl_uint *table = malloc(size);
+    if (table == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a transform");
+    response_places(table, table + first, &layout);
+    const int r = make_table(&transform->places, transform, table, size, why);
+    free(table);
+    return r;
+}
+
+/* Creates the tables of the fused technique. */
+static int make_tables(struct transform *transform, struct error *why)
+{
+    const struct plan *plan = &transform->plan;
+    const enum plan_border mode = transform->border.mode;
+    int r = make_twiddles(&transform->twiddle_x, transform, &plan->x, why);
+    if (r == 0)
+        r = make_twiddles(&transform->twiddle_y, transform, &plan->y, why);
+    if (r == 0)
+        r = make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
+    if (r == 0)
+        r = make_map(&transform->map_y, transform, plan->y.length, plan->height, mode, why);
+    if (r == 0)
+        r = make_pairs(transform, why);
+    if (r == 0)
+        r = make_frequencies(transform, why);
+    return r;
+}
+
+void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines)
+{
+    const struct staged_layout layout = transform_staged_layout(transform);
+    const struct plan *plan = &transform->plan;
+    const enum plan_border mode = transform->border.mode;
+    const uint32_t count = plan_pair_count(plan);
+    const uint32_t row =
+        transform_pitch(transform) * 4 * (uint32_t)transform_stored_bytes(transform);
+    const uint32_t spare = plan->y.length; /* the first spare row */
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    uint32_t *place = (void *)((char *)lines + layout.pairs);
+    plan_twiddles(&plan->y, (void *)((char *)spectrum + layout.spectrum_twiddles));
+    plan_border_map((void *)((char *)spectrum + layout.map_x), plan->x.length, plan->width, mode);
+    plan_border_map((void *)((char *)spectrum + layout.map_y), plan->y.length, plan->height, mode);
+    fill_frequencies((void *)((char *)spectrum + layout.frequencies), &plan->y);
+    plan_twiddles(&plan->x, (void *)((char *)lines + layout.lines_twiddles));
+    plan_pairs(plan, pair);
+    for (uint32_t k = 0; k < layout.lines; k++) {
+        *place++ = (k < count ? pair[k].place : spare + k - count) * row;
+        *place++ = (k < count ? pair[k].negative : spare + k - count) * row;
+    }
+}
+
+/* ---- life ---------------------------------------------------------------------------------- */
+
+static int check_image(const struct transform_image *image, enum view_kind view, struct error *why)
+{
+    if (image->count == 0)
+        return error_set(why, EINVAL, "a transform of 0 images: expected 1 or more");
+    if (image->count > 1 && view != VIEW_PICTURE)
+        return error_set(why, EINVAL, "a view of %u images: expected 1", image->count);
+    /* Interleaved images would overwrite each other's results with input bytes. */
+    if (image->count > 1 && image->keep_others &&
+        image->apart < (uint64_t)image->stride * image->height)
+        return error_set(
+            why, EINVAL,
+            "images %u bytes apart overlap: expected separate images, because each keeps "
+            "the other bytes of its rows",
+            image->apart);
+    return 0;
+}
+
+int transform_prepare(struct transform **ret, const struct gpu_device *device,
+                      const struct transform_image *image, const struct transform_border *border,
+                      const struct transform_tuning *tuning, const char *cache_dir,
+                      struct error *warning, struct error *why)
+{
+    int r = check_image(image, tuning->view, why);
+    if (r < 0)
+        return r;
+    struct transform *transform = calloc(1, sizeof *transform);
+    if (transform == NULL)
+        return error_set(why, ENOMEM, "out of memory while creating a transform");
+    transform->device = device;
+    transform->image = *image;
+    transform->border = *border;
+    transform->tuning = *tuning;
+    r = transform_fit(transform, why);
+    if (r == 0 && tuning->technique == TRANSFORM_FUSED)
+        r = make_tables(transform, why);
+    if (r == 0 && view_is_spectrum(tuning->view))
+        r = make_places(transform, why);
+    if (r == 0)
+        r = transform_load(transform, cache_dir, warning, why);
+    if (r < 0) {
+        transform_destroy(transform);
+        return r;
+    }
+    *ret = transform;
+    return 0;
+}
+
+unsigned transform_missing(const struct transform *transform)
+{
+    return transform->program == NULL ? transform->dispatch_count : 0;
+}
+
+int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
+                    struct error *why)
+{
+    return transform->program != NULL ? 0 : transform_compile(transform, cache_dir, warning, why);
+}
+
+int transform_create(struct transform **ret, const struct gpu_device *device,
+                     const struct transform_image *image, const struct transform_border *border,
+                     const struct transform_tuning *tuning, const char *cache_dir,
+                     struct error *warning, struct error *why)
+{
+    struct transform *transform;
+    int r = transform_prepare(&transform, device, image, border, tuning, cache_dir, warning, why);
+    if (r < 0)
+        return r;
+    r = transform_build(transform, cache_dir, warning, why);
+    if (r < 0) {
+        transform_destroy(transform);
+        return r;
+    }
+    *ret = transform;
+    return 0;
+}
+
+void transform_destroy(struct transform *transform)
+{
+    if (transform == NULL)
+        return;
+    if (transform->program != NULL)
+        clReleaseProgram(transform->program);
+    const cl_mem buffers[] = {transform->map_x,       transform->map_y,     transform->pairs,
+                              transform->frequencies, transform->twiddle_x, transform->twiddle_y,
+                              transform->places};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        if (buffers[i] != NULL)
+            clReleaseMemObject(buffers[i]);
+    free(transform);
+}
+
+const struct plan *transform_plan(const struct transform *transform)
+{
+    return &transform->plan;
+}
+
+const struct transform_tuning *transform_tuning(const struct transform *transform)
+{
+    return &transform->tuning;
+}
+
+unsigned transform_dispatches(const struct transform *transform)
+{
+    return transform->dispatch_count;
+}
+
+/* The bytes of all input images and of all results. */
+static double image_bytes(const struct transform_image *image, bool result)
+{
+    static const unsigned sample_bytes[] = {
+        [SAMPLE_U8] = 1, [SAMPLE_U16] = 2, [SAMPLE_RGB8] = 3, [SAMPLE_BAYER] = 1, [SAMPLE_F32] = 4};
+    const bool mosaic = image->kind == SAMPLE_BAYER;
+    const double samples = (double)image->width * image->height;
+    const double plane =
+        samples * (image->keep_others || image->grey_result || mosaic ? image->step
+                                                                      : sample_bytes[image->kind]);
+    if (result && image->grey_result)
+        return samples;
+    if (!mosaic)
+        return image->count * plane;
+    return result ? image->count * samples * (image->keep_others ? 4 : 1) : plane;
+}
+
+size_t transform_table_bytes(const struct transform *transform)
+{
+    const size_t samples = (size_t)transform->image.width * transform->image.height;
+    return samples * ((transform->tuning.calibrated ? 2 * sizeof(float) : 0) +
+                      (transform->tuning.warped ? 2 * sizeof(int16_t) : 0));
+}
+
+/* The bytes of the powers that the view of a spectrum draws. */
+static double power_bytes(const struct transform *transform)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    return view_is_spectrum(transform->tuning.view)
+               ? (double)response_part_count(&layout) * sizeof(cl_float)
+               : 0;
+}
+
+/* The bytes of the samples of which the view of edges is drawn. */
+static double filtered_bytes(const struct transform *transform)
+{
+    const struct transform_image *image = &transform->image;
+    return (double)image->width * image->height * sizeof(cl_ushort);
+}
+
+double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
+{
+    const struct transform_image *image = &transform->image;
+    const enum view_kind view = transform->tuning.view;
+    const bool has_edges = view == VIEW_EDGES;
+    /* Without the one that draws edges. */
+    const unsigned count = transform->dispatch_count - has_edges;
+    const bool is_first = dispatch == 0, is_last = dispatch + 1 == count;
+    if (dispatch == count)
+        return filtered_bytes(transform) + image_bytes(image, true);
+    const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
+                           (double)transform_stored_bytes(transform) * image->count;
+    const double captured = transform->tuning.denoised ? (double)image->count * image->width *
+                                                             image->height * sizeof(float)
+                                                       : image_bytes(image, false);
+    const double in = is_first                            ? captured
+                      : is_last && view_is_spectrum(view) ? power_bytes(transform)
+                                                          : spectra;
+    const double out = !is_last    ? spectra
+                       : has_edges ? filtered_bytes(transform)
+                                   : image_bytes(image, true);
+    const bool reads_again =
+        is_last && (view == VIEW_DIFFERENCE || (view == VIEW_PICTURE && image->keep_others));
+    const double kept = reads_again ? image_bytes(image, false) : 0;
+    /* The store of RGB and of a mosaic reads the captured colours again. */
+    const bool recolours =
+        image->keep_others && (image->kind == SAMPLE_RGB8 || image->kind == SAMPLE_BAYER);
+    const bool loads_again = reads_again && (recolours || view == VIEW_DIFFERENCE);
+    const double table = is_first || loads_again ? (double)transform_table_bytes(transform) : 0;
+    /* The dispatches after the middle one are the inverses of those before it, or the view. */
+    const bool is_middle = view_is_spectrum(view) ? dispatch + 2 == count : dispatch == count / 2;
+    const double middle = (double)transform_response_bytes(transform) + power_bytes(transform);
+    return in + out + kept + table + (is_middle ? middle : 0);
+}
+
+double transform_traffic(const struct transform *transform)
+{
+    double bytes = 0;
+    for (unsigned i = 0; i < transform->dispatch_count; i++)
+        bytes += transform_dispatch_traffic(transform, i);
+    return bytes;
+}
+
+/* ---- response ------------------------------------------------------------------------------ */
+
+/* The numbers of a response: H, and then the threshold. */
+static size_t response_numbers(const struct transform *transform)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    return response_count(&layout) + transform->tuning.thresholds;
+}
+
+size_t transform_response_bytes(const struct transform *transform)
+{
+    return response_numbers(transform) * transform_stored_bytes(transform);
+}
+
+size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2])
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    if (ret != NULL)
+        response_frequencies(ret, &layout);
+    return response_part_count(&layout);
+}
+
+/* Converts a finite number to IEEE 754 binary16 and rounds to nearest even; the largest is 65504.
+ */
+static uint16_t to_half(float value)
+{
+    union {
+        float f;
+        uint32_t u;
+    } bits = {.f = fabsf(value)};
+    const uint16_t sign = signbit(value) ? 0x8000 : 0;
+    if (bits.f >= 65520.f)
+        return sign | 0x7bff;
+    if (bits.f < 0x1p-14f) /* subnormal: a multiple of 2^-24 */
+        return sign | (uint16_t)lrintf(bits.f * 0x1p24f);
+    bits.u += 0xfff + (bits.u >> 13 & 1);
+    return sign | (uint16_t)((bits.u >> 13) - (112u << 10));
+}
+
+static int fill(const struct transform *transform, float *values, double scale,
+                const struct filter_chain *chain, double sub_x, double sub_y, uint32_t *ret_band,
+                struct error *why)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    const struct plan *plan = &transform->plan;
+    const double white = (1u << transform->image.bits) - 1;
+    if (transform->tuning.thresholds)
+        values[response_count(&layout)] = (float)(filter_chain_threshold(chain) * white / 255 /
+                                                  sqrt((double)plan->x.length * plan->y.length));
+    const int r = response_fill(values, &layout, chain, sub_x, sub_y, scale, why);
+    /* A view of the spectrum draws the powers of all pairs. */
+    if (r == 0 && ret_band != NULL)
+        *ret_band = view_is_spectrum(transform->tuning.view)
+                        ? plan_pair_count(plan)
+                        : response_band(values, &layout, scale);
+    return r;
+}
+
+int transform_response_fill(const struct transform *transform, void *response,
+                            const struct filter_chain *chain, double sub_x, double sub_y,
+                            uint32_t *ret_band, struct error *why)
+{
+    const struct plan *plan = &transform->plan;
+    if (!transform->tuning.half)
+        return fill(transform, response, 0.5 / plan->x.length / plan->y.length, chain, sub_x, sub_y,
+                    ret_band, why);
+    const size_t count = response_numbers(transform);
+    float *values = malloc(count * sizeof *values);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
+    const int r = fill(transform, values, 1, chain, sub_x, sub_y, ret_band, why);
+    uint16_t *half = response;
+    for (size_t i = 0; r == 0 && i < count; i++)
+        half[i] = to_half(values[i]);
+    free(values);
+    return r;
+}

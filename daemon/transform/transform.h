@@ -1,0 +1,182 @@
+/* The transform of one component of the image (luma, or one colour), or of several with the same
+ * shape in the same dispatches. It consists of a plan, kernels and tables. */
+#ifndef FFTD_TRANSFORM_TRANSFORM_H
+#define FFTD_TRANSFORM_TRANSFORM_H
+
+#include <stdint.h>
+
+#include "filters/curve.h"
+#include "filters/filter.h"
+#include "core/format.h"
+#include "transform/plan.h"
+#include "filters/view.h"
+#include "gpu/device_private.h"
+
+/* The layout of a component's samples in a frame. Input and output share it, except that the output
+ * of SAMPLE_BAYER is RGB with four bytes per pixel, and with grey_result a plane of bytes. */
+struct transform_image {
+    unsigned count;         /* images of this shape, which share a response: at least 1 */
+    uint32_t apart;         /* distance between images, bytes; SAMPLE_BAYER: 0 */
+    uint32_t width, height; /* samples */
+    uint32_t stride;        /* bytes per row */
+    uint32_t offset;        /* of the first sample of the first image, bytes */
+    uint32_t step;          /* distance between samples, bytes */
+    enum sample_kind kind;
+    uint8_t bits;
+    uint8_t rgb[3];     /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
+    struct curve curve; /* that samples pass before they are filtered, and back */
+    bool keep_others;   /* the store copies the bytes between samples; images must not interleave */
+    bool grey_result;   /* the result is bytes of this component alone, from its beginning on */
+    uint32_t result_stride; /* bytes per row of the result: SAMPLE_BAYER, grey_result */
+    struct {
+        uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */
+        uint8_t bits;         /* of an input sample; filtered samples have image.bits */
+        uint8_t colour; /* of the first image: 0 .. 2, one colour per image; 3: luma is filtered and
+                           all colours are stored */
+    } mosaic;           /* SAMPLE_BAYER */
+};
+
+enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
+
+enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
+
+/* The settings of a transform. Every combination of those from `lanes` on gives the same result up
+ * to rounding. (fields: each is one choice that the tuner, or the chain, makes.) */
+struct transform_tuning {
+    enum transform_technique technique;
+    enum plan_order order; /* rows first: fused with one lane only */
+    bool half;             /* spectrum and response in half precision */
+    bool complex_response; /* H has an imaginary part */
+    bool corrections;      /* of captured samples, for which a frame needs a buffer */
+    bool calibrated;       /* captured samples are corrected by a table (filters/calibration.h) */
+    bool warped;           /* pixels are moved by a table (filters/warp.h) */
+    bool thresholds;     /* a response has a threshold of the spectrum (transform_response_fill) */
+    bool denoised;       /* the load reads what a denoiser has written (denoiser.h) */
+    enum view_kind view; /* what results are; another than the picture needs one image */
+    unsigned lanes;      /* 1, 2, 4, 8 or 16; staged: 2 */
+    unsigned max_radix;  /* 4 .. 16 */
+    unsigned column_group; /* work-items in a group */
+    unsigned columns;      /* columns, or pairs of columns, of a work-group, divided by lanes */
+    unsigned row_group;
+    unsigned rows;                    /* likewise for rows */
+    bool skew;                        /* gaps in local memory that prevent bank conflicts */
+    bool columns_held, rows_held;     /* one lane only: numbers stay in registers between stages */
+    enum transform_twiddles twiddles; /* fused */
+    unsigned stages_per_dispatch;     /* staged: 1 .. 3 */
+    uint32_t length_x, length_y; /* padded size, if it fits the border; 0: the planner chooses */
+};
+
+struct transform_border {
+    enum plan_border mode;
+    double value; /* PLAN_CONSTANT, in sample units */
+    uint32_t margin_x, margin_y;
+};
+
+struct transform;
+
+/* Returns default settings for the device. The caller sets `half`, and may set the technique. */
+void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
+
+/* Plans a transform and loads its kernels if they are in the cache. -EINVAL: the number of images
+ * or the distance between them is invalid; -ERANGE: the technique cannot handle this size on this
+ * device. `warning` is as in program.h. The device must outlive the result. The result must be
+ * built before frames are created. */
+int transform_prepare(struct transform **ret, const struct gpu_device *device,
+                      const struct transform_image *image, const struct transform_border *border,
+                      const struct transform_tuning *tuning, const char *cache_dir,
+                      struct error *warning, struct error *why);
+
+/* Returns the number of kernels that are not compiled yet. */
+unsigned transform_missing(const struct transform *transform);
+
+/* Compiles the missing kernels and stores them in the cache, which may take many seconds. */
+int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
+                    struct error *why);
+
+/* Prepares and builds a transform. */
+int transform_create(struct transform **ret, const struct gpu_device *device,
+                     const struct transform_image *image, const struct transform_border *border,
+                     const struct transform_tuning *tuning, const char *cache_dir,
+                     struct error *warning, struct error *why);
+void transform_destroy(struct transform *transform);
+
+const struct plan *transform_plan(const struct transform *transform);
+const struct transform_tuning *transform_tuning(const struct transform *transform);
+unsigned transform_dispatches(const struct transform *transform);
+
+/* Returns the bytes of main memory that a dispatch, 0 .. transform_dispatches() - 1, or all
+ * dispatches of a frame read and write if the response's band is all pairs; a narrower one needs
+ * fewer. A byte that one dispatch reads twice counts once. */
+double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch);
+double transform_traffic(const struct transform *transform);
+
+/* The size of the table with which samples are loaded, and 0 if there is none: all gains, then all
+ * offsets (tuning.calibrated), as floats; then two int16_t for each sample (tuning.warped). */
+size_t transform_table_bytes(const struct transform *transform);
+
+/* A response on the device, and its band (response_band): the number of pairs of lines, from the
+ * first on, beyond which H is negligible. Lines outside the band are neither transformed along the
+ * second axis nor read, and in the fused technique not stored. */
+struct transform_response {
+    cl_mem numbers;
+    uint32_t band; /* 0: all pairs */
+};
+
+/* The response in the order in which kernels read it: its size and its contents. The contents are H
+ * at the plan's frequencies, for a plane whose samples are sub_x and sub_y luma pixels apart; with
+ * tuning.thresholds then the chain's threshold, in units of samples, of the spectrum divided by the
+ * padded size.
+ * Filling sets the band unless ret_band is NULL, and returns 0 or -ENOMEM. */
+size_t transform_response_bytes(const struct transform *transform);
+int transform_response_fill(const struct transform *transform, void *response,
+                            const struct filter_chain *chain, double sub_x, double sub_y,
+                            uint32_t *ret_band, struct error *why);
+
+/* Returns the number of a response's real parts, and, unless ret is NULL, sets their frequencies
+ * (response_frequencies). */
+size_t transform_response_frequencies(const struct transform *transform, uint16_t (*ret)[2]);
+
+/* The state of one frame in flight: its spectra, and kernels with their arguments. Frames may be
+ * enqueued in different queues, each by one thread at a time. The transform must outlive its
+ * frames. */
+struct transform_frame;
+int transform_frame_create(struct transform_frame **ret, const struct transform *transform,
+                           struct error *why);
+void transform_frame_destroy(struct transform_frame *frame);
+
+/* The buffers of a frame that the caller owns. The frame retains them until it is enqueued with
+ * others; it releases the image earlier if that is dropped. */
+struct transform_buffers {
+    cl_mem image;
+    cl_mem result;
+    struct transform_response response;
+    cl_mem correction;  /* tuning.corrections (corrector.h); otherwise NULL */
+    cl_mem calibration; /* transform_table_bytes; NULL if there are none */
+    cl_mem denoised;    /* planes of floats (denoiser.h); NULL unless tuning.denoised */
+};
+
+#define TRANSFORM_MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */
+
+/* Sets the kernels' arguments to the buffers of the next frame, if they are others than before. */
+int transform_frame_bind(struct transform_frame *frame, const struct transform_buffers *buffers,
+                         struct error *why);
+
+/* Enqueues the dispatches of the frame that was bound last in an in-order queue, with an event for
+ * each, which the caller releases, also after a failure. */
+int transform_frame_enqueue_each(struct transform_frame *frame, cl_command_queue queue,
+                                 cl_event ret_event[TRANSFORM_MAX_DISPATCHES], unsigned *ret_count,
+                                 struct error *why);
+
+/* Binds and enqueues one frame in an in-order queue. Its previous use must have ended, unless that
+ * was in the same queue. first and last, if not NULL, receive the events of the first and the last
+ * dispatch; the caller releases them. */
+int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queue,
+                            const struct transform_buffers *buffers, cl_event *first,
+                            cl_event *last, struct error *why);
+
+/* Release the image, and the result's buffer, that were enqueued last. The frame must have ended.
+ */
+void transform_frame_drop_image(struct transform_frame *frame);
+void transform_frame_drop_result(struct transform_frame *frame);
+
+#endif

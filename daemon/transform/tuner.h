@@ -1,0 +1,53 @@
+/* Finds the fastest settings of a transform on a device by measuring, and stores them in the cache.
+ * Settings change only the speed (transform.h). Those found with a real response serve a complex
+ * one, too, which only reads more. */
+#ifndef FFTD_TRANSFORM_TUNER_H
+#define FFTD_TRANSFORM_TUNER_H
+
+#include <stdbool.h>
+
+#include "transform/transform.h"
+
+/* The transform to tune. */
+struct tuner_subject {
+    const struct gpu_device *device;
+    struct transform_image image;
+    struct transform_border border;
+    bool half;
+    bool any_technique; /* false: only `technique` */
+    enum transform_technique technique;
+};
+
+/* Returns the settings that a transform has before it is tuned. */
+void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subject);
+
+struct tuner;
+
+struct tuner_progress {
+    unsigned tried, total; /* combinations; the total of an exhaustive search may grow */
+    double default_ms;     /* of a frame's kernels with the initial settings; 0: not measured yet */
+    double best_ms;
+};
+
+/* Creates a search. A quick one tries about thirty combinations. An exhaustive one tries some
+ * hundreds, until no change of a single setting is faster. */
+int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool exhaustive,
+                 struct error *why);
+void tuner_destroy(struct tuner *tuner);
+
+/* Builds and measures the next combination, which can take seconds. Other work on the device at the
+ * same time is slowed down and disturbs the measurement. Returns 1 if more remain, 0 after the last
+ * one, or -errno if not even the default works. */
+int tuner_step(struct tuner *tuner, struct error *why);
+
+void tuner_get_progress(const struct tuner *tuner, struct tuner_progress *ret);
+void tuner_get_best(const struct tuner *tuner, struct transform_tuning *ret);
+
+/* Stores the best settings in a cache directory, and finds them for the same driver, image size and
+ * sample kind; the border does not matter. tuner_find leaves `ret` unchanged if it finds nothing.
+ * `warning` is as in program.h. */
+int tuner_keep(const struct tuner *tuner, const char *cache_dir, struct error *why);
+bool tuner_find(struct transform_tuning *ret, const struct tuner_subject *subject,
+                const char *cache_dir, struct error *warning);
+
+#endif

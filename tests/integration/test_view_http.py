@@ -289,7 +289,7 @@ def test_fps_limits_pictures(start, view):
 
 def test_nobody_looking_costs_nothing(start, view):
     daemon = start("--set", "camera.idle=pause", *QUIET, fps="30")
-    daemon.wait_for_log("online")
+    daemon.wait_for_log("engine: ")  # it may pause before its first frame
     web = view()
     with web.stream() as stream:
         stream.next()

@@ -86,7 +86,7 @@ def test_browsers_share_comparisons(start, view):
     """The daemon copies at most five pairs a second, however many browsers ask for them."""
     daemon = start(*UNFILTERED, *QUIET, "--set", "camera.idle=pause", source="pattern:noise",
                    size="320x240", fps="60")
-    daemon.wait_for_log("online")
+    daemon.wait_for_log("engine: ")  # it may pause before its first frame
     web = view()
 
     def look(_):

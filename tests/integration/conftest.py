@@ -52,7 +52,7 @@ def lack_of_root():
             os.chown(file.name, 65534, 65534)
             subprocess.run(["true"], user=65533, group=65533, extra_groups=[], check=True)
         except (OSError, subprocess.SubprocessError) as error:
-            return f"this root may not act as other users: {error}"
+            return f"this root may not act as other users: {getattr(error, 'strerror', error)}"
     return None
 
 # After this time a test hangs. It is longer than several waits of nearly PATIENCE seconds each.

@@ -38,20 +38,24 @@ def launch(start, tmp_path):
     return launch_daemon
 
 
+def right_flicker(daemon):
+    """Returns what the daemon has found if it is right. Frames that a busy machine delivers late
+    disturb the estimate for a while."""
+    found = adaptation(daemon)["flicker"]
+    return found and found["frequency"] == pytest.approx(LIGHT_HZ, abs=0.2) and \
+        found["depth"] == pytest.approx(DEPTH, abs=0.03) and \
+        found["line_time_us"] == pytest.approx(1e6 * LINE_TIME_S, rel=0.02) and found
+
+
 @needs_every_frame
 def test_bands_are_found_and_evened_out(launch, scene):
     daemon = launch("preset:mains-flicker", [light_of(i) for i in range(FRAMES)])
     with Reader(daemon) as reader:
         before = psnr_db(reader.next(), scene)
-        # The estimate becomes better with each frame, however few a busy machine lets be seen.
-        flicker = daemon.wait_until(
-            lambda: (found := adaptation(daemon)["flicker"]) and
-            abs(found["frequency"] - LIGHT_HZ) < 0.2 and found, "the flicker")
+        flicker = daemon.wait_until(lambda: right_flicker(daemon), "the right flicker")
         after = wait_for_psnr_db(reader, scene, 40)
         print(f"# figures: PSNR {before:.1f} dB before, {after:.1f} dB after")
         assert before < 25
-        assert flicker["depth"] == pytest.approx(DEPTH, abs=0.03)
-        assert flicker["line_time_us"] == pytest.approx(1e6 * LINE_TIME_S, rel=0.02)
         assert "light flickers at 100.0" in daemon.ctl("filter", "show").stdout
 
         # Other stages, auto-notch among them, do not make it forget.

@@ -76,8 +76,8 @@ def test_frames_arrive_bit_by_bit(start, desktop, program, name, caps):
 
 
 def consume_again(desktop, node):
-    """Returns a consumer that gets frames. One that finds the node while it connects again loses it,
-    and may wait for ever."""
+    """Returns a consumer that gets frames. One that finds the node while it connects again loses
+    it, and may wait for ever."""
     for patience in 2, 4, 8, 16, 32:
         consumer = desktop.consume(node.name)
         deadline = time.monotonic() + patience

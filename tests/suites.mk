@@ -115,18 +115,23 @@ test-oclgrind: $(call test-programs,gpu)
 # These only compare pictures, which the device computes, and no sanitizer sees that.
 picture-tests := $(patsubst %,tests/integration/test_%.py,demosaic filter_plot filters filters_doc front_end \
     luma_only presets stabilise undistort)
-# INTEGRATION_TESTS="daemon control": only test_daemon.py and test_control.py.
+# INTEGRATION_TESTS="daemon control": only test_daemon.py and test_control.py. A file's tests run one
+# after another, so the longest files begin first.
+long-integration-tests := $(patsubst %,tests/integration/test_%.py,view_http ctl gpu_faults formats \
+    camera presets filters_doc idle report)
+all-integration-tests := $(wildcard $(long-integration-tests)) $(filter-out \
+    $(long-integration-tests),$(wildcard tests/integration/test_*.py))
 integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\
-    $(INTEGRATION_TESTS:%=test_%.py),$(wildcard tests/integration/test_*.py)))
+    $(INTEGRATION_TESTS:%=test_%.py),$(all-integration-tests)))
 
 # Python cannot load a sanitized library, so it reads frames through a plain one; GLib and
 # libpipewire are not built for ThreadSanitizer, so fftd-gst and fftd-pipewire are plain ones there. These tests mostly
-# wait for frames and for time to pass, so more of them can run at once than there are processors.
+# wait for frames and for time to pass, so more of them run at once than there are processors.
 test-integration: all
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0 $(if $(HAVE_GST),build/fftd-gst) \
 	    $(if $(HAVE_PIPEWIRE),build/fftd-pipewire))
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
-	    $(call run-suite,integration,7200) --jobs $$(($$(nproc) + 1)) --pytest $(integration-tests)
+	    $(call run-suite,integration,7200) --jobs $$(($$(nproc) * 2)) --pytest $(integration-tests)
 
 CHANGE_SECONDS ?= 60
 test-changes: all

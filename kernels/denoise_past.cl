@@ -9,11 +9,10 @@
 
 #define PAST_PARAMETERS                                                                            \
     , global const float *restrict nearer, global const float *restrict farther, uint past_count
+/* clang-format off */
 #define PAST_FRAMES                                                                                \
-    {                                                                                              \
-        {nearer + get_group_id(2) * PLANE_SIZE, farther + get_group_id(2) * PLANE_SIZE},           \
-            past_count                                                                             \
-    }
+    {{nearer + get_group_id(2) * PLANE_SIZE, farther + get_group_id(2) * PLANE_SIZE}, past_count}
+/* clang-format on */
 
 struct past {
     global const float *plane[2];
@@ -103,10 +102,9 @@ static inline float block_join(real *x, struct past past, global const float *no
 #else
 
 #define PAST_PARAMETERS
-#define PAST_FRAMES                                                                                \
-    {                                                                                              \
-        0                                                                                          \
-    }
+/* clang-format off */
+#define PAST_FRAMES {0}
+/* clang-format on */
 
 struct past {
     uint count;

@@ -15,11 +15,11 @@
         uint band, global const uchar *restrict image,                                             \
         global uchar *restrict result KERNEL_CORRECTION CAPTURED_PARAMETERS POWERS_PARAMETER
 
+/* clang-format off */
 #define FRAME                                                                                      \
-    {                                                                                              \
-        spectrum + spectrum_offset(), lines + image_number() * (size_t)LINES_SIZE, WEIGHTS, band,  \
-            CAPTURED(image + image_offset()), result + image_offset() CORRECTION_ARGUMENT          \
-    }
+    {spectrum + spectrum_offset(), lines + image_number() * (size_t)LINES_SIZE, WEIGHTS, band,     \
+     CAPTURED(image + image_offset()), result + image_offset() CORRECTION_ARGUMENT}
+/* clang-format on */
 
 #define LEGS (RADIX_1 * RADIX_2 * RADIX_3)
 

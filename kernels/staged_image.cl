@@ -40,7 +40,7 @@
 /* Likewise, whether two results are one access. */
 #if GREY_RESULT
 #define RESULT_BYTES    1
-#define RESULT_AT(x, y) ((y)*RESULT_STRIDE + (x))
+#define RESULT_AT(x, y) (RESULT_STRIDE * (y) + (x))
 #define IS_RESULT_WORD  (!VIEW_DIFFERENCE && !VIEW_EDGES && RESULT_STRIDE % 2 == 0)
 #else
 #define RESULT_BYTES    RAW_BYTES

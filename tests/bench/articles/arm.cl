@@ -195,10 +195,10 @@ static inline float2 twiddle(float phi)
     const float s = sincos(phi, &c);
     return (float2)(c, s);
 }
-#define TWIDDLE(j) twiddle((float)((j)*nx) * phi_step)
+#define TWIDDLE(j) twiddle((float)(nx * (j)) * phi_step)
 #else
 #define TWIDDLE_ARGUMENTS , global const float2 *table
-#define TWIDDLE(j)        table[((j)-1) * span + nx]
+#define TWIDDLE(j)        table[nx - span + span * (j)]
 #endif
 
 #define LEGS_2(F) F(1)
@@ -208,8 +208,8 @@ static inline float2 twiddle(float phi)
 #define LEGS_7(F) LEGS_5(F) F(5) F(6)
 #define LEGS_8(F) LEGS_7(F) F(7)
 
-#define GET(j)    x[j] = turn_by(at[(j)*span], TWIDDLE(j));
-#define PUT(j)    at[(j)*span] = x[j];
+#define GET(j)    x[j] = turn_by(at[span * (j)], TWIDDLE(j));
+#define PUT(j)    at[span * (j)] = x[j];
 
 #define STAGE(R)                                                                                   \
     kernel void stage_##R(global float2 *data, uint n, uint span TWIDDLE_ARGUMENTS)                \

@@ -148,7 +148,7 @@ kernel void tangle(global const float2 *in, global float2 *out, uint n,
                                              roots[r * k * (N / R / (SPAN))]);                     \
             CALL(dft_, R)(x);                                                                      \
             for (uint r = 0; r < R; r++)                                                           \
-                to[((j / (SPAN)) * (SPAN)*R + k + r * (SPAN)) * C] = x[r];                         \
+                to[(R * (SPAN) * (j / (SPAN)) + k + r * (SPAN)) * C] = x[r];                       \
         }                                                                                          \
         local float2 *other = from;                                                                \
         from = to;                                                                                 \

@@ -96,8 +96,8 @@ kernel void twiddle_simplified(global const float2 *in, global float2 *out, uint
 }
 
 /* A stage whose twiddles have been applied. */
-#define LOAD_LEG(j)  x[j] = at[(j)*span];
-#define STORE_LEG(j) at[(j)*span] = x[j];
+#define LOAD_LEG(j)  x[j] = at[span * (j)];
+#define STORE_LEG(j) at[span * (j)] = x[j];
 #define PLAIN(R)                                                                                   \
     kernel void plain_##R(global float2 *data, uint n, uint span)                                  \
     {                                                                                              \

@@ -50,8 +50,8 @@ SUITES = [
           "-j2 SAN=address,undefined test-integration INTEGRATION_TESTS='attacks camera control "
           "daemon gst_source hostile survival view_http'",
           "-j2 SAN=address,undefined test-integration"),
-    Suite("vm", "test-vm VM_PROGRAMS=v4l2 VM_TESTS='faults and not mixed or restart or sockets "
-          "or service or packages'", "test-vm"),
+    Suite("vm", "test-vm VM_PROGRAMS=v4l2 VM_TESTS='test_faults.py and not mixed or "
+          "test_restart.py or test_sockets.py or test_service.py or test_packages.py'", "test-vm"),
     Suite("lint-analyzer", None, "lint-analyzer"),
     Suite("deb", None, "test-deb"),
     Suite("peers", None, "test-peers"),

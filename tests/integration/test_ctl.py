@@ -489,11 +489,13 @@ def test_a_mosaic_looks_as_in_colour(start, tmp_path, mosaic):
     the published frame, demosaiced by the device; and the scene drawn in colour."""
     arguments = [*FAST_KERNELS, "--filter", "none", "--set"]
     daemon = start(*arguments, f"camera.format={mosaic}", source="pattern:bars")
+    daemon.wait_for_log("online")  # a snapshot does not wait for as long as a compiler may take
     assert daemon.ctl_json("snapshot", "-o", tmp_path)["Pictures"]
     before, after = (Png((tmp_path / name).read_bytes()) for name in ("before.png", "after.png"))
     assert daemon.ctl_json("status")["Format"]["name"] == "XBGR32"
     daemon.stop()
     coloured = start(*arguments, "camera.format=XBGR32", source="pattern:bars")
+    coloured.wait_for_log("online")
     drawn = picture(coloured, "after")
     differences = 0
     for made, shown, meant in zip(before.rows, after.rows, drawn.rows):

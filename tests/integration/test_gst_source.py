@@ -88,7 +88,12 @@ class Helper:
         self.socket.close()
 
     def receive(self):
-        return Message(self.socket.recv(MESSAGE.size + 1))
+        try:
+            return Message(self.socket.recv(MESSAGE.size + 1))
+        except ConnectionResetError:
+            # The helper has ended before it read a release. Linux says so once, before the
+            # messages that the helper had sent.
+            return Message(self.socket.recv(MESSAGE.size + 1))
 
     def start(self, frame_bytes, count=4, start=1):
         fd = os.memfd_create("frames")

@@ -55,6 +55,7 @@ def lack_of_root():
             return f"this root may not act as other users: {getattr(error, 'strerror', error)}"
     return None
 
+
 # After this time a test hangs. It is longer than several waits of nearly PATIENCE seconds each.
 TEST_SECONDS = 3000 if SANITIZED else 900
 

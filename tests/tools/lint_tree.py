@@ -33,6 +33,8 @@ LIBRARIES = {
     "systemd": {"daemon", "daemon/control", "daemon/ring", "daemon/service", "client/fftd-ctl",
                 "client/fftd-view"},
 }
+# What the daemon includes of client/.
+SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}
 # These only compute: they make no system call.
 PURE = ["daemon/core", "daemon/filters", "daemon/estimators"]
 MAX_LINES = 500
@@ -148,6 +150,10 @@ def check_layers():
             above, below = os.path.dirname(node), os.path.dirname(other)
             if above != below and below in layer_of and layer_of.get(above, -1) >= layer_of[below]:
                 found.append(f"{node} includes {other}, which is not in a lower layer")
+        if node.startswith("daemon/"):
+            found += [f"{node} includes {other}: the daemon shares only ring.h and formats.h"
+                      for other in sorted(others)
+                      if other.startswith("client/") and other not in SHARED]
         if node.startswith("client/"):
             found += [f"{node} includes {other}: a client includes nothing of the daemon"
                       for other in sorted(others) if other.startswith("daemon/")]

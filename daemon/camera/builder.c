@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "filters/calibration.h"
-#include "filters/filter_adapt.h"
-#include "filters/warp.h"
-
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {
     return a->captured == b->captured && a->format.fourcc == b->format.fourcc &&
@@ -79,9 +75,10 @@ void builder_release_stuck(struct builder *builder)
 bool builder_can_fade(const struct filter_chain *from, enum view_kind from_view,
                       const struct filter_chain *to, enum view_kind to_view)
 {
-    const struct curve a = filter_chain_curve(from), b = filter_chain_curve(to);
-    const struct denoise c = filter_chain_denoise(from), d = filter_chain_denoise(to);
-    return from_view == to_view && curve_equal(&a, &b) && denoise_equal(&c.settings, &d.settings);
+    const struct recipe plain = {.view = VIEW_PICTURE};
+    struct recipe a = recipe_of(from, &plain);
+    const struct recipe b = recipe_of(to, &plain);
+    return from_view == to_view && recipe_unite(&a, &b);
 }
 
 bool builder_wants_search(const struct builder *builder)
@@ -109,34 +106,18 @@ static int refresh_device(struct builder *builder, struct error *why)
     return gpu_device_open(&builder->device, builder->selector, why);
 }
 
-/* Returns the options of an engine for a chain, and, in a fade, for the one before as well. */
-static struct engine_options options_for(const struct builder *builder,
-                                         const struct engine_frames *frames,
-                                         const struct filter_chain *chain,
-                                         const struct builder_fade *fade)
+/* Returns the recipe of an engine for a chain, and, in a fade, for the one before as well. */
+static struct recipe recipe_for(const struct builder *builder, const struct engine_frames *frames,
+                                const struct filter_chain *chain, const struct builder_fade *fade)
 {
-    const struct filter_chain *from = fade->frames > 0 ? &fade->from : chain;
-    struct engine_options options = builder->options;
-    options.source = frames->captured;
-    options.complex_response = filter_chain_is_complex(chain) || filter_chain_is_complex(from);
-    options.calibrated = calibration_is_needed(chain) || calibration_is_needed(from);
-    options.warped = warp_is_needed(chain) || warp_is_needed(from);
-    options.shifts = filter_chain_stabilises(chain) || filter_chain_stabilises(from);
-    options.corrections = filter_chain_adapts(chain) || filter_chain_adapts(from);
-    options.thresholds = filter_chain_threshold(chain) > 0 || filter_chain_threshold(from) > 0;
-    options.curve = filter_chain_curve(chain);
-    options.denoise = filter_chain_denoise(chain).settings;
-    return options;
-}
-
-/* Returns whether engines with these options differ in an option that options_for sets, or in view.
- */
-static bool is_other(const struct engine_options *a, const struct engine_options *b)
-{
-    return a->complex_response != b->complex_response || a->calibrated != b->calibrated ||
-           a->warped != b->warped || a->shifts != b->shifts || a->corrections != b->corrections ||
-           a->thresholds != b->thresholds || a->view != b->view ||
-           !curve_equal(&a->curve, &b->curve) || !denoise_equal(&a->denoise, &b->denoise);
+    struct recipe settings = builder->options.recipe;
+    settings.captured = frames->captured;
+    struct recipe recipe = recipe_of(chain, &settings);
+    if (fade->frames > 0) {
+        const struct recipe from = recipe_of(&fade->from, &settings);
+        recipe_unite(&recipe, &from); /* builder_can_fade has said that it can */
+    }
+    return recipe;
 }
 
 /* Filters one black frame, because some drivers compile a kernel only when it first runs, and that
@@ -236,14 +217,14 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     const double from_px = fade->frames > 0 ? filter_chain_support(&fade->from) : 0;
     double support_px = chain_px > from_px ? chain_px : from_px;
     const bool is_too_small = builder->options.margin < 0 && support_px > builder->support_px;
-    const struct engine_options options =
-        options_for(builder, frames != NULL ? frames : &builder->frames, chain, fade);
+    struct engine_options options = builder->options;
+    options.recipe = recipe_for(builder, frames != NULL ? frames : &builder->frames, chain, fade);
     struct engine *engine = builder->engine;
     int r = 0;
 
     if (frames == NULL && builder->support_px > support_px)
         support_px = builder->support_px; /* wide enough for the filters before */
-    if (frames != NULL || is_too_small || is_other(&options, &builder->built))
+    if (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built))
         r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &options,
                   &engine, why);
     if (r < 0)
@@ -257,7 +238,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     }
     const double built_px = engine_support(engine);
     builder->engine = engine;
-    builder->built = options;
+    builder->built = options.recipe;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)
         builder->frames = *frames;

@@ -49,8 +49,8 @@ struct builder {
     bool device_suspect;             /* opened again before the next engine is built */
     struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
     struct engine_frames frames;
-    struct engine_options built; /* the engine's */
-    double support_px;           /* that the engine's padding allows for, or was built for */
+    struct recipe built; /* the engine's */
+    double support_px;   /* that the engine's padding allows for, or was built for */
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
 };
@@ -80,11 +80,9 @@ bool builder_can_fade(const struct filter_chain *from, enum view_kind from_view,
 bool builder_wants_search(const struct builder *builder);
 
 /* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
- * chain's support, whose response is real or complex as the chain's is, which corrects captured
- * samples by a table or for each frame if the chain does, which has its curve and reduces noise in
- * its way, and which has the view of builder->options; and samples the chain's response for it,
- * which comes into use with that fade. In a fade all of this holds for both chains, which must have
- * the same curve and reduce noise in the same way. On failure the engine is as before.
+ * chain's support and whose recipe is the chain's (recipe_of), with the settings of
+ * builder->options; and samples the chain's response for it, which comes into use with that fade.
+ * In a fade the engine suits both chains (builder_can_fade). On failure the engine is as before.
  *
  * The response also has the notches, and those for which the chain has no room are removed from
  * *notches. They never need another engine: where its padding is narrower than a notch, the edges

@@ -212,7 +212,7 @@ static void design_filter(struct designer *designer, const struct request_design
                                      .from_serial = designer->taken_serial};
         filter_chain_hold(&fade.from); /* another chain may be taken meanwhile */
         enter_driver(designer);
-        designer->builder.options.view = request->view;
+        designer->builder.options.recipe.view = request->view;
         engine_response_free(ret->response);
         ret->response = NULL;
         ret->result = builder_design(&designer->builder, frames, &request->chain, &ret->notches,
@@ -328,7 +328,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
     designer->wake_fd = wake_fd;
     designer->build_timeout_ns = (int64_t)(config->engine.build_timeout_s * (double)NS_PER_S);
     filter_chain_assign(&designer->wanted.chain, &config->filter);
-    designer->wanted.view = config->engine.options.view;
+    designer->wanted.view = config->engine.options.recipe.view;
     designer->wanted.serial = 1;
     pthread_mutex_init(&designer->lock, NULL);
     clock_cond_init(&designer->change);

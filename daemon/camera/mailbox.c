@@ -18,7 +18,7 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
                     .controls = config->camera.controls,
                     .controls_version = 1,
                     .filter = config->filter,
-                    .view = config->engine.options.view,
+                    .view = config->engine.options.recipe.view,
                     .filter_serial = 1},
     };
     int err = errno;

@@ -87,7 +87,7 @@ static void reconcile_ring(struct reconciler *reconciler)
 }
 
 /* The layout of the frames that are published for those the source captures. */
-static int published_format(struct fftd_format *ret, enum engine_planes planes,
+static int published_format(struct fftd_format *ret, enum recipe_planes planes,
                             const struct fftd_format *captured, struct error *why)
 {
     int r = format_layout(ret, engine_published(planes, captured->fourcc), captured->width,
@@ -222,7 +222,7 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
     struct engine_frames frames = {.captured = path->source.capture->format.fourcc};
-    int r = published_format(&frames.format, reconciler->config->engine.options.planes,
+    int r = published_format(&frames.format, reconciler->config->engine.options.recipe.planes,
                              &path->source.capture->format, why);
     if (r < 0)
         return r;

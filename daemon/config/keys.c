@@ -6,7 +6,7 @@
 
 #define MIN_SIDE 16 /* pixels */
 
-_Static_assert(sizeof(enum engine_precision) == sizeof(uint32_t) &&
+_Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
                    sizeof(enum plan_border) == sizeof(uint32_t),
                "config_type_choice stores enums as uint32_t");
 _Static_assert(offsetof(struct config_source, height) ==
@@ -35,9 +35,9 @@ static bool is_not_empty(const char *text)
 static const char *const idle_names[] = {
     [CONFIG_IDLE_RUN] = "run", [CONFIG_IDLE_PAUSE] = "pause", NULL};
 static const char *const precision_names[] = {
-    [ENGINE_FLOAT] = "float", [ENGINE_HALF] = "half", NULL};
+    [RECIPE_FLOAT] = "float", [RECIPE_HALF] = "half", NULL};
 static const char *const planes_names[] = {
-    [ENGINE_LUMA] = "luma", [ENGINE_ALL] = "all", [ENGINE_LUMA_ONLY] = "luma-only", NULL};
+    [RECIPE_LUMA] = "luma", [RECIPE_ALL] = "all", [RECIPE_LUMA_ONLY] = "luma-only", NULL};
 static const char *const technique_names[] = {
     [ENGINE_AUTO] = "auto", [ENGINE_FUSED] = "fused", [ENGINE_STAGED] = "staged", NULL};
 static const char *const tune_names[] = {[ENGINE_TUNE_OFF] = "off",
@@ -189,7 +189,7 @@ static const struct config_key keys[] = {
         .initial = "float",
         .summary = "how intermediate results are stored; arithmetic is always float",
         .type = &config_type_choice,
-        FIELD(engine.options.precision),
+        FIELD(engine.options.recipe.precision),
         .choices = precision_names,
     },
     {
@@ -197,7 +197,7 @@ static const struct config_key keys[] = {
         .initial = "luma",
         .summary = "which planes are filtered, and whether colour is published",
         .type = &config_type_choice,
-        FIELD(engine.options.planes),
+        FIELD(engine.options.recipe.planes),
         .choices = planes_names,
     },
     {
@@ -205,7 +205,7 @@ static const struct config_key keys[] = {
         .initial = "picture",
         .summary = "what is published: the filtered picture, or what shows the filter's work",
         .type = &config_type_choice,
-        FIELD(engine.options.view),
+        FIELD(engine.options.recipe.view),
         .live = true,
         .choices = view_names,
     },

@@ -57,8 +57,8 @@ static void find_changes(struct changes *ret, const struct config *config,
  * applied. */
 static void finish(struct camera *camera, struct config *config, const struct config *wanted)
 {
-    if (wanted->engine.options.view != config->engine.options.view)
-        camera_set_view(camera, wanted->engine.options.view);
+    if (wanted->engine.options.recipe.view != config->engine.options.recipe.view)
+        camera_set_view(camera, wanted->engine.options.recipe.view);
     unsigned count;
     const struct config_key *keys = config_keys(&count);
     char value[FILTER_TEXT_BYTES];
@@ -117,7 +117,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
 
     camera_get_filter(camera, &now); /* a client may have set it */
     filter_chain_assign(&config->filter, &now);
-    config->engine.options.view = camera_get_view(camera);
+    config->engine.options.recipe.view = camera_get_view(camera);
     find_changes(&changes, config, wanted);
     if (changes.source != NULL) {
         hold_config(&reload->wanted, wanted);

@@ -26,24 +26,17 @@ const char *comparison_cpu_device(const struct comparison_subject *subject)
 static uint64_t subject_key(const struct comparison_subject *subject)
 {
     const struct engine_options *options = &subject->options;
-    const struct denoise_settings *denoise = &options->denoise;
     const struct fftd_format *format = &subject->format;
     const uint64_t sources = program_sources_hash();
-    char text[256];
-    snprintf(text, sizeof text,
-             "%ux%u %08x of %08x precision %d planes %d technique %d complex %d corrections %d "
-             "calibrated %d warped %d shifts %d thresholds %d denoise %u %u %u %d %u curve %d "
-             "view %d",
-             format->width, format->height, format->fourcc, options->source,
-             (int)options->precision, (int)options->planes, (int)options->technique,
-             options->complex_response, options->corrections, options->calibrated, options->warped,
-             options->shifts, options->thresholds, denoise->block, denoise->overlap,
-             denoise->passes, denoise->estimated, denoise->past, (int)options->curve.kind,
-             (int)options->view);
+    char frames[64], recipe[RECIPE_KEY_BYTES];
+    snprintf(frames, sizeof frames, "%ux%u %08x technique %d", format->width, format->height,
+             format->fourcc, (int)options->technique);
+    recipe_key(&options->recipe, recipe);
     uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
     key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
     key = cache_hash(key, subject->device->cpu_name, strlen(subject->device->cpu_name));
-    return cache_hash(key, text, strlen(text));
+    key = cache_hash(key, frames, strlen(frames));
+    return cache_hash(key, recipe, strlen(recipe));
 }
 
 int comparison_keep(const struct comparison_subject *subject, const char *cache_dir,

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "engine/engine_private.h"
-#include "filters/calibration.h"
 #include "filters/filter_adapt.h"
 #include "filters/warp.h"
 #include "engine/fade.h"
@@ -35,7 +34,7 @@ static struct transform_image component_image(const struct engine *engine, unsig
 /* Whether frames with colour, or a mosaic, become a plane of luma. */
 static bool drops_colour(const struct engine *engine)
 {
-    return engine->options.planes == ENGINE_LUMA_ONLY && engine->info->family != FAMILY_GREY;
+    return engine->options.recipe.planes == RECIPE_LUMA_ONLY && engine->info->family != FAMILY_GREY;
 }
 
 static struct transform_image luma_image(const struct engine *engine)
@@ -45,7 +44,6 @@ static struct transform_image luma_image(const struct engine *engine)
     image.kind = info->kind;
     image.bits = info->bits;
     memcpy(image.rgb, info->rgb, sizeof image.rgb);
-    image.curve = engine->options.curve;
     image.grey_result = drops_colour(engine);
     image.keep_others = !image.grey_result &&
                         (info->kind == SAMPLE_RGB8 || (info->kind == SAMPLE_U8 && info->step > 1));
@@ -60,7 +58,6 @@ static struct transform_image mosaic_image(const struct engine *engine, unsigned
     const struct format_info *result = format_by_fourcc(engine->format.fourcc);
     struct transform_image image = component_image(engine, 0, 0, info->step, 1, 1);
     image.kind = SAMPLE_BAYER;
-    image.curve = engine->options.curve;
     image.count = count;
     image.grey_result = drops_colour(engine);
     image.keep_others = colour == 3 && !image.grey_result;
@@ -111,7 +108,6 @@ static void list_colours(struct component_list *list, const struct engine *engin
     const unsigned first = info->rgb[0] < info->rgb[2] ? info->rgb[0] : info->rgb[2];
     for (unsigned i = 0; i < 3; i++) {
         struct transform_image image = component_image(engine, 0, first + i, info->step, 1, 1);
-        image.curve = engine->options.curve;
         list_image(list, &image, 1, 1);
     }
 }
@@ -141,7 +137,7 @@ static void list_chroma(struct component_list *list, const struct engine *engine
 static void list_components(struct component_list *list, const struct engine *engine)
 {
     const bool mosaic = engine->info->kind == SAMPLE_BAYER;
-    const bool all = engine->options.planes == ENGINE_ALL;
+    const bool all = engine->options.recipe.planes == RECIPE_ALL;
     list->count = 0;
     if (all && engine->info->kind == SAMPLE_RGB8) {
         list_colours(list, engine);
@@ -165,6 +161,15 @@ static uint32_t margin(const struct engine *engine, double support_px, uint32_t 
     return wanted < length / 2. ? (uint32_t)wanted : length / 2;
 }
 
+/* The recipe of the next component. A view of what was captured shows it without corrections. */
+static struct recipe component_recipe(const struct engine *engine)
+{
+    const struct recipe *recipe = &engine->options.recipe;
+    struct recipe ret = engine->component_count == 0 ? *recipe : recipe_of_chroma(recipe);
+    ret.corrections &= recipe->view != VIEW_PEAKS;
+    return ret;
+}
+
 static int make_component(struct engine *engine, const struct transform_image *image,
                           const unsigned sub[2], double support_px, const char *cache_dir,
                           struct error *why)
@@ -179,7 +184,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
                    .value = engine->options.border_value * ((1u << image->bits) - 1),
                    .margin_x = margin(engine, support_px, image->width, sub[0]),
                    .margin_y = margin(engine, support_px, image->height, sub[1])},
-        .half = engine->options.precision == ENGINE_HALF,
+        .precision = engine->options.recipe.precision,
         .any_technique = engine->options.technique == ENGINE_AUTO,
         .technique =
             engine->options.technique == ENGINE_STAGED ? TRANSFORM_STAGED : TRANSFORM_FUSED,
@@ -189,13 +194,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
     tuner_start(&tuning, subject);
     if (engine->options.tune != ENGINE_TUNE_OFF)
         c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
-    tuning.complex_response = engine->options.complex_response;
-    tuning.corrections = engine_corrects(engine) && engine->component_count == 0;
-    tuning.calibrated = engine->options.calibrated && engine->component_count == 0;
-    tuning.warped = engine->options.warped;
-    tuning.thresholds = engine->options.thresholds;
-    tuning.denoised = engine->options.denoise.block > 0;
-    tuning.view = engine->options.view;
+    tuning.recipe = component_recipe(engine);
     int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
                               cache_dir, &engine->warning, why);
     if (r == -ERANGE && subject->any_technique) {
@@ -204,12 +203,9 @@ static int make_component(struct engine *engine, const struct transform_image *i
                               cache_dir, &engine->warning, why);
     }
     engine->component_count++; /* on failure, too, so that it is released */
-    if (r < 0 || !tuning.denoised)
+    if (r < 0 || tuning.recipe.denoise.block == 0)
         return r;
-    const struct denoiser_options options = {.settings = engine->options.denoise,
-                                             .calibrated = tuning.calibrated,
-                                             .warped = tuning.warped};
-    return denoiser_prepare(&c->denoiser, engine->device, image, &options, cache_dir,
+    return denoiser_prepare(&c->denoiser, engine->device, image, &tuning.recipe, 0, cache_dir,
                             &engine->warning, why);
 }
 
@@ -276,7 +272,7 @@ void engine_describe(struct engine *engine)
     const struct component *c = &engine->component[0];
     const struct plan *plan = transform_plan(c->transform);
     const struct transform_tuning *tuning = transform_tuning(c->transform);
-    const char *curve = curve_name(&engine->options.curve);
+    char needs[128];
     unsigned dispatches = 0;
     double traffic = 0;
     for (unsigned i = 0; i < engine->component_count; i++) {
@@ -287,22 +283,16 @@ void engine_describe(struct engine *engine)
             traffic += denoiser_traffic(engine->component[i].denoiser);
         }
     }
+    recipe_describe(&tuning->recipe, needs, sizeof needs);
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u%s%s%s%s%s%s%s%s%s%s%s, %s",
+             "groups %u and %u%s, %s",
              tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
-             tuning->half ? "half" : "float",
+             tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
              plan->height, plan->x.length, plan->y.length, dispatches,
              traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
-             tuning->row_group, tuning->complex_response ? ", complex response" : "",
-             tuning->corrections ? ", corrections" : "", tuning->calibrated ? ", calibrated" : "",
-             tuning->warped ? ", warped" : "", engine->options.shifts ? ", shifts" : "",
-             tuning->thresholds ? ", thresholds" : "", tuning->denoised ? ", denoised" : "",
-             curve != NULL ? ", " : "", curve != NULL ? curve : "",
-             tuning->view != VIEW_PICTURE ? ", view " : "",
-             tuning->view != VIEW_PICTURE ? view_names[tuning->view] : "",
-             engine_is_tuned(engine) ? "tuned" : "not tuned");
+             tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 void engine_release_components(struct engine *engine)
@@ -351,7 +341,8 @@ static int design_component(const struct engine *engine, const struct component 
 /* Whether chroma passes through. */
 static bool leaves_chroma(const struct engine *engine)
 {
-    return engine->options.planes == ENGINE_LUMA && engine->options.view == VIEW_PICTURE &&
+    return engine->options.recipe.planes == RECIPE_LUMA &&
+           engine->options.recipe.view == VIEW_PICTURE &&
            (engine->info->plane_count > 1 ||
             (engine->info->kind == SAMPLE_U8 && engine->info->step > 1));
 }
@@ -360,7 +351,8 @@ static bool leaves_chroma(const struct engine *engine)
  * pixels moves these, too.) */
 static bool leaves_rgb(const struct engine *engine)
 {
-    return engine->options.planes == ENGINE_LUMA && engine->options.view == VIEW_PICTURE &&
+    return engine->options.recipe.planes == RECIPE_LUMA &&
+           engine->options.recipe.view == VIEW_PICTURE &&
            (engine->info->kind == SAMPLE_RGB8 || engine->info->kind == SAMPLE_BAYER);
 }
 
@@ -370,39 +362,18 @@ static bool leaves_rgb(const struct engine *engine)
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
 {
-    if (filter_chain_is_complex(chain) && !engine->options.complex_response)
-        return error_set(why, EINVAL,
-                         "the filter's response is complex: expected an engine with "
-                         "complex_response");
-    const struct curve curve = filter_chain_curve(chain);
-    if (chain->count > 0 && !curve_equal(&curve, &engine->options.curve))
-        return error_set(why, EINVAL,
-                         "the filter has another curve than the engine: expected an engine with "
-                         "the same one");
-    if (calibration_is_needed(chain) && !engine->options.calibrated)
-        return error_set(why, EINVAL,
-                         "the filter corrects captured samples: expected a calibrated engine");
-    if (filter_chain_threshold(chain) > 0 && !engine->options.thresholds)
-        return error_set(why, EINVAL,
-                         "the filter has a threshold: expected an engine with thresholds");
-    if (filter_chain_stabilises(chain) && engine->filter.ramp == NULL)
-        return error_set(why, EINVAL, "the filter moves frames: expected an engine with shifts");
-    if (warp_is_needed(chain) && !engine->options.warped)
-        return error_set(why, EINVAL, "the filter moves pixels: expected a warped engine");
+    int r = recipe_check(&engine->options.recipe, chain, why);
+    if (r < 0)
+        return r;
     if ((warp_is_needed(chain) && leaves_chroma(engine)) ||
         (filter_chain_stabilises(chain) && (leaves_chroma(engine) || leaves_rgb(engine))))
         return error_set(why, EINVAL,
                          "the filter moves pixels, but engine.planes = luma leaves the colour "
                          "where it was captured: expected engine.planes = all or luma-only");
     const struct denoise denoise = filter_chain_denoise(chain);
-    if (chain->count > 0 && !denoise_equal(&denoise.settings, &engine->options.denoise))
-        return error_set(why, EINVAL,
-                         "the filter reduces noise in another way than the engine: expected an "
-                         "engine with the same settings");
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    int r = 0;
     for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
         r = engine_design_table(engine, i, chain, &response->table[i], why);
         if (r == 0)

@@ -12,8 +12,8 @@
 
 struct corrector;
 
-/* The transform has tuning.corrections; it is read only by this call. The queue is in order and
- * must outlive the corrector. */
+/* The transform has tuning.recipe.corrections; it is read only by this call. The queue is in order
+ * and must outlive the corrector. */
 int corrector_create(struct corrector **ret, const struct transform *transform,
                      cl_command_queue queue, struct error *why);
 

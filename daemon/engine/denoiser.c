@@ -23,7 +23,7 @@ struct denoiser {
     const struct gpu_device *device;
     struct transform_image image;
     unsigned pass_count;
-    unsigned past; /* as in denoise_settings */
+    struct recipe recipe;
     struct pass pass[MAX_PASSES];
 };
 
@@ -98,7 +98,8 @@ static int get_program(struct denoiser *denoiser, unsigned pass, bool compile,
                        const char *cache_dir, struct error *warning, struct error *why)
 {
     cl_program *program = &denoiser->pass[pass].program;
-    char *source = denoiser_source(&denoiser->image, &denoiser->pass[pass].layout, pass == 1);
+    char *source = denoiser_source(&denoiser->image, &denoiser->recipe,
+                                   &denoiser->pass[pass].layout, pass == 1);
     if (source == NULL)
         return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
     int r = 0;
@@ -128,11 +129,11 @@ static int check_settings(const struct denoise_settings *settings, struct error 
 }
 
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
-                     const struct transform_image *image, const struct denoiser_options *options,
-                     const char *cache_dir, struct error *warning, struct error *why)
+                     const struct transform_image *image, const struct recipe *recipe,
+                     unsigned lanes, const char *cache_dir, struct error *warning,
+                     struct error *why)
 {
-    const struct denoise_settings *settings = &options->settings;
-    const unsigned lanes = options->lanes > 0 ? options->lanes : lanes_for(device);
+    const struct denoise_settings *settings = &recipe->denoise;
     int r = check_settings(settings, why);
     if (r < 0)
         return r;
@@ -142,14 +143,11 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
     denoiser->device = device;
     denoiser->image = *image;
     denoiser->pass_count = settings->passes;
-    denoiser->past = settings->past;
+    denoiser->recipe = *recipe;
     for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
         const unsigned block = i == 0 ? settings->block : DENOISE_SECOND_BLOCK;
-        r = lay_out(&denoiser->pass[i].layout, denoiser, block, settings->overlap, lanes, why);
-        denoiser->pass[i].layout.calibrated = options->calibrated;
-        denoiser->pass[i].layout.warped = options->warped;
-        denoiser->pass[i].layout.estimated = settings->estimated;
-        denoiser->pass[i].layout.past = settings->past;
+        r = lay_out(&denoiser->pass[i].layout, denoiser, block, settings->overlap,
+                    lanes > 0 ? lanes : lanes_for(device), why);
         if (r == 0)
             r = get_program(denoiser, i, false, cache_dir, warning, why);
     }
@@ -191,7 +189,7 @@ void denoiser_destroy(struct denoiser *denoiser)
 
 unsigned denoiser_dispatches(const struct denoiser *denoiser)
 {
-    return denoiser->pass_count + (denoiser->pass[0].layout.estimated ? 3 : 1);
+    return denoiser->pass_count + (denoiser->recipe.denoise.estimated ? 3 : 1);
 }
 
 /* The load reads a plane of samples and writes one of floats. The first pass reads one and writes
@@ -202,8 +200,8 @@ double denoiser_traffic(const struct denoiser *denoiser)
     const struct transform_image *image = &denoiser->image;
     const double samples = (double)image->count * image->width * image->height;
     const double planes = (denoiser->pass_count == 1 ? 3 : 6) +
-                          (denoiser->pass[0].layout.estimated ? 1 : 0) +
-                          denoiser->pass_count * denoiser->past;
+                          (denoiser->recipe.denoise.estimated ? 1 : 0) +
+                          denoiser->pass_count * denoiser->recipe.denoise.past;
     return samples * (image->step + planes * sizeof(float));
 }
 
@@ -238,9 +236,10 @@ int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoise
                       unsigned in_flight, struct error *why)
 {
     *ret = NULL;
-    return denoiser->past == 0 ? 0
-                               : denoiser_past_create(ret, denoiser->device, plane_bytes(denoiser),
-                                                      denoiser->past, in_flight, why);
+    return denoiser->recipe.denoise.past == 0
+               ? 0
+               : denoiser_past_create(ret, denoiser->device, plane_bytes(denoiser),
+                                      denoiser->recipe.denoise.past, in_flight, why);
 }
 
 /* ---- frames ---- */
@@ -290,7 +289,7 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
     if (frame == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a frame");
     frame->denoiser = denoiser;
-    int r = denoiser->past > 0 ? 0 : make_plane(&frame->samples, denoiser, why);
+    int r = denoiser->recipe.denoise.past > 0 ? 0 : make_plane(&frame->samples, denoiser, why);
     if (r == 0)
         r = make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
     for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
@@ -299,7 +298,7 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
             r = make_kernel(&frame->kernel[i], denoiser->pass[i].program,
                             i == 0 ? "denoise_first" : "denoise_second", why);
     }
-    if (r == 0 && denoiser->pass[0].layout.estimated)
+    if (r == 0 && denoiser->recipe.denoise.estimated)
         r = make_estimate(frame, why);
     if (r < 0) {
         denoiser_frame_destroy(frame);
@@ -368,8 +367,7 @@ static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl
     const size_t group = row_group(denoiser);
     const size_t global[3] = {group, denoiser->image.height, denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
-    const struct denoiser_layout *layout = &denoiser->pass[0].layout;
-    const bool has_table = layout->calibrated || layout->warped;
+    const bool has_table = recipe_table_bytes(&denoiser->recipe) > 0;
     const cl_mem buffers[] = {image, samples, has_table ? table : NULL};
     const int r = set_arguments(frame->load, 0, buffers, 3, NULL, 0, why);
     return r < 0 ? r : enqueue(queue, frame->load, global, local, 0, NULL, event, why);
@@ -426,7 +424,7 @@ static int set_pass_arguments(struct denoiser_frame *frame, unsigned pass,
     const cl_mem buffers[] = {inputs->samples, pass == 1 ? frame->result[0] : NULL,
                               frame->result[pass], inputs->noise};
     int r = set_arguments(kernel, 0, buffers, 4, NULL, 0, why);
-    if (r == 0 && layout->past > 0) {
+    if (r == 0 && frame->denoiser->recipe.denoise.past > 0) {
         r = set_arguments(kernel, at, inputs->past, 2, NULL, 0, why);
         at += 2;
         const cl_int code =
@@ -458,7 +456,7 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
                            cl_event *first, struct error *why)
 {
     const unsigned passes = frame->denoiser->pass_count;
-    const bool estimated = frame->denoiser->pass[0].layout.estimated;
+    const bool estimated = frame->denoiser->recipe.denoise.estimated;
     const cl_mem samples = past != NULL ? denoiser_past_begin(past) : frame->samples;
     cl_event loaded = NULL;
     const struct inputs inputs = find_inputs(past, samples, estimated ? frame->noise : noise);

@@ -5,25 +5,20 @@
 #ifndef FFTD_ENGINE_DENOISER_H
 #define FFTD_ENGINE_DENOISER_H
 
-#include "filters/denoise.h"
+#include "filters/recipe.h"
 #include "transform/transform.h"
 
 struct denoiser;
 struct denoiser_past; /* denoiser_past.h */
 
-struct denoiser_options {
-    struct denoise_settings settings;
-    bool calibrated; /* captured samples are corrected by a table (filters/calibration.h) */
-    bool warped;     /* pixels are moved by a table (filters/warp.h) */
-    unsigned lanes;  /* 1, 4, 8 or 16; 0: as suits the device */
-};
-
-/* Loads the kernels for images like this if they are in the cache. -EINVAL: the settings are
- * unknown; -ERANGE: the device has too little local memory. `warning` is as in program.h. The
- * device must outlive the result, which must be built before frames are created. */
+/* Loads the kernels for images like this if they are in the cache. lanes: 1, 4, 8 or 16; 0: as
+ * suits the device. -EINVAL: the settings of recipe->denoise are unknown; -ERANGE: the device has
+ * too little local memory. `warning` is as in program.h. The device must outlive the result, which
+ * must be built before frames are created. */
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
-                     const struct transform_image *image, const struct denoiser_options *options,
-                     const char *cache_dir, struct error *warning, struct error *why);
+                     const struct transform_image *image, const struct recipe *recipe,
+                     unsigned lanes, const char *cache_dir, struct error *warning,
+                     struct error *why);
 
 /* Returns the number of programs that are not compiled yet. NULL is allowed. */
 unsigned denoiser_missing(const struct denoiser *denoiser);

@@ -89,26 +89,27 @@ static void put_tables(FILE *out, const struct denoiser_layout *layout, bool is_
 }
 
 static void put_constants(FILE *out, const struct transform_image *image,
-                          const struct denoiser_layout *layout)
+                          const struct recipe *recipe, const struct denoiser_layout *layout)
 {
     const struct transform_border none = {.mode = PLAN_MIRROR};
+    char load[RECIPE_CONSTANT_BYTES];
+    recipe_constants(recipe, true, load);
     fprintf(out,
             "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE 0\n#define STAGED 1\n"
-            "#define BATCH %u\n#define SPECTRUM_SIZE 0\n#define CALIBRATED %d\n"
-            "#define WARPED %d\n"
+            "#define BATCH %u\n#define SPECTRUM_SIZE 0\n%s"
             "#define DENOISED 0\n#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n"
             "#define BLOCK %u\n#define HOP %u\n#define TILE_X %u\n#define TILE_Y %u\n"
             "#define GROUP %zu\n#define NOISE_NUMBERS %d\n#define NOISE_LEVELS %d\n"
             "#define NOISE_BINS %d\n#define PAST %u\n",
-            layout->lanes, image->count, layout->calibrated, layout->warped, denoiser_pitch(image),
-            denoiser_plane_size(image), layout->block, layout->hop, layout->tile_x, layout->tile_y,
-            denoiser_group(layout), DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS,
-            DENOISER_NOISE_BINS, layout->past);
+            layout->lanes, image->count, load, denoiser_pitch(image), denoiser_plane_size(image),
+            layout->block, layout->hop, layout->tile_x, layout->tile_y, denoiser_group(layout),
+            DENOISER_NOISE_NUMBERS, DENOISER_NOISE_LEVELS, DENOISER_NOISE_BINS,
+            recipe->denoise.past);
     transform_put_image(out, image, &none);
 }
 
-char *denoiser_source(const struct transform_image *image, const struct denoiser_layout *layout,
-                      bool is_second)
+char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,
+                      const struct denoiser_layout *layout, bool is_second)
 {
     static const char *const shared[] = {"complex.cl", "batch.cl",  "captured.cl", "calibrate.cl",
                                          "warp.cl",    "mosaic.cl", "pixel.cl",    "transpose.cl"};
@@ -117,7 +118,7 @@ char *denoiser_source(const struct transform_image *image, const struct denoiser
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         return NULL;
-    put_constants(out, image, layout);
+    put_constants(out, image, recipe, layout);
     for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
         put_file(out, shared[i]);
     put_tables(out, layout, is_second);
@@ -130,7 +131,7 @@ char *denoiser_source(const struct transform_image *image, const struct denoiser
         put_file(out, "denoise_cosine.cl");
     put_file(out, "denoise.cl");
     put_file(out, "denoise_past.cl");
-    if (layout->estimated && !is_second)
+    if (recipe->denoise.estimated && !is_second)
         put_file(out, "denoise_noise.cl");
     put_file(out, is_second ? "denoise_second.cl" : "denoise_first.cl");
     if (fclose(out) == 0)

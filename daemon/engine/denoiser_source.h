@@ -12,9 +12,6 @@ struct denoiser_layout {
     uint32_t block, hop;     /* samples */
     unsigned lanes;          /* 1, 4, 8 or 16, at most `block` */
     uint32_t tile_x, tile_y; /* samples, multiples of `hop` */
-    bool calibrated, warped; /* as in denoiser_options */
-    bool estimated;          /* as in denoise_settings, as the next one */
-    unsigned past;
 };
 
 /* The numbers of a noise model in the device's memory: those of struct noise_model. */
@@ -32,7 +29,7 @@ static inline size_t denoiser_group(const struct denoiser_layout *layout)
 
 /* Returns the source of the first pass with the load, or of the second one; NULL if out of memory.
  * The caller frees it. */
-char *denoiser_source(const struct transform_image *image, const struct denoiser_layout *layout,
-                      bool is_second);
+char *denoiser_source(const struct transform_image *image, const struct recipe *recipe,
+                      const struct denoiser_layout *layout, bool is_second);
 
 #endif

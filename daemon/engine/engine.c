@@ -73,7 +73,7 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     for (unsigned i = 0; i < engine->component_count && r == 0; i++)
         if (engine->component[i].denoiser != NULL)
             r = denoiser_frame_create(&slot->denoised[i], engine->component[i].denoiser, why);
-    if (r == 0 && engine_corrects(engine))
+    if (r == 0 && transform_tuning(engine->component[0].transform)->recipe.corrections)
         r = corrector_create(&slot->corrector, engine->component[0].transform, slot->queue, why);
     return r;
 }
@@ -130,7 +130,7 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
                                   engine->options.in_flight, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
         r = make_slot(&engine->slot[i], engine, why);
-    if (r == 0 && engine->options.shifts)
+    if (r == 0 && engine->options.recipe.shifts)
         r = ramp_create(&engine->filter.ramp, engine, why);
     if (r == 0)
         r = set_identity(engine, why);
@@ -142,8 +142,9 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
 static int lay_out_source(struct fftd_format *ret, const struct fftd_format *format,
                           const struct engine_options *options, struct error *why)
 {
-    const uint32_t source = options->source != 0 ? options->source : format->fourcc;
-    if (engine_published(options->planes, source) != format->fourcc)
+    const uint32_t source =
+        options->recipe.captured != 0 ? options->recipe.captured : format->fourcc;
+    if (engine_published(options->recipe.planes, source) != format->fourcc)
         return error_set(why, EINVAL, "the engine cannot convert pixel format 0x%08x to 0x%08x",
                          source, format->fourcc);
     if (source == format->fourcc) {
@@ -177,13 +178,13 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         return error_set(why, ENOMEM, "out of memory while creating the engine");
     engine->device = device;
     engine->options = *options;
-    if (options->view != VIEW_PICTURE && options->planes == ENGINE_ALL)
-        engine->options.planes = ENGINE_LUMA;
+    if (options->recipe.view != VIEW_PICTURE && options->recipe.planes == RECIPE_ALL)
+        engine->options.recipe.planes = RECIPE_LUMA;
     engine->format = *format;
     engine->source = source;
     engine->info = format_by_fourcc(source.fourcc);
     engine->event_fd = -1;
-    engine->filtered_planes = engine->options.planes == ENGINE_ALL ? format->plane_count : 1;
+    engine->filtered_planes = engine->options.recipe.planes == RECIPE_ALL ? format->plane_count : 1;
     engine->source_bytes = plane_end(&source.plane[engine->filtered_planes - 1]);
     engine->frame_bytes = plane_end(&format->plane[engine->filtered_planes - 1]);
     pthread_mutex_init(&engine->mutex, NULL);
@@ -249,7 +250,7 @@ double engine_support(const struct engine *engine)
 
 enum view_kind engine_view(const struct engine *engine)
 {
-    return engine->options.view;
+    return engine->options.recipe.view;
 }
 
 int engine_fd(const struct engine *engine)

@@ -61,13 +61,8 @@ struct engine_observer {
  * margin is computed if options->margin is -1 (filter_chain_support). cache_dir holds program
  * binaries; NULL or empty: no cache. observer: NULL, or valid during the call. The call takes
  * milliseconds if the kernels are in the cache, and up to many seconds otherwise. The first
- * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine without
- * options->complex_response cannot apply filters whose response is complex, one without
- * options->calibrated cannot apply filters that correct captured samples, one without
- * options->warped cannot apply filters that move pixels, one without options->thresholds cannot
- * apply filters with a threshold, options->shifts needs
- * options->complex_response, and each engine only filters with the curve, and reduces noise in the
- * way, that are in its options. */
+ * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine filters only
+ * chains that its recipe allows (recipe_check); options->recipe.shifts needs complex_response. */
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   const struct engine_observer *observer, struct error *why);
@@ -101,11 +96,9 @@ double engine_support(const struct engine *engine);
 
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
  * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
- * dozens of large kernels. -EINVAL: the response is complex and the engine's is real; the chain has
- * another curve than the engine, or reduces noise in another way (the empty chain may do either);
- * it corrects captured samples, moves pixels or has a threshold, and the engine cannot; its images
- * or its calibration do not fit the frames; or it moves pixels and the frames have chroma that is
- * not filtered. -ERANGE: it moves a pixel too far. */
+ * dozens of large kernels. -EINVAL: the engine's recipe does not allow the chain (recipe_check),
+ * its images or its calibration do not fit the frames, or it moves pixels and the frames have
+ * chroma that is not filtered. -ERANGE: it moves a pixel too far. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);
@@ -176,11 +169,11 @@ struct engine_job {
     struct engine_output *output; /* has `out` as frame `output_frame`, which is the device's until
                                      the frame is collected; NULL: the result is copied to `out` */
     unsigned output_frame;
-    const struct correction *correction; /* of this frame, for an engine with options->corrections;
-                                            copied; NULL: none */
+    const struct correction *correction; /* of this frame, for an engine with
+                                            options->recipe.corrections; copied; NULL: none */
     bool is_first;   /* after a start of the source: no frame before it is joined to it */
     double shift[2]; /* pixels by which the picture is moved to the right and down, cyclically in
-                        the padded size, for an engine with options->shifts; 0: it is not */
+                        the padded size, for an engine with options->recipe.shifts; 0: it is not */
     struct view_mark mark[VIEW_MAX_MARKS]; /* drawn into a VIEW_PEAKS */
     unsigned mark_count;
     void *tag; /* returned with the result */
@@ -198,7 +191,7 @@ struct engine_done {
     void *tag;
     uint64_t filter_serial;
     bool blended;                      /* with the response before, by a fade */
-    enum view_kind view;               /* what the result is: options->view */
+    enum view_kind view;               /* what the result is: options->recipe.view */
     int64_t submitted_ns, finished_ns; /* CLOCK_MONOTONIC */
     /* Duration of each step; 0 if the device does not report it. */
     int64_t upload_ns, kernel_ns, download_ns;

@@ -118,12 +118,6 @@ static inline struct comparison_subject engine_subject(const struct engine *engi
                                        .support_px = engine->asked_support_px};
 }
 
-/* Whether captured samples are corrected for each frame: not for a view of what was captured. */
-static inline bool engine_corrects(const struct engine *engine)
-{
-    return engine->options.corrections && engine->options.view != VIEW_PEAKS;
-}
-
 /* Plans and builds a transform for every component that is filtered. */
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            const struct engine_observer *observer, struct error *why);

@@ -109,7 +109,7 @@ static int warm_up(struct fade *fade, const struct engine *engine, const struct 
 static int prepare(struct fade *fade, const struct engine *engine, const struct engine_response *to,
                    struct error *why)
 {
-    const bool half = engine->options.precision == ENGINE_HALF;
+    const bool half = engine->options.recipe.precision == RECIPE_HALF;
     cl_program program = NULL;
     cl_int code;
     int r = get_program(&program, engine->device, half, why);

@@ -35,7 +35,7 @@ static int build_kernel(struct ramp *ramp, const struct engine *engine, struct e
     cl_int code;
     const int length =
         snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"ramp.cl\"\n%s",
-                 engine->options.precision == ENGINE_HALF, program_file("ramp.cl"));
+                 engine->options.recipe.precision == RECIPE_HALF, program_file("ramp.cl"));
     if ((size_t)length >= sizeof source)
         return error_set(why, E2BIG, "ramp.cl has %d bytes: expected fewer than %zu", length,
                          sizeof source);
@@ -173,9 +173,11 @@ static int set_arguments(const struct ramp *ramp, const struct turned *turned, u
 static int copy_threshold(const struct slot *slot, const struct transform *transform, cl_mem from,
                           cl_mem to, struct error *why)
 {
-    if (!transform_tuning(transform)->thresholds)
+    if (!transform_tuning(transform)->recipe.thresholds)
         return 0;
-    const size_t number = transform_tuning(transform)->half ? sizeof(cl_half) : sizeof(cl_float);
+    const size_t number = transform_tuning(transform)->recipe.precision == RECIPE_HALF
+                              ? sizeof(cl_half)
+                              : sizeof(cl_float);
     const size_t at = transform_response_bytes(transform) - number;
     const cl_int code = clEnqueueCopyBuffer(slot->queue, from, to, at, at, number, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueCopyBuffer");

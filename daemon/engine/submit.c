@@ -68,7 +68,7 @@ static uint64_t take_planes(const struct fftd_format *format, const struct engin
 static uint64_t pass_planes(const struct engine *engine, const struct engine_job *job)
 {
     const struct fftd_format *format = &engine->format;
-    if (engine->options.view == VIEW_PICTURE)
+    if (engine->options.recipe.view == VIEW_PICTURE)
         return take_planes(format, job, job->out, engine->filtered_planes, format->plane_count);
     for (unsigned i = engine->filtered_planes; i < format->plane_count; i++)
         memset(job->out + format->plane[i].offset, NEUTRAL_CHROMA,
@@ -200,7 +200,7 @@ static int fetch_result(struct slot *slot, struct error *why)
     struct engine *engine = slot->engine;
     cl_int code;
     if (slot->job.output != NULL) {
-        const cl_map_flags marks = engine->options.view == VIEW_PEAKS ? CL_MAP_WRITE : 0;
+        const cl_map_flags marks = engine->options.recipe.view == VIEW_PEAKS ? CL_MAP_WRITE : 0;
         return engine_output_fetch(slot, CL_MAP_READ | marks, why);
     }
     if (engine->device->unified_memory) {
@@ -299,7 +299,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (engine->in_flight == engine->options.in_flight)
         return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
                          engine->in_flight);
-    int r = corrector_check(job->correction, engine->options.corrections, why);
+    int r = corrector_check(job->correction, engine->options.recipe.corrections, why);
     if (r == 0 && is_shifted(job) && engine->filter.ramp == NULL)
         r = error_set(why, EINVAL, "a frame has a shift: expected an engine with shifts");
     if (r < 0)
@@ -310,7 +310,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     slot->complete = false;
     slot->result = (struct engine_done){.tag = job->tag,
                                         .filter_serial = engine->filter.serial,
-                                        .view = engine->options.view,
+                                        .view = engine->options.recipe.view,
                                         .overhead = {.ns[OVERHEAD_GAP] = -1}};
 
     const int64_t begun_ns = slot->accounted_ns = clock_now_ns();
@@ -405,7 +405,7 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
             memcpy(slot->job.out, from, engine->frame_bytes);
             slot->result.copies.out_bytes = engine->frame_bytes;
         }
-        if (engine->options.view == VIEW_PEAKS)
+        if (engine->options.recipe.view == VIEW_PEAKS)
             view_mark(slot->job.out, &engine->format, slot->job.mark, slot->job.mark_count);
         account(slot, OVERHEAD_COPY);
         slot->result.download_ns = slot->accounted_ns - begun_ns;

@@ -63,10 +63,11 @@ int engine_design_table(const struct engine *engine, unsigned component,
     float *values = malloc(size);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the table of a calibration");
-    const size_t corrections = tuning->calibrated ? 2 * (size_t)image->width * image->height : 0;
-    if (tuning->calibrated)
+    const size_t corrections =
+        tuning->recipe.calibrated ? 2 * (size_t)image->width * image->height : 0;
+    if (tuning->recipe.calibrated)
         r = fill_calibration(image, chain, values, why);
-    if (r == 0 && tuning->warped)
+    if (r == 0 && tuning->recipe.warped)
         r = fill_warp(engine, c, chain, (int16_t(*)[2])(values + corrections), why);
     if (r == 0)
         r = engine_upload(engine, ret, values, size, why);

@@ -53,13 +53,6 @@ double curve_undo(const struct curve *curve, double max, double value)
     return max * ((1 + curve->offset) * pow(v / max, 1 / curve->power) - curve->offset);
 }
 
-bool curve_equal(const struct curve *a, const struct curve *b)
-{
-    return a->kind == b->kind &&
-           (a->kind != CURVE_POWER || (a->power == b->power && a->offset == b->offset &&
-                                       a->cut == b->cut && a->slope == b->slope));
-}
-
 const char *curve_name(const struct curve *curve)
 {
     switch (curve->kind) {

@@ -31,8 +31,6 @@ struct curve curve_of_power(double power);
 double curve_apply(const struct curve *curve, double max, double sample);
 double curve_undo(const struct curve *curve, double max, double value);
 
-bool curve_equal(const struct curve *a, const struct curve *b);
-
 /* Names the kind in an engine's description: "logarithmic"; NULL for none. */
 const char *curve_name(const struct curve *curve);
 

@@ -49,12 +49,6 @@ struct denoise_settings {
     unsigned past;    /* frames before a frame that are joined to it: 0 .. DENOISE_MAX_PAST */
 };
 
-static inline bool denoise_equal(const struct denoise_settings *a, const struct denoise_settings *b)
-{
-    return a->block == b->block && a->overlap == b->overlap && a->passes == b->passes &&
-           a->estimated == b->estimated && a->past == b->past;
-}
-
 /* The variance of noise at a level m is constant + slope m, in grey levels of 0 .. 255 whatever the
  * bits of a sample. The slope is that of shot noise, which grows with the light. If the model is
  * estimated instead (kernels/denoise_noise.cl), the estimate is multiplied by the factor. */

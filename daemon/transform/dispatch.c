@@ -19,8 +19,8 @@
 #define POWERS       {.kind = ARGUMENT_POWERS}
 #define FILTERED     {.kind = ARGUMENT_FILTERED}
 /* What the last dispatch of the transform stores. */
-#define STORED       {.kind = transform->tuning.view == VIEW_EDGES ? ARGUMENT_FILTERED : ARGUMENT_RESULT}
-#define CORRECTION   {.kind = transform->tuning.corrections ? ARGUMENT_CORRECTION : ARGUMENT_NONE}
+#define STORED       {.kind = transform->tuning.recipe.view == VIEW_EDGES ? ARGUMENT_FILTERED : ARGUMENT_RESULT}
+#define CORRECTION   {.kind = transform->tuning.recipe.corrections ? ARGUMENT_CORRECTION : ARGUMENT_NONE}
 #define TABLE(name)  {.kind = ARGUMENT_TABLE, .table = transform->name}
 #define LOCAL(bytes) {.kind = ARGUMENT_LOCAL, .local_bytes = (bytes)}
 /* clang-format on */
@@ -40,12 +40,11 @@ static void add_dispatch(struct transform *transform, struct dispatch dispatch)
     while (dispatch.argument_count < MAX_ARGUMENTS &&
            (dispatch.argument[dispatch.argument_count].kind != ARGUMENT_NONE))
         dispatch.argument_count++;
-    if ((transform->tuning.calibrated || transform->tuning.warped) &&
-        reads(&dispatch, ARGUMENT_IMAGE))
+    if (transform_table_bytes(transform) > 0 && reads(&dispatch, ARGUMENT_IMAGE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_CALIBRATION;
-    if (transform->tuning.denoised && reads(&dispatch, ARGUMENT_IMAGE))
+    if (transform->tuning.recipe.denoise.block > 0 && reads(&dispatch, ARGUMENT_IMAGE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_DENOISED;
-    if (view_is_spectrum(transform->tuning.view) && reads(&dispatch, ARGUMENT_RESPONSE))
+    if (view_is_spectrum(transform->tuning.recipe.view) && reads(&dispatch, ARGUMENT_RESPONSE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_POWERS;
     transform->dispatch[transform->dispatch_count++] = dispatch;
 }
@@ -79,7 +78,7 @@ static void add_view(struct transform *transform)
                                 .global = {divide_up(image->width, group) * group, image->height},
                                 .local = {group, 1},
                                 .argument = {POWERS, TABLE(places), RESULT}};
-    if (transform->tuning.view == VIEW_EDGES) {
+    if (transform->tuning.recipe.view == VIEW_EDGES) {
         const struct argument edges[MAX_ARGUMENTS] = {FILTERED, RESULT};
         memcpy(dispatch.argument, edges, sizeof edges);
     }
@@ -116,11 +115,11 @@ static void list_fused_dispatches(struct transform *transform)
     };
     add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
     add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));
-    if (view_is_spectrum(transform->tuning.view))
+    if (view_is_spectrum(transform->tuning.recipe.view))
         add_view(transform);
     else
         add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
-    if (transform->tuning.view == VIEW_EDGES)
+    if (transform->tuning.recipe.view == VIEW_EDGES)
         add_view(transform);
 }
 
@@ -157,7 +156,7 @@ static void list_staged_dispatches(struct transform *transform)
     for (unsigned i = 0; i < last; i++)
         add_staged(transform, "forward", x, &rows[i]);
     add_staged(transform, NULL, x, &rows[last]);
-    if (view_is_spectrum(transform->tuning.view)) {
+    if (view_is_spectrum(transform->tuning.recipe.view)) {
         add_view(transform);
         return;
     }
@@ -165,7 +164,7 @@ static void list_staged_dispatches(struct transform *transform)
         add_staged(transform, "inverse", x, &rows[i]);
     for (unsigned i = column_count; i-- > 0;)
         add_staged(transform, "inverse", y, &columns[i]);
-    if (transform->tuning.view == VIEW_EDGES)
+    if (transform->tuning.recipe.view == VIEW_EDGES)
         add_view(transform);
 }
 

@@ -45,12 +45,12 @@ static bool add_pass(struct cost_work *work, const struct transform *transform,
     const double numbers = numbers_of(transform, step->axis) * (along_rows ? step->share : 1);
     const unsigned first = step->pass->first;
     for (unsigned i = first; i < first + step->pass->count; i++) {
-        const struct cost_stage stage = {.precision =
-                                             transform->tuning.half ? COST_HALF : COST_FLOAT,
-                                         .axis = step->axis,
-                                         .place = cost_place(step->axis, i, stages->stage_count),
-                                         .direction = direction,
-                                         .radix = stages->radix[i]};
+        const struct cost_stage stage = {
+            .precision = transform->tuning.recipe.precision == RECIPE_HALF ? COST_HALF : COST_FLOAT,
+            .axis = step->axis,
+            .place = cost_place(step->axis, i, stages->stage_count),
+            .direction = direction,
+            .radix = stages->radix[i]};
         if (!cost_is_in_forward(&stage) && !cost_add_stage(work, device, &stage, numbers))
             return false;
     }

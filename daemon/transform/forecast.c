@@ -64,8 +64,8 @@ static int forecast_images(struct forecast *forecast, const struct engine_option
         .margin_y = margin(options, support_px, height, sub),
     };
     transform_default_tuning(&transform->tuning, &mali);
-    transform->tuning.half = options->precision == ENGINE_HALF;
-    transform->tuning.complex_response = filter_chain_is_complex(filter);
+    transform->tuning.recipe.precision = options->recipe.precision;
+    transform->tuning.recipe.complex_response = filter_chain_is_complex(filter);
     if (estimate_fastest(&transform->tuning, &mali, &transform->image, &transform->border) ==
         HUGE_VAL)
         return error_set(why, ERANGE, "there is no model of a plan for %ux%u on " NAME, width,
@@ -119,14 +119,14 @@ static void print_object(FILE *out, const struct forecast *forecast)
     fputs("]}", out);
 }
 
-static void print_precision(FILE *out, enum engine_precision precision,
+static void print_precision(FILE *out, enum recipe_precision precision,
                             const struct forecast *forecast, unsigned count, bool json)
 {
-    const char *name = precision == ENGINE_HALF ? "half" : "float";
+    const char *name = precision == RECIPE_HALF ? "half" : "float";
     double seconds = 0;
     if (json)
         fprintf(out, "%s{\"precision\": \"%s\", \"transforms\": [",
-                precision == ENGINE_FLOAT ? "" : ", ", name);
+                precision == RECIPE_FLOAT ? "" : ", ", name);
     for (unsigned i = 0; i < count; i++) {
         seconds += forecast[i].seconds;
         if (json) {
@@ -215,15 +215,15 @@ int gpu_forecast(void *stdio_file, const struct forecast_request *request, bool 
 {
     struct forecast forecast[2][2] = {{{0}}};
     struct cost_device cost = cost_midgard;
-    const unsigned count = request->options->planes == ENGINE_ALL ? 2 : 1;
+    const unsigned count = request->options->recipe.planes == RECIPE_ALL ? 2 : 1;
     int r = check(request, why);
     if (r < 0)
         return r;
     if (request->measured != NULL)
         cost.rates = request->measured->cost;
-    for (int p = ENGINE_FLOAT; p <= ENGINE_HALF; p++) {
+    for (int p = RECIPE_FLOAT; p <= RECIPE_HALF; p++) {
         struct engine_options chosen = *request->options;
-        chosen.precision = (enum engine_precision)p;
+        chosen.recipe.precision = (enum recipe_precision)p;
         for (unsigned i = 0; i < count; i++) {
             const unsigned sub = i + 1; /* of chroma, two */
             forecast[p][i].images = i == 0 ? "luma" : "chroma";
@@ -244,8 +244,8 @@ int gpu_forecast(void *stdio_file, const struct forecast_request *request, bool 
         print_head_json(stdio_file, request, &cost.rates);
     else
         print_head(stdio_file, request, &cost.rates);
-    for (int p = ENGINE_FLOAT; p <= ENGINE_HALF; p++)
-        print_precision(stdio_file, (enum engine_precision)p, forecast[p], count, json);
+    for (int p = RECIPE_FLOAT; p <= RECIPE_HALF; p++)
+        print_precision(stdio_file, (enum recipe_precision)p, forecast[p], count, json);
     if (json)
         fputs("]}\n", stdio_file);
     return 0;

@@ -20,8 +20,8 @@ struct forecast_request {
 };
 
 /* Prints the plans in float and in half precision, to a FILE *; json: as one object. Frames have 8
- * bits, and NV12's chroma if options->planes is ENGINE_ALL; options->border and margin count as in
- * engine/engine.h. Frequencies outside the filter's band (transform/response.h) are left out.
+ * bits, and NV12's chroma if options->recipe.planes is RECIPE_ALL; options->border and margin count
+ * as in engine/engine.h. Frequencies outside the filter's band (transform/response.h) are left out.
  * Measured rates change the times and not the plans, because the engine starts with those of the
  * model. -EINVAL: the size is 0, or there is no model of the device or of the technique, and the
  * text names those that there are. -ERANGE: the model has no plan of this size. -ENOMEM. */

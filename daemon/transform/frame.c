@@ -156,8 +156,8 @@ static int make_filtered(struct transform_frame *frame, struct error *why)
 static int make_buffers(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
-    int r = view_is_spectrum(transform->tuning.view) ? make_powers(frame, why) : 0;
-    if (r == 0 && transform->tuning.view == VIEW_EDGES)
+    int r = view_is_spectrum(transform->tuning.recipe.view) ? make_powers(frame, why) : 0;
+    if (r == 0 && transform->tuning.recipe.view == VIEW_EDGES)
         r = make_filtered(frame, why);
     if (r < 0)
         return r;
@@ -248,7 +248,7 @@ int transform_frame_bind(struct transform_frame *frame, const struct transform_b
         r = bind(frame, &frame->bound.correction, buffers->correction, ARGUMENT_CORRECTION, why);
     if (r == 0 && transform_table_bytes(transform) > 0)
         r = bind(frame, &frame->bound.calibration, buffers->calibration, ARGUMENT_CALIBRATION, why);
-    if (r == 0 && transform->tuning.denoised)
+    if (r == 0 && transform->tuning.recipe.denoise.block > 0)
         r = bind(frame, &frame->bound.denoised, buffers->denoised, ARGUMENT_DENOISED, why);
     return r;
 }

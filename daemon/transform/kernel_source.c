@@ -104,9 +104,8 @@ void transform_put_image(void *stdio_file, const struct transform_image *image,
 
 /* A power is ((s + offset) / (1 + offset))^power of s = sample / max (filters/curve.h); the factors
  * and sums that follow are for samples in their own units. */
-static void put_curve(FILE *out, const struct transform_image *image)
+static void put_curve(FILE *out, const struct curve *curve, const struct transform_image *image)
 {
-    const struct curve *curve = &image->curve;
     const double max = (1u << image->bits) - 1;
     switch (curve->kind) {
     case CURVE_NONE:
@@ -140,36 +139,35 @@ static void put_constants(FILE *out, const struct transform *transform)
      * is headroom for filters that amplify. */
     const bool staged = tuning->technique == TRANSFORM_STAGED; /* all stages but the last divide */
     const struct response_layout response = transform_response_layout(transform);
+    char needs[RECIPE_CONSTANT_BYTES];
+    recipe_constants(&tuning->recipe, false, needs);
     const double load = 8192. / (((1u << transform->image.bits) - 1) * (double)u.axis->length);
     fprintf(out,
             "#line 1 \"constants\"\n#define LANES %u\n#define HALF_STORAGE %d\n"
             "#define HALF_VECTORS %d\n"
             "#define ROWS_FIRST %d\n#define SKEW %d\n#define SPECTRUM_PITCH %u\n"
             "#define BATCH %u\n#define SPECTRUM_SIZE %zu\n#define %s 1\n#define STAGED %d\n"
-            "#define COMPLEX_RESPONSE %d\n#define RESPONSE_PART %zu\n#define THRESHOLDS %d\n"
-            "#define RESPONSE_COUNT %zu\n#define CORRECTIONS %d\n"
-            "#define CALIBRATED %d\n#define WARPED %d\n#define DENOISED %d\n"
+            "%s#define RESPONSE_PART %zu\n#define RESPONSE_COUNT %zu\n#define DENOISED %d\n"
             "#define PLANE_PITCH %u\n#define PLANE_SIZE %zu\n#define VIEW_DIFFERENCE %d\n"
             "#define VIEW_SPECTRUM %d\n#define VIEW_FILTERED %d\n#define VIEW_GAIN %d\n#define "
             "VIEW_BLACK_DB %d\n"
             "#define VIEW_WHITE_DB %d\n#define VIEW_EDGES %d\n#define VIEW_EDGE_MAX %d\n",
-            tuning->lanes, tuning->half, transform->device->half_vectors,
+            tuning->lanes, tuning->recipe.precision == RECIPE_HALF, transform->device->half_vectors,
             tuning->order == PLAN_ROWS_FIRST, tuning->skew, transform_pitch(transform),
             transform->image.count, transform_spectrum_size(transform),
-            twiddle_names[tuning->twiddles], staged, tuning->complex_response,
-            response_part_count(&response), tuning->thresholds, response_count(&response),
-            tuning->corrections, tuning->calibrated, tuning->warped, tuning->denoised,
+            twiddle_names[tuning->twiddles], staged, needs, response_part_count(&response),
+            response_count(&response), tuning->recipe.denoise.block > 0,
             denoiser_pitch(&transform->image), denoiser_plane_size(&transform->image),
-            tuning->view == VIEW_DIFFERENCE, view_is_spectrum(tuning->view),
-            tuning->view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB,
-            tuning->view == VIEW_EDGES, VIEW_EDGE_MAX);
+            tuning->recipe.view == VIEW_DIFFERENCE, view_is_spectrum(tuning->recipe.view),
+            tuning->recipe.view == VIEW_SPECTRUM, VIEW_GAIN, VIEW_BLACK_DB, VIEW_WHITE_DB,
+            tuning->recipe.view == VIEW_EDGES, VIEW_EDGE_MAX);
     fprintf(
         out, "#define LOAD_SCALE %.9ef\n#define PRODUCT_SCALE %.9ef\n#define STORE_SCALE %.9ef\n",
         load, 0.5 / (staged ? last_radix(v.axis) : v.axis->length), 1 / (load * u.axis->length));
     put_axis(out, 'U', &u);
     put_axis(out, 'V', &v);
     transform_put_image(out, &transform->image, &transform->border);
-    put_curve(out, &transform->image);
+    put_curve(out, &tuning->recipe.curve, &transform->image);
 }
 
 /* Writes the constants of a stage that the templates of both techniques use. */

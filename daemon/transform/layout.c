@@ -31,7 +31,7 @@ static size_t row_local(const struct plan *plan, const struct transform_tuning *
 
 size_t transform_stored_bytes(const struct transform *transform)
 {
-    return transform->tuning.half ? 2 : 4;
+    return transform->tuning.recipe.precision == RECIPE_HALF ? 2 : 4;
 }
 
 struct line_layout transform_line_layout(const struct transform *transform,
@@ -91,7 +91,7 @@ struct response_layout transform_response_layout(const struct transform *transfo
                                              : tuning->order == PLAN_ROWS_FIRST ? tuning->columns
                                                                                 : tuning->lanes,
                                     .legs_apart = !staged && tuning->lanes == 1,
-                                    .is_complex = tuning->complex_response};
+                                    .is_complex = tuning->recipe.complex_response};
 }
 
 /* ---- staged -------------------------------------------------------------------------------- */
@@ -253,18 +253,19 @@ struct plan_limits transform_limits(const struct gpu_device *device,
                                     const struct transform_tuning *tuning)
 {
     const bool has_model = device->midgard && tuning->technique == TRANSFORM_STAGED;
-    return (struct plan_limits){.width = image->width,
-                                .height = image->height,
-                                .margin_x = border->margin_x,
-                                .margin_y = border->margin_y,
-                                .order = tuning->order,
-                                .lanes = tuning->lanes,
-                                .max_radix = (uint8_t)tuning->max_radix,
-                                .want_x = tuning->length_x,
-                                .want_y = tuning->length_y,
-                                .model = {.device = has_model ? &cost_midgard : NULL,
-                                          .precision = tuning->half ? COST_HALF : COST_FLOAT,
-                                          .stages_per_dispatch = tuning->stages_per_dispatch}};
+    return (struct plan_limits){
+        .width = image->width,
+        .height = image->height,
+        .margin_x = border->margin_x,
+        .margin_y = border->margin_y,
+        .order = tuning->order,
+        .lanes = tuning->lanes,
+        .max_radix = (uint8_t)tuning->max_radix,
+        .want_x = tuning->length_x,
+        .want_y = tuning->length_y,
+        .model = {.device = has_model ? &cost_midgard : NULL,
+                  .precision = tuning->recipe.precision == RECIPE_HALF ? COST_HALF : COST_FLOAT,
+                  .stages_per_dispatch = tuning->stages_per_dispatch}};
 }
 
 /* Reduces the lines of a work-group until they fit into the device's local memory. */

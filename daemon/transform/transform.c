@@ -180,7 +180,7 @@ int transform_prepare(struct transform **ret, const struct gpu_device *device,
                       const struct transform_tuning *tuning, const char *cache_dir,
                       struct error *warning, struct error *why)
 {
-    int r = check_image(image, tuning->view, why);
+    int r = check_image(image, tuning->recipe.view, why);
     if (r < 0)
         return r;
     struct transform *transform = calloc(1, sizeof *transform);
@@ -193,7 +193,7 @@ int transform_prepare(struct transform **ret, const struct gpu_device *device,
     r = transform_fit(transform, why);
     if (r == 0 && tuning->technique == TRANSFORM_FUSED)
         r = make_tables(transform, why);
-    if (r == 0 && view_is_spectrum(tuning->view))
+    if (r == 0 && view_is_spectrum(tuning->recipe.view))
         r = make_places(transform, why);
     if (r == 0)
         r = transform_load(transform, cache_dir, warning, why);
@@ -284,15 +284,14 @@ static double image_bytes(const struct transform_image *image, bool result)
 size_t transform_table_bytes(const struct transform *transform)
 {
     const size_t samples = (size_t)transform->image.width * transform->image.height;
-    return samples * ((transform->tuning.calibrated ? 2 * sizeof(float) : 0) +
-                      (transform->tuning.warped ? 2 * sizeof(int16_t) : 0));
+    return samples * recipe_table_bytes(&transform->tuning.recipe);
 }
 
 /* The bytes of the powers that the view of a spectrum draws. */
 static double power_bytes(const struct transform *transform)
 {
     const struct response_layout layout = transform_response_layout(transform);
-    return view_is_spectrum(transform->tuning.view)
+    return view_is_spectrum(transform->tuning.recipe.view)
                ? (double)response_part_count(&layout) * sizeof(cl_float)
                : 0;
 }
@@ -307,7 +306,7 @@ static double filtered_bytes(const struct transform *transform)
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
 {
     const struct transform_image *image = &transform->image;
-    const enum view_kind view = transform->tuning.view;
+    const enum view_kind view = transform->tuning.recipe.view;
     const bool has_edges = view == VIEW_EDGES;
     /* Without the one that draws edges. */
     const unsigned count = transform->dispatch_count - has_edges;
@@ -316,9 +315,10 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
         return filtered_bytes(transform) + image_bytes(image, true);
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
                            (double)transform_stored_bytes(transform) * image->count;
-    const double captured = transform->tuning.denoised ? (double)image->count * image->width *
-                                                             image->height * sizeof(float)
-                                                       : image_bytes(image, false);
+    const double captured =
+        transform->tuning.recipe.denoise.block > 0
+            ? (double)image->count * image->width * image->height * sizeof(float)
+            : image_bytes(image, false);
     const double in = is_first                            ? captured
                       : is_last && view_is_spectrum(view) ? power_bytes(transform)
                                                           : spectra;
@@ -353,7 +353,7 @@ double transform_traffic(const struct transform *transform)
 static size_t response_numbers(const struct transform *transform)
 {
     const struct response_layout layout = transform_response_layout(transform);
-    return response_count(&layout) + transform->tuning.thresholds;
+    return response_count(&layout) + transform->tuning.recipe.thresholds;
 }
 
 size_t transform_response_bytes(const struct transform *transform)
@@ -393,13 +393,13 @@ static int fill(const struct transform *transform, float *values, double scale,
     const struct response_layout layout = transform_response_layout(transform);
     const struct plan *plan = &transform->plan;
     const double white = (1u << transform->image.bits) - 1;
-    if (transform->tuning.thresholds)
+    if (transform->tuning.recipe.thresholds)
         values[response_count(&layout)] = (float)(filter_chain_threshold(chain) * white / 255 /
                                                   sqrt((double)plan->x.length * plan->y.length));
     const int r = response_fill(values, &layout, chain, sub_x, sub_y, scale, why);
     /* A view of the spectrum draws the powers of all pairs. */
     if (r == 0 && ret_band != NULL)
-        *ret_band = view_is_spectrum(transform->tuning.view)
+        *ret_band = view_is_spectrum(transform->tuning.recipe.view)
                         ? plan_pair_count(plan)
                         : response_band(values, &layout, scale);
     return r;
@@ -410,7 +410,7 @@ int transform_response_fill(const struct transform *transform, void *response,
                             uint32_t *ret_band, struct error *why)
 {
     const struct plan *plan = &transform->plan;
-    if (!transform->tuning.half)
+    if (transform->tuning.recipe.precision == RECIPE_FLOAT)
         return fill(transform, response, 0.5 / plan->x.length / plan->y.length, chain, sub_x, sub_y,
                     ret_band, why);
     const size_t count = response_numbers(transform);

@@ -5,11 +5,9 @@
 
 #include <stdint.h>
 
-#include "filters/curve.h"
-#include "filters/filter.h"
+#include "filters/recipe.h"
 #include "core/format.h"
 #include "transform/plan.h"
-#include "filters/view.h"
 #include "gpu/device_private.h"
 
 /* The layout of a component's samples in a frame. Input and output share it, except that the output
@@ -23,10 +21,9 @@ struct transform_image {
     uint32_t step;          /* distance between samples, bytes */
     enum sample_kind kind;
     uint8_t bits;
-    uint8_t rgb[3];     /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
-    struct curve curve; /* that samples pass before they are filtered, and back */
-    bool keep_others;   /* the store copies the bytes between samples; images must not interleave */
-    bool grey_result;   /* the result is bytes of this component alone, from its beginning on */
+    uint8_t rgb[3];   /* SAMPLE_RGB8, result of SAMPLE_BAYER: offsets within a pixel */
+    bool keep_others; /* the store copies the bytes between samples; images must not interleave */
+    bool grey_result; /* the result is bytes of this component alone, from its beginning on */
     uint32_t result_stride; /* bytes per row of the result: SAMPLE_BAYER, grey_result */
     struct {
         uint8_t red_x, red_y; /* position of red in each 2 x 2 cell */
@@ -40,21 +37,14 @@ enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
 
 enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
 
-/* The settings of a transform. Every combination of those from `lanes` on gives the same result up
- * to rounding. (fields: each is one choice that the tuner, or the chain, makes.) */
+/* The settings of a transform: what it does for a frame (`recipe`), and the tuner's choices, which
+ * all give the same result up to rounding. (fields: each is one choice.) */
 struct transform_tuning {
     enum transform_technique technique;
     enum plan_order order; /* rows first: fused with one lane only */
-    bool half;             /* spectrum and response in half precision */
-    bool complex_response; /* H has an imaginary part */
-    bool corrections;      /* of captured samples, for which a frame needs a buffer */
-    bool calibrated;       /* captured samples are corrected by a table (filters/calibration.h) */
-    bool warped;           /* pixels are moved by a table (filters/warp.h) */
-    bool thresholds;     /* a response has a threshold of the spectrum (transform_response_fill) */
-    bool denoised;       /* the load reads what a denoiser has written (denoiser.h) */
-    enum view_kind view; /* what results are; another than the picture needs one image */
-    unsigned lanes;      /* 1, 2, 4, 8 or 16; staged: 2 */
-    unsigned max_radix;  /* 4 .. 16 */
+    struct recipe recipe;  /* what frames need; another view than the picture needs one image */
+    unsigned lanes;        /* 1, 2, 4, 8 or 16; staged: 2 */
+    unsigned max_radix;    /* 4 .. 16 */
     unsigned column_group; /* work-items in a group */
     unsigned columns;      /* columns, or pairs of columns, of a work-group, divided by lanes */
     unsigned row_group;
@@ -74,7 +64,8 @@ struct transform_border {
 
 struct transform;
 
-/* Returns default settings for the device. The caller sets `half`, and may set the technique. */
+/* Returns default settings for the device. The caller sets the recipe, and may set the technique.
+ */
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
 /* Plans a transform and loads its kernels if they are in the cache. -EINVAL: the number of images
@@ -111,7 +102,8 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
 double transform_traffic(const struct transform *transform);
 
 /* The size of the table with which samples are loaded, and 0 if there is none: all gains, then all
- * offsets (tuning.calibrated), as floats; then two int16_t for each sample (tuning.warped). */
+ * offsets, as floats, if samples are calibrated; then two int16_t for each sample if they are
+ * warped. */
 size_t transform_table_bytes(const struct transform *transform);
 
 /* A response on the device, and its band (response_band): the number of pairs of lines, from the
@@ -124,7 +116,7 @@ struct transform_response {
 
 /* The response in the order in which kernels read it: its size and its contents. The contents are H
  * at the plan's frequencies, for a plane whose samples are sub_x and sub_y luma pixels apart; with
- * tuning.thresholds then the chain's threshold, in units of samples, of the spectrum divided by the
+ * thresholds then the chain's threshold, in units of samples, of the spectrum divided by the
  * padded size.
  * Filling sets the band unless ret_band is NULL, and returns 0 or -ENOMEM. */
 size_t transform_response_bytes(const struct transform *transform);
@@ -150,9 +142,9 @@ struct transform_buffers {
     cl_mem image;
     cl_mem result;
     struct transform_response response;
-    cl_mem correction;  /* tuning.corrections (corrector.h); otherwise NULL */
+    cl_mem correction;  /* if the recipe has corrections (corrector.h); otherwise NULL */
     cl_mem calibration; /* transform_table_bytes; NULL if there are none */
-    cl_mem denoised;    /* planes of floats (denoiser.h); NULL unless tuning.denoised */
+    cl_mem denoised;    /* planes of floats (denoiser.h); NULL if noise is not reduced */
 };
 
 #define TRANSFORM_MAX_DISPATCHES (4 * PLAN_MAX_STAGES) /* staged: two axes, forward and inverse */

@@ -131,7 +131,7 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
 void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subject)
 {
     transform_default_tuning(ret, subject->device);
-    ret->half = subject->half;
+    ret->recipe.precision = subject->precision;
     ret->technique = subject->technique;
     if (subject->device->midgard &&
         (subject->technique == TRANSFORM_STAGED || subject->any_technique))

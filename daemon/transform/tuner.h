@@ -13,7 +13,7 @@ struct tuner_subject {
     const struct gpu_device *device;
     struct transform_image image;
     struct transform_border border;
-    bool half;
+    enum recipe_precision precision;
     bool any_technique; /* false: only `technique` */
     enum transform_technique technique;
 };

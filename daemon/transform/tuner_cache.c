@@ -14,7 +14,7 @@
  * another program may have written it. */
 #define FOR_EACH_FIELD(FIELD)                                                                      \
     FIELD(technique, TRANSFORM_FUSED, TRANSFORM_STAGED)                                            \
-    FIELD(half, false, true)                                                                       \
+    FIELD(recipe.precision, RECIPE_FLOAT, RECIPE_HALF)                                             \
     FIELD(lanes, 1, 16)                                                                            \
     FIELD(max_radix, 4, 16)                                                                        \
     FIELD(column_group, 1, 4096)                                                                   \
@@ -54,12 +54,13 @@ static uint64_t subject_key(const struct tuner_subject *subject)
     const struct transform_image *image = &subject->image;
     const uint64_t sources = program_sources_hash();
     char text[256];
-    snprintf(
-        text, sizeof text,
-        "%u of %ux%u stride %u step %u kind %d bits %u keep %d grey %d colour %u half %d any %d %d",
-        image->count, image->width, image->height, image->stride, image->step, (int)image->kind,
-        image->bits, image->keep_others, image->grey_result, image->mosaic.colour / 3u,
-        subject->half, subject->any_technique, (int)subject->technique);
+    snprintf(text, sizeof text,
+             "%u of %ux%u stride %u step %u kind %d bits %u keep %d grey %d colour %u precision %d "
+             "any %d %d",
+             image->count, image->width, image->height, image->stride, image->step,
+             (int)image->kind, image->bits, image->keep_others, image->grey_result,
+             image->mosaic.colour / 3u, (int)subject->precision, subject->any_technique,
+             (int)subject->technique);
     uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
     key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
     return cache_hash(key, text, strlen(text));
@@ -100,7 +101,7 @@ bool tuner_find(struct transform_tuning *ret, const struct tuner_subject *subjec
     size_t size = 0;
     uint32_t *fields = cache_read(cache_dir, CACHE_KIND, key, &size, warning);
     const bool found = fields != NULL && size == FIELD_COUNT * sizeof *fields &&
-                       from_fields(fields, ret) && ret->half == subject->half &&
+                       from_fields(fields, ret) && ret->recipe.precision == subject->precision &&
                        (subject->any_technique || ret->technique == subject->technique);
     if (fields != NULL && !found)
         error_set(warning, EINVAL,

@@ -165,7 +165,7 @@ static void vary_technique(const struct tuner *tuner, struct tuner_values *ret)
     if (tuner->subject.device->midgard && tuning.technique == TRANSFORM_STAGED) {
         struct transform_tuning fused;
         transform_default_tuning(&fused, tuner->subject.device);
-        fused.half = tuning.half;
+        fused.recipe.precision = tuning.recipe.precision;
         fused.technique = TRANSFORM_FUSED;
         add(ret, &fused);
     }

@@ -134,7 +134,7 @@ static int choose_tuning(struct transform_tuning *ret, unsigned variant, const s
     transform_default_tuning(ret, scene->device);
     if (variant & TUNED)
         r = search(ret, scene, image, why);
-    ret->half = variant & HALF;
+    ret->recipe.precision = variant & HALF ? RECIPE_HALF : RECIPE_FLOAT;
     ret->complex_response = variant & COMPLEX;
     if (variant & STAGED)
         ret->technique = TRANSFORM_STAGED;

@@ -20,10 +20,10 @@
 
 struct scene {
     const char *format, *source; /* source: a mosaic; NULL: as published */
-    enum engine_planes planes;
+    enum recipe_planes planes;
     enum engine_technique technique;
     enum plan_border border;
-    enum engine_precision precision;
+    enum recipe_precision precision;
     long width, height;
     const char *chain;
     double a, b;      /* of its vignette */
@@ -327,7 +327,7 @@ static void compare(const struct scene *scene, const struct fftd_format *layout,
                     fail_msg("%s %s at %ld, %ld colour %u: %u, expected %.2f, captured %u",
                              scene->format, scene->chain, x, y, c, got, expected,
                              scene->source == NULL ? sample_at(in + at, info->bits) : 0);
-                if (info->kind == SAMPLE_U8 && info->step == 2 && scene->planes == ENGINE_LUMA)
+                if (info->kind == SAMPLE_U8 && info->step == 2 && scene->planes == RECIPE_LUMA)
                     assert_int_equal(out[at ^ 1], in[at ^ 1]); /* chroma of YUYV */
             }
     printf("# figures: %s%s%s %s: at most %.3f from the model\n", scene->format,
@@ -346,12 +346,12 @@ static void check(const struct scene *scene)
     const bool is_rgb = info->kind == SAMPLE_RGB8 || info->kind == SAMPLE_BAYER;
     static double colour[3][MAX_PIXELS];
     struct engine_options options = common;
-    options.source = scene->source != NULL ? layout.fourcc : 0;
-    options.planes = scene->planes;
+    options.recipe.captured = scene->source != NULL ? layout.fourcc : 0;
+    options.recipe.planes = scene->planes;
     options.technique = scene->technique;
     options.border = scene->border;
-    options.precision = scene->precision;
-    options.calibrated = true;
+    options.recipe.precision = scene->precision;
+    options.recipe.calibrated = true;
     struct engine *engine = make_engine(&format, &options);
     assert_non_null(strstr(engine_description(engine), ", calibrated"));
     uint8_t *in = malloc(layout.frame_bytes), *out = calloc(1, format.frame_bytes);
@@ -359,10 +359,10 @@ static void check(const struct scene *scene)
     apply(engine, &chain);
     filter(engine, &layout, in, out);
     correct(scene, &layout, in, colour);
-    filter_model(scene, engine, !is_rgb || scene->planes == ENGINE_ALL,
+    filter_model(scene, engine, !is_rgb || scene->planes == RECIPE_ALL,
                  is_rgb ? 255 : (1 << info->bits) - 1, colour);
     compare(scene, &format, in, out, colour,
-            scene->precision == ENGINE_HALF ? 2
+            scene->precision == RECIPE_HALF ? 2
             : info->bits > 12               ? 1
                                             : 0.51);
     free(in);
@@ -390,10 +390,10 @@ static void test_formats(void **state)
         {.format = "YUYV", .width = 62, .height = 34, GAINS},
         {.format = "RGB24", .width = 62, .height = 34, GAINS},
         {.format = "XBGR32", .source = "SGRBG10", .width = 62, .height = 34, GAINS},
-        {.format = "RGB24", .planes = ENGINE_ALL, .width = 62, .height = 34, GAINS},
+        {.format = "RGB24", .planes = RECIPE_ALL, .width = 62, .height = 34, GAINS},
         {.format = "XBGR32",
          .source = "SBGGR8",
-         .planes = ENGINE_ALL,
+         .planes = RECIPE_ALL,
          .width = 62,
          .height = 34,
          GAINS},
@@ -426,7 +426,7 @@ static void test_staged(void **state)
         {.format = "YUYV", .technique = ENGINE_STAGED, .width = 62, .height = 34, GAINS},
         {.format = "GREY",
          .technique = ENGINE_STAGED,
-         .precision = ENGINE_HALF,
+         .precision = RECIPE_HALF,
          .width = 62,
          .height = 34,
          GAINS},
@@ -444,7 +444,7 @@ static void test_recorded(void **state)
         {.format = "XBGR32", .source = "SGRBG10", .width = 62, .height = 34, RECORDED},
         {.format = "RGB24", .width = 62, .height = 34, RECORDED},
         {.format = "YUYV", .technique = ENGINE_STAGED, .width = 62, .height = 34, RECORDED},
-        {.format = "RGB24", .planes = ENGINE_ALL, .width = 62, .height = 34, RECORDED},
+        {.format = "RGB24", .planes = RECIPE_ALL, .width = 62, .height = 34, RECORDED},
         {.format = "Y12", .width = 61, .height = 33, RECORDED},
         {.format = "XBGR32",
          .source = "SRGGB8",
@@ -468,7 +468,7 @@ static void test_sizes(void **state)
     struct engine_response *response = NULL;
     struct error why;
     (void)state;
-    options.calibrated = true;
+    options.recipe.calibrated = true;
     draw_recorded(&other);
     struct engine *engine = make_engine(&format, &options);
     for (unsigned i = 0; i < 2; i++) {
@@ -507,7 +507,7 @@ static void test_switching(void **state)
     assert_null(response);
     engine_destroy(engine);
 
-    options.calibrated = true;
+    options.recipe.calibrated = true;
     engine = make_engine(&format, &options);
     assert_int_equal(middle_of(engine, &format, frame), 100);
     apply(engine, &brighter);

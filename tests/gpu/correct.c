@@ -184,9 +184,10 @@ static void test_techniques(void **state)
             tuning.columns_held = tuning.rows_held = cases[i].held;
             tuning.stages_per_dispatch = cases[i].stages;
             tuning.max_radix = 8;
-            tuning.half = n >= 4;
-            tuning.corrections = true;
-            check_transform(*state, &tuning, borders[n % 4], tuning.half ? 0.6 : 3e-4);
+            tuning.recipe.precision = n >= 4 ? RECIPE_HALF : RECIPE_FLOAT;
+            tuning.recipe.corrections = true;
+            check_transform(*state, &tuning, borders[n % 4],
+                            tuning.recipe.precision == RECIPE_HALF ? 0.6 : 3e-4);
         }
 }
 
@@ -216,9 +217,9 @@ static struct engine *make_engine(const struct view *v, const struct fftd_format
         .border = PLAN_MIRROR,
         .margin = 0,
         .in_flight = 2,
-        .planes = v->colours || v->step == 1 ? ENGINE_ALL : ENGINE_LUMA,
-        .source = v->captured != NULL ? format_by_name(v->captured)->fourcc : 0,
-        .corrections = corrections};
+        .recipe.planes = v->colours || v->step == 1 ? RECIPE_ALL : RECIPE_LUMA,
+        .recipe.captured = v->captured != NULL ? format_by_name(v->captured)->fourcc : 0,
+        .recipe.corrections = corrections};
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)

@@ -114,7 +114,7 @@ static struct engine *make_engine(const struct fftd_format *format,
     struct engine_response *response = NULL;
     struct engine *engine = NULL;
     struct error why;
-    with.curve = filter_chain_curve(chain);
+    with.recipe.curve = filter_chain_curve(chain);
     if (engine_create(&engine, device, format, &with, 0, NULL, NULL, &why) < 0 ||
         engine_design(engine, chain, &response, &why) < 0)
         fail_msg("%s", why.text);
@@ -189,7 +189,7 @@ static void check(const struct view *v, const struct engine_options *options, en
         }
     printf("# figures: %s, %s%s, %s: at most %.3f steps off\n", v->format,
            options->technique == ENGINE_STAGED ? "staged" : "fused",
-           options->precision == ENGINE_HALF ? " half" : "", text, worst);
+           options->recipe.precision == RECIPE_HALF ? " half" : "", text, worst);
     assert_non_null(
         strstr(engine_description(engine), model == LOGARITHM ? "logarithmic" : "linear light"));
     if (!(worst <= steps))
@@ -228,7 +228,7 @@ static void check_chroma(void)
     const struct filter_chain straight = chain_of("gaussian-blur:sigma=1");
     struct engine_options all = plain;
     struct fftd_format format;
-    all.planes = ENGINE_ALL;
+    all.recipe.planes = RECIPE_ALL;
     lay_out(&format, nv12.format);
     uint8_t *in = draw(&nv12, &format);
     struct engine *with = make_engine(&format, &all, &curved);
@@ -263,7 +263,7 @@ static void the_same_in_half_precision(void **state)
 {
     struct engine_options half = plain;
     (void)state;
-    half.precision = ENGINE_HALF;
+    half.recipe.precision = RECIPE_HALF;
     check(&grey, &half, LOGARITHM, "homomorphic | gaussian-blur:sigma=1", 2);
     if (device_takes_every_layout())
         check(&grey, &half, SRGB, "linear-light | gaussian-blur:sigma=1", 2);
@@ -294,7 +294,7 @@ static void nothing_changes_without_a_filter(void **state)
         lay_out(&format, cases[i].format);
         captured = format;
         if (cases[i].captured != NULL) {
-            options.source = format_by_name(cases[i].captured)->fourcc;
+            options.recipe.captured = format_by_name(cases[i].captured)->fourcc;
             lay_out(&captured, cases[i].captured);
         }
         if (cases[i].staged)
@@ -332,7 +332,7 @@ static void corrections_come_before_the_curve(void **state)
     (void)state;
     for (unsigned staging = 0; staging < (device_takes_every_layout() ? 2 : 1); staging++) {
         options.technique = staging ? ENGINE_STAGED : ENGINE_FUSED;
-        options.corrections = true;
+        options.recipe.corrections = true;
         lay_out(&format, "GREY");
         uint8_t *in = draw(&grey, &format), *out = malloc(format.frame_bytes);
         for (unsigned y = 0; y < HEIGHT; y++)

@@ -344,7 +344,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
                                           .step = 4,
                                           .kind = SAMPLE_F32,
                                           .bits = 8};
-    const struct denoiser_options options = {.settings = denoise->settings, .lanes = lanes};
+    const struct recipe recipe = {.denoise = denoise->settings};
     const size_t floats = denoiser_plane_size(&image) * count;
     float *in = malloc(count * pixels * sizeof *in), *out = malloc(floats * sizeof *out);
     struct denoiser *denoiser = NULL;
@@ -356,7 +356,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
     const cl_mem captured = buffer_of(count * pixels * sizeof *in, NULL);
     const cl_command_queue queue = clCreateCommandQueue(device->context, device->id, 0, &code);
     assert_int_equal(code, CL_SUCCESS);
-    if (denoiser_prepare(&denoiser, device, &image, &options, NULL, &warning, &why) < 0 ||
+    if (denoiser_prepare(&denoiser, device, &image, &recipe, lanes, NULL, &warning, &why) < 0 ||
         denoiser_build(denoiser, NULL, &warning, &why) < 0 ||
         denoiser_noise(&wanted, denoiser, &denoise->noise, -1, &why) < 0 ||
         denoiser_frame_create(&frame, denoiser, &why) < 0 ||
@@ -646,11 +646,11 @@ static void test_refused(void **state)
         .count = 1, .width = 64, .height = 64, .stride = 64, .step = 1, .bits = 8};
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        const struct denoiser_options options = {.settings = wrong[i]};
+        const struct recipe recipe = {.denoise = wrong[i]};
         struct denoiser *denoiser;
         struct error why, warning;
         assert_int_equal(
-            denoiser_prepare(&denoiser, device, &image, &options, NULL, &warning, &why), -EINVAL);
+            denoiser_prepare(&denoiser, device, &image, &recipe, 0, NULL, &warning, &why), -EINVAL);
         assert_non_null(strstr(why.text, "expected"));
     }
 }
@@ -660,7 +660,7 @@ static void test_refused(void **state)
 struct scene_case {
     const char *format;
     enum engine_technique technique;
-    enum engine_planes planes;
+    enum recipe_planes planes;
     bool calibrated; /* by vignette:a=0.5,b=0 */
     const char *chain;
 };
@@ -741,12 +741,12 @@ static void check_scene(const struct scene_case *scene)
     struct error why;
     assert_int_equal(
         format_layout(&format, info->fourcc, (uint32_t)width, (uint32_t)height, 4, &why), 0);
-    const struct engine_options options = {.planes = scene->planes,
+    const struct engine_options options = {.recipe.planes = scene->planes,
                                            .technique = scene->technique,
                                            .margin = 16,
                                            .in_flight = 1,
-                                           .calibrated = scene->calibrated,
-                                           .denoise = filter_chain_denoise(&chain).settings};
+                                           .recipe.calibrated = scene->calibrated,
+                                           .recipe.denoise = filter_chain_denoise(&chain).settings};
     struct engine *engine = make_engine(&format, &options);
     uint8_t *in = calloc(2, format.frame_bytes), *out = in + format.frame_bytes;
     struct picture drawn = draw(width, height, 12, 0, 3), expected = make_picture(width, height);
@@ -801,7 +801,7 @@ static void test_frames(void **state)
         {"GREY", .chain = "vignette:a=0.5,b=0 | denoise:sigma=6,block=16" BLUR, .calibrated = true},
         {"RGB24", .chain = "denoise:sigma=6,block=16,passes=1" BLUR},
         {"Y12", ENGINE_STAGED, .chain = "denoise:sigma=6,shot=0.1,block=16,passes=1" BLUR},
-        {"YUYV", ENGINE_STAGED, ENGINE_ALL, .chain = "denoise:sigma=6,block=16,passes=1" BLUR},
+        {"YUYV", ENGINE_STAGED, RECIPE_ALL, .chain = "denoise:sigma=6,block=16,passes=1" BLUR},
     };
     (void)state;
     for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 3);
@@ -817,7 +817,7 @@ static void test_design(void **state)
     const struct filter_chain other = chain_of("denoise:sigma=6,block=32,passes=1");
     const struct filter_chain plain = chain_of("gaussian-blur:sigma=1");
     const struct engine_options options = {
-        .margin = 8, .in_flight = 1, .denoise = filter_chain_denoise(&chain).settings};
+        .margin = 8, .in_flight = 1, .recipe.denoise = filter_chain_denoise(&chain).settings};
     struct engine_response *response;
     struct fftd_format format;
     struct error why;
@@ -886,8 +886,10 @@ static void test_past_of_frames(void **state)
     const struct filter_chain chain =
         chain_of("vignette:a=0.5,b=0 | denoise:sigma=12,block=16,passes=1,temporal=2");
     const struct denoise denoise = filter_chain_denoise(&chain);
-    const struct engine_options options = {
-        .margin = 16, .in_flight = 3, .calibrated = true, .denoise = denoise.settings};
+    const struct engine_options options = {.margin = 16,
+                                           .in_flight = 3,
+                                           .recipe.calibrated = true,
+                                           .recipe.denoise = denoise.settings};
     struct fftd_format format;
     struct error why;
     (void)state;

@@ -271,7 +271,7 @@ static void check_format(const struct format_case *c, uint32_t width, uint32_t h
     const struct fftd_format format = layout(c->name, width, height, align);
     const struct filter_chain chain = chain_of(text);
     struct engine_options with = *options;
-    with.complex_response = filter_chain_is_complex(&chain);
+    with.recipe.complex_response = filter_chain_is_complex(&chain);
     struct engine *engine = make_engine(&format, &with, filter_chain_support(&chain));
     uint8_t *in = make_frame(c, &format, width);
     uint8_t *out = malloc(format.frame_bytes);
@@ -282,7 +282,7 @@ static void check_format(const struct format_case *c, uint32_t width, uint32_t h
     assert_int_equal(collect(engine).filter_serial, 7);
 
     check_component(&c->luma, &format, engine, 0, &chain, options->border, in, out, seen, c->name);
-    if (options->planes == ENGINE_ALL)
+    if (options->recipe.planes == RECIPE_ALL)
         for (unsigned i = 0; i + 1 < c->count; i++)
             check_component(&c->chroma[i], &format, engine, i + 1, &chain, options->border, in, out,
                             seen, c->name);
@@ -318,7 +318,7 @@ static void test_formats_all_planes(void **state)
 {
     (void)state;
     struct engine_options options = fixed_margin;
-    options.planes = ENGINE_ALL;
+    options.recipe.planes = RECIPE_ALL;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (cases[i].luma.sample_bytes != 3 && takes_format(cases[i].name))
             check_format(&cases[i], 62, 34, 1, &options,
@@ -335,7 +335,8 @@ static void test_formats_staged(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         if (!device_takes_every_layout() && strstr("Y12 YUYV XRGB32", cases[i].name) == NULL)
             continue;
-        options.planes = i % 2 == 0 && cases[i].luma.sample_bytes != 3 ? ENGINE_ALL : ENGINE_LUMA;
+        options.recipe.planes =
+            i % 2 == 0 && cases[i].luma.sample_bytes != 3 ? RECIPE_ALL : RECIPE_LUMA;
         check_format(&cases[i], 62, 48, i % 2 == 0 ? 64 : 1, &options, "gaussian-blur:sigma=2");
         if (cases[i].count == 1) /* one column is not part of a word */
             check_format(&cases[i], 61, 47, 1, &options, "gaussian-blur:sigma=2");
@@ -374,8 +375,8 @@ static void check_luma(const char *name, uint32_t width, uint32_t height, uint32
     struct engine_options options = *common;
     struct engine_job job = *input;
     struct error why;
-    options.planes = ENGINE_LUMA_ONLY;
-    options.source = format_by_name(name)->fourcc;
+    options.recipe.planes = RECIPE_LUMA_ONLY;
+    options.recipe.captured = format_by_name(name)->fourcc;
     struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
     apply(engine, &chain, 7);
     memset(out, 0xee, format.frame_bytes);
@@ -448,7 +449,7 @@ static void test_complex_responses(void **state)
             struct engine_options options = fixed_margin;
             if (strcmp(cases[i].name, names[n]) != 0)
                 continue;
-            options.planes = cases[i].count > 1 ? ENGINE_ALL : ENGINE_LUMA;
+            options.recipe.planes = cases[i].count > 1 ? RECIPE_ALL : RECIPE_LUMA;
             check_format(&cases[i], 62, 34, 1, &options, chains[n % 4]);
             if (device_takes_every_layout())
                 check_format(&cases[i], 62, 47, 64, &options, chains[(n + 1) % 4]);
@@ -474,7 +475,7 @@ static void test_real_and_complex_engines(void **state)
     engine_response_free(response);
     engine_destroy(engine);
 
-    options.complex_response = true;
+    options.recipe.complex_response = true;
     engine = make_engine(&format, &options, 0);
     assert_non_null(strstr(engine_description(engine), "complex response"));
     uint8_t *in = make_frame(&cases[0], &format, 3), *out = malloc(format.frame_bytes);
@@ -503,14 +504,14 @@ static void test_dispatches_of_all_planes(void **state)
         {"XRGB32", NULL, " 3 dispatches"}, {"XBGR32", "SGRBG10", " 3 dispatches"},
     };
     struct engine_options options = fixed_margin;
-    options.planes = ENGINE_ALL;
+    options.recipe.planes = RECIPE_ALL;
     options.technique = ENGINE_FUSED;
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
         if (!takes_format(expected[i].source != NULL ? "GREY" : expected[i].format))
             continue;
         const struct fftd_format format = layout(expected[i].format, 62, 34, 1);
         const char *source = expected[i].source;
-        options.source = source != NULL ? format_by_name(source)->fourcc : 0;
+        options.recipe.captured = source != NULL ? format_by_name(source)->fourcc : 0;
         struct engine *engine = make_engine(&format, &options, 0);
         if (strstr(engine_description(engine), expected[i].says) == NULL)
             fail_msg("%s: %s", expected[i].format, engine_description(engine));
@@ -524,7 +525,7 @@ static void check_colours(const struct format_case *c)
     const struct fftd_format format = layout(c->name, 62, 34, 1);
     const struct filter_chain chain = chain_of("gaussian-blur:sigma=2");
     struct engine_options options = fixed_margin;
-    options.planes = ENGINE_ALL;
+    options.recipe.planes = RECIPE_ALL;
     struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
     uint8_t *in = make_frame(c, &format, 3), *out = malloc(format.frame_bytes);
     uint8_t *seen = calloc(1, format.frame_bytes);
@@ -620,10 +621,10 @@ static void check_mosaic(const char *name, uint32_t width, uint32_t height,
     const struct format_info *info = format_by_name(name);
     const struct fftd_format format = layout("XBGR32", width, height, 64);
     const size_t count = (size_t)width * height;
-    const bool all = common->planes == ENGINE_ALL;
+    const bool all = common->recipe.planes == RECIPE_ALL;
     const struct filter_chain chain = chain_of(text);
     struct engine_options options = *common;
-    options.source = info->fourcc;
+    options.recipe.captured = info->fourcc;
     struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
     uint8_t *mosaic = malloc(2 * count), *out = malloc(format.frame_bytes);
     double *samples = malloc(sizeof *samples * count);
@@ -692,7 +693,7 @@ static void test_mosaic_colours_apart(void **state)
 {
     (void)state;
     struct engine_options options = defaults;
-    options.planes = ENGINE_ALL;
+    options.recipe.planes = RECIPE_ALL;
     if (device_takes_every_layout())
         check_mosaic("SGRBG8", 64, 48, &options, "gaussian-blur:sigma=2");
     check_mosaic("SBGGR12", 71, 49, &options, "notch:at=0.24/0.1,width=0.08");
@@ -728,14 +729,15 @@ static void test_formats_become_one_other(void **state)
     struct engine_options options = defaults;
     struct engine *engine;
     struct error why = {""};
-    options.source = format_by_name("SRGGB8")->fourcc;
+    options.recipe.captured = format_by_name("SRGGB8")->fourcc;
     assert_int_equal(engine_create(&engine, device, &format, &options, 0, NULL, NULL, &why),
                      -EINVAL);
     assert_non_null(strstr(why.text, "cannot convert"));
-    options.source = format_by_name("NV12")->fourcc; /* which stays as it is without luma-only */
+    options.recipe.captured =
+        format_by_name("NV12")->fourcc; /* which stays as it is without luma-only */
     assert_int_equal(engine_create(&engine, device, &grey, &options, 0, NULL, NULL, &why), -EINVAL);
     assert_non_null(strstr(why.text, "cannot convert"));
-    options.planes = ENGINE_LUMA_ONLY;
+    options.recipe.planes = RECIPE_LUMA_ONLY;
     assert_int_equal(engine_create(&engine, device, &format, &options, 0, NULL, NULL, &why),
                      -EINVAL);
     assert_non_null(strstr(why.text, "cannot convert"));
@@ -787,7 +789,7 @@ static void test_every_kind_on_pictures(void **state)
     for (size_t i = 0; i < sizeof chains / sizeof chains[0]; i++) {
         const struct filter_chain chain = chain_of(chains[i]);
         struct engine_options options = fixed_margin;
-        options.complex_response = filter_chain_is_complex(&chain);
+        options.recipe.complex_response = filter_chain_is_complex(&chain);
         struct engine *engine = make_engine(&format, &options, filter_chain_support(&chain));
         apply(engine, &chain, 1);
         for (size_t scene = 0; scene < sizeof scenes / sizeof scenes[0]; scene++) {
@@ -832,7 +834,7 @@ static void test_half_precision_is_within_one_step(void **state)
 {
     (void)state;
     struct engine_options options = defaults;
-    options.precision = ENGINE_HALF;
+    options.recipe.precision = RECIPE_HALF;
     check_format(&cases[0], 100, 64, 1, &options, "lowpass:shape=gaussian,cutoff=0.1");
 }
 
@@ -870,11 +872,11 @@ static void test_formats_as_on_a_gpu(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         if (strstr(names, cases[i].name) != NULL)
             check_format(&cases[i], 60, 48, 1, &defaults, "sharpen:amount=2,sigma=1.5");
-    options.planes = ENGINE_ALL;
+    options.recipe.planes = RECIPE_ALL;
     check_format(&cases[4], 60, 48, 64, &options, "notch:at=0.24/0.1,width=0.08");
     check_mosaic("SGBRG8", 71, 48, &defaults, "gaussian-blur:sigma=2");
     options = defaults;
-    options.precision = ENGINE_HALF;
+    options.recipe.precision = RECIPE_HALF;
     check_format(&cases[0], 100, 64, 1, &options, "lowpass:shape=gaussian,cutoff=0.1");
     device->type = type;
 }
@@ -1105,7 +1107,7 @@ static void test_building_is_announced(void **state)
     struct engine *engine;
     struct error why;
     glob_t cached;
-    options.planes = ENGINE_ALL;
+    options.recipe.planes = RECIPE_ALL;
     options.technique = ENGINE_FUSED;
     assert_non_null(mkdtemp(dir));
     for (int round = 0; round < 3; round++) {

@@ -200,7 +200,7 @@ static void the_same_in_half_precision(void **state)
 {
     struct engine_options options = plain;
     (void)state;
-    options.precision = ENGINE_HALF;
+    options.recipe.precision = RECIPE_HALF;
     check_fade(&options, TOP / 255, -1);
 }
 
@@ -214,7 +214,7 @@ static void complex_responses_are_blended(void **state)
 {
     struct engine_options options = plain;
     (void)state;
-    options.complex_response = true;
+    options.recipe.complex_response = true;
     filters[1] = "gradient:along=x | gain:dc=1,ac=0.5";
     check_fade(&options, 1, -1);
     filters[1] = REAL;
@@ -330,7 +330,7 @@ static void all_planes_fade(void **state)
     (void)state;
     assert_int_equal(
         format_layout(&format, format_by_name("YUV420")->fourcc, WIDTH, HEIGHT, 64, NULL), 0);
-    options.planes = ENGINE_ALL;
+    options.recipe.planes = RECIPE_ALL;
     if (engine_create(&engine, device, &format, &options, 0, NULL, NULL, &why) < 0)
         fail_msg("%s", why.text);
     uint8_t *in = calloc(1, format.frame_bytes), *out = calloc(1, format.frame_bytes);

@@ -25,7 +25,7 @@
 static const struct scene {
     bool is_typical;
     const char *chain;
-    enum engine_precision precision;
+    enum recipe_precision precision;
     enum engine_technique technique;
     enum view_kind view;
     bool is_corrected, is_moved;
@@ -41,7 +41,7 @@ static const struct scene {
      .technique = ENGINE_STAGED},
     {.chain = "denoise:sigma=6"},
     {.chain = "linear-light | gaussian-blur:sigma=1"},
-    {.chain = "gaussian-blur:sigma=1", .precision = ENGINE_HALF},
+    {.chain = "gaussian-blur:sigma=1", .precision = RECIPE_HALF},
     {.is_typical = true, .chain = "gaussian-blur:sigma=1", .view = VIEW_DIFFERENCE},
     {.chain = "gaussian-blur:sigma=1", .view = VIEW_DIFFERENCE, .technique = ENGINE_STAGED},
     {.is_typical = true, .chain = "gaussian-blur:sigma=1", .view = VIEW_SPECTRUM},
@@ -77,7 +77,7 @@ static struct engine_response *design(struct engine *engine, const struct filter
 }
 
 /* Filters a frame that was captured in one format into one of another. */
-static void filter(const struct scene *scene, enum engine_planes planes, const char *captured,
+static void filter(const struct scene *scene, enum recipe_planes planes, const char *captured,
                    const char *published, const uint8_t *in, uint8_t *out)
 {
     const struct fftd_format layout = layout_of(captured), format = layout_of(published);
@@ -86,18 +86,18 @@ static void filter(const struct scene *scene, enum engine_planes planes, const c
         .margin = 12,
         .in_flight = 1,
         .tune = ENGINE_TUNE_OFF,
-        .source = layout.fourcc,
-        .planes = planes,
-        .precision = scene->precision,
+        .recipe.captured = layout.fourcc,
+        .recipe.planes = planes,
+        .recipe.precision = scene->precision,
         .technique = scene->technique,
-        .view = scene->view,
-        .calibrated = calibration_is_needed(&chain),
-        .warped = warp_is_needed(&chain),
-        .curve = filter_chain_curve(&chain),
-        .denoise = filter_chain_denoise(&chain).settings,
-        .corrections = scene->is_corrected,
-        .shifts = scene->is_moved,
-        .complex_response = scene->is_moved,
+        .recipe.view = scene->view,
+        .recipe.calibrated = calibration_is_needed(&chain),
+        .recipe.warped = warp_is_needed(&chain),
+        .recipe.curve = filter_chain_curve(&chain),
+        .recipe.denoise = filter_chain_denoise(&chain).settings,
+        .recipe.corrections = scene->is_corrected,
+        .recipe.shifts = scene->is_moved,
+        .recipe.complex_response = scene->is_moved,
     };
     struct engine_job job = {.correction = scene->is_corrected ? &correction : NULL};
     struct engine_done done = {0};
@@ -148,8 +148,8 @@ static void yuv_is_filtered_like_its_luma(void **state)
         draw(in, layout.frame_bytes);
         for (unsigned p = 0; p < PIXELS; p++)
             luma[p] = in[info->offset + p * info->step];
-        filter(scene, ENGINE_LUMA, "GREY", "GREY", luma, expected);
-        filter(scene, ENGINE_LUMA_ONLY, names[i % 2], "GREY", in, out);
+        filter(scene, RECIPE_LUMA, "GREY", "GREY", luma, expected);
+        filter(scene, RECIPE_LUMA_ONLY, names[i % 2], "GREY", in, out);
         assert_memory_not_equal(expected, luma, PIXELS);
         for (unsigned p = 0; p < PIXELS; p++)
             if (out[p] != expected[p])
@@ -175,8 +175,8 @@ static void colours_are_filtered_like_their_luma(void **state)
         uint8_t *in = malloc(layout.frame_bytes), *expected = malloc(format.frame_bytes);
         uint8_t out[PIXELS];
         draw(in, layout.frame_bytes);
-        filter(scene, ENGINE_LUMA, name, colour, in, expected);
-        filter(scene, ENGINE_LUMA_ONLY, name, "GREY", in, out);
+        filter(scene, RECIPE_LUMA, name, colour, in, expected);
+        filter(scene, RECIPE_LUMA_ONLY, name, "GREY", in, out);
         for (unsigned p = 0; p < PIXELS; p++) {
             const uint8_t *at = expected + (size_t)p * info->step;
             const double luma =
@@ -197,7 +197,7 @@ static void pixels_may_be_moved(void **state)
     const struct filter_chain chain = chain_of(scenes[0].chain);
     const struct fftd_format grey = layout_of("GREY"), nv12 = layout_of("NV12");
     struct engine_options options = {
-        .margin = 12, .in_flight = 1, .tune = ENGINE_TUNE_OFF, .warped = true};
+        .margin = 12, .in_flight = 1, .tune = ENGINE_TUNE_OFF, .recipe.warped = true};
     struct engine_response *response;
     struct engine *engine;
     struct error why;
@@ -205,8 +205,8 @@ static void pixels_may_be_moved(void **state)
     assert_int_equal(engine_design(engine, &chain, &response, &why), -EINVAL);
     assert_non_null(strstr(why.text, "luma-only"));
     engine_destroy(engine);
-    options.planes = ENGINE_LUMA_ONLY;
-    options.source = nv12.fourcc;
+    options.recipe.planes = RECIPE_LUMA_ONLY;
+    options.recipe.captured = nv12.fourcc;
     assert_int_equal(engine_create(&engine, device, &grey, &options, 4, NULL, NULL, &why), 0);
     engine_response_free(design(engine, &chain));
     engine_destroy(engine);

@@ -27,15 +27,15 @@
 #define FRAMES 3 /* fewer than rounds, so that each is used again */
 #define ROUNDS 8
 
-static struct engine *make_engine(const char *format_name, enum engine_planes planes,
+static struct engine *make_engine(const char *format_name, enum recipe_planes planes,
                                   struct fftd_format *ret_format)
 {
     const struct format_info *info = format_by_name(format_name);
     const struct engine_options options = {.border = PLAN_MIRROR,
                                            .margin = 8,
-                                           .planes = planes,
+                                           .recipe.planes = planes,
                                            .in_flight = 2,
-                                           .source = info->fourcc,
+                                           .recipe.captured = info->fourcc,
                                            .tune = ENGINE_TUNE_OFF};
     struct engine *engine = NULL;
     struct engine_response *response = NULL;
@@ -165,7 +165,7 @@ static void check_import_and_map(void (*check)(void))
     assert_int_equal(host_memory.imported, after);
 }
 
-static void check_output(const char *name, enum engine_planes planes)
+static void check_output(const char *name, enum recipe_planes planes)
 {
     struct fftd_format format, layout;
     struct engine *engine = make_engine(name, planes, &format);
@@ -204,7 +204,7 @@ static void check_output(const char *name, enum engine_planes planes)
     free(in);
 }
 
-static void check_format(const char *name, enum engine_planes planes, enum memory_mode mode)
+static void check_format(const char *name, enum recipe_planes planes, enum memory_mode mode)
 {
     struct fftd_format format;
     struct engine *engine = make_engine(name, planes, &format);
@@ -246,8 +246,8 @@ static void check_format(const char *name, enum engine_planes planes, enum memor
 /* With colour, and luma alone. */
 static void check_both(const char *name, enum memory_mode mode)
 {
-    check_format(name, ENGINE_LUMA, mode);
-    check_format(name, ENGINE_LUMA_ONLY, mode);
+    check_format(name, RECIPE_LUMA, mode);
+    check_format(name, RECIPE_LUMA_ONLY, mode);
 }
 
 static const char *const names[] = {"GREY", "YUYV", "NV12", "RGB24", "SRGGB10"};
@@ -258,7 +258,7 @@ static void shared_frames_are_filtered_where_they_are(void **state)
     need_shared_memory();
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         check_both(names[i], MEMORY_SHARED);
-    check_format("NV12", ENGINE_ALL, MEMORY_SHARED);
+    check_format("NV12", RECIPE_ALL, MEMORY_SHARED);
 }
 
 /* As every device's memory can be treated as its own, so can that of one in the host's. */
@@ -269,7 +269,7 @@ static void shared_frames_are_sent_from_where_they_are(void **state)
     device->unified_memory = false;
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         check_both(names[i], MEMORY_SHARED);
-    check_format("NV12", ENGINE_ALL, MEMORY_SHARED);
+    check_format("NV12", RECIPE_ALL, MEMORY_SHARED);
     device->unified_memory = unified;
 }
 
@@ -279,7 +279,7 @@ static void imported_frames_are_filtered_where_they_are(void **state)
     need_shared_memory();
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         check_both(names[i], MEMORY_IMPORTED);
-    check_format("NV12", ENGINE_ALL, MEMORY_IMPORTED);
+    check_format("NV12", RECIPE_ALL, MEMORY_IMPORTED);
     assert_int_equal(dma_bufs.imported, 11 * FRAMES);
     assert_released(&dma_bufs);
 }
@@ -287,10 +287,10 @@ static void imported_frames_are_filtered_where_they_are(void **state)
 static void check_outputs(void)
 {
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
-        check_output(names[i], ENGINE_LUMA);
-        check_output(names[i], ENGINE_LUMA_ONLY);
+        check_output(names[i], RECIPE_LUMA);
+        check_output(names[i], RECIPE_LUMA_ONLY);
     }
-    check_output("NV12", ENGINE_ALL);
+    check_output("NV12", RECIPE_ALL);
 }
 
 static void results_are_stored_where_they_are_read(void **state)
@@ -317,7 +317,7 @@ static void memory_that_others_share_is_not_stored_into(void **state)
     (void)state;
     need_shared_memory();
     struct fftd_format format, narrow;
-    struct engine *engine = make_engine("NV12", ENGINE_LUMA, &format);
+    struct engine *engine = make_engine("NV12", RECIPE_LUMA, &format);
     struct store store;
     struct error why;
     assert_int_equal(store_create(&store, engine, &format, 128, &why), -EOPNOTSUPP);
@@ -329,7 +329,7 @@ static void memory_that_others_share_is_not_stored_into(void **state)
     /* 50 rows of 50 bytes end in the middle of a cache line, and chroma follows. */
     const struct engine_options options = {.border = PLAN_MIRROR,
                                            .margin = 8,
-                                           .planes = ENGINE_LUMA,
+                                           .recipe.planes = RECIPE_LUMA,
                                            .in_flight = 2,
                                            .tune = ENGINE_TUNE_OFF};
     assert_int_equal(format_layout(&narrow, format.fourcc, 50, 50, 1, &why), 0);
@@ -348,7 +348,7 @@ static void results_may_end_within_a_cache_line(void **state)
     need_shared_memory();
     const struct engine_options options = {.border = PLAN_MIRROR,
                                            .margin = 8,
-                                           .planes = ENGINE_LUMA,
+                                           .recipe.planes = RECIPE_LUMA,
                                            .in_flight = 2,
                                            .tune = ENGINE_TUNE_OFF};
     struct fftd_format format;
@@ -394,7 +394,7 @@ static void memory_that_is_not_imported_is_left_alone(void **state)
     (void)state;
     need_shared_memory();
     struct fftd_format format;
-    struct engine *engine = make_engine("NV12", ENGINE_LUMA, &format);
+    struct engine *engine = make_engine("NV12", RECIPE_LUMA, &format);
     import_memory_fn *import_host = device->import_host;
     const unsigned before = host_memory.imported;
     struct store store;
@@ -413,7 +413,7 @@ static void memory_that_is_not_imported_is_left_alone(void **state)
 static void check_early_output(void)
 {
     struct fftd_format format;
-    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    struct engine *engine = make_engine("GREY", RECIPE_LUMA, &format);
     uint8_t *in = malloc(2 * format.frame_bytes), *expected = in + format.frame_bytes;
     struct engine_done done;
     struct store store;
@@ -476,7 +476,7 @@ static void memory_may_go_before_its_frames_are_done(void **state)
     (void)state;
     need_shared_memory();
     struct fftd_format format;
-    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    struct engine *engine = make_engine("GREY", RECIPE_LUMA, &format);
     check_early_end(engine, &format, MEMORY_SHARED);
     check_early_end(engine, &format, MEMORY_IMPORTED);
     engine_destroy(engine);
@@ -489,7 +489,7 @@ static void memory_may_go_before_its_frames_are_sent(void **state)
     const bool unified = device->unified_memory;
     device->unified_memory = false;
     struct fftd_format format;
-    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    struct engine *engine = make_engine("GREY", RECIPE_LUMA, &format);
     check_early_end(engine, &format, MEMORY_SHARED);
     engine_destroy(engine);
     device->unified_memory = unified;
@@ -499,10 +499,10 @@ static void memory_serves_engines_that_read_alike(void **state)
 {
     (void)state;
     struct fftd_format format;
-    struct engine *grey = make_engine("GREY", ENGINE_LUMA, &format);
-    struct engine *luma = make_engine("NV12", ENGINE_LUMA, &format);
-    struct engine *all = make_engine("NV12", ENGINE_ALL, &format);
-    struct engine *wide = make_engine("YUYV", ENGINE_LUMA, &format);
+    struct engine *grey = make_engine("GREY", RECIPE_LUMA, &format);
+    struct engine *luma = make_engine("NV12", RECIPE_LUMA, &format);
+    struct engine *all = make_engine("NV12", RECIPE_ALL, &format);
+    struct engine *wide = make_engine("YUYV", RECIPE_LUMA, &format);
     struct frame_memory *memory = make_memory(luma);
     assert_true(engine_memory_suits(memory, luma));
     assert_true(engine_memory_suits(memory, grey)); /* same layout as NV12's first plane */
@@ -521,7 +521,7 @@ static void what_the_device_does_not_take_is_refused(void **state)
 {
     (void)state;
     struct fftd_format format;
-    struct engine *engine = make_engine("GREY", ENGINE_LUMA, &format);
+    struct engine *engine = make_engine("GREY", RECIPE_LUMA, &format);
     struct frame_memory *memory = make_memory(engine);
     struct error why;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);

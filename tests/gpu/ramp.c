@@ -18,25 +18,25 @@
 
 struct scene {
     const char *format;
-    enum engine_planes planes;
+    enum recipe_planes planes;
     enum engine_technique technique;
     enum plan_border border;
-    enum engine_precision precision;
+    enum recipe_precision precision;
     const char *stages; /* beside the one that moves; NULL: a blur */
 };
 
 static struct engine *make_engine(const struct fftd_format *format, const struct scene *scene,
                                   bool shifts)
 {
-    const struct engine_options options = {.planes = scene->planes,
+    const struct engine_options options = {.recipe.planes = scene->planes,
                                            .technique = scene->technique,
                                            .border = scene->border,
                                            .border_value = 0.5,
-                                           .precision = scene->precision,
+                                           .recipe.precision = scene->precision,
                                            .margin = 16,
                                            .in_flight = 2,
-                                           .complex_response = true,
-                                           .shifts = shifts};
+                                           .recipe.complex_response = true,
+                                           .recipe.shifts = shifts};
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)
@@ -144,13 +144,13 @@ static void check(const struct scene *scene)
     for (unsigned i = 0; i < 3; i++) {
         snprintf(text, sizeof text, "shift:by=%g/%g | %s", shifts[i][0], shifts[i][1], stages);
         const struct filter_chain expected = chain_of(text);
-        for (unsigned channel = 0; channel < (scene->planes == ENGINE_ALL ? 3 : 1); channel++)
+        for (unsigned channel = 0; channel < (scene->planes == RECIPE_ALL ? 3 : 1); channel++)
             worst = fmax(worst, compare(scene, engine, &format, in, out[i], channel, &expected));
         free(out[i]);
     }
     printf("# figures: %s %s: at most %.3f from the model\n", scene->format,
            scene->technique == ENGINE_STAGED ? "staged" : "fused", worst);
-    assert_true(worst <= (scene->precision == ENGINE_HALF ? 2 : 0.51));
+    assert_true(worst <= (scene->precision == RECIPE_HALF ? 2 : 0.51));
     free(in);
     engine_destroy(engine);
 }
@@ -159,10 +159,10 @@ static void frames_are_moved(void **state)
 {
     static const struct scene scenes[] = {
         {.format = "GREY", .stages = "shift:by=0.5/0.25 | gradient:dc=1"},
-        {.format = "NV12", .planes = ENGINE_ALL, .border = PLAN_CONSTANT},
+        {.format = "NV12", .planes = RECIPE_ALL, .border = PLAN_CONSTANT},
         {.format = "GREY", .technique = ENGINE_STAGED, .border = PLAN_REPLICATE},
-        {.format = "GREY", .precision = ENGINE_HALF},
-        {.format = "NV12", .technique = ENGINE_STAGED, .planes = ENGINE_ALL},
+        {.format = "GREY", .precision = RECIPE_HALF},
+        {.format = "NV12", .technique = ENGINE_STAGED, .planes = RECIPE_ALL},
     };
     (void)state;
     for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 4);
@@ -200,7 +200,7 @@ static void a_fade_is_moved(void **state)
 
 static void what_cannot_be_moved_is_refused(void **state)
 {
-    static const struct scene luma = {.planes = ENGINE_LUMA};
+    static const struct scene luma = {.planes = RECIPE_LUMA};
     static const char *const names[] = {"NV12", "RGB24", "YUYV"};
     const struct filter_chain chain = chain_of("stabilise");
     struct engine_response *response = NULL;

@@ -21,8 +21,8 @@
 struct scene_case {
     const char *format;
     enum engine_technique technique;
-    enum engine_planes planes;
-    enum engine_precision precision;
+    enum recipe_planes planes;
+    enum recipe_precision precision;
     double shift;
     const char *chain;
 };
@@ -31,13 +31,13 @@ static struct engine *make_engine(const struct fftd_format *format, const struct
                                   bool thresholds)
 {
     const struct engine_options options = {.technique = scene->technique,
-                                           .planes = scene->planes,
-                                           .precision = scene->precision,
+                                           .recipe.planes = scene->planes,
+                                           .recipe.precision = scene->precision,
                                            .margin = 12,
                                            .in_flight = 1,
-                                           .complex_response = scene->shift != 0,
-                                           .shifts = scene->shift != 0,
-                                           .thresholds = thresholds};
+                                           .recipe.complex_response = scene->shift != 0,
+                                           .recipe.shifts = scene->shift != 0,
+                                           .recipe.thresholds = thresholds};
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)
@@ -168,7 +168,7 @@ static void check(const struct scene_case *scene)
     assert_non_null(strstr(engine_description(engine), ", thresholds"));
     engine_apply(engine, design(engine, &chain), 1);
     filter_frame(engine, &format, scene->shift, in, out);
-    for (unsigned i = 0; i < (scene->planes == ENGINE_ALL ? 3 : 1); i++) {
+    for (unsigned i = 0; i < (scene->planes == RECIPE_ALL ? 3 : 1); i++) {
         const struct channel channel = channel_of(&format, i);
         const double threshold = filter_chain_threshold(&chain);
         const double worst = compare(engine, &channel, &moved, threshold, in, out);
@@ -176,8 +176,8 @@ static void check(const struct scene_case *scene)
         printf("# figures: %s, %s, %s, channel %u: at most %.3f from the model, %.1f from the one "
                "without a threshold\n",
                scene->format, scene->technique == ENGINE_STAGED ? "staged" : "fused",
-               scene->precision == ENGINE_HALF ? "half" : "float", i, worst, without);
-        assert_true(worst < (scene->precision == ENGINE_HALF ? 1.5 : 0.51));
+               scene->precision == RECIPE_HALF ? "half" : "float", i, worst, without);
+        assert_true(worst < (scene->precision == RECIPE_HALF ? 1.5 : 0.51));
         assert_true(without > 5); /* the threshold does something */
     }
     free(in);
@@ -191,11 +191,11 @@ static void test_frames(void **state)
 {
     static const struct scene_case scenes[] = {
         {"GREY", .chain = CHAIN},
-        {"NV12", ENGINE_STAGED, ENGINE_ALL, ENGINE_HALF, .chain = CHAIN},
+        {"NV12", ENGINE_STAGED, RECIPE_ALL, RECIPE_HALF, .chain = CHAIN},
         {"GREY", .shift = 3.5, .chain = CHAIN},
-        {"GREY", .precision = ENGINE_HALF, .shift = -2.25, .chain = CHAIN},
+        {"GREY", .precision = RECIPE_HALF, .shift = -2.25, .chain = CHAIN},
         {"Y12", ENGINE_STAGED, .chain = CHAIN},
-        {"GREY", .precision = ENGINE_HALF, .chain = CHAIN},
+        {"GREY", .precision = RECIPE_HALF, .chain = CHAIN},
     };
     (void)state;
     for (size_t i = 0; i < (device_takes_every_layout() ? sizeof scenes / sizeof scenes[0] : 3);

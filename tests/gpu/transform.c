@@ -159,7 +159,7 @@ static double measure(struct fixture *f, const struct transform_tuning *wanted,
     double *expected = malloc(count * sizeof *expected);
     if (filter_chain_parse(&chain, shape->chain, &why) < 0)
         fail_msg("%s", why.text);
-    tuning.complex_response = filter_chain_is_complex(&chain);
+    tuning.recipe.complex_response = filter_chain_is_complex(&chain);
     run(f, &tuning, shape, &chain, in_float, out_float, &plan);
     const struct reference reference = {.width = shape->width,
                                         .height = shape->height,
@@ -492,7 +492,7 @@ static void test_complex(void **state)
         if (i % 2 == 1 && !device_takes_every_layout())
             continue;
         double rms;
-        tuning.half = true;
+        tuning.recipe.precision = RECIPE_HALF;
         measure(f, &tuning, &odd, &rms);
         const double psnr_db = 20 * log10(255 / rms);
         print_message("# half, %s: PSNR %.1f dB\n", odd.chain, psnr_db);
@@ -592,7 +592,7 @@ static void test_half(void **state)
             tuning.max_radix = 4;
         }
         const struct shape shape = {120, 96, 16, PLAN_MIRROR, chains[i], 0};
-        tuning.half = true;
+        tuning.recipe.precision = RECIPE_HALF;
         double rms;
         measure(f, &tuning, &shape, &rms);
         const double psnr_db = 20 * log10(255 / rms);

@@ -95,7 +95,7 @@ static void test_what_is_found_is_kept(void **state)
 
     /* Another precision is another subject. */
     struct tuner_subject other = subject;
-    other.half = true;
+    other.precision = RECIPE_HALF;
     assert_false(tuner_find(&found, &other, dir, &warning));
     assert_string_equal(warning.text, "");
 }
@@ -285,7 +285,7 @@ static void test_devices_are_compared(void **state)
     assert_false(comparison_find(&found, &subject, dir, &warning));
     snprintf(gpu.cpu_name, sizeof gpu.cpu_name, "%s", device->name);
     struct comparison_subject other = subject;
-    other.options.warped = true;
+    other.options.recipe.warped = true;
     assert_false(comparison_find(&found, &other, dir, &warning));
     assert_string_equal(warning.text, "");
 }

@@ -27,10 +27,10 @@
 
 struct scene {
     const char *format, *source; /* source: a mosaic; NULL: as published */
-    enum engine_planes planes;
+    enum recipe_planes planes;
     enum engine_technique technique;
     enum plan_border border;
-    enum engine_precision precision;
+    enum recipe_precision precision;
     const char *chain;
     bool has_vignette; /* of a = 0.4, b = 0.5 */
 };
@@ -45,16 +45,16 @@ struct channel {
 static struct engine *make_engine(const struct fftd_format *format, const struct scene *scene,
                                   uint32_t source)
 {
-    const struct engine_options options = {.source = source,
-                                           .planes = scene->planes,
+    const struct engine_options options = {.recipe.captured = source,
+                                           .recipe.planes = scene->planes,
                                            .technique = scene->technique,
                                            .border = scene->border,
                                            .border_value = 0.5,
-                                           .precision = scene->precision,
+                                           .recipe.precision = scene->precision,
                                            .margin = 16,
                                            .in_flight = 2,
-                                           .calibrated = scene->has_vignette,
-                                           .warped = true};
+                                           .recipe.calibrated = scene->has_vignette,
+                                           .recipe.warped = true};
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)
@@ -271,7 +271,7 @@ static double compare(const struct scene *scene, const struct engine *engine,
                       const struct fftd_format *format, const uint8_t *out)
 {
     const struct format_info *info = format_by_fourcc(format->fourcc);
-    const bool is_rgb = info->kind == SAMPLE_RGB8, all = scene->planes == ENGINE_ALL;
+    const bool is_rgb = info->kind == SAMPLE_RGB8, all = scene->planes == RECIPE_ALL;
     const double top = (1 << info->bits) - 1;
     static double loaded[3][MAX_PIXELS], filtered[MAX_PIXELS], luma[MAX_PIXELS];
     struct channel channels[3];
@@ -309,8 +309,8 @@ static void check(const struct scene *scene)
     printf("# figures: %s%s%s %s, %s: at most %.3f from the model\n", scene->format,
            scene->source != NULL ? " of " : "", scene->source != NULL ? scene->source : "",
            scene->technique == ENGINE_STAGED ? "staged" : "fused",
-           scene->planes == ENGINE_ALL ? "all planes" : "luma", worst);
-    assert_true(worst <= (scene->precision == ENGINE_HALF ? 2 : info->bits > 12 ? 1 : 0.51));
+           scene->planes == RECIPE_ALL ? "all planes" : "luma", worst);
+    assert_true(worst <= (scene->precision == RECIPE_HALF ? 2 : info->bits > 12 ? 1 : 0.51));
     free(in);
     free(out);
     engine_destroy(engine);
@@ -326,19 +326,19 @@ static void test_formats(void **state)
     static const struct scene scenes[] = {
         {.format = "GREY", .chain = LENS},
         {.format = "GREY", .chain = "vignette:a=0.4,b=0.5 | " LENS BLUR, .has_vignette = true},
-        {.format = "NV12", .planes = ENGINE_ALL, .chain = LENS BLUR},
+        {.format = "NV12", .planes = RECIPE_ALL, .chain = LENS BLUR},
         {.format = "XBGR32", .source = "SGRBG10", .chain = LENS BLUR},
         {.format = "YUYV",
-         .planes = ENGINE_ALL,
+         .planes = RECIPE_ALL,
          .chain = LENS " | vignette:a=0.4,b=0.5",
          .has_vignette = true},
         {.format = "RGB24", .chain = SIZED BLUR},
         {.format = "Y12", .border = PLAN_CONSTANT, .chain = SIZED BLUR},
-        {.format = "RGB24", .planes = ENGINE_ALL, .chain = LENS BLUR},
+        {.format = "RGB24", .planes = RECIPE_ALL, .chain = LENS BLUR},
         {.format = "Y16", .border = PLAN_WRAP, .chain = LENS BLUR},
         {.format = "XBGR32",
          .source = "SBGGR8",
-         .planes = ENGINE_ALL,
+         .planes = RECIPE_ALL,
          .chain = LENS " | vignette:a=0.4,b=0.5",
          .has_vignette = true},
     };
@@ -357,11 +357,11 @@ static void test_staged(void **state)
          .border = PLAN_CONSTANT,
          .chain = LENS " | vignette:a=0.4,b=0.5",
          .has_vignette = true},
-        {.format = "NV12", .technique = ENGINE_STAGED, .planes = ENGINE_ALL, .chain = LENS BLUR},
+        {.format = "NV12", .technique = ENGINE_STAGED, .planes = RECIPE_ALL, .chain = LENS BLUR},
         {.format = "XRGB32", .technique = ENGINE_STAGED, .chain = LENS BLUR},
         {.format = "GREY",
          .technique = ENGINE_STAGED,
-         .precision = ENGINE_HALF,
+         .precision = RECIPE_HALF,
          .chain = LENS BLUR},
     };
     (void)state;
@@ -374,7 +374,7 @@ static void test_staged(void **state)
 static void test_no_stage(void **state)
 {
     const struct fftd_format format = layout_of("NV12");
-    const struct scene scene = {.format = "NV12", .planes = ENGINE_ALL};
+    const struct scene scene = {.format = "NV12", .planes = RECIPE_ALL};
     struct engine *engine = make_engine(&format, &scene, 0);
     uint8_t *in = malloc(format.frame_bytes), *out = malloc(format.frame_bytes);
     (void)state;
@@ -408,7 +408,7 @@ static void refuse(const char *name, const struct scene *scene, const char *chai
 
 static void test_refusals(void **state)
 {
-    static const struct scene luma = {.planes = ENGINE_LUMA}, all = {.planes = ENGINE_ALL};
+    static const struct scene luma = {.planes = RECIPE_LUMA}, all = {.planes = RECIPE_ALL};
     (void)state;
     refuse("NV12", &luma, LENS, -EINVAL, "engine.planes = all");
     refuse("YUYV", &luma, LENS, -EINVAL, "engine.planes = all");

@@ -23,9 +23,9 @@
 
 struct scene {
     const char *format, *source; /* source: a mosaic; NULL: as published */
-    enum engine_planes planes;
+    enum recipe_planes planes;
     enum engine_technique technique;
-    enum engine_precision precision;
+    enum recipe_precision precision;
     bool has_peaks; /* spectra: of the captured picture */
     bool is_wide;
 };
@@ -73,12 +73,13 @@ static struct engine *make(const struct scene *scene, enum view_kind view,
                                            .margin = 3,
                                            .in_flight = 2,
                                            .tune = ENGINE_TUNE_OFF,
-                                           .source = scene->source != NULL ? layout->fourcc : 0,
-                                           .planes = scene->planes,
+                                           .recipe.captured =
+                                               scene->source != NULL ? layout->fourcc : 0,
+                                           .recipe.planes = scene->planes,
                                            .technique = scene->technique,
-                                           .precision = scene->precision,
-                                           .corrections = view == VIEW_PEAKS,
-                                           .view = view};
+                                           .recipe.precision = scene->precision,
+                                           .recipe.corrections = view == VIEW_PEAKS,
+                                           .recipe.view = view};
     struct engine *engine;
     struct error why;
     if (engine_create(&engine, device, format, &options, 0, NULL, NULL, &why) < 0)
@@ -322,7 +323,7 @@ static void check_spectrum(const struct scene *scene)
         least = fmin(least, level[i]);
         most = fmax(most, level[i]);
         /* Half precision differs where H is nearly 0. */
-        if (fabs(steps - 255 * level[i]) > (scene->precision == ENGINE_HALF ? 2
+        if (fabs(steps - 255 * level[i]) > (scene->precision == RECIPE_HALF ? 2
                                             : info->bits > 8                ? 0.1
                                                                             : 0.55))
             fail_msg("%s at %u, %u: %.2f, expected %.2f", scene->format, x, y, steps,
@@ -333,7 +334,7 @@ static void check_spectrum(const struct scene *scene)
     check_is_grey(&format, view);
     printf("# figures: %s of %s %s %s: at most %.3f of 255 steps from the model\n",
            view_names[kind], scene->format, scene->technique == ENGINE_STAGED ? "staged" : "fused",
-           scene->precision == ENGINE_HALF ? "half" : "float", worst);
+           scene->precision == RECIPE_HALF ? "half" : "float", worst);
     free(in);
     free(view);
     free(luma);
@@ -401,7 +402,7 @@ static void check_edges(const struct scene *scene)
     unsigned kept = 0, suppressed = 0;
     struct scene luma = *scene;
     luma.source = captured;
-    luma.planes = ENGINE_LUMA_ONLY;
+    luma.planes = RECIPE_LUMA_ONLY;
     draw(in, &layout, format_by_fourcc(layout.fourcc)->bits);
     for (uint32_t y = 0; y < layout.plane[0].rows / 2; y++) /* even, and so with ties */
         memset(in + (size_t)y * layout.plane[0].stride, y < 4 ? 0 : 0x03,
@@ -447,15 +448,15 @@ static void test_edges(void **state)
         {.format = "YUYV", .technique = ENGINE_STAGED},
         {.format = "Y16"},
         {.format = "XBGR32", .source = "SGRBG10"},
-        {.format = "GREY", .source = "UYVY", .planes = ENGINE_LUMA_ONLY, .is_wide = true},
-        {.format = "RGB24", .planes = ENGINE_ALL},
+        {.format = "GREY", .source = "UYVY", .planes = RECIPE_LUMA_ONLY, .is_wide = true},
+        {.format = "RGB24", .planes = RECIPE_ALL},
         {.format = "Y12", .technique = ENGINE_STAGED},
-        {.format = "GREY", .precision = ENGINE_HALF},
+        {.format = "GREY", .precision = RECIPE_HALF},
         {.format = "YUYV"},
         {.format = "XRGB32", .technique = ENGINE_STAGED},
         {.format = "GREY",
          .source = "SBGGR8",
-         .planes = ENGINE_LUMA_ONLY,
+         .planes = RECIPE_LUMA_ONLY,
          .technique = ENGINE_STAGED},
     };
     (void)state;
@@ -492,10 +493,10 @@ static void test_differences(void **state)
         {.format = "YUYV", .technique = ENGINE_STAGED},
         {.format = "XBGR32", .source = "SGRBG10"},
         {.format = "RGB24"},
-        {.format = "NV12", .planes = ENGINE_ALL},
+        {.format = "NV12", .planes = RECIPE_ALL},
         {.format = "Y12", .technique = ENGINE_STAGED},
         {.format = "GREY", .technique = ENGINE_STAGED},
-        {.format = "XRGB32", .technique = ENGINE_STAGED, .planes = ENGINE_ALL},
+        {.format = "XRGB32", .technique = ENGINE_STAGED, .planes = RECIPE_ALL},
         {.format = "YUYV"},
         {.format = "Y16"},
         {.format = "XBGR32", .source = "SBGGR8", .technique = ENGINE_STAGED},
@@ -510,14 +511,14 @@ static void test_spectra(void **state)
 {
     static const struct scene scenes[] = {
         {.format = "XRGB32"},
-        {.format = "YUYV", .technique = ENGINE_STAGED, .precision = ENGINE_HALF},
+        {.format = "YUYV", .technique = ENGINE_STAGED, .precision = RECIPE_HALF},
         {.format = "Y12", .has_peaks = true},
-        {.format = "NV12", .technique = ENGINE_STAGED, .precision = ENGINE_HALF, .has_peaks = true},
-        {.format = "GREY", .precision = ENGINE_HALF, .has_peaks = true},
+        {.format = "NV12", .technique = ENGINE_STAGED, .precision = RECIPE_HALF, .has_peaks = true},
+        {.format = "GREY", .precision = RECIPE_HALF, .has_peaks = true},
         {.format = "RGB24", .technique = ENGINE_STAGED, .has_peaks = true},
         {.format = "Y12"},
         {.format = "Y12", .technique = ENGINE_STAGED},
-        {.format = "NV12", .precision = ENGINE_HALF, .planes = ENGINE_ALL},
+        {.format = "NV12", .precision = RECIPE_HALF, .planes = RECIPE_ALL},
         {.format = "YUYV"},
         {.format = "RGB24", .technique = ENGINE_STAGED},
     };
@@ -572,7 +573,7 @@ static void test_layouts(void **state)
         tuning.rows = cases[i].rows;
         tuning.column_group = tuning.row_group = cases[i].group;
         tuning.columns_held = tuning.rows_held = cases[i].held;
-        tuning.view = VIEW_SPECTRUM;
+        tuning.recipe.view = VIEW_SPECTRUM;
         if (transform_create(&transform, device, &image, &border, &tuning, NULL, &warning, &why) <
                 0 ||
             transform_frame_create(&frame, transform, &why) < 0)

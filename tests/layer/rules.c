@@ -279,13 +279,13 @@ static void the_engine_chooses_what_the_model_prefers(void **state)
                                                         .step = 1,
                                                         .bits = 8},
                                               .border = {.margin_x = 16, .margin_y = 16},
-                                              .half = i % 2 == 1,
+                                              .precision = i % 2 == 1 ? RECIPE_HALF : RECIPE_FLOAT,
                                               .any_technique = true};
         struct transform_tuning start, preferred;
         struct transform *transform;
         struct error why = {""}, warning;
         transform_default_tuning(&preferred, device);
-        preferred.half = subject.half;
+        preferred.recipe.precision = subject.precision;
         estimate_fastest(&preferred, device, &subject.image, &subject.border);
         tuner_start(&start, &subject);
         if (transform_create(&transform, device, &subject.image, &subject.border, &start, NULL,
@@ -293,10 +293,10 @@ static void the_engine_chooses_what_the_model_prefers(void **state)
             fail_msg("%ux%u: %s", sizes[i / 2][0], sizes[i / 2][1], why.text);
         const struct transform_tuning *built = transform_tuning(transform);
         print_message("# %ux%u %s: radix to %u, %u stages, %ux%u, groups of %u and %u\n",
-                      sizes[i / 2][0], sizes[i / 2][1], built->half ? "half" : "float",
-                      built->max_radix, built->stages_per_dispatch,
-                      transform_plan(transform)->x.length, transform_plan(transform)->y.length,
-                      built->column_group, built->row_group);
+                      sizes[i / 2][0], sizes[i / 2][1],
+                      built->recipe.precision == RECIPE_HALF ? "half" : "float", built->max_radix,
+                      built->stages_per_dispatch, transform_plan(transform)->x.length,
+                      transform_plan(transform)->y.length, built->column_group, built->row_group);
         assert_int_equal(built->technique, TRANSFORM_STAGED);
         assert_int_equal(built->max_radix, preferred.max_radix);
         assert_int_equal(built->stages_per_dispatch, preferred.stages_per_dispatch);

@@ -141,9 +141,9 @@ static void print_form(const struct transform *transform)
     text_append(radices, sizeof radices, "x");
     for (unsigned i = 0; i < plan->y.stage_count; i++)
         text_append(radices, sizeof radices, " %u", plan->y.radix[i]);
-    printf("form\t%s%s\t%ux%u\t%ux%u\t%s\t%.0f\t%.0f\n", name, tuning->half ? ", half" : "",
-           plan->width, plan->height, plan->x.length, plan->y.length, radices, model.words,
-           model.accesses);
+    printf("form\t%s%s\t%ux%u\t%ux%u\t%s\t%.0f\t%.0f\n", name,
+           tuning->recipe.precision == RECIPE_HALF ? ", half" : "", plan->width, plan->height,
+           plan->x.length, plan->y.length, radices, model.words, model.accesses);
 }
 
 /* ---- trip counts --------------------------------------------------------------------------- */
@@ -243,7 +243,8 @@ static void print_stage(const struct transform *transform, unsigned dispatch)
     const unsigned stage = axis == COST_COLUMNS ? i : i - columns;
     if (transform->tuning.technique == TRANSFORM_STAGED &&
         transform->tuning.stages_per_dispatch == 1)
-        printf("%s %s %s %s %u", transform->tuning.half ? "HALF" : "FLOAT",
+        printf("%s %s %s %s %u",
+               transform->tuning.recipe.precision == RECIPE_HALF ? "HALF" : "FLOAT",
                axis == COST_COLUMNS ? "COLUMNS" : "ROWS",
                places[cost_place(axis, stage, stages->stage_count)],
                is_inverse ? "INVERSE" : "FORWARD", stages->radix[stage]);
@@ -307,7 +308,7 @@ static int show_form(const struct form *form, uint32_t width, uint32_t height,
     }
     tuning.max_radix = form->max_radix;
     tuning.stages_per_dispatch = form->stages_per_dispatch;
-    tuning.half = form->half;
+    tuning.recipe.precision = form->half ? RECIPE_HALF : RECIPE_FLOAT;
     return show(&tuning, width, height, on, why);
 }
 
@@ -357,7 +358,7 @@ static int show_stages(const struct target *target, struct error *why)
     tuning.stages_per_dispatch = 1;
     for (unsigned half = 0; half <= 1; half++)
         for (size_t i = 0; r == 0 && i < sizeof powers / sizeof powers[0]; i++) {
-            tuning.half = half;
+            tuning.recipe.precision = half ? RECIPE_HALF : RECIPE_FLOAT;
             tuning.max_radix = powers[i].max_radix;
             tuning.length_x = powers[i].length_x;
             tuning.length_y = powers[i].length_y;

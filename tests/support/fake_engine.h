@@ -29,9 +29,7 @@ struct engine {
     bool abandoned;
     struct fftd_format format;
     double support_px;
-    bool is_complex, is_calibrated, is_warped;
-    struct curve curve;
-    enum view_kind view;
+    struct recipe recipe;
     unsigned stages, in_flight, capacity;
     unsigned fade_left; /* frames */
     uint64_t serial;
@@ -222,11 +220,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->device = device;
         engine->format = *format;
         engine->support_px = support_px;
-        engine->is_complex = options->complex_response;
-        engine->curve = options->curve;
-        engine->view = options->view;
-        engine->is_calibrated = options->calibrated;
-        engine->is_warped = options->warped;
+        engine->recipe = options->recipe;
         engine->capacity = options->in_flight;
         fake_engine.engines_created++;
         fake_engine.engines++;
@@ -388,16 +382,9 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine_pass_gate();
     int r = fake_engine.design_result;
-    if (filter_chain_is_complex(chain) && !engine->is_complex)
-        abort(); /* no response of this engine can be complex */
-    const struct curve curve = filter_chain_curve(chain);
-    if (chain->count > 0 && !curve_equal(&curve, &engine->curve))
-        abort(); /* this engine filters with another curve */
-    if (calibration_is_needed(chain) && !engine->is_calibrated)
-        abort(); /* this engine has no table */
-    if (warp_is_needed(chain) && !engine->is_warped)
-        abort(); /* nor one to move pixels */
-    fake_engine.complex_designs += engine->is_complex;
+    if (recipe_check(&engine->recipe, chain, NULL) < 0)
+        abort(); /* this engine cannot filter the chain */
+    fake_engine.complex_designs += engine->recipe.complex_response;
     fake_engine.designs++;
     if (r < 0) {
         error_set(why, -r, "the response does not fit");
@@ -477,7 +464,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         .tag = job->tag,
         .filter_serial = engine->serial,
         .blended = engine->fade_left > 0,
-        .view = engine->view,
+        .view = engine->recipe.view,
         .submitted_ns = now_ns,
         .finished_ns = now_ns,
     };
@@ -488,7 +475,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
 
 enum view_kind engine_view(const struct engine *engine)
 {
-    return engine->view;
+    return engine->recipe.view;
 }
 
 int engine_fd(const struct engine *engine)

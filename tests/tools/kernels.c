@@ -39,66 +39,67 @@ static const struct shape shapes[] = {
 static const struct {
     const char *name;
     struct transform_image image;
+    struct curve curve;
 } samples[] = {
-    {"u8", {.kind = SAMPLE_U8, .step = 1, .bits = 8, .count = 3, .apart = WIDTH * HEIGHT}},
-    {"u8-of-two", {.kind = SAMPLE_U8, .step = 2, .bits = 8, .count = 1, .keep_others = true}},
-    {"u16", {.kind = SAMPLE_U16, .step = 2, .bits = 12, .count = 1}},
-    {"u16-logarithm",
-     {.kind = SAMPLE_U16, .step = 2, .bits = 12, .count = 1, .curve = {.kind = CURVE_LOG}}},
-    {"u8-light",
-     {.kind = SAMPLE_U8,
-      .step = 1,
-      .bits = 8,
-      .count = 1,
-      .curve = {.kind = CURVE_POWER, .power = 2.2, .slope = 1}}},
-    {"f32", {.kind = SAMPLE_F32, .step = 4, .bits = 8, .count = 1}},
-    {"rgb8",
-     {.kind = SAMPLE_RGB8,
-      .step = 4,
-      .bits = 8,
-      .count = 1,
-      .rgb = {0, 1, 2},
-      .keep_others = true}},
-    {"mosaic",
-     {.kind = SAMPLE_BAYER,
-      .step = 2,
-      .bits = 8,
-      .count = 1,
-      .rgb = {0, 1, 2},
-      .keep_others = true,
-      .result_stride = 4 * WIDTH,
-      .mosaic = {.red_x = 1, .bits = 10, .colour = 3}}},
-    {"mosaic-colours",
-     {.kind = SAMPLE_BAYER,
-      .step = 1,
-      .bits = 8,
-      .count = 3,
-      .rgb = {0, 1, 2},
-      .result_stride = 4 * WIDTH,
-      .mosaic = {.bits = 8, .colour = 0}}},
-    {"u8-of-two-to-grey",
-     {.kind = SAMPLE_U8,
-      .step = 2,
-      .bits = 8,
-      .count = 1,
-      .grey_result = true,
-      .result_stride = WIDTH}},
-    {"rgb8-to-grey",
-     {.kind = SAMPLE_RGB8,
-      .step = 3,
-      .bits = 8,
-      .count = 1,
-      .rgb = {0, 1, 2},
-      .grey_result = true,
-      .result_stride = WIDTH}},
-    {"mosaic-to-grey",
-     {.kind = SAMPLE_BAYER,
-      .step = 2,
-      .bits = 8,
-      .count = 1,
-      .grey_result = true,
-      .result_stride = WIDTH,
-      .mosaic = {.bits = 12, .colour = 3}}},
+    {.name = "u8",
+     .image = {.kind = SAMPLE_U8, .step = 1, .bits = 8, .count = 3, .apart = WIDTH * HEIGHT}},
+    {.name = "u8-of-two",
+     .image = {.kind = SAMPLE_U8, .step = 2, .bits = 8, .count = 1, .keep_others = true}},
+    {.name = "u16", .image = {.kind = SAMPLE_U16, .step = 2, .bits = 12, .count = 1}},
+    {.name = "u16-logarithm",
+     .image = {.kind = SAMPLE_U16, .step = 2, .bits = 12, .count = 1},
+     .curve = {.kind = CURVE_LOG}},
+    {.name = "u8-light",
+     .image = {.kind = SAMPLE_U8, .step = 1, .bits = 8, .count = 1},
+     .curve = {.kind = CURVE_POWER, .power = 2.2, .slope = 1}},
+    {.name = "f32", .image = {.kind = SAMPLE_F32, .step = 4, .bits = 8, .count = 1}},
+    {.name = "rgb8",
+     .image = {.kind = SAMPLE_RGB8,
+               .step = 4,
+               .bits = 8,
+               .count = 1,
+               .rgb = {0, 1, 2},
+               .keep_others = true}},
+    {.name = "mosaic",
+     .image = {.kind = SAMPLE_BAYER,
+               .step = 2,
+               .bits = 8,
+               .count = 1,
+               .rgb = {0, 1, 2},
+               .keep_others = true,
+               .result_stride = 4 * WIDTH,
+               .mosaic = {.red_x = 1, .bits = 10, .colour = 3}}},
+    {.name = "mosaic-colours",
+     .image = {.kind = SAMPLE_BAYER,
+               .step = 1,
+               .bits = 8,
+               .count = 3,
+               .rgb = {0, 1, 2},
+               .result_stride = 4 * WIDTH,
+               .mosaic = {.bits = 8, .colour = 0}}},
+    {.name = "u8-of-two-to-grey",
+     .image = {.kind = SAMPLE_U8,
+               .step = 2,
+               .bits = 8,
+               .count = 1,
+               .grey_result = true,
+               .result_stride = WIDTH}},
+    {.name = "rgb8-to-grey",
+     .image = {.kind = SAMPLE_RGB8,
+               .step = 3,
+               .bits = 8,
+               .count = 1,
+               .rgb = {0, 1, 2},
+               .grey_result = true,
+               .result_stride = WIDTH}},
+    {.name = "mosaic-to-grey",
+     .image = {.kind = SAMPLE_BAYER,
+               .step = 2,
+               .bits = 8,
+               .count = 1,
+               .grey_result = true,
+               .result_stride = WIDTH,
+               .mosaic = {.bits = 12, .colour = 3}}},
 };
 
 static int write_file(const char *path, const char *constants, const char *source,
@@ -112,36 +113,38 @@ static int write_file(const char *path, const char *constants, const char *sourc
     return 0;
 }
 
-static int write_source(const char *directory, const struct shape *shape, const char *sample,
-                        const struct transform_image *image, bool half, enum view_kind view,
-                        struct error *why)
+static int write_source(const char *directory, const struct shape *shape, size_t sample, bool half,
+                        enum view_kind view, struct error *why)
 {
     const struct gpu_device device = {.local_bytes = 32768, .max_group = 256};
     struct transform transform = {
         .device = &device,
-        .image = *image,
+        .image = samples[sample].image,
         .border = {.mode = half ? PLAN_CONSTANT : PLAN_MIRROR, .margin_x = 4, .margin_y = 4},
     };
     transform_default_tuning(&transform.tuning, &device);
     transform.tuning.technique = shape->technique;
     transform.tuning.order = shape->order;
     transform.tuning.lanes = shape->lanes;
-    transform.tuning.half = transform.tuning.corrections = half;
-    transform.tuning.calibrated = transform.tuning.warped = half;
-    transform.tuning.thresholds = half;
+    transform.tuning.recipe = (struct recipe){.precision = half ? RECIPE_HALF : RECIPE_FLOAT,
+                                              .corrections = half,
+                                              .calibrated = half,
+                                              .warped = half,
+                                              .thresholds = half,
+                                              .curve = samples[sample].curve,
+                                              .view = view};
     transform.tuning.columns_held = transform.tuning.rows_held = shape->held;
     transform.tuning.twiddles = shape->twiddles;
     transform.tuning.stages_per_dispatch = shape->stages_per_dispatch;
     transform.tuning.max_radix = 8;
-    transform.tuning.view = view;
     transform.image.width = WIDTH;
     transform.image.height = HEIGHT;
-    transform.image.stride = WIDTH * image->step;
+    transform.image.stride = WIDTH * transform.image.step;
     int r = transform_fit(&transform, why);
     if (r < 0)
         return r;
     char path[512];
-    snprintf(path, sizeof path, "%s/%s-%s-%s-%s.cl", directory, shape->name, sample,
+    snprintf(path, sizeof path, "%s/%s-%s-%s-%s.cl", directory, shape->name, samples[sample].name,
              half ? "half" : "float", view_names[view]);
     char *source = transform_source(&transform);
     r = write_file(path, "", source, why);
@@ -165,17 +168,14 @@ static int write_denoiser(const char *directory, const char *sample,
                           struct error *why)
 {
     const uint32_t block = is_second ? 16 : 32, hop = block / 2;
-    const struct denoiser_layout layout = {.block = block,
-                                           .hop = hop,
-                                           .lanes = lanes,
-                                           .tile_x = 2 * hop,
-                                           .tile_y = hop,
-                                           .calibrated = lanes > 1,
-                                           .warped = lanes == 4,
-                                           .estimated = true,
-                                           .past = lanes == 4    ? 0
-                                                   : lanes == 16 ? 1
-                                                                 : 2};
+    const struct denoiser_layout layout = {
+        .block = block, .hop = hop, .lanes = lanes, .tile_x = 2 * hop, .tile_y = hop};
+    const struct recipe recipe = {.calibrated = lanes > 1,
+                                  .warped = lanes == 4,
+                                  .denoise = {.estimated = true,
+                                              .past = lanes == 4    ? 0
+                                                      : lanes == 16 ? 1
+                                                                    : 2}};
     struct transform_image image = *given;
     char path[512];
     image.width = WIDTH;
@@ -183,7 +183,7 @@ static int write_denoiser(const char *directory, const char *sample,
     image.stride = WIDTH * image.step;
     snprintf(path, sizeof path, "%s/denoise-%s-%u-lanes-%s.cl", directory,
              is_second ? "second" : "first", lanes, sample);
-    char *source = denoiser_source(&image, &layout, is_second);
+    char *source = denoiser_source(&image, &recipe, &layout, is_second);
     const int r = write_file(path, "", source, why);
     free(source);
     return r;
@@ -217,8 +217,7 @@ static int write_sources(const char *directory, size_t shape, size_t sample, str
     int r = 0;
     for (unsigned half = 0; half <= 1; half++)
         for (unsigned view = 0; r == 0 && view < views; view++)
-            r = write_source(directory, &shapes[shape], samples[sample].name, image, half,
-                             (enum view_kind)view, why);
+            r = write_source(directory, &shapes[shape], sample, half, (enum view_kind)view, why);
     return r;
 }
 

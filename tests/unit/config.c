@@ -139,7 +139,7 @@ static void every_type_is_set_and_read(void **state)
     set(&config, "camera.seed=2147483647");
     set(&config, "engine.precision=half");
     set(&config, "engine.planes=luma-only");
-    assert_int_equal(config.engine.options.planes, ENGINE_LUMA_ONLY);
+    assert_int_equal(config.engine.options.recipe.planes, RECIPE_LUMA_ONLY);
     set(&config, "engine.planes=all");
     set(&config, "engine.technique=staged");
     set(&config, "engine.tune=exhaustive");
@@ -157,8 +157,8 @@ static void every_type_is_set_and_read(void **state)
     assert_int_equal(config.camera.source.buffers, 8);
     assert_true(config.camera.source.loop);
     assert_int_equal(config.camera.source.seed, 2147483647);
-    assert_int_equal(config.engine.options.precision, ENGINE_HALF);
-    assert_int_equal(config.engine.options.planes, ENGINE_ALL);
+    assert_int_equal(config.engine.options.recipe.precision, RECIPE_HALF);
+    assert_int_equal(config.engine.options.recipe.planes, RECIPE_ALL);
     assert_int_equal(config.engine.options.technique, ENGINE_STAGED);
     assert_int_equal(config.engine.options.tune, ENGINE_TUNE_EXHAUSTIVE);
     assert_int_equal(config.engine.options.border, PLAN_WRAP);

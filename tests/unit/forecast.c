@@ -137,9 +137,10 @@ static void only_a_table_needs_a_known_device(void **state)
 }
 
 /* Prints the plan with a filter, padded alike for all filters. */
-static char *forecast_filter(const char *filter, enum engine_planes planes)
+static char *forecast_filter(const char *filter, enum recipe_planes planes)
 {
-    const struct engine_options fixed = {.border = PLAN_MIRROR, .margin = 100, .planes = planes};
+    const struct engine_options fixed = {
+        .border = PLAN_MIRROR, .margin = 100, .recipe.planes = planes};
     struct filter_chain chain;
     assert_int_equal(filter_chain_parse(&chain, filter, NULL), 0);
     const struct forecast_request request = {
@@ -157,7 +158,7 @@ static void what_a_filter_does_not_let_through_is_left_out(void **state)
         "\"words\": ", "\"accesses\": ", "\"bytes\": ", "\"seconds\": ", "], \"seconds\": "};
     static const char *const precisions[] = {"\"float\"", "\"half\""};
     (void)state;
-    for (enum engine_planes planes = ENGINE_LUMA; planes <= ENGINE_ALL; planes++) {
+    for (enum recipe_planes planes = RECIPE_LUMA; planes <= RECIPE_ALL; planes++) {
         char *json[4], *sharper = forecast_filter("sharpen:amount=1,sigma=2", planes);
         for (unsigned f = 0; f < 4; f++)
             json[f] = forecast_filter(filters[f], planes);

@@ -121,12 +121,12 @@ static void test_the_view_follows_the_file(void **state)
     (void)state;
     start_and_publish();
     wanted = asked;
-    wanted.engine.options.view = VIEW_DIFFERENCE;
+    wanted.engine.options.recipe.view = VIEW_DIFFERENCE;
     assert_int_equal(reload_config(&wanted), 0);
     assert_int_equal(camera_get_view(camera), VIEW_DIFFERENCE);
-    assert_int_equal(asked.engine.options.view, VIEW_DIFFERENCE);
+    assert_int_equal(asked.engine.options.recipe.view, VIEW_DIFFERENCE);
     camera_set_view(camera, VIEW_SPECTRUM); /* by a client */
-    wanted.engine.options.view = VIEW_PICTURE;
+    wanted.engine.options.recipe.view = VIEW_PICTURE;
     fake_capture.refused = "fake:b";
     strcpy(wanted.camera.source.uri, "fake:b");
     assert_int_equal(reload_config(&wanted), 1);

@@ -56,7 +56,7 @@ static int create(struct fftd *fftd, struct pipeline *p, const struct fftd_varia
     struct error warning;
     describe(&image, variant, width, height);
     transform_default_tuning(&tuning, device);
-    tuning.half = variant->half;
+    tuning.recipe.precision = variant->half ? RECIPE_HALF : RECIPE_FLOAT;
     if (variant->staged)
         tuning.technique = TRANSFORM_STAGED;
     if (variant->stages_per_dispatch > 0)

@@ -32,7 +32,7 @@ static int open_engine(struct camera *camera, const struct bench *bench, struct 
 {
     const struct engine_options options = {.border = PLAN_MIRROR,
                                            .margin = 0,
-                                           .planes = ENGINE_LUMA,
+                                           .recipe.planes = RECIPE_LUMA,
                                            .in_flight = 1,
                                            .tune = ENGINE_TUNE_OFF};
     struct engine_response *response;

@@ -1,0 +1,326 @@
+#include "filters/recipe.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "filters/calibration.h"
+#include "filters/filter_adapt.h"
+#include "filters/warp.h"
+
+/* ---- types of members ---- */
+
+static unsigned flag_numbers(double *ret, const void *value)
+{
+    ret[0] = *(const bool *)value;
+    return 1;
+}
+
+static const char *describe_flag(const void *value, const char *name)
+{
+    return *(const bool *)value ? name : NULL;
+}
+
+static unsigned choice_numbers(double *ret, const void *value)
+{
+    ret[0] = *(const uint32_t *)value;
+    return 1;
+}
+
+static const char *describe_nothing(const void *value, const char *name)
+{
+    (void)value, (void)name;
+    return NULL;
+}
+
+static const char *describe_view(const void *value, const char *name)
+{
+    static const char *const texts[VIEW_COUNT] = {[VIEW_DIFFERENCE] = "view difference",
+                                                  [VIEW_SPECTRUM] = "view spectrum",
+                                                  [VIEW_PEAKS] = "view peaks",
+                                                  [VIEW_EDGES] = "view edges"};
+    (void)name;
+    return texts[*(const enum view_kind *)value];
+}
+
+static unsigned denoise_numbers(double *ret, const void *value)
+{
+    const struct denoise_settings *settings = value;
+    ret[0] = settings->block;
+    ret[1] = settings->overlap;
+    ret[2] = settings->passes;
+    ret[3] = settings->estimated;
+    ret[4] = settings->past;
+    return 5;
+}
+
+static const char *describe_denoise(const void *value, const char *name)
+{
+    return ((const struct denoise_settings *)value)->block > 0 ? name : NULL;
+}
+
+/* Only a power has parameters. */
+static unsigned curve_numbers(double *ret, const void *value)
+{
+    const struct curve *curve = value;
+    const bool has_parameters = curve->kind == CURVE_POWER;
+    ret[0] = curve->kind;
+    ret[1] = has_parameters ? curve->power : 0;
+    ret[2] = has_parameters ? curve->offset : 0;
+    ret[3] = has_parameters ? curve->cut : 0;
+    ret[4] = has_parameters ? curve->slope : 0;
+    return 5;
+}
+
+static const char *describe_curve(const void *value, const char *name)
+{
+    (void)name;
+    return curve_name(value);
+}
+
+const struct recipe_type recipe_flag = {flag_numbers, describe_flag};
+static const struct recipe_type choice = {choice_numbers, describe_nothing};
+static const struct recipe_type view = {choice_numbers, describe_view};
+static const struct recipe_type denoise = {denoise_numbers, describe_denoise};
+static const struct recipe_type curve = {curve_numbers, describe_curve};
+
+_Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
+                   sizeof(enum recipe_planes) == sizeof(uint32_t) &&
+                   sizeof(enum view_kind) == sizeof(uint32_t),
+               "choice_numbers reads enumerations as uint32_t");
+
+/* ---- what a chain needs ---- */
+
+static bool has_threshold(const struct filter_chain *chain)
+{
+    return filter_chain_threshold(chain) > 0;
+}
+
+static void get_denoise(void *ret, const struct filter_chain *chain)
+{
+    *(struct denoise_settings *)ret = filter_chain_denoise(chain).settings;
+}
+
+static void get_curve(void *ret, const struct filter_chain *chain)
+{
+    *(struct curve *)ret = filter_chain_curve(chain);
+}
+
+/* ---- the table ---- */
+
+#define MEMBER(field)                                                                              \
+    .offset = offsetof(struct recipe, field), .size = sizeof(((struct recipe *)0)->field)
+#define FLAG(field) MEMBER(field), .type = &recipe_flag
+
+static const struct recipe_member members[] = {
+    {.name = "precision", MEMBER(precision), .type = &choice},
+    {.name = "planes", MEMBER(planes), .type = &choice},
+    {.name = "captured", MEMBER(captured), .type = &choice},
+    {.name = "complex response",
+     FLAG(complex_response),
+     .is_needed = filter_chain_is_complex,
+     .constant = "COMPLEX_RESPONSE",
+     .refusal = "the filter's response is complex: expected an engine with complex_response"},
+    {.name = "corrections",
+     FLAG(corrections),
+     .is_needed = filter_chain_adapts,
+     .constant = "CORRECTIONS",
+     .is_luma = true},
+    {.name = "calibrated",
+     FLAG(calibrated),
+     .is_needed = calibration_is_needed,
+     .constant = "CALIBRATED",
+     .is_load = true,
+     .is_luma = true,
+     .table_bytes = 2 * sizeof(float),
+     .refusal = "the filter corrects captured samples: expected a calibrated engine"},
+    {.name = "warped",
+     FLAG(warped),
+     .is_needed = warp_is_needed,
+     .constant = "WARPED",
+     .is_load = true,
+     .table_bytes = 2 * sizeof(int16_t),
+     .refusal = "the filter moves pixels: expected a warped engine"},
+    {.name = "shifts",
+     FLAG(shifts),
+     .is_needed = filter_chain_stabilises,
+     .refusal = "the filter moves frames: expected an engine with shifts"},
+    {.name = "thresholds",
+     FLAG(thresholds),
+     .is_needed = has_threshold,
+     .constant = "THRESHOLDS",
+     .refusal = "the filter has a threshold: expected an engine with thresholds"},
+    {.name = "denoised",
+     MEMBER(denoise),
+     .type = &denoise,
+     .get = get_denoise,
+     .refusal = "the filter reduces noise in another way than the engine: expected an engine with "
+                "the same settings"},
+    {.name = "curve",
+     MEMBER(curve),
+     .type = &curve,
+     .get = get_curve,
+     .is_luma = true,
+     .refusal = "the filter has another curve than the engine: expected an engine with the same "
+                "one"},
+    {.name = "view", MEMBER(view), .type = &view},
+};
+
+const struct recipe_table recipe_table = {members, sizeof members / sizeof members[0]};
+
+static const void *value_of(const struct recipe_member *member, const void *record)
+{
+    return (const char *)record + member->offset;
+}
+
+static bool is_flag(const struct recipe_member *member)
+{
+    return member->type == &recipe_flag;
+}
+
+static bool is_set(const struct recipe_member *member, const void *record)
+{
+    return is_flag(member) && *(const bool *)value_of(member, record);
+}
+
+/* ---- of any table ---- */
+
+static bool is_member_equal(const struct recipe_member *member, const void *a, const void *b)
+{
+    double of_a[RECIPE_MAX_NUMBERS], of_b[RECIPE_MAX_NUMBERS];
+    const unsigned count = member->type->numbers(of_a, value_of(member, a));
+    member->type->numbers(of_b, value_of(member, b));
+    for (unsigned i = 0; i < count; i++)
+        if (of_a[i] != of_b[i])
+            return false;
+    return true;
+}
+
+bool recipe_table_equal(const struct recipe_table *table, const void *a, const void *b)
+{
+    for (unsigned i = 0; i < table->count; i++)
+        if (!is_member_equal(&table->member[i], a, b))
+            return false;
+    return true;
+}
+
+bool recipe_table_unite(const struct recipe_table *table, void *a, const void *b)
+{
+    bool can_unite = true;
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct recipe_member *member = &table->member[i];
+        if (is_set(member, b))
+            memcpy((char *)a + member->offset, value_of(member, b), member->size);
+        else if (!is_flag(member))
+            can_unite &= is_member_equal(member, a, b);
+    }
+    return can_unite;
+}
+
+void recipe_table_describe(const struct recipe_table *table, const void *recipe, char *text,
+                           size_t size)
+{
+    text[0] = '\0';
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct recipe_member *member = &table->member[i];
+        const char *words = member->type->describe(value_of(member, recipe), member->name);
+        if (words != NULL)
+            text_append(text, size, ", %s", words);
+    }
+}
+
+void recipe_table_key(const struct recipe_table *table, const void *recipe,
+                      char text[RECIPE_KEY_BYTES])
+{
+    text[0] = '\0';
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct recipe_member *member = &table->member[i];
+        double numbers[RECIPE_MAX_NUMBERS];
+        const unsigned count = member->type->numbers(numbers, value_of(member, recipe));
+        text_append(text, RECIPE_KEY_BYTES, "%s", member->name);
+        for (unsigned k = 0; k < count; k++) {
+            char number[TEXT_NUMBER_BYTES];
+            text_from_number(numbers[k], number, sizeof number);
+            text_append(text, RECIPE_KEY_BYTES, " %s", number);
+        }
+        text_append(text, RECIPE_KEY_BYTES, ";");
+    }
+}
+
+/* ---- of struct recipe ---- */
+
+struct recipe recipe_of(const struct filter_chain *chain, const struct recipe *settings)
+{
+    struct recipe ret = *settings;
+    for (unsigned i = 0; i < recipe_table.count; i++) {
+        const struct recipe_member *member = &recipe_table.member[i];
+        void *value = (char *)&ret + member->offset;
+        if (member->is_needed != NULL)
+            *(bool *)value = member->is_needed(chain);
+        else if (member->get != NULL)
+            member->get(value, chain);
+    }
+    return ret;
+}
+
+struct recipe recipe_of_chroma(const struct recipe *recipe)
+{
+    struct recipe ret = *recipe;
+    for (unsigned i = 0; i < recipe_table.count; i++)
+        if (recipe_table.member[i].is_luma)
+            memset((char *)&ret + recipe_table.member[i].offset, 0, recipe_table.member[i].size);
+    return ret;
+}
+
+bool recipe_equal(const struct recipe *a, const struct recipe *b)
+{
+    return recipe_table_equal(&recipe_table, a, b);
+}
+
+bool recipe_unite(struct recipe *a, const struct recipe *b)
+{
+    return recipe_table_unite(&recipe_table, a, b);
+}
+
+int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why)
+{
+    const struct recipe needed = recipe_of(chain, recipe);
+    for (unsigned i = 0; i < recipe_table.count && chain->count > 0; i++) {
+        const struct recipe_member *member = &recipe_table.member[i];
+        const bool is_missing = is_flag(member) ? is_set(member, &needed) && !is_set(member, recipe)
+                                                : !is_member_equal(member, &needed, recipe);
+        if (is_missing && member->refusal != NULL)
+            return error_set(why, EINVAL, "%s", member->refusal);
+    }
+    return 0;
+}
+
+void recipe_describe(const struct recipe *recipe, char *text, size_t size)
+{
+    recipe_table_describe(&recipe_table, recipe, text, size);
+}
+
+void recipe_key(const struct recipe *recipe, char text[RECIPE_KEY_BYTES])
+{
+    recipe_table_key(&recipe_table, recipe, text);
+}
+
+void recipe_constants(const struct recipe *recipe, bool is_load, char text[RECIPE_CONSTANT_BYTES])
+{
+    text[0] = '\0';
+    for (unsigned i = 0; i < recipe_table.count; i++) {
+        const struct recipe_member *member = &recipe_table.member[i];
+        if (member->constant != NULL && (member->is_load || !is_load))
+            text_append(text, RECIPE_CONSTANT_BYTES, "#define %s %d\n", member->constant,
+                        is_set(member, recipe));
+    }
+}
+
+size_t recipe_table_bytes(const struct recipe *recipe)
+{
+    size_t bytes = 0;
+    for (unsigned i = 0; i < recipe_table.count; i++)
+        if (is_set(&recipe_table.member[i], recipe))
+            bytes += recipe_table.member[i].table_bytes;
+    return bytes;
+}

@@ -1,0 +1,118 @@
+/* A recipe: everything that an engine must be able to do for a chain of filters, or for two of
+ * which one fades into the other. Pure.
+ *
+ * Each member of struct recipe has one row in the table of recipe.c, which says who needs it.
+ * Equality, union, text, cache key, the engine's check of a chain, and the constants of the kernels
+ * all follow from the rows, so a feature cannot be forgotten in one of them. */
+#ifndef FFTD_FILTERS_RECIPE_H
+#define FFTD_FILTERS_RECIPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/error.h"
+#include "filters/curve.h"
+#include "filters/denoise.h"
+#include "filters/filter.h"
+#include "filters/view.h"
+
+enum recipe_precision { RECIPE_FLOAT, RECIPE_HALF };
+
+/* The planes that are filtered: luma, while colour passes through; all planes; luma, and colour is
+ * not published (format_luma). */
+enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
+
+#define RECIPE_MAX_NUMBERS 5
+#define RECIPE_KEY_BYTES   512
+
+/* (fields: each is a row of the table.) */
+struct recipe {
+    /* Settings, which are the same for every chain. */
+    enum recipe_precision precision; /* of spectrum and response; arithmetic is float */
+    enum recipe_planes planes;
+    enum view_kind view; /* what is made of each frame; another than the picture is made of luma,
+                            whatever `planes` says */
+    uint32_t captured;   /* fourcc of captured frames if it differs from the published one;
+                            otherwise 0 */
+    /* What the chain needs. */
+    bool complex_response; /* H has an imaginary part; costs more memory traffic */
+    bool corrections;      /* frames have a correction (correction.h); costs time in every load */
+    bool calibrated;       /* captured samples are corrected by a table (calibration.h) */
+    bool warped;           /* pixels are moved by a table (warp.h) */
+    bool shifts;           /* frames are moved by a shift, with complex_response; costs memory */
+    bool thresholds;       /* the spectrum has a threshold (filter_kind.h) */
+    struct denoise_settings denoise;
+    struct curve curve; /* for luma, red, green and blue; the chroma of YUV has none */
+};
+
+/* How the values of members are compared and described. */
+struct recipe_type {
+    /* Sets all numbers that distinguish two values, and returns how many they are. */
+    unsigned (*numbers)(double ret[RECIPE_MAX_NUMBERS], const void *value);
+    /* Returns what a description says about the value of a member with this name; NULL: nothing. */
+    const char *(*describe)(const void *value, const char *name);
+};
+
+/* A row of the table. A setting has none of the functions. */
+struct recipe_member {
+    const char *name;
+    size_t offset, size; /* in the record */
+    const struct recipe_type *type;
+    bool (*is_needed)(const struct filter_chain *chain);      /* a flag's value for a chain */
+    void (*get)(void *ret, const struct filter_chain *chain); /* the same for other types */
+    const char *refusal;  /* what recipe_check says; NULL: it does not check the member */
+    const char *constant; /* a flag's name in kernels; NULL: it has none */
+    bool is_load;         /* kernels that only load captured samples need the constant */
+    bool is_luma;         /* only the first component needs it: luma, or all colours */
+    unsigned table_bytes; /* for each sample, in the table of the load */
+};
+
+struct recipe_table {
+    const struct recipe_member *member;
+    unsigned count;
+};
+
+extern const struct recipe_type recipe_flag;   /* a bool */
+extern const struct recipe_table recipe_table; /* of struct recipe */
+
+/* What a chain needs, with the settings of another recipe. */
+struct recipe recipe_of(const struct filter_chain *chain, const struct recipe *settings);
+
+/* The recipe of a component other than the first. */
+struct recipe recipe_of_chroma(const struct recipe *recipe);
+
+bool recipe_equal(const struct recipe *a, const struct recipe *b);
+
+/* Adds what b needs to a: flags. Returns false if the two differ in anything else, such as a curve:
+ * then no engine can filter both. */
+bool recipe_unite(struct recipe *a, const struct recipe *b);
+
+/* Whether an engine with this recipe can filter a chain. The empty chain needs nothing. -EINVAL
+ * with a text that says what the chain does and which engine is expected. */
+int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why);
+
+/* Writes what a recipe needs beyond the plainest one, each preceded by a comma: ", corrections,
+ * denoised, view peaks". */
+void recipe_describe(const struct recipe *recipe, char *text, size_t size);
+
+/* Writes all members with their values, from which the names of cached files are made. */
+void recipe_key(const struct recipe *recipe, char text[RECIPE_KEY_BYTES]);
+
+/* Writes the #define lines of kernels: of all members, or of those that a load needs. */
+#define RECIPE_CONSTANT_BYTES 512
+void recipe_constants(const struct recipe *recipe, bool is_load, char text[RECIPE_CONSTANT_BYTES]);
+
+/* Returns the bytes for each sample in the table with which captured samples are loaded; 0: there
+ * is no such table. */
+size_t recipe_table_bytes(const struct recipe *recipe);
+
+/* The functions above for the records of any table. Tests call them with a table of their own. */
+bool recipe_table_equal(const struct recipe_table *table, const void *a, const void *b);
+bool recipe_table_unite(const struct recipe_table *table, void *a, const void *b);
+void recipe_table_describe(const struct recipe_table *table, const void *recipe, char *text,
+                           size_t size);
+void recipe_table_key(const struct recipe_table *table, const void *recipe,
+                      char text[RECIPE_KEY_BYTES]);
+
+#endif

@@ -1,0 +1,205 @@
+/* Recipes: each row of a table takes part in equality, union, text and key; each row of a recipe's
+ * table also in what a chain needs, which engines are refused, and the constants of kernels. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/cmocka.h"
+
+#include "filters/recipe.h"
+
+static struct recipe recipe_for(const char *text, enum view_kind view)
+{
+    struct filter_chain chain;
+    struct error why;
+    const struct recipe settings = {.view = view};
+    if (filter_chain_parse(&chain, text, &why) < 0)
+        fail_msg("%s", why.text);
+    return recipe_of(&chain, &settings);
+}
+
+/* ---- a member that somebody adds ---- */
+
+struct extended {
+    struct recipe recipe;
+    bool embossed;
+};
+
+static void test_a_new_member_takes_part_in_everything(void **state)
+{
+    struct recipe_member member[32];
+    const struct recipe_table table = {member, recipe_table.count + 1};
+    struct extended a = {.recipe.warped = true}, b = a;
+    char text[64], key_a[RECIPE_KEY_BYTES], key_b[RECIPE_KEY_BYTES];
+    (void)state;
+    assert_true(table.count <= 32);
+    memcpy(member, recipe_table.member, recipe_table.count * sizeof *member);
+    member[recipe_table.count] =
+        (struct recipe_member){.name = "embossed",
+                               .offset = offsetof(struct extended, embossed),
+                               .size = sizeof b.embossed,
+                               .type = &recipe_flag};
+    assert_true(recipe_table_equal(&table, &a, &b));
+    b.embossed = true;
+    assert_false(recipe_table_equal(&table, &a, &b));
+    recipe_table_key(&table, &a, key_a);
+    recipe_table_key(&table, &b, key_b);
+    assert_string_not_equal(key_a, key_b);
+    recipe_table_describe(&table, &b, text, sizeof text);
+    assert_string_equal(text, ", warped, embossed");
+    assert_true(recipe_table_unite(&table, &a, &b));
+    assert_true(a.embossed);
+}
+
+/* ---- the members there are ---- */
+
+/* The first byte of each member counts: true, an enumeration's second value, a block, a kind. */
+static void change(struct recipe *recipe, const struct recipe_member *member)
+{
+    ((unsigned char *)recipe)[member->offset] = 1;
+}
+
+/* Each byte of a recipe belongs to a row, or is padding; no two rows share one. */
+static void test_every_member_has_a_row(void **state)
+{
+    unsigned char covered[sizeof(struct recipe)] = {0};
+    size_t bytes = 0;
+    (void)state;
+    for (unsigned i = 0; i < recipe_table.count; i++) {
+        const struct recipe_member *member = &recipe_table.member[i];
+        for (size_t at = member->offset; at < member->offset + member->size; at++) {
+            assert_int_equal(covered[at], 0);
+            covered[at] = 1;
+        }
+        bytes += member->size;
+    }
+    /* A member without a row leaves more than the padding that the compiler needs. */
+    size_t largest_gap = 0, gap = 0;
+    for (size_t at = 0; at < sizeof covered; at++) {
+        gap = covered[at] ? 0 : gap + 1;
+        largest_gap = gap > largest_gap ? gap : largest_gap;
+    }
+    assert_true(largest_gap < sizeof(double));
+    assert_true(sizeof(struct recipe) - bytes < 2 * sizeof(double));
+}
+
+static void test_each_member_distinguishes_recipes(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < recipe_table.count; i++) {
+        struct recipe plain = {.precision = RECIPE_FLOAT}, other = plain;
+        char key[RECIPE_KEY_BYTES], other_key[RECIPE_KEY_BYTES];
+        change(&other, &recipe_table.member[i]);
+        recipe_key(&plain, key);
+        recipe_key(&other, other_key);
+        if (recipe_equal(&plain, &other) || strcmp(key, other_key) == 0)
+            fail_msg("%s does not distinguish two recipes", recipe_table.member[i].name);
+        assert_true(strlen(other_key) + 100 < RECIPE_KEY_BYTES);
+    }
+}
+
+/* One chain for each need, and what is said about the engine for it. */
+static const struct {
+    const char *chain, *words;
+    bool is_checked;
+} needs[] = {
+    {"lowpass:cutoff=0.1", "", false},
+    {"gradient:along=x", ", complex response", true},
+    {"deflicker", ", corrections", false},
+    {"vignette:a=0.5,b=0", ", calibrated", true},
+    {"undistort:fx=100,fy=100,cx=50,cy=50,k1=-0.1", ", warped", true},
+    {"soft-threshold:sigma=10", ", thresholds", true},
+    {"denoise:sigma=5", ", denoised", true},
+    {"homomorphic", ", logarithmic", true},
+};
+
+static void test_chains_get_what_they_need(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        const struct recipe recipe = recipe_for(needs[i].chain, VIEW_PICTURE);
+        char text[128];
+        recipe_describe(&recipe, text, sizeof text);
+        if (strcmp(text, needs[i].words) != 0)
+            fail_msg("%s: \"%s\", expected \"%s\"", needs[i].chain, text, needs[i].words);
+    }
+    char text[128];
+    const struct recipe moved = recipe_for("stabilise", VIEW_PEAKS);
+    recipe_describe(&moved, text, sizeof text);
+    assert_non_null(strstr(text, ", shifts"));
+    assert_non_null(strstr(text, ", complex response"));
+    assert_non_null(strstr(text, ", view peaks"));
+}
+
+static void test_engines_refuse_what_they_lack(void **state)
+{
+    const struct recipe plain = {.view = VIEW_PICTURE};
+    (void)state;
+    for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
+        struct filter_chain chain;
+        struct error why = {.text = ""};
+        if (filter_chain_parse(&chain, needs[i].chain, &why) < 0)
+            fail_msg("%s", why.text);
+        const struct recipe recipe = recipe_of(&chain, &plain);
+        assert_int_equal(recipe_check(&recipe, &chain, &why), 0);
+        assert_int_equal(recipe_check(&plain, &chain, &why), needs[i].is_checked ? -EINVAL : 0);
+        if (needs[i].is_checked)
+            assert_non_null(strstr(why.text, "expected"));
+        /* An engine may do more than the chain needs, but not with another curve or noise. */
+        const struct filter_chain none = {.count = 0};
+        assert_int_equal(recipe_check(&recipe, &none, &why), 0);
+    }
+}
+
+static void test_only_flags_unite(void **state)
+{
+    struct recipe a = recipe_for("undistort:fx=100,fy=100,cx=50,cy=50,k1=-0.1", VIEW_PICTURE);
+    const struct recipe b = recipe_for("gradient:along=x", VIEW_PICTURE);
+    const struct recipe noise = recipe_for("denoise:sigma=5", VIEW_PICTURE);
+    const struct recipe view = recipe_for("none", VIEW_EDGES);
+    (void)state;
+    assert_true(recipe_unite(&a, &b));
+    assert_true(a.warped && a.complex_response);
+    assert_false(recipe_unite(&a, &noise));
+    assert_false(recipe_unite(&a, &view));
+}
+
+static void test_chroma_has_no_needs_of_brightness(void **state)
+{
+    struct recipe recipe = recipe_for("vignette:a=0.5,b=0 | homomorphic", VIEW_PICTURE);
+    (void)state;
+    recipe.warped = true;
+    const struct recipe chroma = recipe_of_chroma(&recipe);
+    assert_false(chroma.calibrated || chroma.curve.kind != CURVE_NONE);
+    assert_true(chroma.warped);
+    assert_int_equal(recipe_table_bytes(&recipe), 2 * sizeof(float) + 2 * sizeof(int16_t));
+    assert_int_equal(recipe_table_bytes(&chroma), 2 * sizeof(int16_t));
+}
+
+static void test_kernels_get_their_constants(void **state)
+{
+    const struct recipe recipe = {.warped = true, .thresholds = true};
+    char all[RECIPE_CONSTANT_BYTES], load[RECIPE_CONSTANT_BYTES];
+    (void)state;
+    recipe_constants(&recipe, false, all);
+    recipe_constants(&recipe, true, load);
+    assert_non_null(strstr(all, "#define WARPED 1\n"));
+    assert_non_null(strstr(all, "#define THRESHOLDS 1\n"));
+    assert_non_null(strstr(all, "#define CALIBRATED 0\n"));
+    assert_string_equal(load, "#define CALIBRATED 0\n#define WARPED 1\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_new_member_takes_part_in_everything),
+        cmocka_unit_test(test_every_member_has_a_row),
+        cmocka_unit_test(test_each_member_distinguishes_recipes),
+        cmocka_unit_test(test_chains_get_what_they_need),
+        cmocka_unit_test(test_engines_refuse_what_they_lack),
+        cmocka_unit_test(test_only_flags_unite),
+        cmocka_unit_test(test_chroma_has_no_needs_of_brightness),
+        cmocka_unit_test(test_kernels_get_their_constants),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -94,15 +94,12 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
     struct transform_frame *frame = NULL;
     struct transform_buffers buffers = {.image = tuner->image, .result = tuner->result};
     struct error warning;
-    cl_int code;
     int r = transform_create(&transform, subject->device, &subject->image, &subject->border, tuning,
                              NULL, &warning, why);
     if (r < 0)
         return r;
-    buffers.response.numbers = clCreateBuffer(subject->device->context, CL_MEM_READ_ONLY,
-                                              transform_response_bytes(transform), NULL, &code);
-    if (code != CL_SUCCESS)
-        r = opencl_fail(why, code, "clCreateBuffer");
+    r = opencl_make_buffer(&buffers.response.numbers, subject->device->context, CL_MEM_READ_ONLY,
+                           transform_response_bytes(transform), NULL, why);
     const cl_float zero = 0;
     if (r == 0 &&
         clEnqueueFillBuffer(tuner->queue, buffers.response.numbers, &zero, sizeof(cl_short), 0,
@@ -144,11 +141,13 @@ static int make_frame(cl_mem *ret, const struct tuner *tuner, uint32_t stride, s
     const size_t size =
         image->offset + (size_t)image->apart * (image->count - 1) + (size_t)stride * image->height;
     const cl_uchar grey = 128;
-    cl_int code;
-    *ret = clCreateBuffer(tuner->subject.device->context, CL_MEM_READ_WRITE, size, NULL, &code);
-    if (code == CL_SUCCESS)
-        code = clEnqueueFillBuffer(tuner->queue, *ret, &grey, sizeof grey, 0, size, 0, NULL, NULL);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    const int r =
+        opencl_make_buffer(ret, tuner->subject.device->context, CL_MEM_READ_WRITE, size, NULL, why);
+    if (r < 0)
+        return r;
+    const cl_int code =
+        clEnqueueFillBuffer(tuner->queue, *ret, &grey, sizeof grey, 0, size, 0, NULL, NULL);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueFillBuffer");
 }
 
 int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool exhaustive,

@@ -8,7 +8,8 @@ DEVICE ?= auto
 TAG = $(if $(SAN),-$(subst $(comma),-,$(SAN)))
 
 # ---- test programs: each is linked with every part, of which it takes what it calls ----
-TEST_SUPPORT := $(wildcard tests/support/*.c)
+MALI_MODEL := $(wildcard tests/mali/cost.c tests/mali/estimate.c)
+TEST_SUPPORT := $(wildcard tests/support/*.c) $(MALI_MODEL)
 TEST_LIBS = -lcmocka $(call pkg-libs,fftw3) $(CTL_LIBS) $(DAEMON_LIBS)
 test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
 
@@ -127,7 +128,7 @@ integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\
 # Python cannot load a sanitized library, so it reads frames through a plain one; GLib and
 # libpipewire are not built for ThreadSanitizer, so fftd-gst and fftd-pipewire are plain ones there. These tests mostly
 # wait for frames and for time to pass, so more of them run at once than there are processors.
-test-integration: all
+test-integration: all $(BUILD)/tests/mali/plan
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0 $(if $(HAVE_GST),build/fftd-gst) \
 	    $(if $(HAVE_PIPEWIRE),build/fftd-pipewire))
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \

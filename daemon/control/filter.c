@@ -41,18 +41,6 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, un
     return 1;
 }
 
-/* As change_filter, after an edit with this result. */
-static int change_edited(struct peer *peer, int result, const struct filter_chain *chain,
-                         unsigned fade_frames, const struct error *why, sd_bus_message *call,
-                         sd_bus_error *error)
-{
-    if (result == 0)
-        return change_filter(peer, chain, fade_frames, call, error);
-    return peer_fail(error,
-                     result == -ENOENT ? CONTROL_ERROR_NO_SUCH_STAGE : CONTROL_ERROR_INVALID_FILTER,
-                     why->text);
-}
-
 int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
@@ -69,57 +57,7 @@ int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error
     return change_filter(peer, &chain, 0, call, error);
 }
 
-int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-    struct peer *peer = userdata;
-    struct filter_chain chain;
-    struct error why;
-    const char *text;
-    uint32_t position;
-
-    int r = peer_refuse_read_only(peer, error);
-    if (r < 0 || (r = sd_bus_message_read(call, "su", &text, &position)) < 0)
-        return r;
-    config_trim_images();
-    camera_get_filter(peer->services->hooks.camera, &chain);
-    r = filter_edit_add(&chain, text, position, &why);
-    return change_edited(peer, r, &chain, 0, &why, call, error);
-}
-
-int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-    struct peer *peer = userdata;
-    struct filter_chain chain;
-    struct error why;
-    const char *name;
-
-    int r = peer_refuse_read_only(peer, error);
-    if (r < 0 || (r = sd_bus_message_read(call, "s", &name)) < 0)
-        return r;
-    camera_get_filter(peer->services->hooks.camera, &chain);
-    r = filter_edit_remove(&chain, name, &why);
-    return change_edited(peer, r, &chain, 0, &why, call, error);
-}
-
-int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *error)
-{
-    struct peer *peer = userdata;
-    struct filter_chain chain;
-    struct error why;
-    const char *name, *param, *value;
-
-    int r = peer_refuse_read_only(peer, error);
-    if (r < 0 || (r = sd_bus_message_read(call, "sss", &name, &param, &value)) < 0)
-        return r;
-    config_trim_images();
-    camera_get_filter(peer->services->hooks.camera, &chain);
-    r = filter_edit_set(&chain, name, param, value, &why);
-    if (r == 0)
-        r = filter_edit_check(&chain, &why);
-    return change_edited(peer, r, &chain, 0, &why, call, error);
-}
-
-/* ---- several changes at once ---- */
+/* ---- EditFilter ---- */
 
 /* One change, as words: "set", "1", "cutoff", "0.2". */
 struct change {
@@ -279,5 +217,8 @@ int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *erro
                                  ", but these changes were made for %" PRIu64,
                                  serial, based_on);
     r = apply_changes(&chain, changes, (unsigned)count, &why);
-    return change_edited(peer, r, &chain, fade_frames, &why, call, error);
+    if (r == 0)
+        return change_filter(peer, &chain, fade_frames, call, error);
+    return peer_fail(
+        error, r == -ENOENT ? CONTROL_ERROR_NO_SUCH_STAGE : CONTROL_ERROR_INVALID_FILTER, why.text);
 }

@@ -8,40 +8,7 @@
 #include "config/preset.h"
 #include "control/value.h"
 #include "core/text.h"
-
-/* "0.0001 .. 0.5", "ideal, butterworth or gaussian" */
-static void expected(const struct filter_param *param, char *text, size_t size)
-{
-    switch (param->type) {
-    case FILTER_NUMBER:
-        snprintf(text, size, "%g .. %g", param->min, param->max);
-        break;
-    case FILTER_PAIR:
-        snprintf(text, size, "x/y, each %g .. %g", param->min, param->max);
-        break;
-    case FILTER_CHOICE:
-        text[0] = '\0';
-        for (unsigned i = 0; param->choices[i] != NULL; i++)
-            text_append(text, size, "%s%s",
-                        i == 0                          ? ""
-                        : param->choices[i + 1] != NULL ? ", "
-                                                        : " or ",
-                        param->choices[i]);
-        break;
-    case FILTER_BOOL:
-        snprintf(text, size, "true or false");
-        break;
-    case FILTER_KERNEL:
-        snprintf(text, size,
-                 "rows of equal length such as -1 0 1/-2 0 2/-1 0 1, at most %dx%d numbers, "
-                 "each %g .. %g",
-                 FILTER_KERNEL_SIDE, FILTER_KERNEL_SIDE, param->min, param->max);
-        break;
-    case FILTER_IMAGE:
-        snprintf(text, size, "the name of an image, such as blur.pgm");
-        break;
-    }
-}
+#include "filters/filter_value.h"
 
 /* The default value as it is written in a chain; empty for one that is required or not set. */
 static void initial(const struct filter_param *param, char *text, size_t size)
@@ -97,15 +64,15 @@ static int append_param_help(sd_bus_message *reply, const struct filter_param *p
     static const char *const types[] = {
         [FILTER_NUMBER] = "number", [FILTER_PAIR] = "pair",     [FILTER_CHOICE] = "choice",
         [FILTER_BOOL] = "boolean",  [FILTER_KERNEL] = "kernel", [FILTER_IMAGE] = "image"};
-    char range[200], value[TEXT_NUMBER_BYTES * 2];
-    expected(param, range, sizeof range);
+    char limits[FILTER_EXPECTS_BYTES], value[TEXT_NUMBER_BYTES * 2];
+    filter_value_limits(limits, param);
     initial(param, value, sizeof value);
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r >= 0)
         r = sd_bus_message_append(reply, "{sv}{sv}{sv}{sv}{sv}{sv}{sv}", "name", "s", param->name,
                                   "summary", "s", param->summary, "type", "s", types[param->type],
                                   "unit", "s", param->unit, "required", "b", (int)param->required,
-                                  "expected", "s", range, "default", "s", value);
+                                  "expected", "s", limits, "default", "s", value);
     if (r >= 0)
         r = append_limits(reply, param);
     return r < 0 ? r : sd_bus_message_close_container(reply);

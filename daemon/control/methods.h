@@ -19,9 +19,6 @@ int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *err
 
 /* ---- filter.c ---- */
 int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* Announces to all peers that the chain or the view has changed. */

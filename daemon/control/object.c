@@ -99,12 +99,6 @@ static const sd_bus_vtable vtable[] = {
 
     SD_BUS_METHOD_WITH_ARGS("SetFilter", SD_BUS_ARGS("s", chain), SD_BUS_RESULT("t", serial),
                             control_set_filter, METHOD),
-    SD_BUS_METHOD_WITH_ARGS("AddStage", SD_BUS_ARGS("s", stage, "u", position),
-                            SD_BUS_RESULT("t", serial), control_add_stage, METHOD),
-    SD_BUS_METHOD_WITH_ARGS("RemoveStage", SD_BUS_ARGS("s", stage), SD_BUS_RESULT("t", serial),
-                            control_remove_stage, METHOD),
-    SD_BUS_METHOD_WITH_ARGS("SetParameter", SD_BUS_ARGS("s", stage, "s", parameter, "s", value),
-                            SD_BUS_RESULT("t", serial), control_set_parameter, METHOD),
     SD_BUS_METHOD_WITH_ARGS("EditFilter",
                             SD_BUS_ARGS("aas", changes, "t", based_on, "u", fade_frames),
                             SD_BUS_RESULT("t", serial), control_edit_filter, METHOD),

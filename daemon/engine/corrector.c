@@ -51,13 +51,12 @@ static int make_buffers(struct corrector *corrector, cl_context context, struct 
 {
     const size_t bytes = buffer_bytes(corrector, MAX_TABLES);
     cl_int code;
-    corrector->device = clCreateBuffer(context, CL_MEM_READ_ONLY, bytes, NULL, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clCreateBuffer");
-    corrector->pinned =
-        clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clCreateBuffer");
+    int r = opencl_make_buffer(&corrector->device, context, CL_MEM_READ_ONLY, bytes, NULL, why);
+    if (r == 0)
+        r = opencl_make_buffer(&corrector->pinned, context,
+                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, why);
+    if (r < 0)
+        return r;
     corrector->at = clEnqueueMapBuffer(corrector->queue, corrector->pinned, CL_TRUE, CL_MAP_WRITE,
                                        0, bytes, 0, NULL, NULL, &code);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");

@@ -220,11 +220,10 @@ int denoiser_noise(cl_mem *ret, const struct denoiser *denoiser, const struct no
         values[i * DENOISER_NOISE_NUMBERS + 1] = is_brightness ? (float)(noise->slope * unit) : 0;
         values[i * DENOISER_NOISE_NUMBERS + 2] = (float)noise->factor;
     }
-    cl_int code;
-    *ret = clCreateBuffer(denoiser->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size,
-                          values, &code);
+    const int r = opencl_make_buffer(ret, denoiser->device->context,
+                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
     free(values);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return r;
 }
 
 static size_t plane_bytes(const struct denoiser *denoiser)
@@ -246,10 +245,8 @@ int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoise
 
 static int make_plane(cl_mem *ret, const struct denoiser *denoiser, struct error *why)
 {
-    cl_int code;
-    *ret = clCreateBuffer(denoiser->device->context, CL_MEM_READ_WRITE, plane_bytes(denoiser), NULL,
-                          &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return opencl_make_buffer(ret, denoiser->device->context, CL_MEM_READ_WRITE,
+                              plane_bytes(denoiser), NULL, why);
 }
 
 static int make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why)
@@ -269,16 +266,14 @@ static int make_estimate(struct denoiser_frame *frame, struct error *why)
     cl_uint *zeros = calloc(numbers, sizeof *zeros);
     if (zeros == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a frame");
-    cl_int code;
-    frame->counts = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
-                                   numbers * sizeof *zeros, zeros, &code);
+    int r = opencl_make_buffer(&frame->counts, context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
+                               numbers * sizeof *zeros, zeros, why);
     free(zeros);
-    if (code == CL_SUCCESS)
-        frame->noise = clCreateBuffer(context, CL_MEM_READ_WRITE,
-                                      images * DENOISER_NOISE_NUMBERS * sizeof(float), NULL, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clCreateBuffer");
-    const int r = make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
+    if (r == 0)
+        r = opencl_make_buffer(&frame->noise, context, CL_MEM_READ_WRITE,
+                               images * DENOISER_NOISE_NUMBERS * sizeof(float), NULL, why);
+    if (r == 0)
+        r = make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
     return r < 0 ? r : make_kernel(&frame->fit, denoiser->pass[0].program, "noise_fit", why);
 }
 

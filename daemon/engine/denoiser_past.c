@@ -25,11 +25,11 @@ int denoiser_past_create(struct denoiser_past **ret, const struct gpu_device *de
     past->count = count;
     past->planes = in_flight + count;
     for (unsigned i = 0; i < past->planes; i++) {
-        cl_int code;
-        past->plane[i] = clCreateBuffer(device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
-        if (code != CL_SUCCESS) {
+        const int r = opencl_make_buffer(&past->plane[i], device->context, CL_MEM_READ_WRITE, bytes,
+                                         NULL, why);
+        if (r < 0) {
             denoiser_past_destroy(past);
-            return opencl_fail(why, code, "clCreateBuffer");
+            return r;
         }
     }
     *ret = past;

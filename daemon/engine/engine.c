@@ -22,20 +22,13 @@ static int make_queue(struct slot *slot, struct error *why)
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
 }
 
-static int make_buffer(cl_mem *ret, struct engine *engine, cl_mem_flags flags, size_t size,
-                       struct error *why)
-{
-    cl_int code;
-    *ret = clCreateBuffer(engine->device->context, flags, size, NULL, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
-}
-
 /* Allocates pinned memory and maps it permanently. */
 static int pin(struct slot *slot, cl_mem *ret, size_t size, void **ret_at, cl_map_flags flags,
                struct error *why)
 {
     cl_int code;
-    int r = make_buffer(ret, slot->engine, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, why);
+    int r = opencl_make_buffer(ret, slot->engine->device->context,
+                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, NULL, why);
     if (r < 0)
         return r;
     *ret_at = clEnqueueMapBuffer(slot->queue, *ret, CL_TRUE, flags, 0, size, 0, NULL, NULL, &code);
@@ -59,9 +52,11 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     slot->engine = engine;
     int r = make_queue(slot, why);
     if (r == 0)
-        r = make_buffer(&slot->in, engine, CL_MEM_READ_ONLY | host, engine->source_bytes, why);
+        r = opencl_make_buffer(&slot->in, engine->device->context, CL_MEM_READ_ONLY | host,
+                               engine->source_bytes, NULL, why);
     if (r == 0)
-        r = make_buffer(&slot->out, engine, CL_MEM_READ_WRITE | host, engine->frame_bytes, why);
+        r = opencl_make_buffer(&slot->out, engine->device->context, CL_MEM_READ_WRITE | host,
+                               engine->frame_bytes, NULL, why);
     if (r == 0)
         r = clear(slot, slot->out, why);
     if (r == 0 && !unified)

@@ -52,11 +52,10 @@ static int make_buffers(struct fade *fade, const struct engine *engine, bool hal
         const size_t bytes = transform_response_bytes(engine->component[i].transform);
         fade->count[i] = (cl_uint)(bytes / (half ? sizeof(cl_half) : sizeof(cl_float)));
         for (unsigned slot = 0; slot < engine->options.in_flight; slot++) {
-            cl_int code;
-            fade->blended[slot][i] =
-                clCreateBuffer(engine->device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
-            if (code != CL_SUCCESS)
-                return opencl_fail(why, code, "clCreateBuffer");
+            const int r = opencl_make_buffer(&fade->blended[slot][i], engine->device->context,
+                                             CL_MEM_READ_WRITE, bytes, NULL, why);
+            if (r < 0)
+                return r;
         }
     }
     return 0;

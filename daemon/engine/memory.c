@@ -75,10 +75,11 @@ static int allocate(struct engine_memory *memory, struct engine_frame *frame, st
 {
     const size_t page = page_bytes();
     cl_int code;
-    frame->buffer = clCreateBuffer(memory->context, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR,
-                                   frame->bytes + page, NULL, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clCreateBuffer");
+    const int r = opencl_make_buffer(&frame->buffer, memory->context,
+                                     CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR, frame->bytes + page,
+                                     NULL, why);
+    if (r < 0)
+        return r;
     void *at = map(memory, frame->buffer, frame->bytes + page, why);
     if (at == NULL)
         return -ENOMEM;
@@ -133,17 +134,17 @@ static int allocate_locked(struct engine_memory *memory, struct engine_frame *fr
                            struct error *why)
 {
     uint8_t *at = aligned_alloc(page_bytes(), frame->bytes);
-    cl_int code;
+    cl_mem buffer;
     if (at == NULL)
         return error_set(why, ENOMEM, "out of memory for a frame of %zu bytes", frame->bytes);
     memset(at, 0, frame->bytes);
-    cl_mem buffer = clCreateBuffer(memory->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR,
-                                   frame->bytes, at, &code);
-    if (code != CL_SUCCESS) {
+    const int r = opencl_make_buffer(&buffer, memory->context,
+                                     CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, frame->bytes, at, why);
+    if (r < 0) {
         free(at);
-        return opencl_fail(why, code, "clCreateBuffer");
+        return r;
     }
-    code = clSetMemObjectDestructorCallback(buffer, on_deleted, at);
+    const cl_int code = clSetMemObjectDestructorCallback(buffer, on_deleted, at);
     if (code != CL_SUCCESS) {
         clReleaseMemObject(buffer);
         free(at);

@@ -100,9 +100,8 @@ static int make_buffer(const struct engine_output *output, import_memory_fn *imp
                       &code);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clImportMemoryARM");
     }
-    *ret = clCreateBuffer(output->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                          output->frame_bytes, at, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return opencl_make_buffer(ret, output->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                              output->frame_bytes, at, why);
 }
 
 static int make_frame(struct engine_output *output, import_memory_fn *import, unsigned index,

@@ -53,14 +53,6 @@ static size_t factor_count(const struct transform *transform)
     return (size_t)plan->x.length + plan->y.length;
 }
 
-static int make_buffer(cl_mem *ret, const struct engine *engine, cl_mem_flags flags, size_t bytes,
-                       struct error *why)
-{
-    cl_int code;
-    *ret = clCreateBuffer(engine->device->context, flags, bytes, NULL, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
-}
-
 static int make_places(struct ramp *ramp, const struct engine *engine, unsigned component,
                        struct error *why)
 {
@@ -85,10 +77,11 @@ static int make_turned(struct turned *ret, const struct engine *engine, unsigned
     ret->values = malloc(factors);
     if (ret->values == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
-    int r = make_buffer(&ret->factors, engine, CL_MEM_READ_ONLY, factors, why);
+    const cl_context context = engine->device->context;
+    int r = opencl_make_buffer(&ret->factors, context, CL_MEM_READ_ONLY, factors, NULL, why);
     if (r == 0)
-        r = make_buffer(&ret->response, engine, CL_MEM_READ_WRITE,
-                        transform_response_bytes(transform), why);
+        r = opencl_make_buffer(&ret->response, context, CL_MEM_READ_WRITE,
+                               transform_response_bytes(transform), NULL, why);
     return r;
 }
 

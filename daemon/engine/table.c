@@ -9,10 +9,8 @@
 int engine_upload(const struct engine *engine, cl_mem *ret, void *values, size_t size,
                   struct error *why)
 {
-    cl_int code;
-    *ret = clCreateBuffer(engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size,
-                          values, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return opencl_make_buffer(ret, engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                              size, values, why);
 }
 
 /* Combines the chain's corrections. */

@@ -348,14 +348,6 @@ bool flicker_model_get(const struct flicker *f, struct flicker_model *ret)
     return true;
 }
 
-bool flicker_gains(const struct flicker *f, int64_t at_ns, float *ret_gain)
-{
-    struct flicker_model model;
-    flicker_model_get(f, &model);
-    flicker_model_gains(&model, at_ns, f->rows->height, ret_gain);
-    return model.is_valid && at_ns <= model.until_ns;
-}
-
 bool flicker_report(const struct flicker *f, struct flicker_report *ret)
 {
     struct flicker_model model;

@@ -44,11 +44,7 @@ void flicker_destroy(struct flicker *f); /* NULL is allowed */
  * from nothing. */
 void flicker_observe(struct flicker *f, const float *luma, int64_t captured_ns);
 
-/* Fills `height` factors for a frame (see flicker_model_gains); false if all of them are 1. */
-bool flicker_gains(const struct flicker *f, int64_t at_ns, float *ret_gain);
-
-/* The model that flicker_gains evaluates; false, and a model that is not valid, if there is none.
- */
+/* The model for flicker_model_gains; false, and a model that is not valid, if there is none. */
 bool flicker_model_get(const struct flicker *f, struct flicker_model *ret);
 
 /* False, and nothing in ret, while nothing is corrected. */

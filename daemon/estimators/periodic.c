@@ -459,14 +459,6 @@ void periodic_get_model(const struct periodic *p, struct periodic_model *ret)
     }
 }
 
-unsigned periodic_waves(const struct periodic *p, int64_t at_ns,
-                        struct wave ret[CORRECTION_MAX_WAVES])
-{
-    struct periodic_model model;
-    periodic_get_model(p, &model);
-    return periodic_model_waves(&model, at_ns, ret);
-}
-
 unsigned periodic_reports(const struct periodic *p,
                           struct periodic_report ret[PERIODIC_MAX_REPORTS])
 {

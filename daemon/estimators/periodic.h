@@ -56,7 +56,7 @@ struct periodic_report {
     double amplitude;      /* of the peak, in grey levels of 255 */
     double drift;          /* periods per camera frame, -0.5 .. 0.5; 0 unless is_removed */
     int64_t since_ns;      /* when the frame was captured in which it was first seen */
-    bool is_removed;       /* its phase can be predicted, so that periodic_waves() returns it */
+    bool is_removed;       /* its phase can be predicted, so that the model has it */
     bool is_unpredictable; /* predictions failed for most of the last second, and still do */
     double spread;         /* cycles/pixel; by how much its frequency differs between frames, rms */
 };
@@ -91,15 +91,11 @@ struct periodic_model {
 
 void periodic_get_model(const struct periodic *periodic, struct periodic_model *ret);
 
-/* As periodic_waves. */
-unsigned periodic_model_waves(const struct periodic_model *model, int64_t at_ns,
-                              struct wave ret[CORRECTION_MAX_WAVES]);
-
 /* The waves to subtract from the frame captured at at_ns, in grey levels of 255, the strongest
  * first. Meant for the next few frames; nothing is predicted for more than a second. Returns how
  * many. */
-unsigned periodic_waves(const struct periodic *periodic, int64_t at_ns,
-                        struct wave ret[CORRECTION_MAX_WAVES]);
+unsigned periodic_model_waves(const struct periodic_model *model, int64_t at_ns,
+                              struct wave ret[CORRECTION_MAX_WAVES]);
 
 /* All waves found, the strongest first. Returns how many. */
 unsigned periodic_reports(const struct periodic *periodic,

@@ -13,24 +13,23 @@
 
 static const char *const bool_words[] = {"false", "true", NULL};
 
-char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param)
+void filter_value_limits(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param)
 {
-    const char *space = param->unit[0] != '\0' ? " " : "";
     text[0] = '\0';
     switch (param->type) {
     case FILTER_NUMBER:
-        text_append(text, FILTER_EXPECTS_BYTES, "%g .. %g%s%s", param->min, param->max, space,
-                    param->unit);
+        text_append(text, FILTER_EXPECTS_BYTES, "%g .. %g", param->min, param->max);
         break;
     case FILTER_PAIR:
-        text_append(text, FILTER_EXPECTS_BYTES, "two numbers a/b, each %g .. %g%s%s", param->min,
-                    param->max, space, param->unit);
+        text_append(text, FILTER_EXPECTS_BYTES, "x/y, each %g .. %g", param->min, param->max);
         break;
     case FILTER_CHOICE:
-        text_append(text, FILTER_EXPECTS_BYTES, "one of ");
-        for (const char *const *choice = param->choices; *choice != NULL; choice++)
-            text_append(text, FILTER_EXPECTS_BYTES, "%s%s", choice == param->choices ? "" : ", ",
-                        *choice);
+        for (unsigned i = 0; param->choices[i] != NULL; i++)
+            text_append(text, FILTER_EXPECTS_BYTES, "%s%s",
+                        i == 0                          ? ""
+                        : param->choices[i + 1] != NULL ? ", "
+                                                        : " or ",
+                        param->choices[i]);
         break;
     case FILTER_BOOL:
         text_append(text, FILTER_EXPECTS_BYTES, "true or false");
@@ -45,6 +44,13 @@ char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_
         text_append(text, FILTER_EXPECTS_BYTES, "the name of an image, such as blur.pgm");
         break;
     }
+}
+
+char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param)
+{
+    filter_value_limits(text, param);
+    if (param->unit[0] != '\0')
+        text_append(text, FILTER_EXPECTS_BYTES, " %s", param->unit);
     return text;
 }
 

@@ -1,4 +1,5 @@
-/* Values of parameters to and from text. Only filter.c includes this. Pure. */
+/* Values of parameters to and from text. Only filter.c includes this, and what describes the kinds
+ * to clients. Pure. */
 #ifndef FFTD_FILTERS_FILTER_VALUE_H
 #define FFTD_FILTERS_FILTER_VALUE_H
 
@@ -6,7 +7,11 @@
 
 #define FILTER_EXPECTS_BYTES 160
 
-/* Writes what a parameter takes, in words. Returns its first argument. */
+/* Writes what a parameter takes, in words and without its unit: "0.0001 .. 0.5", "ideal,
+ * butterworth or gaussian". */
+void filter_value_limits(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param);
+
+/* Writes the same with the unit. Returns its first argument. */
 char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_param *param);
 
 /* Sets parameter `index` from text. -EINVAL: the text is not of its type; -ERANGE: a number is out

@@ -63,6 +63,17 @@ int opencl_fail(struct error *why, cl_int code, const char *what)
     return error_set(why, memory ? ENOMEM : EIO, "%s: %s", what, opencl_error_name(code));
 }
 
+int opencl_make_buffer(cl_mem *ret, cl_context context, cl_mem_flags flags, size_t bytes,
+                       void *host, struct error *why)
+{
+    cl_int code;
+    const cl_mem buffer = clCreateBuffer(context, flags, bytes, host, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clCreateBuffer");
+    *ret = buffer;
+    return 0;
+}
+
 /* Lists all devices of all platforms in the loader's order. Platforms without devices, such as
  * Mesa's Clover in many cases, are skipped. */
 static unsigned find_devices(struct candidate *found, unsigned capacity)

@@ -42,4 +42,9 @@ const char *opencl_error_name(cl_int code);
 /* Fills why with "WHAT: CL_..." and returns -errno (-ENOMEM for lack of memory, else -EIO). */
 int opencl_fail(struct error *why, cl_int code, const char *what);
 
+/* Creates a buffer. host: what the flags say of it, CL_MEM_COPY_HOST_PTR or _USE_HOST_PTR, or NULL.
+ * The caller releases it. 0 or what opencl_fail returns. */
+int opencl_make_buffer(cl_mem *ret, cl_context context, cl_mem_flags flags, size_t bytes,
+                       void *host, struct error *why);
+
 #endif

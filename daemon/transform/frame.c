@@ -109,10 +109,8 @@ static int make_kernels(struct transform_frame *frame, struct error *why)
 static int make_buffer(cl_mem *ret, const struct transform *transform, size_t bytes, void *contents,
                        struct error *why)
 {
-    cl_int code;
     const cl_mem_flags flags = CL_MEM_READ_WRITE | (contents != NULL ? CL_MEM_COPY_HOST_PTR : 0);
-    *ret = clCreateBuffer(transform->device->context, flags, bytes, contents, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return opencl_make_buffer(ret, transform->device->context, flags, bytes, contents, why);
 }
 
 /* Creates the two buffers of the staged technique: zeros, with the tables at the end of each

@@ -43,10 +43,8 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
 static int make_table(cl_mem *ret, struct transform *transform, const void *data, size_t size,
                       struct error *why)
 {
-    cl_int code;
-    *ret = clCreateBuffer(transform->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size,
-                          (void *)data, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateBuffer");
+    return opencl_make_buffer(ret, transform->device->context,
+                              CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, (void *)data, why);
 }
 
 static int make_twiddles(cl_mem *ret, struct transform *transform, const struct plan_axis *axis,

@@ -196,6 +196,10 @@ class Peer:
                 at += 4
         return Message(head, fields, self.take(body_length))
 
+    def edit(self, *changes, based_on=0, fade_frames=0):
+        """Calls EditFilter with changes, which are lists of words."""
+        return self.call("EditFilter", changes, based_on, fade_frames, signature="aastu")
+
     def call(self, member, *values, **where):
         """Returns the reply and skips signals before it."""
         self.serial += 1

@@ -69,9 +69,8 @@ def change(daemon, last_serial):
     with Peer(daemon) as peer:
         for serial in range(FIRST_SERIAL + 1, last_serial + 1):
             sigma, gain = filter_of(serial)
-            answer = peer.call("EditFilter", [["set", "gaussian-blur", "sigma", str(sigma)],
-                                              ["set", "gain", "ac", str(gain)]], serial - 1, 0,
-                               signature="aastu")
+            answer = peer.edit(["set", "gaussian-blur", "sigma", str(sigma)],
+                               ["set", "gain", "ac", str(gain)], based_on=serial - 1)
             assert answer.number == serial
             due = begin + (serial - FIRST_SERIAL) / CHANGES_PER_SECOND
             time.sleep(max(0, due - time.monotonic()))

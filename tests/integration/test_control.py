@@ -51,10 +51,9 @@ def still_serves(daemon):
 def test_introspection_names_arguments(daemon):
     with Peer(daemon) as peer:
         answer = peer.call("Introspect", interface="org.freedesktop.DBus.Introspectable").message
-    for method, argument in (("SetFilter", "chain"), ("AddStage", "position"),
-                             ("SetParameter", "value"), ("EditFilter", "changes"),
-                             ("Snapshot", "before"), ("GetResponse", "magnitudes"),
-                             ("SetView", "view")):
+    for method, argument in (("SetFilter", "chain"), ("EditFilter", "changes"),
+                             ("EditFilter", "fade_frames"), ("Snapshot", "before"),
+                             ("GetResponse", "magnitudes"), ("SetView", "view")):
         block = answer.partition(f'<method name="{method}">')[2].partition("</method>")[0]
         assert f'name="{argument}"' in block, block
 
@@ -62,9 +61,9 @@ def test_introspection_names_arguments(daemon):
 def test_serials_grow_with_every_change(daemon):
     with Peer(daemon) as peer:
         serials = [peer.call("SetFilter", "lowpass:cutoff=0.2").number,
-                   peer.call("AddStage", "notch:at=0.25/0,width=0.05", 1).number,
-                   peer.call("SetParameter", "lowpass", "cutoff", "0.1").number,
-                   peer.call("RemoveStage", "2").number]
+                   peer.edit(["add", "notch:at=0.25/0,width=0.05", "1"]).number,
+                   peer.edit(["set", "lowpass", "cutoff", "0.1"]).number,
+                   peer.edit(["remove", "2"]).number]
     assert serials == list(range(serials[0], serials[0] + 4))
     assert daemon.ctl("filter", "show", "--raw").stdout.startswith("notch:at=0.25/0,width=0.05,")
 
@@ -75,20 +74,20 @@ def test_serials_grow_with_every_change(daemon):
     ("SetFilter", ["lowpass:cutoff=0.1 | notch:at=0.1"], "InvalidFilter", ["notch", "at"]),
     ("SetFilter", ["lowpass"], "InvalidFilter", ["cutoff"]),
     ("SetFilter", ["preset:../../etc/passwd"], "InvalidFilter", ["preset"]),
-    ("AddStage", ["lowpass:cutoff=0.1", 3], "InvalidFilter", ["3", "1 .. 2"]),
-    ("AddStage", ["lowpass:cutoff=0.7", 0], "InvalidFilter", ["0.7"]),
-    ("RemoveStage", ["7"], "NoSuchStage", ["7"]),
-    ("RemoveStage", ["notch"], "NoSuchStage", ["notch", "gaussian-blur"]),
-    ("SetParameter", ["1", "sigma", "-1"], "InvalidFilter", ["sigma", "-1"]),
-    ("SetParameter", ["1", "sigmar", "1"], "InvalidFilter", ["sigmar", "sigma"]),
-    ("SetParameter", ["0", "sigma", "1"], "NoSuchStage", ["0"]),
+    ("EditFilter", ["add", "lowpass:cutoff=0.1", "3"], "InvalidFilter", ["3", "1 .. 2"]),
+    ("EditFilter", ["add", "lowpass:cutoff=0.7"], "InvalidFilter", ["0.7"]),
+    ("EditFilter", ["remove", "7"], "NoSuchStage", ["7"]),
+    ("EditFilter", ["remove", "notch"], "NoSuchStage", ["notch", "gaussian-blur"]),
+    ("EditFilter", ["set", "1", "sigma", "-1"], "InvalidFilter", ["sigma", "-1"]),
+    ("EditFilter", ["set", "1", "sigmar", "1"], "InvalidFilter", ["sigmar", "sigma"]),
+    ("EditFilter", ["set", "0", "sigma", "1"], "NoSuchStage", ["0"]),
     ("GetResponse", ["lowpass:cutoff=nan", [], []], "InvalidFilter", ["cutoff", "nan", "0.5"]),
 ])
 def test_what_fails_changes_nothing(daemon, method, values, error, words):
     with Peer(daemon) as peer:
         before = peer.call("SetFilter", "gaussian-blur:sigma=2").number
         chain = daemon.ctl_json("filter", "show")["FilterStages"]
-        answer = peer.call(method, *values)
+        answer = peer.edit(values) if method == "EditFilter" else peer.call(method, *values)
         assert answer.error == f"org.fftd.Error.{error}"
         for word in words:
             assert word in answer.message
@@ -189,15 +188,12 @@ def test_a_reload_by_a_signal_is_announced(start, tmp_path, after, announced):
 
 def test_a_watcher_changes_nothing(daemon):
     with Peer(daemon, "control-watch") as watcher:
-        for method, values in (("SetFilter", ["none"]), ("AddStage", ["lowpass:cutoff=0.1", 0]),
-                               ("RemoveStage", ["1"]), ("SetParameter", ["1", "cutoff", "0.1"]),
-                               ("Tune", ["quick"]), ("StopTuning", []), ("Reload", []),
-                               ("Snapshot", []), ("SetView", ["difference"])):
+        for method, values in (("SetFilter", ["none"]), ("Tune", ["quick"]), ("StopTuning", []),
+                               ("Reload", []), ("Snapshot", []), ("SetView", ["difference"])):
             answer = watcher.call(method, *values)
             assert answer.error == "org.freedesktop.DBus.Error.AccessDenied"
             assert f"{daemon.runtime_dir}/control" in answer.message
-        assert watcher.call("EditFilter", [["remove", "1"]], 0, 0, signature="aastu").error == \
-            "org.freedesktop.DBus.Error.AccessDenied"
+        assert watcher.edit(["remove", "1"]).error == "org.freedesktop.DBus.Error.AccessDenied"
         for method, values in (("GetStats", []), ("ListFilters", []), ("ListPresets", []),
                                ("SnapshotAfter", []),
                                ("GetResponse", ["none", [0.5], [-0.5]])):

@@ -8,7 +8,6 @@ import pytest
 
 from dbus_peer import Peer
 
-CHANGES = "aastu"
 BEFORE = "gain:dc=1,ac=0.5 | bandpass:low=0.1,high=0.2"
 
 
@@ -88,12 +87,11 @@ def test_one_wrong_change_undoes_all(daemon, operands, code, words):
 def test_changes_of_another_client_are_checked(daemon, changes, words):
     before = daemon.ctl_json("filter", "show")
     with Peer(daemon) as peer:
-        answer = peer.call("EditFilter", changes, 0, 0, signature=CHANGES)
+        answer = peer.edit(*changes)
         assert answer.error == "org.fftd.Error.InvalidFilter"
         for word in words:
             assert word in answer.message
-        assert peer.call("EditFilter", [["set", "1", "dc", "2"]] * 64, 0, 0,
-                         signature=CHANGES).number == before["Serial"] + 1
+        assert peer.edit(*[["set", "1", "dc", "2"]] * 64).number == before["Serial"] + 1
 
 
 def test_a_change_for_another_filter_is_refused(daemon):
@@ -129,8 +127,8 @@ def test_no_change_is_lost_between_clients(daemon):
             while done < counts:
                 shown = daemon.ctl_json("filter", "show")
                 value = shown["FilterStages"][0]["parameters"]["ac"]
-                answer = peer.call("EditFilter", [["set", "1", "ac", f"{value + 1 / 128}"]],
-                                   shown["Serial"], 0, signature=CHANGES)
+                answer = peer.edit(["set", "1", "ac", f"{value + 1 / 128}"],
+                                   based_on=shown["Serial"])
                 assert answer.error in (None, "org.fftd.Error.FilterChanged")
                 done += answer.error is None
 
@@ -147,8 +145,7 @@ def test_no_change_is_lost_between_clients(daemon):
 def test_others_hear_of_an_edit_once(daemon):
     with Peer(daemon, "control-watch") as watcher, Peer(daemon) as changer:
         watcher.call("GetStats")  # makes sure that it listens
-        changes = [["set", "gain", "dc", "0.5"], ["set", "gain", "ac", "0.25"]]
-        serial = changer.call("EditFilter", changes, 0, 0, signature=CHANGES).number
+        serial = changer.edit(["set", "gain", "dc", "0.5"], ["set", "gain", "ac", "0.25"]).number
         while True:
             message = watcher.receive()
             if struct.pack("<Q", serial) in message.data and b"FilterStages" in message.data:

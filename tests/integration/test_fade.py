@@ -193,9 +193,8 @@ def test_changes_while_fading_leave_the_last(daemon, model):
     """Fades that follow each other faster than they end."""
     with Recorder(daemon) as reader, Peer(daemon) as peer:
         for i in range(60):
-            serial = peer.call("EditFilter",
-                               [["replace", chain(*(OLD, NEW, NEWER)[i % 3])]], 0, 5 + i % 40,
-                               signature="aastu").number
+            serial = peer.edit(["replace", chain(*(OLD, NEW, NEWER)[i % 3])],
+                               fade_frames=5 + i % 40).number
         count = 5 + 59 % 40
         frames = take_fade(reader, serial, count)
     expected = model.filtered(model.response(*NEWER))

@@ -316,7 +316,7 @@ def test_the_daemons_signals_take_no_memory(front, view):
     def change(count):
         with Peer(front) as peer:
             for i in range(count):
-                assert peer.call("SetParameter", "1", "normalise", ["none", "sum"][i % 2]).number
+                assert peer.edit(["set", "1", "normalise", ["none", "sum"][i % 2]]).number
                 if i % 10 == 0:
                     web.cameras()
                     control.change(["set", "2", "normalise", "sum"])

@@ -20,19 +20,11 @@ import sys
 import tempfile
 
 import lint_tree
+from lint_tree import files
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLAGS = shlex.split(os.environ.get("LINT_FLAGS", "")) + ["-Itests", "-Iclient", "-std=c11"]
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-
-# What the folders of lint_tree.PURE may include of the C library, and which of its functions they
-# may not call: none of them reads or writes anything but memory. The clock is core/clock.h's alone.
-PURE_HEADERS = {"complex", "errno", "limits", "locale", "math", "stdarg", "stdatomic", "stdbool",
-                "stddef", "stdint", "stdio", "stdlib", "string", "strings"}
-CLOCK_HEADERS = PURE_HEADERS | {"pthread", "time"}
-PURE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|perror|fopen|"
-                  r"fdopen|tmpfile|open_memstream|remove|rename|getenv|secure_getenv|setenv|putenv|"
-                  r"system|exit|_Exit|abort|atexit|setlocale|mkstemp|realpath)\s*\(")
 
 KERNEL_FLAGS = ["-x", "cl", "-cl-std=CL1.2", "-target", "spir64", "-fsyntax-only", "-Xclang",
                 "-finclude-default-header", "-Wall", "-Werror",
@@ -52,12 +44,6 @@ def run_all(commands):
     """The same for several commands, on all processors."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(itertools.chain.from_iterable(pool.map(lambda each: run(*each), commands)))
-
-
-def files(*patterns):
-    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "--",
-                             *patterns], check=True, capture_output=True, text=True)
-    return [path for path in listed.stdout.splitlines() if os.path.exists(path)]
 
 
 def scripts(interpreter):
@@ -92,20 +78,6 @@ def check_targets():
                 words = re.split(r"  |[;&|]", command)[0].split()
                 found += [f"{path}:{number}: make has no target {word}" for word in words
                           if re.fullmatch(r"[a-z][a-z-]*", word) and word not in helped]
-    return found
-
-
-def check_pure():
-    found = []
-    for path in files(*(f"{folder}/*.[ch]" for folder in lint_tree.PURE)):
-        allowed = CLOCK_HEADERS if path == "daemon/core/clock.h" else PURE_HEADERS
-        for number, line in enumerate(open(path), 1):
-            include = re.match(r"\s*#\s*include\s+<(.*)\.h>", line)
-            if include and include[1] not in allowed:
-                found.append(f"{path}:{number}: {line.strip()}: this folder makes no system call")
-            if re.search(PURE_FORBIDDEN, line):
-                found.append(f"{path}:{number}: {line.strip()}: "
-                             "this folder only reads and writes memory")
     return found
 
 
@@ -198,7 +170,7 @@ QUICK = [
     ("files of daemon/ are short", lint_tree.check_lengths),
     ("structs of daemon/ are narrow or say why", lint_tree.check_structs),
     ("every target has its help", check_targets),
-    ("what only computes makes no system call", check_pure),
+    ("what only computes makes no system call", lint_tree.check_pure),
     ("headers stand alone", check_headers),
     ("scripts have an ending", check_script_names),
     ("scripts can be run", check_run_bits),

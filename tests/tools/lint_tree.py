@@ -1,6 +1,7 @@
 #!/usr/bin/python3
-"""The rules of lint.py about the shape of the tree: what includes what, what calls what, and how
-long a file, how wide a struct may be. Each check returns its findings as lines of text.
+"""The rules of lint.py about the shape of the tree: what includes what, what calls what, who makes
+no system call, and how long a file, how wide a struct may be. Each check returns its findings as
+lines of text.
 
     lint_tree.py    prints the folders of daemon/ by layer, and all findings
 """
@@ -37,6 +38,14 @@ LIBRARIES = {
 SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}
 # These only compute: they make no system call.
 PURE = ["daemon/core", "daemon/filters", "daemon/estimators"]
+# What they may include of the C library, and which of its functions they may not call: none of them
+# reads or writes anything but memory. The clock is core/clock.h's alone.
+PURE_HEADERS = {"complex", "errno", "limits", "locale", "math", "stdarg", "stdatomic", "stdbool",
+                "stddef", "stdint", "stdio", "stdlib", "string", "strings"}
+CLOCK_HEADERS = PURE_HEADERS | {"pthread", "time"}
+PURE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|perror|fopen|"
+                  r"fdopen|tmpfile|open_memstream|remove|rename|getenv|secure_getenv|setenv|putenv|"
+                  r"system|exit|_Exit|abort|atexit|setlocale|mkstemp|realpath)\s*\(")
 MAX_LINES = 500
 MAX_FIELDS = 20
 
@@ -178,6 +187,20 @@ def check_libraries():
     return found
 
 
+def check_pure():
+    found = []
+    for path in files(*(f"{folder}/*.[ch]" for folder in PURE)):
+        allowed = CLOCK_HEADERS if path == "daemon/core/clock.h" else PURE_HEADERS
+        for number, line in enumerate(open(path), 1):
+            include = re.match(r"\s*#\s*include\s+<(.*)\.h>", line)
+            if include and include[1] not in allowed:
+                found.append(f"{path}:{number}: {line.strip()}: this folder makes no system call")
+            if re.search(PURE_FORBIDDEN, line):
+                found.append(f"{path}:{number}: {line.strip()}: "
+                             "this folder only reads and writes memory")
+    return found
+
+
 def check_lengths():
     found = []
     for path in files("daemon"):
@@ -281,6 +304,7 @@ def main():
     findings = {"circles of includes": check_include_circles(),
                 "circles of calls, in build/": check_call_circles("build"),
                 "includes that do not go down": check_layers(),
+                "system calls where none are allowed": check_pure(),
                 "long files": check_lengths(),
                 "wide structs": check_structs()}
     for name, found in findings.items():

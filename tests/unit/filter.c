@@ -240,7 +240,7 @@ static const struct {
     {"denoise:sigma=9 | gain | denoise", {"stage 3", "has denoise already", "at most one"}},
     {"soft-threshold:strength=2", {"soft-threshold", "sigma"}},
     {"soft-threshold:sigma=9 | soft-threshold:sigma=9", {"stage 2", "soft-threshold already"}},
-    {"denoise:block=16,temporal=3", {"denoise: temporal", "3", "0, 1, 2"}},
+    {"denoise:block=16,temporal=3", {"denoise: temporal", "3", "0, 1 or 2"}},
     {"denoise:block=24", {"denoise: block", "24", "16"}},
     {"lowpas:cutoff=0.1",
      {"unknown filter lowpas", "lowpass, highpass, bandpass", "did you mean lowpass?"}},
@@ -265,16 +265,15 @@ static const struct {
     {"lowpass:cutoff=0,1", {"cutoff = 0 is out of range"}},
     {"lowpass:cutoff=0.1,cutoff=0.2", {"lowpass: cutoff is given twice"}},
     {"lowpass:cutoff=0.1,shape=round",
-     {"shape = round is not known", "ideal, butterworth, gaussian"}},
+     {"shape = round is not known", "ideal, butterworth or gaussian"}},
     {"lowpass:cutoff=0.1,shape=Gaussian", {"shape = Gaussian is not known"}},
     {"lowpass:cutoff=0.1,order=11", {"order = 11 is out of range: expected 1 .. 10"}},
     {"bandpass:low=0.2,high=0.1", {"bandpass: low = 0.2 must be below high = 0.1"}},
     {"bandstop:low=0.2,high=0.2", {"bandstop: low = 0.2 must be below high = 0.2"}},
     {"bandpass:low=0.2", {"bandpass: high is missing"}},
-    {"notch:width=0.01",
-     {"notch: at is missing", "two numbers a/b, each -0.5 .. 0.5 cycles/pixel"}},
+    {"notch:width=0.01", {"notch: at is missing", "x/y, each -0.5 .. 0.5 cycles/pixel"}},
     {"notch:at=0.25/0", {"notch: width is missing"}},
-    {"notch:at=0.25,width=0.01", {"at = 0.25 is not a pair", "a/b"}},
+    {"notch:at=0.25,width=0.01", {"at = 0.25 is not a pair", "x/y"}},
     {"notch:at=0.25/,width=0.01", {"at = 0.25/ is not a pair"}},
     {"notch:at=/0.25,width=0.01", {"at = /0.25 is not a pair"}},
     {"notch:at=0.1/0.2/0.3,width=0.01", {"is not a pair"}},
@@ -377,8 +376,8 @@ static void any_kind_can_be_described(void **state)
     assert_int_equal(filter_stage_set(&stage, "on", "1", &why), -EINVAL);
     assert_string_equal(why.text, "made-up: on = 1 is not known: expected true or false");
     assert_int_equal(filter_stage_set(&stage, "at", "-1/2.1", &why), -EINVAL);
-    assert_string_equal(why.text, "made-up: at = -1/2.1 is out of range: expected two numbers a/b, "
-                                  "each -1 .. 2 px");
+    assert_string_equal(why.text,
+                        "made-up: at = -1/2.1 is out of range: expected x/y, each -1 .. 2 px");
 }
 
 static void stages_are_parsed_alone(void **state)

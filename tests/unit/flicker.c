@@ -145,10 +145,12 @@ static struct outcome run(const struct clip *clip, const struct flicker_options 
             const double value = clean[i] * factor[i / WIDTH] + noise[i];
             captured[i] = (float)round(fmax(0, fmin(255, value)));
         }
-        const bool is_found = flicker_gains(f, at_ns, gain);
+        struct flicker_model model;
+        flicker_model_get(f, &model);
+        flicker_model_gains(&model, at_ns, HEIGHT, gain);
         if (time_s >= (clip->from_s > 0 ? clip->from_s : 1)) {
             compare(clean, noise, captured, factor, gain, &sums);
-            outcome.is_found |= is_found;
+            outcome.is_found |= model.is_valid && at_ns <= model.until_ns;
         }
         if (clip->every == 0 || n % clip->every == 0)
             flicker_observe(f, captured, at_ns);
@@ -315,7 +317,9 @@ static void it_is_found_under_difficulties(void **state)
 static void expect_gains(const struct flicker *f, int64_t at_ns, bool are_ones)
 {
     float gain[HEIGHT];
-    flicker_gains(f, at_ns, gain);
+    struct flicker_model model;
+    flicker_model_get(f, &model);
+    flicker_model_gains(&model, at_ns, HEIGHT, gain);
     for (unsigned y = 0; y < HEIGHT; y++) {
         assert_true(gain[y] >= 0.5F && gain[y] <= 2);
         assert_true(!are_ones || gain[y] == 1);

@@ -334,9 +334,11 @@ static void clean_clips_are_not_changed(void **state)
         assert_int_equal(periodic_create(&p, t.width, t.height, &OPTIONS, NULL), 0);
         for (unsigned frame = 0; frame < frames; frame++) {
             struct wave wave[CORRECTION_MAX_WAVES];
+            struct periodic_model model;
             clip_frame(&clip, frame, clean);
             periodic_observe(p, clean, frame * FRAME_NS);
-            const unsigned count = periodic_waves(p, (frame + 1) * FRAME_NS, wave);
+            periodic_get_model(p, &model);
+            const unsigned count = periodic_model_waves(&model, (frame + 1) * FRAME_NS, wave);
             if (count == 0)
                 continue;
             memcpy(pixel, clean, (size_t)t.width * t.height * sizeof *clean);

@@ -178,7 +178,9 @@ static struct result run_trial(const struct trial *t)
     ret.spread = ret.reports > 0 ? report[0].spread : 0;
     ret.before = psnr(pixel, clean);
     struct wave wave[CORRECTION_MAX_WAVES];
-    const unsigned waves = periodic_waves(p, (FRAMES - 1) * FRAME_NS, wave);
+    struct periodic_model model;
+    periodic_get_model(p, &model);
+    const unsigned waves = periodic_model_waves(&model, (FRAMES - 1) * FRAME_NS, wave);
     for (unsigned i = 0; i < waves; i++)
         add_wave(pixel, wave[i].fx, wave[i].fy, -hypot(wave[i].re, wave[i].im),
                  atan2(wave[i].im, wave[i].re) + M_PI * (wave[i].fx * WIDTH + wave[i].fy * HEIGHT));

@@ -1,16 +1,10 @@
 /* Chooses the components of a frame that are filtered: luma, or every colour. Components of the
  * same shape at equal distances share one transform, one response and its dispatches. Each dispatch
  * has a fixed cost, and three small ones do not fill a GPU. */
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "engine/engine_private.h"
-#include "filters/filter_adapt.h"
-#include "filters/warp.h"
-#include "engine/fade.h"
 
 /* Describes one component, whose samples are `sub_x` and `sub_y` luma pixels apart. */
 static struct transform_image component_image(const struct engine *engine, unsigned plane,
@@ -175,8 +169,7 @@ static int make_component(struct engine *engine, const struct transform_image *i
                           struct error *why)
 {
     struct component *c = &engine->component[engine->component_count];
-    const struct tuner_subject *subject = &c->subject;
-    struct transform_tuning tuning;
+    c->engine = engine;
     c->subject = (struct tuner_subject){
         .device = engine->device,
         .image = *image,
@@ -191,52 +184,9 @@ static int make_component(struct engine *engine, const struct transform_image *i
     };
     c->sub_x = sub[0];
     c->sub_y = sub[1];
-    tuner_start(&tuning, subject);
-    if (engine->options.tune != ENGINE_TUNE_OFF)
-        c->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
-    tuning.recipe = component_recipe(engine);
-    int r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
-                              cache_dir, &engine->warning, why);
-    if (r == -ERANGE && subject->any_technique) {
-        tuning.technique = TRANSFORM_STAGED;
-        r = transform_prepare(&c->transform, engine->device, image, &subject->border, &tuning,
-                              cache_dir, &engine->warning, why);
-    }
+    c->recipe = component_recipe(engine);
     engine->component_count++; /* on failure, too, so that it is released */
-    if (r < 0 || tuning.recipe.denoise.block == 0)
-        return r;
-    return denoiser_prepare(&c->denoiser, engine->device, image, &tuning.recipe, 0, cache_dir,
-                            &engine->warning, why);
-}
-
-static unsigned component_missing(const struct component *c)
-{
-    return transform_missing(c->transform) + denoiser_missing(c->denoiser);
-}
-
-/* Compiles the kernels that were not in the cache, and reports the progress. */
-static int build_components(struct engine *engine, const char *cache_dir,
-                            const struct engine_observer *observer, struct error *why)
-{
-    unsigned total = 0, done = 0;
-    for (unsigned i = 0; i < engine->component_count; i++)
-        total += component_missing(&engine->component[i]);
-    const bool report = total > 0 && observer != NULL && observer->on_build != NULL;
-    if (report)
-        observer->on_build(observer->context, 0, total);
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        const struct component *c = &engine->component[i];
-        const unsigned missing = component_missing(c);
-        int r = transform_build(c->transform, cache_dir, &engine->warning, why);
-        if (r == 0 && c->denoiser != NULL)
-            r = denoiser_build(c->denoiser, cache_dir, &engine->warning, why);
-        if (r < 0)
-            return r;
-        done += missing;
-        if (report && missing > 0)
-            observer->on_build(observer->context, done, total);
-    }
-    return 0;
+    return component_prepare(c, cache_dir, why);
 }
 
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
@@ -256,7 +206,7 @@ int engine_make_components(struct engine *engine, double support_px, const char 
     }
     /* If margin() has limited the padding, more support would not give more of it. */
     engine->support_px = fmax(pad_px / 2, support_px);
-    return build_components(engine, cache_dir, observer, why);
+    return engine_build_steps(engine, cache_dir, observer, why);
 }
 
 bool engine_is_tuned(const struct engine *engine)
@@ -265,49 +215,6 @@ bool engine_is_tuned(const struct engine *engine)
         if (!engine->component[i].tuned)
             return false;
     return true;
-}
-
-void engine_describe(struct engine *engine)
-{
-    const struct component *c = &engine->component[0];
-    const struct plan *plan = transform_plan(c->transform);
-    const struct transform_tuning *tuning = transform_tuning(c->transform);
-    char needs[128];
-    unsigned dispatches = 0;
-    double traffic = 0;
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        dispatches += transform_dispatches(engine->component[i].transform);
-        traffic += transform_traffic(engine->component[i].transform);
-        if (engine->component[i].denoiser != NULL) {
-            dispatches += denoiser_dispatches(engine->component[i].denoiser);
-            traffic += denoiser_traffic(engine->component[i].denoiser);
-        }
-    }
-    recipe_describe(&tuning->recipe, needs, sizeof needs);
-    snprintf(engine->description, sizeof engine->description,
-             "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
-             "groups %u and %u%s, %s",
-             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
-             tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
-             tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
-             plan->height, plan->x.length, plan->y.length, dispatches,
-             traffic / plan->width / plan->height, tuning->lanes, tuning->column_group,
-             tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
-}
-
-void engine_release_components(struct engine *engine)
-{
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        transform_destroy(engine->component[i].transform);
-        if (engine->component[i].response.numbers != NULL)
-            clReleaseMemObject(engine->component[i].response.numbers);
-        if (engine->component[i].table != NULL)
-            clReleaseMemObject(engine->component[i].table);
-        denoiser_past_destroy(engine->component[i].past);
-        denoiser_destroy(engine->component[i].denoiser);
-        if (engine->component[i].noise != NULL)
-            clReleaseMemObject(engine->component[i].noise);
-    }
 }
 
 const struct plan *engine_plan(const struct engine *engine, unsigned index)
@@ -319,130 +226,4 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
         index -= c->subject.image.count;
     }
     return NULL;
-}
-
-/* Samples one component's response into a device buffer. */
-static int design_component(const struct engine *engine, const struct component *c,
-                            const struct filter_chain *chain, struct transform_response *ret,
-                            struct error *why)
-{
-    const size_t size = transform_response_bytes(c->transform);
-    void *values = malloc(size);
-    if (values == NULL)
-        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    int r =
-        transform_response_fill(c->transform, values, chain, c->sub_x, c->sub_y, &ret->band, why);
-    if (r == 0)
-        r = engine_upload(engine, &ret->numbers, values, size, why);
-    free(values);
-    return r;
-}
-
-/* Whether chroma passes through. */
-static bool leaves_chroma(const struct engine *engine)
-{
-    return engine->options.recipe.planes == RECIPE_LUMA &&
-           engine->options.recipe.view == VIEW_PICTURE &&
-           (engine->info->plane_count > 1 ||
-            (engine->info->kind == SAMPLE_U8 && engine->info->step > 1));
-}
-
-/* Whether colours are those of the captured pixel, with the change of luma. (A load that moves
- * pixels moves these, too.) */
-static bool leaves_rgb(const struct engine *engine)
-{
-    return engine->options.recipe.planes == RECIPE_LUMA &&
-           engine->options.recipe.view == VIEW_PICTURE &&
-           (engine->info->kind == SAMPLE_RGB8 || engine->info->kind == SAMPLE_BAYER);
-}
-
-/* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */
-#define CHROMA_LEVEL 128
-
-int engine_design(const struct engine *engine, const struct filter_chain *chain,
-                  struct engine_response **ret, struct error *why)
-{
-    int r = recipe_check(&engine->options.recipe, chain, why);
-    if (r < 0)
-        return r;
-    if ((warp_is_needed(chain) && leaves_chroma(engine)) ||
-        (filter_chain_stabilises(chain) && (leaves_chroma(engine) || leaves_rgb(engine))))
-        return error_set(why, EINVAL,
-                         "the filter moves pixels, but engine.planes = luma leaves the colour "
-                         "where it was captured: expected engine.planes = all or luma-only");
-    const struct denoise denoise = filter_chain_denoise(chain);
-    struct engine_response *response = calloc(1, sizeof *response);
-    if (response == NULL)
-        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
-    for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
-        r = engine_design_table(engine, i, chain, &response->table[i], why);
-        if (r == 0)
-            r = design_component(engine, &engine->component[i], chain, &response->of[i], why);
-        if (r == 0 && engine->component[i].denoiser != NULL)
-            r = denoiser_noise(&response->noise[i], engine->component[i].denoiser, &denoise.noise,
-                               i > 0 ? CHROMA_LEVEL : -1, why);
-    }
-    if (r < 0) {
-        engine_response_free(response);
-        return r;
-    }
-    *ret = response;
-    return 0;
-}
-
-void engine_response_free(struct engine_response *response)
-{
-    if (response == NULL)
-        return;
-    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
-        if (response->of[i].numbers != NULL)
-            clReleaseMemObject(response->of[i].numbers);
-        if (response->table[i] != NULL)
-            clReleaseMemObject(response->table[i]);
-        if (response->noise[i] != NULL)
-            clReleaseMemObject(response->noise[i]);
-    }
-    fade_destroy(response->fade);
-    free(response);
-}
-
-int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
-                       struct engine_response *from, struct error *why)
-{
-    const int r = fade_create(&response->fade, engine, response, frames, from, why);
-    engine_response_free(from);
-    return r;
-}
-
-static void swap_buffers(cl_mem *a, cl_mem *b)
-{
-    const cl_mem old = *a;
-    *a = *b;
-    *b = old;
-}
-
-void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
-{
-    struct fade *fade = response->fade;
-    response->fade = NULL;
-    if (fade != NULL)
-        fade_begin(fade, engine->filter.fade, engine->component);
-    fade_destroy(engine->filter.fade);
-    engine->filter.fade = fade;
-    engine->filter.serial = serial;
-    for (unsigned i = 0; i < engine->component_count; i++) {
-        if (engine->component[i].table != NULL || response->table[i] != NULL)
-            denoiser_past_forget(engine->component[i].past); /* loaded with another table */
-        const struct transform_response old = engine->component[i].response;
-        engine->component[i].response = response->of[i];
-        response->of[i] = old;
-        swap_buffers(&engine->component[i].table, &response->table[i]);
-        swap_buffers(&engine->component[i].noise, &response->noise[i]);
-    }
-    engine_response_free(response);
-}
-
-bool engine_is_fading(const struct engine *engine)
-{
-    return engine->filter.fade != NULL;
 }

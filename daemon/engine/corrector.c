@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/engine_private.h"
 #include "transform/transform_private.h"
 
 #define TWO_PI     6.28318530717958647693
@@ -217,3 +218,36 @@ int corrector_set(struct corrector *corrector, const struct correction *correcti
     corrector->is_none = is_none;
     return 0;
 }
+
+/* ---- the step ---- */
+
+static bool applies(const struct recipe *recipe)
+{
+    return recipe->corrections;
+}
+
+static int create_frame(void **ret_frame, const void *part, const struct component *component,
+                        cl_command_queue queue, struct error *why)
+{
+    struct corrector *corrector = NULL;
+    (void)part;
+    const int r = corrector_create(&corrector, component->transform, queue, why);
+    *ret_frame = corrector;
+    return r;
+}
+
+static void destroy_frame(void *frame)
+{
+    corrector_destroy(frame);
+}
+
+static int enqueue(struct step_run *run, struct error *why)
+{
+    return corrector_set(run->frame, run->slot->job.correction, &run->buffers->correction, why);
+}
+
+const struct step step_correct = {.name = "correct",
+                                  .applies = applies,
+                                  .create_frame = create_frame,
+                                  .destroy_frame = destroy_frame,
+                                  .enqueue = enqueue};

@@ -431,7 +431,7 @@ static int set_pass_arguments(struct denoiser_frame *frame, unsigned pass,
 }
 
 static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, unsigned pass,
-                        const struct inputs *inputs, struct error *why)
+                        const struct inputs *inputs, cl_event *event, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
     const struct denoiser_layout *layout = &denoiser->pass[pass].layout;
@@ -443,12 +443,12 @@ static int enqueue_pass(struct denoiser_frame *frame, cl_command_queue queue, un
     const int r = set_pass_arguments(frame, pass, inputs, why);
     return r < 0 ? r
                  : enqueue(queue, frame->kernel[pass], global, local,
-                           pass == 0 ? inputs->past_count : 0, inputs->loaded, NULL, why);
+                           pass == 0 ? inputs->past_count : 0, inputs->loaded, event, why);
 }
 
 int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue, cl_mem image,
                            cl_mem table, cl_mem noise, struct denoiser_past *past, cl_mem *ret,
-                           cl_event *first, struct error *why)
+                           cl_event *first, cl_event *last, struct error *why)
 {
     const unsigned passes = frame->denoiser->pass_count;
     const bool estimated = frame->denoiser->recipe.denoise.estimated;
@@ -460,7 +460,7 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
     if (r == 0 && estimated)
         r = enqueue_estimate(frame, queue, samples, noise, why);
     for (unsigned i = 0; i < passes && r == 0; i++)
-        r = enqueue_pass(frame, queue, i, &inputs, why);
+        r = enqueue_pass(frame, queue, i, &inputs, i + 1 == passes ? last : NULL, why);
     if (past != NULL && r == 0)
         denoiser_past_add(past, loaded);
     if (past != NULL && r < 0)

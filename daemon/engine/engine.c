@@ -1,13 +1,13 @@
 #include "engine/engine_private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "engine/fade.h"
-#include "engine/ramp.h"
 
 #define SOURCE_ALIGN_BYTES 64
 
@@ -63,13 +63,8 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
         r = pin(slot, &slot->host_in, engine->source_bytes, &slot->host_in_at, CL_MAP_WRITE, why);
     if (r == 0 && !unified)
         r = pin(slot, &slot->host_out, engine->frame_bytes, &slot->host_out_at, CL_MAP_READ, why);
-    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
-        r = transform_frame_create(&slot->frame[i], engine->component[i].transform, why);
-    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
-        if (engine->component[i].denoiser != NULL)
-            r = denoiser_frame_create(&slot->denoised[i], engine->component[i].denoiser, why);
-    if (r == 0 && transform_tuning(engine->component[0].transform)->recipe.corrections)
-        r = corrector_create(&slot->corrector, engine->component[0].transform, slot->queue, why);
+    if (r == 0)
+        r = engine_create_frame(slot, why);
     return r;
 }
 
@@ -82,15 +77,11 @@ static void release_slot(struct slot *slot)
     if (slot->host_out_at != NULL)
         clEnqueueUnmapMemObject(slot->queue, slot->host_out, slot->host_out_at, 0, NULL, NULL);
     clFinish(slot->queue);
-    corrector_destroy(slot->corrector);
+    engine_destroy_frame(slot);
     const cl_mem buffers[] = {slot->in, slot->out, slot->host_in, slot->host_out};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
         if (buffers[i] != NULL)
             clReleaseMemObject(buffers[i]);
-    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
-        transform_frame_destroy(slot->frame[i]);
-        denoiser_frame_destroy(slot->denoised[i]);
-    }
     clReleaseCommandQueue(slot->queue);
 }
 
@@ -119,14 +110,8 @@ static int build(struct engine *engine, double support_px, const char *cache_dir
     if (engine->event_fd < 0)
         return error_set(why, errno, "cannot create an eventfd: %s", strerror(errno));
     r = engine_make_components(engine, support_px, cache_dir, observer, why);
-    for (unsigned i = 0; i < engine->component_count && r == 0; i++)
-        if (engine->component[i].denoiser != NULL)
-            r = denoiser_past_for(&engine->component[i].past, engine->component[i].denoiser,
-                                  engine->options.in_flight, why);
     for (unsigned i = 0; i < engine->options.in_flight && r == 0; i++)
         r = make_slot(&engine->slot[i], engine, why);
-    if (r == 0 && engine->options.recipe.shifts)
-        r = ramp_create(&engine->filter.ramp, engine, why);
     if (r == 0)
         r = set_identity(engine, why);
     return r < 0 ? r : engine_start_waiter(engine, why);
@@ -147,6 +132,25 @@ static int lay_out_source(struct fftd_format *ret, const struct fftd_format *for
         return 0;
     }
     return format_layout(ret, source, format->width, format->height, SOURCE_ALIGN_BYTES, why);
+}
+
+static void describe(struct engine *engine)
+{
+    const struct component *c = &engine->component[0];
+    const struct plan *plan = transform_plan(c->transform);
+    const struct transform_tuning *tuning = transform_tuning(c->transform);
+    const struct step_cost cost = engine_cost(engine);
+    char needs[128];
+    recipe_describe(&c->recipe, needs, sizeof needs);
+    snprintf(engine->description, sizeof engine->description,
+             "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
+             "groups %u and %u%s, %s",
+             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
+             tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
+             tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
+             plan->height, plan->x.length, plan->y.length, cost.dispatches,
+             cost.bytes / plan->width / plan->height, tuning->lanes, tuning->column_group,
+             tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
@@ -197,7 +201,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->is_compared =
             comparison_find(&engine->comparison, &subject, cache_dir, &engine->warning);
     }
-    engine_describe(engine);
+    describe(engine);
     *ret = engine;
     return 0;
 }
@@ -213,8 +217,8 @@ void engine_destroy(struct engine *engine)
     for (unsigned i = 0; i < ENGINE_MAX_IN_FLIGHT; i++)
         release_slot(&engine->slot[i]);
     fade_destroy(engine->filter.fade);
-    ramp_destroy(engine->filter.ramp);
-    engine_release_components(engine);
+    for (unsigned i = 0; i < engine->component_count; i++)
+        component_release(&engine->component[i]);
     if (engine->event_fd >= 0)
         close(engine->event_fd);
     pthread_cond_destroy(&engine->waiter.work);

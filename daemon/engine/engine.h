@@ -187,14 +187,20 @@ struct engine_copies {
     uint64_t out_bytes;    /* filtered planes, to the result */
 };
 
+/* The steps of which kernels consist, in the order of a frame: "denoise", "transform" ...; NULL
+ * past the last. The string is static. */
+const char *engine_step_name(unsigned step);
+
 struct engine_done {
     void *tag;
     uint64_t filter_serial;
     bool blended;                      /* with the response before, by a fade */
     enum view_kind view;               /* what the result is: options->recipe.view */
     int64_t submitted_ns, finished_ns; /* CLOCK_MONOTONIC */
-    /* Duration of each step; 0 if the device does not report it. */
+    /* Duration of each part; 0 if the device does not report it. */
     int64_t upload_ns, kernel_ns, download_ns;
+    /* Kernels of each step (engine_step_name); negative: not measured in this frame. */
+    int64_t step_ns[ENGINE_MAX_STEPS];
     struct engine_copies copies;
     struct overhead overhead;
 };

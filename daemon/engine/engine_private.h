@@ -1,17 +1,16 @@
 /* Declarations shared by the files behind engine.h: engine.c (the engine and its slots), submit.c
- * (frames in flight), waiter.c (the thread that waits for them), component.c (components, their
- * transforms and responses), memory.c (frames in memory shared with a source), output.c (results in
- * memory of the host). */
+ * (frames in flight), waiter.c (the thread that waits for them), component.c (what is filtered),
+ * steps.c (the steps of a component), design.c (responses), memory.c (frames in memory shared with
+ * a source), output.c (results in memory of the host). */
 #ifndef FFTD_ENGINE_ENGINE_PRIVATE_H
 #define FFTD_ENGINE_ENGINE_PRIVATE_H
 
 #include <pthread.h>
 
 #include "engine/comparison.h"
-#include "engine/corrector.h"
-#include "engine/denoiser.h"
-#include "engine/denoiser_past.h"
+#include "core/clock.h"
 #include "engine/engine.h"
+#include "engine/step.h"
 #include "gpu/device_private.h"
 #include "transform/transform.h"
 #include "transform/tuner.h"
@@ -21,15 +20,22 @@
 /* The images that share dispatches: luma, or colours of the same shape. The first component is
  * luma, or all colours, and the only one whose samples are corrected or calibrated. */
 struct component {
+    struct engine *engine;
+    struct recipe recipe;
     struct tuner_subject subject;
-    struct transform *transform;
-    struct denoiser *denoiser;          /* NULL: noise is not reduced */
-    bool tuned;                         /* the settings were found by measuring */
-    double sub_x, sub_y;                /* luma pixels per sample */
-    struct transform_response response; /* for new frames, as the next two */
-    cl_mem table;                       /* with which samples are loaded; NULL: none */
-    cl_mem noise;                       /* the denoiser's model; NULL: none */
-    struct denoiser_past *past;         /* frames that it joins to the next one; NULL: none */
+    struct transform *transform; /* the part of step_transform, of whose plan others need to know */
+    bool tuned;                  /* the settings were found by measuring */
+    double sub_x, sub_y;         /* luma pixels per sample */
+    struct component_step {
+        void *part;
+        struct transform_response data; /* for new frames */
+    } step[STEP_MAX];                   /* in the order of engine_steps */
+    unsigned response_step; /* the index of the one that filters: its data is the response */
+};
+
+/* The events of a step's dispatches for a frame. */
+struct step_times {
+    cl_event first, last; /* NULL: the step had no kernel, or its time is not measured */
 };
 
 /* A frame in flight. Each slot has its own in-order queue, so that the device can overlap frames.
@@ -38,15 +44,14 @@ struct component {
 struct slot {
     struct engine *engine;
     cl_command_queue queue;
-    struct transform_frame *frame[MAX_COMPONENTS];
-    struct denoiser_frame *denoised[MAX_COMPONENTS]; /* NULL: none */
+    void *frame[MAX_COMPONENTS][STEP_MAX];
+    struct step_times time[MAX_COMPONENTS][STEP_MAX];
     cl_mem in, out; /* read and written by kernels; `in` is unused for frames that are read where
                        they are */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
     cl_mem sent; /* keeps the memory from which the frame is sent; NULL: the slot's own */
     void *host_in_at, *host_out_at;
-    struct corrector *corrector; /* of the first component; NULL: none */
-    void *mapped_out;            /* the result, if the host has it elsewhere than at host_out_at */
+    void *mapped_out; /* the result, if the host has it elsewhere than at host_out_at */
     cl_event first, last, done;
     cl_event dispatch[MAX_COMPONENTS * TRANSFORM_MAX_DISPATCHES]; /* if they are timed one by one */
     unsigned dispatch_count;                                      /* 0: they are not */
@@ -57,8 +62,6 @@ struct slot {
     cl_int status;
     int64_t finished_ns;
 };
-
-struct ramp;
 
 /* The thread that waits for frames in flight, under the engine's mutex but for the first two. */
 struct waiter {
@@ -87,8 +90,8 @@ struct engine {
     bool has_stray; /* the device was given a frame of an output, and its end cannot be awaited */
     struct {
         uint64_t serial;
-        struct fade *fade; /* into component.response; NULL: none */
-        struct ramp *ramp; /* moves frames; NULL: the engine has no shifts */
+        uint64_t change;   /* counts the responses that have come into use */
+        struct fade *fade; /* into the components' responses; NULL: none */
     } filter;              /* of new frames */
     int event_fd;
     pthread_mutex_t mutex;
@@ -103,10 +106,8 @@ struct engine {
 };
 
 struct engine_response {
-    struct transform_response of[MAX_COMPONENTS];
-    cl_mem table[MAX_COMPONENTS]; /* NULL: the component has none */
-    cl_mem noise[MAX_COMPONENTS]; /* NULL: the engine has no denoiser */
-    struct fade *fade;            /* with which it comes into use; NULL: at once */
+    struct transform_response data[MAX_COMPONENTS][STEP_MAX];
+    struct fade *fade; /* with which it comes into use; NULL: at once */
 };
 
 /* Describes the engine for comparison.h. */
@@ -118,19 +119,30 @@ static inline struct comparison_subject engine_subject(const struct engine *engi
                                        .support_px = engine->asked_support_px};
 }
 
-/* Plans and builds a transform for every component that is filtered. */
+/* Plans and builds every component that is filtered. */
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            const struct engine_observer *observer, struct error *why);
-void engine_release_components(struct engine *engine);
 
-/* Fills in the table of a chain with which a component's samples are loaded, in a device buffer;
- * NULL if there is none. -EINVAL, -ERANGE: the frames are not those that the chain expects. */
-int engine_design_table(const struct engine *engine, unsigned component,
-                        const struct filter_chain *chain, cl_mem *ret, struct error *why);
+/* The steps of a component: whether it has one, preparing all, and destroying what was prepared.
+ * The steps' other functions are called for all components at once. */
+bool component_has(const struct component *component, unsigned step);
+int component_prepare(struct component *component, const char *cache_dir, struct error *why);
+void component_release(struct component *component);
+int engine_build_steps(struct engine *engine, const char *cache_dir,
+                       const struct engine_observer *observer, struct error *why);
+int engine_create_frame(struct slot *slot, struct error *why);
+void engine_destroy_frame(struct slot *slot);
 
-/* Puts values into a new device buffer. */
-int engine_upload(const struct engine *engine, cl_mem *ret, void *values, size_t size,
-                  struct error *why);
+/* Adds the time since the last account of the submitting thread to a kind of overhead. */
+static inline void slot_account(struct slot *slot, enum overhead_step step)
+{
+    const int64_t now_ns = clock_now_ns();
+    slot->result.overhead.ns[step] += now_ns - slot->accounted_ns;
+    slot->accounted_ns = now_ns;
+}
+
+/* Adds up what a frame costs in all steps of all components. */
+struct step_cost engine_cost(const struct engine *engine);
 
 /* Lends a frame to the commands that follow in the queue, which read *ret. After them the frame
  * returns to its source. On entry *ret is a buffer of the device, into which the frame is sent if
@@ -155,8 +167,5 @@ void engine_output_give_back(struct engine_output *output, unsigned index, cl_co
 /* The second may only be called while no frame is in flight. */
 int engine_start_waiter(struct engine *engine, struct error *why);
 void engine_stop_waiter(struct engine *engine);
-
-/* Fills engine->description. */
-void engine_describe(struct engine *engine);
 
 #endif

@@ -25,24 +25,10 @@ struct fade {
 
 /* ---- preparing, in the designing thread ---- */
 
-/* Compiles the program when it is first needed. The device keeps it. */
-static int get_program(cl_program *ret, struct gpu_device *device, bool half, struct error *why)
+static struct transform_response response_of(const struct engine_response *response,
+                                             const struct engine *engine, unsigned component)
 {
-    char source[4096];
-    struct error warning;
-    int r = 0;
-    if (device->blend[half] == NULL) {
-        const int length =
-            snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"blend.cl\"\n%s",
-                     half, program_file("blend.cl"));
-        r = (size_t)length < sizeof source
-                ? program_build(&device->blend[half], device, source, NULL, &warning, why)
-                : error_set(why, E2BIG, "blend.cl has %d bytes: expected fewer than %zu", length,
-                            sizeof source);
-    }
-    if (r == 0)
-        *ret = device->blend[half];
-    return r;
+    return response->data[component][engine->component[component].response_step];
 }
 
 static int make_buffers(struct fade *fade, const struct engine *engine, bool half,
@@ -98,8 +84,8 @@ static int warm_up(struct fade *fade, const struct engine *engine, const struct 
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clCreateCommandQueue");
     for (unsigned i = 0; r == 0 && i < engine->component_count; i++)
-        r = enqueue(fade, queue, i, to->of[i].numbers, to->of[i].numbers, fade->blended[0][i], 0,
-                    NULL, why);
+        r = enqueue(fade, queue, i, response_of(to, engine, i).numbers,
+                    response_of(to, engine, i).numbers, fade->blended[0][i], 0, NULL, why);
     code = clFinish(queue);
     clReleaseCommandQueue(queue);
     return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFinish");
@@ -111,7 +97,7 @@ static int prepare(struct fade *fade, const struct engine *engine, const struct 
     const bool half = engine->options.recipe.precision == RECIPE_HALF;
     cl_program program = NULL;
     cl_int code;
-    int r = get_program(&program, engine->device, half, why);
+    int r = program_small(&program, engine->device, "blend.cl", half, why);
     if (r < 0)
         return r;
     fade->kernel = clCreateKernel(program, "blend", &code);
@@ -141,7 +127,7 @@ int fade_create(struct fade **ret, const struct engine *engine, const struct eng
         return r;
     }
     for (unsigned i = 0; from != NULL && i < engine->component_count; i++)
-        keep(&fade->from[i], from->of[i]);
+        keep(&fade->from[i], response_of(from, engine, i));
     *ret = fade;
     return 0;
 }
@@ -193,7 +179,7 @@ void fade_begin(struct fade *fade, const struct fade *running,
         return;
     }
     for (unsigned i = 0; i < MAX_COMPONENTS && fade->count[i] > 0; i++)
-        keep(&fade->from[i], in_use[i].response);
+        keep(&fade->from[i], in_use[i].step[in_use[i].response_step].data);
 }
 
 struct fade *fade_next(struct fade *fade)
@@ -204,9 +190,22 @@ struct fade *fade_next(struct fade *fade)
     return NULL;
 }
 
-int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component,
-                 struct transform_response *response, cl_event *first, struct error *why)
+/* ---- the step ---- */
+
+static bool applies(const struct recipe *recipe)
 {
+    (void)recipe;
+    return true;
+}
+
+static int enqueue_blend(struct step_run *run, struct error *why)
+{
+    struct slot *slot = run->slot;
+    struct fade *fade = slot->engine->filter.fade;
+    if (fade == NULL)
+        return 0;
+    const unsigned component = run->index;
+    struct transform_response *response = &run->buffers->response;
     const unsigned index = (unsigned)(slot - slot->engine->slot);
     const struct transform_response from = fade->from[component], to = *response;
     const struct transform_response blended = {.numbers = fade->blended[index][component],
@@ -216,9 +215,9 @@ int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component,
                     (cl_float)fade->done / (cl_float)fade->frames, &event, why);
     if (r < 0)
         return r;
-    if (first != NULL) {
+    if (run->first != NULL) {
         clRetainEvent(event);
-        *first = event;
+        step_run_is_one(run, event);
     }
     if (fade->newest != NULL)
         clReleaseEvent(fade->newest);
@@ -228,3 +227,5 @@ int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component,
     *response = blended;
     return 0;
 }
+
+const struct step step_blend = {.name = "blend", .applies = applies, .enqueue = enqueue_blend};

@@ -29,10 +29,4 @@ void fade_begin(struct fade *fade, const struct fade *running,
  * destroyed. NULL is allowed. */
 struct fade *fade_next(struct fade *fade);
 
-/* Enqueues the blend with a response for one component of the frame in a slot, and replaces the
- * response by the blend. first: NULL, or receives the event of the dispatch; the caller releases
- * it. */
-int fade_enqueue(struct fade *fade, struct slot *slot, unsigned component,
-                 struct transform_response *response, cl_event *first, struct error *why);
-
 #endif

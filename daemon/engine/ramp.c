@@ -1,50 +1,37 @@
-#include "engine/ramp.h"
-
+/* The step that moves the picture of each frame by a distance of its own: the frame is filtered
+ * with the response times the phase ramp exp(-2 pi i (fx x + fy y)) (kernels/ramp.cl).
+ *
+ * The product is a dispatch of its own in the queue of the frame, into a buffer of the frame,
+ * because frames in flight overlap. A frame that is not moved has nothing of this. */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "transform/response.h"
+#include "engine/engine_private.h"
 #include "gpu/program.h"
+#include "transform/response.h"
 
 #define TWO_PI      6.28318530717958647693
 #define GROUP_ITEMS 64u
 
-/* A component of the frame in a slot. */
-struct turned {
+struct ramp {
+    const struct component *component;
+    cl_kernel kernel;
+    size_t group;
+    cl_uint count; /* real parts of a response */
+    cl_mem places; /* their frequencies */
+};
+
+struct ramp_frame {
     cl_mem factors, response;
     cl_float2 *values; /* of the factors */
 };
 
-struct ramp {
-    cl_program program;
-    cl_kernel kernel;
-    size_t group;
-    cl_uint part[MAX_COMPONENTS]; /* numbers of a response; 0: there is no such component */
-    cl_mem place[MAX_COMPONENTS];
-    struct turned turned[ENGINE_MAX_IN_FLIGHT][MAX_COMPONENTS];
-};
-
 /* ---- preparing ---- */
 
-static int build_kernel(struct ramp *ramp, const struct engine *engine, struct error *why)
+static bool applies(const struct recipe *recipe)
 {
-    char source[4096];
-    struct error warning;
-    cl_int code;
-    const int length =
-        snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"ramp.cl\"\n%s",
-                 engine->options.recipe.precision == RECIPE_HALF, program_file("ramp.cl"));
-    if ((size_t)length >= sizeof source)
-        return error_set(why, E2BIG, "ramp.cl has %d bytes: expected fewer than %zu", length,
-                         sizeof source);
-    const int r = program_build(&ramp->program, engine->device, source, NULL, &warning, why);
-    if (r < 0)
-        return r;
-    ramp->kernel = clCreateKernel(ramp->program, "ramp", &code);
-    ramp->group = GROUP_ITEMS < engine->device->max_group ? GROUP_ITEMS : engine->device->max_group;
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "ramp");
+    return recipe->shifts;
 }
 
 static size_t factor_count(const struct transform *transform)
@@ -53,79 +40,81 @@ static size_t factor_count(const struct transform *transform)
     return (size_t)plan->x.length + plan->y.length;
 }
 
-static int make_places(struct ramp *ramp, const struct engine *engine, unsigned component,
-                       struct error *why)
+static int make_places(struct ramp *ramp, struct error *why)
 {
-    const struct transform *transform = engine->component[component].transform;
+    const struct transform *transform = ramp->component->transform;
     const size_t count = transform_response_frequencies(transform, NULL);
     uint16_t(*places)[2] = malloc(count * sizeof *places);
     if (places == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
     transform_response_frequencies(transform, places);
-    ramp->part[component] = (cl_uint)count;
-    const int r =
-        engine_upload(engine, &ramp->place[component], places, count * sizeof *places, why);
+    ramp->count = (cl_uint)count;
+    const int r = opencl_make_buffer(&ramp->places, ramp->component->engine->device->context,
+                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                                     count * sizeof *places, places, why);
     free(places);
     return r;
 }
 
-static int make_turned(struct turned *ret, const struct engine *engine, unsigned component,
-                       struct error *why)
+/* The transform is compiled before the first frame is created, but planned before this. */
+static int prepare(void **ret_part, struct component *component, const char *cache_dir,
+                   struct error *why)
 {
-    const struct transform *transform = engine->component[component].transform;
-    const size_t factors = factor_count(transform) * sizeof *ret->values;
-    ret->values = malloc(factors);
-    if (ret->values == NULL)
+    struct gpu_device *device = component->engine->device;
+    struct ramp *ramp = calloc(1, sizeof *ramp);
+    cl_program program;
+    cl_int code;
+    (void)cache_dir;
+    *ret_part = ramp;
+    if (ramp == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
-    const cl_context context = engine->device->context;
-    int r = opencl_make_buffer(&ret->factors, context, CL_MEM_READ_ONLY, factors, NULL, why);
+    ramp->component = component;
+    ramp->group = GROUP_ITEMS < device->max_group ? GROUP_ITEMS : device->max_group;
+    const int r =
+        program_small(&program, device, "ramp.cl", component->recipe.precision == RECIPE_HALF, why);
+    if (r < 0)
+        return r;
+    ramp->kernel = clCreateKernel(program, "ramp", &code);
+    return code == CL_SUCCESS ? make_places(ramp, why) : opencl_fail(why, code, "ramp");
+}
+
+static void destroy(void *part)
+{
+    struct ramp *ramp = part;
+    if (ramp->kernel != NULL)
+        clReleaseKernel(ramp->kernel);
+    if (ramp->places != NULL)
+        clReleaseMemObject(ramp->places);
+    free(ramp);
+}
+
+static int create_frame(void **ret_frame, const void *part, const struct component *component,
+                        cl_command_queue queue, struct error *why)
+{
+    const cl_context context = component->engine->device->context;
+    const size_t factors = factor_count(component->transform) * sizeof(cl_float2);
+    struct ramp_frame *frame = calloc(1, sizeof *frame);
+    (void)part, (void)queue;
+    *ret_frame = frame;
+    if (frame != NULL)
+        frame->values = malloc(factors);
+    if (frame == NULL || frame->values == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing to move frames");
+    int r = opencl_make_buffer(&frame->factors, context, CL_MEM_READ_ONLY, factors, NULL, why);
     if (r == 0)
-        r = opencl_make_buffer(&ret->response, context, CL_MEM_READ_WRITE,
-                               transform_response_bytes(transform), NULL, why);
+        r = opencl_make_buffer(&frame->response, context, CL_MEM_READ_WRITE,
+                               transform_response_bytes(component->transform), NULL, why);
     return r;
 }
 
-int ramp_create(struct ramp **ret, const struct engine *engine, struct error *why)
+static void destroy_frame(void *frame)
 {
-    struct ramp *ramp = calloc(1, sizeof *ramp);
-    if (ramp == NULL)
-        return error_set(why, ENOMEM, "out of memory while preparing to move frames");
-    int r = build_kernel(ramp, engine, why);
-    for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
-        r = make_places(ramp, engine, i, why);
-        for (unsigned slot = 0; slot < engine->options.in_flight && r == 0; slot++)
-            r = make_turned(&ramp->turned[slot][i], engine, i, why);
-    }
-    if (r < 0) {
-        ramp_destroy(ramp);
-        return r;
-    }
-    *ret = ramp;
-    return 0;
-}
-
-static void release(cl_mem buffer)
-{
-    if (buffer != NULL)
-        clReleaseMemObject(buffer);
-}
-
-void ramp_destroy(struct ramp *ramp)
-{
-    if (ramp == NULL)
-        return;
-    if (ramp->kernel != NULL)
-        clReleaseKernel(ramp->kernel);
-    if (ramp->program != NULL)
-        clReleaseProgram(ramp->program);
-    for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
-        release(ramp->place[i]);
-        for (unsigned slot = 0; slot < ENGINE_MAX_IN_FLIGHT; slot++) {
-            release(ramp->turned[slot][i].factors);
-            release(ramp->turned[slot][i].response);
-            free(ramp->turned[slot][i].values);
-        }
-    }
+    struct ramp_frame *ramp = frame;
+    if (ramp->factors != NULL)
+        clReleaseMemObject(ramp->factors);
+    if (ramp->response != NULL)
+        clReleaseMemObject(ramp->response);
+    free(ramp->values);
     free(ramp);
 }
 
@@ -142,18 +131,18 @@ static void put_factors(cl_float2 *ret, uint32_t length, double shift)
     }
 }
 
-static int set_arguments(const struct ramp *ramp, const struct turned *turned, unsigned component,
-                         cl_mem response, cl_uint second, struct error *why)
+static int set_arguments(const struct ramp *ramp, const struct ramp_frame *frame, cl_mem response,
+                         cl_uint second, struct error *why)
 {
     const struct {
         size_t size;
         const void *value;
     } arguments[] = {{sizeof response, &response},
-                     {sizeof ramp->place[component], &ramp->place[component]},
-                     {sizeof turned->factors, &turned->factors},
-                     {sizeof turned->response, &turned->response},
+                     {sizeof ramp->places, &ramp->places},
+                     {sizeof frame->factors, &frame->factors},
+                     {sizeof frame->response, &frame->response},
                      {sizeof second, &second},
-                     {sizeof ramp->part[component], &ramp->part[component]}};
+                     {sizeof ramp->count, &ramp->count}};
     for (cl_uint i = 0; i < sizeof arguments / sizeof arguments[0]; i++) {
         const cl_int code = clSetKernelArg(ramp->kernel, i, arguments[i].size, arguments[i].value);
         if (code != CL_SUCCESS)
@@ -163,46 +152,61 @@ static int set_arguments(const struct ramp *ramp, const struct turned *turned, u
 }
 
 /* The number behind H, if there is one, stays as it is. */
-static int copy_threshold(const struct slot *slot, const struct transform *transform, cl_mem from,
-                          cl_mem to, struct error *why)
+static int copy_threshold(const struct step_run *run, cl_mem from, cl_mem to, struct error *why)
 {
-    if (!transform_tuning(transform)->recipe.thresholds)
+    const struct recipe *recipe = &run->component->recipe;
+    if (!recipe->thresholds)
         return 0;
-    const size_t number = transform_tuning(transform)->recipe.precision == RECIPE_HALF
-                              ? sizeof(cl_half)
-                              : sizeof(cl_float);
-    const size_t at = transform_response_bytes(transform) - number;
-    const cl_int code = clEnqueueCopyBuffer(slot->queue, from, to, at, at, number, 0, NULL, NULL);
+    const size_t number = recipe->precision == RECIPE_HALF ? sizeof(cl_half) : sizeof(cl_float);
+    const size_t at = transform_response_bytes(run->component->transform) - number;
+    const cl_int code =
+        clEnqueueCopyBuffer(run->slot->queue, from, to, at, at, number, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueCopyBuffer");
 }
 
-int ramp_enqueue(struct ramp *ramp, struct slot *slot, unsigned component, const double shift[2],
-                 cl_mem *response, cl_event *first, struct error *why)
+static int enqueue(struct step_run *run, struct error *why)
 {
-    const struct component *c = &slot->engine->component[component];
-    const struct plan *plan = transform_plan(c->transform);
-    const struct turned *turned = &ramp->turned[slot - slot->engine->slot][component];
+    const struct component *component = run->component;
+    const struct plan *plan = transform_plan(component->transform);
+    const struct ramp *ramp = run->part;
+    struct ramp_frame *frame = run->frame;
+    const double *shift = run->slot->job.shift;
     const struct plan_axis *axis[2] = {plan_first(plan), plan_second(plan)};
-    cl_float2 *values = turned->values;
+    cl_mem *response = &run->buffers->response.numbers;
+    cl_float2 *values = frame->values;
+    if (shift[0] == 0 && shift[1] == 0)
+        return 0;
     for (unsigned i = 0; i < 2; i++) {
         const bool is_x = axis[i] == &plan->x;
-        put_factors(values, axis[i]->length, is_x ? shift[0] / c->sub_x : shift[1] / c->sub_y);
+        put_factors(values, axis[i]->length,
+                    is_x ? shift[0] / component->sub_x : shift[1] / component->sub_y);
         values += axis[i]->length;
     }
-    cl_int code = clEnqueueWriteBuffer(slot->queue, turned->factors, CL_FALSE, 0,
-                                       factor_count(c->transform) * sizeof *values, turned->values,
-                                       0, NULL, NULL);
+    cl_int code = clEnqueueWriteBuffer(run->slot->queue, frame->factors, CL_FALSE, 0,
+                                       factor_count(component->transform) * sizeof *values,
+                                       frame->values, 0, NULL, NULL);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueWriteBuffer");
-    const int r = set_arguments(ramp, turned, component, *response, axis[0]->length, why);
+    const int r = set_arguments(ramp, frame, *response, axis[0]->length, why);
     if (r < 0)
         return r;
-    const size_t items = (ramp->part[component] + ramp->group - 1) / ramp->group * ramp->group;
-    code = clEnqueueNDRangeKernel(slot->queue, ramp->kernel, 1, NULL, &items, &ramp->group, 0, NULL,
-                                  first);
+    const size_t items = (ramp->count + ramp->group - 1) / ramp->group * ramp->group;
+    cl_event event;
+    code = clEnqueueNDRangeKernel(run->slot->queue, ramp->kernel, 1, NULL, &items, &ramp->group, 0,
+                                  NULL, run->first != NULL ? &event : NULL);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueNDRangeKernel");
-    const int copied = copy_threshold(slot, c->transform, *response, turned->response, why);
-    *response = turned->response;
+    if (run->first != NULL)
+        step_run_is_one(run, event);
+    const int copied = copy_threshold(run, *response, frame->response, why);
+    *response = frame->response;
     return copied;
 }
+
+const struct step step_shift = {.name = "shift",
+                                .applies = applies,
+                                .prepare = prepare,
+                                .destroy = destroy,
+                                .create_frame = create_frame,
+                                .destroy_frame = destroy_frame,
+                                .enqueue = enqueue};

@@ -8,33 +8,26 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "core/clock.h"
 #include "engine/fade.h"
-#include "engine/ramp.h"
+#include "engine/corrector.h"
 
 #define NEUTRAL_CHROMA 128
 
-/* One frame in this many has an event for each dispatch, because events cost the driver time. */
+/* One frame in this many has an event for each dispatch and for each step, because events cost the
+ * driver time. */
 #define TIMED_FRAMES   32
 
-/* Adds the time since the step before to a step. */
-static void account(struct slot *slot, enum overhead_step step)
-{
-    const int64_t now_ns = clock_now_ns();
-    slot->result.overhead.ns[step] += now_ns - slot->accounted_ns;
-    slot->accounted_ns = now_ns;
-}
-
-/* Likewise, when memory was given to a device: one with memory of its own was sent a copy. */
+/* Accounts for memory that was given to a device: one with memory of its own was sent a copy. */
 static void account_lending(struct slot *slot)
 {
-    account(slot, slot->engine->device->unified_memory ? OVERHEAD_UNMAP : OVERHEAD_ENQUEUE);
+    slot_account(slot, slot->engine->device->unified_memory ? OVERHEAD_UNMAP : OVERHEAD_ENQUEUE);
 }
 
-/* Likewise, when the device was told to give memory back, or to send its contents. */
+/* Accounts for memory that the device was told to give back, or whose contents it was told to send.
+ */
 static void account_return(struct slot *slot)
 {
-    account(slot, slot->engine->device->unified_memory ? OVERHEAD_MAP : OVERHEAD_ENQUEUE);
+    slot_account(slot, slot->engine->device->unified_memory ? OVERHEAD_MAP : OVERHEAD_ENQUEUE);
 }
 
 static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
@@ -89,7 +82,7 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
     if (!engine->device->unified_memory) {
         slot->result.copies.in_bytes =
             take_planes(&engine->source, job, slot->host_in_at, 0, engine->filtered_planes);
-        account(slot, OVERHEAD_COPY);
+        slot_account(slot, OVERHEAD_COPY);
         code = clEnqueueWriteBuffer(slot->queue, slot->in, CL_FALSE, 0, engine->source_bytes,
                                     slot->host_in_at, 0, NULL, NULL);
         return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueWriteBuffer");
@@ -98,10 +91,10 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
                                      0, engine->source_bytes, 0, NULL, NULL, &code);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueMapBuffer");
-    account(slot, OVERHEAD_MAP);
+    slot_account(slot, OVERHEAD_MAP);
     slot->result.copies.in_bytes =
         take_planes(&engine->source, job, at, 0, engine->filtered_planes);
-    account(slot, OVERHEAD_COPY);
+    slot_account(slot, OVERHEAD_COPY);
     code = clEnqueueUnmapMemObject(slot->queue, slot->in, at, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
@@ -111,31 +104,32 @@ static bool is_shifted(const struct engine_job *job)
     return job->shift[0] != 0 || job->shift[1] != 0;
 }
 
-/* Whether each dispatch of this frame is timed: one frame in TIMED_FRAMES, and only if its
- * transforms are all that it runs. */
-static bool times_dispatches(const struct slot *slot)
+/* Enqueues one step of a component. Its events are kept if its time is measured, or if it is the
+ * first of the frame that has a kernel, or the last one. */
+static int enqueue_step(struct slot *slot, unsigned component, unsigned step, bool is_timed,
+                        struct transform_buffers *buffers, struct error *why)
 {
-    const struct engine *engine = slot->engine;
-    return engine->waiter.submitted % TIMED_FRAMES == TIMED_FRAMES - 1 &&
-           engine->filter.fade == NULL && engine->component[0].denoiser == NULL &&
-           !is_shifted(&slot->job);
-}
-
-static int enqueue_transform(struct slot *slot, unsigned component, bool is_timed,
-                             const struct transform_buffers *buffers, cl_event *first,
-                             cl_event *last, struct error *why)
-{
-    struct transform_frame *frame = slot->frame[component];
-    cl_event *const dispatch = &slot->dispatch[slot->dispatch_count];
-    unsigned count = 0;
-    if (!is_timed)
-        return transform_frame_enqueue(frame, slot->queue, buffers, first, last, why);
-    const int r = transform_frame_enqueue_each(frame, slot->queue, dispatch, &count, why);
-    slot->dispatch_count += count;
-    if (r == 0 && first != NULL)
-        clRetainEvent(*first = dispatch[0]);
-    if (r == 0 && last != NULL)
-        clRetainEvent(*last = dispatch[count - 1]);
+    struct engine *engine = slot->engine;
+    struct component *c = &engine->component[component];
+    struct step_times *times = &slot->time[component][step];
+    const bool is_last = component + 1 == engine->component_count && engine_steps[step]->filters;
+    struct step_run run = {.slot = slot,
+                           .component = c,
+                           .index = component,
+                           .part = c->step[step].part,
+                           .frame = slot->frame[component][step],
+                           .data = c->step[step].data,
+                           .buffers = buffers,
+                           .times_each = is_timed};
+    if (is_timed || slot->first == NULL || is_last) {
+        run.first = &times->first;
+        run.last = &times->last;
+    }
+    const int r = engine_steps[step]->enqueue(&run, why);
+    if (slot->first == NULL && times->first != NULL)
+        clRetainEvent(slot->first = times->first);
+    if (is_last && times->last != NULL)
+        clRetainEvent(slot->last = times->last);
     return r;
 }
 
@@ -144,6 +138,7 @@ static int enqueue_transform(struct slot *slot, unsigned component, bool is_time
 static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct error *why)
 {
     const struct engine_job *job = &slot->job;
+    struct engine *engine = slot->engine;
     cl_mem result = slot->out;
     int r = job->output == NULL
                 ? 0
@@ -151,45 +146,19 @@ static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct
     if (r < 0)
         return r;
     account_lending(slot);
-    struct engine *engine = slot->engine;
-    const bool is_timed = times_dispatches(slot);
-    struct fade *fade = engine->filter.fade = fade_next(engine->filter.fade);
-    slot->result.blended = fade != NULL;
+    const bool is_timed = engine->waiter.submitted % TIMED_FRAMES == TIMED_FRAMES - 1;
+    engine->filter.fade = fade_next(engine->filter.fade);
+    slot->result.blended = engine->filter.fade != NULL;
     for (unsigned i = 0; i < engine->component_count; i++) {
-        struct transform_buffers buffers = {.image = image,
-                                            .result = result,
-                                            .response = engine->component[i].response,
-                                            .calibration = engine->component[i].table};
-        cl_event *first = i == 0 ? &slot->first : NULL;
-        cl_event *last = i + 1 == engine->component_count ? &slot->last : NULL;
-        if (i == 0 && slot->corrector != NULL)
-            r = corrector_set(slot->corrector, slot->job.correction, &buffers.correction, why);
-        if (slot->job.is_first)
-            denoiser_past_forget(engine->component[i].past);
-        if (r == 0 && slot->denoised[i] != NULL) {
-            r = denoiser_frame_enqueue(slot->denoised[i], slot->queue, image, buffers.calibration,
-                                       engine->component[i].noise, engine->component[i].past,
-                                       &buffers.denoised, first, why);
-            first = NULL;
-        }
-        if (r == 0 && fade != NULL) {
-            r = fade_enqueue(fade, slot, i, &buffers.response, first, why);
-            first = NULL;
-        }
-        if (r == 0 && is_shifted(&slot->job)) {
-            r = ramp_enqueue(engine->filter.ramp, slot, i, slot->job.shift,
-                             &buffers.response.numbers, first, why);
-            first = NULL;
-        }
-        account(slot, OVERHEAD_ENQUEUE);
-        if (r == 0)
-            r = transform_frame_bind(slot->frame[i], &buffers, why);
-        account(slot, OVERHEAD_ARGUMENTS);
-        if (r == 0)
-            r = enqueue_transform(slot, i, is_timed, &buffers, first, last, why);
+        const struct component *c = &engine->component[i];
+        struct transform_buffers buffers = {
+            .image = image, .result = result, .response = c->step[c->response_step].data};
+        for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
+            if (component_has(c, k))
+                r = enqueue_step(slot, i, k, is_timed, &buffers, why);
+        slot_account(slot, OVERHEAD_ENQUEUE);
         if (r < 0)
             return r;
-        account(slot, OVERHEAD_ENQUEUE);
         *ret_stores = true;
     }
     return 0;
@@ -234,6 +203,15 @@ static void release_events(struct slot *slot)
             clReleaseEvent(*events[i]);
             *events[i] = NULL;
         }
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+        for (unsigned k = 0; k < STEP_MAX; k++) {
+            struct step_times *times = &slot->time[i][k];
+            if (times->first != NULL)
+                clReleaseEvent(times->first);
+            if (times->last != NULL)
+                clReleaseEvent(times->last);
+            *times = (struct step_times){NULL, NULL};
+        }
     while (slot->dispatch_count > 0)
         clReleaseEvent(slot->dispatch[--slot->dispatch_count]);
 }
@@ -256,7 +234,9 @@ static void give_back_output(struct slot *slot)
         return;
     engine_output_give_back(slot->job.output, slot->job.output_frame, slot->queue);
     for (unsigned i = 0; i < slot->engine->component_count; i++)
-        transform_frame_drop_result(slot->frame[i]);
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            if (slot->frame[i][k] != NULL && engine_steps[k]->drop_result != NULL)
+                engine_steps[k]->drop_result(slot->frame[i][k]);
     slot->job.output = NULL;
 }
 
@@ -265,7 +245,9 @@ static void drop_borrowed(struct slot *slot)
 {
     const bool lent = slot->job.memory != NULL && slot->sent == NULL;
     for (unsigned i = 0; lent && i < slot->engine->component_count; i++)
-        transform_frame_drop_image(slot->frame[i]);
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            if (slot->frame[i][k] != NULL && engine_steps[k]->drop_image != NULL)
+                engine_steps[k]->drop_image(slot->frame[i][k]);
     if (slot->sent != NULL)
         clReleaseMemObject(slot->sent);
     slot->sent = NULL;
@@ -300,7 +282,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
                          engine->in_flight);
     int r = corrector_check(job->correction, engine->options.recipe.corrections, why);
-    if (r == 0 && is_shifted(job) && engine->filter.ramp == NULL)
+    if (r == 0 && is_shifted(job) && !engine->options.recipe.shifts)
         r = error_set(why, EINVAL, "a frame has a shift: expected an engine with shifts");
     if (r < 0)
         return r;
@@ -317,7 +299,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     if (job->output != NULL)
         engine_output_take(job->output, job->output_frame);
     slot->result.copies.passed_bytes = pass_planes(engine, job);
-    account(slot, OVERHEAD_COPY);
+    slot_account(slot, OVERHEAD_COPY);
     cl_mem image;
     bool stores = false;
     r = upload_frame(slot, job, &image, why);
@@ -335,7 +317,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         watch_done(slot);
     else
         leave_refused(slot, stores);
-    account(slot, OVERHEAD_ENQUEUE);
+    slot_account(slot, OVERHEAD_ENQUEUE);
     return r;
 }
 
@@ -358,9 +340,25 @@ static int64_t gap_time(const struct slot *slot)
     int64_t gap_ns = slot->result.kernel_ns;
     if (slot->dispatch_count == 0 || gap_ns == 0)
         return -1;
+    for (unsigned i = 0; i < slot->engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            if (!engine_steps[k]->filters && slot->time[i][k].first != NULL)
+                return -1; /* another step's dispatches have no events of their own */
     for (unsigned i = 0; i < slot->dispatch_count; i++)
         gap_ns -= device_time(slot->dispatch[i], slot->dispatch[i]);
     return gap_ns > 0 ? gap_ns : 0;
+}
+
+/* Sets the time of each step, which are all measured in the frame or all not. */
+static void set_step_times(struct slot *slot)
+{
+    for (unsigned k = 0; engine_steps[k] != NULL; k++) {
+        slot->result.step_ns[k] = slot->dispatch_count > 0 ? 0 : -1;
+        for (unsigned i = 0; slot->dispatch_count > 0 && i < slot->engine->component_count; i++)
+            if (slot->time[i][k].first != NULL)
+                slot->result.step_ns[k] +=
+                    device_time(slot->time[i][k].first, slot->time[i][k].last);
+    }
 }
 
 /* Whether the frame after the oldest is finished. The caller holds the mutex. */
@@ -399,7 +397,8 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         slot->result.finished_ns = slot->finished_ns;
         slot->result.kernel_ns = device_time(slot->first, slot->last);
         slot->result.overhead.ns[OVERHEAD_GAP] = gap_time(slot);
-        account(slot, OVERHEAD_ENQUEUE);
+        set_step_times(slot);
+        slot_account(slot, OVERHEAD_ENQUEUE);
         const uint8_t *from = slot->mapped_out != NULL ? slot->mapped_out : slot->host_out_at;
         if (from != slot->job.out) {
             memcpy(slot->job.out, from, engine->frame_bytes);
@@ -407,13 +406,13 @@ int engine_collect(struct engine *engine, bool wait, struct engine_done *ret, st
         }
         if (engine->options.recipe.view == VIEW_PEAKS)
             view_mark(slot->job.out, &engine->format, slot->job.mark, slot->job.mark_count);
-        account(slot, OVERHEAD_COPY);
+        slot_account(slot, OVERHEAD_COPY);
         slot->result.download_ns = slot->accounted_ns - begun_ns;
     }
     unmap_result(slot);
     drop_borrowed(slot);
     release_events(slot);
-    account(slot, OVERHEAD_UNMAP);
+    slot_account(slot, OVERHEAD_UNMAP);
     *ret = slot->result;
     engine->oldest = (engine->oldest + 1) % engine->options.in_flight;
     engine->in_flight--;

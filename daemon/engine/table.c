@@ -6,13 +6,6 @@
 #include "filters/warp.h"
 #include "engine/engine_private.h"
 
-int engine_upload(const struct engine *engine, cl_mem *ret, void *values, size_t size,
-                  struct error *why)
-{
-    return opencl_make_buffer(ret, engine->device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                              size, values, why);
-}
-
 /* Combines the chain's corrections. */
 static int fill_calibration(const struct transform_image *image, const struct filter_chain *chain,
                             float *gains, struct error *why)
@@ -34,41 +27,54 @@ static int fill_calibration(const struct transform_image *image, const struct fi
     return r;
 }
 
-static int fill_warp(const struct engine *engine, const struct component *component,
-                     const struct filter_chain *chain, int16_t (*table)[2], struct error *why)
+static int fill_warp(const struct component *component, const struct filter_chain *chain,
+                     int16_t (*table)[2], struct error *why)
 {
+    const struct fftd_format *source = &component->engine->source;
     const struct warp_image image = {.width = component->subject.image.width,
                                      .height = component->subject.image.height,
-                                     .frame_width = engine->source.width,
-                                     .frame_height = engine->source.height,
+                                     .frame_width = source->width,
+                                     .frame_height = source->height,
                                      .sub_x = (unsigned)component->sub_x,
                                      .sub_y = (unsigned)component->sub_y};
     return warp_fill(table, &image, chain, why);
 }
 
-int engine_design_table(const struct engine *engine, unsigned component,
-                        const struct filter_chain *chain, cl_mem *ret, struct error *why)
+static bool applies(const struct recipe *recipe)
 {
-    const struct component *c = &engine->component[component];
-    const struct transform_tuning *tuning = transform_tuning(c->transform);
-    const struct transform_image *image = &c->subject.image;
-    const size_t size = transform_table_bytes(c->transform);
+    return recipe_table_bytes(recipe) > 0;
+}
+
+static int design(struct transform_response *ret, const void *part,
+                  const struct component *component, const struct filter_chain *chain,
+                  struct error *why)
+{
+    const struct recipe *recipe = &component->recipe;
+    const struct transform_image *image = &component->subject.image;
+    const size_t size = transform_table_bytes(component->transform);
     int r = 0;
-    if (size == 0) {
-        *ret = NULL;
-        return 0;
-    }
+    (void)part;
     float *values = malloc(size);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing the table of a calibration");
-    const size_t corrections =
-        tuning->recipe.calibrated ? 2 * (size_t)image->width * image->height : 0;
-    if (tuning->recipe.calibrated)
+    const size_t corrections = recipe->calibrated ? 2 * (size_t)image->width * image->height : 0;
+    if (recipe->calibrated)
         r = fill_calibration(image, chain, values, why);
-    if (r == 0 && tuning->recipe.warped)
-        r = fill_warp(engine, c, chain, (int16_t(*)[2])(values + corrections), why);
+    if (r == 0 && recipe->warped)
+        r = fill_warp(component, chain, (int16_t(*)[2])(values + corrections), why);
     if (r == 0)
-        r = engine_upload(engine, ret, values, size, why);
+        r = opencl_make_buffer(&ret->numbers, component->engine->device->context,
+                               CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
     free(values);
     return r;
 }
+
+static int enqueue(struct step_run *run, struct error *why)
+{
+    (void)why;
+    run->buffers->calibration = run->data.numbers;
+    return 0;
+}
+
+const struct step step_table = {
+    .name = "table", .applies = applies, .design = design, .enqueue = enqueue};

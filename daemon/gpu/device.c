@@ -262,9 +262,8 @@ void gpu_device_close(struct gpu_device *device)
 {
     if (device == NULL)
         return;
-    for (unsigned i = 0; i < sizeof device->blend / sizeof device->blend[0]; i++)
-        if (device->blend[i] != NULL)
-            clReleaseProgram(device->blend[i]);
+    for (unsigned i = 0; i < GPU_MAX_SMALL_PROGRAMS && device->small[i].file != NULL; i++)
+        clReleaseProgram(device->small[i].program);
     clReleaseContext(device->context);
     free(device);
 }

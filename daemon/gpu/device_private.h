@@ -15,6 +15,8 @@ typedef cl_mem import_memory_fn(cl_context context, cl_mem_flags flags,
                                 const cl_import_properties_arm *properties, void *memory,
                                 size_t size, cl_int *ret_code);
 
+#define GPU_MAX_SMALL_PROGRAMS 4
+
 struct gpu_device {
     cl_platform_id platform;
     cl_device_id id;
@@ -33,7 +35,11 @@ struct gpu_device {
     bool midgard;                   /* Mali Midgard: fewer registers per kernel allow more items */
     bool caches_programs;           /* its driver keeps on disk what it compiled: program.c */
     cl_uint vector_width;           /* native floats in a register; 1 on scalar devices */
-    cl_program blend[2];            /* fade.c: of floats, of halves; NULL: not needed yet */
+    struct {
+        const char *file; /* NULL: this and the next ones are not used yet */
+        bool half;
+        cl_program program;
+    } small[GPU_MAX_SMALL_PROGRAMS]; /* program_small */
 };
 
 /* Returns the name of an OpenCL error code, such as "CL_OUT_OF_RESOURCES". */

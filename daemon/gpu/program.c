@@ -27,6 +27,33 @@ const char *program_file(const char *name)
     abort(); /* the caller named a file that is not in kernels/ */
 }
 
+int program_small(cl_program *ret, struct gpu_device *device, const char *file, bool half,
+                  struct error *why)
+{
+    char source[4096];
+    struct error warning;
+    unsigned i = 0;
+    for (; i < GPU_MAX_SMALL_PROGRAMS && device->small[i].file != NULL; i++)
+        if (strcmp(device->small[i].file, file) == 0 && device->small[i].half == half) {
+            *ret = device->small[i].program;
+            return 0;
+        }
+    const int length =
+        snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"%s\"\n%s", half, file,
+                 program_file(file));
+    if ((size_t)length >= sizeof source || i == GPU_MAX_SMALL_PROGRAMS)
+        return error_set(why, E2BIG,
+                         "%s has %d bytes: expected fewer than %zu, in one of %d small programs",
+                         file, length, sizeof source, GPU_MAX_SMALL_PROGRAMS);
+    const int r = program_build(&device->small[i].program, device, source, NULL, &warning, why);
+    if (r < 0)
+        return r;
+    device->small[i].file = file;
+    device->small[i].half = half;
+    *ret = device->small[i].program;
+    return 0;
+}
+
 uint64_t program_sources_hash(void)
 {
     uint64_t hash = CACHE_HASH_START;

@@ -22,6 +22,11 @@ int program_load(cl_program *ret, const struct gpu_device *device, const char *s
 int program_build(cl_program *ret, const struct gpu_device *device, const char *source,
                   const char *cache_dir, struct error *warning, struct error *why);
 
+/* Compiles a kernel file that needs no other and no constant but HALF_STORAGE, unless the device
+ * has it already. The device keeps it. `file` is a static string. One thread at a time. */
+int program_small(cl_program *ret, struct gpu_device *device, const char *file, bool half,
+                  struct error *why);
+
 /* Hashes all kernel files, so that builds of fftd with different kernels get different values. */
 uint64_t program_sources_hash(void);
 

@@ -369,7 +369,7 @@ static void run_frames(const struct denoise *denoise, unsigned lanes, struct pic
                                               count * pixels * sizeof *in, in, 0, NULL, NULL),
                          CL_SUCCESS);
         if (denoiser_frame_enqueue(frame, queue, captured, NULL, wanted, before, &result, NULL,
-                                   &why) < 0)
+                                   NULL, &why) < 0)
             fail_msg("%s", why.text);
     }
     assert_int_equal(

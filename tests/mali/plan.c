@@ -59,7 +59,7 @@ static int forecast(struct forecast *ret, uint32_t width, uint32_t height,
                   .step = 1,
                   .bits = 8},
         .border = {.margin_x = margin(support_px, width), .margin_y = margin(support_px, height)},
-        .half = half,
+        .precision = half ? RECIPE_HALF : RECIPE_FLOAT,
         .any_technique = true};
     struct transform *transform = &ret->transform;
     uint32_t band;

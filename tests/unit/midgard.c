@@ -56,7 +56,7 @@ static struct transform start(uint32_t width, uint32_t height, uint32_t margin, 
         .image =
             {.count = 1, .width = width, .height = height, .stride = width, .step = 1, .bits = 8},
         .border = {.margin_x = margin, .margin_y = margin},
-        .half = half,
+        .precision = half ? RECIPE_HALF : RECIPE_FLOAT,
         .any_technique = true};
     struct transform transform = {
         .device = &mali, .image = subject.image, .border = subject.border};

@@ -1,0 +1,115 @@
+/* The step that reduces noise: a denoiser, and the past frames that it joins to each frame. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/denoiser.h"
+#include "engine/denoiser_past.h"
+#include "engine/engine_private.h"
+
+/* Colour differences have no brightness: their shot noise is taken to be that of middle grey. */
+#define CHROMA_LEVEL 128
+
+struct denoise_part {
+    struct denoiser *denoiser;
+    struct denoiser_past *past; /* NULL: none is joined */
+    uint64_t change;            /* engine->filter.change of the frame before */
+    bool had_table;             /* that frame was loaded with a table */
+};
+
+static bool applies(const struct recipe *recipe)
+{
+    return recipe->denoise.block > 0;
+}
+
+static int prepare(void **ret_part, struct component *component, const char *cache_dir,
+                   struct error *why)
+{
+    struct engine *engine = component->engine;
+    struct denoise_part *part = calloc(1, sizeof *part);
+    *ret_part = part;
+    if (part == NULL)
+        return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
+    const int r = denoiser_prepare(&part->denoiser, engine->device, &component->subject.image,
+                                   &component->recipe, 0, cache_dir, &engine->warning, why);
+    return r < 0 ? r
+                 : denoiser_past_for(&part->past, part->denoiser, engine->options.in_flight, why);
+}
+
+static void destroy(void *part)
+{
+    struct denoise_part *denoise = part;
+    denoiser_past_destroy(denoise->past);
+    denoiser_destroy(denoise->denoiser);
+    free(denoise);
+}
+
+static unsigned missing(const void *part)
+{
+    return denoiser_missing(((const struct denoise_part *)part)->denoiser);
+}
+
+static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
+{
+    return denoiser_build(((struct denoise_part *)part)->denoiser, cache_dir, warning, why);
+}
+
+static int design(struct transform_response *ret, const void *part,
+                  const struct component *component, const struct filter_chain *chain,
+                  struct error *why)
+{
+    const struct denoise denoise = filter_chain_denoise(chain);
+    const bool is_first = component == component->engine->component;
+    return denoiser_noise(&ret->numbers, ((const struct denoise_part *)part)->denoiser,
+                          &denoise.noise, is_first ? -1 : CHROMA_LEVEL, why);
+}
+
+static int create_frame(void **ret_frame, const void *part, const struct component *component,
+                        cl_command_queue queue, struct error *why)
+{
+    struct denoiser_frame *frame = NULL;
+    (void)component, (void)queue;
+    const int r = denoiser_frame_create(&frame, ((const struct denoise_part *)part)->denoiser, why);
+    *ret_frame = frame;
+    return r;
+}
+
+static void destroy_frame(void *frame)
+{
+    denoiser_frame_destroy(frame);
+}
+
+/* Past frames are not joined across a start of the source, nor if they were loaded with another
+ * table. */
+static int enqueue(struct step_run *run, struct error *why)
+{
+    struct denoise_part *part = run->part;
+    struct transform_buffers *buffers = run->buffers;
+    const uint64_t change = run->slot->engine->filter.change;
+    const bool has_table = buffers->calibration != NULL;
+    const bool is_loaded_otherwise = change != part->change && (has_table || part->had_table);
+    if (run->slot->job.is_first || is_loaded_otherwise)
+        denoiser_past_forget(part->past);
+    part->change = change;
+    part->had_table = has_table;
+    return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers->image,
+                                  buffers->calibration, run->data.numbers, part->past,
+                                  &buffers->denoised, run->first, run->last, why);
+}
+
+static struct step_cost cost(const void *part)
+{
+    const struct denoiser *denoiser = ((const struct denoise_part *)part)->denoiser;
+    return (struct step_cost){denoiser_dispatches(denoiser), denoiser_traffic(denoiser)};
+}
+
+const struct step step_denoise = {.name = "denoise",
+                                  .applies = applies,
+                                  .prepare = prepare,
+                                  .destroy = destroy,
+                                  .missing = missing,
+                                  .build = build,
+                                  .design = design,
+                                  .create_frame = create_frame,
+                                  .destroy_frame = destroy_frame,
+                                  .enqueue = enqueue,
+                                  .cost = cost};

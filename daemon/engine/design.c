@@ -1,0 +1,99 @@
+/* Responses: what the steps compute from a chain, and how it comes into use. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/engine_private.h"
+#include "engine/fade.h"
+#include "filters/filter_adapt.h"
+#include "filters/warp.h"
+
+/* Whether chroma passes through. */
+static bool leaves_chroma(const struct engine *engine)
+{
+    return engine->options.recipe.planes == RECIPE_LUMA &&
+           engine->options.recipe.view == VIEW_PICTURE &&
+           (engine->info->plane_count > 1 ||
+            (engine->info->kind == SAMPLE_U8 && engine->info->step > 1));
+}
+
+/* Whether colours are those of the captured pixel, with the change of luma. (A load that moves
+ * pixels moves these, too.) */
+static bool leaves_rgb(const struct engine *engine)
+{
+    return engine->options.recipe.planes == RECIPE_LUMA &&
+           engine->options.recipe.view == VIEW_PICTURE &&
+           (engine->info->kind == SAMPLE_RGB8 || engine->info->kind == SAMPLE_BAYER);
+}
+
+int engine_design(const struct engine *engine, const struct filter_chain *chain,
+                  struct engine_response **ret, struct error *why)
+{
+    int r = recipe_check(&engine->options.recipe, chain, why);
+    if (r < 0)
+        return r;
+    if ((warp_is_needed(chain) && leaves_chroma(engine)) ||
+        (filter_chain_stabilises(chain) && (leaves_chroma(engine) || leaves_rgb(engine))))
+        return error_set(why, EINVAL,
+                         "the filter moves pixels, but engine.planes = luma leaves the colour "
+                         "where it was captured: expected engine.planes = all or luma-only");
+    struct engine_response *response = calloc(1, sizeof *response);
+    if (response == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
+    for (unsigned i = 0; i < engine->component_count && r == 0; i++) {
+        const struct component *component = &engine->component[i];
+        for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
+            if (component_has(component, k) && engine_steps[k]->design != NULL)
+                r = engine_steps[k]->design(&response->data[i][k], component->step[k].part,
+                                            component, chain, why);
+    }
+    if (r < 0) {
+        engine_response_free(response);
+        return r;
+    }
+    *ret = response;
+    return 0;
+}
+
+void engine_response_free(struct engine_response *response)
+{
+    if (response == NULL)
+        return;
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+        for (unsigned k = 0; k < STEP_MAX; k++)
+            if (response->data[i][k].numbers != NULL)
+                clReleaseMemObject(response->data[i][k].numbers);
+    fade_destroy(response->fade);
+    free(response);
+}
+
+int engine_design_fade(struct engine *engine, struct engine_response *response, unsigned frames,
+                       struct engine_response *from, struct error *why)
+{
+    const int r = fade_create(&response->fade, engine, response, frames, from, why);
+    engine_response_free(from);
+    return r;
+}
+
+void engine_apply(struct engine *engine, struct engine_response *response, uint64_t serial)
+{
+    struct fade *fade = response->fade;
+    response->fade = NULL;
+    if (fade != NULL)
+        fade_begin(fade, engine->filter.fade, engine->component);
+    fade_destroy(engine->filter.fade);
+    engine->filter.fade = fade;
+    engine->filter.serial = serial;
+    engine->filter.change++;
+    for (unsigned i = 0; i < engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++) {
+            const struct transform_response old = engine->component[i].step[k].data;
+            engine->component[i].step[k].data = response->data[i][k];
+            response->data[i][k] = old;
+        }
+    engine_response_free(response);
+}
+
+bool engine_is_fading(const struct engine *engine)
+{
+    return engine->filter.fade != NULL;
+}

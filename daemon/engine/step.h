@@ -1,0 +1,105 @@
+/* Steps: the parts of what kernels do for a frame. A step is one file with a `struct step`, and a
+ * row of the table in steps.c, whose order is the order in a frame. Nothing else lists steps: an
+ * engine's preparation, its responses, its frames, its description and its statistics walk over the
+ * table.
+ *
+ * A component (engine_private.h) has each step that applies to its recipe. What a step makes for a
+ * component is its `part`; what it makes for a frame in flight is its `frame`; and what it computes
+ * from a chain is its `data`, which is replaced between two frames. Each is NULL where the step has
+ * no function that makes it.
+ *
+ * Threads: `design` in any thread while the engine is used, because it only reads; what concerns
+ * frames in the submitting thread; the others in the thread that creates or destroys the engine. */
+#ifndef FFTD_ENGINE_STEP_H
+#define FFTD_ENGINE_STEP_H
+
+#include "transform/engine_options.h"
+#include "transform/transform.h"
+
+struct component;
+struct engine;
+struct slot;
+
+/* One frame, of which a step enqueues its part for one component. */
+struct step_run {
+    struct slot *slot;
+    const struct component *component;
+    unsigned index; /* of the component */
+    void *part, *frame;
+    struct transform_response data;
+    struct transform_buffers *buffers; /* read by the steps that follow, which may replace them */
+    /* NULL (both), or receive the events of the step's first and last dispatch, which the engine
+     * releases, on failure too. A step that enqueues no kernel for a frame leaves them alone. */
+    cl_event *first, *last;
+    bool times_each; /* the events of all dispatches go into slot->dispatch, if the step can */
+};
+
+/* Hands the event of a step's only dispatch over. */
+static inline void step_run_is_one(const struct step_run *run, cl_event event)
+{
+    clRetainEvent(event);
+    *run->first = *run->last = event;
+}
+
+/* Kernels of a frame: how many are launched, and the bytes of main memory that they read and write.
+ */
+struct step_cost {
+    unsigned dispatches;
+    double bytes;
+};
+
+/* Every function but `applies` and `enqueue` may be NULL. Functions that return int return 0 or
+ * -errno with a reason in *why. */
+struct step {
+    const char *name; /* in statistics: "denoise" */
+
+    /* Whether a component with this recipe has the step. */
+    bool (*applies)(const struct recipe *recipe);
+
+    /* Makes the part; loads the kernels that are in the cache. The step that filters is prepared
+     * first, the others in their order. On failure *ret_part may be set, and is destroyed. */
+    int (*prepare)(void **ret_part, struct component *component, const char *cache_dir,
+                   struct error *why);
+    void (*destroy)(void *part); /* NULL is allowed */
+
+    /* The number of programs that are not compiled yet, and compiling them. */
+    unsigned (*missing)(const void *part);
+    int (*build)(void *part, const char *cache_dir, struct error *warning, struct error *why);
+
+    /* Computes the data of a chain that recipe_check has accepted. */
+    int (*design)(struct transform_response *ret, const void *part,
+                  const struct component *component, const struct filter_chain *chain,
+                  struct error *why);
+
+    /* Makes what a frame in flight needs; its commands go to this queue, in order. The queue is
+     * empty when it is destroyed. */
+    int (*create_frame)(void **ret_frame, const void *part, const struct component *component,
+                        cl_command_queue queue, struct error *why);
+    void (*destroy_frame)(void *frame); /* NULL is allowed */
+
+    /* Enqueues a frame's kernels, if it needs any. */
+    int (*enqueue)(struct step_run *run, struct error *why);
+
+    /* Release the frame's references to an image, and to a result, that are not the engine's. */
+    void (*drop_image)(void *frame);
+    void (*drop_result)(void *frame);
+
+    /* What it costs in each frame; not counted are steps that only some frames need. */
+    struct step_cost (*cost)(const void *part);
+
+    bool filters; /* multiplies by the response, which its data is; each component has one */
+};
+
+#define STEP_MAX ENGINE_MAX_STEPS
+
+/* The steps in the order of a frame, ended by NULL. */
+extern const struct step *const engine_steps[];
+
+extern const struct step step_table;     /* table.c: the table with which samples are loaded */
+extern const struct step step_correct;   /* corrector.c: periodic noise and flicker of a frame */
+extern const struct step step_denoise;   /* denoise.c */
+extern const struct step step_blend;     /* fade.c: blends two responses */
+extern const struct step step_shift;     /* ramp.c: moves a frame */
+extern const struct step step_transform; /* transform_step.c: load, FFT, response, view, store */
+
+#endif

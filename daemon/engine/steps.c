@@ -1,0 +1,128 @@
+/* The table of steps, and the walks over it. */
+#include "engine/engine_private.h"
+
+const struct step *const engine_steps[] = {&step_table, &step_correct,   &step_denoise, &step_blend,
+                                           &step_shift, &step_transform, NULL};
+
+_Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= STEP_MAX + 1, "see STEP_MAX");
+
+const char *engine_step_name(unsigned step)
+{
+    return step < sizeof engine_steps / sizeof engine_steps[0] - 1 ? engine_steps[step]->name
+                                                                   : NULL;
+}
+
+bool component_has(const struct component *component, unsigned step)
+{
+    return engine_steps[step]->applies(&component->recipe);
+}
+
+/* ---- preparing a component ---- */
+
+static int prepare_step(struct component *component, unsigned step, const char *cache_dir,
+                        struct error *why)
+{
+    if (!component_has(component, step) || engine_steps[step]->prepare == NULL)
+        return 0;
+    return engine_steps[step]->prepare(&component->step[step].part, component, cache_dir, why);
+}
+
+int component_prepare(struct component *component, const char *cache_dir, struct error *why)
+{
+    int r;
+    for (unsigned i = 0; engine_steps[i] != NULL; i++)
+        if (engine_steps[i]->filters && component_has(component, i))
+            component->response_step = i;
+    /* The other steps ask the filtering one for its plan. */
+    r = prepare_step(component, component->response_step, cache_dir, why);
+    for (unsigned i = 0; engine_steps[i] != NULL && r == 0; i++)
+        if (i != component->response_step)
+            r = prepare_step(component, i, cache_dir, why);
+    return r;
+}
+
+void component_release(struct component *component)
+{
+    for (unsigned i = 0; engine_steps[i] != NULL; i++) {
+        struct component_step *step = &component->step[i];
+        if (step->data.numbers != NULL)
+            clReleaseMemObject(step->data.numbers);
+        if (step->part != NULL)
+            engine_steps[i]->destroy(step->part);
+    }
+}
+
+/* ---- compiling ---- */
+
+static unsigned count_missing(const struct component *component, unsigned step)
+{
+    const void *part = component->step[step].part;
+    return part != NULL && engine_steps[step]->missing != NULL ? engine_steps[step]->missing(part)
+                                                               : 0;
+}
+
+int engine_build_steps(struct engine *engine, const char *cache_dir,
+                       const struct engine_observer *observer, struct error *why)
+{
+    unsigned total = 0, done = 0;
+    for (unsigned i = 0; i < engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            total += count_missing(&engine->component[i], k);
+    const bool report = total > 0 && observer != NULL && observer->on_build != NULL;
+    if (report)
+        observer->on_build(observer->context, 0, total);
+    for (unsigned i = 0; i < engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++) {
+            void *part = engine->component[i].step[k].part;
+            const unsigned missing = count_missing(&engine->component[i], k);
+            if (part == NULL || engine_steps[k]->build == NULL)
+                continue;
+            const int r = engine_steps[k]->build(part, cache_dir, &engine->warning, why);
+            if (r < 0)
+                return r;
+            done += missing;
+            if (report && missing > 0)
+                observer->on_build(observer->context, done, total);
+        }
+    return 0;
+}
+
+/* ---- frames in flight ---- */
+
+int engine_create_frame(struct slot *slot, struct error *why)
+{
+    int r = 0;
+    for (unsigned i = 0; i < slot->engine->component_count; i++) {
+        const struct component *component = &slot->engine->component[i];
+        for (unsigned k = 0; engine_steps[k] != NULL && r == 0; k++)
+            if (component_has(component, k) && engine_steps[k]->create_frame != NULL)
+                r = engine_steps[k]->create_frame(&slot->frame[i][k], component->step[k].part,
+                                                  component, slot->queue, why);
+    }
+    return r;
+}
+
+void engine_destroy_frame(struct slot *slot)
+{
+    for (unsigned i = 0; i < MAX_COMPONENTS; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            if (slot->frame[i][k] != NULL)
+                engine_steps[k]->destroy_frame(slot->frame[i][k]);
+}
+
+/* ---- cost ---- */
+
+struct step_cost engine_cost(const struct engine *engine)
+{
+    struct step_cost cost = {0, 0};
+    for (unsigned i = 0; i < engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++) {
+            const struct component *component = &engine->component[i];
+            if (!component_has(component, k) || engine_steps[k]->cost == NULL)
+                continue;
+            const struct step_cost part = engine_steps[k]->cost(component->step[k].part);
+            cost.dispatches += part.dispatches;
+            cost.bytes += part.bytes;
+        }
+    return cost;
+}

@@ -1,0 +1,133 @@
+/* The step that every component has: load, transform, response, inverse, store, and views
+ * (transform/transform.h). */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/engine_private.h"
+
+static bool applies(const struct recipe *recipe)
+{
+    (void)recipe;
+    return true;
+}
+
+/* A size that the fused technique cannot handle on the device is left to the staged one. */
+static int prepare(void **ret_part, struct component *component, const char *cache_dir,
+                   struct error *why)
+{
+    struct engine *engine = component->engine;
+    const struct tuner_subject *subject = &component->subject;
+    struct transform_tuning tuning;
+    tuner_start(&tuning, subject);
+    if (engine->options.tune != ENGINE_TUNE_OFF)
+        component->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
+    tuning.recipe = component->recipe;
+    int r = transform_prepare(&component->transform, engine->device, &subject->image,
+                              &subject->border, &tuning, cache_dir, &engine->warning, why);
+    if (r == -ERANGE && subject->any_technique) {
+        tuning.technique = TRANSFORM_STAGED;
+        r = transform_prepare(&component->transform, engine->device, &subject->image,
+                              &subject->border, &tuning, cache_dir, &engine->warning, why);
+    }
+    *ret_part = component->transform;
+    return r;
+}
+
+static void destroy(void *part)
+{
+    transform_destroy(part);
+}
+
+static unsigned missing(const void *part)
+{
+    return transform_missing(part);
+}
+
+static int build(void *part, const char *cache_dir, struct error *warning, struct error *why)
+{
+    return transform_build(part, cache_dir, warning, why);
+}
+
+static int design(struct transform_response *ret, const void *part,
+                  const struct component *component, const struct filter_chain *chain,
+                  struct error *why)
+{
+    const size_t size = transform_response_bytes(part);
+    void *values = malloc(size);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing a filter's response");
+    int r = transform_response_fill(part, values, chain, component->sub_x, component->sub_y,
+                                    &ret->band, why);
+    if (r == 0)
+        r = opencl_make_buffer(&ret->numbers, component->engine->device->context,
+                               CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
+    free(values);
+    return r;
+}
+
+static int create_frame(void **ret_frame, const void *part, const struct component *component,
+                        cl_command_queue queue, struct error *why)
+{
+    struct transform_frame *frame = NULL;
+    (void)component, (void)queue;
+    const int r = transform_frame_create(&frame, part, why);
+    *ret_frame = frame;
+    return r;
+}
+
+static void destroy_frame(void *frame)
+{
+    transform_frame_destroy(frame);
+}
+
+static int enqueue(struct step_run *run, struct error *why)
+{
+    struct slot *slot = run->slot;
+    slot_account(slot, OVERHEAD_ENQUEUE);
+    int r = transform_frame_bind(run->frame, run->buffers, why);
+    slot_account(slot, OVERHEAD_ARGUMENTS);
+    if (r < 0)
+        return r;
+    if (!run->times_each)
+        return transform_frame_enqueue(run->frame, slot->queue, run->buffers, run->first, run->last,
+                                       why);
+    cl_event *const dispatch = &slot->dispatch[slot->dispatch_count];
+    unsigned count = 0;
+    r = transform_frame_enqueue_each(run->frame, slot->queue, dispatch, &count, why);
+    slot->dispatch_count += count;
+    if (r == 0) {
+        clRetainEvent(*run->first = dispatch[0]);
+        clRetainEvent(*run->last = dispatch[count - 1]);
+    }
+    return r;
+}
+
+static void drop_image(void *frame)
+{
+    transform_frame_drop_image(frame);
+}
+
+static void drop_result(void *frame)
+{
+    transform_frame_drop_result(frame);
+}
+
+static struct step_cost cost(const void *part)
+{
+    return (struct step_cost){transform_dispatches(part), transform_traffic(part)};
+}
+
+const struct step step_transform = {.name = "transform",
+                                    .applies = applies,
+                                    .prepare = prepare,
+                                    .destroy = destroy,
+                                    .missing = missing,
+                                    .build = build,
+                                    .design = design,
+                                    .create_frame = create_frame,
+                                    .destroy_frame = destroy_frame,
+                                    .enqueue = enqueue,
+                                    .drop_image = drop_image,
+                                    .drop_result = drop_result,
+                                    .cost = cost,
+                                    .filters = true};

@@ -11,11 +11,11 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "bus/control.h"
+#include "bus/reload.h"
 #include "camera/camera.h"
 #include "config/config.h"
 #include "config/image.h"
-#include "control/control.h"
-#include "control/reload.h"
 #include "core/clock.h"
 #include "options.h"
 #include "print.h"

@@ -76,7 +76,7 @@ static bool is_closed(int r)
     return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE;
 }
 
-/* The daemon closes connections above its limits, which are those of daemon/control/control.c,
+/* The daemon closes connections above its limits, which are those of daemon/bus/control.c,
  * before it reads from them. */
 static int fail_closed(const struct ctl *ctl)
 {

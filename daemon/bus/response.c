@@ -5,7 +5,7 @@
  * points of one call is limited: the slowest chain of 32 stages takes 2 ms. A client that draws a
  * whole plane calls many times. A reply is smaller than its request, so that replies that nobody
  * reads take little memory. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* The methods that change the filter. A change copies the newest chain, edits and checks the
  * copy, and passes it to the camera as a whole. A change that fails therefore changes nothing. All
  * this happens in the main thread, so two clients never edit the same chain at once. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <inttypes.h>

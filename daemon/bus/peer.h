@@ -7,8 +7,8 @@
  * message and to the time in which it must arrive. Other limits are the duration of the handshake,
  * the number of replies and signals that wait for a peer that does not read, and one peer's share
  * of the event loop. */
-#ifndef FFTD_CONTROL_PEER_H
-#define FFTD_CONTROL_PEER_H
+#ifndef FFTD_BUS_PEER_H
+#define FFTD_BUS_PEER_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -16,7 +16,7 @@
 #include <systemd/sd-bus.h>
 #include <systemd/sd-event.h>
 
-#include "control/hooks.h"
+#include "bus/hooks.h"
 #include "core/admission.h"
 #include "core/dbus_framing.h"
 

@@ -1,5 +1,5 @@
 /* All connections: admits them, announces changes to them and closes them. */
-#include "control/control.h"
+#include "bus/control.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,10 +9,10 @@
 
 #include <systemd/sd-event.h>
 
-#include "control/loan.h"
-#include "control/methods.h"
-#include "control/message_bus.h"
-#include "control/object.h"
+#include "bus/loan.h"
+#include "bus/methods.h"
+#include "bus/message_bus.h"
+#include "bus/object.h"
 
 /* Each of the two sockets has its own limits, so that clients of the read-only socket cannot keep
  * out those that may change something. */

@@ -5,12 +5,12 @@
  * snapshots), peer.c (one connection), read.c, kinds.c, response.c, filter.c, tune.c, controls.c
  * and snapshot.c (methods), object.c (the interface), message_bus.c (what clients of a message bus
  * ask first), control.c (all connections). peer.h says what a peer can cost the daemon. */
-#ifndef FFTD_CONTROL_CONTROL_H
-#define FFTD_CONTROL_CONTROL_H
+#ifndef FFTD_BUS_CONTROL_H
+#define FFTD_BUS_CONTROL_H
 
 #include <sys/types.h>
 
-#include "control/hooks.h"
+#include "bus/hooks.h"
 #include "core/error.h"
 
 struct control;

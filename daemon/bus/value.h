@@ -1,6 +1,6 @@
 /* Values on the bus that several methods send. These functions return what sd-bus does. */
-#ifndef FFTD_CONTROL_VALUE_H
-#define FFTD_CONTROL_VALUE_H
+#ifndef FFTD_BUS_VALUE_H
+#define FFTD_BUS_VALUE_H
 
 #include <systemd/sd-bus.h>
 

@@ -1,4 +1,4 @@
-#include "control/value.h"
+#include "bus/value.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
  * has disconnected. The daemon therefore keeps a descriptor of each frame too, and lends only a few
  * snapshots at the same time: to each user, and in all. A loan ends when the client has closed and
  * unmapped the frames. It ends after a minute in any case: what is read later is empty. */
-#ifndef FFTD_CONTROL_LOAN_H
-#define FFTD_CONTROL_LOAN_H
+#ifndef FFTD_BUS_LOAN_H
+#define FFTD_BUS_LOAN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* The interface org.freedesktop.DBus, as far as a bus with two programs can have it. */
-#include "control/message_bus.h"
+#include "bus/message_bus.h"
 
 #define BUS_PATH             "/org/freedesktop/DBus"
 #define BUS_INTERFACE        "org.freedesktop.DBus"

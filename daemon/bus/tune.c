@@ -1,9 +1,9 @@
 /* The search for faster settings of the engine: Tune, StopTuning and GetTuning. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <string.h>
 
-#include "control/value.h"
+#include "bus/value.h"
 #include "core/text.h"
 #include "service/log.h"
 

@@ -1,12 +1,12 @@
 /* ListControls and SetControls: the camera's own controls. Only the camera's thread talks to the
  * camera, so these calls are answered later, by a callback that is called exactly once and frees
  * the record of the call. A peer may wait for one such call at a time. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "control/value.h"
+#include "bus/value.h"
 #include "service/log.h"
 
 struct controls_call {

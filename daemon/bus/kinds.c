@@ -1,12 +1,12 @@
 /* ListFilters: the kinds of filter stages with their parameters, for the help of clients and for
  * those that draw sliders. ListPresets: the names that preset:NAME may have. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "config/preset.h"
-#include "control/value.h"
+#include "bus/value.h"
 #include "core/text.h"
 
 /* "0.0001 .. 0.5", "ideal, butterworth or gaussian" */

@@ -2,10 +2,10 @@
  * D-Bus modules of most languages expect a bus with many programs, and begin with Hello. On the
  * control socket there are two programs, so each connection is a bus of its own: the daemon owns
  * every name that is no unique name, and sends its signals whether they were asked for or not. */
-#ifndef FFTD_CONTROL_MESSAGE_BUS_H
-#define FFTD_CONTROL_MESSAGE_BUS_H
+#ifndef FFTD_BUS_MESSAGE_BUS_H
+#define FFTD_BUS_MESSAGE_BUS_H
 
-#include "control/peer.h"
+#include "bus/peer.h"
 
 /* Puts the object onto a connection. Returns what sd-bus does. */
 int message_bus_add(struct peer *peer);

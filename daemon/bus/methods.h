@@ -1,9 +1,9 @@
 /* The methods and properties of the object, by file. Unless noted otherwise these are the callbacks
  * of its vtable, where userdata is the struct peer. */
-#ifndef FFTD_CONTROL_METHODS_H
-#define FFTD_CONTROL_METHODS_H
+#ifndef FFTD_BUS_METHODS_H
+#define FFTD_BUS_METHODS_H
 
-#include "control/peer.h"
+#include "bus/peer.h"
 
 /* ---- read.c ---- */
 int control_get(sd_bus *bus, const char *path, const char *interface, const char *property,

@@ -8,7 +8,7 @@
  *   all descriptors come from opening it again.
  *
  * Where the kernel grants no leases at all, every loan lasts its whole time. */
-#include "control/loan.h"
+#include "bus/loan.h"
 
 #include <errno.h>
 #include <fcntl.h>

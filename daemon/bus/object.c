@@ -1,12 +1,12 @@
 /* The interface of the object, and Reload. */
-#include "control/object.h"
+#include "bus/object.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "control/methods.h"
-#include "control/reload.h"
-#include "control/value.h"
+#include "bus/methods.h"
+#include "bus/reload.h"
+#include "bus/value.h"
 #include "service/log.h"
 
 struct reload_call {

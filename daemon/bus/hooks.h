@@ -1,6 +1,6 @@
 /* What the control object gets from the rest of the daemon. */
-#ifndef FFTD_CONTROL_HOOKS_H
-#define FFTD_CONTROL_HOOKS_H
+#ifndef FFTD_BUS_HOOKS_H
+#define FFTD_BUS_HOOKS_H
 
 #include "camera/camera.h"
 #include "config/config.h"

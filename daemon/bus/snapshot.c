@@ -4,15 +4,15 @@
  * The frames are sent as sealed memfds (loan.h): no frame passes through a socket. Until a peer has
  * received an answer, the descriptors in it count against the daemon's limit, so it keeps its place
  * until then (peer.c). */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "control/loan.h"
-#include "control/value.h"
+#include "bus/loan.h"
+#include "bus/value.h"
 
 struct snapshot_call {
     struct peer_call call;

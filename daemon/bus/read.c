@@ -1,13 +1,13 @@
 /* The properties and GetStats. Both use one table of fields. GetStats returns the fields that
  * change from frame to frame, all taken at the same moment. Structured values are dictionaries, so
  * that a client can print values that it does not know. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "control/value.h"
+#include "bus/value.h"
 
 /* A copy of everything that the properties show, taken at one moment. */
 struct reading {

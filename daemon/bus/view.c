@@ -1,5 +1,5 @@
 /* SetView: what is published of the filtered frames. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
  * handshake. Here a peer has one armed event source at a time, and each dispatch of it processes
  * one message. sd-event serves sources of the same priority in the order in which they became
  * ready, so peers take turns. */
-#include "control/peer.h"
+#include "bus/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include <systemd/sd-id128.h>
 
-#include "control/value.h"
+#include "bus/value.h"
 #include "ring/socket.h"
 #include "service/log.h"
 

@@ -18,16 +18,16 @@ static const char *error_name(int result)
 {
     switch (-result) {
     case EINVAL:
-        return CONTROL_ERROR_INVALID_CONTROL;
+        return BUS_ERROR_INVALID_CONTROL;
     case EOPNOTSUPP:
         return SD_BUS_ERROR_NOT_SUPPORTED;
     case ENODEV:
     case ECANCELED:
-        return CONTROL_ERROR_NOT_ONLINE;
+        return BUS_ERROR_NOT_ONLINE;
     case EBUSY:
-        return CONTROL_ERROR_BUSY;
+        return BUS_ERROR_BUSY;
     default:
-        return CONTROL_ERROR_FAILED;
+        return BUS_ERROR_FAILED;
     }
 }
 
@@ -139,7 +139,7 @@ static int request(sd_bus_message *message, struct peer *peer, const struct sett
 {
     struct camera *camera = peer->services->hooks.camera;
     if (peer->call[PEER_CALL_CONTROLS] != NULL)
-        return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
+        return sd_bus_error_set(error, BUS_ERROR_BUSY,
                                 "this client already waits for a call about controls: one at a "
                                 "time");
     struct controls_call *call = calloc(1, sizeof *call);
@@ -157,12 +157,12 @@ static int request(sd_bus_message *message, struct peer *peer, const struct sett
     return 1; /* answered later */
 }
 
-int control_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     return request(call, userdata, NULL, error);
 }
 
-int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     struct settings settings = {.count = 0};
@@ -174,7 +174,7 @@ int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *err
         return r;
     while ((r = sd_bus_message_read(call, "{ss}", &name, &value)) > 0)
         if (settings_put(&settings, name, value, &why) < 0)
-            return peer_fail(error, CONTROL_ERROR_INVALID_CONTROL, why.text);
+            return peer_fail(error, BUS_ERROR_INVALID_CONTROL, why.text);
     if (r < 0 || (r = sd_bus_message_exit_container(call)) < 0)
         return r;
     return request(call, peer, &settings, error);

@@ -1,4 +1,4 @@
-/* What the control object gets from the rest of the daemon. */
+/* What the bus gets from the rest of the daemon. */
 #ifndef FFTD_BUS_HOOKS_H
 #define FFTD_BUS_HOOKS_H
 
@@ -11,10 +11,10 @@ struct ring_server;
 
 /* In the event loop: control comes after everything else, so that a flood of calls delays neither
  * clients of the frames socket nor the watchdog. */
-#define CONTROL_PRIORITY 10
+#define BUS_PRIORITY 10
 
-/* Everything outlives the control object. */
-struct control_hooks {
+/* Everything outlives the bus. */
+struct bus_hooks {
     struct camera *camera;
     struct ring_server *server;
     const struct config *config;

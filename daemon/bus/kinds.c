@@ -128,7 +128,7 @@ static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kin
     return value_close_containers(reply, 4);
 }
 
-int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     sd_bus_message *reply = NULL;
     unsigned count;
@@ -148,34 +148,34 @@ int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *err
     return r;
 }
 
-struct presets {
+struct preset_list {
     sd_bus_message *reply;
     int result; /* of sd-bus */
 };
 
 static void append_preset(void *context, const char *name)
 {
-    struct presets *presets = context;
-    if (presets->result >= 0)
-        presets->result = sd_bus_message_append(presets->reply, "s", name);
+    struct preset_list *list = context;
+    if (list->result >= 0)
+        list->result = sd_bus_message_append(list->reply, "s", name);
 }
 
-int control_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    struct presets presets = {0};
+    struct preset_list list = {0};
     (void)userdata, (void)error;
 
-    int r = sd_bus_message_new_method_return(call, &presets.reply);
+    int r = sd_bus_message_new_method_return(call, &list.reply);
     if (r >= 0)
-        r = sd_bus_message_open_container(presets.reply, 'a', "s");
+        r = sd_bus_message_open_container(list.reply, 'a', "s");
     if (r >= 0) {
-        config_list_presets(append_preset, &presets);
-        r = presets.result;
+        config_list_presets(append_preset, &list);
+        r = list.result;
     }
     if (r >= 0)
-        r = sd_bus_message_close_container(presets.reply);
+        r = sd_bus_message_close_container(list.reply);
     if (r >= 0)
-        r = sd_bus_send(NULL, presets.reply, NULL);
-    sd_bus_message_unref(presets.reply);
+        r = sd_bus_send(NULL, list.reply, NULL);
+    sd_bus_message_unref(list.reply);
     return r;
 }

@@ -6,44 +6,44 @@
 #include "bus/peer.h"
 
 /* ---- read.c ---- */
-int control_get(sd_bus *bus, const char *path, const char *interface, const char *property,
-                sd_bus_message *reply, void *userdata, sd_bus_error *error); /* every property */
-int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_get(sd_bus *bus, const char *path, const char *interface, const char *property,
+               sd_bus_message *reply, void *userdata, sd_bus_error *error); /* every property */
+int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- kinds.c ---- */
-int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- response.c ---- */
-int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- filter.c ---- */
-int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_add_stage(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_remove_stage(sd_bus_message *call, void *userdata, sd_bus_error *error);
 int control_set_parameter(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* Announces to all peers that the chain or the view has changed. */
-void control_emit_filter(const struct peer_services *services);
+void method_emit_filter(const struct peer_services *services);
 
 /* ---- view.c ---- */
-int control_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- tune.c ---- */
-int control_tune(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_tune(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- controls.c ---- */
-int control_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- snapshot.c ---- */
-int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error);
-int control_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* Fails the peer's snapshot if it waits for one. */
-void control_snapshot_fail(struct peer *peer, const char *name, const char *text);
+void snapshot_fail(struct peer *peer, const char *name, const char *text);
 
 #endif

@@ -21,7 +21,7 @@ static void on_reloaded(struct reload_waiter *waiter, const char *problem)
     char clean[VALUE_TEXT_BYTES];
 
     if (call != NULL && problem != NULL)
-        sd_bus_reply_method_errorf(call, CONTROL_ERROR_INVALID_CONFIG, "%s",
+        sd_bus_reply_method_errorf(call, BUS_ERROR_INVALID_CONFIG, "%s",
                                    value_clean_text(clean, problem));
     else if (call != NULL && sd_bus_reply_method_return(call, NULL) < 0)
         peer_hang_up(waiting->call.peer); /* an error would say that nothing has changed */
@@ -38,7 +38,7 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (r < 0)
         return r;
     if (peer->call[PEER_CALL_RELOAD] != NULL)
-        return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
+        return sd_bus_error_set(error, BUS_ERROR_BUSY,
                                 "this client already waits for a reload: one at a time");
     struct reload_call *waiting = calloc(1, sizeof *waiting);
     if (waiting == NULL)
@@ -48,7 +48,7 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     r = peer->services->hooks.reload(peer->services->hooks.context, &waiting->waiter, &why);
     if (r < 0) {
         free(waiting);
-        return peer_fail(error, CONTROL_ERROR_INVALID_CONFIG, why.text);
+        return peer_fail(error, BUS_ERROR_INVALID_CONFIG, why.text);
     }
     peer_call_begin(peer, PEER_CALL_RELOAD, &waiting->call, call);
     if (r == 0)
@@ -63,42 +63,42 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
 /* clang-format off: one interface, one table */
 static const sd_bus_vtable vtable[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Name", "s", control_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("Version", "s", control_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("StartTime", "t", control_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("Source", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("State", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("StateReason", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("SourceDescription", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Device", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("DeviceMemory", "s", control_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("Input", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Output", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Engine", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Format", "a{sv}", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Generation", "u", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Filter", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("FilterStages", "aa{sv}", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Adaptation", "a{sv}", control_get, 0, 0),
-    SD_BUS_PROPERTY("FilterProblem", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("View", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("PublishedView", "s", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Serial", "t", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("PublishedSerial", "t", control_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Sequence", "t", control_get, 0, 0),
-    SD_BUS_PROPERTY("Rate", "d", control_get, 0, 0),
-    SD_BUS_PROPERTY("Clients", "u", control_get, 0, 0),
-    SD_BUS_PROPERTY("FramesPublished", "t", control_get, 0, 0),
-    SD_BUS_PROPERTY("Counters", "a{st}", control_get, 0, 0),
-    SD_BUS_PROPERTY("Copies", "a{s(tt)}", control_get, 0, 0),
-    SD_BUS_PROPERTY("Overhead", "a{s(tt)}", control_get, 0, 0),
-    SD_BUS_PROPERTY("Latency", "a{sa{st}}", control_get, 0, 0),
-    SD_BUS_PROPERTY("Measures", "a{sd}", control_get, 0, 0),
-    SD_BUS_PROPERTY("LatencyHistograms", "a{s(tta(tt))}", control_get, 0, 0),
-    SD_BUS_PROPERTY("Comparison", "a{sv}", control_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Name", "s", method_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("Version", "s", method_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("StartTime", "t", method_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("Source", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("State", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("StateReason", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("SourceDescription", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Device", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("DeviceMemory", "s", method_get, 0, CONSTANT),
+    SD_BUS_PROPERTY("Input", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Output", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Engine", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Format", "a{sv}", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Generation", "u", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Filter", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("FilterStages", "aa{sv}", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Adaptation", "a{sv}", method_get, 0, 0),
+    SD_BUS_PROPERTY("FilterProblem", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("View", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("PublishedView", "s", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Serial", "t", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("PublishedSerial", "t", method_get, 0, CHANGES),
+    SD_BUS_PROPERTY("Sequence", "t", method_get, 0, 0),
+    SD_BUS_PROPERTY("Rate", "d", method_get, 0, 0),
+    SD_BUS_PROPERTY("Clients", "u", method_get, 0, 0),
+    SD_BUS_PROPERTY("FramesPublished", "t", method_get, 0, 0),
+    SD_BUS_PROPERTY("Counters", "a{st}", method_get, 0, 0),
+    SD_BUS_PROPERTY("Copies", "a{s(tt)}", method_get, 0, 0),
+    SD_BUS_PROPERTY("Overhead", "a{s(tt)}", method_get, 0, 0),
+    SD_BUS_PROPERTY("Latency", "a{sa{st}}", method_get, 0, 0),
+    SD_BUS_PROPERTY("Measures", "a{sd}", method_get, 0, 0),
+    SD_BUS_PROPERTY("LatencyHistograms", "a{s(tta(tt))}", method_get, 0, 0),
+    SD_BUS_PROPERTY("Comparison", "a{sv}", method_get, 0, CHANGES),
 
     SD_BUS_METHOD_WITH_ARGS("SetFilter", SD_BUS_ARGS("s", chain), SD_BUS_RESULT("t", serial),
-                            control_set_filter, METHOD),
+                            method_set_filter, METHOD),
     SD_BUS_METHOD_WITH_ARGS("AddStage", SD_BUS_ARGS("s", stage, "u", position),
                             SD_BUS_RESULT("t", serial), control_add_stage, METHOD),
     SD_BUS_METHOD_WITH_ARGS("RemoveStage", SD_BUS_ARGS("s", stage), SD_BUS_RESULT("t", serial),
@@ -107,39 +107,38 @@ static const sd_bus_vtable vtable[] = {
                             SD_BUS_RESULT("t", serial), control_set_parameter, METHOD),
     SD_BUS_METHOD_WITH_ARGS("EditFilter",
                             SD_BUS_ARGS("aas", changes, "t", based_on, "u", fade_frames),
-                            SD_BUS_RESULT("t", serial), control_edit_filter, METHOD),
+                            SD_BUS_RESULT("t", serial), method_edit_filter, METHOD),
     SD_BUS_METHOD_WITH_ARGS("SetView", SD_BUS_ARGS("s", view), SD_BUS_RESULT("t", serial),
-                            control_set_view, METHOD),
+                            method_set_view, METHOD),
     SD_BUS_METHOD_WITH_ARGS("Reload", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, reload, METHOD),
     SD_BUS_METHOD_WITH_ARGS("Snapshot", SD_BUS_NO_ARGS,
                             SD_BUS_RESULT("h", before, "h", after, "a{sv}", format, "t", sequence),
-                            control_snapshot, METHOD),
+                            method_snapshot, METHOD),
     SD_BUS_METHOD_WITH_ARGS("SnapshotAfter", SD_BUS_NO_ARGS,
                             SD_BUS_RESULT("h", after, "a{sv}", format, "t", sequence),
-                            control_snapshot_after, METHOD),
+                            method_snapshot_after, METHOD),
     SD_BUS_METHOD_WITH_ARGS("ListControls", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", controls),
-                            control_list_controls, METHOD),
+                            method_list_controls, METHOD),
     SD_BUS_METHOD_WITH_ARGS("SetControls", SD_BUS_ARGS("a{ss}", values), SD_BUS_NO_RESULT,
-                            control_set_controls, METHOD),
+                            method_set_controls, METHOD),
     SD_BUS_METHOD_WITH_ARGS("GetStats", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", stats),
-                            control_get_stats, METHOD),
-    SD_BUS_METHOD_WITH_ARGS("Tune", SD_BUS_ARGS("s", depth), SD_BUS_NO_RESULT, control_tune,
-                            METHOD),
-    SD_BUS_METHOD_WITH_ARGS("StopTuning", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, control_stop_tuning,
+                            method_get_stats, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("Tune", SD_BUS_ARGS("s", depth), SD_BUS_NO_RESULT, method_tune, METHOD),
+    SD_BUS_METHOD_WITH_ARGS("StopTuning", SD_BUS_NO_ARGS, SD_BUS_NO_RESULT, method_stop_tuning,
                             METHOD),
     SD_BUS_METHOD_WITH_ARGS("GetTuning", SD_BUS_NO_ARGS, SD_BUS_RESULT("a{sv}", tuning),
-                            control_get_tuning, METHOD),
+                            method_get_tuning, METHOD),
     SD_BUS_METHOD_WITH_ARGS("ListFilters", SD_BUS_NO_ARGS, SD_BUS_RESULT("aa{sv}", kinds),
-                            control_list_filters, METHOD),
+                            method_list_filters, METHOD),
     SD_BUS_METHOD_WITH_ARGS("ListPresets", SD_BUS_NO_ARGS, SD_BUS_RESULT("as", names),
-                            control_list_presets, METHOD),
+                            method_list_presets, METHOD),
     SD_BUS_METHOD_WITH_ARGS("GetResponse", SD_BUS_ARGS("s", chain, "ad", fx, "ad", fy),
-                            SD_BUS_RESULT("ad", magnitudes), control_get_response, METHOD),
+                            SD_BUS_RESULT("ad", magnitudes), method_get_response, METHOD),
     SD_BUS_VTABLE_END,
 };
 /* clang-format on */
 
 int object_add(struct peer *peer)
 {
-    return sd_bus_add_object_vtable(peer->bus, NULL, CONTROL_PATH, CONTROL_INTERFACE, vtable, peer);
+    return sd_bus_add_object_vtable(peer->bus, NULL, OBJECT_PATH, OBJECT_INTERFACE, vtable, peer);
 }

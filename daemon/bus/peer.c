@@ -252,7 +252,7 @@ void peer_emit(struct peer *peer, const char *const *names)
     if (peer->leaving || sd_bus_is_ready(peer->bus) <= 0)
         return;
     if (keeps_reading(peer))
-        sd_bus_emit_properties_changed_strv(peer->bus, CONTROL_PATH, CONTROL_INTERFACE,
+        sd_bus_emit_properties_changed_strv(peer->bus, OBJECT_PATH, OBJECT_INTERFACE,
                                             (char **)names);
     else
         peer_hang_up(peer);
@@ -273,7 +273,7 @@ int peer_fail(sd_bus_error *error, const char *name, const char *text)
 
 int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error)
 {
-    if (!peer->read_only)
+    if (!peer->is_watcher)
         return 0;
     return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED,
                              "permission denied: this socket is read-only, changes need %s/control",
@@ -303,7 +303,7 @@ static int make_bus(struct peer *peer)
 }
 
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
-                bool read_only)
+                bool is_watcher)
 {
     sd_id128_t id;
     struct peer *peer = calloc(1, sizeof *peer);
@@ -312,7 +312,7 @@ int peer_create(struct peer **ret, const struct peer_services *services, int fd,
         return -ENOMEM;
     }
     *peer = (struct peer){
-        .services = services, .fd = fd, .pass_fd = -1, .read_only = read_only, .uid = uid};
+        .services = services, .fd = fd, .pass_fd = -1, .is_watcher = is_watcher, .uid = uid};
     peer->received = malloc(DBUS_LONGEST_MESSAGE);
     int r = peer->received == NULL ? -ENOMEM : sd_id128_randomize(&id);
     if (r >= 0)
@@ -341,13 +341,13 @@ static int add_sources(struct peer *peer, struct sd_event *event)
 {
     int r = sd_event_add_io(event, &peer->io, peer->fd, EPOLLIN, on_io, peer);
     if (r >= 0)
-        r = sd_event_source_set_priority(peer->io, CONTROL_PRIORITY);
+        r = sd_event_source_set_priority(peer->io, BUS_PRIORITY);
     if (r >= 0)
         r = sd_event_source_set_prepare(peer->io, plan_turn);
     if (r >= 0) /* the time is in the past: due whenever it is armed */
         r = sd_event_add_time(event, &peer->turn, CLOCK_MONOTONIC, 0, 0, on_turn, peer);
     if (r >= 0)
-        r = sd_event_source_set_priority(peer->turn, CONTROL_PRIORITY);
+        r = sd_event_source_set_priority(peer->turn, BUS_PRIORITY);
     if (r >= 0)
         r = sd_event_add_time_relative(event, &peer->deadline, CLOCK_MONOTONIC, HANDSHAKE_US, 0,
                                        on_deadline, peer);

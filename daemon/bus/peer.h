@@ -20,24 +20,24 @@
 #include "core/admission.h"
 #include "core/dbus_framing.h"
 
-#define CONTROL_PATH                  "/org/fftd/camera"
-#define CONTROL_INTERFACE             "org.fftd.Camera1"
+#define OBJECT_PATH               "/org/fftd/camera"
+#define OBJECT_INTERFACE          "org.fftd.Camera1"
 
 /* Names of errors; the text has the details. */
-#define CONTROL_ERROR_INVALID_FILTER  "org.fftd.Error.InvalidFilter"
-#define CONTROL_ERROR_NO_SUCH_STAGE   "org.fftd.Error.NoSuchStage"
-#define CONTROL_ERROR_FILTER_CHANGED  "org.fftd.Error.FilterChanged"
-#define CONTROL_ERROR_INVALID_VIEW    "org.fftd.Error.InvalidView"
-#define CONTROL_ERROR_INVALID_CONTROL "org.fftd.Error.InvalidControl"
-#define CONTROL_ERROR_INVALID_CONFIG  "org.fftd.Error.InvalidConfiguration"
-#define CONTROL_ERROR_NOT_ONLINE      "org.fftd.Error.NotOnline"
-#define CONTROL_ERROR_BUSY            "org.fftd.Error.Busy"
-#define CONTROL_ERROR_FAILED          "org.fftd.Error.Failed"
+#define BUS_ERROR_INVALID_FILTER  "org.fftd.Error.InvalidFilter"
+#define BUS_ERROR_NO_SUCH_STAGE   "org.fftd.Error.NoSuchStage"
+#define BUS_ERROR_FILTER_CHANGED  "org.fftd.Error.FilterChanged"
+#define BUS_ERROR_INVALID_VIEW    "org.fftd.Error.InvalidView"
+#define BUS_ERROR_INVALID_CONTROL "org.fftd.Error.InvalidControl"
+#define BUS_ERROR_INVALID_CONFIG  "org.fftd.Error.InvalidConfiguration"
+#define BUS_ERROR_NOT_ONLINE      "org.fftd.Error.NotOnline"
+#define BUS_ERROR_BUSY            "org.fftd.Error.Busy"
+#define BUS_ERROR_FAILED          "org.fftd.Error.Failed"
 
 /* What every peer works with. Outlives the peers. */
 struct peer_services {
     struct sd_event *event;
-    struct control_hooks hooks;
+    struct bus_hooks hooks;
     struct loans *loans; /* two: of changers, and of watchers */
     /* Sends PropertiesChanged to all peers; names ends with NULL. */
     void (*emit)(void *context, const char *const *names);
@@ -72,7 +72,7 @@ struct peer {
     sd_event_source *turn;     /* armed while the bus has work although the socket is quiet */
     sd_event_source *deadline; /* of the handshake, then of a message that has begun to arrive */
     bool connected;            /* the handshake is over */
-    bool read_only;            /* methods that change something are refused */
+    bool is_watcher;           /* methods that change something are refused */
     bool has_buffered;         /* the bus may not have processed all that was passed on */
     bool hung_up;              /* ends at its next turn */
     bool leaving;              /* ended, but has snapshots to fetch */
@@ -84,7 +84,7 @@ struct peer {
 /* Prepares the bus; nothing is read before peer_start. Takes the descriptor over, on failure too.
  */
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
-                bool read_only);
+                bool is_watcher);
 
 /* Starts the handshake and puts the peer into the list and the admission. From then on the peer
  * destroys itself when the connection ends. */

@@ -20,7 +20,7 @@ struct reading {
     struct ring_server_stats server;
 };
 
-static void take_reading(struct reading *ret, const struct control_hooks *hooks)
+static void take_reading(struct reading *ret, const struct bus_hooks *hooks)
 {
     ret->config = hooks->config;
     ret->start_time_ns = hooks->start_time_ns;
@@ -451,8 +451,8 @@ static const struct field fields[] = {
 };
 #define FIELD_COUNT (sizeof fields / sizeof fields[0])
 
-int control_get(sd_bus *bus, const char *path, const char *interface, const char *property,
-                sd_bus_message *reply, void *userdata, sd_bus_error *error)
+int method_get(sd_bus *bus, const char *path, const char *interface, const char *property,
+               sd_bus_message *reply, void *userdata, sd_bus_error *error)
 {
     const struct peer *peer = userdata;
     struct reading reading;
@@ -476,7 +476,7 @@ static int append_field(sd_bus_message *reply, const struct field *field,
     return sd_bus_message_close_container(reply);
 }
 
-int control_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     const struct peer *peer = userdata;
     struct reading reading;

@@ -46,7 +46,7 @@ static int reply_magnitudes(sd_bus_message *call, const struct filter_chain *cha
     return r;
 }
 
-int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct filter_chain chain;
     struct error why;
@@ -61,7 +61,7 @@ int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *err
         return r;
     config_trim_images();
     if (config_filter(&chain, text, &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     const size_t count = fx_bytes / sizeof(double);
     if (fx_bytes != fy_bytes || count > MAX_POINTS)
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,

@@ -73,24 +73,24 @@ int config_load_preset(struct filter_chain *ret, const char *name, struct error 
     return config_fail_unknown(&places, "preset", name, SUFFIX, why);
 }
 
-struct presets {
+struct preset_visitor {
     void (*visit)(void *context, const char *name);
     void *context;
 };
 
 static void visit_preset(void *context, const char *name)
 {
-    const struct presets *presets = context;
+    const struct preset_visitor *visitor = context;
     if (is_name(name))
-        presets->visit(presets->context, name);
+        visitor->visit(visitor->context, name);
 }
 
 void config_list_presets(void (*visit)(void *context, const char *name), void *context)
 {
     struct config_places places;
-    struct presets presets = {visit, context};
+    struct preset_visitor visitor = {visit, context};
     config_find_places(&places, "FFTD_PRESET_DIR", "presets");
-    config_list_places(&places, SUFFIX, visit_preset, &presets);
+    config_list_places(&places, SUFFIX, visit_preset, &visitor);
 }
 
 int config_filter(struct filter_chain *ret, const char *text, struct error *why)

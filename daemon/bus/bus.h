@@ -4,41 +4,40 @@
  * Files, each of which calls only those before it: value.c (values on the bus), loan.c (memory of
  * snapshots), peer.c (one connection), read.c, kinds.c, response.c, filter.c, tune.c, controls.c
  * and snapshot.c (methods), object.c (the interface), message_bus.c (what clients of a message bus
- * ask first), control.c (all connections). peer.h says what a peer can cost the daemon. */
-#ifndef FFTD_BUS_CONTROL_H
-#define FFTD_BUS_CONTROL_H
+ * ask first), bus.c (all connections). peer.h says what a peer can cost the daemon. */
+#ifndef FFTD_BUS_BUS_H
+#define FFTD_BUS_BUS_H
 
 #include <sys/types.h>
 
 #include "bus/hooks.h"
 #include "core/error.h"
 
-struct control;
+struct bus;
 struct sd_event;
 
 /* hooks is copied. */
-int control_create(struct control **ret, struct sd_event *event, const struct control_hooks *hooks,
-                   struct error *why);
+int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks *hooks,
+               struct error *why);
 
 /* The socket that a connection came from decides what it may do. */
-enum control_access {
-    CONTROL_FULL,
-    CONTROL_READ_ONLY, /* every method that changes something is refused */
+enum bus_access {
+    BUS_CHANGER, /* `control` */
+    BUS_WATCHER, /* `control-watch`: every method that changes something is refused */
 };
 
 /* Serves a new connection of a process of this user. Takes the descriptor over, on failure too.
  * -EUSERS: too many connections of this access. */
-int control_accept(struct control *control, enum control_access access, int fd, uid_t uid,
-                   struct error *why);
+int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struct error *why);
 
 /* Reports changes to every peer (PropertiesChanged). Takes camera_take_events' bits. */
-void control_announce(struct control *control, unsigned camera_events);
+void bus_announce(struct bus *bus, unsigned camera_events);
 
 /* Reports to every peer that another filter was asked for. */
-void control_announce_filter(struct control *control);
+void bus_announce_filter(struct bus *bus);
 
 /* Fails the snapshots that clients wait for and closes every connection. NULL is allowed. To be
  * called before camera_stop. */
-void control_destroy(struct control *control);
+void bus_destroy(struct bus *bus);
 
 #endif

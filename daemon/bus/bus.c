@@ -1,5 +1,5 @@
 /* All connections: admits them, announces changes to them and closes them. */
-#include "bus/control.h"
+#include "bus/bus.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,14 +19,14 @@
 #define MAX_PEERS         32
 #define MAX_PEERS_OF_USER 16
 
-struct crowd {
+struct control_socket {
     struct admission admission;
     struct peer_list peers;
 };
 
-struct control {
+struct bus {
     struct peer_services services;
-    struct crowd crowd[2]; /* by enum control_access */
+    struct control_socket socket[2]; /* by enum bus_access */
     struct loans loans[2];
 };
 
@@ -34,29 +34,29 @@ struct control {
 
 static void emit(void *context, const char *const *names)
 {
-    struct control *control = context;
+    struct bus *bus = context;
     for (unsigned c = 0; c < 2; c++)
-        for (struct peer *p = control->crowd[c].peers.first; p != NULL; p = p->next)
+        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
             peer_emit(p, names);
 }
 
-static void fail_snapshots(struct control *control, const char *text)
+static void fail_snapshots(struct bus *bus, const char *text)
 {
     for (unsigned c = 0; c < 2; c++)
-        for (struct peer *p = control->crowd[c].peers.first; p != NULL; p = p->next)
-            control_snapshot_fail(p, CONTROL_ERROR_NOT_ONLINE, text);
+        for (struct peer *p = bus->socket[c].peers.first; p != NULL; p = p->next)
+            snapshot_fail(p, BUS_ERROR_NOT_ONLINE, text);
 }
 
-static void fail_snapshots_of_state(struct control *control, const struct camera_status *status)
+static void fail_snapshots_of_state(struct bus *bus, const struct camera_status *status)
 {
     char text[400];
     snprintf(text, sizeof text, "there are no frames: the camera is %s%s%s",
              camera_state_name(status->state), status->state_reason[0] != '\0' ? ": " : "",
              status->state_reason);
-    fail_snapshots(control, text);
+    fail_snapshots(bus, text);
 }
 
-void control_announce(struct control *control, unsigned camera_events)
+void bus_announce(struct bus *bus, unsigned camera_events)
 {
     static const char *const state[] = {"State",      "StateReason", "Source", "SourceDescription",
                                         "Input",      "Output",      "Engine", "Device",
@@ -65,43 +65,42 @@ void control_announce(struct control *control, unsigned camera_events)
     static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem", NULL};
 
     if (camera_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME))
-        emit(control, state);
+        emit(bus, state);
     if (camera_events & CAMERA_EVENT_RING)
-        emit(control, ring);
+        emit(bus, ring);
     if (camera_events & CAMERA_EVENT_FILTER)
-        emit(control, filter);
+        emit(bus, filter);
     if (camera_events & CAMERA_EVENT_STATE) {
         struct camera_status status;
-        camera_get_status(control->services.hooks.camera, &status);
+        camera_get_status(bus->services.hooks.camera, &status);
         if (!camera_may_deliver(status.state))
-            fail_snapshots_of_state(control, &status);
+            fail_snapshots_of_state(bus, &status);
     }
 }
 
-void control_announce_filter(struct control *control)
+void bus_announce_filter(struct bus *bus)
 {
-    control_emit_filter(&control->services);
+    method_emit_filter(&bus->services);
 }
 
 /* ---- connections ---- */
 
-int control_accept(struct control *control, enum control_access access, int fd, uid_t uid,
-                   struct error *why)
+int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struct error *why)
 {
-    struct crowd *crowd = &control->crowd[access];
+    struct control_socket *socket = &bus->socket[access];
     struct peer *peer = NULL;
-    int r = admission_check(&crowd->admission, (uint32_t)uid, why);
+    int r = admission_check(&socket->admission, (uint32_t)uid, why);
     if (r < 0) {
         close(fd);
         return r;
     }
-    r = peer_create(&peer, &control->services, fd, uid, access == CONTROL_READ_ONLY);
+    r = peer_create(&peer, &bus->services, fd, uid, access == BUS_WATCHER);
     if (r >= 0)
         r = object_add(peer);
     if (r >= 0)
         r = message_bus_add(peer);
     if (r >= 0)
-        r = peer_start(peer, &crowd->peers, &crowd->admission);
+        r = peer_start(peer, &socket->peers, &socket->admission);
     if (r < 0) {
         peer_destroy(peer);
         return error_set(why, -r, "%s", strerror(-r));
@@ -109,41 +108,41 @@ int control_accept(struct control *control, enum control_access access, int fd, 
     return 0;
 }
 
-void control_destroy(struct control *control)
+void bus_destroy(struct bus *bus)
 {
-    if (control == NULL)
+    if (bus == NULL)
         return;
-    fail_snapshots(control, "fftd is stopping");
+    fail_snapshots(bus, "fftd is stopping");
     for (unsigned c = 0; c < 2; c++)
-        while (control->crowd[c].peers.first != NULL)
-            peer_destroy(control->crowd[c].peers.first);
+        while (bus->socket[c].peers.first != NULL)
+            peer_destroy(bus->socket[c].peers.first);
     for (unsigned c = 0; c < 2; c++)
-        loans_finish(&control->loans[c]);
-    sd_event_unref(control->services.event);
-    free(control);
+        loans_finish(&bus->loans[c]);
+    sd_event_unref(bus->services.event);
+    free(bus);
 }
 
-int control_create(struct control **ret, struct sd_event *event, const struct control_hooks *hooks,
-                   struct error *why)
+int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks *hooks,
+               struct error *why)
 {
-    struct control *control = calloc(1, sizeof *control);
-    if (control == NULL)
+    struct bus *bus = calloc(1, sizeof *bus);
+    if (bus == NULL)
         return error_set(why, ENOMEM, "out of memory");
-    control->services = (struct peer_services){.event = sd_event_ref(event),
-                                               .hooks = *hooks,
-                                               .loans = control->loans,
-                                               .emit = emit,
-                                               .context = control};
+    bus->services = (struct peer_services){.event = sd_event_ref(event),
+                                           .hooks = *hooks,
+                                           .loans = bus->loans,
+                                           .emit = emit,
+                                           .context = bus};
     int r = 0;
     for (unsigned c = 0; c < 2; c++) {
-        admission_init(&control->crowd[c].admission, MAX_PEERS, MAX_PEERS_OF_USER, geteuid());
+        admission_init(&bus->socket[c].admission, MAX_PEERS, MAX_PEERS_OF_USER, geteuid());
         if (r >= 0)
-            r = loans_init(&control->loans[c], event);
+            r = loans_init(&bus->loans[c], event);
     }
     if (r < 0) {
-        control_destroy(control);
+        bus_destroy(bus);
         return error_set(why, -r, "%s", strerror(-r));
     }
-    *ret = control;
+    *ret = bus;
     return 0;
 }

@@ -2,9 +2,9 @@
  * (AF_UNIX SOCK_STREAM, no broker). Main thread only.
  *
  * Files, each of which calls only those before it: value.c (values on the bus), loan.c (memory of
- * snapshots), peer.c (one connection), read.c, kinds.c, response.c, filter.c, tune.c, controls.c
- * and snapshot.c (methods), object.c (the interface), message_bus.c (what clients of a message bus
- * ask first), bus.c (all connections). peer.h says what a peer can cost the daemon. */
+ * snapshots), peer.c (one connection), properties.c, kinds.c, response.c, filter.c, tune.c,
+ * controls.c and snapshot.c (methods), object.c (the interface), message_bus.c (what clients of a
+ * message bus ask first), bus.c (all connections). peer.h says what a peer can cost the daemon. */
 #ifndef FFTD_BUS_BUS_H
 #define FFTD_BUS_BUS_H
 

@@ -41,19 +41,13 @@ static void refuse(struct peer_call *call, int result, const char *why)
 
 static int append_menu(sd_bus_message *reply, const struct capture_control *control)
 {
-    int r = sd_bus_message_open_container(reply, 'e', "sv");
-    if (r < 0 || (r = sd_bus_message_append(reply, "s", "menu")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'v', "a(xs)")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'a', "(xs)")) < 0)
-        return r;
-    for (unsigned i = 0; i < control->entry_count; i++) {
+    int r = value_open_array(reply, "menu", "(xs)");
+    for (unsigned i = 0; r >= 0 && i < control->entry_count; i++) {
         char clean[VALUE_TEXT_BYTES];
         r = sd_bus_message_append(reply, "(xs)", control->entry[i].value,
                                   value_clean_text(clean, control->entry[i].name));
-        if (r < 0)
-            return r;
     }
-    return value_close_containers(reply, 3);
+    return r < 0 ? r : value_close_containers(reply, 3);
 }
 
 static int append_value(sd_bus_message *reply, const struct capture_control *control)
@@ -91,17 +85,10 @@ static int append_control(sd_bus_message *reply, const struct capture_control *c
 static int answer_list(sd_bus_message *call, const struct capture_controls *controls)
 {
     sd_bus_message *reply = NULL;
-    int r = sd_bus_message_new_method_return(call, &reply);
-    if (r >= 0)
-        r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    int r = value_begin_reply(&reply, call, "a{sv}");
     for (unsigned i = 0; r >= 0 && i < controls->count; i++)
         r = append_control(reply, &controls->control[i]);
-    if (r >= 0)
-        r = sd_bus_message_close_container(reply);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
+    return value_send_reply(reply, r);
 }
 
 static void on_list(void *context, int result, const char *why,

@@ -116,16 +116,12 @@ static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kin
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r < 0 || (r = value_append_named_text(reply, "name", kind->name)) < 0 ||
         (r = value_append_named_text(reply, "summary", kind->summary)) < 0 ||
-        (r = value_append_named_text(reply, "formula", kind->formula)) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
-        (r = sd_bus_message_append(reply, "s", "parameters")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'v', "aa{sv}")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'a', "a{sv}")) < 0)
+        (r = value_append_named_text(reply, "formula", kind->formula)) < 0)
         return r;
-    for (unsigned i = 0; i < kind->param_count; i++)
-        if ((r = append_param_help(reply, &kind->param[i])) < 0)
-            return r;
-    return value_close_containers(reply, 4);
+    r = value_open_array(reply, "parameters", "a{sv}");
+    for (unsigned i = 0; r >= 0 && i < kind->param_count; i++)
+        r = append_param_help(reply, &kind->param[i]);
+    return r < 0 ? r : value_close_containers(reply, 4);
 }
 
 int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)
@@ -135,22 +131,15 @@ int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *erro
     const struct filter_kind *const *kinds = filter_kinds(&count);
     (void)userdata, (void)error;
 
-    int r = sd_bus_message_new_method_return(call, &reply);
-    if (r >= 0)
-        r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    int r = value_begin_reply(&reply, call, "a{sv}");
     for (unsigned i = 0; r >= 0 && i < count; i++)
         r = append_kind_help(reply, kinds[i]);
-    if (r >= 0)
-        r = sd_bus_message_close_container(reply);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
+    return value_send_reply(reply, r);
 }
 
 struct preset_list {
     sd_bus_message *reply;
-    int result; /* of sd-bus */
+    int result; /* what sd-bus returned last */
 };
 
 static void append_preset(void *context, const char *name)
@@ -165,17 +154,8 @@ int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *erro
     struct preset_list list = {0};
     (void)userdata, (void)error;
 
-    int r = sd_bus_message_new_method_return(call, &list.reply);
-    if (r >= 0)
-        r = sd_bus_message_open_container(list.reply, 'a', "s");
-    if (r >= 0) {
+    list.result = value_begin_reply(&list.reply, call, "s");
+    if (list.result >= 0)
         config_list_presets(append_preset, &list);
-        r = list.result;
-    }
-    if (r >= 0)
-        r = sd_bus_message_close_container(list.reply);
-    if (r >= 0)
-        r = sd_bus_send(NULL, list.reply, NULL);
-    sd_bus_message_unref(list.reply);
-    return r;
+    return value_send_reply(list.reply, list.result);
 }

@@ -5,9 +5,10 @@
 
 #include "bus/peer.h"
 
-/* ---- read.c ---- */
-int method_get(sd_bus *bus, const char *path, const char *interface, const char *property,
-               sd_bus_message *reply, void *userdata, sd_bus_error *error); /* every property */
+/* ---- properties.c ---- */
+
+/* Puts the properties onto a connection. Returns what sd-bus does. */
+int properties_add(struct peer *peer);
 int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
 
 /* ---- kinds.c ---- */

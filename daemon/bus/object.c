@@ -1,4 +1,4 @@
-/* The interface of the object, and Reload. */
+/* The methods of the interface, and Reload. */
 #include "bus/object.h"
 
 #include <errno.h>
@@ -56,47 +56,11 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     return 1; /* answered, or later */
 }
 
-#define CONSTANT SD_BUS_VTABLE_PROPERTY_CONST
-#define CHANGES  SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
-#define METHOD   SD_BUS_VTABLE_UNPRIVILEGED /* the socket's mode has decided already */
+#define METHOD SD_BUS_VTABLE_UNPRIVILEGED /* the socket's mode has decided already */
 
-/* clang-format off: one interface, one table */
-static const sd_bus_vtable vtable[] = {
+/* clang-format off: one row a method */
+static const sd_bus_vtable methods[] = {
     SD_BUS_VTABLE_START(0),
-    SD_BUS_PROPERTY("Name", "s", method_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("Version", "s", method_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("StartTime", "t", method_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("Source", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("State", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("StateReason", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("SourceDescription", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Device", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("DeviceMemory", "s", method_get, 0, CONSTANT),
-    SD_BUS_PROPERTY("Input", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Output", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Engine", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Format", "a{sv}", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Generation", "u", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Filter", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("FilterStages", "aa{sv}", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Adaptation", "a{sv}", method_get, 0, 0),
-    SD_BUS_PROPERTY("FilterProblem", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("View", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("PublishedView", "s", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Serial", "t", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("PublishedSerial", "t", method_get, 0, CHANGES),
-    SD_BUS_PROPERTY("Sequence", "t", method_get, 0, 0),
-    SD_BUS_PROPERTY("Rate", "d", method_get, 0, 0),
-    SD_BUS_PROPERTY("Clients", "u", method_get, 0, 0),
-    SD_BUS_PROPERTY("FramesPublished", "t", method_get, 0, 0),
-    SD_BUS_PROPERTY("Counters", "a{st}", method_get, 0, 0),
-    SD_BUS_PROPERTY("Copies", "a{s(tt)}", method_get, 0, 0),
-    SD_BUS_PROPERTY("Overhead", "a{s(tt)}", method_get, 0, 0),
-    SD_BUS_PROPERTY("Latency", "a{sa{st}}", method_get, 0, 0),
-    SD_BUS_PROPERTY("Measures", "a{sd}", method_get, 0, 0),
-    SD_BUS_PROPERTY("LatencyHistograms", "a{s(tta(tt))}", method_get, 0, 0),
-    SD_BUS_PROPERTY("Comparison", "a{sv}", method_get, 0, CHANGES),
-
     SD_BUS_METHOD_WITH_ARGS("SetFilter", SD_BUS_ARGS("s", chain), SD_BUS_RESULT("t", serial),
                             method_set_filter, METHOD),
     SD_BUS_METHOD_WITH_ARGS("AddStage", SD_BUS_ARGS("s", stage, "u", position),
@@ -140,5 +104,8 @@ static const sd_bus_vtable vtable[] = {
 
 int object_add(struct peer *peer)
 {
-    return sd_bus_add_object_vtable(peer->bus, NULL, OBJECT_PATH, OBJECT_INTERFACE, vtable, peer);
+    const int r = properties_add(peer);
+    return r < 0 ? r
+                 : sd_bus_add_object_vtable(peer->bus, NULL, OBJECT_PATH, OBJECT_INTERFACE, methods,
+                                            peer);
 }

@@ -21,7 +21,18 @@ int value_append_named_text(sd_bus_message *reply, const char *name, const char 
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
                         uint64_t filter_serial);
 
+/* Opens an entry of an {sv} dictionary whose value is an array, up to the array's first element:
+ * three containers. contents: the type of an element. */
+int value_open_array(sd_bus_message *reply, const char *name, const char *contents);
+
 /* Closes the `count` innermost containers. */
 int value_close_containers(sd_bus_message *reply, unsigned count);
+
+/* Begins the reply to a call that returns one array. */
+int value_begin_reply(sd_bus_message **ret, sd_bus_message *call, const char *contents);
+
+/* Closes the array and sends the reply, unless `result` is an error, which is then returned. Frees
+ * the reply in any case; NULL is allowed. */
+int value_send_reply(sd_bus_message *reply, int result);
 
 #endif

@@ -13,12 +13,9 @@
 #include "bus/methods.h"
 #include "bus/message_bus.h"
 #include "bus/object.h"
+#include "core/client_limits.h"
 
-/* Each of the two sockets has its own limits, so that clients of the read-only socket cannot keep
- * out those that may change something. */
-#define MAX_PEERS         32
-#define MAX_PEERS_OF_USER 16
-
+/* Each of the two sockets has its own limits, so that watchers cannot keep out changers. */
 struct control_socket {
     struct admission admission;
     struct peer_list peers;
@@ -135,7 +132,7 @@ int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks 
                                            .context = bus};
     int r = 0;
     for (unsigned c = 0; c < 2; c++) {
-        admission_init(&bus->socket[c].admission, MAX_PEERS, MAX_PEERS_OF_USER, geteuid());
+        admission_init(&bus->socket[c].admission, LIMIT_PEERS, LIMIT_PEERS_OF_USER, geteuid());
         if (r >= 0)
             r = loans_init(&bus->loans[c], event);
     }

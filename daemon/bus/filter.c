@@ -9,12 +9,12 @@
 
 #include "config/image.h"
 #include "config/preset.h"
-#include "filters/filter_edit.h"
+#include "core/client_limits.h"
 #include "core/text.h"
+#include "filters/filter_edit.h"
 #include "service/log.h"
 
-#define MAX_CHANGES 64 /* of one call */
-#define MAX_WORDS   4  /* of one change */
+#define MAX_WORDS 4 /* of one change */
 
 void method_emit_filter(const struct peer_services *services)
 {
@@ -227,13 +227,13 @@ static int read_change(struct filter_change *ret, sd_bus_message *call)
 
 /* Returns the number of changes, or what sd-bus does. Changes too many are counted, but not kept.
  */
-static int read_changes(struct filter_change ret[MAX_CHANGES], sd_bus_message *call)
+static int read_changes(struct filter_change ret[LIMIT_CHANGES], sd_bus_message *call)
 {
     struct filter_change change;
     int count = 0;
     int r = sd_bus_message_enter_container(call, 'a', "as");
     for (; r >= 0 && (r = read_change(&change, call)) > 0; count++)
-        if (count < MAX_CHANGES)
+        if (count < LIMIT_CHANGES)
             ret[count] = change;
     return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : count;
 }
@@ -247,8 +247,8 @@ static int apply_changes(struct filter_chain *chain, const struct filter_change 
     struct error disagreement;
     unsigned at_fault = 0;
     int r = 0;
-    if (count == 0 || count > MAX_CHANGES)
-        return error_set(why, EINVAL, "%u changes: expected 1 .. %d", count, MAX_CHANGES);
+    if (count == 0 || count > LIMIT_CHANGES)
+        return error_set(why, EINVAL, "%u changes: expected 1 .. %d", count, LIMIT_CHANGES);
     for (unsigned i = 1; i <= count; i++) {
         r = apply_change(chain, &changes[i - 1], why);
         if (r < 0)
@@ -267,7 +267,7 @@ static int apply_changes(struct filter_chain *chain, const struct filter_change 
 int method_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
-    struct filter_change changes[MAX_CHANGES];
+    struct filter_change changes[LIMIT_CHANGES];
     struct filter_chain chain;
     struct error why;
     uint64_t based_on;

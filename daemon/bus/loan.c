@@ -22,12 +22,10 @@
 
 #include <systemd/sd-event.h>
 
+#include "core/client_limits.h"
 #include "core/clock.h"
 
-#define MAX_LOANS         8
-#define MAX_LOANS_OF_USER 4
-#define LOAN_S            60
-#define LOOK_US           1000000 /* how often released frames are looked for */
+#define LOOK_US 1000000 /* how often released frames are looked for */
 
 static uint64_t now_us(void)
 {
@@ -130,12 +128,12 @@ int loan_begin(struct loan **ret, struct loans *loans, uid_t uid, struct error *
         count++;
         of_user += each->uid == uid;
     }
-    if (of_user >= MAX_LOANS_OF_USER)
+    if (of_user >= LIMIT_LOANS_OF_USER)
         return error_set(why, EUSERS,
                          "user %u has %u snapshots, the limit: read them, and close their "
                          "descriptors",
                          (unsigned)uid, of_user);
-    if (count >= MAX_LOANS)
+    if (count >= LIMIT_LOANS)
         return error_set(why, EUSERS, "clients have %u snapshots, the limit: try again later",
                          count);
     struct loan *loan = malloc(sizeof *loan);
@@ -192,7 +190,7 @@ out:
 
 void loan_sent(struct loan *loan)
 {
-    loan->due_us = now_us() + UINT64_C(1000000) * LOAN_S;
+    loan->due_us = now_us() + UINT64_C(1000000) * LIMIT_LOAN_S;
     if (look_again(loan->loans) < 0)
         loan_end(loan);
 }

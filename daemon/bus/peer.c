@@ -17,12 +17,9 @@
 #include <systemd/sd-id128.h>
 
 #include "bus/value.h"
+#include "core/client_limits.h"
 #include "ring/socket.h"
 #include "service/log.h"
-
-#define MAX_UNREAD   64 /* messages a peer may leave unread */
-#define HANDSHAKE_US 3000000
-#define MESSAGE_US   3000000 /* from a message's first byte to its last */
 
 /* ---- calls that are answered later ---- */
 
@@ -126,7 +123,7 @@ static int plan_turn(sd_event_source *io, void *userdata)
 /* Reads what fits, without descriptors: there is no room for them, so the kernel drops them. */
 static int receive(struct peer *peer)
 {
-    const size_t room = DBUS_LONGEST_MESSAGE - peer->received_count;
+    const size_t room = LIMIT_MESSAGE_BYTES - peer->received_count;
     if (room == 0) /* the peer does not read its replies during the authentication */
         return -EMSGSIZE;
     const ssize_t bytes = recv(peer->fd, peer->received + peer->received_count, room, MSG_DONTWAIT);
@@ -148,7 +145,7 @@ static int plan_deadline(struct peer *peer, bool is_incomplete)
     int r = sd_event_source_get_enabled(peer->deadline, NULL);
     if (r != 0)
         return r;
-    r = sd_event_source_set_time_relative(peer->deadline, MESSAGE_US);
+    r = sd_event_source_set_time_relative(peer->deadline, LIMIT_MESSAGE_US);
     return r < 0 ? r : sd_event_source_set_enabled(peer->deadline, SD_EVENT_ONESHOT);
 }
 
@@ -216,7 +213,7 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
 static bool keeps_reading(const struct peer *peer)
 {
     uint64_t unread = 0;
-    return sd_bus_get_n_queued_write(peer->bus, &unread) >= 0 && unread < MAX_UNREAD;
+    return sd_bus_get_n_queued_write(peer->bus, &unread) >= 0 && unread < LIMIT_UNREAD_MESSAGES;
 }
 
 /* A filter: sees every message before the object does. */
@@ -313,7 +310,7 @@ int peer_create(struct peer **ret, const struct peer_services *services, int fd,
     }
     *peer = (struct peer){
         .services = services, .fd = fd, .pass_fd = -1, .is_watcher = is_watcher, .uid = uid};
-    peer->received = malloc(DBUS_LONGEST_MESSAGE);
+    peer->received = malloc(LIMIT_MESSAGE_BYTES);
     int r = peer->received == NULL ? -ENOMEM : sd_id128_randomize(&id);
     if (r >= 0)
         r = make_bus(peer);
@@ -349,8 +346,8 @@ static int add_sources(struct peer *peer, struct sd_event *event)
     if (r >= 0)
         r = sd_event_source_set_priority(peer->turn, BUS_PRIORITY);
     if (r >= 0)
-        r = sd_event_add_time_relative(event, &peer->deadline, CLOCK_MONOTONIC, HANDSHAKE_US, 0,
-                                       on_deadline, peer);
+        r = sd_event_add_time_relative(event, &peer->deadline, CLOCK_MONOTONIC, LIMIT_HANDSHAKE_US,
+                                       0, on_deadline, peer);
     return r;
 }
 

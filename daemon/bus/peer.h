@@ -66,7 +66,7 @@ struct peer {
     int fd;            /* the peer's socket; the bus only writes to it, by a copy */
     int pass_fd;       /* the bus reads from the other end */
     sd_bus *bus;       /* reads from `pass_fd`, writes to a copy of `fd` */
-    uint8_t *received; /* what is not passed on yet, at most DBUS_LONGEST_MESSAGE bytes */
+    uint8_t *received; /* what is not passed on yet, at most LIMIT_MESSAGE_BYTES bytes */
     size_t received_count;
     sd_event_source *io;       /* of fd */
     sd_event_source *turn;     /* armed while the bus has work although the socket is quiet */

@@ -12,8 +12,7 @@
 
 #include "config/image.h"
 #include "config/preset.h"
-
-#define MAX_POINTS 256
+#include "core/client_limits.h"
 
 /* |H|. */
 static double magnitude(const struct filter_chain *chain, double fx, double fy)
@@ -63,11 +62,11 @@ int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *erro
     if (config_filter(&chain, text, &why) < 0)
         return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     const size_t count = fx_bytes / sizeof(double);
-    if (fx_bytes != fy_bytes || count > MAX_POINTS)
+    if (fx_bytes != fy_bytes || count > LIMIT_POINTS)
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                  "%zu frequencies along x and %zu along y: expected as many of "
                                  "both, at most %d",
-                                 count, fy_bytes / sizeof(double), MAX_POINTS);
+                                 count, fy_bytes / sizeof(double), LIMIT_POINTS);
     if (!are_frequencies(fx, count) || !are_frequencies(fy, count))
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                 "a frequency is out of range: expected -0.5 .. 0.5 cycles/pixel");

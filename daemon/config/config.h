@@ -67,7 +67,7 @@ struct config_output {
     unsigned slots;                /* frames in the ring, 4 .. 64 */
     bool checksum;                 /* of every frame */
     bool measures;                 /* of the picture before the filter, with every frame */
-    unsigned max_clients;          /* 1 .. 1024 */
+    unsigned max_clients;          /* 1 .. LIMIT_CLIENTS */
     bool watch_unfiltered;         /* watchers may take snapshots from before the filter */
     char runtime_dir[CONFIG_TEXT]; /* of the sockets; after config_finish a directory */
     uint64_t frames;               /* the daemon ends after this number of frames; 0: unlimited */

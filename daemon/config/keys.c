@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/client_limits.h"
+
 #define MIN_SIDE 16 /* pixels */
 
 _Static_assert(sizeof(enum engine_precision) == sizeof(uint32_t) &&
@@ -334,7 +336,7 @@ static const struct config_key keys[] = {
         FIELD(output.max_clients),
         .unit = "clients",
         .min = 1,
-        .max = 1024,
+        .max = LIMIT_CLIENTS,
     },
     {
         .name = "output.watch_unfiltered",

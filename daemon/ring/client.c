@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/client_limits.h"
 #include "core/clock.h"
 #include "ring/slot.h"
 
@@ -140,7 +141,7 @@ int client_hold(struct client *client, uint64_t sequence, struct error *why)
     if (find_held(client, sequence) >= 0)
         return 0;
     /* No client can hold all frames that clients may hold. */
-    const unsigned limit = (ring_lends(client->server->ring) + 1) / 2;
+    const unsigned limit = LIMIT_SHARE(ring_lends(client->server->ring));
     if (limit > 0 && (unsigned)__builtin_popcountll(client->held) >= limit)
         return error_set(why, EBUSY,
                          "this client holds %u frames, the limit for one with output.slots = %u",

@@ -17,12 +17,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/client_limits.h"
 #include "ring/socket.h"
 
-#define SECOND_US           1000000u
-#define REQUESTS_A_SECOND   4096u
-#define SMALLEST_SEND_SPACE 1 /* the kernel raises this to its minimum, a handful of replies */
-#define FIRST_REQUEST_US    3000000u /* from a connection to its first request */
+#define SECOND_US 1000000u
 
 /* ---- the ring in the store ---- */
 
@@ -155,12 +153,12 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
     client->fd = fd;
     client->wake.fd = -1;
     client->word.fd = -1;
-    int space = SMALLEST_SEND_SPACE;
+    int space = LIMIT_REPLY_BYTES;
     int r = setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &space, sizeof space) < 0 ? -errno : 0;
     if (r == 0)
         r = sd_event_add_io(server->event, &client->source, fd, EPOLLIN, on_client, client);
     if (r >= 0)
-        r = sd_event_source_set_ratelimit(client->source, SECOND_US, REQUESTS_A_SECOND);
+        r = sd_event_source_set_ratelimit(client->source, SECOND_US, LIMIT_REQUESTS_A_SECOND);
     if (r < 0) {
         client_destroy(client);
         return r;
@@ -193,7 +191,7 @@ int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct err
     r = client_create(server, fd, uid, &client);
     if (r == 0) {
         r = sd_event_add_time_relative(server->event, &client->deadline, CLOCK_MONOTONIC,
-                                       FIRST_REQUEST_US, 0, on_deadline, client);
+                                       LIMIT_FIRST_REQUEST_US, 0, on_deadline, client);
         if (r < 0)
             client_destroy(client);
     }
@@ -247,8 +245,7 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, unsigne
     if (server == NULL)
         return error_set(why, ENOMEM, "frames socket: out of memory");
     server->event = sd_event_ref(event);
-    /* One of 1 must be somebody's, hence rounded up. */
-    admission_init(&server->admission, max_clients, (max_clients + 1) / 2, geteuid());
+    admission_init(&server->admission, max_clients, LIMIT_SHARE(max_clients), geteuid());
     int r =
         sd_event_add_time(event, &server->keep_timer, CLOCK_MONOTONIC, 0, 0, keep_clients, server);
     if (r >= 0)

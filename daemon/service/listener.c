@@ -11,17 +11,14 @@
 
 #include <systemd/sd-event.h>
 
+#include "core/client_limits.h"
 #include "service/log.h"
 
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83 /* Linux 6.16; the same on all architectures but parisc and sparc */
 #endif
 
-/* The interval is short, because all others wait for its end when one user's connections have used
- * it up. */
-#define INTERVAL_US 15625u
-#define ACCEPTS     64u
-#define PAUSE_US    500000u
+#define PAUSE_US 500000u /* after accepting has failed */
 
 struct listener {
     struct listener_options options;
@@ -118,7 +115,8 @@ int listener_create(struct listener **ret, struct sd_event *event, int listen_fd
     if (r >= 0)
         r = sd_event_source_set_priority(listener->source, options->priority);
     if (r >= 0)
-        r = sd_event_source_set_ratelimit(listener->source, INTERVAL_US, ACCEPTS);
+        r = sd_event_source_set_ratelimit(listener->source, LIMIT_ACCEPT_INTERVAL_US,
+                                          LIMIT_ACCEPTS);
     if (r >= 0)
         r = sd_event_add_time(event, &listener->resume, CLOCK_MONOTONIC, 0, 0, on_resume, listener);
     if (r >= 0)

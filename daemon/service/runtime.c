@@ -23,8 +23,9 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "core/client_limits.h"
+
 #define MAX_SOCKETS 4
-#define BACKLOG     64
 
 struct runtime {
     int dir_fd; /* holds the lock */
@@ -281,7 +282,7 @@ static int bind_here(struct runtime *runtime, const char *name, int type, struct
         return error_set(why, errno, "cannot create a socket: %s", strerror(errno));
     /* Set before bind: the socket never exists in the file system with a wider mode. */
     if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        listen(fd, BACKLOG) < 0) {
+        listen(fd, LIMIT_BACKLOG) < 0) {
         int r = error_set(why, errno, "cannot listen on %s: %s", address.sun_path, strerror(errno));
         close(fd);
         return r;

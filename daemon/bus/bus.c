@@ -122,6 +122,9 @@ void bus_destroy(struct bus *bus)
 int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks *hooks,
                struct error *why)
 {
+    int r = peer_check_buffers(why);
+    if (r < 0)
+        return r;
     struct bus *bus = calloc(1, sizeof *bus);
     if (bus == NULL)
         return error_set(why, ENOMEM, "out of memory");
@@ -130,7 +133,6 @@ int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks 
                                            .loans = bus->loans,
                                            .emit = emit,
                                            .context = bus};
-    int r = 0;
     for (unsigned c = 0; c < 2; c++) {
         admission_init(&bus->socket[c].admission, LIMIT_PEERS, LIMIT_PEERS_OF_USER, geteuid());
         if (r >= 0)

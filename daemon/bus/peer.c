@@ -279,15 +279,52 @@ int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error)
 
 /* ---- the beginning ---- */
 
+_Static_assert(LIMIT_MESSAGE_BYTES <= LIMIT_MESSAGE_CEILING,
+               "32-bit kernels refuse a buffer for the longest message");
+
+/* Makes the pair of sockets through which whole messages are passed on. A buffer must have twice
+ * the bytes of a message, because the kernel counts its own overhead in it. The kernel doubles what
+ * is asked for, but limits it to net.core.wmem_max without an error. -ENOBUFS: that is too small.
+ */
+static int make_pair(int ends[2])
+{
+    const int wanted = LIMIT_MESSAGE_BYTES;
+    int granted = 0;
+    socklen_t size = sizeof granted;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return -errno;
+    if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted) == 0 &&
+        getsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &granted, &size) == 0 && granted >= 2 * wanted)
+        return 0;
+    close(ends[0]);
+    close(ends[1]);
+    return -ENOBUFS;
+}
+
+int peer_check_buffers(struct error *why)
+{
+    int ends[2];
+    const int r = make_pair(ends);
+    if (r == -ENOBUFS)
+        return error_set(why, ENOBUFS,
+                         "control sockets: the kernel limits buffers of sockets to fewer bytes "
+                         "than a message may have: raise net.core.wmem_max to at least %u",
+                         LIMIT_MESSAGE_BYTES);
+    if (r < 0)
+        return error_set(why, -r, "control sockets: cannot make a pair of sockets: %s",
+                         strerror(-r));
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
 /* Gives the bus a socket to read from, whose other end the peer keeps, and one to write to. */
 static int make_bus(struct peer *peer)
 {
     int ends[2];
     int r = sd_bus_new(&peer->bus);
-    if (r < 0)
+    if (r < 0 || (r = make_pair(ends)) < 0)
         return r;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
-        return -errno;
     peer->pass_fd = ends[0];
     const int copy = fcntl(peer->fd, F_DUPFD_CLOEXEC, 3);
     r = copy < 0 ? -errno : sd_bus_set_fd(peer->bus, ends[1], copy);

@@ -81,6 +81,10 @@ struct peer {
     unsigned unread_snapshots; /* answered since the peer was last seen to have read everything */
 };
 
+/* Checks that the kernel's buffers hold the longest message. -ENOBUFS: they do not, and `why` says
+ * which setting of the kernel to raise. */
+int peer_check_buffers(struct error *why);
+
 /* Prepares the bus; nothing is read before peer_start. Takes the descriptor over, on failure too.
  */
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,

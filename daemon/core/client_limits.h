@@ -1,6 +1,5 @@
-/* Every limit on what clients may take from the daemon, with what happens at it. docs/SECURITY.md
- * has the promises that rest on them; SECURITY.md, fftd(8) and a text of client/fftd-ctl/bus.c
- * repeat some of the figures. */
+/* Every limit on what clients may take from the daemon, and what happens at it. docs/SECURITY.md,
+ * fftd(8) and a text of client/fftd-ctl/bus.c repeat some of the figures. */
 #ifndef FFTD_CORE_CLIENT_LIMITS_H
 #define FFTD_CORE_CLIENT_LIMITS_H
 
@@ -21,9 +20,11 @@
 #define LIMIT_PEERS              32
 #define LIMIT_PEERS_OF_USER      16
 /* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
- * one is disconnected. */
+ * one is disconnected. Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of
+ * 32-bit kernels), because a socket has to hold a whole message; the start checks the real one. */
 #define LIMIT_LINE_BYTES         1024u
 #define LIMIT_MESSAGE_BYTES      65536u
+#define LIMIT_MESSAGE_CEILING    163840u
 /* From the connection to the end of the handshake, and from the first byte of a message to its
  * last. A slower peer is disconnected. */
 #define LIMIT_HANDSHAKE_US       3000000

@@ -12,7 +12,6 @@
 #include "bus/loan.h"
 #include "bus/methods.h"
 #include "bus/message_bus.h"
-#include "bus/object.h"
 #include "core/client_limits.h"
 
 /* Each of the two sockets has its own limits, so that watchers cannot keep out changers. */

@@ -1,9 +1,14 @@
-/* The methods and properties of the object, by file. Unless noted otherwise these are the callbacks
- * of its vtable, where userdata is the struct peer. */
+/* The object's methods and properties, by file. Functions method_* are callbacks of sd-bus's
+ * tables, where userdata is the struct peer, unless a comment says otherwise. */
 #ifndef FFTD_BUS_METHODS_H
 #define FFTD_BUS_METHODS_H
 
 #include "bus/peer.h"
+
+/* ---- object.c ---- */
+
+/* Puts the methods and the properties onto a connection. Returns what sd-bus does. */
+int object_add(struct peer *peer);
 
 /* ---- properties.c ---- */
 

@@ -1,10 +1,9 @@
 /* The methods of the interface, and Reload. */
-#include "bus/object.h"
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "bus/methods.h"
 #include "bus/reload.h"
 #include "bus/value.h"
 #include "service/log.h"

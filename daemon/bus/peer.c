@@ -53,7 +53,7 @@ void peer_destroy(struct peer *peer)
     if (peer == NULL)
         return;
     end_calls(peer);
-    admission_leave(&peer->place);
+    admission_leave(&peer->admitted);
     if (peer->link != NULL) {
         *peer->link = peer->next;
         if (peer->next != NULL)
@@ -400,6 +400,6 @@ int peer_start(struct peer *peer, struct peer_list *list, struct admission *admi
     if (peer->next != NULL)
         peer->next->link = &peer->next;
     list->first = peer;
-    admission_enter(admission, &peer->place, (uint32_t)peer->uid);
+    admission_enter(admission, &peer->admitted, (uint32_t)peer->uid);
     return 0;
 }

@@ -62,7 +62,7 @@ struct peer {
     const struct peer_services *services;
     struct peer *next;
     struct peer **link; /* what points to this peer; NULL: it is in no list */
-    struct admission_place place;
+    struct admission_entry admitted;
     int fd;            /* the peer's socket; the bus only writes to it, by a copy */
     int pass_fd;       /* the bus reads from the other end */
     sd_bus *bus;       /* reads from `pass_fd`, writes to a copy of `fd` */

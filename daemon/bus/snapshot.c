@@ -2,8 +2,8 @@
  * called exactly once and frees the record of the call. A peer may wait for one snapshot at a time.
  *
  * The frames are sent as sealed memfds (loan.h): no frame passes through a socket. Until a peer has
- * received an answer, the descriptors in it count against the daemon's limit, so it keeps its place
- * until then (peer.c). */
+ * received an answer, the descriptors in it count against the daemon's limit, so it counts
+ * as a peer until then (peer.c). */
 #include "bus/methods.h"
 
 #include <errno.h>

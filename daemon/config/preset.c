@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/chain.h"
-#include "config/places.h"
+#include "config/dirs.h"
 #include "config/tree.h"
 #include "core/text.h"
 
@@ -65,12 +65,12 @@ static bool is_name(const char *text)
 
 int config_load_preset(struct filter_chain *ret, const char *name, struct error *why)
 {
-    struct config_places places;
-    char path[CONFIG_PLACE_BYTES];
-    config_find_places(&places, "FFTD_PRESET_DIR", "presets");
-    if (is_name(name) && config_find_in_places(&places, name, SUFFIX, path))
+    struct config_dirs dirs;
+    char path[CONFIG_PATH_BYTES];
+    config_find_dirs(&dirs, "FFTD_PRESET_DIR", "presets");
+    if (is_name(name) && config_find_in_dirs(&dirs, name, SUFFIX, path))
         return config_load_preset_file(ret, path, why);
-    return config_fail_unknown(&places, "preset", name, SUFFIX, why);
+    return config_fail_unknown(&dirs, "preset", name, SUFFIX, why);
 }
 
 struct preset_visitor {
@@ -87,10 +87,10 @@ static void visit_preset(void *context, const char *name)
 
 void config_list_presets(void (*visit)(void *context, const char *name), void *context)
 {
-    struct config_places places;
+    struct config_dirs dirs;
     struct preset_visitor visitor = {visit, context};
-    config_find_places(&places, "FFTD_PRESET_DIR", "presets");
-    config_list_places(&places, SUFFIX, visit_preset, &visitor);
+    config_find_dirs(&dirs, "FFTD_PRESET_DIR", "presets");
+    config_list_dirs(&dirs, SUFFIX, visit_preset, &visitor);
 }
 
 int config_filter(struct filter_chain *ret, const char *text, struct error *why)

@@ -1,5 +1,5 @@
-/* The resources of one client: its wake-up socket and word, the slots it holds, and the place of
- * its connection in the store that outlives this process. */
+/* The resources of one client: its wake-up socket and word, the slots it holds, and its
+ * connection in the store that outlives this process. */
 #include "ring/client.h"
 
 #include <errno.h>

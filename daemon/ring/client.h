@@ -27,7 +27,7 @@ struct client {
     struct ring_server *server;
     struct client *next;
     struct client **link; /* what points to this client */
-    struct admission_place place;
+    struct admission_entry admitted;
     sd_event_source *source;
     sd_event_source *deadline; /* of the first request; NULL after it */
     int fd;

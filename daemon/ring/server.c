@@ -5,7 +5,7 @@
  * - The socket's send buffer is as small as the kernel allows: descriptors that a client has not
  *   received yet count against the daemon's limit.
  * - The event loop limits the rate of requests.
- * - A connection must make its first request in time, and no user gets more than half of the places
+ * - A connection must make its first request in time, and no user gets more than half of them
  *   (core/admission.h).
  * - A client's record is one allocation; the slots it holds are one word, a bit for each slot. */
 #include "ring/client.h"
@@ -77,7 +77,7 @@ static void client_destroy(struct client *client)
         *client->link = client->next;
         if (client->next != NULL)
             client->next->link = client->link;
-        admission_leave(&client->place);
+        admission_leave(&client->admitted);
         if (server->admission.count == 0)
             notify_watch(server);
     }
@@ -100,8 +100,8 @@ static int client_leave(struct client *client)
 
 /* Ends the connection for good, also in the store; destroying alone leaves it there for a
  * successor. Descriptors in flight survive the daemon's end of a connection. A client that fetches
- * none of them therefore keeps its place: otherwise it could connect again and again and have any
- * number of descriptors in flight. */
+ * none of them therefore still counts as admitted: otherwise it could connect again and again and
+ * have any number of descriptors in flight. */
 static void client_drop(struct client *client)
 {
     client_forget(client);
@@ -132,7 +132,7 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
     return 0;
 }
 
-/* A connection that asks for nothing must not take a place. One that a previous process kept has
+/* A connection that asks for nothing must not keep out others. One that a previous process kept has
  * asked already, and so has no deadline. */
 static int on_deadline(sd_event_source *source, uint64_t now_us, void *context)
 {
@@ -168,7 +168,7 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
     if (client->next != NULL)
         client->next->link = &client->next;
     server->clients = client;
-    admission_enter(&server->admission, &client->place, uid);
+    admission_enter(&server->admission, &client->admitted, uid);
     if (server->admission.count == 1)
         notify_watch(server);
     client->id = ++server->last_id;
@@ -221,11 +221,11 @@ int ring_server_adopt(struct ring_server *server, int fd, const char *name, stru
         close(fd);
         return error_set(why, EINVAL, "frames socket: '%s' is not a client's name", name);
     }
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t size = sizeof peer;
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    struct ucred credentials = {.uid = (uid_t)-1};
+    socklen_t size = sizeof credentials;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
     struct client *client;
-    int r = client_create(server, fd, peer.uid, &client);
+    int r = client_create(server, fd, credentials.uid, &client);
     if (r < 0)
         return error_set(why, -r, "frames socket: cannot continue to serve '%s': %s", name,
                          strerror(-r));

@@ -44,19 +44,19 @@ static void refuse_descriptors(int listen_fd)
     setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
 }
 
-/* The user whose process connected, as the kernel recorded it. */
-static uid_t peer_uid(int fd)
+/* Returns the user whose process connected, as the kernel recorded it. */
+static uid_t client_uid(int fd)
 {
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t size = sizeof peer;
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-    return peer.uid;
+    struct ucred credentials = {.uid = (uid_t)-1};
+    socklen_t size = sizeof credentials;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+    return credentials.uid;
 }
 
 static void serve(struct listener *listener, int fd)
 {
     struct error why = {""};
-    const int r = listener->options.connected(listener->options.context, fd, peer_uid(fd), &why);
+    const int r = listener->options.connected(listener->options.context, fd, client_uid(fd), &why);
     if (r >= 0)
         listener->failure_logged = false;
     else if (r != -ECONNRESET && r != -EPIPE && r != -ENOTCONN)

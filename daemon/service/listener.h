@@ -16,7 +16,7 @@ struct sd_event;
 
 /* Serves a new connection (non-blocking, close-on-exec) of a process of user `uid`. Takes the
  * descriptor over, on failure too. -errno: the connection is refused, and `why` says for what
- * reason. -ECONNRESET, -EPIPE, -ENOTCONN: the peer has already closed it. */
+ * reason. -ECONNRESET, -EPIPE, -ENOTCONN: the client has already closed it. */
 typedef int listener_connected_fn(void *context, int fd, uid_t uid, struct error *why);
 
 struct listener_options {

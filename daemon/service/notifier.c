@@ -75,16 +75,16 @@ static int send_message(int fd, const struct message *message)
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
+    } ancillary = {0};
     struct iovec iov = {(void *)message->text, strlen(message->text)};
     struct msghdr packet = {.msg_iov = &iov, .msg_iovlen = 1};
     if (message->fd >= 0) {
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(&control.header), &message->fd, sizeof(int));
-        packet.msg_control = &control;
-        packet.msg_controllen = sizeof control.bytes;
+        ancillary.header.cmsg_level = SOL_SOCKET;
+        ancillary.header.cmsg_type = SCM_RIGHTS;
+        ancillary.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&ancillary.header), &message->fd, sizeof(int));
+        packet.msg_control = &ancillary;
+        packet.msg_controllen = sizeof ancillary.bytes;
     }
     return sendmsg(fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }

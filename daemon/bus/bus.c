@@ -1,4 +1,4 @@
-/* All connections: admits them, announces changes to them and closes them. */
+/* Admits all connections, announces changes to them and closes them. */
 #include "bus/bus.h"
 
 #include <errno.h>
@@ -22,7 +22,7 @@ struct control_socket {
 
 struct bus {
     struct peer_services services;
-    struct control_socket socket[2]; /* by enum bus_access */
+    struct control_socket socket[2]; /* indexed by enum bus_access */
     struct loans loans[2];
 };
 

@@ -1,6 +1,6 @@
-/* ListControls and SetControls: the camera's own controls. Only the camera's thread talks to the
- * camera, so these calls are answered later, by a callback that is called exactly once and frees
- * the record of the call. A peer may wait for one such call at a time. */
+/* ListControls and SetControls, for the camera's own controls. Only the camera's thread talks to
+ * the camera, so a callback answers these calls later. It is called exactly once and frees the
+ * record of the call. A peer may wait for one such call at a time. */
 #include "bus/methods.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 struct controls_call {
     struct peer_call call;
-    struct settings settings; /* to be set; none for ListControls */
+    struct settings settings; /* that SetControls sets; empty for ListControls */
 };
 
 static const char *error_name(int result)

@@ -14,7 +14,7 @@
 #include "filters/filter_edit.h"
 #include "service/log.h"
 
-#define MAX_WORDS 4 /* of one change */
+#define MAX_WORDS 4 /* "set STAGE PARAMETER VALUE" has most */
 
 void method_emit_filter(const struct peer_services *services)
 {
@@ -41,7 +41,7 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, un
     return 1;
 }
 
-/* As change_filter, after an edit with this result. */
+/* Does the same if the edit succeeded, and otherwise fails the call with its reason. */
 static int change_edited(struct peer *peer, int result, const struct filter_chain *chain,
                          unsigned fade_frames, const struct error *why, sd_bus_message *call,
                          sd_bus_error *error)
@@ -210,8 +210,8 @@ static int name_change(const struct filter_change *change, unsigned number, int 
     return error_prefix(why, -result, "change %u (%s)", number, text);
 }
 
-/* Reads one change: an array of words. Returns 1, 0 at the end of the changes, or what sd-bus
- * does. Words too many are counted, but not kept. */
+/* Reads one change, an array of words. Returns 1, or 0 at the end of the changes, or what sd-bus
+ * returns. Counts the words beyond MAX_WORDS, but does not keep them. */
 static int read_change(struct filter_change *ret, sd_bus_message *call)
 {
     const char *word;
@@ -225,8 +225,8 @@ static int read_change(struct filter_change *ret, sd_bus_message *call)
     return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : 1;
 }
 
-/* Returns the number of changes, or what sd-bus does. Changes too many are counted, but not kept.
- */
+/* Returns the number of changes, or what sd-bus returns. Counts the changes beyond LIMIT_CHANGES,
+ * but does not keep them. */
 static int read_changes(struct filter_change ret[LIMIT_CHANGES], sd_bus_message *call)
 {
     struct filter_change change;
@@ -238,9 +238,9 @@ static int read_changes(struct filter_change ret[LIMIT_CHANGES], sd_bus_message 
     return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : count;
 }
 
-/* Applies the changes in their order. Parameters of a stage must agree only after the last one, so
- * that several can be set. If they do not, the change after which they no longer did is at fault.
- */
+/* Applies the changes in their order. Parameters of a stage must agree only after the last change,
+ * so that a client can set several. If they do not, the error names the first change that broke the
+ * agreement. */
 static int apply_changes(struct filter_chain *chain, const struct filter_change *changes,
                          unsigned count, struct error *why)
 {

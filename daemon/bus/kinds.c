@@ -1,5 +1,5 @@
-/* ListFilters: the kinds of filter stages with their parameters, for the help of clients and for
- * those that draw sliders. ListPresets: the names that preset:NAME may have. */
+/* ListFilters returns the kinds of filter stages with their parameters, from which clients print
+ * help and draw sliders. ListPresets returns the names that preset:NAME may have. */
 #include "bus/methods.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "bus/value.h"
 #include "core/text.h"
 
-/* "0.0001 .. 0.5", "ideal, butterworth or gaussian" */
+/* Writes what the parameter accepts: "0.0001 .. 0.5", "ideal, butterworth or gaussian". */
 static void expected(const struct filter_param *param, char *text, size_t size)
 {
     switch (param->type) {
@@ -43,7 +43,7 @@ static void expected(const struct filter_param *param, char *text, size_t size)
     }
 }
 
-/* The default value as it is written in a chain; empty for one that is required or not set. */
+/* Writes the default value as a chain has it; nothing if the parameter is required or not set. */
 static void initial(const struct filter_param *param, char *text, size_t size)
 {
     text[0] = '\0';
@@ -75,7 +75,7 @@ static bool has_range(const struct filter_param *param)
            param->type == FILTER_KERNEL;
 }
 
-/* Appends the limits of a parameter as values; `expected` is the same as text. */
+/* Appends the range or the choices of a parameter as values; `expected` writes them as text. */
 static int append_limits(sd_bus_message *reply, const struct filter_param *param)
 {
     int r = 0;

@@ -7,12 +7,12 @@
 
 /* ---- object.c ---- */
 
-/* Puts the methods and the properties onto a connection. Returns what sd-bus does. */
+/* Puts the methods and the properties onto a connection. Returns what sd-bus returns. */
 int object_add(struct peer *peer);
 
 /* ---- properties.c ---- */
 
-/* Puts the properties onto a connection. Returns what sd-bus does. */
+/* Puts the properties onto a connection. Returns what sd-bus returns. */
 int properties_add(struct peer *peer);
 int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
 

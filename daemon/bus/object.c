@@ -1,4 +1,4 @@
-/* The methods of the interface, and Reload. */
+/* The table of methods, and Reload. */
 #include "bus/methods.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ struct reload_call {
 
 static void on_reloaded(struct reload_waiter *waiter, const char *problem)
 {
-    struct reload_call *waiting = (struct reload_call *)waiter; /* its first member */
+    struct reload_call *waiting = (struct reload_call *)waiter; /* waiter is its first member */
     sd_bus_message *call = waiting->call.message;
     char clean[VALUE_TEXT_BYTES];
 
@@ -52,10 +52,10 @@ static int reload(sd_bus_message *call, void *userdata, sd_bus_error *error)
     peer_call_begin(peer, PEER_CALL_RELOAD, &waiting->call, call);
     if (r == 0)
         on_reloaded(&waiting->waiter, NULL);
-    return 1; /* answered, or later */
+    return 1; /* the reply is sent here or later */
 }
 
-#define METHOD SD_BUS_VTABLE_UNPRIVILEGED /* the socket's mode has decided already */
+#define METHOD SD_BUS_VTABLE_UNPRIVILEGED /* the socket's mode decides who may call */
 
 /* clang-format off: one row a method */
 static const sd_bus_vtable methods[] = {

@@ -1,9 +1,9 @@
-/* How peers share the event loop. sd_bus_attach_event is not used: its timer, on which messages
- * that are already buffered depend, is set again before every turn of the loop and so always comes
- * after the sockets of peers that keep sending; one such peer keeps all others from finishing their
- * handshake. Here a peer has one armed event source at a time, and each dispatch of it processes
- * one message. sd-event serves sources of the same priority in the order in which they became
- * ready, so peers take turns. */
+/* Peers take turns: each has one armed event source at a time, each dispatch of it processes one
+ * message, and sd-event serves sources of one priority in the order in which they became ready.
+ *
+ * sd_bus_attach_event would not do this. Messages that are already buffered depend on its timer,
+ * which it sets again before every turn of the loop. The timer therefore comes after the sockets of
+ * peers that keep sending, and one such peer keeps all others from finishing their handshake. */
 #include "bus/peer.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ void peer_destroy(struct peer *peer)
 
 /* A snapshot that the peer has not received occupies the daemon's memory and counts against its
  * limit of descriptors, even after the daemon has closed the connection. A client that connects,
- * asks and disconnects in a loop could collect any number of them. Its place therefore stays taken
+ * asks and disconnects in a loop could collect any number of them. It therefore counts as a peer
  * until it has received the snapshots or closed its end. */
 static int leave(struct peer *peer)
 {
@@ -120,7 +120,7 @@ static int plan_turn(sd_event_source *io, void *userdata)
     return r;
 }
 
-/* Reads what fits, without descriptors: there is no room for them, so the kernel drops them. */
+/* Reads as many bytes as fit. There is no room for descriptors, so the kernel drops them. */
 static int receive(struct peer *peer)
 {
     const size_t room = LIMIT_MESSAGE_BYTES - peer->received_count;
@@ -135,7 +135,7 @@ static int receive(struct peer *peer)
     return 0;
 }
 
-/* The time for the rest of a message begins with its first bytes. */
+/* Arms the deadline when the first bytes of a message arrive, and disarms it after the last. */
 static int plan_deadline(struct peer *peer, bool is_incomplete)
 {
     if (!peer->connected) /* the deadline of the handshake runs */
@@ -149,8 +149,8 @@ static int plan_deadline(struct peer *peer, bool is_incomplete)
     return r < 0 ? r : sd_event_source_set_enabled(peer->deadline, SD_EVENT_ONESHOT);
 }
 
-/* Passes the next line or message on to the bus, which has processed everything before it. So the
- * pair of sockets is empty and has room, and it is known whether the authentication is over. */
+/* Passes the next line or message on to the bus, which has processed everything before it. The pair
+ * of sockets is therefore empty, and `connected` says whether the authentication is over. */
 static int pass_on(struct peer *peer)
 {
     /* Pass the next line on only once the bus has sent its reply to the previous one. */
@@ -183,7 +183,7 @@ static int take_turn(struct peer *peer)
         r = pass_on(peer);
     if (r >= 0)
         r = sd_bus_process(peer->bus, NULL);
-    if (r < 0 || sd_bus_is_open(peer->bus) <= 0) /* garbage, or the end of the connection */
+    if (r < 0 || sd_bus_is_open(peer->bus) <= 0) /* the peer sent garbage or has closed its end */
         return leave(peer);
     peer->has_buffered = r > 0;
     if (r == 0 && pass_on(peer) < 0)
@@ -216,7 +216,7 @@ static bool keeps_reading(const struct peer *peer)
     return sd_bus_get_n_queued_write(peer->bus, &unread) >= 0 && unread < LIMIT_UNREAD_MESSAGES;
 }
 
-/* A filter: sees every message before the object does. */
+/* sd-bus shows every message to this function before it calls a method. */
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
@@ -378,7 +378,7 @@ static int add_sources(struct peer *peer, struct sd_event *event)
         r = sd_event_source_set_priority(peer->io, BUS_PRIORITY);
     if (r >= 0)
         r = sd_event_source_set_prepare(peer->io, plan_turn);
-    if (r >= 0) /* the time is in the past: due whenever it is armed */
+    if (r >= 0) /* its time is in the past, so it is due as soon as it is armed */
         r = sd_event_add_time(event, &peer->turn, CLOCK_MONOTONIC, 0, 0, on_turn, peer);
     if (r >= 0)
         r = sd_event_source_set_priority(peer->turn, BUS_PRIORITY);

@@ -1,12 +1,10 @@
-/* One connection to the control socket. Each is a separate peer-to-peer bus. Main thread only.
+/* One connection to a control socket, which is a peer-to-peer bus of its own. Main thread only.
  *
  * sd-bus does the handshake, checks every message and reports garbage. But it would collect a
  * message of up to 128 MiB for as long as the peer takes to send it, and keep all descriptors that
- * come with it. So a peer's bytes are read here, which drops descriptors, and are passed on to
- * sd-bus through a pair of sockets one whole message at a time. This sets limits to the size of a
- * message and to the time in which it must arrive. Other limits are the duration of the handshake,
- * the number of replies and signals that wait for a peer that does not read, and one peer's share
- * of the event loop. */
+ * come with it. The bytes of a peer are therefore read here, without descriptors, and passed on to
+ * sd-bus through a pair of sockets, one whole message at a time. This limits the size of a message
+ * and the time in which it must arrive (core/client_limits.h). */
 #ifndef FFTD_BUS_PEER_H
 #define FFTD_BUS_PEER_H
 
@@ -34,11 +32,11 @@
 #define BUS_ERROR_BUSY            "org.fftd.Error.Busy"
 #define BUS_ERROR_FAILED          "org.fftd.Error.Failed"
 
-/* What every peer works with. Outlives the peers. */
+/* The services that all peers share. They outlive the peers. */
 struct peer_services {
     struct sd_event *event;
     struct bus_hooks hooks;
-    struct loans *loans; /* two: of changers, and of watchers */
+    struct loans *loans; /* two: the loans of changers, and those of watchers */
     /* Sends PropertiesChanged to all peers; names ends with NULL. */
     void (*emit)(void *context, const char *const *names);
     void *context;
@@ -48,8 +46,8 @@ struct peer_list {
     struct peer *first;
 };
 
-/* A method call that is answered later, by a callback of the camera. It is part of the record that
- * belongs to that callback. When the peer leaves, both pointers become NULL. */
+/* A method call that a callback of the camera answers later. It is part of the record that belongs
+ * to that callback. When the peer leaves, both pointers become NULL. */
 struct peer_call {
     struct peer *peer;
     sd_bus_message *message;
@@ -63,29 +61,29 @@ struct peer {
     struct peer *next;
     struct peer **link; /* what points to this peer; NULL: it is in no list */
     struct admission_entry admitted;
-    int fd;            /* the peer's socket; the bus only writes to it, by a copy */
+    int fd;            /* the peer's socket; the bus has a copy, to which it only writes */
     int pass_fd;       /* the bus reads from the other end */
     sd_bus *bus;       /* reads from `pass_fd`, writes to a copy of `fd` */
-    uint8_t *received; /* what is not passed on yet, at most LIMIT_MESSAGE_BYTES bytes */
+    uint8_t *received; /* bytes that are not passed on yet, at most LIMIT_MESSAGE_BYTES */
     size_t received_count;
-    sd_event_source *io;       /* of fd */
+    sd_event_source *io;       /* watches fd */
     sd_event_source *turn;     /* armed while the bus has work although the socket is quiet */
-    sd_event_source *deadline; /* of the handshake, then of a message that has begun to arrive */
+    sd_event_source *deadline; /* for the handshake, then for a message that has begun to arrive */
     bool connected;            /* the handshake is over */
     bool is_watcher;           /* methods that change something are refused */
     bool has_buffered;         /* the bus may not have processed all that was passed on */
-    bool hung_up;              /* ends at its next turn */
-    bool leaving;              /* ended, but has snapshots to fetch */
-    uid_t uid;                 /* of the process that connected */
+    bool hung_up;              /* the connection ends at its next turn */
+    bool leaving;              /* the connection has ended, but the peer has snapshots to fetch */
+    uid_t uid;                 /* the user whose process connected */
     struct peer_call *call[PEER_CALL_KINDS]; /* NULL: it does not wait */
-    unsigned unread_snapshots; /* answered since the peer was last seen to have read everything */
+    unsigned unread_snapshots;               /* sent since the peer had last read everything */
 };
 
 /* Checks that the kernel's buffers hold the longest message. -ENOBUFS: they do not, and `why` says
  * which setting of the kernel to raise. */
 int peer_check_buffers(struct error *why);
 
-/* Prepares the bus; nothing is read before peer_start. Takes the descriptor over, on failure too.
+/* Prepares the bus; nothing is read before peer_start. Takes over the descriptor, even if it fails.
  */
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
                 bool is_watcher);
@@ -103,7 +101,7 @@ void peer_hang_up(struct peer *peer);
 /* Sends PropertiesChanged, or hangs up on a peer that does not read. */
 void peer_emit(struct peer *peer, const char *const *names);
 
-/* Whether the peer has received every reply and signal. */
+/* Returns whether the peer has received every reply and signal. */
 bool peer_has_read_everything(const struct peer *peer);
 
 /* Keeps a call for a later answer; the peer must not wait for another one of this kind. */

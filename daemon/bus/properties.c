@@ -189,7 +189,7 @@ static int append_adaptation(sd_bus_message *reply, const void *value)
 
 static const struct counter {
     const char *name;
-    size_t offset; /* in struct reading */
+    size_t offset; /* where struct reading has it */
 } counters[] = {
     {"published", COUNTER(camera.published)},
     {"dropped_error", COUNTER(camera.dropped_error)},
@@ -249,8 +249,8 @@ static int append_latency(sd_bus_message *reply, const void *value)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-/* One bucket for each octave from 8 us to 8 s, few enough to be stored for years; cumulative, as
- * Prometheus expects them. */
+/* Clients get one bucket for each octave from 8 us to 8 s, few enough to be stored for years. They
+ * are cumulative, as Prometheus expects. */
 #define FIRST_OCTAVE 3u
 #define LAST_OCTAVE  23u
 
@@ -323,9 +323,9 @@ static const struct property {
     const char *name;
     const char *signature;
     uint64_t flags; /* CONSTANT, CHANGES, or 0: it changes without a signal */
-    bool in_stats;  /* GetStats returns it, too */
-    size_t offset;  /* of the value in struct reading */
-    /* Appends the value. NULL: it is a number of the signature's type. */
+    bool in_stats;  /* GetStats returns it as well */
+    size_t offset;  /* where struct reading has the value */
+    /* Appends the value. NULL: the value is one number of the signature's type. */
     int (*append)(sd_bus_message *reply, const void *value);
 } properties[] = {
     {"Name", "s", CONSTANT, true, AT(name), append_pointer},

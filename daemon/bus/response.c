@@ -1,10 +1,10 @@
-/* GetResponse: the response of any chain, for clients that draw it. It changes nothing, so watchers
- * may call it.
+/* GetResponse returns the response of any chain, for clients that draw it. It changes nothing, so
+ * watchers may call it.
  *
- * It runs in the main thread, which must not be kept from its other clients. So the number of
- * points of one call is limited: the slowest chain of 32 stages takes 2 ms. A client that draws a
- * whole plane calls many times. A reply is smaller than its request, so that replies that nobody
- * reads take little memory. */
+ * The number of points of a call is limited because it runs in the main thread, which has other
+ * clients to serve: the slowest chain of 32 stages takes 2 ms. A client that draws a whole plane
+ * calls many times. A reply is smaller than its request, so replies that nobody reads take little
+ * memory. */
 #include "bus/methods.h"
 
 #include <math.h>
@@ -14,7 +14,6 @@
 #include "config/preset.h"
 #include "core/client_limits.h"
 
-/* |H|. */
 static double magnitude(const struct filter_chain *chain, double fx, double fy)
 {
     return cabs(filter_chain_response(chain, fx, fy));
@@ -23,7 +22,7 @@ static double magnitude(const struct filter_chain *chain, double fx, double fy)
 static bool are_frequencies(const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!(fabs(values[i]) <= 0.5)) /* NaN is none either */
+        if (!(fabs(values[i]) <= 0.5)) /* NaN fails this comparison */
             return false;
     return true;
 }

@@ -1,4 +1,4 @@
-/* Snapshot and SnapshotAfter: answered with the next frame, by a callback of the camera that is
+/* Snapshot and SnapshotAfter. A callback of the camera answers them with the next frame; it is
  * called exactly once and frees the record of the call. A peer may wait for one snapshot at a time.
  *
  * The frames are sent as sealed memfds (loan.h): no frame passes through a socket. Until a peer has
@@ -35,12 +35,12 @@ static int append_frame(sd_bus_message *reply, struct loan *loan, const char *na
     int fd = loan_frame(loan, name, frame, size);
     if (fd < 0)
         return fd;
-    int r = sd_bus_message_append(reply, "h", fd); /* duplicates it */
+    int r = sd_bus_message_append(reply, "h", fd); /* sd-bus duplicates the descriptor */
     close(fd);
     return r;
 }
 
-/* before: NULL unless it was asked for. */
+/* before: NULL for SnapshotAfter. */
 static int answer(struct snapshot_call *call, const struct fftd_format *format,
                   const uint8_t *before, const uint8_t *after, uint64_t sequence,
                   uint64_t filter_serial)
@@ -91,7 +91,8 @@ static int check(const struct peer *peer, sd_bus_error *error)
                                 "this connection carries no descriptors: the client must negotiate "
                                 "them in the handshake");
     camera_get_status(peer->services->hooks.camera, &status);
-    if (!camera_may_deliver(status.state) || status.format.width == 0) /* not opened yet */
+    if (!camera_may_deliver(status.state) ||
+        status.format.width == 0) /* the camera is not open yet */
         return sd_bus_error_setf(error, BUS_ERROR_NOT_ONLINE,
                                  "there are no frames: the camera is %s",
                                  camera_state_name(status.state));

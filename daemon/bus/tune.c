@@ -1,4 +1,4 @@
-/* The search for faster settings of the engine: Tune, StopTuning and GetTuning. */
+/* Tune, StopTuning and GetTuning, for the search for faster settings of the engine. */
 #include "bus/methods.h"
 
 #include <string.h>

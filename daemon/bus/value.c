@@ -5,8 +5,8 @@
 
 #include "core/format.h"
 
-/* The length in bytes of the UTF-8 character (RFC 3629) at the beginning of the text, or 0 if the
- * text begins with something else. */
+/* Returns the length in bytes of the UTF-8 character (RFC 3629) at the beginning of the text, or 0
+ * if the text begins with something else. */
 static unsigned utf8_length(const unsigned char *text)
 {
     static const struct {
@@ -97,7 +97,7 @@ int value_send_reply(sd_bus_message *reply, int result)
     return r;
 }
 
-/* The name that the configuration uses for a format, or its four characters. */
+/* Writes the name that the configuration uses for a format, or its four characters. */
 static void format_name(uint32_t fourcc, char name[16])
 {
     const struct format_info *info = format_by_fourcc(fourcc);

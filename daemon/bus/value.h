@@ -1,4 +1,4 @@
-/* Values on the bus that several methods send. These functions return what sd-bus does. */
+/* Values that several methods send. These functions return what sd-bus returns. */
 #ifndef FFTD_BUS_VALUE_H
 #define FFTD_BUS_VALUE_H
 
@@ -12,12 +12,13 @@
 #define VALUE_TEXT_BYTES FILTER_TEXT_BYTES /* no text on the bus is longer than a filter */
 const char *value_clean_text(char clean[VALUE_TEXT_BYTES], const char *text);
 
-/* Append text that goes through value_clean_text: as it is, or as {sv}. */
+/* Append text that goes through value_clean_text: alone, or as an entry {sv}. */
 int value_append_text(sd_bus_message *reply, const char *text);
 int value_append_named_text(sd_bus_message *reply, const char *name, const char *text);
 
-/* Appends a frame format as a{sv}; empty while no format is known. captured: the fourcc of the
- * frames that it is published for; filter_serial: the filter of one frame of it. 0: left out. */
+/* Appends a frame format as a{sv}, which is empty while no format is known. captured: the fourcc of
+ * the frames that the camera delivered, or 0. filter_serial: the filter that made the frame, or 0.
+ * A 0 is left out. */
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
                         uint64_t filter_serial);
 

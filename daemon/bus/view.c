@@ -1,4 +1,4 @@
-/* SetView: what is published of the filtered frames. */
+/* SetView, which chooses what is published instead of the filtered picture. */
 #include "bus/methods.h"
 
 #include <inttypes.h>

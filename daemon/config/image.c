@@ -16,10 +16,10 @@
 #include "config/png.h"
 #include "core/text.h"
 
-#define MAX_IMAGES     256         /* at the same time; a chain has at most 32 */
-#define IDLE_IMAGES    16          /* that are kept while no chain holds them */
-#define IDLE_BYTES     (32u << 20) /* of these */
-#define COARSE_SECONDS 2           /* after a change, a file's times may not show another one */
+#define MAX_IMAGES     256         /* in memory; a chain has at most 32 */
+#define IDLE_IMAGES    16          /* kept although no chain holds them */
+#define IDLE_BYTES     (32u << 20) /* the same, for their pixels */
+#define COARSE_SECONDS 2 /* a second change this soon may leave a file's times as they are */
 
 /* An image and the file that it was read from. */
 struct entry {

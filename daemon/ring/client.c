@@ -60,9 +60,9 @@ static void release_wake_word(struct client *client)
     client->wake.word = NULL;
 }
 
-/* Sockets and not a pipe: a client that reads a pipe into memory that the kernel has to fetch (from
- * a FUSE file, for example) keeps the pipe locked meanwhile, and whoever writes the other end or
- * closes it waits in the kernel, also with O_NONBLOCK. */
+/* A pipe would not do. A client that reads it into memory that the kernel has to fetch, for example
+ * from a FUSE file, keeps the pipe locked. Whoever then writes to the other end or closes it waits
+ * in the kernel, even with O_NONBLOCK. */
 static int make_wake_sockets(int *ret_client_fd, int *ret_our_fd, struct error *why)
 {
     const int bytes = WAKE_BYTES;

@@ -141,7 +141,7 @@ static int on_deadline(sd_event_source *source, uint64_t now_us, void *context)
     return 0;
 }
 
-/* Takes the descriptor over, on failure too. */
+/* Takes over the descriptor, even if it fails. */
 static int client_create(struct ring_server *server, int fd, uid_t uid, struct client **ret)
 {
     struct client *client = calloc(1, sizeof *client);

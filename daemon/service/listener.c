@@ -15,7 +15,7 @@
 #include "service/log.h"
 
 #ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83 /* Linux 6.16; the same on all architectures but parisc and sparc */
+#define SO_PASSRIGHTS 83 /* Linux 6.16; parisc and sparc have other numbers */
 #endif
 
 #define PAUSE_US 500000u /* after accepting has failed */
@@ -108,7 +108,7 @@ int listener_create(struct listener **ret, struct sd_event *event, int listen_fd
     }
     *listener = (struct listener){.options = *options, .fd = listen_fd};
     refuse_descriptors(listen_fd);
-    /* A connection may be closed again before it is accepted: accept must not wait for another. */
+    /* A connection may end before it is accepted, and accept must not wait for another one. */
     int r = fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
     if (r >= 0)
         r = sd_event_add_io(event, &listener->source, listen_fd, EPOLLIN, on_connection, listener);

@@ -49,8 +49,8 @@ static void message_free(struct message *message)
     free(message);
 }
 
-/* Removes queued messages of these kinds; with a name, only those. Returns whether there was one.
- */
+/* Removes queued messages of these kinds, and with this name if it is not NULL. Returns whether
+ * there was one. */
 static bool remove_queued(struct notifier *notifier, unsigned kinds, const char *name)
 {
     bool found = false;
@@ -112,7 +112,7 @@ static int on_writable(sd_event_source *source, int fd, uint32_t revents, void *
     return 0;
 }
 
-/* Without memory the message is dropped: the next one may find some. */
+/* Drops the message if there is no memory for it; the next one may succeed. */
 static void append(struct notifier *notifier, unsigned kind, const char *name, int fd,
                    const char *text)
 {
@@ -184,7 +184,7 @@ void notifier_forget(struct notifier *notifier, const char *name)
 
 /* ---- life ---- */
 
-/* -ENOENT: nobody asked to be notified. */
+/* -ENOENT: NOTIFY_SOCKET is not set. */
 static int connect_to_manager(int *ret_fd)
 {
     const char *path = getenv("NOTIFY_SOCKET");

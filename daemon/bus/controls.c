@@ -31,14 +31,6 @@ static const char *error_name(int result)
     }
 }
 
-static void refuse(struct peer_call *call, int result, const char *why)
-{
-    char clean[VALUE_TEXT_BYTES];
-    if (call->message != NULL)
-        sd_bus_reply_method_errorf(call->message, error_name(result), "%s",
-                                   value_clean_text(clean, why));
-}
-
 static int append_menu(sd_bus_message *reply, const struct capture_control *control)
 {
     int r = value_open_array(reply, "menu", "(xs)");
@@ -52,12 +44,10 @@ static int append_menu(sd_bus_message *reply, const struct capture_control *cont
 
 static int append_value(sd_bus_message *reply, const struct capture_control *control)
 {
-    char clean[VALUE_TEXT_BYTES];
     if (!control->has_value)
         return 0;
     if (control->type == CAPTURE_TEXT)
-        return sd_bus_message_append(reply, "{sv}", "value", "s",
-                                     value_clean_text(clean, control->text));
+        return value_append_named_text(reply, "value", control->text);
     if (control->type == CAPTURE_BOOLEAN)
         return sd_bus_message_append(reply, "{sv}", "value", "b", control->value != 0);
     return sd_bus_message_append(reply, "{sv}", "value", "x", control->value);
@@ -96,9 +86,9 @@ static void on_list(void *context, int result, const char *why,
 {
     struct controls_call *call = context;
     if (result < 0)
-        refuse(&call->call, result, why);
+        peer_call_fail(&call->call, error_name(result), why);
     else if (call->call.message != NULL && answer_list(call->call.message, controls) < 0)
-        refuse(&call->call, -EIO, "cannot send the list of controls");
+        peer_call_fail(&call->call, BUS_ERROR_FAILED, "cannot send the list of controls");
     peer_call_end(&call->call);
     free(call);
 }
@@ -109,7 +99,7 @@ static void on_set(void *context, int result, const char *why,
     struct controls_call *call = context;
     (void)controls;
     if (result < 0) {
-        refuse(&call->call, result, why);
+        peer_call_fail(&call->call, error_name(result), why);
     } else if (call->call.message != NULL) {
         char text[SETTINGS_TEXT_BYTES];
         settings_print(&call->settings, text, sizeof text);

@@ -23,6 +23,14 @@ void method_emit_filter(const struct peer_services *services)
     services->emit(services->context, names);
 }
 
+int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial)
+{
+    if (sd_bus_reply_method_return(call, "t", serial) < 0)
+        peer_hang_up(peer); /* an error would say that nothing has changed */
+    method_emit_filter(peer->services);
+    return 1;
+}
+
 /* Passes a checked chain to the camera and answers with its serial. */
 static int change_filter(struct peer *peer, const struct filter_chain *chain, unsigned fade_frames,
                          sd_bus_message *call, sd_bus_error *error)
@@ -35,10 +43,7 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, un
         return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     filter_chain_print(chain, text, sizeof text);
     log_info("filter %" PRIu64 " by user %u: %s", serial, (unsigned)peer->uid, text);
-    if (sd_bus_reply_method_return(call, "t", serial) < 0)
-        peer_hang_up(peer); /* an error would say that nothing has changed */
-    method_emit_filter(peer->services);
-    return 1;
+    return method_answer_change(peer, call, serial);
 }
 
 /* Does the same if the edit succeeded, and otherwise fails the call with its reason. */

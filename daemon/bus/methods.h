@@ -33,6 +33,10 @@ int method_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error
 /* Announces to all peers that the chain or the view has changed. */
 void method_emit_filter(const struct peer_services *services);
 
+/* Answers a call that changed the chain or the view with the serial, and announces it. Returns 1.
+ */
+int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial);
+
 /* ---- view.c ---- */
 int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "bus/reload.h"
-#include "bus/value.h"
 #include "service/log.h"
 
 struct reload_call {
@@ -17,11 +16,9 @@ static void on_reloaded(struct reload_waiter *waiter, const char *problem)
 {
     struct reload_call *waiting = (struct reload_call *)waiter; /* waiter is its first member */
     sd_bus_message *call = waiting->call.message;
-    char clean[VALUE_TEXT_BYTES];
 
-    if (call != NULL && problem != NULL)
-        sd_bus_reply_method_errorf(call, BUS_ERROR_INVALID_CONFIG, "%s",
-                                   value_clean_text(clean, problem));
+    if (problem != NULL)
+        peer_call_fail(&waiting->call, BUS_ERROR_INVALID_CONFIG, problem);
     else if (call != NULL && sd_bus_reply_method_return(call, NULL) < 0)
         peer_hang_up(waiting->call.peer); /* an error would say that nothing has changed */
     peer_call_end(&waiting->call);

@@ -39,6 +39,13 @@ void peer_call_end(struct peer_call *call)
     call->message = sd_bus_message_unref(call->message);
 }
 
+void peer_call_fail(const struct peer_call *call, const char *name, const char *text)
+{
+    char clean[VALUE_TEXT_BYTES];
+    if (call->message != NULL)
+        sd_bus_reply_method_errorf(call->message, name, "%s", value_clean_text(clean, text));
+}
+
 static void end_calls(struct peer *peer)
 {
     for (unsigned kind = 0; kind < PEER_CALL_KINDS; kind++)

@@ -111,7 +111,11 @@ void peer_call_begin(struct peer *peer, enum peer_call_kind kind, struct peer_ca
 /* Forgets the call, which was answered or whose peer has left. */
 void peer_call_end(struct peer_call *call);
 
-/* Fails a call; the text goes through value_clean_text. */
+/* Answers a kept call with an error, unless the peer has left. The text goes through
+ * value_clean_text. */
+void peer_call_fail(const struct peer_call *call, const char *name, const char *text);
+
+/* Fails the call that is being carried out; the text goes through value_clean_text. */
 int peer_fail(sd_bus_error *error, const char *name, const char *text);
 
 /* Fails a call that changes something if the peer may only read. */

@@ -22,10 +22,9 @@ struct snapshot_call {
 void snapshot_fail(struct peer *peer, const char *name, const char *text)
 {
     struct peer_call *call = peer->call[PEER_CALL_SNAPSHOT];
-    char clean[VALUE_TEXT_BYTES];
     if (call == NULL)
         return;
-    sd_bus_reply_method_errorf(call->message, name, "%s", value_clean_text(clean, text));
+    peer_call_fail(call, name, text);
     peer_call_end(call);
 }
 

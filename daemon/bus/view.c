@@ -20,8 +20,5 @@ int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error)
     const uint64_t serial = camera_set_view(peer->services->hooks.camera, view);
     log_info("filter %" PRIu64 " by user %u: the view is %s", serial, (unsigned)peer->uid,
              view_names[view]);
-    if (sd_bus_reply_method_return(call, "t", serial) < 0)
-        peer_hang_up(peer); /* an error would say that nothing has changed */
-    method_emit_filter(peer->services);
-    return 1;
+    return method_answer_change(peer, call, serial);
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "config/preset.h"
 #include "core/client_limits.h"
 
 #define MIN_SIDE 16 /* pixels */
@@ -14,13 +15,6 @@ _Static_assert(sizeof(enum engine_precision) == sizeof(uint32_t) &&
 _Static_assert(offsetof(struct config_source, height) ==
                    offsetof(struct config_source, width) + sizeof(uint32_t),
                "config_type_size stores both at once");
-
-static bool is_name(const char *text)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_-";
-    return *text != '\0' && text[strspn(text, allowed)] == '\0';
-}
 
 /* The capture layer checks which schemes exist. */
 static bool is_uri(const char *text)
@@ -65,7 +59,7 @@ static const struct config_key keys[] = {
         .summary = "the name of this camera for clients and logs",
         .type = &config_type_string,
         FIELD(name),
-        .valid = is_name,
+        .valid = config_is_name,
         .expects = "letters, digits, _ and -",
     },
     {

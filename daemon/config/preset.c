@@ -55,11 +55,10 @@ int config_load_preset_file(struct filter_chain *ret, const char *path, struct e
 
 /* ---- by name ---- */
 
-static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                              "0123456789_-";
-
-static bool is_name(const char *text)
+bool config_is_name(const char *text)
 {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-";
     return *text != '\0' && text[strspn(text, allowed)] == '\0';
 }
 
@@ -68,7 +67,7 @@ int config_load_preset(struct filter_chain *ret, const char *name, struct error 
     struct config_dirs dirs;
     char path[CONFIG_PATH_BYTES];
     config_find_dirs(&dirs, "FFTD_PRESET_DIR", "presets");
-    if (is_name(name) && config_find_in_dirs(&dirs, name, SUFFIX, path))
+    if (config_is_name(name) && config_find_in_dirs(&dirs, name, SUFFIX, path))
         return config_load_preset_file(ret, path, why);
     return config_fail_unknown(&dirs, "preset", name, SUFFIX, why);
 }
@@ -81,7 +80,7 @@ struct preset_visitor {
 static void visit_preset(void *context, const char *name)
 {
     const struct preset_visitor *visitor = context;
-    if (is_name(name))
+    if (config_is_name(name))
         visitor->visit(visitor->context, name);
 }
 

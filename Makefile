@@ -28,7 +28,7 @@ pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
 pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 
 # The daemon's folders, those above others first.
-ROOMS   := control camera config service capture ring engine estimators transform filters gpu core
+ROOMS   := bus camera config service capture ring engine estimators transform filters gpu core
 LIBFFTD := $(wildcard client/libfftd/*.c)
 CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))
 

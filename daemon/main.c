@@ -1,4 +1,4 @@
-/* Wiring: one camera, its ring's server, its control object and the service manager in one event
+/* Wiring: one camera, its ring's server, its D-Bus object and the service manager in one event
  * loop. Nothing here takes long; frames have threads of their own (camera.h). */
 #include <errno.h>
 #include <signal.h>
@@ -11,11 +11,11 @@
 #include <systemd/sd-event.h>
 #include <unistd.h>
 
+#include "bus/bus.h"
+#include "bus/reload.h"
 #include "camera/camera.h"
 #include "config/config.h"
 #include "config/image.h"
-#include "control/control.h"
-#include "control/reload.h"
 #include "core/clock.h"
 #include "options.h"
 #include "print.h"
@@ -40,7 +40,7 @@ struct daemon {
     struct camera *camera;
     struct ring_server *server;
     struct listener *frames_listener;
-    struct control *control;
+    struct bus *bus;
     struct listener *control_listener;
     struct listener *watch_listener;
     struct service *service;
@@ -86,7 +86,7 @@ static void end_reload(struct daemon *daemon)
     struct camera_status status;
     char text[600];
 
-    control_announce_filter(daemon->control);
+    bus_announce_filter(daemon->bus);
     if (!daemon->is_reloading || reload_is_pending(&daemon->reload))
         return;
     daemon->is_reloading = false;
@@ -118,7 +118,7 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
     if (events & CAMERA_EVENT_RING)
         ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
     if (events != 0)
-        control_announce(daemon->control, events);
+        bus_announce(daemon->bus, events);
     if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) == 0)
         return 0;
     camera_get_status(daemon->camera, &status);
@@ -281,33 +281,33 @@ static int start_server(struct daemon *daemon, struct error *why)
                   : listener_create(&daemon->frames_listener, daemon->event, fd, &options, why);
 }
 
-static int on_full_control(void *context, int fd, uid_t uid, struct error *why)
+static int on_changer(void *context, int fd, uid_t uid, struct error *why)
 {
     struct daemon *daemon = context;
-    return control_accept(daemon->control, CONTROL_FULL, fd, uid, why);
+    return bus_accept(daemon->bus, BUS_CHANGER, fd, uid, why);
 }
 
-static int on_read_only_control(void *context, int fd, uid_t uid, struct error *why)
+static int on_watcher(void *context, int fd, uid_t uid, struct error *why)
 {
     struct daemon *daemon = context;
-    return control_accept(daemon->control, CONTROL_READ_ONLY, fd, uid, why);
+    return bus_accept(daemon->bus, BUS_WATCHER, fd, uid, why);
 }
 
-static int listen_for_control(struct daemon *daemon, struct listener **ret, const char *name,
-                              listener_connected_fn *connected, struct error *why)
+static int listen_for_peers(struct daemon *daemon, struct listener **ret, const char *name,
+                            listener_connected_fn *connected, struct error *why)
 {
     const struct listener_options options = {
-        .name = name, .priority = CONTROL_PRIORITY, .connected = connected, .context = daemon};
+        .name = name, .priority = BUS_PRIORITY, .connected = connected, .context = daemon};
     int fd = runtime_listen(daemon->runtime, name, SOCK_STREAM, why);
     return fd < 0 ? fd : listener_create(ret, daemon->event, fd, &options, why);
 }
 
 /* There are two sockets because watching and changing are allowed to different groups. */
-static int start_control(struct daemon *daemon, struct error *why)
+static int start_bus(struct daemon *daemon, struct error *why)
 {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    const struct control_hooks hooks = {
+    const struct bus_hooks hooks = {
         .camera = daemon->camera,
         .server = daemon->server,
         .config = &daemon->config,
@@ -315,12 +315,11 @@ static int start_control(struct daemon *daemon, struct error *why)
         .reload = reload,
         .context = daemon,
     };
-    int r = control_create(&daemon->control, daemon->event, &hooks, why);
+    int r = bus_create(&daemon->bus, daemon->event, &hooks, why);
     if (r == 0)
-        r = listen_for_control(daemon, &daemon->control_listener, "control", on_full_control, why);
+        r = listen_for_peers(daemon, &daemon->control_listener, "control", on_changer, why);
     if (r == 0)
-        r = listen_for_control(daemon, &daemon->watch_listener, "control-watch",
-                               on_read_only_control, why);
+        r = listen_for_peers(daemon, &daemon->watch_listener, "control-watch", on_watcher, why);
     return r;
 }
 
@@ -339,7 +338,7 @@ static int start(struct daemon *daemon, struct error *why)
     if (r == 0)
         r = start_server(daemon, why);
     if (r == 0)
-        r = start_control(daemon, why);
+        r = start_bus(daemon, why);
     if (r == 0)
         r = service_create(&daemon->service, daemon->event, daemon->notifier, progress,
                            daemon->camera, why);
@@ -359,7 +358,7 @@ static bool stop(struct daemon *daemon)
     listener_destroy(daemon->watch_listener);
     listener_destroy(daemon->control_listener);
     reload_cancel(&daemon->reload);
-    control_destroy(daemon->control);
+    bus_destroy(daemon->bus);
     bool stopped = camera_halt(daemon->camera) == 0;
     listener_destroy(daemon->frames_listener);
     ring_server_destroy(daemon->server);

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Writes the kernels named on the command line as C initialisers { "NAME", "TEXT" }, one string a
-# line of source, for daemon/gpu/program.c.
+# Writes each text file named on the command line as a C initialiser { "NAME", "TEXT" }, with one
+# string literal for each line of the file. Programs include the output as an array: the daemon has
+# its kernels in one, and fftd-ctl its script.
 set -eu
 for file; do
     printf '{"%s",\n' "${file##*/}"

@@ -76,8 +76,8 @@ static bool is_closed(int r)
     return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE;
 }
 
-/* The daemon closes connections above its limits, which are those of daemon/control/control.c,
- * before it reads from them. */
+/* The daemon closes connections above its limits, which are those of
+ * daemon/core/client_limits.h, before it reads from them. */
 static int fail_closed(const struct ctl *ctl)
 {
     return ctl_fail(ctl, EX_TEMPFAIL,

@@ -32,7 +32,7 @@
 
 #define CONFIG_TEXT 256 /* bytes of a string key, with its final zero byte */
 
-/* What the camera does while no client reads its frames. */
+/* The camera streams or pauses while no client reads its frames. */
 enum config_idle { CONFIG_IDLE_RUN, CONFIG_IDLE_PAUSE };
 
 /* Where frames come from. When it changes, the source is opened again. With 0 the source
@@ -58,18 +58,18 @@ struct config_camera {
 struct config_engine {
     char device[CONFIG_TEXT]; /* OpenCL: "auto", "gpu", "cpu", an index, or part of a name */
     struct engine_options options;
-    double frame_timeout_s;      /* of one frame on the device, 0.1 .. 3600 */
-    double build_timeout_s;      /* of building another engine, 1 .. 3600 */
+    double frame_timeout_s;      /* for one frame on the device, 0.1 .. 3600 */
+    double build_timeout_s;      /* for building another engine, 1 .. 3600 */
     char cache_dir[CONFIG_TEXT]; /* after config_finish a directory, or empty for none */
 };
 
 struct config_output {
     unsigned slots;                /* frames in the ring, 4 .. 64 */
-    bool checksum;                 /* of every frame */
-    bool measures;                 /* of the picture before the filter, with every frame */
-    unsigned max_clients;          /* 1 .. 1024 */
+    bool checksum;                 /* frames carry one */
+    bool measures;                 /* frames carry those of the picture before the filter */
+    unsigned max_clients;          /* 1 .. LIMIT_CLIENTS */
     bool watch_unfiltered;         /* watchers may take snapshots from before the filter */
-    char runtime_dir[CONFIG_TEXT]; /* of the sockets; after config_finish a directory */
+    char runtime_dir[CONFIG_TEXT]; /* has the sockets; after config_finish a directory */
     uint64_t frames;               /* the daemon ends after this number of frames; 0: unlimited */
 };
 

@@ -1,5 +1,5 @@
-/* A file's values reach the keys as text, as on a command line. What a file adds is checked here:
- * that 1 is not "1", and which keys may be lists or groups. */
+/* A file's values reach the keys as text, as on a command line. Two rules hold for files only and
+ * are checked here: 1 is not "1", and only some keys may be lists or groups. */
 #include "config/config.h"
 
 #include <errno.h>

@@ -12,14 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "config/places.h"
+#include "config/dirs.h"
 #include "config/png.h"
 #include "core/text.h"
 
-#define MAX_IMAGES     256         /* at the same time; a chain has at most 32 */
-#define IDLE_IMAGES    16          /* that are kept while no chain holds them */
-#define IDLE_BYTES     (32u << 20) /* of these */
-#define COARSE_SECONDS 2           /* after a change, a file's times may not show another one */
+#define MAX_IMAGES     256         /* in memory; a chain has at most 32 */
+#define IDLE_IMAGES    16          /* kept although no chain holds them */
+#define IDLE_BYTES     (32u << 20) /* the same, for their pixels */
+#define COARSE_SECONDS 2 /* a second change this soon may leave a file's times as they are */
 
 /* An image and the file that it was read from. */
 struct entry {
@@ -209,12 +209,12 @@ static int load_file(const struct filter_image **ret, const char *name, const ch
 
 int config_load_image(const struct filter_image **ret, const char *name, struct error *why)
 {
-    struct config_places places;
-    char path[CONFIG_PLACE_BYTES];
-    config_find_places(&places, "FFTD_IMAGE_DIR", "images");
-    if (filter_image_is_name(name) && config_find_in_places(&places, name, "", path))
+    struct config_dirs dirs;
+    char path[CONFIG_PATH_BYTES];
+    config_find_dirs(&dirs, "FFTD_IMAGE_DIR", "images");
+    if (filter_image_is_name(name) && config_find_in_dirs(&dirs, name, "", path))
         return load_file(ret, name, path, why);
-    return config_fail_unknown(&places, "image", name, "", why);
+    return config_fail_unknown(&dirs, "image", name, "", why);
 }
 
 void config_use_images(void)

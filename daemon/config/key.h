@@ -1,4 +1,4 @@
-/* Keys of the configuration: what each is, and its value as text.
+/* Keys of the configuration, and their values as text.
  *
  * keys.c has the one table of them. Defaults, files, `--set KEY=VALUE`, messages and `--check` all
  * follow from its rows. A key's type is a struct of functions (config/type.h). */
@@ -37,7 +37,7 @@ int config_key_set(struct config *config, const struct config_key *key, const ch
 void config_key_print(const struct config *config, const struct config_key *key, char *text,
                       size_t size);
 
-/* Whether the key has the same value in both. */
+/* Returns whether the key has the same value in both. */
 bool config_key_equal(const struct config *a, const struct config *b, const struct config_key *key);
 
 /* Copies the key's value, and no other. */

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "config/preset.h"
+#include "core/client_limits.h"
+
 #define MIN_SIDE 16 /* pixels */
 
 _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
@@ -12,13 +15,6 @@ _Static_assert(sizeof(enum recipe_precision) == sizeof(uint32_t) &&
 _Static_assert(offsetof(struct config_source, height) ==
                    offsetof(struct config_source, width) + sizeof(uint32_t),
                "config_type_size stores both at once");
-
-static bool is_name(const char *text)
-{
-    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                  "0123456789_-";
-    return *text != '\0' && text[strspn(text, allowed)] == '\0';
-}
 
 /* The capture layer checks which schemes exist. */
 static bool is_uri(const char *text)
@@ -63,7 +59,7 @@ static const struct config_key keys[] = {
         .summary = "the name of this camera for clients and logs",
         .type = &config_type_string,
         FIELD(name),
-        .valid = is_name,
+        .valid = config_is_name,
         .expects = "letters, digits, _ and -",
     },
     {
@@ -334,7 +330,7 @@ static const struct config_key keys[] = {
         FIELD(output.max_clients),
         .unit = "clients",
         .min = 1,
-        .max = 1024,
+        .max = LIMIT_CLIENTS,
     },
     {
         .name = "output.watch_unfiltered",

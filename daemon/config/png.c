@@ -1,5 +1,5 @@
-/* libpng reports errors by longjmp. So what has to be freed is in a struct of the caller of setjmp,
- * and no variable of the function with setjmp changes after it. */
+/* libpng reports errors by longjmp. The caller of the function with setjmp therefore has a struct
+ * with everything that must be freed, and no variable of that function changes after setjmp. */
 #include "config/png.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "filters/filter_image.h"
 
-#define HEADER_BYTES    32 /* of the PGM */
+#define HEADER_BYTES    32 /* room for the header of a PGM */
 #define SIGNATURE_BYTES 8
 
 struct decoder {
@@ -41,7 +41,7 @@ static _Noreturn void on_error(png_structp png, png_const_charp text)
     png_longjmp(png, 1);
 }
 
-/* Such as that a profile is wrong, which changes no pixel here. */
+/* Ignores warnings, for example of a wrong profile: they change no pixel here. */
 static void on_warning(png_structp png, png_const_charp text)
 {
     (void)png;

@@ -8,13 +8,13 @@
 
 #include "core/error.h"
 
-/* Whether a file's bytes begin as those of every PNG do. */
+/* Returns whether the bytes begin with the signature of a PNG. */
 bool png_is_png(const unsigned char *bytes, size_t count);
 
 /* Decodes a PNG of any kind into a binary PGM of 8 or 16 bits, which the caller frees. Samples are
- * taken as they are, whatever gamma or profile the file names. Colours become luminance, so that
- * grey that was saved as colour stays what it is. What is transparent is black, as if it had not
- * been drawn. -EINVAL: it is damaged, or larger than images may be; -ENOMEM. */
+ * taken as they are, whatever gamma or profile the file names. Colours become luminance, which
+ * leaves a grey picture that was saved in colour unchanged. Transparent pixels are drawn on black.
+ * -EINVAL: it is damaged, or larger than images may be; -ENOMEM. */
 int png_decode(unsigned char **ret, size_t *ret_count, const char *name, const unsigned char *bytes,
                size_t count, struct error *why);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config/chain.h"
-#include "config/places.h"
+#include "config/dirs.h"
 #include "config/tree.h"
 #include "core/text.h"
 
@@ -55,42 +55,41 @@ int config_load_preset_file(struct filter_chain *ret, const char *path, struct e
 
 /* ---- by name ---- */
 
-static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                              "0123456789_-";
-
-static bool is_name(const char *text)
+bool config_is_name(const char *text)
 {
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                  "0123456789_-";
     return *text != '\0' && text[strspn(text, allowed)] == '\0';
 }
 
 int config_load_preset(struct filter_chain *ret, const char *name, struct error *why)
 {
-    struct config_places places;
-    char path[CONFIG_PLACE_BYTES];
-    config_find_places(&places, "FFTD_PRESET_DIR", "presets");
-    if (is_name(name) && config_find_in_places(&places, name, SUFFIX, path))
+    struct config_dirs dirs;
+    char path[CONFIG_PATH_BYTES];
+    config_find_dirs(&dirs, "FFTD_PRESET_DIR", "presets");
+    if (config_is_name(name) && config_find_in_dirs(&dirs, name, SUFFIX, path))
         return config_load_preset_file(ret, path, why);
-    return config_fail_unknown(&places, "preset", name, SUFFIX, why);
+    return config_fail_unknown(&dirs, "preset", name, SUFFIX, why);
 }
 
-struct presets {
+struct preset_visitor {
     void (*visit)(void *context, const char *name);
     void *context;
 };
 
 static void visit_preset(void *context, const char *name)
 {
-    const struct presets *presets = context;
-    if (is_name(name))
-        presets->visit(presets->context, name);
+    const struct preset_visitor *visitor = context;
+    if (config_is_name(name))
+        visitor->visit(visitor->context, name);
 }
 
 void config_list_presets(void (*visit)(void *context, const char *name), void *context)
 {
-    struct config_places places;
-    struct presets presets = {visit, context};
-    config_find_places(&places, "FFTD_PRESET_DIR", "presets");
-    config_list_places(&places, SUFFIX, visit_preset, &presets);
+    struct config_dirs dirs;
+    struct preset_visitor visitor = {visit, context};
+    config_find_dirs(&dirs, "FFTD_PRESET_DIR", "presets");
+    config_list_dirs(&dirs, SUFFIX, visit_preset, &visitor);
 }
 
 int config_filter(struct filter_chain *ret, const char *text, struct error *why)

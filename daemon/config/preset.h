@@ -4,8 +4,13 @@
 #ifndef FFTD_CONFIG_PRESET_H
 #define FFTD_CONFIG_PRESET_H
 
+#include <stdbool.h>
+
 #include "core/error.h"
 #include "filters/filter.h"
+
+/* Returns whether the text is a name as cameras and presets have: letters, digits, _ and -. */
+bool config_is_name(const char *text);
 
 /* Reads a filter as users write it: a chain's text, or preset:NAME. -EINVAL, -ENOENT (no such
  * preset), or why the preset's file cannot be read. */

@@ -88,7 +88,7 @@ static bool is_comment(const char *at)
     return at[0] == '#' || (at[0] == '/' && (at[1] == '/' || at[1] == '*'));
 }
 
-/* Whether a word of letters, digits and points is an integer that does not fit an int. */
+/* Returns whether a word of letters, digits and points is an integer that does not fit an int. */
 static bool is_too_large(const char *word, size_t length)
 {
     bool is_hex = word[0] == '0' && (word[1] == 'x' || word[1] == 'X');

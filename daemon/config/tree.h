@@ -37,7 +37,7 @@ bool config_tree_scalar(const config_setting_t *setting, char text[CONFIG_VALUE_
 /* The same, and also a pair of numbers: (0.25, 0) is "0.25/0". */
 bool config_tree_scalar_or_pair(const config_setting_t *setting, char text[CONFIG_VALUE_BYTES]);
 
-/* Whether a number, true or false is in quotes, which makes it a string to libconfig. */
+/* Returns whether a number, true or false is in quotes, which makes it a string to libconfig. */
 bool config_tree_is_quoted_literal(const config_setting_t *setting);
 
 /* Describes a value of an unexpected type, for messages: "a group { ... }". */

@@ -23,7 +23,7 @@ struct config_type {
     /* Writes the field as text that parse reads back to the same value. */
     void (*print)(const void *field, const struct config_key *key, char *text, size_t size);
 
-    /* Whether two fields have the same value. */
+    /* Returns whether two fields have the same value. */
     bool (*equal)(const void *a, const void *b, const struct config_key *key);
 
     /* Sets the field from a list or a group of a file, whichever `compound` names (one of
@@ -54,17 +54,17 @@ struct config_key {
     const char *initial; /* the default, as text */
     const char *summary; /* one line of help */
     const struct config_type *type;
-    size_t offset, size; /* of the field in struct config, in bytes */
-    const char *unit;    /* of min, max and the value: "px"; NULL: none */
+    size_t offset, size; /* the field in struct config, bytes */
+    const char *unit;    /* "px", for min, max and the value; NULL: none */
     bool live;           /* a reload applies it; other keys need a restart */
     double min, max;     /* the least and the greatest value of a number; both are allowed */
     /* A word for a value outside the range: margin = "auto" is -1. NULL: none. */
     const char *word;
     double word_value;
-    const char *second_word; /* of a number; NULL: none */
+    const char *second_word; /* a number may have two; NULL: none */
     double second_value;
     const char *const *choices; /* names of an enum's values, in their order, NULL-terminated */
-    /* Of strings: whether a text is accepted, and what is accepted in words. */
+    /* For strings: decides whether a text is accepted; describes what is. */
     bool (*valid)(const char *text);
     const char *expects;
 };

@@ -13,7 +13,7 @@ void admission_init(struct admission *admission, unsigned limit, unsigned user_l
 static unsigned count_of_user(const struct admission *admission, uint32_t uid)
 {
     unsigned count = 0;
-    for (const struct admission_place *p = admission->places; p != NULL; p = p->next)
+    for (const struct admission_entry *p = admission->entries; p != NULL; p = p->next)
         count += p->uid == uid;
     return count;
 }
@@ -29,23 +29,25 @@ int admission_check(const struct admission *admission, uint32_t uid, struct erro
     return 0;
 }
 
-void admission_enter(struct admission *admission, struct admission_place *place, uint32_t uid)
+void admission_enter(struct admission *admission, struct admission_entry *entry, uint32_t uid)
 {
-    *place = (struct admission_place){
-        .admission = admission, .uid = uid, .next = admission->places, .link = &admission->places};
-    if (place->next != NULL)
-        place->next->link = &place->next;
-    admission->places = place;
+    *entry = (struct admission_entry){.admission = admission,
+                                      .uid = uid,
+                                      .next = admission->entries,
+                                      .link = &admission->entries};
+    if (entry->next != NULL)
+        entry->next->link = &entry->next;
+    admission->entries = entry;
     admission->count++;
 }
 
-void admission_leave(struct admission_place *place)
+void admission_leave(struct admission_entry *entry)
 {
-    if (place->admission == NULL)
+    if (entry->admission == NULL)
         return;
-    place->admission->count--;
-    *place->link = place->next;
-    if (place->next != NULL)
-        place->next->link = place->link;
-    *place = (struct admission_place){0};
+    entry->admission->count--;
+    *entry->link = entry->next;
+    if (entry->next != NULL)
+        entry->next->link = entry->link;
+    *entry = (struct admission_entry){0};
 }

@@ -11,11 +11,11 @@
 
 /* One admitted connection. It is part of the connection's own record, so that admitting allocates
  * nothing; it must not move while it is admitted. All zero: not admitted. */
-struct admission_place {
+struct admission_entry {
     struct admission *admission;
     uint32_t uid;
-    struct admission_place *next;
-    struct admission_place **link; /* what points to this place */
+    struct admission_entry *next;
+    struct admission_entry **link; /* what points to this entry */
 };
 
 struct admission {
@@ -23,7 +23,7 @@ struct admission {
     unsigned user_limit; /* connections of one user */
     uint32_t own_uid;    /* the daemon's user, to whom only the limit in all applies */
     unsigned count;
-    struct admission_place *places;
+    struct admission_entry *entries;
 };
 
 void admission_init(struct admission *admission, unsigned limit, unsigned user_limit,
@@ -35,9 +35,9 @@ int admission_check(const struct admission *admission, uint32_t uid, struct erro
 
 /* Admits a connection without checking the limits. The caller has checked them, or continues to
  * serve a connection that a previous process admitted. */
-void admission_enter(struct admission *admission, struct admission_place *place, uint32_t uid);
+void admission_enter(struct admission *admission, struct admission_entry *entry, uint32_t uid);
 
-/* Ends an admission. Does nothing for a place that is not admitted. */
-void admission_leave(struct admission_place *place);
+/* Ends an admission. Does nothing for an entry that is not admitted. */
+void admission_leave(struct admission_entry *entry);
 
 #endif

@@ -3,13 +3,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/client_limits.h"
+
 #define HEADER_BYTES 16u /* of the fixed part, with the length of the fields that follow */
 
 static ptrdiff_t next_line(const uint8_t *bytes, size_t count)
 {
     const uint8_t *end = memchr(bytes, '\n', count);
     const size_t length = end != NULL ? (size_t)(end - bytes) + 1 : count;
-    if (length > DBUS_LONGEST_LINE)
+    if (length > LIMIT_LINE_BYTES)
         return -EMSGSIZE;
     return end == NULL ? 0 : (ptrdiff_t)length;
 }
@@ -31,7 +33,7 @@ static ptrdiff_t next_message(const uint8_t *bytes, size_t count)
     const uint64_t body = read_word(bytes + 4, bytes[0] == 'B');
     const uint64_t fields = read_word(bytes + 12, bytes[0] == 'B');
     const uint64_t length = HEADER_BYTES + (fields + 7) / 8 * 8 + body;
-    if (length > DBUS_LONGEST_MESSAGE)
+    if (length > LIMIT_MESSAGE_BYTES)
         return -EMSGSIZE;
     return count < length ? 0 : (ptrdiff_t)length;
 }

@@ -8,13 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DBUS_LONGEST_LINE    1024u  /* bytes of a line of the authentication */
-#define DBUS_LONGEST_MESSAGE 65536u /* bytes, header and padding included */
-
 /* Returns how many of the first `count` bytes are the next line of the authentication or, after it
  * (`has_begun`), the next message; 0: it is not complete yet. -EMSGSIZE: it is too long; -EBADMSG:
- * it is no message. To be called again with the bytes after it. Whether messages follow a line is
- * the receiver's decision: a client may send BEGIN before it is authenticated. */
+ * it is no message. Both limits are in core/client_limits.h. To be called again with the bytes
+ * after it. Whether messages follow a line is the receiver's decision: a client may send BEGIN
+ * before it is authenticated. */
 ptrdiff_t dbus_framing_next(bool has_begun, const uint8_t *bytes, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
-/* The resources of one client: its wake-up socket and word, the slots it holds, and the place of
- * its connection in the store that outlives this process. */
+/* The resources of one client: its wake-up socket and word, the slots it holds, and its
+ * connection in the store that outlives this process. */
 #include "ring/client.h"
 
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/client_limits.h"
 #include "core/clock.h"
 #include "ring/slot.h"
 
@@ -59,9 +60,9 @@ static void release_wake_word(struct client *client)
     client->wake.word = NULL;
 }
 
-/* Sockets and not a pipe: a client that reads a pipe into memory that the kernel has to fetch (from
- * a FUSE file, for example) keeps the pipe locked meanwhile, and whoever writes the other end or
- * closes it waits in the kernel, also with O_NONBLOCK. */
+/* A pipe would not do. A client that reads it into memory that the kernel has to fetch, for example
+ * from a FUSE file, keeps the pipe locked. Whoever then writes to the other end or closes it waits
+ * in the kernel, even with O_NONBLOCK. */
 static int make_wake_sockets(int *ret_client_fd, int *ret_our_fd, struct error *why)
 {
     const int bytes = WAKE_BYTES;
@@ -140,7 +141,7 @@ int client_hold(struct client *client, uint64_t sequence, struct error *why)
     if (find_held(client, sequence) >= 0)
         return 0;
     /* No client can hold all frames that clients may hold. */
-    const unsigned limit = (ring_lends(client->server->ring) + 1) / 2;
+    const unsigned limit = LIMIT_SHARE(ring_lends(client->server->ring));
     if (limit > 0 && (unsigned)__builtin_popcountll(client->held) >= limit)
         return error_set(why, EBUSY,
                          "this client holds %u frames, the limit for one with output.slots = %u",

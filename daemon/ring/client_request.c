@@ -21,16 +21,16 @@ static int send_message(int fd, const struct fftd_message *message, const int *f
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(ATTACH_FDS * sizeof(int))];
-    } control = {0};
+    } ancillary = {0};
     struct iovec iov = {.iov_base = (void *)message, .iov_len = sizeof *message};
     struct msghdr packet = {.msg_iov = &iov, .msg_iovlen = 1};
     if (fd_count > 0) {
-        packet.msg_control = &control;
+        packet.msg_control = &ancillary;
         packet.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-        memcpy(CMSG_DATA(&control.header), fds, fd_count * sizeof(int));
+        ancillary.header.cmsg_level = SOL_SOCKET;
+        ancillary.header.cmsg_type = SCM_RIGHTS;
+        ancillary.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
+        memcpy(CMSG_DATA(&ancillary.header), fds, fd_count * sizeof(int));
     }
     return sendmsg(fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }

@@ -144,7 +144,7 @@ struct ring_server_stats {
     unsigned clients;  /* including dropped ones that have not received all replies yet */
     uint64_t attached; /* since start */
     uint64_t refused;  /* since start: garbage, wrong ABI, too many clients, no memory */
-    unsigned held_slots;
+    uint64_t held_slots;
 };
 void ring_server_get_stats(const struct ring_server *server, struct ring_server_stats *ret);
 

@@ -5,7 +5,7 @@
  * - The socket's send buffer is as small as the kernel allows: descriptors that a client has not
  *   received yet count against the daemon's limit.
  * - The event loop limits the rate of requests.
- * - A connection must make its first request in time, and no user gets more than half of the places
+ * - A connection must make its first request in time, and no user gets more than half of them
  *   (core/admission.h).
  * - A client's record is one allocation; the slots it holds are one word, a bit for each slot. */
 #include "ring/client.h"
@@ -17,12 +17,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "core/client_limits.h"
 #include "ring/socket.h"
 
-#define SECOND_US           1000000u
-#define REQUESTS_A_SECOND   4096u
-#define SMALLEST_SEND_SPACE 1 /* the kernel raises this to its minimum, a handful of replies */
-#define FIRST_REQUEST_US    3000000u /* from a connection to its first request */
+#define SECOND_US 1000000u
 
 /* ---- the ring in the store ---- */
 
@@ -79,7 +77,7 @@ static void client_destroy(struct client *client)
         *client->link = client->next;
         if (client->next != NULL)
             client->next->link = client->link;
-        admission_leave(&client->place);
+        admission_leave(&client->admitted);
         if (server->admission.count == 0)
             notify_watch(server);
     }
@@ -102,8 +100,8 @@ static int client_leave(struct client *client)
 
 /* Ends the connection for good, also in the store; destroying alone leaves it there for a
  * successor. Descriptors in flight survive the daemon's end of a connection. A client that fetches
- * none of them therefore keeps its place: otherwise it could connect again and again and have any
- * number of descriptors in flight. */
+ * none of them therefore still counts as admitted: otherwise it could connect again and again and
+ * have any number of descriptors in flight. */
 static void client_drop(struct client *client)
 {
     client_forget(client);
@@ -134,7 +132,7 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
     return 0;
 }
 
-/* A connection that asks for nothing must not take a place. One that a previous process kept has
+/* A connection that asks for nothing must not keep out others. One that a previous process kept has
  * asked already, and so has no deadline. */
 static int on_deadline(sd_event_source *source, uint64_t now_us, void *context)
 {
@@ -143,7 +141,7 @@ static int on_deadline(sd_event_source *source, uint64_t now_us, void *context)
     return 0;
 }
 
-/* Takes the descriptor over, on failure too. */
+/* Takes over the descriptor, even if it fails. */
 static int client_create(struct ring_server *server, int fd, uid_t uid, struct client **ret)
 {
     struct client *client = calloc(1, sizeof *client);
@@ -155,12 +153,12 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
     client->fd = fd;
     client->wake.fd = -1;
     client->word.fd = -1;
-    int space = SMALLEST_SEND_SPACE;
+    int space = LIMIT_REPLY_BYTES;
     int r = setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &space, sizeof space) < 0 ? -errno : 0;
     if (r == 0)
         r = sd_event_add_io(server->event, &client->source, fd, EPOLLIN, on_client, client);
     if (r >= 0)
-        r = sd_event_source_set_ratelimit(client->source, SECOND_US, REQUESTS_A_SECOND);
+        r = sd_event_source_set_ratelimit(client->source, SECOND_US, LIMIT_REQUESTS_A_SECOND);
     if (r < 0) {
         client_destroy(client);
         return r;
@@ -170,7 +168,7 @@ static int client_create(struct ring_server *server, int fd, uid_t uid, struct c
     if (client->next != NULL)
         client->next->link = &client->next;
     server->clients = client;
-    admission_enter(&server->admission, &client->place, uid);
+    admission_enter(&server->admission, &client->admitted, uid);
     if (server->admission.count == 1)
         notify_watch(server);
     client->id = ++server->last_id;
@@ -193,7 +191,7 @@ int ring_server_accept(struct ring_server *server, int fd, uid_t uid, struct err
     r = client_create(server, fd, uid, &client);
     if (r == 0) {
         r = sd_event_add_time_relative(server->event, &client->deadline, CLOCK_MONOTONIC,
-                                       FIRST_REQUEST_US, 0, on_deadline, client);
+                                       LIMIT_FIRST_REQUEST_US, 0, on_deadline, client);
         if (r < 0)
             client_destroy(client);
     }
@@ -223,11 +221,11 @@ int ring_server_adopt(struct ring_server *server, int fd, const char *name, stru
         close(fd);
         return error_set(why, EINVAL, "frames socket: '%s' is not a client's name", name);
     }
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t size = sizeof peer;
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+    struct ucred credentials = {.uid = (uid_t)-1};
+    socklen_t size = sizeof credentials;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
     struct client *client;
-    int r = client_create(server, fd, peer.uid, &client);
+    int r = client_create(server, fd, credentials.uid, &client);
     if (r < 0)
         return error_set(why, -r, "frames socket: cannot continue to serve '%s': %s", name,
                          strerror(-r));
@@ -247,8 +245,7 @@ int ring_server_create(struct ring_server **ret, struct sd_event *event, unsigne
     if (server == NULL)
         return error_set(why, ENOMEM, "frames socket: out of memory");
     server->event = sd_event_ref(event);
-    /* One of 1 must be somebody's, hence rounded up. */
-    admission_init(&server->admission, max_clients, (max_clients + 1) / 2, geteuid());
+    admission_init(&server->admission, max_clients, LIMIT_SHARE(max_clients), geteuid());
     int r =
         sd_event_add_time(event, &server->keep_timer, CLOCK_MONOTONIC, 0, 0, keep_clients, server);
     if (r >= 0)

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 
-/* Whether the peer of this AF_UNIX socket has data to read that was sent over it; never after it
- * has closed its end. A packet counts hundreds of bytes. The kernel subtracts the last of them only
+/* Returns whether the other end of this AF_UNIX socket has unread data; never after it was closed.
+ * A packet counts hundreds of bytes. The kernel subtracts the last of them only
  * after it has reported EPOLLOUT, hence the comparison with 1. */
 static inline bool socket_is_unread(int fd)
 {

@@ -11,13 +11,13 @@
 
 #include "service/log.h"
 
-/* Where the daemon and the OpenCL drivers look for caches, and the daemon for its sockets. */
+/* These hold the caches of the daemon and of OpenCL drivers, and the daemon's sockets. */
 static const char *const directories[] = {
     "HOME",           "XDG_CACHE_HOME",        "XDG_RUNTIME_DIR",
     "POCL_CACHE_DIR", "MESA_SHADER_CACHE_DIR", "CUDA_CACHE_PATH",
 };
 
-/* Of a directory that does not exist yet, the one above decides, where it would be created. */
+/* If the directory does not exist yet, the parent in which it would be created decides. */
 static bool belongs_to_another(const char *path, uid_t *ret_owner)
 {
     char existing[PATH_MAX];

@@ -11,17 +11,14 @@
 
 #include <systemd/sd-event.h>
 
+#include "core/client_limits.h"
 #include "service/log.h"
 
 #ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83 /* Linux 6.16; the same on all architectures but parisc and sparc */
+#define SO_PASSRIGHTS 83 /* Linux 6.16; parisc and sparc have other numbers */
 #endif
 
-/* The interval is short, because all others wait for its end when one user's connections have used
- * it up. */
-#define INTERVAL_US 15625u
-#define ACCEPTS     64u
-#define PAUSE_US    500000u
+#define PAUSE_US 500000u /* after accepting has failed */
 
 struct listener {
     struct listener_options options;
@@ -47,19 +44,19 @@ static void refuse_descriptors(int listen_fd)
     setsockopt(listen_fd, SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof off);
 }
 
-/* The user whose process connected, as the kernel recorded it. */
-static uid_t peer_uid(int fd)
+/* Returns the user whose process connected, as the kernel recorded it. */
+static uid_t client_uid(int fd)
 {
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t size = sizeof peer;
-    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-    return peer.uid;
+    struct ucred credentials = {.uid = (uid_t)-1};
+    socklen_t size = sizeof credentials;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size);
+    return credentials.uid;
 }
 
 static void serve(struct listener *listener, int fd)
 {
     struct error why = {""};
-    const int r = listener->options.connected(listener->options.context, fd, peer_uid(fd), &why);
+    const int r = listener->options.connected(listener->options.context, fd, client_uid(fd), &why);
     if (r >= 0)
         listener->failure_logged = false;
     else if (r != -ECONNRESET && r != -EPIPE && r != -ENOTCONN)
@@ -111,14 +108,15 @@ int listener_create(struct listener **ret, struct sd_event *event, int listen_fd
     }
     *listener = (struct listener){.options = *options, .fd = listen_fd};
     refuse_descriptors(listen_fd);
-    /* A connection may be closed again before it is accepted: accept must not wait for another. */
+    /* A connection may end before it is accepted, and accept must not wait for another one. */
     int r = fcntl(listen_fd, F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
     if (r >= 0)
         r = sd_event_add_io(event, &listener->source, listen_fd, EPOLLIN, on_connection, listener);
     if (r >= 0)
         r = sd_event_source_set_priority(listener->source, options->priority);
     if (r >= 0)
-        r = sd_event_source_set_ratelimit(listener->source, INTERVAL_US, ACCEPTS);
+        r = sd_event_source_set_ratelimit(listener->source, LIMIT_ACCEPT_INTERVAL_US,
+                                          LIMIT_ACCEPTS);
     if (r >= 0)
         r = sd_event_add_time(event, &listener->resume, CLOCK_MONOTONIC, 0, 0, on_resume, listener);
     if (r >= 0)

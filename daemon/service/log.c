@@ -7,7 +7,7 @@
  * that. If the socket is not there, lines with priorities go to the stream instead. */
 #include "service/log.h"
 
-#define SD_JOURNAL_SUPPRESS_LOCATION /* it would always be this file */
+#define SD_JOURNAL_SUPPRESS_LOCATION /* the location would always be this file */
 
 #include <stdarg.h>
 #include <stdbool.h>

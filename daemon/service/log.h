@@ -1,7 +1,7 @@
 /* Log messages. If stderr is a stream to the journal, they are structured journal entries
  * (FFTD_CAMERA=), or lines with "<N>" priorities if the journal's socket is not reachable.
- * Otherwise they are lines "fftd[CAMERA]: ..." on stderr. Any thread; log_init before there are
- * several. */
+ * Otherwise they are lines "fftd[CAMERA]: ..." on stderr. Any thread may log; log_init must be
+ * called before there are several. */
 #ifndef FFTD_SERVICE_LOG_H
 #define FFTD_SERVICE_LOG_H
 

@@ -49,8 +49,8 @@ static void message_free(struct message *message)
     free(message);
 }
 
-/* Removes queued messages of these kinds; with a name, only those. Returns whether there was one.
- */
+/* Removes queued messages of these kinds, and with this name if it is not NULL. Returns whether
+ * there was one. */
 static bool remove_queued(struct notifier *notifier, unsigned kinds, const char *name)
 {
     bool found = false;
@@ -75,16 +75,16 @@ static int send_message(int fd, const struct message *message)
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
+    } ancillary = {0};
     struct iovec iov = {(void *)message->text, strlen(message->text)};
     struct msghdr packet = {.msg_iov = &iov, .msg_iovlen = 1};
     if (message->fd >= 0) {
-        control.header.cmsg_level = SOL_SOCKET;
-        control.header.cmsg_type = SCM_RIGHTS;
-        control.header.cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(&control.header), &message->fd, sizeof(int));
-        packet.msg_control = &control;
-        packet.msg_controllen = sizeof control.bytes;
+        ancillary.header.cmsg_level = SOL_SOCKET;
+        ancillary.header.cmsg_type = SCM_RIGHTS;
+        ancillary.header.cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(&ancillary.header), &message->fd, sizeof(int));
+        packet.msg_control = &ancillary;
+        packet.msg_controllen = sizeof ancillary.bytes;
     }
     return sendmsg(fd, &packet, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
@@ -112,7 +112,7 @@ static int on_writable(sd_event_source *source, int fd, uint32_t revents, void *
     return 0;
 }
 
-/* Without memory the message is dropped: the next one may find some. */
+/* Drops the message if there is no memory for it; the next one may succeed. */
 static void append(struct notifier *notifier, unsigned kind, const char *name, int fd,
                    const char *text)
 {
@@ -184,7 +184,7 @@ void notifier_forget(struct notifier *notifier, const char *name)
 
 /* ---- life ---- */
 
-/* -ENOENT: nobody asked to be notified. */
+/* -ENOENT: NOTIFY_SOCKET is not set. */
 static int connect_to_manager(int *ret_fd)
 {
     const char *path = getenv("NOTIFY_SOCKET");

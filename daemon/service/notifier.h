@@ -1,5 +1,5 @@
-/* Messages to the service manager (sd_notify(3)), sent without ever waiting for it. A manager that
- * does not read them stops nothing here: messages wait in a queue, which later ones shorten. Main
+/* Messages to the service manager (sd_notify(3)), sent without ever waiting for it. If the manager
+ * does not read them, they wait in a queue, from which later messages remove obsolete ones. Main
  * thread only. */
 #ifndef FFTD_SERVICE_NOTIFIER_H
 #define FFTD_SERVICE_NOTIFIER_H
@@ -19,20 +19,19 @@ void notifier_destroy(struct notifier *notifier);
 /* Each kind replaces queued messages that it makes obsolete. */
 enum notifier_kind {
     NOTIFIER_STATUS,    /* replaces a queued STATUS */
-    NOTIFIER_WATCHDOG,  /* nothing, if one is queued */
+    NOTIFIER_WATCHDOG,  /* replaces a queued WATCHDOG */
     NOTIFIER_RELOADING, /* replaces STATUS, RELOADING and READY */
     NOTIFIER_READY,     /* replaces STATUS and READY */
     NOTIFIER_STOPPING,  /* replaces all four */
 };
 
-/* Sends lines VARIABLE=value, of which only the text after "STATUS=" may come from elsewhere:
- * control characters in it are replaced, or a new line there would begin another variable. */
+/* Sends lines VARIABLE=value, and STATUS= with `status` unless that is NULL. Control characters in
+ * the status are replaced, because a new line would begin another variable. */
 void notifier_send(struct notifier *notifier, enum notifier_kind kind, const char *lines,
                    const char *status);
 
-/* Gives the manager a copy of the descriptor to keep under a name without ':' and of at most 31
- * bytes, or removes everything of that name. Forgetting what is still queued removes it from the
- * queue. */
+/* Gives the manager a copy of the descriptor to keep under a name, or has it remove everything with
+ * that name. A name has at most 31 bytes and no ':'. A copy that is still queued is not sent. */
 void notifier_keep(struct notifier *notifier, const char *name, int fd);
 void notifier_forget(struct notifier *notifier, const char *name);
 

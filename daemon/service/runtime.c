@@ -23,13 +23,14 @@
 
 #include <systemd/sd-daemon.h>
 
+#include "core/client_limits.h"
+
 #define MAX_SOCKETS 4
-#define BACKLOG     64
 
 struct runtime {
     int dir_fd; /* holds the lock */
-    /* What systemd passed to this process, by name; -1: taken. Read only once, because libsystemd
-     * expects all of them to be open each time. */
+    /* The descriptors that systemd passed to this process, by name; -1: taken. They are read once,
+     * because libsystemd expects all of them to be open each time. */
     char **handed_name;
     int *handed_fd;
     unsigned handed_count;
@@ -86,7 +87,7 @@ static int enter(int parent, const char *name, const char *path, bool *ret_creat
     return fd;
 }
 
-/* mkdir -p, one component at a time; returns the last one's descriptor. */
+/* Does what mkdir -p does, and returns a descriptor of the directory. */
 static int open_directory(const char *path, bool *ret_created, struct error *why)
 {
     char prefix[PATH_MAX];
@@ -205,8 +206,8 @@ void runtime_destroy(struct runtime *runtime)
     free(runtime);
 }
 
-/* The index of a descriptor that was not taken yet and whose name begins like this; -ENOENT: none.
- */
+/* Returns the index of a descriptor that was not taken yet and whose name begins with `name`, or
+ * -ENOENT. */
 static int find_handed_over(const struct runtime *runtime, const char *name, size_t length)
 {
     for (unsigned i = 0; i < runtime->handed_count; i++)
@@ -215,7 +216,7 @@ static int find_handed_over(const struct runtime *runtime, const char *name, siz
     return -ENOENT;
 }
 
-/* The socket that systemd passed under this name. -ENOENT: none. */
+/* Takes the socket that systemd passed under this name. -ENOENT: there is none. */
 static int take_socket(struct runtime *runtime, const char *name, int type, struct error *why)
 {
     int index = find_handed_over(runtime, name, strlen(name) + 1);
@@ -244,7 +245,7 @@ int runtime_take_kept(struct runtime *runtime, const char *prefix, char name[RUN
     return fd;
 }
 
-/* Whether a process listens there. */
+/* Returns whether a process listens there. */
 static bool is_live(const struct sockaddr_un *address, int type)
 {
     int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -281,7 +282,7 @@ static int bind_here(struct runtime *runtime, const char *name, int type, struct
         return error_set(why, errno, "cannot create a socket: %s", strerror(errno));
     /* Set before bind: the socket never exists in the file system with a wider mode. */
     if (fchmod(fd, 0600) < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
-        listen(fd, BACKLOG) < 0) {
+        listen(fd, LIMIT_BACKLOG) < 0) {
         int r = error_set(why, errno, "cannot listen on %s: %s", address.sun_path, strerror(errno));
         close(fd);
         return r;

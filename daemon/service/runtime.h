@@ -12,17 +12,17 @@ struct runtime;
 
 /* Creates the directory and missing parents (mode 0700), checks that no other user can create files
  * in it, and locks it. -EADDRINUSE: another daemon runs in it; -EPERM: another user owns it or may
- * write to it, or the same is true of a parent inside a directory such as /tmp. To be called before
- * anything slow or exclusive (camera, engine). */
+ * write to it, or to a parent inside a directory such as /tmp. Must be called before anything slow
+ * or exclusive (camera, engine). */
 int runtime_create(struct runtime **ret, const char *path, struct error *why);
 
-/* A listening non-blocking socket of this type (SOCK_SEQPACKET or SOCK_STREAM): the one that
- * systemd passed with this FileDescriptorName, or a new one in the directory, mode 0600, in the
- * place of a dead daemon's. The caller owns the descriptor. -EADDRINUSE: a process listens there
- * that has not locked the directory (for example systemd, for a socket unit). */
+/* Returns a listening non-blocking socket of this type (SOCK_SEQPACKET or SOCK_STREAM). It is the
+ * one that systemd passed with this FileDescriptorName, or a new one in the directory (mode 0600),
+ * which replaces that of a dead daemon. The caller owns the descriptor. -EADDRINUSE: a process
+ * listens there that has not locked the directory (for example systemd, for a socket unit). */
 int runtime_listen(struct runtime *runtime, const char *name, int type, struct error *why);
 
-/* A descriptor that a previous process gave to systemd to keep, with a name that begins with this
+/* Returns a descriptor that a previous process gave to systemd to keep, whose name begins with this
  * prefix. The caller owns it. -ENOENT: there is none left. */
 #define RUNTIME_NAME_BYTES 256
 int runtime_take_kept(struct runtime *runtime, const char *prefix, char name[RUNTIME_NAME_BYTES]);

@@ -1,5 +1,6 @@
 /* Reports to systemd: readiness, status, watchdog. Does nothing where systemd did not start this
- * process. Main thread only. What systemd passes to this process is received by runtime.h. */
+ * process. Main thread only. runtime.h receives the descriptors that systemd passes to this
+ * process. */
 #ifndef FFTD_SERVICE_SERVICE_H
 #define FFTD_SERVICE_SERVICE_H
 
@@ -34,9 +35,9 @@ void service_reloaded(struct service *service, const char *status);
 /* Reports that the process is about to end. May be called without a service. */
 void service_stopping(struct notifier *notifier);
 
-/* Whether a service manager started this process. It then restarts the process, and passes to the
- * next one the descriptors that it was given to keep (notifier.h, and FileDescriptorStoreMax= in
- * the unit). */
+/* Returns whether a service manager started this process. The manager then restarts the process,
+ * and passes to the next one the descriptors that it was given to keep (notifier.h, and
+ * FileDescriptorStoreMax= in the unit). */
 bool service_is_managed(void);
 
 #endif

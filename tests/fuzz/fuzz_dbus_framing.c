@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/client_limits.h"
 #include "core/dbus_framing.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,7 +25,7 @@ static ptrdiff_t next(bool has_begun, const uint8_t *data, size_t size)
 /* What the whole buffer's first piece is must not depend on the bytes after it. */
 static void check_piece(bool has_begun, const uint8_t *data, size_t length)
 {
-    if (length > (has_begun ? DBUS_LONGEST_MESSAGE : DBUS_LONGEST_LINE) || length == 0)
+    if (length > (has_begun ? LIMIT_MESSAGE_BYTES : LIMIT_LINE_BYTES) || length == 0)
         abort();
     if (next(has_begun, data, length) != (ptrdiff_t)length)
         abort();
@@ -49,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         lines -= lines > 0;
     }
     /* An incomplete piece never exceeds the limit, so a buffer of that size is enough. */
-    if (length == 0 && left > (lines == 0 ? DBUS_LONGEST_MESSAGE - 1 : DBUS_LONGEST_LINE))
+    if (length == 0 && left > (lines == 0 ? LIMIT_MESSAGE_BYTES - 1 : LIMIT_LINE_BYTES))
         abort();
     return 0;
 }

@@ -16,7 +16,7 @@ import subprocess
 # From the top. An include goes from a layer to a lower one, or stays in its folder.
 LAYERS = [
     {"daemon"},  # main.c, options.c and print.c
-    {"daemon/control"},
+    {"daemon/bus"},
     {"daemon/camera"},
     {"daemon/engine", "daemon/config"},
     {"daemon/transform", "daemon/estimators"},
@@ -31,7 +31,7 @@ LIBRARIES = {
     "libconfig": {"daemon/config"},
     "libv4l": {"daemon/capture"},
     "png": {"daemon/config", "client/fftd-ctl"},
-    "systemd": {"daemon", "daemon/control", "daemon/ring", "daemon/service", "client/fftd-ctl",
+    "systemd": {"daemon", "daemon/bus", "daemon/ring", "daemon/service", "client/fftd-ctl",
                 "client/fftd-view"},
 }
 # What the daemon includes of client/.

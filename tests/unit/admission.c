@@ -11,16 +11,16 @@ static void the_limit_counts_all_users(void **state)
 {
     (void)state;
     struct admission admission;
-    struct admission_place place[3] = {0};
+    struct admission_entry entry[3] = {0};
     struct error why;
     admission_init(&admission, 2, 2, OWN);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(admission_check(&admission, i, &why), 0);
-        admission_enter(&admission, &place[i], i);
+        admission_enter(&admission, &entry[i], i);
     }
     assert_int_equal(admission_check(&admission, 7, &why), -EUSERS);
     assert_string_equal(why.text, "client limit of 2 reached");
-    admission_leave(&place[0]);
+    admission_leave(&entry[0]);
     assert_int_equal(admission_check(&admission, 7, &why), 0);
 }
 
@@ -28,16 +28,16 @@ static void one_user_leaves_places_for_others(void **state)
 {
     (void)state;
     struct admission admission;
-    struct admission_place place[4] = {0};
+    struct admission_entry entry[4] = {0};
     struct error why;
     admission_init(&admission, 4, 2, OWN);
-    admission_enter(&admission, &place[0], 1000);
-    admission_enter(&admission, &place[1], 0);
-    admission_enter(&admission, &place[2], 1000);
+    admission_enter(&admission, &entry[0], 1000);
+    admission_enter(&admission, &entry[1], 0);
+    admission_enter(&admission, &entry[2], 1000);
     assert_int_equal(admission_check(&admission, 1000, &why), -EUSERS);
     assert_string_equal(why.text, "limit of 2 clients of user 1000 reached");
     assert_int_equal(admission_check(&admission, 0, &why), 0);
-    admission_leave(&place[2]);
+    admission_leave(&entry[2]);
     assert_int_equal(admission_check(&admission, 1000, &why), 0);
 }
 
@@ -48,12 +48,12 @@ static void root_and_the_daemons_user_have_only_the_limit_in_all(void **state)
     static const uint32_t users[] = {0, OWN};
     for (unsigned u = 0; u < 2; u++) {
         struct admission admission;
-        struct admission_place place[4] = {0};
+        struct admission_entry entry[4] = {0};
         struct error why;
         admission_init(&admission, 4, 2, OWN);
         for (unsigned i = 0; i < 4; i++) {
             assert_int_equal(admission_check(&admission, users[u], &why), 0);
-            admission_enter(&admission, &place[i], users[u]);
+            admission_enter(&admission, &entry[i], users[u]);
         }
         assert_int_equal(admission_check(&admission, users[u], &why), -EUSERS);
         assert_string_equal(why.text, "client limit of 4 reached");
@@ -66,16 +66,16 @@ static void places_leave_in_any_order_and_only_once(void **state)
     static const unsigned orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}};
     for (unsigned o = 0; o < 4; o++) {
         struct admission admission;
-        struct admission_place place[3] = {0};
+        struct admission_entry entry[3] = {0};
         admission_init(&admission, 3, 3, OWN);
         for (unsigned i = 0; i < 3; i++)
-            admission_enter(&admission, &place[i], 5);
+            admission_enter(&admission, &entry[i], 5);
         for (unsigned i = 0; i < 3; i++) {
-            admission_leave(&place[orders[o][i]]);
-            admission_leave(&place[orders[o][i]]);
+            admission_leave(&entry[orders[o][i]]);
+            admission_leave(&entry[orders[o][i]]);
             assert_int_equal(admission.count, 2 - i);
         }
-        assert_null(admission.places);
+        assert_null(admission.entries);
     }
 }
 
@@ -84,12 +84,12 @@ static void entering_ignores_the_limits(void **state)
 {
     (void)state;
     struct admission admission;
-    struct admission_place place[2] = {0};
+    struct admission_entry entry[2] = {0};
     admission_init(&admission, 1, 1, OWN);
-    admission_enter(&admission, &place[0], 1);
-    admission_enter(&admission, &place[1], 1);
+    admission_enter(&admission, &entry[0], 1);
+    admission_enter(&admission, &entry[1], 1);
     assert_int_equal(admission.count, 2);
-    admission_leave(&place[0]);
+    admission_leave(&entry[0]);
     assert_int_equal(admission_check(&admission, 2, NULL), -EUSERS);
 }
 

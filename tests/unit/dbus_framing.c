@@ -4,6 +4,7 @@
 
 #include "support/cmocka.h"
 
+#include "core/client_limits.h"
 #include "core/dbus_framing.h"
 
 /* A message's fixed header. */
@@ -39,16 +40,16 @@ static void lines_end_with_a_newline(void **state)
 
 static void a_line_without_end_is_refused(void **state)
 {
-    uint8_t line[DBUS_LONGEST_LINE + 1];
+    uint8_t line[LIMIT_LINE_BYTES + 1];
     (void)state;
     memset(line, 'A', sizeof line);
-    assert_int_equal(dbus_framing_next(false, line, DBUS_LONGEST_LINE), 0);
+    assert_int_equal(dbus_framing_next(false, line, LIMIT_LINE_BYTES), 0);
     assert_int_equal(dbus_framing_next(false, line, sizeof line), -EMSGSIZE);
 }
 
 static void messages_end_where_they_say(void **state)
 {
-    static uint8_t bytes[DBUS_LONGEST_MESSAGE + 1];
+    static uint8_t bytes[LIMIT_MESSAGE_BYTES + 1];
     static const struct {
         char endian;
         uint32_t body, fields;
@@ -58,8 +59,8 @@ static void messages_end_where_they_say(void **state)
         {'l', 5, 1, 16 + 8 + 5},
         {'B', 5, 8, 16 + 8 + 5},
         {'B', 256, 9, 16 + 16 + 256},
-        {'l', DBUS_LONGEST_MESSAGE - 16, 0, DBUS_LONGEST_MESSAGE},
-        {'l', DBUS_LONGEST_MESSAGE - 15, 0, -EMSGSIZE},
+        {'l', LIMIT_MESSAGE_BYTES - 16, 0, LIMIT_MESSAGE_BYTES},
+        {'l', LIMIT_MESSAGE_BYTES - 15, 0, -EMSGSIZE},
         {'B', UINT32_MAX, UINT32_MAX, -EMSGSIZE},
         {'l', 0, UINT32_MAX, -EMSGSIZE},
     };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "config/config.h"
-#include "control/reload.h"
+#include "bus/reload.h"
 #include "support/faked_camera.h"
 
 static struct reload reload;

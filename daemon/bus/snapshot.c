@@ -1,31 +1,30 @@
-/* Snapshot and SnapshotAfter: answered with the next frame, by a callback of the camera that is
+/* Snapshot and SnapshotAfter. A callback of the camera answers them with the next frame; it is
  * called exactly once and frees the record of the call. A peer may wait for one snapshot at a time.
  *
  * The frames are sent as sealed memfds (loan.h): no frame passes through a socket. Until a peer has
- * received an answer, the descriptors in it count against the daemon's limit, so it keeps its place
- * until then (peer.c). */
-#include "control/methods.h"
+ * received an answer, the descriptors in it count against the daemon's limit, so it counts
+ * as a peer until then (peer.c). */
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "control/loan.h"
-#include "control/value.h"
+#include "bus/loan.h"
+#include "bus/value.h"
 
 struct snapshot_call {
     struct peer_call call;
     struct loan *loan;
 };
 
-void control_snapshot_fail(struct peer *peer, const char *name, const char *text)
+void snapshot_fail(struct peer *peer, const char *name, const char *text)
 {
     struct peer_call *call = peer->call[PEER_CALL_SNAPSHOT];
-    char clean[VALUE_TEXT_BYTES];
     if (call == NULL)
         return;
-    sd_bus_reply_method_errorf(call->message, name, "%s", value_clean_text(clean, text));
+    peer_call_fail(call, name, text);
     peer_call_end(call);
 }
 
@@ -35,12 +34,12 @@ static int append_frame(sd_bus_message *reply, struct loan *loan, const char *na
     int fd = loan_frame(loan, name, frame, size);
     if (fd < 0)
         return fd;
-    int r = sd_bus_message_append(reply, "h", fd); /* duplicates it */
+    int r = sd_bus_message_append(reply, "h", fd); /* sd-bus duplicates the descriptor */
     close(fd);
     return r;
 }
 
-/* before: NULL unless it was asked for. */
+/* before: NULL for SnapshotAfter. */
 static int answer(struct snapshot_call *call, const struct fftd_format *format,
                   const uint8_t *before, const uint8_t *after, uint64_t sequence,
                   uint64_t filter_serial)
@@ -76,7 +75,7 @@ static void done(void *context, int result, const struct fftd_format *format, co
     else
         loan_end(call->loan);
     if (call->call.message != NULL && r < 0)
-        sd_bus_reply_method_errorf(call->call.message, CONTROL_ERROR_FAILED,
+        sd_bus_reply_method_errorf(call->call.message, BUS_ERROR_FAILED,
                                    "cannot take a snapshot: %s", strerror(-r));
     peer_call_end(&call->call);
     free(call);
@@ -91,12 +90,13 @@ static int check(const struct peer *peer, sd_bus_error *error)
                                 "this connection carries no descriptors: the client must negotiate "
                                 "them in the handshake");
     camera_get_status(peer->services->hooks.camera, &status);
-    if (!camera_may_deliver(status.state) || status.format.width == 0) /* not opened yet */
-        return sd_bus_error_setf(error, CONTROL_ERROR_NOT_ONLINE,
+    if (!camera_may_deliver(status.state) ||
+        status.format.width == 0) /* the camera is not open yet */
+        return sd_bus_error_setf(error, BUS_ERROR_NOT_ONLINE,
                                  "there are no frames: the camera is %s",
                                  camera_state_name(status.state));
     if (peer->call[PEER_CALL_SNAPSHOT] != NULL)
-        return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
+        return sd_bus_error_set(error, BUS_ERROR_BUSY,
                                 "this client already waits for a snapshot: one at a time");
     return 0;
 }
@@ -113,28 +113,28 @@ static int request(sd_bus_message *message, struct peer *peer, bool with_before,
     struct snapshot_call *call = calloc(1, sizeof *call);
     if (call == NULL)
         return -ENOMEM;
-    r = loan_begin(&call->loan, &peer->services->loans[peer->read_only], peer->uid, &why);
+    r = loan_begin(&call->loan, &peer->services->loans[peer->is_watcher], peer->uid, &why);
     if (r < 0) {
         free(call);
-        return sd_bus_error_set(error, CONTROL_ERROR_BUSY, why.text);
+        return sd_bus_error_set(error, BUS_ERROR_BUSY, why.text);
     }
     r = camera_snapshot(peer->services->hooks.camera, with_before, done, call);
     if (r < 0) {
         loan_end(call->loan);
         free(call);
-        return sd_bus_error_setf(error, CONTROL_ERROR_BUSY, "cannot take a snapshot now: %s",
+        return sd_bus_error_setf(error, BUS_ERROR_BUSY, "cannot take a snapshot now: %s",
                                  strerror(-r));
     }
     peer_call_begin(peer, PEER_CALL_SNAPSHOT, &call->call, message);
     return 1; /* answered later */
 }
 
-int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     const struct config_output *output = &peer->services->hooks.config->output;
 
-    if (peer->read_only && !output->watch_unfiltered)
+    if (peer->is_watcher && !output->watch_unfiltered)
         return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED,
                                  "permission denied: this socket shows only filtered pictures "
                                  "(SnapshotAfter); to see the picture before the filter, use "
@@ -143,7 +143,7 @@ int control_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error)
     return request(call, peer, true, error);
 }
 
-int control_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     return request(call, userdata, false, error);
 }

@@ -1,11 +1,11 @@
-/* SetView: what is published of the filtered frames. */
-#include "control/methods.h"
+/* SetView, which chooses what is published instead of the filtered picture. */
+#include "bus/methods.h"
 
 #include <inttypes.h>
 
 #include "service/log.h"
 
-int control_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     struct error why;
@@ -16,12 +16,9 @@ int control_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error)
     if (r < 0 || (r = sd_bus_message_read(call, "s", &name)) < 0)
         return r;
     if (view_from_name(&view, name, &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_INVALID_VIEW, why.text);
+        return peer_fail(error, BUS_ERROR_INVALID_VIEW, why.text);
     const uint64_t serial = camera_set_view(peer->services->hooks.camera, view);
     log_info("filter %" PRIu64 " by user %u: the view is %s", serial, (unsigned)peer->uid,
              view_names[view]);
-    if (sd_bus_reply_method_return(call, "t", serial) < 0)
-        peer_hang_up(peer); /* an error would say that nothing has changed */
-    control_emit_filter(peer->services);
-    return 1;
+    return method_answer_change(peer, call, serial);
 }

@@ -1,69 +1,53 @@
-/* ListControls and SetControls: the camera's own controls. Only the camera's thread talks to the
- * camera, so these calls are answered later, by a callback that is called exactly once and frees
- * the record of the call. A peer may wait for one such call at a time. */
-#include "control/methods.h"
+/* ListControls and SetControls, for the camera's own controls. Only the camera's thread talks to
+ * the camera, so a callback answers these calls later. It is called exactly once and frees the
+ * record of the call. A peer may wait for one such call at a time. */
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "control/value.h"
+#include "bus/value.h"
 #include "service/log.h"
 
 struct controls_call {
     struct peer_call call;
-    struct settings settings; /* to be set; none for ListControls */
+    struct settings settings; /* that SetControls sets; empty for ListControls */
 };
 
 static const char *error_name(int result)
 {
     switch (-result) {
     case EINVAL:
-        return CONTROL_ERROR_INVALID_CONTROL;
+        return BUS_ERROR_INVALID_CONTROL;
     case EOPNOTSUPP:
         return SD_BUS_ERROR_NOT_SUPPORTED;
     case ENODEV:
     case ECANCELED:
-        return CONTROL_ERROR_NOT_ONLINE;
+        return BUS_ERROR_NOT_ONLINE;
     case EBUSY:
-        return CONTROL_ERROR_BUSY;
+        return BUS_ERROR_BUSY;
     default:
-        return CONTROL_ERROR_FAILED;
+        return BUS_ERROR_FAILED;
     }
-}
-
-static void refuse(struct peer_call *call, int result, const char *why)
-{
-    char clean[VALUE_TEXT_BYTES];
-    if (call->message != NULL)
-        sd_bus_reply_method_errorf(call->message, error_name(result), "%s",
-                                   value_clean_text(clean, why));
 }
 
 static int append_menu(sd_bus_message *reply, const struct capture_control *control)
 {
-    int r = sd_bus_message_open_container(reply, 'e', "sv");
-    if (r < 0 || (r = sd_bus_message_append(reply, "s", "menu")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'v', "a(xs)")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'a', "(xs)")) < 0)
-        return r;
-    for (unsigned i = 0; i < control->entry_count; i++) {
+    int r = value_open_array(reply, "menu", "(xs)");
+    for (unsigned i = 0; r >= 0 && i < control->entry_count; i++) {
         char clean[VALUE_TEXT_BYTES];
         r = sd_bus_message_append(reply, "(xs)", control->entry[i].value,
                                   value_clean_text(clean, control->entry[i].name));
-        if (r < 0)
-            return r;
     }
-    return value_close_containers(reply, 3);
+    return r < 0 ? r : value_close_containers(reply, 3);
 }
 
 static int append_value(sd_bus_message *reply, const struct capture_control *control)
 {
-    char clean[VALUE_TEXT_BYTES];
     if (!control->has_value)
         return 0;
     if (control->type == CAPTURE_TEXT)
-        return sd_bus_message_append(reply, "{sv}", "value", "s",
-                                     value_clean_text(clean, control->text));
+        return value_append_named_text(reply, "value", control->text);
     if (control->type == CAPTURE_BOOLEAN)
         return sd_bus_message_append(reply, "{sv}", "value", "b", control->value != 0);
     return sd_bus_message_append(reply, "{sv}", "value", "x", control->value);
@@ -91,17 +75,10 @@ static int append_control(sd_bus_message *reply, const struct capture_control *c
 static int answer_list(sd_bus_message *call, const struct capture_controls *controls)
 {
     sd_bus_message *reply = NULL;
-    int r = sd_bus_message_new_method_return(call, &reply);
-    if (r >= 0)
-        r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    int r = value_begin_reply(&reply, call, "a{sv}");
     for (unsigned i = 0; r >= 0 && i < controls->count; i++)
         r = append_control(reply, &controls->control[i]);
-    if (r >= 0)
-        r = sd_bus_message_close_container(reply);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
+    return value_send_reply(reply, r);
 }
 
 static void on_list(void *context, int result, const char *why,
@@ -109,9 +86,9 @@ static void on_list(void *context, int result, const char *why,
 {
     struct controls_call *call = context;
     if (result < 0)
-        refuse(&call->call, result, why);
+        peer_call_fail(&call->call, error_name(result), why);
     else if (call->call.message != NULL && answer_list(call->call.message, controls) < 0)
-        refuse(&call->call, -EIO, "cannot send the list of controls");
+        peer_call_fail(&call->call, BUS_ERROR_FAILED, "cannot send the list of controls");
     peer_call_end(&call->call);
     free(call);
 }
@@ -122,7 +99,7 @@ static void on_set(void *context, int result, const char *why,
     struct controls_call *call = context;
     (void)controls;
     if (result < 0) {
-        refuse(&call->call, result, why);
+        peer_call_fail(&call->call, error_name(result), why);
     } else if (call->call.message != NULL) {
         char text[SETTINGS_TEXT_BYTES];
         settings_print(&call->settings, text, sizeof text);
@@ -139,7 +116,7 @@ static int request(sd_bus_message *message, struct peer *peer, const struct sett
 {
     struct camera *camera = peer->services->hooks.camera;
     if (peer->call[PEER_CALL_CONTROLS] != NULL)
-        return sd_bus_error_set(error, CONTROL_ERROR_BUSY,
+        return sd_bus_error_set(error, BUS_ERROR_BUSY,
                                 "this client already waits for a call about controls: one at a "
                                 "time");
     struct controls_call *call = calloc(1, sizeof *call);
@@ -157,12 +134,12 @@ static int request(sd_bus_message *message, struct peer *peer, const struct sett
     return 1; /* answered later */
 }
 
-int control_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     return request(call, userdata, NULL, error);
 }
 
-int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     struct settings settings = {.count = 0};
@@ -174,7 +151,7 @@ int control_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *err
         return r;
     while ((r = sd_bus_message_read(call, "{ss}", &name, &value)) > 0)
         if (settings_put(&settings, name, value, &why) < 0)
-            return peer_fail(error, CONTROL_ERROR_INVALID_CONTROL, why.text);
+            return peer_fail(error, BUS_ERROR_INVALID_CONTROL, why.text);
     if (r < 0 || (r = sd_bus_message_exit_container(call)) < 0)
         return r;
     return request(call, peer, &settings, error);

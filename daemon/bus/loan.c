@@ -1,14 +1,14 @@
-/* How the daemon sees that a client has released a file: the kernel grants a write lease only to
- * the one who is alone in having a file open or mapped. Descriptors in messages that nobody has
- * read count as open. Two kinds of descriptors remain:
+/* The daemon learns that a client has released a file by asking for a write lease, which the kernel
+ * grants only if nobody else has the file open or mapped. Descriptors in messages that nobody has
+ * read count as open. Two kinds of descriptors do not:
  *
- * - One opened with O_PATH keeps the file and does not count. So the end of a loan truncates the
- *   file, and such a descriptor is left with an empty one.
- * - A file made by memfd_create counts neither its writer nor its first descriptor correctly. So
- *   all descriptors come from opening it again.
+ * - A descriptor that was opened with O_PATH keeps the file but does not count. The end of a loan
+ *   therefore truncates the file, and such a descriptor has an empty one.
+ * - The first descriptor that memfd_create returns is not counted correctly. The file is therefore
+ *   opened again, and only those descriptors are used.
  *
- * Where the kernel grants no leases at all, every loan lasts its whole time. */
-#include "control/loan.h"
+ * Where the kernel grants no leases, every loan lasts LIMIT_LOAN_S. */
+#include "bus/loan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,12 +22,10 @@
 
 #include <systemd/sd-event.h>
 
+#include "core/client_limits.h"
 #include "core/clock.h"
 
-#define MAX_LOANS         8
-#define MAX_LOANS_OF_USER 4
-#define LOAN_S            60
-#define LOOK_US           1000000 /* how often released frames are looked for */
+#define LOOK_US 1000000 /* the interval between two searches for released frames */
 
 static uint64_t now_us(void)
 {
@@ -51,7 +49,7 @@ static bool is_over(const struct loan *loan)
     return released || now_us() >= loan->due_us;
 }
 
-/* Ends the loans that are over. Returns the number of those that were sent and are not. */
+/* Ends the loans that are over. Returns the number of loans that were sent and go on. */
 static unsigned collect(struct loans *loans)
 {
     unsigned sent = 0;
@@ -116,7 +114,7 @@ void loans_finish(struct loans *loans)
         loan->loans = NULL;
         if (loan->due_us != 0)
             forget(loan);
-        /* Any other is ended by the one who waits for its frames. */
+        /* A loan that was not sent is ended by the call that waits for its frames. */
     }
     loans->timer = sd_event_source_disable_unref(loans->timer);
 }
@@ -130,12 +128,12 @@ int loan_begin(struct loan **ret, struct loans *loans, uid_t uid, struct error *
         count++;
         of_user += each->uid == uid;
     }
-    if (of_user >= MAX_LOANS_OF_USER)
+    if (of_user >= LIMIT_LOANS_OF_USER)
         return error_set(why, EUSERS,
                          "user %u has %u snapshots, the limit: read them, and close their "
                          "descriptors",
                          (unsigned)uid, of_user);
-    if (count >= MAX_LOANS)
+    if (count >= LIMIT_LOANS)
         return error_set(why, EUSERS, "clients have %u snapshots, the limit: try again later",
                          count);
     struct loan *loan = malloc(sizeof *loan);
@@ -192,7 +190,7 @@ out:
 
 void loan_sent(struct loan *loan)
 {
-    loan->due_us = now_us() + UINT64_C(1000000) * LOAN_S;
+    loan->due_us = now_us() + UINT64_C(1000000) * LIMIT_LOAN_S;
     if (look_again(loan->loans) < 0)
         loan_end(loan);
 }

@@ -1,16 +1,16 @@
-/* ListFilters: the kinds of filter stages with their parameters, for the help of clients and for
- * those that draw sliders. ListPresets: the names that preset:NAME may have. */
-#include "control/methods.h"
+/* ListFilters returns the kinds of filter stages with their parameters, from which clients print
+ * help and draw sliders. ListPresets returns the names that preset:NAME may have. */
+#include "bus/methods.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "config/preset.h"
-#include "control/value.h"
+#include "bus/value.h"
 #include "core/text.h"
 #include "filters/filter_value.h"
 
-/* The default value as it is written in a chain; empty for one that is required or not set. */
+/* Writes the default value as a chain has it; nothing if the parameter is required or not set. */
 static void initial(const struct filter_param *param, char *text, size_t size)
 {
     text[0] = '\0';
@@ -42,7 +42,7 @@ static bool has_range(const struct filter_param *param)
            param->type == FILTER_KERNEL;
 }
 
-/* Appends the limits of a parameter as values; `expected` is the same as text. */
+/* Appends the range or the choices of a parameter as values; `expected` writes them as text. */
 static int append_limits(sd_bus_message *reply, const struct filter_param *param)
 {
     int r = 0;
@@ -83,66 +83,46 @@ static int append_kind_help(sd_bus_message *reply, const struct filter_kind *kin
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
     if (r < 0 || (r = value_append_named_text(reply, "name", kind->name)) < 0 ||
         (r = value_append_named_text(reply, "summary", kind->summary)) < 0 ||
-        (r = value_append_named_text(reply, "formula", kind->formula)) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'e', "sv")) < 0 ||
-        (r = sd_bus_message_append(reply, "s", "parameters")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'v', "aa{sv}")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'a', "a{sv}")) < 0)
+        (r = value_append_named_text(reply, "formula", kind->formula)) < 0)
         return r;
-    for (unsigned i = 0; i < kind->param_count; i++)
-        if ((r = append_param_help(reply, &kind->param[i])) < 0)
-            return r;
-    return value_close_containers(reply, 4);
+    r = value_open_array(reply, "parameters", "a{sv}");
+    for (unsigned i = 0; r >= 0 && i < kind->param_count; i++)
+        r = append_param_help(reply, &kind->param[i]);
+    return r < 0 ? r : value_close_containers(reply, 4);
 }
 
-int control_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     sd_bus_message *reply = NULL;
     unsigned count;
     const struct filter_kind *const *kinds = filter_kinds(&count);
     (void)userdata, (void)error;
 
-    int r = sd_bus_message_new_method_return(call, &reply);
-    if (r >= 0)
-        r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    int r = value_begin_reply(&reply, call, "a{sv}");
     for (unsigned i = 0; r >= 0 && i < count; i++)
         r = append_kind_help(reply, kinds[i]);
-    if (r >= 0)
-        r = sd_bus_message_close_container(reply);
-    if (r >= 0)
-        r = sd_bus_send(NULL, reply, NULL);
-    sd_bus_message_unref(reply);
-    return r;
+    return value_send_reply(reply, r);
 }
 
-struct presets {
+struct preset_list {
     sd_bus_message *reply;
-    int result; /* of sd-bus */
+    int result; /* what sd-bus returned last */
 };
 
 static void append_preset(void *context, const char *name)
 {
-    struct presets *presets = context;
-    if (presets->result >= 0)
-        presets->result = sd_bus_message_append(presets->reply, "s", name);
+    struct preset_list *list = context;
+    if (list->result >= 0)
+        list->result = sd_bus_message_append(list->reply, "s", name);
 }
 
-int control_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
-    struct presets presets = {0};
+    struct preset_list list = {0};
     (void)userdata, (void)error;
 
-    int r = sd_bus_message_new_method_return(call, &presets.reply);
-    if (r >= 0)
-        r = sd_bus_message_open_container(presets.reply, 'a', "s");
-    if (r >= 0) {
-        config_list_presets(append_preset, &presets);
-        r = presets.result;
-    }
-    if (r >= 0)
-        r = sd_bus_message_close_container(presets.reply);
-    if (r >= 0)
-        r = sd_bus_send(NULL, presets.reply, NULL);
-    sd_bus_message_unref(presets.reply);
-    return r;
+    list.result = value_begin_reply(&list.reply, call, "s");
+    if (list.result >= 0)
+        config_list_presets(append_preset, &list);
+    return value_send_reply(list.reply, list.result);
 }

@@ -2,8 +2,8 @@
  *
  * The changes of one reload are applied together or not at all. If only the filter or the controls
  * change, they are applied at once. If the source changes, they wait until it has been opened. */
-#ifndef FFTD_CONTROL_RELOAD_H
-#define FFTD_CONTROL_RELOAD_H
+#ifndef FFTD_BUS_RELOAD_H
+#define FFTD_BUS_RELOAD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,12 +1,12 @@
 /* The interface org.freedesktop.DBus, as far as a bus with two programs can have it. */
-#include "control/message_bus.h"
+#include "bus/message_bus.h"
 
-#define BUS_PATH             "/org/freedesktop/DBus"
-#define BUS_INTERFACE        "org.freedesktop.DBus"
-#define MONITORING_INTERFACE BUS_INTERFACE ".Monitoring"
-#define DAEMON_NAME          ":1.0" /* unique names, of which each connection has these two */
+#define DBUS_PATH            "/org/freedesktop/DBus"
+#define DBUS_INTERFACE       "org.freedesktop.DBus"
+#define MONITORING_INTERFACE DBUS_INTERFACE ".Monitoring"
+#define DAEMON_NAME          ":1.0" /* the unique names of the two ends of every connection */
 #define PEER_NAME            ":1.1"
-#define IS_THERE             2 /* what StartServiceByName returns for a service that runs already */
+#define IS_THERE             2 /* StartServiceByName returns this for a service that runs already */
 
 static int hello(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
@@ -33,14 +33,14 @@ static int start_service(sd_bus_message *call, void *userdata, sd_bus_error *err
     return sd_bus_reply_method_return(call, "u", IS_THERE);
 }
 
-/* A monitor loses its name, and waits for that before it shows anything. */
+/* A monitor shows nothing until it has lost its name. */
 static int become_monitor(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     (void)error;
     int r = sd_bus_reply_method_return(call, NULL);
     if (r >= 0)
-        r = sd_bus_emit_signal(peer->bus, BUS_PATH, BUS_INTERFACE, "NameLost", "s", PEER_NAME);
+        r = sd_bus_emit_signal(peer->bus, DBUS_PATH, DBUS_INTERFACE, "NameLost", "s", PEER_NAME);
     return r < 0 ? r : 1;
 }
 
@@ -65,11 +65,11 @@ static const sd_bus_vtable monitoring_vtable[] = {
 
 int message_bus_add(struct peer *peer)
 {
-    int r = sd_bus_set_sender(peer->bus, DAEMON_NAME); /* by which clients choose signals */
+    int r = sd_bus_set_sender(peer->bus, DAEMON_NAME); /* clients select signals by their sender */
     if (r >= 0)
-        r = sd_bus_add_object_vtable(peer->bus, NULL, BUS_PATH, BUS_INTERFACE, bus_vtable, peer);
+        r = sd_bus_add_object_vtable(peer->bus, NULL, DBUS_PATH, DBUS_INTERFACE, bus_vtable, peer);
     if (r >= 0)
-        r = sd_bus_add_object_vtable(peer->bus, NULL, BUS_PATH, MONITORING_INTERFACE,
+        r = sd_bus_add_object_vtable(peer->bus, NULL, DBUS_PATH, MONITORING_INTERFACE,
                                      monitoring_vtable, peer);
     return r;
 }

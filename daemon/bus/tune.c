@@ -1,13 +1,13 @@
-/* The search for faster settings of the engine: Tune, StopTuning and GetTuning. */
-#include "control/methods.h"
+/* Tune, StopTuning and GetTuning, for the search for faster settings of the engine. */
+#include "bus/methods.h"
 
 #include <string.h>
 
-#include "control/value.h"
+#include "bus/value.h"
 #include "core/text.h"
 #include "service/log.h"
 
-int control_tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     struct camera *camera = peer->services->hooks.camera;
@@ -24,12 +24,12 @@ int control_tune(sd_bus_message *call, void *userdata, sd_bus_error *error)
                                  "%s: expected quick or exhaustive", text_quote(quoted, depth));
     r = camera_tune(camera, exhaustive, &why);
     if (r < 0)
-        return peer_fail(error, CONTROL_ERROR_BUSY, why.text);
+        return peer_fail(error, BUS_ERROR_BUSY, why.text);
     log_info("user %u started a %s search for faster engine settings", (unsigned)peer->uid, depth);
     return sd_bus_reply_method_return(call, NULL);
 }
 
-int control_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     const int r = peer_refuse_read_only(peer, error);
@@ -39,7 +39,7 @@ int control_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *erro
     return sd_bus_reply_method_return(call, NULL);
 }
 
-int control_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     const struct peer *peer = userdata;
     struct tuning_status tuning;

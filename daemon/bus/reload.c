@@ -1,4 +1,4 @@
-#include "control/reload.h"
+#include "bus/reload.h"
 
 #include <errno.h>
 #include <stddef.h>

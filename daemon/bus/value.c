@@ -1,12 +1,12 @@
-#include "control/value.h"
+#include "bus/value.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "core/format.h"
 
-/* The length in bytes of the UTF-8 character (RFC 3629) at the beginning of the text, or 0 if the
- * text begins with something else. */
+/* Returns the length in bytes of the UTF-8 character (RFC 3629) at the beginning of the text, or 0
+ * if the text begins with something else. */
 static unsigned utf8_length(const unsigned char *text)
 {
     static const struct {
@@ -62,6 +62,18 @@ int value_append_named_text(sd_bus_message *reply, const char *name, const char 
     return sd_bus_message_append(reply, "{sv}", name, "s", value_clean_text(clean, text));
 }
 
+int value_open_array(sd_bus_message *reply, const char *name, const char *contents)
+{
+    char signature[16];
+    snprintf(signature, sizeof signature, "a%s", contents);
+    int r = sd_bus_message_open_container(reply, 'e', "sv");
+    if (r >= 0)
+        r = sd_bus_message_append(reply, "s", name);
+    if (r >= 0)
+        r = sd_bus_message_open_container(reply, 'v', signature);
+    return r < 0 ? r : sd_bus_message_open_container(reply, 'a', contents);
+}
+
 int value_close_containers(sd_bus_message *reply, unsigned count)
 {
     int r = 0;
@@ -70,7 +82,22 @@ int value_close_containers(sd_bus_message *reply, unsigned count)
     return r;
 }
 
-/* The name that the configuration uses for a format, or its four characters. */
+int value_begin_reply(sd_bus_message **ret, sd_bus_message *call, const char *contents)
+{
+    int r = sd_bus_message_new_method_return(call, ret);
+    return r < 0 ? r : sd_bus_message_open_container(*ret, 'a', contents);
+}
+
+int value_send_reply(sd_bus_message *reply, int result)
+{
+    int r = result < 0 ? result : sd_bus_message_close_container(reply);
+    if (r >= 0)
+        r = sd_bus_send(NULL, reply, NULL);
+    sd_bus_message_unref(reply);
+    return r;
+}
+
+/* Writes the name that the configuration uses for a format, or its four characters. */
 static void format_name(uint32_t fourcc, char name[16])
 {
     const struct format_info *info = format_by_fourcc(fourcc);
@@ -87,20 +114,14 @@ static void format_name(uint32_t fourcc, char name[16])
 
 static int append_planes(sd_bus_message *reply, const struct fftd_format *format)
 {
-    int r = sd_bus_message_open_container(reply, 'e', "sv");
-    if (r < 0 || (r = sd_bus_message_append(reply, "s", "planes")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'v', "aa{su}")) < 0 ||
-        (r = sd_bus_message_open_container(reply, 'a', "a{su}")) < 0)
-        return r;
-    for (unsigned i = 0; i < format->plane_count; i++) {
+    int r = value_open_array(reply, "planes", "a{su}");
+    for (unsigned i = 0; r >= 0 && i < format->plane_count; i++) {
         const struct fftd_plane *plane = &format->plane[i];
         r = sd_bus_message_append(reply, "a{su}", 4, "offset", plane->offset, "stride",
                                   plane->stride, "row_bytes", plane->row_bytes, "rows",
                                   plane->rows);
-        if (r < 0)
-            return r;
     }
-    return value_close_containers(reply, 3);
+    return r < 0 ? r : value_close_containers(reply, 3);
 }
 
 int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,

@@ -1,21 +1,19 @@
-/* GetResponse: the response of any chain, for clients that draw it. It changes nothing, so watchers
- * may call it.
+/* GetResponse returns the response of any chain, for clients that draw it. It changes nothing, so
+ * watchers may call it.
  *
- * It runs in the main thread, which must not be kept from its other clients. So the number of
- * points of one call is limited: the slowest chain of 32 stages takes 2 ms. A client that draws a
- * whole plane calls many times. A reply is smaller than its request, so that replies that nobody
- * reads take little memory. */
-#include "control/methods.h"
+ * The number of points of a call is limited because it runs in the main thread, which has other
+ * clients to serve: the slowest chain of 32 stages takes 2 ms. A client that draws a whole plane
+ * calls many times. A reply is smaller than its request, so replies that nobody reads take little
+ * memory. */
+#include "bus/methods.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "config/image.h"
 #include "config/preset.h"
+#include "core/client_limits.h"
 
-#define MAX_POINTS 256
-
-/* |H|. */
 static double magnitude(const struct filter_chain *chain, double fx, double fy)
 {
     return cabs(filter_chain_response(chain, fx, fy));
@@ -24,7 +22,7 @@ static double magnitude(const struct filter_chain *chain, double fx, double fy)
 static bool are_frequencies(const double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (!(fabs(values[i]) <= 0.5)) /* NaN is none either */
+        if (!(fabs(values[i]) <= 0.5)) /* NaN fails this comparison */
             return false;
     return true;
 }
@@ -46,7 +44,7 @@ static int reply_magnitudes(sd_bus_message *call, const struct filter_chain *cha
     return r;
 }
 
-int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct filter_chain chain;
     struct error why;
@@ -61,13 +59,13 @@ int control_get_response(sd_bus_message *call, void *userdata, sd_bus_error *err
         return r;
     config_trim_images();
     if (config_filter(&chain, text, &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     const size_t count = fx_bytes / sizeof(double);
-    if (fx_bytes != fy_bytes || count > MAX_POINTS)
+    if (fx_bytes != fy_bytes || count > LIMIT_POINTS)
         return sd_bus_error_setf(error, SD_BUS_ERROR_INVALID_ARGS,
                                  "%zu frequencies along x and %zu along y: expected as many of "
                                  "both, at most %d",
-                                 count, fy_bytes / sizeof(double), MAX_POINTS);
+                                 count, fy_bytes / sizeof(double), LIMIT_POINTS);
     if (!are_frequencies(fx, count) || !are_frequencies(fy, count))
         return sd_bus_error_set(error, SD_BUS_ERROR_INVALID_ARGS,
                                 "a frequency is out of range: expected -0.5 .. 0.5 cycles/pixel");

@@ -1,4 +1,4 @@
-#include "config/places.h"
+#include "config/dirs.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,40 +9,40 @@
 
 #include "core/text.h"
 
-static void add_place(struct config_places *places, const char *base, const char *relative,
-                      const char *folder)
+static void add_dir(struct config_dirs *dirs, const char *base, const char *relative,
+                    const char *folder)
 {
-    int length = snprintf(places->path[places->count], PATH_MAX, "%s%s%s", base, relative, folder);
+    int length = snprintf(dirs->path[dirs->count], PATH_MAX, "%s%s%s", base, relative, folder);
     if (length < PATH_MAX)
-        places->count++;
+        dirs->count++;
 }
 
-void config_find_places(struct config_places *ret, const char *variable, const char *folder)
+void config_find_dirs(struct config_dirs *ret, const char *variable, const char *folder)
 {
     ret->count = 0;
     const char *only = getenv(variable);
     if (only != NULL && *only != '\0') {
-        add_place(ret, only, "", "");
+        add_dir(ret, only, "", "");
         return;
     }
-    add_place(ret, "/etc/fftd/", "", folder);
+    add_dir(ret, "/etc/fftd/", "", folder);
     char program[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length <= 0)
         return;
     program[length] = '\0';
     *strrchr(program, '/') = '\0';
-    add_place(ret, program, "/../share/fftd/", folder); /* bin/ and share/ of one prefix */
-    add_place(ret, program, "/../config/", folder);     /* build/ of the source tree */
-    add_place(ret, program, "/../../config/", folder);  /* build/san-... */
+    add_dir(ret, program, "/../share/fftd/", folder); /* bin/ and share/ of one prefix */
+    add_dir(ret, program, "/../config/", folder);     /* build/ of the source tree */
+    add_dir(ret, program, "/../../config/", folder);  /* build/san-... */
 }
 
-bool config_find_in_places(const struct config_places *places, const char *name, const char *suffix,
-                           char path[CONFIG_PLACE_BYTES])
+bool config_find_in_dirs(const struct config_dirs *dirs, const char *name, const char *suffix,
+                         char path[CONFIG_PATH_BYTES])
 {
-    for (unsigned i = 0; i < places->count; i++) {
-        int length = snprintf(path, CONFIG_PLACE_BYTES, "%s/%s%s", places->path[i], name, suffix);
-        if (length < CONFIG_PLACE_BYTES && access(path, F_OK) == 0)
+    for (unsigned i = 0; i < dirs->count; i++) {
+        int length = snprintf(path, CONFIG_PATH_BYTES, "%s/%s%s", dirs->path[i], name, suffix);
+        if (length < CONFIG_PATH_BYTES && access(path, F_OK) == 0)
             return true;
     }
     return false;
@@ -78,36 +78,36 @@ static void list_name(void *context, const char *name)
     }
 }
 
-void config_list_places(const struct config_places *places, const char *suffix,
-                        void (*visit)(void *context, const char *name), void *context)
+void config_list_dirs(const struct config_dirs *dirs, const char *suffix,
+                      void (*visit)(void *context, const char *name), void *context)
 {
-    struct config_places earlier = {.count = 0};
-    char path[CONFIG_PLACE_BYTES];
-    for (unsigned place = 0; place < places->count; place++) {
+    struct config_dirs earlier = {.count = 0};
+    char path[CONFIG_PATH_BYTES];
+    for (unsigned dir = 0; dir < dirs->count; dir++) {
         struct dirent **entries;
-        int count = scandir(places->path[place], &entries, NULL, alphasort);
+        int count = scandir(dirs->path[dir], &entries, NULL, alphasort);
         for (int i = 0; i < count; i++) {
             char *name = entries[i]->d_name;
-            if (cut_suffix(name, suffix) && !config_find_in_places(&earlier, name, suffix, path))
+            if (cut_suffix(name, suffix) && !config_find_in_dirs(&earlier, name, suffix, path))
                 visit(context, name);
             free(entries[i]);
         }
         if (count >= 0)
             free(entries);
-        memcpy(earlier.path[place], places->path[place], sizeof earlier.path[place]);
+        memcpy(earlier.path[dir], dirs->path[dir], sizeof earlier.path[dir]);
         earlier.count++;
     }
 }
 
-int config_fail_unknown(const struct config_places *places, const char *what, const char *name,
+int config_fail_unknown(const struct config_dirs *dirs, const char *what, const char *name,
                         const char *suffix, struct error *why)
 {
     char quoted[TEXT_QUOTE_BYTES];
     struct listing listing = {.guess = TEXT_GUESS(name)};
-    config_list_places(places, suffix, list_name, &listing);
+    config_list_dirs(dirs, suffix, list_name, &listing);
     if (listing.known[0] == '\0')
         return error_set(why, ENOENT, "unknown %s %s: %s contains no %ss", what,
-                         text_quote(quoted, name), places->path[0], what);
+                         text_quote(quoted, name), dirs->path[0], what);
     const char *best = listing.guess.best;
     return error_set(why, ENOENT, "unknown %s %s: expected one of %s%s%s%s", what,
                      text_quote(quoted, name), listing.known, best != NULL ? "; did you mean " : "",

@@ -1,11 +1,11 @@
 /* Frames on loan: the memory of snapshots, which clients read from descriptors. Main thread only.
  *
  * A client can keep a descriptor, and the memory behind it, for as long as it likes, even after it
- * has disconnected. The daemon therefore keeps a descriptor of each frame too, and lends only a few
- * snapshots at the same time: to each user, and in all. A loan ends when the client has closed and
- * unmapped the frames. It ends after a minute in any case: what is read later is empty. */
-#ifndef FFTD_CONTROL_LOAN_H
-#define FFTD_CONTROL_LOAN_H
+ * has disconnected. The daemon therefore lends only a few snapshots at a time, and keeps a
+ * descriptor of each frame as well. A loan ends when the client has closed and unmapped the frames,
+ * and at the latest after LIMIT_LOAN_S. A client that reads later finds an empty file. */
+#ifndef FFTD_BUS_LOAN_H
+#define FFTD_BUS_LOAN_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,8 +22,8 @@ struct loan {
     struct loans *loans;
     struct loan *next;
     uid_t uid;
-    int fd[LOAN_FRAMES]; /* the daemon's own, to write; -1: none */
-    uint64_t due_us;     /* CLOCK_MONOTONIC: when it ends at the latest; 0: not sent yet */
+    int fd[LOAN_FRAMES]; /* the daemon's own, opened for writing; -1: none */
+    uint64_t due_us;     /* when it ends at the latest, CLOCK_MONOTONIC; 0: not sent yet */
 };
 
 struct loans {
@@ -33,20 +33,23 @@ struct loans {
 
 int loans_init(struct loans *ret, struct sd_event *event);
 
-/* The frames become their readers' own. For what loans_init has not reached, too. */
+/* Forgets all loans; clients keep the frames that they received. Zero-initialised loans are
+ * allowed.
+ */
 void loans_finish(struct loans *loans);
 
-/* Begins a loan of at most LOAN_FRAMES frames. -EUSERS: too many are out, as `why` says. */
+/* Begins a loan of at most LOAN_FRAMES frames. -EUSERS: clients have too many snapshots. */
 int loan_begin(struct loan **ret, struct loans *loans, uid_t uid, struct error *why);
 
 /* Copies a frame into memory of its own. Returns a descriptor to send, which can only be read and
  * which the caller closes, or -errno. */
 int loan_frame(struct loan *loan, const char *name, const uint8_t *frame, size_t size);
 
-/* The frames were sent: the loan ends by itself. */
+/* Reports that the frames were sent. The loan then ends without another call. */
 void loan_sent(struct loan *loan);
 
-/* Ends a loan and frees its memory, whoever holds it. NULL is allowed. */
+/* Ends a loan and frees the memory of its frames, even if a client has them open. NULL is allowed.
+ */
 void loan_end(struct loan *loan);
 
 #endif

@@ -1,7 +1,7 @@
 /* The methods that change the filter. A change copies the newest chain, edits and checks the
  * copy, and passes it to the camera as a whole. A change that fails therefore changes nothing. All
  * this happens in the main thread, so two clients never edit the same chain at once. */
-#include "control/methods.h"
+#include "bus/methods.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,18 +9,26 @@
 
 #include "config/image.h"
 #include "config/preset.h"
-#include "filters/filter_edit.h"
+#include "core/client_limits.h"
 #include "core/text.h"
+#include "filters/filter_edit.h"
 #include "service/log.h"
 
-#define MAX_CHANGES 64 /* of one call */
-#define MAX_WORDS   4  /* of one change */
+#define MAX_WORDS 4 /* "set STAGE PARAMETER VALUE" has most */
 
-void control_emit_filter(const struct peer_services *services)
+void method_emit_filter(const struct peer_services *services)
 {
     static const char *const names[] = {"Filter", "FilterStages", "FilterProblem",
                                         "View",   "Serial",       NULL};
     services->emit(services->context, names);
+}
+
+int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial)
+{
+    if (sd_bus_reply_method_return(call, "t", serial) < 0)
+        peer_hang_up(peer); /* an error would say that nothing has changed */
+    method_emit_filter(peer->services);
+    return 1;
 }
 
 /* Passes a checked chain to the camera and answers with its serial. */
@@ -32,16 +40,13 @@ static int change_filter(struct peer *peer, const struct filter_chain *chain, un
     char text[FILTER_TEXT_BYTES];
 
     if (camera_set_filter(peer->services->hooks.camera, chain, fade_frames, &serial, &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     filter_chain_print(chain, text, sizeof text);
     log_info("filter %" PRIu64 " by user %u: %s", serial, (unsigned)peer->uid, text);
-    if (sd_bus_reply_method_return(call, "t", serial) < 0)
-        peer_hang_up(peer); /* an error would say that nothing has changed */
-    control_emit_filter(peer->services);
-    return 1;
+    return method_answer_change(peer, call, serial);
 }
 
-int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
     struct filter_chain chain;
@@ -53,19 +58,20 @@ int control_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error
         return r;
     config_trim_images();
     if (config_filter(&chain, text, &why) < 0)
-        return peer_fail(error, CONTROL_ERROR_INVALID_FILTER, why.text);
+        return peer_fail(error, BUS_ERROR_INVALID_FILTER, why.text);
     return change_filter(peer, &chain, 0, call, error);
 }
 
 /* ---- EditFilter ---- */
 
 /* One change, as words: "set", "1", "cutoff", "0.2". */
-struct change {
+struct filter_change {
     const char *word[MAX_WORDS];
     unsigned count;
 };
 
-static int read_position(double *ret, const struct change *change, unsigned at, struct error *why)
+static int read_position(double *ret, const struct filter_change *change, unsigned at,
+                         struct error *why)
 {
     char quoted[TEXT_QUOTE_BYTES];
     if (at >= change->count)
@@ -76,41 +82,48 @@ static int read_position(double *ret, const struct change *change, unsigned at, 
     return 0;
 }
 
-static int apply_replace(struct filter_chain *chain, const struct change *change, struct error *why)
+static int apply_replace(struct filter_chain *chain, const struct filter_change *change,
+                         struct error *why)
 {
     return config_filter(chain, change->word[1], why) < 0 ? -EINVAL : 0;
 }
 
-static int apply_add(struct filter_chain *chain, const struct change *change, struct error *why)
+static int apply_add(struct filter_chain *chain, const struct filter_change *change,
+                     struct error *why)
 {
     double position;
     int r = read_position(&position, change, 2, why);
     return r < 0 ? r : filter_edit_add(chain, change->word[1], position, why);
 }
 
-static int apply_remove(struct filter_chain *chain, const struct change *change, struct error *why)
+static int apply_remove(struct filter_chain *chain, const struct filter_change *change,
+                        struct error *why)
 {
     return filter_edit_remove(chain, change->word[1], why);
 }
 
-static int apply_move(struct filter_chain *chain, const struct change *change, struct error *why)
+static int apply_move(struct filter_chain *chain, const struct filter_change *change,
+                      struct error *why)
 {
     double position;
     int r = read_position(&position, change, 2, why);
     return r < 0 ? r : filter_edit_move(chain, change->word[1], position, why);
 }
 
-static int apply_set(struct filter_chain *chain, const struct change *change, struct error *why)
+static int apply_set(struct filter_chain *chain, const struct filter_change *change,
+                     struct error *why)
 {
     return filter_edit_set(chain, change->word[1], change->word[2], change->word[3], why);
 }
 
-static int apply_change(struct filter_chain *chain, const struct change *change, struct error *why)
+static int apply_change(struct filter_chain *chain, const struct filter_change *change,
+                        struct error *why)
 {
     static const struct {
         const char *name, *usage;
         unsigned min, max; /* words */
-        int (*apply)(struct filter_chain *chain, const struct change *change, struct error *why);
+        int (*apply)(struct filter_chain *chain, const struct filter_change *change,
+                     struct error *why);
     } known[] = {
         {"replace", "replace CHAIN", 2, 2, apply_replace},
         {"add", "add STAGE [NUMBER]", 2, 3, apply_add},
@@ -131,7 +144,8 @@ static int apply_change(struct filter_chain *chain, const struct change *change,
 }
 
 /* Puts "change 2 (remove 7): " before the reason. */
-static int name_change(const struct change *change, unsigned number, int result, struct error *why)
+static int name_change(const struct filter_change *change, unsigned number, int result,
+                       struct error *why)
 {
     char quoted[TEXT_QUOTE_BYTES], text[120] = "";
     for (unsigned i = 0; i < change->count && i < MAX_WORDS; i++)
@@ -140,9 +154,9 @@ static int name_change(const struct change *change, unsigned number, int result,
     return error_prefix(why, -result, "change %u (%s)", number, text);
 }
 
-/* Reads one change: an array of words. Returns 1, 0 at the end of the changes, or what sd-bus
- * does. Words too many are counted, but not kept. */
-static int read_change(struct change *ret, sd_bus_message *call)
+/* Reads one change, an array of words. Returns 1, or 0 at the end of the changes, or what sd-bus
+ * returns. Counts the words beyond MAX_WORDS, but does not keep them. */
+static int read_change(struct filter_change *ret, sd_bus_message *call)
 {
     const char *word;
     int r = sd_bus_message_enter_container(call, 'a', "s");
@@ -155,30 +169,30 @@ static int read_change(struct change *ret, sd_bus_message *call)
     return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : 1;
 }
 
-/* Returns the number of changes, or what sd-bus does. Changes too many are counted, but not kept.
- */
-static int read_changes(struct change ret[MAX_CHANGES], sd_bus_message *call)
+/* Returns the number of changes, or what sd-bus returns. Counts the changes beyond LIMIT_CHANGES,
+ * but does not keep them. */
+static int read_changes(struct filter_change ret[LIMIT_CHANGES], sd_bus_message *call)
 {
-    struct change change;
+    struct filter_change change;
     int count = 0;
     int r = sd_bus_message_enter_container(call, 'a', "as");
     for (; r >= 0 && (r = read_change(&change, call)) > 0; count++)
-        if (count < MAX_CHANGES)
+        if (count < LIMIT_CHANGES)
             ret[count] = change;
     return r < 0 || (r = sd_bus_message_exit_container(call)) < 0 ? r : count;
 }
 
-/* Applies the changes in their order. Parameters of a stage must agree only after the last one, so
- * that several can be set. If they do not, the change after which they no longer did is at fault.
- */
-static int apply_changes(struct filter_chain *chain, const struct change *changes, unsigned count,
-                         struct error *why)
+/* Applies the changes in their order. Parameters of a stage must agree only after the last change,
+ * so that a client can set several. If they do not, the error names the first change that broke the
+ * agreement. */
+static int apply_changes(struct filter_chain *chain, const struct filter_change *changes,
+                         unsigned count, struct error *why)
 {
     struct error disagreement;
     unsigned at_fault = 0;
     int r = 0;
-    if (count == 0 || count > MAX_CHANGES)
-        return error_set(why, EINVAL, "%u changes: expected 1 .. %d", count, MAX_CHANGES);
+    if (count == 0 || count > LIMIT_CHANGES)
+        return error_set(why, EINVAL, "%u changes: expected 1 .. %d", count, LIMIT_CHANGES);
     for (unsigned i = 1; i <= count; i++) {
         r = apply_change(chain, &changes[i - 1], why);
         if (r < 0)
@@ -194,10 +208,10 @@ static int apply_changes(struct filter_chain *chain, const struct change *change
     return count > 1 ? name_change(&changes[at_fault - 1], at_fault, -EINVAL, why) : -EINVAL;
 }
 
-int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
+int method_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
-    struct change changes[MAX_CHANGES];
+    struct filter_change changes[LIMIT_CHANGES];
     struct filter_chain chain;
     struct error why;
     uint64_t based_on;
@@ -212,13 +226,13 @@ int control_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *erro
     config_trim_images();
     const uint64_t serial = camera_get_filter(peer->services->hooks.camera, &chain);
     if (based_on != 0 && based_on != serial)
-        return sd_bus_error_setf(error, CONTROL_ERROR_FILTER_CHANGED,
+        return sd_bus_error_setf(error, BUS_ERROR_FILTER_CHANGED,
                                  "the filter has changed: its serial is %" PRIu64
                                  ", but these changes were made for %" PRIu64,
                                  serial, based_on);
     r = apply_changes(&chain, changes, (unsigned)count, &why);
     if (r == 0)
         return change_filter(peer, &chain, fade_frames, call, error);
-    return peer_fail(
-        error, r == -ENOENT ? CONTROL_ERROR_NO_SUCH_STAGE : CONTROL_ERROR_INVALID_FILTER, why.text);
+    return peer_fail(error, r == -ENOENT ? BUS_ERROR_NO_SUCH_STAGE : BUS_ERROR_INVALID_FILTER,
+                     why.text);
 }

@@ -1,10 +1,10 @@
-/* How peers share the event loop. sd_bus_attach_event is not used: its timer, on which messages
- * that are already buffered depend, is set again before every turn of the loop and so always comes
- * after the sockets of peers that keep sending; one such peer keeps all others from finishing their
- * handshake. Here a peer has one armed event source at a time, and each dispatch of it processes
- * one message. sd-event serves sources of the same priority in the order in which they became
- * ready, so peers take turns. */
-#include "control/peer.h"
+/* Peers take turns: each has one armed event source at a time, each dispatch of it processes one
+ * message, and sd-event serves sources of one priority in the order in which they became ready.
+ *
+ * sd_bus_attach_event would not do this. Messages that are already buffered depend on its timer,
+ * which it sets again before every turn of the loop. The timer therefore comes after the sockets of
+ * peers that keep sending, and one such peer keeps all others from finishing their handshake. */
+#include "bus/peer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,13 +16,10 @@
 
 #include <systemd/sd-id128.h>
 
-#include "control/value.h"
+#include "bus/value.h"
+#include "core/client_limits.h"
 #include "ring/socket.h"
 #include "service/log.h"
-
-#define MAX_UNREAD   64 /* messages a peer may leave unread */
-#define HANDSHAKE_US 3000000
-#define MESSAGE_US   3000000 /* from a message's first byte to its last */
 
 /* ---- calls that are answered later ---- */
 
@@ -42,6 +39,13 @@ void peer_call_end(struct peer_call *call)
     call->message = sd_bus_message_unref(call->message);
 }
 
+void peer_call_fail(const struct peer_call *call, const char *name, const char *text)
+{
+    char clean[VALUE_TEXT_BYTES];
+    if (call->message != NULL)
+        sd_bus_reply_method_errorf(call->message, name, "%s", value_clean_text(clean, text));
+}
+
 static void end_calls(struct peer *peer)
 {
     for (unsigned kind = 0; kind < PEER_CALL_KINDS; kind++)
@@ -56,7 +60,7 @@ void peer_destroy(struct peer *peer)
     if (peer == NULL)
         return;
     end_calls(peer);
-    admission_leave(&peer->place);
+    admission_leave(&peer->admitted);
     if (peer->link != NULL) {
         *peer->link = peer->next;
         if (peer->next != NULL)
@@ -76,7 +80,7 @@ void peer_destroy(struct peer *peer)
 
 /* A snapshot that the peer has not received occupies the daemon's memory and counts against its
  * limit of descriptors, even after the daemon has closed the connection. A client that connects,
- * asks and disconnects in a loop could collect any number of them. Its place therefore stays taken
+ * asks and disconnects in a loop could collect any number of them. It therefore counts as a peer
  * until it has received the snapshots or closed its end. */
 static int leave(struct peer *peer)
 {
@@ -123,10 +127,10 @@ static int plan_turn(sd_event_source *io, void *userdata)
     return r;
 }
 
-/* Reads what fits, without descriptors: there is no room for them, so the kernel drops them. */
+/* Reads as many bytes as fit. There is no room for descriptors, so the kernel drops them. */
 static int receive(struct peer *peer)
 {
-    const size_t room = DBUS_LONGEST_MESSAGE - peer->received_count;
+    const size_t room = LIMIT_MESSAGE_BYTES - peer->received_count;
     if (room == 0) /* the peer does not read its replies during the authentication */
         return -EMSGSIZE;
     const ssize_t bytes = recv(peer->fd, peer->received + peer->received_count, room, MSG_DONTWAIT);
@@ -138,7 +142,7 @@ static int receive(struct peer *peer)
     return 0;
 }
 
-/* The time for the rest of a message begins with its first bytes. */
+/* Arms the deadline when the first bytes of a message arrive, and disarms it after the last. */
 static int plan_deadline(struct peer *peer, bool is_incomplete)
 {
     if (!peer->connected) /* the deadline of the handshake runs */
@@ -148,12 +152,12 @@ static int plan_deadline(struct peer *peer, bool is_incomplete)
     int r = sd_event_source_get_enabled(peer->deadline, NULL);
     if (r != 0)
         return r;
-    r = sd_event_source_set_time_relative(peer->deadline, MESSAGE_US);
+    r = sd_event_source_set_time_relative(peer->deadline, LIMIT_MESSAGE_US);
     return r < 0 ? r : sd_event_source_set_enabled(peer->deadline, SD_EVENT_ONESHOT);
 }
 
-/* Passes the next line or message on to the bus, which has processed everything before it. So the
- * pair of sockets is empty and has room, and it is known whether the authentication is over. */
+/* Passes the next line or message on to the bus, which has processed everything before it. The pair
+ * of sockets is therefore empty, and `connected` says whether the authentication is over. */
 static int pass_on(struct peer *peer)
 {
     /* Pass the next line on only once the bus has sent its reply to the previous one. */
@@ -186,7 +190,7 @@ static int take_turn(struct peer *peer)
         r = pass_on(peer);
     if (r >= 0)
         r = sd_bus_process(peer->bus, NULL);
-    if (r < 0 || sd_bus_is_open(peer->bus) <= 0) /* garbage, or the end of the connection */
+    if (r < 0 || sd_bus_is_open(peer->bus) <= 0) /* the peer sent garbage or has closed its end */
         return leave(peer);
     peer->has_buffered = r > 0;
     if (r == 0 && pass_on(peer) < 0)
@@ -216,10 +220,10 @@ static int on_io(sd_event_source *source, int fd, uint32_t revents, void *userda
 static bool keeps_reading(const struct peer *peer)
 {
     uint64_t unread = 0;
-    return sd_bus_get_n_queued_write(peer->bus, &unread) >= 0 && unread < MAX_UNREAD;
+    return sd_bus_get_n_queued_write(peer->bus, &unread) >= 0 && unread < LIMIT_UNREAD_MESSAGES;
 }
 
-/* A filter: sees every message before the object does. */
+/* sd-bus shows every message to this function before it calls a method. */
 static int on_message(sd_bus_message *message, void *userdata, sd_bus_error *error)
 {
     struct peer *peer = userdata;
@@ -252,7 +256,7 @@ void peer_emit(struct peer *peer, const char *const *names)
     if (peer->leaving || sd_bus_is_ready(peer->bus) <= 0)
         return;
     if (keeps_reading(peer))
-        sd_bus_emit_properties_changed_strv(peer->bus, CONTROL_PATH, CONTROL_INTERFACE,
+        sd_bus_emit_properties_changed_strv(peer->bus, OBJECT_PATH, OBJECT_INTERFACE,
                                             (char **)names);
     else
         peer_hang_up(peer);
@@ -273,7 +277,7 @@ int peer_fail(sd_bus_error *error, const char *name, const char *text)
 
 int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error)
 {
-    if (!peer->read_only)
+    if (!peer->is_watcher)
         return 0;
     return sd_bus_error_setf(error, SD_BUS_ERROR_ACCESS_DENIED,
                              "permission denied: this socket is read-only, changes need %s/control",
@@ -282,15 +286,52 @@ int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error)
 
 /* ---- the beginning ---- */
 
+_Static_assert(LIMIT_MESSAGE_BYTES <= LIMIT_MESSAGE_CEILING,
+               "32-bit kernels refuse a buffer for the longest message");
+
+/* Makes the pair of sockets through which whole messages are passed on. A buffer must have twice
+ * the bytes of a message, because the kernel counts its own overhead in it. The kernel doubles what
+ * is asked for, but limits it to net.core.wmem_max without an error. -ENOBUFS: that is too small.
+ */
+static int make_pair(int ends[2])
+{
+    const int wanted = LIMIT_MESSAGE_BYTES;
+    int granted = 0;
+    socklen_t size = sizeof granted;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return -errno;
+    if (setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted) == 0 &&
+        getsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &granted, &size) == 0 && granted >= 2 * wanted)
+        return 0;
+    close(ends[0]);
+    close(ends[1]);
+    return -ENOBUFS;
+}
+
+int peer_check_buffers(struct error *why)
+{
+    int ends[2];
+    const int r = make_pair(ends);
+    if (r == -ENOBUFS)
+        return error_set(why, ENOBUFS,
+                         "control sockets: the kernel limits buffers of sockets to fewer bytes "
+                         "than a message may have: raise net.core.wmem_max to at least %u",
+                         LIMIT_MESSAGE_BYTES);
+    if (r < 0)
+        return error_set(why, -r, "control sockets: cannot make a pair of sockets: %s",
+                         strerror(-r));
+    close(ends[0]);
+    close(ends[1]);
+    return 0;
+}
+
 /* Gives the bus a socket to read from, whose other end the peer keeps, and one to write to. */
 static int make_bus(struct peer *peer)
 {
     int ends[2];
     int r = sd_bus_new(&peer->bus);
-    if (r < 0)
+    if (r < 0 || (r = make_pair(ends)) < 0)
         return r;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
-        return -errno;
     peer->pass_fd = ends[0];
     const int copy = fcntl(peer->fd, F_DUPFD_CLOEXEC, 3);
     r = copy < 0 ? -errno : sd_bus_set_fd(peer->bus, ends[1], copy);
@@ -303,7 +344,7 @@ static int make_bus(struct peer *peer)
 }
 
 int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
-                bool read_only)
+                bool is_watcher)
 {
     sd_id128_t id;
     struct peer *peer = calloc(1, sizeof *peer);
@@ -312,8 +353,8 @@ int peer_create(struct peer **ret, const struct peer_services *services, int fd,
         return -ENOMEM;
     }
     *peer = (struct peer){
-        .services = services, .fd = fd, .pass_fd = -1, .read_only = read_only, .uid = uid};
-    peer->received = malloc(DBUS_LONGEST_MESSAGE);
+        .services = services, .fd = fd, .pass_fd = -1, .is_watcher = is_watcher, .uid = uid};
+    peer->received = malloc(LIMIT_MESSAGE_BYTES);
     int r = peer->received == NULL ? -ENOMEM : sd_id128_randomize(&id);
     if (r >= 0)
         r = make_bus(peer);
@@ -341,16 +382,16 @@ static int add_sources(struct peer *peer, struct sd_event *event)
 {
     int r = sd_event_add_io(event, &peer->io, peer->fd, EPOLLIN, on_io, peer);
     if (r >= 0)
-        r = sd_event_source_set_priority(peer->io, CONTROL_PRIORITY);
+        r = sd_event_source_set_priority(peer->io, BUS_PRIORITY);
     if (r >= 0)
         r = sd_event_source_set_prepare(peer->io, plan_turn);
-    if (r >= 0) /* the time is in the past: due whenever it is armed */
+    if (r >= 0) /* its time is in the past, so it is due as soon as it is armed */
         r = sd_event_add_time(event, &peer->turn, CLOCK_MONOTONIC, 0, 0, on_turn, peer);
     if (r >= 0)
-        r = sd_event_source_set_priority(peer->turn, CONTROL_PRIORITY);
+        r = sd_event_source_set_priority(peer->turn, BUS_PRIORITY);
     if (r >= 0)
-        r = sd_event_add_time_relative(event, &peer->deadline, CLOCK_MONOTONIC, HANDSHAKE_US, 0,
-                                       on_deadline, peer);
+        r = sd_event_add_time_relative(event, &peer->deadline, CLOCK_MONOTONIC, LIMIT_HANDSHAKE_US,
+                                       0, on_deadline, peer);
     return r;
 }
 
@@ -366,6 +407,6 @@ int peer_start(struct peer *peer, struct peer_list *list, struct admission *admi
     if (peer->next != NULL)
         peer->next->link = &peer->next;
     list->first = peer;
-    admission_enter(admission, &peer->place, (uint32_t)peer->uid);
+    admission_enter(admission, &peer->admitted, (uint32_t)peer->uid);
     return 0;
 }

@@ -1,0 +1,52 @@
+/* The D-Bus object org.fftd.Camera1 at /org/fftd/camera, served peer to peer on the two control
+ * sockets (AF_UNIX SOCK_STREAM, no broker). Main thread only.
+ *
+ * Each file calls only those before it:
+ *
+ *     value.c         values that several methods append
+ *     loan.c          the memory of snapshots
+ *     peer.c          one connection
+ *     properties.c    properties and GetStats
+ *     kinds.c, response.c, filter.c, view.c, tune.c, controls.c, snapshot.c    methods
+ *     object.c        the table of methods, and Reload
+ *     message_bus.c   the calls with which clients of a message bus begin
+ *     bus.c           all connections
+ *
+ * reload.c applies a configuration, and does not use D-Bus. core/client_limits.h says what a peer
+ * can cost the daemon. */
+#ifndef FFTD_BUS_BUS_H
+#define FFTD_BUS_BUS_H
+
+#include <sys/types.h>
+
+#include "bus/hooks.h"
+#include "core/error.h"
+
+struct bus;
+struct sd_event;
+
+/* Copies hooks. -ENOBUFS: the kernel's buffers are too small for messages. */
+int bus_create(struct bus **ret, struct sd_event *event, const struct bus_hooks *hooks,
+               struct error *why);
+
+/* The socket that a connection came from decides what it may do. */
+enum bus_access {
+    BUS_CHANGER, /* `control` */
+    BUS_WATCHER, /* `control-watch`: every method that changes something is refused */
+};
+
+/* Serves a new connection of a process of this user. Takes over the descriptor, even if it fails.
+ * -EUSERS: the socket has too many connections. */
+int bus_accept(struct bus *bus, enum bus_access access, int fd, uid_t uid, struct error *why);
+
+/* Reports changes to every peer (PropertiesChanged). Takes camera_take_events' bits. */
+void bus_announce(struct bus *bus, unsigned camera_events);
+
+/* Reports to every peer that another filter was asked for. */
+void bus_announce_filter(struct bus *bus);
+
+/* Fails the snapshots that peers wait for and closes every connection. NULL is allowed. Must be
+ * called before camera_stop. */
+void bus_destroy(struct bus *bus);
+
+#endif

@@ -1,0 +1,28 @@
+/* The parts of the daemon that the bus uses. */
+#ifndef FFTD_BUS_HOOKS_H
+#define FFTD_BUS_HOOKS_H
+
+#include "camera/camera.h"
+#include "config/config.h"
+#include "core/error.h"
+
+struct reload_waiter;
+struct ring_server;
+
+/* The event loop serves the control sockets after everything else, so that a flood of calls delays
+ * neither clients of the frames socket nor the watchdog. */
+#define BUS_PRIORITY 10
+
+/* Everything outlives the bus. */
+struct bus_hooks {
+    struct camera *camera;
+    struct ring_server *server;
+    const struct config *config;
+    uint64_t start_time_ns; /* when the process started, CLOCK_REALTIME */
+    /* Reads the configuration file again and applies what can change at run time. Returns what
+     * reload_apply returns. */
+    int (*reload)(void *context, struct reload_waiter *waiter, struct error *why);
+    void *context;
+};
+
+#endif

@@ -1,0 +1,56 @@
+/* The object's methods and properties, by file. Functions method_* are callbacks of sd-bus's
+ * tables, where userdata is the struct peer, unless a comment says otherwise. */
+#ifndef FFTD_BUS_METHODS_H
+#define FFTD_BUS_METHODS_H
+
+#include "bus/peer.h"
+
+/* ---- object.c ---- */
+
+/* Puts the methods and the properties onto a connection. Returns what sd-bus returns. */
+int object_add(struct peer *peer);
+
+/* ---- properties.c ---- */
+
+/* Puts the properties onto a connection. Returns what sd-bus returns. */
+int properties_add(struct peer *peer);
+int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- kinds.c ---- */
+int method_list_filters(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_list_presets(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- response.c ---- */
+int method_get_response(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- filter.c ---- */
+int method_set_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_edit_filter(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* Announces to all peers that the chain or the view has changed. */
+void method_emit_filter(const struct peer_services *services);
+
+/* Answers a call that changed the chain or the view with the serial, and announces it. Returns 1.
+ */
+int method_answer_change(struct peer *peer, sd_bus_message *call, uint64_t serial);
+
+/* ---- view.c ---- */
+int method_set_view(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- tune.c ---- */
+int method_tune(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_stop_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_get_tuning(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- controls.c ---- */
+int method_list_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_set_controls(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* ---- snapshot.c ---- */
+int method_snapshot(sd_bus_message *call, void *userdata, sd_bus_error *error);
+int method_snapshot_after(sd_bus_message *call, void *userdata, sd_bus_error *error);
+
+/* Fails the peer's snapshot if it waits for one. */
+void snapshot_fail(struct peer *peer, const char *name, const char *text);
+
+#endif

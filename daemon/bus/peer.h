@@ -1,0 +1,124 @@
+/* One connection to a control socket, which is a peer-to-peer bus of its own. Main thread only.
+ *
+ * sd-bus does the handshake, checks every message and reports garbage. But it would collect a
+ * message of up to 128 MiB for as long as the peer takes to send it, and keep all descriptors that
+ * come with it. The bytes of a peer are therefore read here, without descriptors, and passed on to
+ * sd-bus through a pair of sockets, one whole message at a time. This limits the size of a message
+ * and the time in which it must arrive (core/client_limits.h). */
+#ifndef FFTD_BUS_PEER_H
+#define FFTD_BUS_PEER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include <systemd/sd-bus.h>
+#include <systemd/sd-event.h>
+
+#include "bus/hooks.h"
+#include "core/admission.h"
+#include "core/dbus_framing.h"
+
+#define OBJECT_PATH               "/org/fftd/camera"
+#define OBJECT_INTERFACE          "org.fftd.Camera1"
+
+/* Names of errors; the text has the details. */
+#define BUS_ERROR_INVALID_FILTER  "org.fftd.Error.InvalidFilter"
+#define BUS_ERROR_NO_SUCH_STAGE   "org.fftd.Error.NoSuchStage"
+#define BUS_ERROR_FILTER_CHANGED  "org.fftd.Error.FilterChanged"
+#define BUS_ERROR_INVALID_VIEW    "org.fftd.Error.InvalidView"
+#define BUS_ERROR_INVALID_CONTROL "org.fftd.Error.InvalidControl"
+#define BUS_ERROR_INVALID_CONFIG  "org.fftd.Error.InvalidConfiguration"
+#define BUS_ERROR_NOT_ONLINE      "org.fftd.Error.NotOnline"
+#define BUS_ERROR_BUSY            "org.fftd.Error.Busy"
+#define BUS_ERROR_FAILED          "org.fftd.Error.Failed"
+
+/* The services that all peers share. They outlive the peers. */
+struct peer_services {
+    struct sd_event *event;
+    struct bus_hooks hooks;
+    struct loans *loans; /* two: the loans of changers, and those of watchers */
+    /* Sends PropertiesChanged to all peers; names ends with NULL. */
+    void (*emit)(void *context, const char *const *names);
+    void *context;
+};
+
+struct peer_list {
+    struct peer *first;
+};
+
+/* A method call that a callback of the camera answers later. It is part of the record that belongs
+ * to that callback. When the peer leaves, both pointers become NULL. */
+struct peer_call {
+    struct peer *peer;
+    sd_bus_message *message;
+};
+
+/* A peer may wait for one answer of each kind. */
+enum peer_call_kind { PEER_CALL_SNAPSHOT, PEER_CALL_CONTROLS, PEER_CALL_RELOAD, PEER_CALL_KINDS };
+
+struct peer {
+    const struct peer_services *services;
+    struct peer *next;
+    struct peer **link; /* what points to this peer; NULL: it is in no list */
+    struct admission_entry admitted;
+    int fd;            /* the peer's socket; the bus has a copy, to which it only writes */
+    int pass_fd;       /* the bus reads from the other end */
+    sd_bus *bus;       /* reads from `pass_fd`, writes to a copy of `fd` */
+    uint8_t *received; /* bytes that are not passed on yet, at most LIMIT_MESSAGE_BYTES */
+    size_t received_count;
+    sd_event_source *io;       /* watches fd */
+    sd_event_source *turn;     /* armed while the bus has work although the socket is quiet */
+    sd_event_source *deadline; /* for the handshake, then for a message that has begun to arrive */
+    bool connected;            /* the handshake is over */
+    bool is_watcher;           /* methods that change something are refused */
+    bool has_buffered;         /* the bus may not have processed all that was passed on */
+    bool hung_up;              /* the connection ends at its next turn */
+    bool leaving;              /* the connection has ended, but the peer has snapshots to fetch */
+    uid_t uid;                 /* the user whose process connected */
+    struct peer_call *call[PEER_CALL_KINDS]; /* NULL: it does not wait */
+    unsigned unread_snapshots;               /* sent since the peer had last read everything */
+};
+
+/* Checks that the kernel's buffers hold the longest message. -ENOBUFS: they do not, and `why` says
+ * which setting of the kernel to raise. */
+int peer_check_buffers(struct error *why);
+
+/* Prepares the bus; nothing is read before peer_start. Takes over the descriptor, even if it fails.
+ */
+int peer_create(struct peer **ret, const struct peer_services *services, int fd, uid_t uid,
+                bool is_watcher);
+
+/* Starts the handshake and puts the peer into the list and the admission. From then on the peer
+ * destroys itself when the connection ends. */
+int peer_start(struct peer *peer, struct peer_list *list, struct admission *admission);
+
+/* Closes the connection. NULL is allowed. */
+void peer_destroy(struct peer *peer);
+
+/* Ends the connection at the peer's next turn. May be called from one of its methods. */
+void peer_hang_up(struct peer *peer);
+
+/* Sends PropertiesChanged, or hangs up on a peer that does not read. */
+void peer_emit(struct peer *peer, const char *const *names);
+
+/* Returns whether the peer has received every reply and signal. */
+bool peer_has_read_everything(const struct peer *peer);
+
+/* Keeps a call for a later answer; the peer must not wait for another one of this kind. */
+void peer_call_begin(struct peer *peer, enum peer_call_kind kind, struct peer_call *call,
+                     sd_bus_message *message);
+
+/* Forgets the call, which was answered or whose peer has left. */
+void peer_call_end(struct peer_call *call);
+
+/* Answers a kept call with an error, unless the peer has left. The text goes through
+ * value_clean_text. */
+void peer_call_fail(const struct peer_call *call, const char *name, const char *text);
+
+/* Fails the call that is being carried out; the text goes through value_clean_text. */
+int peer_fail(sd_bus_error *error, const char *name, const char *text);
+
+/* Fails a call that changes something if the peer may only read. */
+int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error);
+
+#endif

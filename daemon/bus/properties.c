@@ -1,0 +1,425 @@
+/* The properties and GetStats. The table at the end has a row for each property: what introspection
+ * shows, what Get and GetAll append, and whether GetStats returns it. GetStats returns the
+ * properties that change from frame to frame, all taken at the same moment. Structured values are
+ * dictionaries, so that a client can print values that it does not know. */
+#include "bus/methods.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "bus/value.h"
+
+/* A copy of everything that the properties show, taken at one moment. */
+struct reading {
+    const char *name, *version, *state, *view, *published_view;
+    uint64_t start_time_ns;
+    struct camera_status camera;
+    struct filter_chain chain;
+    struct observer_status adaptation;
+    struct ring_server_stats server;
+};
+
+static void take_reading(struct reading *ret, const struct bus_hooks *hooks)
+{
+    camera_get_status(hooks->camera, &ret->camera);
+    camera_get_filter(hooks->camera, &ret->chain);
+    camera_get_adaptation(hooks->camera, &ret->adaptation);
+    ring_server_get_stats(hooks->server, &ret->server);
+    ret->name = hooks->config->name;
+    ret->version = FFTD_VERSION;
+    ret->start_time_ns = hooks->start_time_ns;
+    ret->state = camera_state_name(ret->camera.state);
+    ret->view = view_names[camera_get_view(hooks->camera)];
+    ret->published_view = view_names[ret->camera.view];
+}
+
+/* ---- texts, formats and comparisons ---- */
+
+static int append_array(sd_bus_message *reply, const void *text)
+{
+    return value_append_text(reply, text);
+}
+
+static int append_pointer(sd_bus_message *reply, const void *text)
+{
+    return value_append_text(reply, *(const char *const *)text);
+}
+
+static int append_format(sd_bus_message *reply, const void *value)
+{
+    const struct camera_status *camera = value;
+    return value_append_format(reply, &camera->format, camera->captured, 0);
+}
+
+/* The dictionary is empty until a search has compared the devices. */
+static int append_comparison(sd_bus_message *reply, const void *value)
+{
+    const struct camera_status *camera = value;
+    const struct comparison *comparison = &camera->comparison;
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r >= 0 && camera->has_comparison)
+        r = sd_bus_message_append(reply, "{sv}{sv}{sv}", "device_ms", "d", comparison->device_ms,
+                                  "cpu_ms", "d", comparison->cpu_ms, "cpu_is_faster", "b",
+                                  (int)comparison_favours_cpu(comparison));
+    if (r >= 0 && camera->has_comparison)
+        r = value_append_named_text(reply, "cpu_device", comparison->cpu_device);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* ---- the filter ---- */
+
+static int append_filter(sd_bus_message *reply, const void *chain)
+{
+    char text[FILTER_TEXT_BYTES];
+    filter_chain_print(chain, text, sizeof text);
+    return value_append_text(reply, text);
+}
+
+static int append_kernel(sd_bus_message *reply, const char *name,
+                         const struct filter_kernel *kernel)
+{
+    int r = value_open_array(reply, name, "ad");
+    for (unsigned y = 0; r >= 0 && y < kernel->rows; y++) {
+        double row[FILTER_KERNEL_SIDE];
+        for (unsigned x = 0; x < kernel->columns; x++)
+            row[x] = (double)kernel->value[y][x];
+        r = sd_bus_message_append_array(reply, 'd', row, kernel->columns * sizeof row[0]);
+    }
+    return r < 0 ? r : value_close_containers(reply, 3);
+}
+
+static int append_parameter(sd_bus_message *reply, const struct filter_stage *stage, unsigned index)
+{
+    const struct filter_param *param = &stage->kind->param[index];
+    const struct filter_value *value = &stage->value[index];
+    switch (param->type) {
+    case FILTER_NUMBER:
+        return sd_bus_message_append(reply, "{sv}", param->name, "d", value->number);
+    case FILTER_PAIR:
+        return sd_bus_message_append(reply, "{sv}", param->name, "ad", 2, value->number,
+                                     value->second);
+    case FILTER_CHOICE:
+        return value_append_named_text(reply, param->name, param->choices[(unsigned)value->number]);
+    case FILTER_BOOL:
+        return sd_bus_message_append(reply, "{sv}", param->name, "b", value->number != 0);
+    case FILTER_KERNEL:
+        return append_kernel(reply, param->name, &stage->kernel);
+    case FILTER_IMAGE:
+        return value_append_named_text(reply, param->name, stage->image->name);
+    }
+    return -EINVAL;
+}
+
+/* Appends the kind and the parameters of a stage by name. */
+static int append_stage(sd_bus_message *reply, const struct filter_stage *stage)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r < 0 || (r = value_append_named_text(reply, "kind", stage->kind->name)) < 0)
+        return r;
+    r = value_open_array(reply, "parameters", "{sv}");
+    for (unsigned i = 0; r >= 0 && i < stage->kind->param_count; i++)
+        r = filter_stage_has(stage, i) ? append_parameter(reply, stage, i) : 0;
+    return r < 0 ? r : value_close_containers(reply, 4);
+}
+
+static int append_stages(sd_bus_message *reply, const void *value)
+{
+    const struct filter_chain *chain = value;
+    int r = sd_bus_message_open_container(reply, 'a', "a{sv}");
+    for (unsigned i = 0; r >= 0 && i < chain->count; i++)
+        r = append_stage(reply, &chain->stage[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int append_wave(sd_bus_message *reply, const struct periodic_report *wave,
+                       const struct notches *notches)
+{
+    const bool is_notched = notches_cover(notches, wave->fx, wave->fy);
+    const char *by = wave->is_removed ? "subtraction" : is_notched ? "notch" : "";
+    return sd_bus_message_append(reply, "a{sv}", 8, "fx", "d", wave->fx, "fy", "d", wave->fy,
+                                 "amplitude", "d", wave->amplitude, "drift", "d", wave->drift,
+                                 "since_ns", "t", (uint64_t)wave->since_ns, "removed", "b",
+                                 (int)(*by != '\0'), "removed_by", "s", by, "notch_width", "d",
+                                 notch_width(wave));
+}
+
+static int append_waves(sd_bus_message *reply, const struct observer_status *status)
+{
+    int r = value_open_array(reply, "waves", "a{sv}");
+    for (unsigned i = 0; r >= 0 && i < status->found.wave_count; i++)
+        r = append_wave(reply, &status->found.wave[i], &status->notches);
+    return r < 0 ? r : value_close_containers(reply, 3);
+}
+
+/* The dictionary is empty while no flicker is found. */
+static int append_flicker(sd_bus_message *reply, const struct observer_status *status)
+{
+    const struct flicker_report *flicker = &status->found.flicker_report;
+    if (!status->found.has_flicker)
+        return sd_bus_message_append(reply, "{sv}", "flicker", "a{sv}", 0);
+    return sd_bus_message_append(reply, "{sv}", "flicker", "a{sv}", 4, "frequency", "d",
+                                 flicker->frequency_hz, "depth", "d", flicker->depth,
+                                 "line_time_us", "d", flicker->line_time_ns / 1000, "since_ns", "t",
+                                 (uint64_t)flicker->since_ns);
+}
+
+/* The dictionary is empty while no stage adapts. */
+static int append_adaptation(sd_bus_message *reply, const void *value)
+{
+    const struct observer_status *status = value;
+    int r = sd_bus_message_open_container(reply, 'a', "{sv}");
+    if (r >= 0 && observer_is_wanted(&status->wanted))
+        r = sd_bus_message_append(reply, "{sv}", "observed", "t", status->observed);
+    if (r >= 0 && status->wanted.removes_waves)
+        r = append_waves(reply, status);
+    if (r >= 0 && status->wanted.removes_flicker)
+        r = append_flicker(reply, status);
+    if (r >= 0 && status->problem.text[0] != '\0')
+        r = value_append_named_text(reply, "problem", status->problem.text);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* ---- counters and times ---- */
+
+/* A counter that is not a uint64_t does not compile. */
+#define COUNTER(member)                                                                            \
+    _Generic(((struct reading *)NULL)->member, uint64_t : offsetof(struct reading, member))
+
+static const struct counter {
+    const char *name;
+    size_t offset; /* where struct reading has it */
+} counters[] = {
+    {"published", COUNTER(camera.published)},
+    {"dropped_error", COUNTER(camera.dropped_error)},
+    {"dropped_stale", COUNTER(camera.dropped_stale)},
+    {"dropped_engine", COUNTER(camera.dropped_engine)},
+    {"source_lost", COUNTER(camera.source_lost)},
+    {"stalls", COUNTER(camera.stalls)},
+    {"restarts", COUNTER(camera.restarts)},
+    {"reopens", COUNTER(camera.reopens)},
+    {"engine_failures", COUNTER(camera.engine_failures)},
+    {"clients_attached", COUNTER(server.attached)},
+    {"clients_refused", COUNTER(server.refused)},
+    {"held_slots", COUNTER(server.held_slots)},
+};
+
+static int append_counters(sd_bus_message *reply, const void *reading)
+{
+    int r = sd_bus_message_open_container(reply, 'a', "{st}");
+    for (size_t i = 0; r >= 0 && i < sizeof counters / sizeof counters[0]; i++)
+        r = sd_bus_message_append(reply, "{st}", counters[i].name,
+                                  *(const uint64_t *)((const char *)reading + counters[i].offset));
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int append_copies(sd_bus_message *reply, const void *value)
+{
+    const struct copy_count *copied = value;
+    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; r >= 0 && i < COPY_COUNT; i++)
+        r = sd_bus_message_append(reply, "{s(tt)}", camera_copy_name(i), copied[i].times,
+                                  copied[i].bytes);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int append_overhead(sd_bus_message *reply, const void *value)
+{
+    const struct overhead_sum *overhead = value;
+    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; r >= 0 && i < OVERHEAD_COUNT; i++)
+        r = sd_bus_message_append(reply, "{s(tt)}", overhead_name(i), overhead[i].frames,
+                                  overhead[i].ns);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+static int append_latency(sd_bus_message *reply, const void *value)
+{
+    const struct histogram *latency = value;
+    int r = sd_bus_message_open_container(reply, 'a', "{sa{st}}");
+    for (unsigned i = 0; r >= 0 && i < STAGE_COUNT; i++) {
+        const struct histogram *h = &latency[i];
+        const uint64_t mean_ns = h->count > 0 ? h->sum_ns / h->count : 0;
+        r = sd_bus_message_append(reply, "{sa{st}}", camera_stage_name(i), 6, "count", h->count,
+                                  "mean_ns", mean_ns, "p50_ns", histogram_quantile(h, 0.5),
+                                  "p90_ns", histogram_quantile(h, 0.9), "p99_ns",
+                                  histogram_quantile(h, 0.99), "max_ns", h->max_ns);
+    }
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* Clients get one bucket for each octave from 8 us to 8 s, few enough to be stored for years. They
+ * are cumulative, as Prometheus expects. */
+#define FIRST_OCTAVE 3u
+#define LAST_OCTAVE  23u
+
+static int append_buckets(sd_bus_message *reply, const char *name, const struct histogram *h)
+{
+    int r = sd_bus_message_open_container(reply, 'e', "s(tta(tt))");
+    if (r < 0 || (r = sd_bus_message_append(reply, "s", name)) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'r', "tta(tt)")) < 0 ||
+        (r = sd_bus_message_append(reply, "tt", h->count, h->sum_ns)) < 0)
+        return r;
+    r = sd_bus_message_open_container(reply, 'a', "(tt)");
+    for (unsigned octave = FIRST_OCTAVE; r >= 0 && octave <= LAST_OCTAVE; octave++) {
+        const unsigned bucket = octave * HISTOGRAM_BUCKETS_AN_OCTAVE;
+        r = sd_bus_message_append(reply, "(tt)", histogram_edge(bucket),
+                                  histogram_below(h, bucket));
+    }
+    return r < 0 ? r : value_close_containers(reply, 3);
+}
+
+static int append_histograms(sd_bus_message *reply, const void *value)
+{
+    const struct histogram *latency = value;
+    int r = sd_bus_message_open_container(reply, 'a', "{s(tta(tt))}");
+    for (unsigned i = 0; r >= 0 && i < STAGE_COUNT; i++)
+        r = append_buckets(reply, camera_stage_name(i), &latency[i]);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* A measure that was not taken is left out. */
+static int append_measures(sd_bus_message *reply, const void *value)
+{
+    const struct camera_status *camera = value;
+    const struct fftd_measures *m = &camera->measures;
+    static const struct fftd_match none = {.x = NAN, .y = NAN, .score = NAN};
+    const struct fftd_match *match = camera->has_match ? &camera->match : &none;
+    const struct {
+        const char *name;
+        double value;
+    } values[] = {
+        {"sharpness", (double)m->sharpness},
+        {"noise", (double)m->noise},
+        {"mean", (double)m->mean},
+        {"clipped", (double)m->clipped},
+        {"shift_x", (double)m->shift_x},
+        {"shift_y", (double)m->shift_y},
+        {"shift_confidence", (double)m->shift_confidence},
+        {"flicker_hz", (double)m->flicker_hz},
+        {"flicker_depth", (double)m->flicker_depth},
+        {"peak_strength", (double)m->peak_strength},
+        {"peaks", isnan(m->peak_strength) ? (double)NAN : m->peaks},
+        {"match_x", (double)match->x},
+        {"match_y", (double)match->y},
+        {"match_score", (double)match->score},
+        {"age", m->age},
+    };
+    int r = sd_bus_message_open_container(reply, 'a', "{sd}");
+    for (size_t i = 0; r >= 0 && camera->has_measures && i < sizeof values / sizeof *values; i++)
+        if (isfinite(values[i].value))
+            r = sd_bus_message_append(reply, "{sd}", values[i].name, values[i].value);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* ---- the table ---- */
+
+#define CONSTANT   SD_BUS_VTABLE_PROPERTY_CONST
+#define CHANGES    SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE
+#define AT(member) offsetof(struct reading, member)
+
+static const struct property {
+    const char *name;
+    const char *signature;
+    uint64_t flags; /* CONSTANT, CHANGES, or 0: it changes without a signal */
+    bool in_stats;  /* GetStats returns it as well */
+    size_t offset;  /* where struct reading has the value */
+    /* Appends the value. NULL: the value is one number of the signature's type. */
+    int (*append)(sd_bus_message *reply, const void *value);
+} properties[] = {
+    {"Name", "s", CONSTANT, true, AT(name), append_pointer},
+    {"Version", "s", CONSTANT, false, AT(version), append_pointer},
+    {"StartTime", "t", CONSTANT, true, AT(start_time_ns), NULL},
+    {"Source", "s", CHANGES, false, AT(camera.uri), append_array},
+    {"State", "s", CHANGES, true, AT(state), append_pointer},
+    {"StateReason", "s", CHANGES, true, AT(camera.state_reason), append_array},
+    {"SourceDescription", "s", CHANGES, false, AT(camera.source), append_array},
+    {"Device", "s", CHANGES, false, AT(camera.device), append_array},
+    {"DeviceMemory", "s", CONSTANT, false, AT(camera.device_memory), append_pointer},
+    {"Input", "s", CHANGES, false, AT(camera.input), append_array},
+    {"Output", "s", CHANGES, false, AT(camera.output), append_array},
+    {"Engine", "s", CHANGES, false, AT(camera.engine), append_array},
+    {"Format", "a{sv}", CHANGES, false, AT(camera), append_format},
+    {"Generation", "u", CHANGES, false, AT(camera.generation), NULL},
+    {"Filter", "s", CHANGES, false, AT(chain), append_filter},
+    {"FilterStages", "aa{sv}", CHANGES, false, AT(chain), append_stages},
+    {"Adaptation", "a{sv}", 0, false, AT(adaptation), append_adaptation},
+    {"FilterProblem", "s", CHANGES, false, AT(camera.filter_problem), append_array},
+    {"View", "s", CHANGES, false, AT(view), append_pointer},
+    {"PublishedView", "s", CHANGES, false, AT(published_view), append_pointer},
+    {"Serial", "t", CHANGES, true, AT(camera.wanted_serial), NULL},
+    {"PublishedSerial", "t", CHANGES, true, AT(camera.filter_serial), NULL},
+    {"Sequence", "t", 0, true, AT(camera.newest_sequence), NULL},
+    {"Rate", "d", 0, true, AT(camera.rate), NULL},
+    {"Clients", "u", 0, true, AT(server.clients), NULL},
+    {"FramesPublished", "t", 0, true, AT(camera.published), NULL},
+    {"Counters", "a{st}", 0, true, 0, append_counters},
+    {"Copies", "a{s(tt)}", 0, true, AT(camera.copied), append_copies},
+    {"Overhead", "a{s(tt)}", 0, true, AT(camera.overhead), append_overhead},
+    {"Latency", "a{sa{st}}", 0, true, AT(camera.latency), append_latency},
+    {"Measures", "a{sd}", 0, true, AT(camera), append_measures},
+    {"LatencyHistograms", "a{s(tta(tt))}", 0, true, AT(camera.latency), append_histograms},
+    {"Comparison", "a{sv}", CHANGES, false, AT(camera), append_comparison},
+};
+#define PROPERTY_COUNT (sizeof properties / sizeof properties[0])
+
+static int append_property(sd_bus_message *reply, const struct property *property,
+                           const struct reading *reading)
+{
+    const void *value = (const char *)reading + property->offset;
+    return property->append != NULL
+               ? property->append(reply, value)
+               : sd_bus_message_append_basic(reply, property->signature[0], value);
+}
+
+static int get(sd_bus *bus, const char *path, const char *interface, const char *name,
+               sd_bus_message *reply, void *userdata, sd_bus_error *error)
+{
+    const struct peer *peer = userdata;
+    struct reading reading;
+    (void)bus, (void)path, (void)interface, (void)error;
+
+    take_reading(&reading, &peer->services->hooks);
+    for (unsigned i = 0; i < PROPERTY_COUNT; i++)
+        if (strcmp(properties[i].name, name) == 0)
+            return append_property(reply, &properties[i], &reading);
+    return -ENOENT;
+}
+
+int properties_add(struct peer *peer)
+{
+    static sd_bus_vtable vtable[PROPERTY_COUNT + 2]; /* sd-bus keeps a pointer to it */
+    vtable[0] = (sd_bus_vtable)SD_BUS_VTABLE_START(0);
+    for (unsigned i = 0; i < PROPERTY_COUNT; i++)
+        vtable[i + 1] = (sd_bus_vtable)SD_BUS_PROPERTY(properties[i].name, properties[i].signature,
+                                                       get, 0, properties[i].flags);
+    vtable[PROPERTY_COUNT + 1] = (sd_bus_vtable)SD_BUS_VTABLE_END;
+    return sd_bus_add_object_vtable(peer->bus, NULL, OBJECT_PATH, OBJECT_INTERFACE, vtable, peer);
+}
+
+static int append_named(sd_bus_message *reply, const struct property *property,
+                        const struct reading *reading)
+{
+    int r = sd_bus_message_open_container(reply, 'e', "sv");
+    if (r < 0 || (r = sd_bus_message_append(reply, "s", property->name)) < 0 ||
+        (r = sd_bus_message_open_container(reply, 'v', property->signature)) < 0 ||
+        (r = append_property(reply, property, reading)) < 0)
+        return r;
+    return value_close_containers(reply, 2);
+}
+
+int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
+{
+    const struct peer *peer = userdata;
+    struct reading reading;
+    sd_bus_message *reply = NULL;
+    (void)error;
+
+    take_reading(&reading, &peer->services->hooks);
+    int r = value_begin_reply(&reply, call, "{sv}");
+    for (unsigned i = 0; r >= 0 && i < PROPERTY_COUNT; i++)
+        if (properties[i].in_stats)
+            r = append_named(reply, &properties[i], &reading);
+    return value_send_reply(reply, r);
+}

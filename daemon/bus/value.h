@@ -1,0 +1,39 @@
+/* Values that several methods send. These functions return what sd-bus returns. */
+#ifndef FFTD_BUS_VALUE_H
+#define FFTD_BUS_VALUE_H
+
+#include <systemd/sd-bus.h>
+
+#include "filters/filter.h"
+#include "fftd/ring.h"
+
+/* Replaces bytes that are not UTF-8 by '?' and cuts to size. D-Bus closes a connection that carries
+ * other text, and the name of a device or a truncated message may be such text. Returns `clean`. */
+#define VALUE_TEXT_BYTES FILTER_TEXT_BYTES /* no text on the bus is longer than a filter */
+const char *value_clean_text(char clean[VALUE_TEXT_BYTES], const char *text);
+
+/* Append text that goes through value_clean_text: alone, or as an entry {sv}. */
+int value_append_text(sd_bus_message *reply, const char *text);
+int value_append_named_text(sd_bus_message *reply, const char *name, const char *text);
+
+/* Appends a frame format as a{sv}, which is empty while no format is known. captured: the fourcc of
+ * the frames that the camera delivered, or 0. filter_serial: the filter that made the frame, or 0.
+ * A 0 is left out. */
+int value_append_format(sd_bus_message *reply, const struct fftd_format *format, uint32_t captured,
+                        uint64_t filter_serial);
+
+/* Opens an entry of an {sv} dictionary whose value is an array, up to the array's first element:
+ * three containers. contents: the type of an element. */
+int value_open_array(sd_bus_message *reply, const char *name, const char *contents);
+
+/* Closes the `count` innermost containers. */
+int value_close_containers(sd_bus_message *reply, unsigned count);
+
+/* Begins the reply to a call that returns one array. */
+int value_begin_reply(sd_bus_message **ret, sd_bus_message *call, const char *contents);
+
+/* Closes the array and sends the reply, unless `result` is an error, which is then returned. Frees
+ * the reply in any case; NULL is allowed. */
+int value_send_reply(sd_bus_message *reply, int result);
+
+#endif

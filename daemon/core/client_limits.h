@@ -1,0 +1,60 @@
+/* Every limit on what clients may take from the daemon, and what happens at it. docs/SECURITY.md,
+ * fftd(8) and a text of client/fftd-ctl/bus.c repeat some of the figures. */
+#ifndef FFTD_CORE_CLIENT_LIMITS_H
+#define FFTD_CORE_CLIENT_LIMITS_H
+
+/* ---- each listening socket ---- */
+
+/* Connections that wait to be accepted. The next one blocks, or fails with EAGAIN. Ceiling:
+ * net.core.somaxconn. For a socket of systemd's, its unit has the limit. */
+#define LIMIT_BACKLOG            64
+/* Connections that are accepted in an interval; the others wait. The interval is short, because all
+ * users wait for its end when the connections of one have used it up. */
+#define LIMIT_ACCEPTS            64u
+#define LIMIT_ACCEPT_INTERVAL_US 15625u
+
+/* ---- each of the sockets `control` and `control-watch` ---- */
+
+/* Connections in all, and of a user other than root and the daemon's. The next one is closed, and
+ * the first of these is logged. Each takes LIMIT_MESSAGE_BYTES of memory. */
+#define LIMIT_PEERS              32
+#define LIMIT_PEERS_OF_USER      16
+/* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer
+ * one is disconnected. Ceiling: LIMIT_MESSAGE_CEILING, the least default of net.core.wmem_max (of
+ * 32-bit kernels), because a socket has to hold a whole message; the start checks the real one. */
+#define LIMIT_LINE_BYTES         1024u
+#define LIMIT_MESSAGE_BYTES      65536u
+#define LIMIT_MESSAGE_CEILING    163840u
+/* From the connection to the end of the handshake, and from the first byte of a message to its
+ * last. A slower peer is disconnected. */
+#define LIMIT_HANDSHAKE_US       3000000
+#define LIMIT_MESSAGE_US         3000000
+/* Replies and signals that a peer leaves unread. With more it is disconnected. */
+#define LIMIT_UNREAD_MESSAGES    64
+/* Changes of one EditFilter, and points of one GetResponse. More are an error of the call. */
+#define LIMIT_CHANGES            64
+#define LIMIT_POINTS             256
+/* Snapshots whose memory clients have not released, in all and of one user. The next one is Busy.
+ */
+#define LIMIT_LOANS              8
+#define LIMIT_LOANS_OF_USER      4
+/* Seconds after which a snapshot that was sent becomes empty. */
+#define LIMIT_LOAN_S             60
+
+/* ---- the socket `frames` ---- */
+
+/* The greatest output.max_clients. The next client gets EUSERS. Ceiling: FileDescriptorStoreMax= of
+ * systemd/fftd@.service, less two for rings. */
+#define LIMIT_CLIENTS            1024
+/* A user's part of output.max_clients, and one client's part of the frames that all may hold; the
+ * next client gets EUSERS, the next hold EBUSY. Rounded up: one of 1 is somebody's. */
+#define LIMIT_SHARE(all)         (((all) + 1) / 2)
+/* From a connection to its first request. A slower client is disconnected. */
+#define LIMIT_FIRST_REQUEST_US   3000000u
+/* Requests of one client. Later ones wait in its socket until the second is over. */
+#define LIMIT_REQUESTS_A_SECOND  4096u
+/* Replies that a client leaves unread, in bytes; the kernel raises this to its minimum, a handful
+ * of replies. With more the client is disconnected. */
+#define LIMIT_REPLY_BYTES        1
+
+#endif

@@ -91,7 +91,7 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
             error_set(why, -r, "cannot start a thread: %s", strerror(-r));
     }
     if (r < 0) {
-        source_finish(&camera->reconciler.path.source);
+        recovery_finish(&camera->reconciler.path.recovery);
         return r;
     }
     pthread_setname_np(camera->thread, "camera");

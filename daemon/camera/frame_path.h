@@ -20,7 +20,7 @@
 #include "camera/observer.h"
 #include "camera/report.h"
 #include "camera/request.h"
-#include "camera/source.h"
+#include "camera/recovery.h"
 #include "camera/steady.h"
 #include "engine/engine.h"
 #include "ring/ring.h"
@@ -40,7 +40,7 @@ struct frame_path {
     struct designer *designer;
     struct observer *observer;
     struct report *report;
-    struct source source;
+    struct recovery recovery;
     struct steady steady;
     struct engine *engine;              /* borrowed from the designer; NULL: none */
     struct engine_frames engine_frames; /* that it was built for */

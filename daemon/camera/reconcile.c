@@ -221,9 +221,9 @@ static void reconcile_notches(struct reconciler *reconciler)
 static int adopt_format(struct reconciler *reconciler, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
-    struct engine_frames frames = {.captured = path->source.capture->format.fourcc};
+    struct engine_frames frames = {.captured = path->recovery.capture->format.fourcc};
     int r = published_format(&frames.format, reconciler->config->engine.options.planes,
-                             &path->source.capture->format, why);
+                             &path->recovery.capture->format, why);
     if (r < 0)
         return r;
     const bool is_new = !engine_frames_equal(&frames, &path->frames);
@@ -260,7 +260,7 @@ static void reconcile_source(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
     struct applied *applied = &reconciler->applied;
-    struct source *source = &reconciler->path.source;
+    struct recovery *recovery = &reconciler->path.recovery;
     const bool is_new = desired->source_version != applied->source_version;
     struct error why;
     int r = 0;
@@ -268,12 +268,12 @@ static void reconcile_source(struct reconciler *reconciler)
     if (!is_new && !applied->source_is_opening)
         return;
     applied->source_version = desired->source_version;
-    if (is_new && is_same_source(&desired->source, &source->request)) {
-        source_want_controls(source, &desired->source_controls);
+    if (is_new && is_same_source(&desired->source, &recovery->request)) {
+        recovery_want_controls(recovery, &desired->source_controls);
     } else {
-        r = is_new ? source_change(source, &desired->source, &desired->source_controls,
-                                   &desired->filter, &why)
-                   : source_conclude_change(source, &desired->filter, &why);
+        r = is_new ? recovery_change(recovery, &desired->source, &desired->source_controls,
+                                     &desired->filter, &why)
+                   : recovery_conclude_change(recovery, &desired->filter, &why);
         applied->source_is_opening = r == -EAGAIN;
         if (applied->source_is_opening)
             return;
@@ -285,7 +285,7 @@ static void reconcile_source(struct reconciler *reconciler)
         applied->awaited_serial = desired->source_serial;
     else if (has_filter && desired->filter_serial == desired->source_serial)
         applied->filter_serial = desired->filter_serial;
-    report_source(&reconciler->report, source, desired->source_version, r < 0 ? why.text : "");
+    report_source(&reconciler->report, recovery, desired->source_version, r < 0 ? why.text : "");
 }
 
 static void reconcile_controls(struct reconciler *reconciler)
@@ -295,7 +295,7 @@ static void reconcile_controls(struct reconciler *reconciler)
         reconciler->applied.source_is_opening) /* whose failure brings the old ones back */
         return;
     reconciler->applied.controls_version = desired->controls_version;
-    source_want_controls(&reconciler->path.source, &desired->controls);
+    recovery_want_controls(&reconciler->path.recovery, &desired->controls);
 }
 
 static bool wants_frames(const struct reconciler *reconciler)
@@ -317,7 +317,8 @@ static void update_pause(struct reconciler *reconciler)
     if (wants_frames(reconciler)) {
         applied->paused = false;
         applied->pause_ns = INT64_MAX;
-    } else if (reconciler->path.source.phase == SOURCE_OPENING) { /* the delay begins after that */
+    } else if (reconciler->path.recovery.phase ==
+               SOURCE_OPENING) { /* the delay begins after that */
         applied->pause_ns = INT64_MAX;
     } else if (now_ns >= applied->pause_ns) {
         applied->paused = true;
@@ -332,26 +333,26 @@ static void update_pause(struct reconciler *reconciler)
 static void reconcile_streaming(struct reconciler *reconciler)
 {
     struct frame_path *path = &reconciler->path;
-    struct source *source = &path->source;
+    struct recovery *recovery = &path->recovery;
     struct error why = {{0}};
 
     update_pause(reconciler);
-    if (reconciler->applied.paused && source->phase == SOURCE_STREAMING) {
+    if (reconciler->applied.paused && recovery->phase == SOURCE_STREAMING) {
         frame_path_drain(path);
-        source_pause(source);
+        recovery_pause(recovery);
     }
-    if (source->phase != SOURCE_OPENED)
+    if (recovery->phase != SOURCE_OPENED)
         return;
     if (reconciler->applied.paused)
-        source_pause(source);
+        recovery_pause(recovery);
     int r = adopt_format(reconciler, &why);
     if (r < 0)
-        source_reject(source, r, &why);
+        recovery_reject(recovery, r, &why);
     if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path) ||
         reconciler->applied.awaited_serial != 0)
         return;
     frame_path_update_memory(path);
-    source_start(source);
+    recovery_start(recovery);
 }
 
 static void reconcile_end(struct reconciler *reconciler)
@@ -359,9 +360,10 @@ static void reconcile_end(struct reconciler *reconciler)
     struct frame_path *path = &reconciler->path;
     if (!frame_path_is_complete(path))
         return;
-    source_finish(&path->source);
-    path->source.state = CAMERA_FINISHED;
-    error_set(&path->source.reason, 0, "%llu frames were published, the limit set by output.frames",
+    recovery_finish(&path->recovery);
+    path->recovery.state = CAMERA_FINISHED;
+    error_set(&path->recovery.reason, 0,
+              "%llu frames were published, the limit set by output.frames",
               (unsigned long long)path->limit);
 }
 
@@ -390,16 +392,16 @@ static int set_controls(struct reconciler *reconciler, struct request *request)
         reconcile_controls(reconciler);
     if (controls->source_version > reconciler->applied.source_version)
         reconcile_source(reconciler);
-    return source_set_controls(&reconciler->path.source, &controls->settings, &request->why);
+    return recovery_set_controls(&reconciler->path.recovery, &controls->settings, &request->why);
 }
 
 static void answer_requests(struct reconciler *reconciler)
 {
     for (struct request *each = reconciler->requests; each != NULL; each = each->next)
-        each->result =
-            each->kind == REQUEST_LIST_CONTROLS
-                ? source_list_controls(&reconciler->path.source, &each->controls.list, &each->why)
-                : set_controls(reconciler, each);
+        each->result = each->kind == REQUEST_LIST_CONTROLS
+                           ? recovery_list_controls(&reconciler->path.recovery,
+                                                    &each->controls.list, &each->why)
+                           : set_controls(reconciler, each);
     mailbox_answer(reconciler->mailbox, reconciler->requests);
     reconciler->requests = NULL;
 }
@@ -410,10 +412,10 @@ static void answer_requests(struct reconciler *reconciler)
 static void report_all(struct reconciler *reconciler)
 {
     struct frame_path *path = &reconciler->path;
-    const struct source *source = &path->source;
-    const bool failed = path->failure.text[0] != '\0' && source->state != CAMERA_FINISHED;
-    const enum camera_state state = failed ? CAMERA_FAILED : source->state;
-    struct error reason = failed ? path->failure : source->reason;
+    const struct recovery *recovery = &path->recovery;
+    const bool failed = path->failure.text[0] != '\0' && recovery->state != CAMERA_FINISHED;
+    const enum camera_state state = failed ? CAMERA_FAILED : recovery->state;
+    struct error reason = failed ? path->failure : recovery->reason;
     struct build_progress build;
 
     designer_get_build_progress(reconciler->designer, &build);
@@ -421,16 +423,16 @@ static void report_all(struct reconciler *reconciler)
                  reconciler->config->engine.cache_dir[0] != '\0');
     if (state == CAMERA_STARTING && path->engine == NULL && build.total > 0)
         error_set(&reason, 0, "compiling OpenCL programs, %u of %u done", build.done, build.total);
-    const bool changed = report_state(&reconciler->report, state, reason.text, source);
+    const bool changed = report_state(&reconciler->report, state, reason.text, recovery);
 
     if (!camera_may_deliver(state)) {
         request_fail(path->snapshots, -ENODEV, NULL);
         mailbox_answer(reconciler->mailbox, path->snapshots);
         path->snapshots = NULL;
     }
-    report_control_problem(&reconciler->report, source);
+    report_control_problem(&reconciler->report, recovery);
     if (path->engine != NULL)
-        report_input(&reconciler->report, source);
+        report_input(&reconciler->report, recovery);
     if (changed || clock_now_ns() >= report_heartbeat_due_ns(&reconciler->report))
         report_heartbeat(&reconciler->report, path->ring, frame_path_is_healthy(path));
 }
@@ -480,11 +482,11 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
 
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
 {
-    struct source *source = &reconciler->path.source;
-    int r = source_open(source, wait, why);
+    struct recovery *recovery = &reconciler->path.recovery;
+    int r = recovery_open(recovery, wait, why);
     if (r < 0 && wait) {
-        source_lose(source, r, why);
+        recovery_lose(recovery, r, why);
         return 0;
     }
-    return r == 0 && source_is_open(source) ? adopt_format(reconciler, why) : r;
+    return r == 0 && recovery_is_open(recovery) ? adopt_format(reconciler, why) : r;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "camera/mailbox.h"
-#include "camera/source.h"
+#include "camera/recovery.h"
 #include "engine/engine.h"
 #include "ring/ring.h"
 
@@ -34,13 +34,13 @@ void report_init(struct report *ret, struct mailbox *mailbox);
 /* The state with its reason, and the source's description of itself. Returns whether either has
  * changed; the ring needs a heartbeat then. */
 bool report_state(struct report *report, enum camera_state state, const char *reason,
-                  const struct source *source);
+                  const struct recovery *recovery);
 
 /* Which of the camera's controls were rejected: logged once, not whenever the camera is opened. */
-void report_control_problem(struct report *report, const struct source *source);
+void report_control_problem(struct report *report, const struct recovery *recovery);
 
 /* How frames reach the engine, once the source streams. */
-void report_input(struct report *report, const struct source *source);
+void report_input(struct report *report, const struct recovery *recovery);
 
 /* How results reach the ring; NULL: they are copied, because of the problem. */
 void report_output(struct report *report, const struct engine_output *output, const char *problem);
@@ -59,13 +59,13 @@ void report_engine_failure(struct report *report);
 void report_filter_problem(struct report *report, uint64_t serial, const char *problem);
 
 /* The request for another source was settled; problem is empty if the source was changed. */
-void report_source(struct report *report, const struct source *source, uint64_t version,
+void report_source(struct report *report, const struct recovery *recovery, uint64_t version,
                    const char *problem);
 
 /* A published frame. */
 void report_frame(struct report *report, const struct ring_meta *meta,
                   const struct engine_done *done, int64_t published_ns, uint64_t sequence,
-                  const struct source *source);
+                  const struct recovery *recovery);
 
 /* A frame that was captured but not published. */
 void report_dropped(struct report *report);

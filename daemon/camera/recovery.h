@@ -1,22 +1,22 @@
 /* Keeps one camera delivering frames: every recovery policy for what is in front of the engine.
  *
- *     closed --open--> opening --> opened --source_start--> streaming --source_pause--> opened
+ *     closed --open--> opening --> opened --recovery_start--> streaming --recovery_pause--> opened
  *
  * - No frame for stall_timeout: streaming is restarted, then the device is reopened.
  * - The device is absent or rejects its settings: it is opened again after a pause that doubles
  * from 0.1 s to 1 s, and at once when something changes in its directory.
  * - Most sources open at once. One that takes its time, a pipeline of GStreamer, is not waited for:
- * it is opening, and can be closed, until source_step finds it open or failed.
+ * it is opening, and can be closed, until recovery_step finds it open or failed.
  * - The signal at its input changes: it is opened again at once, but only once before a frame
  * comes.
  *
  * A received frame resets the recovery state. The owner reads `state` and `reason`; nothing here
  * logs. Between opened and streaming the owner looks at capture->format, which may have changed.
  *
- * Threads: one. The owner polls source_fd, waits no longer than source_deadline_ns, and then calls
- * source_dequeue or source_step. */
-#ifndef FFTD_CAMERA_SOURCE_H
-#define FFTD_CAMERA_SOURCE_H
+ * Threads: one. The owner polls recovery_fd, waits no longer than recovery_deadline_ns, and then
+ * calls recovery_dequeue or recovery_step. */
+#ifndef FFTD_CAMERA_RECOVERY_H
+#define FFTD_CAMERA_RECOVERY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ struct source_opening {
     enum source_purpose purpose;
     bool wait; /* OPENING_FIRST: a failed opening is tried again; otherwise the state is FAILED */
     /* OPENING_CHANGE: its result, and what to go back to if it is a failure. */
-    bool is_change; /* until source_conclude_change has acted on the result */
+    bool is_change; /* until recovery_conclude_change has acted on the result */
     int result;     /* -EAGAIN: it is not known yet */
     struct error why;
     bool was_closed;
@@ -50,7 +50,7 @@ struct source_opening {
     struct settings old_controls;
 };
 
-struct source_counts {
+struct recovery_counts {
     uint64_t error;    /* frames the driver flagged as damaged */
     uint64_t stale;    /* frames skipped because a newer one was waiting */
     uint64_t lost;     /* gaps in the source's sequence that neither of these explains */
@@ -69,14 +69,14 @@ struct source_memory {
 };
 
 /* Turns the source's sequence, which may restart, into one that never goes back. */
-struct source_sequence {
+struct recovery_sequence {
     uint64_t base;      /* added to the source's own number */
     uint64_t next;      /* expected number of the next frame */
     uint64_t skipped;   /* error + stale at the last frame, of all captures */
     bool discontinuity; /* the next frame does not follow the last one */
 };
 
-struct source {
+struct recovery {
     enum source_phase phase;
     enum camera_state state;
     struct error reason;          /* why it is not online; empty if it is */
@@ -97,107 +97,110 @@ struct source {
     unsigned attempts;   /* at recovery, since the last frame */
     int watch_fd;        /* inotify, while closed; or -1 */
     int64_t handover_ns; /* until then udev may not have given a new node to its group yet */
-    struct source_sequence sequence;
-    struct source_counts past; /* of captures closed by now, and lost, stalls ... */
+    struct recovery_sequence sequence;
+    struct recovery_counts past; /* of captures closed by now, and lost, stalls ... */
 };
 
-void source_init(struct source *ret, const struct config_camera *config);
-void source_finish(struct source *source);
+void recovery_init(struct recovery *ret, const struct config_camera *config);
+void recovery_finish(struct recovery *recovery);
 
 /* The first opening; leaves the source closed on failure, and opening or opened otherwise. Errors
  * as capture_open. wait: an opening that fails later is tried again; otherwise the state is then
  * FAILED. */
-int source_open(struct source *source, bool wait, struct error *why);
+int recovery_open(struct recovery *recovery, bool wait, struct error *why);
 
 /* Opens another source, or the same one with another size, rate or format, and adds these controls
  * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls,
  * or the filter that its frames would get has an image of another size (calibration.h). -EAGAIN: it
- * is still opening; source_conclude_change has the result later.
+ * is still opening; recovery_conclude_change has the result later.
  * After a failure the old source is opened again with its controls, or is still waited for. If
  * another change comes before the result, its failure goes back to the source before both. */
-int source_change(struct source *source, const struct config_source *request,
-                  const struct settings *controls, const struct filter_chain *filter,
-                  struct error *why);
+int recovery_change(struct recovery *recovery, const struct config_source *request,
+                    const struct settings *controls, const struct filter_chain *filter,
+                    struct error *why);
 
-/* The result of a change that was opening, as source_change; -EAGAIN: it still is. */
-int source_conclude_change(struct source *source, const struct filter_chain *filter,
-                           struct error *why);
+/* The result of a change that was opening, as recovery_change; -EAGAIN: it still is. */
+int recovery_conclude_change(struct recovery *recovery, const struct filter_chain *filter,
+                             struct error *why);
 
 /* Its opening has failed, or what has been opened cannot be used. What follows depends on what it
  * was opened for. */
-void source_reject(struct source *source, int err, const struct error *why);
+void recovery_reject(struct recovery *recovery, int err, const struct error *why);
 
 /* Treats a failure to open as the loss of the source, and keeps trying. */
-void source_lose(struct source *source, int err, const struct error *why);
+void recovery_lose(struct recovery *recovery, int err, const struct error *why);
 
 /* Lends memory for frames from the next start on; NULL: none. The modes that the configuration
  * allows are tried, the best one first. The memory stays the caller's, who takes it back by lending
  * another. While the source streams, this is allowed only if its frames are copied. */
-static inline void source_lend(struct source *source, struct frame_memory *memory)
+static inline void recovery_lend(struct recovery *recovery, struct frame_memory *memory)
 {
-    if (source->phase != SOURCE_STREAMING)
-        source->memory.settled = false;
-    source->memory.lent = memory;
+    if (recovery->phase != SOURCE_STREAMING)
+        recovery->memory.settled = false;
+    recovery->memory.lent = memory;
 }
 
-/* Starts the capture in the best memory mode that works. For source_start; errors as
+/* Starts the capture in the best memory mode that works. For recovery_start; errors as
  * capture_start_in. */
-int source_start_capture(struct source *source, struct error *why);
+int recovery_start_capture(struct recovery *recovery, struct error *why);
 
 /* Starts streaming once opened. A failure is dealt with like one that comes later. */
-void source_start(struct source *source);
+void recovery_start(struct recovery *recovery);
 
-/* Stops streaming, so that source_start can begin again. Frames that are still out become void. */
-void source_stop(struct source *source);
+/* Stops streaming, so that recovery_start can begin again. Frames that are still out become void.
+ */
+void recovery_stop(struct recovery *recovery);
 
 /* Stops streaming because there are no readers; the state is PAUSED. A source that is closed or
  * opening is still being opened. */
-void source_pause(struct source *source);
+void recovery_pause(struct recovery *recovery);
 
 /* Returns true once the format is known and the controls can be used. */
-static inline bool source_is_open(const struct source *source)
+static inline bool recovery_is_open(const struct recovery *recovery)
 {
-    return source->phase >= SOURCE_OPENED;
+    return recovery->phase >= SOURCE_OPENED;
 }
 
 /* Whether its frames come as fast as they are taken. */
-static inline bool source_is_unpaced(const struct source *source)
+static inline bool recovery_is_unpaced(const struct recovery *recovery)
 {
-    return source->capture != NULL && source->capture->unpaced;
+    return recovery->capture != NULL && recovery->capture->unpaced;
 }
 
 /* What to poll for POLLIN and POLLPRI, or -1. */
-int source_fd(const struct source *source);
+int recovery_fd(const struct recovery *recovery);
 
-/* CLOCK_MONOTONIC ns at which source_step must be called; INT64_MAX: never. */
-int64_t source_deadline_ns(const struct source *source);
+/* CLOCK_MONOTONIC ns at which recovery_step must be called; INT64_MAX: never. */
+int64_t recovery_deadline_ns(const struct recovery *recovery);
 
 /* Does what is due: the deadline has passed, or (closed, opening) the descriptor is readable. */
-void source_step(struct source *source, bool readable);
+void recovery_step(struct recovery *recovery, bool readable);
 
 /* The newest frame, or -EAGAIN: there is none, whatever the reason. discontinuity: frames are
  * missing before it. */
-int source_dequeue(struct source *source, struct capture_frame *ret, bool *ret_discontinuity);
+int recovery_dequeue(struct recovery *recovery, struct capture_frame *ret, bool *ret_discontinuity);
 
 /* Gives a frame back. Does nothing for a frame that has become void. */
-void source_release(struct source *source, const struct capture_frame *frame);
+void recovery_release(struct recovery *recovery, const struct capture_frame *frame);
 
 /* The controls and their values, as read last (control_list.h). The caller frees
  * the list. Errors as capture_list_controls; -ENODEV: the source is not open. */
-int source_list_controls(struct source *source, struct capture_controls **ret, struct error *why);
+int recovery_list_controls(struct recovery *recovery, struct capture_controls **ret,
+                           struct error *why);
 
 /* Sets controls now, all or none, and whenever the camera is opened again. Errors as
  * capture_set_controls; -ENODEV: the source is not open. */
-int source_set_controls(struct source *source, const struct settings *settings, struct error *why);
+int recovery_set_controls(struct recovery *recovery, const struct settings *settings,
+                          struct error *why);
 
 /* Sets controls of an open source one by one, so that one which this camera lacks does not cost the
  * others. control_problem says which were rejected. */
-void source_apply_controls(struct source *source, const struct settings *settings);
+void recovery_apply_controls(struct recovery *recovery, const struct settings *settings);
 
 /* Adds the desired controls to those that are set whenever the camera is opened. What differs is
  * applied now, if the source is open. */
-void source_want_controls(struct source *source, const struct settings *desired);
+void recovery_want_controls(struct recovery *recovery, const struct settings *desired);
 
-void source_get_counts(const struct source *source, struct source_counts *ret);
+void recovery_get_counts(const struct recovery *recovery, struct recovery_counts *ret);
 
 #endif

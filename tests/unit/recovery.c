@@ -1,4 +1,4 @@
-/* The recovery policy of daemon/source.c, on a camera that fails as it is told to. */
+/* Recovery of a source, on a camera that fails as the test says. */
 #include "support/cmocka.h"
 
 #include <errno.h>
@@ -10,13 +10,13 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "camera/source.h"
+#include "camera/recovery.h"
 #include "support/fake_capture.h"
 
 static const struct filter_chain no_filter;
 
 static struct config config;
-static struct source source;
+static struct recovery recovery;
 
 static int setup(void **state)
 {
@@ -26,47 +26,47 @@ static int setup(void **state)
         .camera = {.source = {.uri = "v4l2:/dev/fake", .memory = MEMORY_AUTO},
                    .stall_timeout_s = 60},
     };
-    source_init(&source, &config.camera);
+    recovery_init(&recovery, &config.camera);
     return 0;
 }
 
 static void stall_after(double seconds)
 {
     config.camera.stall_timeout_s = seconds;
-    source_init(&source, &config.camera);
+    recovery_init(&recovery, &config.camera);
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    source_finish(&source);
+    recovery_finish(&recovery);
     return 0;
 }
 
 /* Waits as the camera's thread would, then lets the source do what is due. */
 static void wait_and_step(void)
 {
-    const bool is_open = source_is_open(&source);
-    struct pollfd fd = {.fd = is_open ? -1 : source_fd(&source), .events = POLLIN};
-    int64_t left_ns = source_deadline_ns(&source) - clock_now_ns();
+    const bool is_open = recovery_is_open(&recovery);
+    struct pollfd fd = {.fd = is_open ? -1 : recovery_fd(&recovery), .events = POLLIN};
+    int64_t left_ns = recovery_deadline_ns(&recovery) - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
     int count = ppoll(&fd, 1, &timeout, NULL);
-    source_step(&source, count > 0);
+    recovery_step(&recovery, count > 0);
 }
 
 static void start(void)
 {
     struct error why;
-    assert_int_equal(source_open(&source, true, &why), 0);
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    source_start(&source);
-    assert_int_equal(source.phase, SOURCE_STREAMING);
+    assert_int_equal(recovery_open(&recovery, true, &why), 0);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    recovery_start(&recovery);
+    assert_int_equal(recovery.phase, SOURCE_STREAMING);
 }
 
 static int change_to(const struct config *wanted, struct error *why)
 {
-    return source_change(&source, &wanted->camera.source, &wanted->camera.controls, &no_filter,
-                         why);
+    return recovery_change(&recovery, &wanted->camera.source, &wanted->camera.controls, &no_filter,
+                           why);
 }
 
 static struct capture_frame take(bool *ret_discontinuity)
@@ -74,11 +74,11 @@ static struct capture_frame take(bool *ret_discontinuity)
     struct capture_frame frame;
     bool unused;
     fake_capture_offer();
-    assert_int_equal(
-        source_dequeue(&source, &frame, ret_discontinuity != NULL ? ret_discontinuity : &unused),
-        0);
-    assert_int_equal(source.state, CAMERA_ONLINE);
-    assert_string_equal(source.reason.text, "");
+    assert_int_equal(recovery_dequeue(&recovery, &frame,
+                                      ret_discontinuity != NULL ? ret_discontinuity : &unused),
+                     0);
+    assert_int_equal(recovery.state, CAMERA_ONLINE);
+    assert_string_equal(recovery.reason.text, "");
     return frame;
 }
 
@@ -87,37 +87,37 @@ static void assert_nothing_comes(int result)
     struct capture_frame frame;
     bool unused;
     fake_capture.dequeue_result = result;
-    assert_int_equal(source_dequeue(&source, &frame, &unused), -EAGAIN);
+    assert_int_equal(recovery_dequeue(&recovery, &frame, &unused), -EAGAIN);
     fake_capture.dequeue_result = 0;
 }
 
 /* The next attempt is due so long after something that was done since begin_ns. */
 static void assert_pause(int64_t pause_ns, int64_t begin_ns)
 {
-    int64_t deadline_ns = source_deadline_ns(&source);
+    int64_t deadline_ns = recovery_deadline_ns(&recovery);
     assert_true(deadline_ns >= begin_ns + pause_ns);
     assert_true(deadline_ns <= clock_now_ns() + pause_ns);
 }
 
 static void try_again(void)
 {
-    source.deadline_ns = 0; /* pretend that the pause is over */
-    source_step(&source, false);
+    recovery.deadline_ns = 0; /* pretend that the pause is over */
+    recovery_step(&recovery, false);
 }
 
 static void test_frames_make_it_online(void **state)
 {
     (void)state;
     bool discontinuity;
-    assert_int_equal(source.state, CAMERA_STARTING);
+    assert_int_equal(recovery.state, CAMERA_STARTING);
     start();
-    assert_int_equal(source.state, CAMERA_STARTING);
+    assert_int_equal(recovery.state, CAMERA_STARTING);
     take(&discontinuity);
     assert_true(discontinuity);
     take(&discontinuity);
     assert_false(discontinuity);
     assert_nothing_comes(-EAGAIN);
-    assert_int_equal(source.state, CAMERA_ONLINE);
+    assert_int_equal(recovery.state, CAMERA_ONLINE);
 }
 
 static void test_first_opening_fails(void **state)
@@ -125,9 +125,9 @@ static void test_first_opening_fails(void **state)
     (void)state;
     struct error why;
     fake_capture.open_result = -ENOENT;
-    assert_int_equal(source_open(&source, true, &why), -ENOENT);
+    assert_int_equal(recovery_open(&recovery, true, &why), -ENOENT);
     assert_string_equal(why.text, "v4l2:/dev/fake does not open");
-    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
 }
 
 /* ---- a source that takes its time to open ---- */
@@ -139,30 +139,30 @@ static void test_an_opening_that_takes_its_time(void **state)
     struct capture_controls *controls;
     const struct settings gain = {.count = 1, .item = {{.name = "gain", .value = "3"}}};
     fake_capture.slow = config.camera.source.uri;
-    assert_int_equal(source_open(&source, false, &why), 0);
-    assert_int_equal(source.phase, SOURCE_OPENING);
-    assert_int_equal(source.state, CAMERA_STARTING);
-    assert_string_equal(source.reason.text, "v4l2:/dev/fake is being opened");
-    assert_int_equal(source_fd(&source), fake_capture.fd);
-    assert_true(source_deadline_ns(&source) > clock_now_ns() + 50 * NS_PER_S);
+    assert_int_equal(recovery_open(&recovery, false, &why), 0);
+    assert_int_equal(recovery.phase, SOURCE_OPENING);
+    assert_int_equal(recovery.state, CAMERA_STARTING);
+    assert_string_equal(recovery.reason.text, "v4l2:/dev/fake is being opened");
+    assert_int_equal(recovery_fd(&recovery), fake_capture.fd);
+    assert_true(recovery_deadline_ns(&recovery) > clock_now_ns() + 50 * NS_PER_S);
 
     /* Meanwhile nothing uses it. */
-    source_step(&source, true);
-    source_pause(&source);
-    source_want_controls(&source, &gain);
-    assert_int_equal(source.phase, SOURCE_OPENING);
+    recovery_step(&recovery, true);
+    recovery_pause(&recovery);
+    recovery_want_controls(&recovery, &gain);
+    assert_int_equal(recovery.phase, SOURCE_OPENING);
     assert_int_equal(fake_capture.controls.count, 0);
-    assert_int_equal(source_list_controls(&source, &controls, &why), -ENODEV);
+    assert_int_equal(recovery_list_controls(&recovery, &controls, &why), -ENODEV);
     assert_non_null(strstr(why.text, "is being opened"));
 
     fake_capture_opens(0);
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    assert_string_equal(source.reason.text, "");
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    assert_string_equal(recovery.reason.text, "");
     assert_int_equal(fake_capture.controls.count, 1);
-    source_start(&source);
+    recovery_start(&recovery);
     take(NULL);
-    assert_int_equal(source.past.reopens, 0);
+    assert_int_equal(recovery.past.reopens, 0);
 }
 
 static void test_an_opening_that_fails_later(void **state)
@@ -170,29 +170,29 @@ static void test_an_opening_that_fails_later(void **state)
     (void)state;
     struct error why;
     fake_capture.slow = config.camera.source.uri;
-    assert_int_equal(source_open(&source, true, &why), 0);
+    assert_int_equal(recovery_open(&recovery, true, &why), 0);
     fake_capture_opens(-ENODEV);
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_CLOSED);
-    assert_int_equal(source.state, CAMERA_LOST);
-    assert_string_equal(source.reason.text, "it does not open");
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    assert_string_equal(recovery.reason.text, "it does not open");
     wait_and_step(); /* the pause */
-    assert_int_equal(source.phase, SOURCE_OPENING);
+    assert_int_equal(recovery.phase, SOURCE_OPENING);
     fake_capture_opens(0);
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    assert_int_equal(source.past.reopens, 1);
-    source_finish(&source);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.past.reopens, 1);
+    recovery_finish(&recovery);
 
     /* Without somebody who waits for it. */
-    source_init(&source, &config.camera);
-    assert_int_equal(source_open(&source, false, &why), 0);
+    recovery_init(&recovery, &config.camera);
+    assert_int_equal(recovery_open(&recovery, false, &why), 0);
     fake_capture_opens(-EINVAL);
-    source_step(&source, true);
-    assert_int_equal(source.phase, SOURCE_CLOSED);
-    assert_int_equal(source.state, CAMERA_FAILED);
-    assert_int_equal(source.error, -EINVAL);
-    assert_true(source_deadline_ns(&source) == INT64_MAX);
+    recovery_step(&recovery, true);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.state, CAMERA_FAILED);
+    assert_int_equal(recovery.error, -EINVAL);
+    assert_true(recovery_deadline_ns(&recovery) == INT64_MAX);
 }
 
 static void test_a_change_that_takes_its_time(void **state)
@@ -207,23 +207,23 @@ static void test_a_change_that_takes_its_time(void **state)
     other.camera.controls = (struct settings){.count = 1, .item = {{.name = "x", .value = "1"}}};
     for (int result = -ENODEV; result <= 0; result -= -ENODEV) {
         assert_int_equal(change_to(&other, &why), -EAGAIN);
-        assert_int_equal(source.state, CAMERA_STARTING);
-        assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EAGAIN);
+        assert_int_equal(recovery.state, CAMERA_STARTING);
+        assert_int_equal(recovery_conclude_change(&recovery, &no_filter, &why), -EAGAIN);
         fake_capture_opens(result);
         wait_and_step();
-        assert_int_equal(source_conclude_change(&source, &no_filter, &why), result);
-        assert_int_equal(source.phase, SOURCE_OPENED);
-        assert_string_equal(source.request.uri, result == 0 ? "gst:slow" : "v4l2:/dev/fake");
-        assert_int_equal(source.controls.count, result == 0 ? 1 : 0);
-        assert_string_equal(source.reason.text, "");
-        source_start(&source);
+        assert_int_equal(recovery_conclude_change(&recovery, &no_filter, &why), result);
+        assert_int_equal(recovery.phase, SOURCE_OPENED);
+        assert_string_equal(recovery.request.uri, result == 0 ? "gst:slow" : "v4l2:/dev/fake");
+        assert_int_equal(recovery.controls.count, result == 0 ? 1 : 0);
+        assert_string_equal(recovery.reason.text, "");
+        recovery_start(&recovery);
         take(NULL);
     }
 
     /* From one that is still opening to one that opens at once, and back if that does not. */
     assert_int_equal(change_to(&other, &why), -EAGAIN);
     assert_int_equal(change_to(&config, &why), 0);
-    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
 }
 
 /* A change that ends another one goes back to what was in use before both. */
@@ -238,11 +238,11 @@ static void test_a_change_of_one_that_is_opening(void **state)
     other.camera.controls = (struct settings){.count = 1, .item = {{.name = "x", .value = "1"}}};
     assert_int_equal(change_to(&other, &why), -EAGAIN);
     strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
-    assert_true(source_change(&source, &other.camera.source, &config.camera.controls, &no_filter,
-                              &why) < 0);
-    assert_string_equal(source.request.uri, "v4l2:/dev/fake");
-    assert_int_equal(source.controls.count, 0);
-    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_true(recovery_change(&recovery, &other.camera.source, &config.camera.controls,
+                                &no_filter, &why) < 0);
+    assert_string_equal(recovery.request.uri, "v4l2:/dev/fake");
+    assert_int_equal(recovery.controls.count, 0);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
 }
 
 /* A change that fails leaves a lost camera lost, with its own reason. */
@@ -254,19 +254,19 @@ static void test_a_lost_camera_is_waited_for_after_a_change(void **state)
     start();
     fake_capture_fail(-ENODEV, -ENODEV);
     assert_nothing_comes(-ENODEV);
-    assert_int_equal(source.state, CAMERA_LOST);
-    const struct error reason = source.reason;
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    const struct error reason = recovery.reason;
     fake_capture_fail(0, 0);
     fake_capture.slow = "gst:slow";
     strcpy(other.camera.source.uri, "gst:slow");
     assert_int_equal(change_to(&other, &why), -EAGAIN);
     fake_capture_opens(-ENODEV);
     wait_and_step();
-    assert_int_equal(source_conclude_change(&source, &no_filter, &why), -ENODEV);
-    assert_int_equal(source.state, CAMERA_LOST);
-    assert_string_equal(source.reason.text, reason.text);
+    assert_int_equal(recovery_conclude_change(&recovery, &no_filter, &why), -ENODEV);
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    assert_string_equal(recovery.reason.text, reason.text);
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
 }
 
 /* An old source that takes its time to come back is not online meanwhile. */
@@ -276,34 +276,34 @@ static void test_a_slow_source_comes_back_after_a_change(void **state)
     struct error why = {""};
     struct config other = config;
     fake_capture.slow = config.camera.source.uri;
-    assert_int_equal(source_open(&source, true, &why), 0);
+    assert_int_equal(recovery_open(&recovery, true, &why), 0);
     fake_capture_opens(0);
     wait_and_step();
-    source_start(&source);
+    recovery_start(&recovery);
     take(NULL);
-    assert_int_equal(source.state, CAMERA_ONLINE);
+    assert_int_equal(recovery.state, CAMERA_ONLINE);
     strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
     assert_true(change_to(&other, &why) < 0);
-    assert_int_equal(source.phase, SOURCE_OPENING);
-    assert_int_equal(source.state, CAMERA_STARTING);
-    assert_string_equal(source.reason.text, "v4l2:/dev/fake is being opened");
+    assert_int_equal(recovery.phase, SOURCE_OPENING);
+    assert_int_equal(recovery.state, CAMERA_STARTING);
+    assert_string_equal(recovery.reason.text, "v4l2:/dev/fake is being opened");
 
     /* One that was lost before is still lost. */
     fake_capture_opens(-ENODEV);
     wait_and_step();
     wait_and_step(); /* the pause */
-    assert_int_equal(source.phase, SOURCE_OPENING);
-    assert_int_equal(source.state, CAMERA_LOST);
+    assert_int_equal(recovery.phase, SOURCE_OPENING);
+    assert_int_equal(recovery.state, CAMERA_LOST);
     fake_capture.slow = "gst:slow";
     strcpy(other.camera.source.uri, "gst:slow");
     assert_int_equal(change_to(&other, &why), -EAGAIN);
     fake_capture.slow = config.camera.source.uri;
     fake_capture_opens(-EIO);
     wait_and_step();
-    assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EIO);
-    assert_int_equal(source.phase, SOURCE_OPENING);
-    assert_int_equal(source.state, CAMERA_LOST);
-    assert_string_equal(source.reason.text, "it does not open");
+    assert_int_equal(recovery_conclude_change(&recovery, &no_filter, &why), -EIO);
+    assert_int_equal(recovery.phase, SOURCE_OPENING);
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    assert_string_equal(recovery.reason.text, "it does not open");
 }
 
 /* A change that fails leaves it to the first opening whether its failure is the end. */
@@ -313,14 +313,14 @@ static void test_a_change_during_the_first_opening(void **state)
     struct error why = {""};
     struct config other = config;
     fake_capture.slow = config.camera.source.uri;
-    assert_int_equal(source_open(&source, false, &why), 0);
+    assert_int_equal(recovery_open(&recovery, false, &why), 0);
     strcpy(other.camera.source.uri, fake_capture.refused = "v4l2:/dev/other");
     assert_true(change_to(&other, &why) < 0);
-    assert_int_equal(source.phase, SOURCE_OPENING);
+    assert_int_equal(recovery.phase, SOURCE_OPENING);
     fake_capture_opens(-EINVAL);
     wait_and_step();
-    assert_int_equal(source.state, CAMERA_FAILED);
-    assert_int_equal(source.error, -EINVAL);
+    assert_int_equal(recovery.state, CAMERA_FAILED);
+    assert_int_equal(recovery.error, -EINVAL);
 }
 
 /* Once frames were asked for, the first opening is over: what fails later is tried again. */
@@ -328,12 +328,12 @@ static void test_a_source_that_has_started_is_lost_and_not_failed(void **state)
 {
     (void)state;
     struct error why = {"no memory for the ring"};
-    assert_int_equal(source_open(&source, false, &why), 0);
-    source_start(&source);
-    source_stop(&source);
-    source_reject(&source, -ENOMEM, &why);
-    assert_int_equal(source.state, CAMERA_REFUSED);
-    assert_true(source_deadline_ns(&source) < clock_now_ns() + NS_PER_S);
+    assert_int_equal(recovery_open(&recovery, false, &why), 0);
+    recovery_start(&recovery);
+    recovery_stop(&recovery);
+    recovery_reject(&recovery, -ENOMEM, &why);
+    assert_int_equal(recovery.state, CAMERA_REFUSED);
+    assert_true(recovery_deadline_ns(&recovery) < clock_now_ns() + NS_PER_S);
 }
 
 /* Whatever ends the source ends its opening. */
@@ -346,29 +346,29 @@ static void test_the_end_of_one_that_is_opening(void **state)
     fake_capture.slow = "gst:slow";
     strcpy(other.camera.source.uri, "gst:slow");
     assert_int_equal(change_to(&other, &why), -EAGAIN);
-    source_finish(&source);
-    assert_int_equal(source_conclude_change(&source, &no_filter, &why), -EAGAIN);
-    assert_int_equal(source.phase, SOURCE_CLOSED);
+    recovery_finish(&recovery);
+    assert_int_equal(recovery_conclude_change(&recovery, &no_filter, &why), -EAGAIN);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
 }
 
 /* What is captured has another size: nothing is wrong, so nothing waits. */
 static void test_another_signal_is_opened_at_once(void **state)
 {
     (void)state;
-    struct source_counts counts;
+    struct recovery_counts counts;
     start();
     take(NULL);
     assert_nothing_comes(-ESTALE);
-    assert_int_equal(source.phase, SOURCE_CLOSED);
-    assert_int_equal(source.state, CAMERA_STARTING);
-    assert_true(source_deadline_ns(&source) <= clock_now_ns());
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.state, CAMERA_STARTING);
+    assert_true(recovery_deadline_ns(&recovery) <= clock_now_ns());
     fake_capture.width = 48;
-    source_step(&source, false);
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    assert_int_equal(source.capture->format.width, 48);
-    source_start(&source);
+    recovery_step(&recovery, false);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.capture->format.width, 48);
+    recovery_start(&recovery);
     take(NULL);
-    source_get_counts(&source, &counts);
+    recovery_get_counts(&recovery, &counts);
     assert_int_equal(counts.stalls, 0);
 }
 
@@ -381,14 +381,14 @@ static void test_a_signal_that_does_not_hold_still_is_waited_for(void **state)
          expected_ms = expected_ms == 0 ? 200 : 2 * expected_ms) {
         int64_t begin_ns = clock_now_ns();
         assert_nothing_comes(-ESTALE);
-        assert_int_equal(source.state, CAMERA_STARTING);
+        assert_int_equal(recovery.state, CAMERA_STARTING);
         assert_pause(expected_ms * NS_PER_MS, begin_ns);
         try_again();
-        source_start(&source);
+        recovery_start(&recovery);
     }
     take(NULL);
     assert_nothing_comes(-ESTALE);
-    assert_true(source_deadline_ns(&source) <= clock_now_ns());
+    assert_true(recovery_deadline_ns(&recovery) <= clock_now_ns());
 }
 
 static void test_a_change_is_taken_over_or_taken_back(void **state)
@@ -400,9 +400,9 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     take(NULL);
     strcpy(other.camera.source.uri, "v4l2:/dev/other");
     assert_int_equal(change_to(&other, &why), 0);
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    assert_string_equal(source.request.uri, "v4l2:/dev/other");
-    source_start(&source);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    assert_string_equal(recovery.request.uri, "v4l2:/dev/other");
+    recovery_start(&recovery);
     take(NULL);
 
     /* One that does not open: the one before goes on. */
@@ -410,24 +410,24 @@ static void test_a_change_is_taken_over_or_taken_back(void **state)
     strcpy(other.camera.source.uri, "v4l2:/dev/none");
     assert_int_equal(change_to(&other, &why), -ENOENT);
     assert_string_equal(why.text, "v4l2:/dev/none does not open");
-    assert_string_equal(source.request.uri, "v4l2:/dev/other");
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    assert_int_equal(source.past.reopens, 1);
-    source_start(&source);
+    assert_string_equal(recovery.request.uri, "v4l2:/dev/other");
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.past.reopens, 1);
+    recovery_start(&recovery);
     take(NULL);
 
     /* Neither opens: the one before is waited for. */
     fake_capture.refused = NULL;
     fake_capture.open_result = -ENODEV;
     assert_int_equal(change_to(&other, &why), -ENODEV);
-    assert_int_equal(source.state, CAMERA_LOST);
-    assert_string_equal(source.request.uri, "v4l2:/dev/other");
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    assert_string_equal(recovery.request.uri, "v4l2:/dev/other");
     assert_int_equal(change_to(&other, &why), -ENODEV);
     fake_capture.open_result = 0;
-    while (source.phase == SOURCE_CLOSED)
+    while (recovery.phase == SOURCE_CLOSED)
         wait_and_step();
-    assert_int_equal(source.past.reopens, 2);
-    source_start(&source);
+    assert_int_equal(recovery.past.reopens, 2);
+    recovery_start(&recovery);
     take(NULL);
 }
 
@@ -438,26 +438,26 @@ static void test_stall_restarts_then_reopens(void **state)
     start();
     take(NULL);
     wait_and_step();
-    assert_int_equal(source.state, CAMERA_STALLED);
-    assert_non_null(strstr(source.reason.text, "no frame for 0.0 s"));
+    assert_int_equal(recovery.state, CAMERA_STALLED);
+    assert_non_null(strstr(recovery.reason.text, "no frame for 0.0 s"));
     assert_int_equal(fake_capture.started, 2);
     assert_int_equal(fake_capture.opened, 1);
 
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
     assert_int_equal(fake_capture.closed, 1);
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
     assert_int_equal(fake_capture.opened, 2);
-    assert_int_equal(source.state, CAMERA_STALLED);
+    assert_int_equal(recovery.state, CAMERA_STALLED);
 
-    source_start(&source);
+    recovery_start(&recovery);
     bool discontinuity;
     struct capture_frame frame = take(&discontinuity);
     assert_true(discontinuity);
     assert_int_equal(frame.sequence, 1); /* goes on, although the source counts anew */
-    struct source_counts counts;
-    source_get_counts(&source, &counts);
+    struct recovery_counts counts;
+    recovery_get_counts(&recovery, &counts);
     assert_int_equal(counts.stalls, 2);
     assert_int_equal(counts.restarts, 1);
     assert_int_equal(counts.reopens, 1);
@@ -471,7 +471,7 @@ static void test_a_stall_says_why_if_the_source_knows(void **state)
     start();
     error_set(&fake_capture.source.stall_reason, EIO, "its lens is covered");
     wait_and_step();
-    assert_string_equal(source.reason.text, "no frame for 0.0 s: its lens is covered");
+    assert_string_equal(recovery.reason.text, "no frame for 0.0 s: its lens is covered");
 }
 
 static void test_no_stall_while_frames_come(void **state)
@@ -480,11 +480,11 @@ static void test_no_stall_while_frames_come(void **state)
     start();
     for (int i = 0; i < 3; i++) {
         take(NULL);
-        source_step(&source, false);
-        assert_int_equal(source.state, CAMERA_ONLINE);
+        recovery_step(&recovery, false);
+        assert_int_equal(recovery.state, CAMERA_ONLINE);
     }
-    struct source_counts counts;
-    source_get_counts(&source, &counts);
+    struct recovery_counts counts;
+    recovery_get_counts(&recovery, &counts);
     assert_int_equal(counts.stalls, 0);
     assert_int_equal(counts.restarts, 0);
 }
@@ -498,7 +498,7 @@ static void test_slow_camera_is_not_stalled(void **state)
     fake_capture.source.format.rate_den = 2;
     int64_t begin_ns = clock_now_ns();
     take(NULL);
-    assert_true(source_deadline_ns(&source) - begin_ns > 5 * NS_PER_S);
+    assert_true(recovery_deadline_ns(&recovery) - begin_ns > 5 * NS_PER_S);
 }
 
 static void test_streaming_error_restarts_at_once(void **state)
@@ -507,7 +507,7 @@ static void test_streaming_error_restarts_at_once(void **state)
     start();
     take(NULL);
     assert_nothing_comes(-EIO);
-    assert_int_equal(source.state, CAMERA_STALLED);
+    assert_int_equal(recovery.state, CAMERA_STALLED);
     assert_int_equal(fake_capture.started, 2);
     take(NULL);
     assert_int_equal(fake_capture.opened, 1);
@@ -520,9 +520,9 @@ static void test_restart_that_fails_reopens(void **state)
     take(NULL);
     fake_capture.start_result = -ENODEV;
     assert_nothing_comes(-EIO);
-    assert_int_equal(source.state, CAMERA_LOST);
-    assert_string_equal(source.reason.text, "it does not start");
-    assert_int_equal(source.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    assert_string_equal(recovery.reason.text, "it does not start");
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
 }
 
 static void test_lost_camera_backs_off(void **state)
@@ -533,7 +533,7 @@ static void test_lost_camera_backs_off(void **state)
     fake_capture.open_result = -ENODEV;
     int64_t begin_ns = clock_now_ns();
     assert_nothing_comes(-ENODEV);
-    assert_int_equal(source.state, CAMERA_LOST);
+    assert_int_equal(recovery.state, CAMERA_LOST);
     assert_pause(100 * NS_PER_MS, begin_ns);
     for (int64_t expected_ms = 200; expected_ms <= 400; expected_ms *= 2) {
         begin_ns = clock_now_ns();
@@ -548,7 +548,7 @@ static void test_lost_camera_backs_off(void **state)
 
     fake_capture.open_result = 0;
     try_again();
-    source_start(&source);
+    recovery_start(&recovery);
     take(NULL);
     begin_ns = clock_now_ns();
     assert_nothing_comes(-ENODEV); /* a frame came between: the pauses begin anew */
@@ -558,31 +558,31 @@ static void test_lost_camera_backs_off(void **state)
 static void test_camera_plugged_in_is_opened_at_once(void **state)
 {
     (void)state;
-    char directory[] = "/tmp/fftd-source-XXXXXX", path[64];
+    char directory[] = "/tmp/fftd-recovery-XXXXXX", path[64];
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/camera", directory);
     snprintf(config.camera.source.uri, sizeof config.camera.source.uri, "v4l2:%s", path);
-    source_init(&source, &config.camera);
+    recovery_init(&recovery, &config.camera);
     start();
     take(NULL);
     fake_capture.open_result = -ENODEV;
     assert_nothing_comes(-ENODEV);
-    source.deadline_ns = INT64_MAX; /* only the directory can wake it */
+    recovery.deadline_ns = INT64_MAX; /* only the directory can wake it */
 
     fake_capture.open_result = -EACCES;
     int fd = open(path, O_CREAT | O_RDWR, 0600);
     assert_true(fd >= 0);
-    struct pollfd watched = {.fd = source_fd(&source), .events = POLLIN};
+    struct pollfd watched = {.fd = recovery_fd(&recovery), .events = POLLIN};
     assert_int_equal(poll(&watched, 1, 10000), 1);
-    source_step(&source, true);
-    assert_int_equal(source.state, CAMERA_LOST);
-    source.deadline_ns = INT64_MAX;
+    recovery_step(&recovery, true);
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    recovery.deadline_ns = INT64_MAX;
 
     fake_capture.open_result = 0;
     assert_int_equal(fchmod(fd, 0660), 0); /* as udev does a moment later */
     assert_int_equal(poll(&watched, 1, 10000), 1);
-    source_step(&source, true);
-    assert_int_equal(source.phase, SOURCE_OPENED);
+    recovery_step(&recovery, true);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
     close(fd);
     unlink(path);
     rmdir(directory);
@@ -597,12 +597,12 @@ static void test_camera_plugged_in_may_be_refused_at_first(void **state)
     fake_capture.open_result = -ENODEV;
     assert_nothing_comes(-ENODEV);
     fake_capture.open_result = -EACCES;
-    source.handover_ns = clock_now_ns() + 60 * NS_PER_S; /* it has just appeared */
+    recovery.handover_ns = clock_now_ns() + 60 * NS_PER_S; /* it has just appeared */
     try_again();
-    assert_int_equal(source.state, CAMERA_LOST);
-    source.handover_ns = clock_now_ns();
+    assert_int_equal(recovery.state, CAMERA_LOST);
+    recovery.handover_ns = clock_now_ns();
     try_again();
-    assert_int_equal(source.state, CAMERA_REFUSED);
+    assert_int_equal(recovery.state, CAMERA_REFUSED);
 }
 
 /* Its thread may have seen a frame come and closed it for another reason since. */
@@ -611,14 +611,14 @@ static void test_a_frame_of_a_closed_source_is_not_a_new_device(void **state)
     (void)state;
     snprintf(config.camera.source.uri, sizeof config.camera.source.uri,
              "pattern:bars"); /* has no directory to watch */
-    source_init(&source, &config.camera);
+    recovery_init(&recovery, &config.camera);
     start();
     fake_capture.open_result = -ENODEV;
     assert_nothing_comes(-ENODEV);
-    source.deadline_ns = INT64_MAX;
-    source_step(&source, true);
-    assert_int_equal(source.phase, SOURCE_CLOSED);
-    assert_int_equal(source.deadline_ns, INT64_MAX); /* no attempt was made */
+    recovery.deadline_ns = INT64_MAX;
+    recovery_step(&recovery, true);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.deadline_ns, INT64_MAX); /* no attempt was made */
 }
 
 static void test_refusal_is_reported_and_tried_again(void **state)
@@ -629,10 +629,10 @@ static void test_refusal_is_reported_and_tried_again(void **state)
     fake_capture.open_result = -EINVAL;
     assert_nothing_comes(-ENODEV);
     try_again();
-    assert_int_equal(source.state, CAMERA_REFUSED);
+    assert_int_equal(recovery.state, CAMERA_REFUSED);
     fake_capture.open_result = 0;
     try_again();
-    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
 }
 
 static void test_end_of_file_finishes(void **state)
@@ -641,9 +641,9 @@ static void test_end_of_file_finishes(void **state)
     start();
     take(NULL);
     assert_nothing_comes(-ENODATA);
-    assert_int_equal(source.state, CAMERA_FINISHED);
-    assert_int_equal(source_deadline_ns(&source), INT64_MAX);
-    assert_int_equal(source_fd(&source), -1);
+    assert_int_equal(recovery.state, CAMERA_FINISHED);
+    assert_int_equal(recovery_deadline_ns(&recovery), INT64_MAX);
+    assert_int_equal(recovery_fd(&recovery), -1);
     assert_int_equal(fake_capture.closed, 1);
 }
 
@@ -651,14 +651,14 @@ static void test_gaps_are_explained_or_lost(void **state)
 {
     (void)state;
     bool discontinuity;
-    struct source_counts counts;
+    struct recovery_counts counts;
     start();
     take(NULL);
     fake_capture.sequence += 2; /* passed over, by the capture layer's own account */
     fake_capture.source.dropped_stale = 2;
     take(&discontinuity);
     assert_true(discontinuity);
-    source_get_counts(&source, &counts);
+    recovery_get_counts(&recovery, &counts);
     assert_int_equal(counts.lost, 0);
     assert_int_equal(counts.stale, 2);
 
@@ -666,7 +666,7 @@ static void test_gaps_are_explained_or_lost(void **state)
     fake_capture.source.dropped_error = 1;
     take(&discontinuity);
     assert_true(discontinuity);
-    source_get_counts(&source, &counts);
+    recovery_get_counts(&recovery, &counts);
     assert_int_equal(counts.lost, 2);
     assert_int_equal(counts.error, 1);
 }
@@ -675,7 +675,7 @@ static void test_gaps_are_explained_or_lost(void **state)
 static void test_gaps_around_a_discontinuity_are_explained(void **state)
 {
     (void)state;
-    struct source_counts counts;
+    struct recovery_counts counts;
     start();
     uint64_t expected = take(NULL).sequence;
 
@@ -689,13 +689,13 @@ static void test_gaps_around_a_discontinuity_are_explained(void **state)
     fake_capture.source.dropped_error = 1;
     assert_nothing_comes(-ENODEV); /* another capture */
     try_again();
-    source_start(&source);
+    recovery_start(&recovery);
     fake_capture.source.dropped_error = 1;
     fake_capture.sequence = 1000;
     expected += 3;
     assert_int_equal(take(NULL).sequence, expected);
 
-    source_get_counts(&source, &counts);
+    recovery_get_counts(&recovery, &counts);
     assert_int_equal(counts.stale, 3);
     assert_int_equal(counts.error, 2);
     assert_int_equal(counts.lost, 0);
@@ -707,23 +707,23 @@ static void test_pause_and_start(void **state)
     bool discontinuity;
     start();
     take(NULL);
-    source_pause(&source);
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    assert_int_equal(source.state, CAMERA_PAUSED);
-    assert_int_equal(source_deadline_ns(&source), INT64_MAX);
+    recovery_pause(&recovery);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.state, CAMERA_PAUSED);
+    assert_int_equal(recovery_deadline_ns(&recovery), INT64_MAX);
     assert_int_equal(fake_capture.stopped, 1);
-    source_start(&source);
-    assert_int_equal(source.state, CAMERA_STARTING);
+    recovery_start(&recovery);
+    assert_int_equal(recovery.state, CAMERA_STARTING);
     fake_capture.sequence = 0; /* as every capture_start does */
     assert_int_equal(take(&discontinuity).sequence, 1);
     assert_true(discontinuity);
 
     /* One that is gone is looked for all the same. */
     assert_nothing_comes(-ENODEV);
-    source_pause(&source);
-    assert_int_equal(source.state, CAMERA_LOST);
+    recovery_pause(&recovery);
+    assert_int_equal(recovery.state, CAMERA_LOST);
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_OPENED);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
 }
 
 /* ---- ways of a frame ---- */
@@ -750,20 +750,20 @@ static void start_with_memory(enum memory_mode wanted, enum memory_mode best)
 {
     struct error why;
     config.camera.source.memory = wanted;
-    source_init(&source, &config.camera);
+    recovery_init(&recovery, &config.camera);
     fake_capture.best = best;
-    assert_int_equal(source_open(&source, true, &why), 0);
-    source_lend(&source, &memory);
-    source_start(&source);
-    assert_int_equal(source.phase, SOURCE_STREAMING);
+    assert_int_equal(recovery_open(&recovery, true, &why), 0);
+    recovery_lend(&recovery, &memory);
+    recovery_start(&recovery);
+    assert_int_equal(recovery.phase, SOURCE_STREAMING);
 }
 
 static void assert_memory_mode(enum memory_mode mode, const char *problem)
 {
-    assert_int_equal(source.memory.mode, mode);
+    assert_int_equal(recovery.memory.mode, mode);
     assert_int_equal(fake_capture.memory_mode, mode);
-    assert_string_equal(source.memory.problem.text, problem);
-    assert_true(source.memory.settled);
+    assert_string_equal(recovery.memory.problem.text, problem);
+    assert_true(recovery.memory.settled);
 }
 
 static void test_the_best_memory_mode_is_used(void **state)
@@ -787,7 +787,7 @@ static void test_the_best_memory_mode_is_used(void **state)
         start_with_memory(cases[i].wanted, cases[i].best);
         assert_memory_mode(cases[i].memory_mode, cases[i].problem);
         assert_int_equal(shared, cases[i].memory_mode == MEMORY_SHARED);
-        source_finish(&source);
+        recovery_finish(&recovery);
         assert_int_equal(shared, 0);
     }
 }
@@ -801,15 +801,15 @@ static void test_a_memory_mode_is_kept_until_reopening(void **state)
     fake_capture.best = MEMORY_COPIED;
     fake_capture.memory_result = -EINVAL;
     assert_nothing_comes(-EIO);
-    assert_int_equal(source.phase, SOURCE_CLOSED);
-    assert_int_equal(source.state, CAMERA_REFUSED);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.state, CAMERA_REFUSED);
     wait_and_step();
-    assert_int_equal(source.phase, SOURCE_OPENED);
-    source_start(&source);
+    assert_int_equal(recovery.phase, SOURCE_OPENED);
+    recovery_start(&recovery);
     assert_memory_mode(MEMORY_COPIED, "dmabuf: not in this mode; userptr: not in this mode");
     fake_capture.best = MEMORY_IMPORTED;
-    source_pause(&source);
-    source_start(&source);
+    recovery_pause(&recovery);
+    recovery_start(&recovery);
     assert_memory_mode(MEMORY_COPIED, "dmabuf: not in this mode; userptr: not in this mode");
 }
 
@@ -817,12 +817,12 @@ static void test_a_device_that_disappears_is_not_a_refusal(void **state)
 {
     (void)state;
     struct error why;
-    source_lend(&source, &memory);
-    assert_int_equal(source_open(&source, true, &why), 0);
+    recovery_lend(&recovery, &memory);
+    assert_int_equal(recovery_open(&recovery, true, &why), 0);
     fake_capture.memory_result = -ENODEV;
-    source_start(&source);
-    assert_int_equal(source.phase, SOURCE_CLOSED);
-    assert_int_equal(source.state, CAMERA_LOST);
+    recovery_start(&recovery);
+    assert_int_equal(recovery.phase, SOURCE_CLOSED);
+    assert_int_equal(recovery.state, CAMERA_LOST);
     assert_int_equal(fake_capture.started, 0);
 }
 
@@ -830,15 +830,15 @@ static void test_other_memory_is_tried_again(void **state)
 {
     (void)state;
     start_with_memory(MEMORY_AUTO, MEMORY_SHARED);
-    source_stop(&source);
+    recovery_stop(&recovery);
     assert_int_equal(shared, 0);
-    source_lend(&source, NULL);
-    source_start(&source);
-    assert_int_equal(source.memory.mode, MEMORY_COPIED);
-    assert_false(source.memory.settled);
-    source_stop(&source);
-    source_lend(&source, &memory);
-    source_start(&source);
+    recovery_lend(&recovery, NULL);
+    recovery_start(&recovery);
+    assert_int_equal(recovery.memory.mode, MEMORY_COPIED);
+    assert_false(recovery.memory.settled);
+    recovery_stop(&recovery);
+    recovery_lend(&recovery, &memory);
+    recovery_start(&recovery);
     assert_memory_mode(MEMORY_SHARED, "dmabuf: not in this mode");
 }
 
@@ -851,13 +851,13 @@ static void test_void_frames_are_not_returned(void **state)
     assert_nothing_comes(-EIO);
     assert_int_equal(fake_capture.started, 2);
     struct capture_frame after = take(NULL);
-    source_release(&source, &before);
+    recovery_release(&recovery, &before);
     assert_int_equal(fake_capture.out, 1);
-    source_release(&source, &after);
+    recovery_release(&recovery, &after);
     assert_int_equal(fake_capture.out, 0);
-    source_release(&source, &before);
-    source_finish(&source);
-    source_release(&source, &after);
+    recovery_release(&recovery, &before);
+    recovery_finish(&recovery);
+    recovery_release(&recovery, &after);
 }
 
 int main(void)
@@ -899,5 +899,5 @@ int main(void)
         TEST(test_other_memory_is_tried_again),
         TEST(test_void_frames_are_not_returned),
     };
-    return cmocka_run_group_tests_name("source", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("recovery", tests, NULL, NULL);
 }

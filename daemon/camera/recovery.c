@@ -1,0 +1,476 @@
+/* Which remedy is tried, and when.
+ *
+ * A source that is open but delivers nothing is restarted first: that costs milliseconds and cures
+ * most drivers. Every later remedy closes and opens the device, since a driver that needs more than
+ * a restart needs all of it. Doubling pauses make a camera that never returns cost nothing. The
+ * watch on its directory makes the usual case, plugging it in again, immediate. */
+#include "camera/recovery.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "camera/device_watch.h"
+#include "filters/calibration.h"
+#include "core/clock.h"
+#include "core/text.h"
+
+/* A driver that has recovered, or a camera that another program has released, sends no event. It is
+ * noticed within this time. A failed attempt costs well under a millisecond. */
+#define LONGEST_PAUSE_NS (1 * NS_PER_S)
+
+/* How long udev may take to give a new device node to its group. */
+#define HANDOVER_NS      (1 * NS_PER_S)
+
+/* A camera whose frame interval is longer than the timeout is not stalled. */
+static int64_t stall_ns(const struct recovery *recovery)
+{
+    const struct fftd_format *format = &recovery->capture->format;
+    int64_t three_frames_ns = 0;
+
+    if (format->rate_num > 0)
+        three_frames_ns = 3 * NS_PER_S * format->rate_den / format->rate_num;
+    return three_frames_ns > recovery->stall_timeout_ns ? three_frames_ns
+                                                        : recovery->stall_timeout_ns;
+}
+
+void recovery_get_counts(const struct recovery *recovery, struct recovery_counts *ret)
+{
+    *ret = recovery->past;
+    if (recovery->capture != NULL) {
+        ret->error += recovery->capture->dropped_error;
+        ret->stale += recovery->capture->dropped_stale;
+        ret->copied.times += recovery->capture->copied.times;
+        ret->copied.bytes += recovery->capture->copied.bytes;
+    }
+}
+
+static uint64_t skipped_now(const struct recovery *recovery)
+{
+    struct recovery_counts counts;
+    recovery_get_counts(recovery, &counts);
+    return counts.error + counts.stale;
+}
+
+/* The part of a v4l2: URI that names a file, or NULL. */
+static const char *device_path(const struct recovery *recovery)
+{
+    const char *uri = recovery->request.uri;
+    return strncmp(uri, "v4l2:/", 6) == 0 ? uri + 5 : NULL;
+}
+
+/* A failure is ignored: without a watch the pauses alone bring the camera back. */
+static void watch(struct recovery *recovery)
+{
+    const char *path = device_path(recovery);
+    if (path != NULL && recovery->watch_fd < 0)
+        recovery->watch_fd = device_watch_open(path);
+}
+
+static void unwatch(struct recovery *recovery)
+{
+    if (recovery->watch_fd >= 0)
+        close(recovery->watch_fd);
+    recovery->watch_fd = -1;
+}
+
+static void close_capture(struct recovery *recovery)
+{
+    if (recovery->capture != NULL) {
+        recovery_get_counts(recovery, &recovery->past);
+        capture_stop(recovery->capture);
+        capture_close(recovery->capture);
+        recovery->capture = NULL;
+        control_list_forget(&recovery->control_list);
+    }
+    recovery->phase = SOURCE_CLOSED;
+}
+
+/* Closes the device and sets the time of the next attempt. */
+static void retry_later(struct recovery *recovery)
+{
+    close_capture(recovery);
+    recovery->attempts++;
+    int64_t pause_ns = clock_backoff_ns(recovery->attempts);
+    if (pause_ns > LONGEST_PAUSE_NS)
+        pause_ns = LONGEST_PAUSE_NS;
+    recovery->deadline_ns = clock_now_ns() + pause_ns;
+    watch(recovery);
+}
+
+void recovery_lose(struct recovery *recovery, int err, const struct error *why)
+{
+    bool is_absent = err == -ENODEV || err == -ENOENT || err == -ENXIO || err == -ENOLINK;
+    recovery->state = is_absent ? CAMERA_LOST : err == -EIO ? CAMERA_STALLED : CAMERA_REFUSED;
+    recovery->reason = *why;
+    retry_later(recovery);
+}
+
+static void restart(struct recovery *recovery)
+{
+    struct error why = {{0}};
+
+    recovery->attempts++;
+    recovery->past.restarts++;
+    recovery->sequence.discontinuity = true;
+    capture_stop(recovery->capture);
+    int r = recovery_start_capture(recovery, &why);
+    if (r < 0)
+        recovery_lose(recovery, r, &why);
+    else
+        recovery->deadline_ns = clock_now_ns() + stall_ns(recovery);
+}
+
+/* Streaming, but no frames come. */
+static void recover(struct recovery *recovery, const struct error *why)
+{
+    recovery->state = CAMERA_STALLED;
+    recovery->reason = *why;
+    if (recovery->attempts == 0)
+        restart(recovery);
+    else
+        retry_later(recovery);
+}
+
+void recovery_init(struct recovery *ret, const struct config_camera *config)
+{
+    *ret = (struct recovery){
+        .state = CAMERA_STARTING,
+        .request = config->source,
+        .controls = config->controls,
+        .stall_timeout_ns = (int64_t)(config->stall_timeout_s * (double)NS_PER_S),
+        .watch_fd = -1,
+    };
+}
+
+void recovery_finish(struct recovery *recovery)
+{
+    close_capture(recovery);
+    unwatch(recovery);
+    recovery->deadline_ns = INT64_MAX;
+}
+
+static int open_capture(struct recovery *recovery, struct error *why)
+{
+    const struct config_source *request = &recovery->request;
+    const struct capture_request wanted = {.uri = request->uri,
+                                           .width = request->width,
+                                           .height = request->height,
+                                           .rate = request->rate,
+                                           .fourcc = request->fourcc,
+                                           .buffers = request->buffers,
+                                           .loop = request->loop,
+                                           .seed = request->seed};
+    return capture_open(&recovery->capture, &wanted, why);
+}
+
+static void become_open(struct recovery *recovery)
+{
+    unwatch(recovery);
+    recovery->phase = SOURCE_OPENED;
+    recovery->sequence.discontinuity = true;
+    recovery->memory.settled = false;
+    if (recovery->opening.purpose == OPENING_AGAIN)
+        recovery->past.reopens++;
+    recovery_apply_controls(recovery, &recovery->controls);
+}
+
+/* Leaves the source opening or opened, or closed on failure. */
+static int open_for(struct recovery *recovery, enum source_purpose purpose, struct error *why)
+{
+    recovery->opening.purpose = purpose;
+    int r = open_capture(recovery, why);
+    if (r < 0)
+        return r;
+    recovery->deadline_ns = recovery->capture->opening_until_ns;
+    if (recovery->deadline_ns == 0)
+        become_open(recovery);
+    else
+        recovery->phase = SOURCE_OPENING;
+    return 0;
+}
+
+/* The state of a source that has not delivered a frame yet. */
+static void become_starting(struct recovery *recovery)
+{
+    recovery->state = CAMERA_STARTING;
+    recovery->reason.text[0] = '\0';
+    if (recovery->phase == SOURCE_OPENING)
+        error_set(&recovery->reason, 0, "%s is being opened", recovery->request.uri);
+}
+
+int recovery_open(struct recovery *recovery, bool wait, struct error *why)
+{
+    int r = open_for(recovery, OPENING_FIRST, why);
+    recovery->opening.wait = wait;
+    if (r == 0)
+        become_starting(recovery);
+    return r;
+}
+
+static void take_back_change(struct recovery *recovery)
+{
+    const struct source_opening *opening = &recovery->opening;
+    const bool had_problem = !camera_may_deliver(opening->old_state);
+    struct error again;
+    close_capture(recovery);
+    recovery->request = opening->old_request;
+    recovery->controls = opening->old_controls;
+    if (opening->was_closed || had_problem) {
+        recovery->state = opening->old_state;
+        recovery->reason = opening->old_reason;
+    }
+    if (opening->was_closed) { /* the old one is still waited for */
+        recovery->deadline_ns = clock_now_ns();
+        return;
+    }
+    int r = open_for(recovery, opening->old_purpose, &again);
+    if (r < 0)
+        recovery_reject(recovery, r, &again);
+    else if (!had_problem &&
+             (recovery->state == CAMERA_STARTING || recovery->phase == SOURCE_OPENING))
+        become_starting(recovery);
+}
+
+int recovery_conclude_change(struct recovery *recovery, const struct filter_chain *filter,
+                             struct error *why)
+{
+    int r = recovery->opening.result;
+    if (r == -EAGAIN)
+        return r;
+    recovery->opening.is_change = false;
+    *why = recovery->opening.why;
+    if (r == 0)
+        r = calibration_check_size(filter, recovery->capture->format.width,
+                                   recovery->capture->format.height, why);
+    if (r < 0) {
+        take_back_change(recovery);
+        return r;
+    }
+    become_starting(recovery);
+    recovery->attempts = 0;
+    return 0;
+}
+
+/* Saves the source in use, so that a failed change can go back to it. A second change before the
+ * first has a result keeps what the first has saved. */
+static void remember_old(struct recovery *recovery)
+{
+    struct source_opening *opening = &recovery->opening;
+    if (opening->is_change)
+        return;
+    opening->is_change = true;
+    opening->was_closed = recovery->phase == SOURCE_CLOSED;
+    opening->old_purpose = recovery->phase == SOURCE_OPENING ? opening->purpose : OPENING_AGAIN;
+    opening->old_state = recovery->state;
+    opening->old_reason = recovery->reason;
+    opening->old_request = recovery->request;
+    opening->old_controls = recovery->controls;
+}
+
+int recovery_change(struct recovery *recovery, const struct config_source *request,
+                    const struct settings *controls, const struct filter_chain *filter,
+                    struct error *why)
+{
+    struct source_opening *opening = &recovery->opening;
+    struct settings merged = opening->is_change ? opening->old_controls : recovery->controls;
+    int r = settings_merge(&merged, controls, why);
+    if (r < 0)
+        return r;
+    remember_old(recovery);
+    close_capture(recovery);
+    recovery->request = *request;
+    recovery->controls = merged;
+    opening->result = open_for(recovery, OPENING_CHANGE, &opening->why);
+    if (recovery->phase == SOURCE_OPENING) {
+        opening->result = -EAGAIN;
+        become_starting(recovery);
+    }
+    return recovery_conclude_change(recovery, filter, why);
+}
+
+void recovery_start(struct recovery *recovery)
+{
+    struct error why = {{0}};
+    int r = recovery_start_capture(recovery, &why);
+    if (r < 0) {
+        recovery_lose(recovery, r, &why);
+        return;
+    }
+    if (recovery->state == CAMERA_PAUSED)
+        become_starting(recovery);
+    recovery->phase = SOURCE_STREAMING;
+    recovery->opening.purpose = OPENING_AGAIN; /* from now on */
+    recovery->deadline_ns = clock_now_ns() + stall_ns(recovery);
+}
+
+void recovery_stop(struct recovery *recovery)
+{
+    if (recovery->phase != SOURCE_STREAMING)
+        return;
+    capture_stop(recovery->capture);
+    recovery->phase = SOURCE_OPENED;
+    recovery->sequence.discontinuity = true;
+}
+
+void recovery_pause(struct recovery *recovery)
+{
+    if (!recovery_is_open(recovery))
+        return;
+    recovery_stop(recovery);
+    recovery->state = CAMERA_PAUSED;
+    error_set(&recovery->reason, 0, "there are no readers; the next one starts the camera");
+}
+
+int recovery_fd(const struct recovery *recovery)
+{
+    switch (recovery->phase) {
+    case SOURCE_CLOSED:
+        return recovery->watch_fd;
+    case SOURCE_OPENED:
+        return -1;
+    case SOURCE_OPENING:
+    case SOURCE_STREAMING:
+        return capture_fd(recovery->capture);
+    }
+    return -1;
+}
+
+int64_t recovery_deadline_ns(const struct recovery *recovery)
+{
+    return recovery->phase == SOURCE_OPENED ? INT64_MAX : recovery->deadline_ns;
+}
+
+static void reopen(struct recovery *recovery)
+{
+    struct error why = {{0}};
+    int r = open_for(recovery, OPENING_AGAIN, &why);
+    if (r == -EACCES && recovery->state == CAMERA_LOST && clock_now_ns() < recovery->handover_ns)
+        retry_later(recovery);
+    else if (r < 0)
+        recovery_lose(recovery, r, &why);
+}
+
+void recovery_reject(struct recovery *recovery, int err, const struct error *why)
+{
+    struct source_opening *opening = &recovery->opening;
+    if (opening->is_change) {
+        opening->result = err; /* recovery_conclude_change acts on it */
+        opening->why = *why;
+        close_capture(recovery);
+    } else if (opening->purpose == OPENING_FIRST && !opening->wait) {
+        recovery_finish(recovery);
+        recovery->state = CAMERA_FAILED;
+        recovery->reason = *why;
+        recovery->error = err;
+    } else {
+        recovery_lose(recovery, err, why);
+    }
+}
+
+static void go_on_opening(struct recovery *recovery)
+{
+    struct error why;
+    int r = capture_open_more(recovery->capture, &why);
+    if (r == -EAGAIN) {
+        recovery->deadline_ns = recovery->capture->opening_until_ns;
+    } else if (r < 0) {
+        recovery_reject(recovery, r, &why);
+    } else {
+        become_open(recovery);
+        recovery->opening.result = 0;
+        if (recovery->state == CAMERA_STARTING)
+            recovery->reason.text[0] = '\0';
+    }
+}
+
+void recovery_step(struct recovery *recovery, bool readable)
+{
+    bool due = clock_now_ns() >= recovery->deadline_ns;
+    if (recovery->phase == SOURCE_CLOSED) {
+        /* The readable descriptor may have belonged to a capture that was closed in the meantime.
+         */
+        const bool appeared = readable && recovery->watch_fd >= 0 &&
+                              device_watch_fired(recovery->watch_fd, device_path(recovery));
+        if (appeared)
+            recovery->handover_ns = clock_now_ns() + HANDOVER_NS;
+        if (due || appeared)
+            reopen(recovery);
+    } else if (recovery->phase == SOURCE_OPENING && (due || readable)) {
+        go_on_opening(recovery);
+    } else if (recovery->phase == SOURCE_STREAMING && due) {
+        struct error why;
+        const char *cause = recovery->capture->stall_reason.text;
+        error_set(&why, EIO, "no frame for %.1f s%s%s",
+                  (double)stall_ns(recovery) / (double)NS_PER_S, cause[0] != '\0' ? ": " : "",
+                  cause);
+        recovery->past.stalls++;
+        recover(recovery, &why);
+    }
+}
+
+/* Counts the frames missing between the last one and this one, and replaces the frame's sequence by
+ * one that never goes back. */
+static void account(struct recovery *recovery, struct capture_frame *frame, bool *ret_discontinuity)
+{
+    struct recovery_sequence *count = &recovery->sequence;
+    const uint64_t skipped = skipped_now(recovery) - count->skipped;
+    uint64_t sequence = count->base + frame->sequence;
+    /* Of a source that was away, or counts from 0 again, only the skipped frames are known. */
+    if (count->discontinuity || sequence < count->next) {
+        sequence = count->next + skipped;
+        count->base = sequence - frame->sequence;
+    }
+    const uint64_t missing = sequence - count->next;
+    if (missing > skipped)
+        recovery->past.lost += missing - skipped;
+    *ret_discontinuity = count->discontinuity || missing > 0;
+    count->discontinuity = false;
+    count->skipped += skipped;
+    count->next = sequence + 1;
+    frame->sequence = sequence;
+}
+
+int recovery_dequeue(struct recovery *recovery, struct capture_frame *ret, bool *ret_discontinuity)
+{
+    struct error why = {{0}};
+    int r = capture_dequeue(recovery->capture, ret, &why);
+    switch (r) {
+    case 0:
+        ret->start = recovery->start_count;
+        recovery->state = CAMERA_ONLINE;
+        recovery->reason.text[0] = '\0';
+        recovery->attempts = 0;
+        recovery->deadline_ns = ret->dequeued_ns + stall_ns(recovery);
+        account(recovery, ret, ret_discontinuity);
+        return 0;
+    case -EAGAIN:
+        break;
+    case -ENODATA:
+        recovery_finish(recovery);
+        recovery->state = CAMERA_FINISHED;
+        recovery->reason = why;
+        break;
+    case -EIO:
+        recover(recovery, &why);
+        break;
+    case -ESTALE:
+        retry_later(recovery);
+        recovery->state = CAMERA_STARTING;
+        recovery->reason = why;
+        if (recovery->attempts == 1) /* else the signal changes faster than frames come */
+            recovery->deadline_ns = clock_now_ns();
+        break;
+    default:
+        recovery_lose(recovery, r, &why);
+        break;
+    }
+    return -EAGAIN;
+}
+
+void recovery_release(struct recovery *recovery, const struct capture_frame *frame)
+{
+    if (recovery->phase == SOURCE_STREAMING && frame->start == recovery->start_count)
+        capture_release(recovery->capture, frame);
+}

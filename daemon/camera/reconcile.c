@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "camera/retry_delay.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "service/log.h"
@@ -112,8 +113,8 @@ static void request_engine(struct reconciler *reconciler)
     designer_request_engine(reconciler->designer, &reconciler->path.frames);
 }
 
-/* Reports an engine that failed or was not built. Another one is requested after a pause, unless
- * there is one, or one has been requested since. */
+/* Reports an engine that failed or was not built. Another one is requested after a retry delay,
+ * unless there is one, or one has been requested since. */
 static void handle_engine_failure(struct reconciler *reconciler, const struct error *why)
 {
     struct frame_path *path = &reconciler->path;
@@ -123,7 +124,8 @@ static void handle_engine_failure(struct reconciler *reconciler, const struct er
     path->failures++;
     const bool is_needed = !frame_path_engine_fits(path) || reconciler->applied.awaited_serial != 0;
     if (is_needed && !reconciler->applied.engine_requested)
-        reconciler->applied.engine_retry_ns = clock_now_ns() + clock_backoff_ns(path->failures);
+        reconciler->applied.engine_retry_ns =
+            clock_now_ns() + retry_delay_ns(path->failures, RETRY_DELAY_LONGEST_BUILD_NS);
 }
 
 static void reconcile_engine(struct reconciler *reconciler)

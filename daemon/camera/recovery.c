@@ -2,8 +2,8 @@
  *
  * A source that is open but delivers nothing is restarted first: that costs milliseconds and cures
  * most drivers. Every later remedy closes and opens the device, since a driver that needs more than
- * a restart needs all of it. Doubling pauses make a camera that never returns cost nothing. The
- * watch on its directory makes the usual case, plugging it in again, immediate. */
+ * a restart needs all of it. Doubling retry delays make a camera that never returns cost nothing.
+ * The watch on its directory makes the usual case, plugging it in again, immediate. */
 #include "camera/recovery.h"
 
 #include <errno.h>
@@ -12,16 +12,13 @@
 #include <unistd.h>
 
 #include "camera/device_watch.h"
+#include "camera/retry_delay.h"
 #include "filters/calibration.h"
 #include "core/clock.h"
 #include "core/text.h"
 
-/* A driver that has recovered, or a camera that another program has released, sends no event. It is
- * noticed within this time. A failed attempt costs well under a millisecond. */
-#define LONGEST_PAUSE_NS (1 * NS_PER_S)
-
 /* How long udev may take to give a new device node to its group. */
-#define HANDOVER_NS      (1 * NS_PER_S)
+#define HANDOVER_NS (1 * NS_PER_S)
 
 /* A camera whose frame interval is longer than the timeout is not stalled. */
 static int64_t stall_ns(const struct recovery *recovery)
@@ -60,7 +57,7 @@ static const char *device_path(const struct recovery *recovery)
     return strncmp(uri, "v4l2:/", 6) == 0 ? uri + 5 : NULL;
 }
 
-/* A failure is ignored: without a watch the pauses alone bring the camera back. */
+/* A failure is ignored: without a watch the next attempt finds the camera. */
 static void watch(struct recovery *recovery)
 {
     const char *path = device_path(recovery);
@@ -91,11 +88,9 @@ static void close_capture(struct recovery *recovery)
 static void retry_later(struct recovery *recovery)
 {
     close_capture(recovery);
-    recovery->attempts++;
-    int64_t pause_ns = clock_backoff_ns(recovery->attempts);
-    if (pause_ns > LONGEST_PAUSE_NS)
-        pause_ns = LONGEST_PAUSE_NS;
-    recovery->deadline_ns = clock_now_ns() + pause_ns;
+    recovery->remedies++;
+    recovery->deadline_ns =
+        clock_now_ns() + retry_delay_ns(recovery->remedies, RETRY_DELAY_LONGEST_NS);
     watch(recovery);
 }
 
@@ -111,7 +106,7 @@ static void restart(struct recovery *recovery)
 {
     struct error why = {{0}};
 
-    recovery->attempts++;
+    recovery->remedies++;
     recovery->past.restarts++;
     recovery->sequence.discontinuity = true;
     capture_stop(recovery->capture);
@@ -127,7 +122,7 @@ static void recover(struct recovery *recovery, const struct error *why)
 {
     recovery->state = CAMERA_STALLED;
     recovery->reason = *why;
-    if (recovery->attempts == 0)
+    if (recovery->remedies == 0)
         restart(recovery);
     else
         retry_later(recovery);
@@ -249,7 +244,7 @@ int recovery_conclude_change(struct recovery *recovery, const struct filter_chai
         return r;
     }
     become_starting(recovery);
-    recovery->attempts = 0;
+    recovery->remedies = 0;
     return 0;
 }
 
@@ -441,7 +436,7 @@ int recovery_dequeue(struct recovery *recovery, struct capture_frame *ret, bool 
         ret->start = recovery->start_count;
         recovery->state = CAMERA_ONLINE;
         recovery->reason.text[0] = '\0';
-        recovery->attempts = 0;
+        recovery->remedies = 0;
         recovery->deadline_ns = ret->dequeued_ns + stall_ns(recovery);
         account(recovery, ret, ret_discontinuity);
         return 0;
@@ -459,7 +454,7 @@ int recovery_dequeue(struct recovery *recovery, struct capture_frame *ret, bool 
         retry_later(recovery);
         recovery->state = CAMERA_STARTING;
         recovery->reason = why;
-        if (recovery->attempts == 1) /* else the signal changes faster than frames come */
+        if (recovery->remedies == 1) /* else the signal changes faster than frames come */
             recovery->deadline_ns = clock_now_ns();
         break;
     default:

@@ -3,8 +3,8 @@
  *     closed --open--> opening --> opened --recovery_start--> streaming --recovery_pause--> opened
  *
  * - No frame for stall_timeout: streaming is restarted, then the device is reopened.
- * - The device is absent or rejects its settings: it is opened again after a pause that doubles
- * from 0.1 s to 1 s, and at once when something changes in its directory.
+ * - The device is absent or rejects its settings: it is opened again after a retry delay
+ * (retry_delay.h), and at once when something changes in its directory.
  * - Most sources open at once. One that takes its time, a pipeline of GStreamer, is not waited for:
  * it is opening, and can be closed, until recovery_step finds it open or failed.
  * - The signal at its input changes: it is opened again at once, but only once before a frame
@@ -94,7 +94,7 @@ struct recovery {
     int64_t deadline_ns; /* closed: of the next attempt; opening: of its next step; streaming: of
                             the next frame */
     struct source_opening opening;
-    unsigned attempts;   /* at recovery, since the last frame */
+    unsigned remedies;   /* tried since the last frame: restarts and openings */
     int watch_fd;        /* inotify, while closed; or -1 */
     int64_t handover_ns; /* until then udev may not have given a new node to its group yet */
     struct recovery_sequence sequence;

@@ -91,17 +91,17 @@ static void assert_nothing_comes(int result)
     fake_capture.dequeue_result = 0;
 }
 
-/* The next attempt is due so long after something that was done since begin_ns. */
-static void assert_pause(int64_t pause_ns, int64_t begin_ns)
+/* The next attempt is due that long after something that was done since begin_ns. */
+static void assert_retry_delay(int64_t delay_ns, int64_t begin_ns)
 {
     int64_t deadline_ns = recovery_deadline_ns(&recovery);
-    assert_true(deadline_ns >= begin_ns + pause_ns);
-    assert_true(deadline_ns <= clock_now_ns() + pause_ns);
+    assert_true(deadline_ns >= begin_ns + delay_ns);
+    assert_true(deadline_ns <= clock_now_ns() + delay_ns);
 }
 
 static void try_again(void)
 {
-    recovery.deadline_ns = 0; /* pretend that the pause is over */
+    recovery.deadline_ns = 0; /* pretend that the retry delay is over */
     recovery_step(&recovery, false);
 }
 
@@ -176,7 +176,7 @@ static void test_an_opening_that_fails_later(void **state)
     assert_int_equal(recovery.phase, SOURCE_CLOSED);
     assert_int_equal(recovery.state, CAMERA_LOST);
     assert_string_equal(recovery.reason.text, "it does not open");
-    wait_and_step(); /* the pause */
+    wait_and_step(); /* the retry delay */
     assert_int_equal(recovery.phase, SOURCE_OPENING);
     fake_capture_opens(0);
     wait_and_step();
@@ -291,7 +291,7 @@ static void test_a_slow_source_comes_back_after_a_change(void **state)
     /* One that was lost before is still lost. */
     fake_capture_opens(-ENODEV);
     wait_and_step();
-    wait_and_step(); /* the pause */
+    wait_and_step(); /* the retry delay */
     assert_int_equal(recovery.phase, SOURCE_OPENING);
     assert_int_equal(recovery.state, CAMERA_LOST);
     fake_capture.slow = "gst:slow";
@@ -382,7 +382,7 @@ static void test_a_signal_that_does_not_hold_still_is_waited_for(void **state)
         int64_t begin_ns = clock_now_ns();
         assert_nothing_comes(-ESTALE);
         assert_int_equal(recovery.state, CAMERA_STARTING);
-        assert_pause(expected_ms * NS_PER_MS, begin_ns);
+        assert_retry_delay(expected_ms * NS_PER_MS, begin_ns);
         try_again();
         recovery_start(&recovery);
     }
@@ -534,25 +534,25 @@ static void test_lost_camera_backs_off(void **state)
     int64_t begin_ns = clock_now_ns();
     assert_nothing_comes(-ENODEV);
     assert_int_equal(recovery.state, CAMERA_LOST);
-    assert_pause(100 * NS_PER_MS, begin_ns);
+    assert_retry_delay(100 * NS_PER_MS, begin_ns);
     for (int64_t expected_ms = 200; expected_ms <= 400; expected_ms *= 2) {
         begin_ns = clock_now_ns();
         try_again();
-        assert_pause(expected_ms * NS_PER_MS, begin_ns);
+        assert_retry_delay(expected_ms * NS_PER_MS, begin_ns);
     }
     for (int i = 0; i < 20; i++)
         try_again();
     begin_ns = clock_now_ns();
     try_again();
-    assert_pause(1 * NS_PER_S, begin_ns);
+    assert_retry_delay(1 * NS_PER_S, begin_ns);
 
     fake_capture.open_result = 0;
     try_again();
     recovery_start(&recovery);
     take(NULL);
     begin_ns = clock_now_ns();
-    assert_nothing_comes(-ENODEV); /* a frame came between: the pauses begin anew */
-    assert_pause(100 * NS_PER_MS, begin_ns);
+    assert_nothing_comes(-ENODEV); /* a frame came between: the first delay again */
+    assert_retry_delay(100 * NS_PER_MS, begin_ns);
 }
 
 static void test_camera_plugged_in_is_opened_at_once(void **state)

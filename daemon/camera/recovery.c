@@ -79,7 +79,7 @@ static void close_capture(struct recovery *recovery)
         capture_stop(recovery->capture);
         capture_close(recovery->capture);
         recovery->capture = NULL;
-        control_list_forget(&recovery->control_list);
+        control_list_forget(&recovery->controls.list);
     }
     recovery->phase = SOURCE_CLOSED;
 }
@@ -102,6 +102,12 @@ void recovery_lose(struct recovery *recovery, int err, const struct error *why)
     retry_later(recovery);
 }
 
+static int start_capture(struct recovery *recovery, struct error *why)
+{
+    recovery->start_count++;
+    return source_memory_start(&recovery->memory, recovery->capture, recovery->request.memory, why);
+}
+
 static void restart(struct recovery *recovery)
 {
     struct error why = {{0}};
@@ -110,7 +116,7 @@ static void restart(struct recovery *recovery)
     recovery->past.restarts++;
     recovery->sequence.discontinuity = true;
     capture_stop(recovery->capture);
-    int r = recovery_start_capture(recovery, &why);
+    int r = start_capture(recovery, &why);
     if (r < 0)
         recovery_lose(recovery, r, &why);
     else
@@ -133,7 +139,7 @@ void recovery_init(struct recovery *ret, const struct config_camera *config)
     *ret = (struct recovery){
         .state = CAMERA_STARTING,
         .request = config->source,
-        .controls = config->controls,
+        .controls = {.desired = config->controls},
         .stall_timeout_ns = (int64_t)(config->stall_timeout_s * (double)NS_PER_S),
         .watch_fd = -1,
     };
@@ -168,7 +174,7 @@ static void become_open(struct recovery *recovery)
     recovery->memory.settled = false;
     if (recovery->opening.purpose == OPENING_AGAIN)
         recovery->past.reopens++;
-    recovery_apply_controls(recovery, &recovery->controls);
+    source_controls_apply(&recovery->controls, recovery->capture, &recovery->controls.desired);
 }
 
 /* Leaves the source opening or opened, or closed on failure. */
@@ -211,7 +217,7 @@ static void take_back_change(struct recovery *recovery)
     struct error again;
     close_capture(recovery);
     recovery->request = opening->old_request;
-    recovery->controls = opening->old_controls;
+    recovery->controls.desired = opening->old_controls;
     if (opening->was_closed || had_problem) {
         recovery->state = opening->old_state;
         recovery->reason = opening->old_reason;
@@ -261,7 +267,7 @@ static void remember_old(struct recovery *recovery)
     opening->old_state = recovery->state;
     opening->old_reason = recovery->reason;
     opening->old_request = recovery->request;
-    opening->old_controls = recovery->controls;
+    opening->old_controls = recovery->controls.desired;
 }
 
 int recovery_change(struct recovery *recovery, const struct config_source *request,
@@ -269,14 +275,15 @@ int recovery_change(struct recovery *recovery, const struct config_source *reque
                     struct error *why)
 {
     struct source_opening *opening = &recovery->opening;
-    struct settings merged = opening->is_change ? opening->old_controls : recovery->controls;
+    struct settings merged =
+        opening->is_change ? opening->old_controls : recovery->controls.desired;
     int r = settings_merge(&merged, controls, why);
     if (r < 0)
         return r;
     remember_old(recovery);
     close_capture(recovery);
     recovery->request = *request;
-    recovery->controls = merged;
+    recovery->controls.desired = merged;
     opening->result = open_for(recovery, OPENING_CHANGE, &opening->why);
     if (recovery->phase == SOURCE_OPENING) {
         opening->result = -EAGAIN;
@@ -288,7 +295,7 @@ int recovery_change(struct recovery *recovery, const struct config_source *reque
 void recovery_start(struct recovery *recovery)
 {
     struct error why = {{0}};
-    int r = recovery_start_capture(recovery, &why);
+    int r = start_capture(recovery, &why);
     if (r < 0) {
         recovery_lose(recovery, r, &why);
         return;
@@ -468,4 +475,26 @@ void recovery_release(struct recovery *recovery, const struct capture_frame *fra
 {
     if (recovery->phase == SOURCE_STREAMING && frame->start == recovery->start_count)
         capture_release(recovery->capture, frame);
+}
+
+static int fail_not_open(const struct recovery *recovery, struct error *why)
+{
+    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(recovery->state),
+                     recovery->reason.text);
+}
+
+int recovery_list_controls(struct recovery *recovery, struct capture_controls **ret,
+                           struct error *why)
+{
+    if (!recovery_is_open(recovery))
+        return fail_not_open(recovery, why);
+    return control_list_get(&recovery->controls.list, recovery->capture, ret, why);
+}
+
+int recovery_set_controls(struct recovery *recovery, const struct settings *settings,
+                          struct error *why)
+{
+    if (!recovery_is_open(recovery))
+        return fail_not_open(recovery, why);
+    return source_controls_set(&recovery->controls, recovery->capture, settings, why);
 }

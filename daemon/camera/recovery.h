@@ -21,7 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/control_list.h"
+#include "camera/source_controls.h"
+#include "camera/source_memory.h"
 #include "camera/status.h"
 #include "capture/capture.h"
 #include "config/config.h"
@@ -60,14 +61,6 @@ struct recovery_counts {
     struct copy_count copied;
 };
 
-/* How frames reach the device, since the source was started last. */
-struct source_memory {
-    struct frame_memory *lent; /* by the device; NULL: none */
-    enum memory_mode mode;
-    struct error problem; /* why no better mode is used; empty: there is none */
-    bool settled;         /* a mode was found for `lent`; no other is tried before the next open */
-};
-
 /* Turns the source's sequence, which may restart, into one that never goes back. */
 struct recovery_sequence {
     uint64_t base;      /* added to the source's own number */
@@ -83,9 +76,7 @@ struct recovery {
     int error;                    /* the negative errno of the opening if FAILED; otherwise 0 */
     struct capture *capture;      /* NULL while closed */
     struct config_source request; /* what is asked of it */
-    struct settings controls;     /* the camera's own controls, set whenever it is opened */
-    struct error control_problem; /* which of them it rejected; empty if it took all */
-    struct control_list control_list;
+    struct source_controls controls;
     struct source_memory memory;
     unsigned start_count; /* times it was started; marks the frames of one start */
 
@@ -140,10 +131,6 @@ static inline void recovery_lend(struct recovery *recovery, struct frame_memory 
     recovery->memory.lent = memory;
 }
 
-/* Starts the capture in the best memory mode that works. For recovery_start; errors as
- * capture_start_in. */
-int recovery_start_capture(struct recovery *recovery, struct error *why);
-
 /* Starts streaming once opened. A failure is dealt with like one that comes later. */
 void recovery_start(struct recovery *recovery);
 
@@ -193,13 +180,13 @@ int recovery_list_controls(struct recovery *recovery, struct capture_controls **
 int recovery_set_controls(struct recovery *recovery, const struct settings *settings,
                           struct error *why);
 
-/* Sets controls of an open source one by one, so that one which this camera lacks does not cost the
- * others. control_problem says which were rejected. */
-void recovery_apply_controls(struct recovery *recovery, const struct settings *settings);
-
 /* Adds the desired controls to those that are set whenever the camera is opened. What differs is
  * applied now, if the source is open. */
-void recovery_want_controls(struct recovery *recovery, const struct settings *desired);
+static inline void recovery_want_controls(struct recovery *recovery, const struct settings *desired)
+{
+    source_controls_want(&recovery->controls,
+                         recovery->phase >= SOURCE_OPENED ? recovery->capture : NULL, desired);
+}
 
 void recovery_get_counts(const struct recovery *recovery, struct recovery_counts *ret);
 

@@ -149,7 +149,7 @@ void report_source(struct report *report, const struct recovery *recovery, uint6
 
 void report_control_problem(struct report *report, const struct recovery *recovery)
 {
-    const struct error *problem = &recovery->control_problem;
+    const struct error *problem = &recovery->controls.problem;
     if (strcmp(problem->text, report->control_problem.text) == 0)
         return;
     report->control_problem = *problem;

@@ -1,20 +1,19 @@
-/* The camera's own controls: set whenever the source is opened, and whenever somebody asks. */
-#include "camera/recovery.h"
+#include "camera/source_controls.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "core/text.h"
 
-void recovery_apply_controls(struct recovery *recovery, const struct settings *settings)
+void source_controls_apply(struct source_controls *controls, struct capture *capture,
+                           const struct settings *settings)
 {
-    struct error *problem = &recovery->control_problem;
+    struct error *problem = &controls->problem;
     problem->text[0] = '\0';
-    control_list_forget(&recovery->control_list);
+    control_list_forget(&controls->list);
     for (unsigned i = 0; i < settings->count; i++) {
         const struct settings one = {.count = 1, .item = {settings->item[i]}};
         struct error why;
-        if (capture_set_controls(recovery->capture, &one, &why) < 0)
+        if (capture_set_controls(capture, &one, &why) < 0)
             text_append(problem->text, sizeof problem->text, "%s%s",
                         problem->text[0] != '\0' ? "; " : "", why.text);
     }
@@ -28,43 +27,28 @@ static bool contains(const struct settings *settings, const struct setting *sett
     return false;
 }
 
-void recovery_want_controls(struct recovery *recovery, const struct settings *desired)
+void source_controls_want(struct source_controls *controls, struct capture *capture,
+                          const struct settings *settings)
 {
     struct settings changed = {.count = 0};
-    for (unsigned i = 0; i < desired->count; i++)
-        if (!contains(&recovery->controls, &desired->item[i]))
-            changed.item[changed.count++] = desired->item[i];
+    for (unsigned i = 0; i < settings->count; i++)
+        if (!contains(&controls->desired, &settings->item[i]))
+            changed.item[changed.count++] = settings->item[i];
     /* More controls than the list can hold are set, but not again at the next opening. */
-    (void)settings_merge(&recovery->controls, desired, NULL);
-    if (recovery_is_open(recovery) && changed.count > 0)
-        recovery_apply_controls(recovery, &changed);
+    (void)settings_merge(&controls->desired, settings, NULL);
+    if (capture != NULL && changed.count > 0)
+        source_controls_apply(controls, capture, &changed);
 }
 
-static int fail_not_open(const struct recovery *recovery, struct error *why)
+int source_controls_set(struct source_controls *controls, struct capture *capture,
+                        const struct settings *settings, struct error *why)
 {
-    return error_set(why, ENODEV, "the camera is %s: %s", camera_state_name(recovery->state),
-                     recovery->reason.text);
-}
-
-int recovery_list_controls(struct recovery *recovery, struct capture_controls **ret,
-                           struct error *why)
-{
-    if (!recovery_is_open(recovery))
-        return fail_not_open(recovery, why);
-    return control_list_get(&recovery->control_list, recovery->capture, ret, why);
-}
-
-int recovery_set_controls(struct recovery *recovery, const struct settings *settings,
-                          struct error *why)
-{
-    struct settings merged = recovery->controls;
-    if (!recovery_is_open(recovery))
-        return fail_not_open(recovery, why);
-    control_list_forget(&recovery->control_list);
+    struct settings merged = controls->desired;
+    control_list_forget(&controls->list);
     int r = settings_merge(&merged, settings, why);
     if (r == 0)
-        r = capture_set_controls(recovery->capture, settings, why);
+        r = capture_set_controls(capture, settings, why);
     if (r == 0)
-        recovery->controls = merged;
+        controls->desired = merged;
     return r;
 }

@@ -214,7 +214,7 @@ static void test_a_change_that_takes_its_time(void **state)
         assert_int_equal(recovery_conclude_change(&recovery, &no_filter, &why), result);
         assert_int_equal(recovery.phase, SOURCE_OPENED);
         assert_string_equal(recovery.request.uri, result == 0 ? "gst:slow" : "v4l2:/dev/fake");
-        assert_int_equal(recovery.controls.count, result == 0 ? 1 : 0);
+        assert_int_equal(recovery.controls.desired.count, result == 0 ? 1 : 0);
         assert_string_equal(recovery.reason.text, "");
         recovery_start(&recovery);
         take(NULL);
@@ -241,7 +241,7 @@ static void test_a_change_of_one_that_is_opening(void **state)
     assert_true(recovery_change(&recovery, &other.camera.source, &config.camera.controls,
                                 &no_filter, &why) < 0);
     assert_string_equal(recovery.request.uri, "v4l2:/dev/fake");
-    assert_int_equal(recovery.controls.count, 0);
+    assert_int_equal(recovery.controls.desired.count, 0);
     assert_int_equal(recovery.phase, SOURCE_OPENED);
 }
 

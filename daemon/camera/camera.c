@@ -23,16 +23,9 @@
  * daemon ends within a second, on a busy machine too. */
 #define STOP_TIMEOUT_NS (600 * NS_PER_MS)
 
-/* What to return to if the requested source cannot be opened. Main thread only. */
-struct fallback {
-    uint64_t source_version; /* of that request; 0: none, or it is settled */
-    struct config_source source;
-    struct filter_chain filter;
-};
-
 struct camera {
-    struct config config; /* of the start */
-    struct fallback fallback;
+    struct config config;    /* of the start */
+    uint64_t settled_source; /* number of the newest desired source whose fate this thread knows */
     struct mailbox mailbox;
     struct designer *designer;
     struct observer *observer;
@@ -56,8 +49,7 @@ static void destroy_rings(struct mailbox *mailbox)
 static void destroy(struct camera *camera)
 {
     observer_destroy(camera->observer, 0);
-    filter_chain_drop(&camera->reconciler.desired.filter);
-    filter_chain_drop(&camera->fallback.filter);
+    desired_drop(&camera->reconciler.desired);
     mailbox_finish(&camera->mailbox);
     free(camera);
 }
@@ -80,7 +72,6 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
     snprintf(mailbox->status.device, sizeof mailbox->status.device, "%s",
              designer_device_name(camera->designer));
     mailbox->status.device_memory = designer_device_memory(camera->designer);
-    mailbox->status.source_version = mailbox->desired.source_version;
     atomic_store(&mailbox->progress_ns, clock_now_ns());
     reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer,
                     camera->observer, continued);
@@ -188,25 +179,27 @@ int camera_fd(const struct camera *camera)
     return camera->mailbox.event_fd;
 }
 
-/* The requested source has been opened, or nothing that came with it was applied. */
-static void settle_source(struct camera *camera, uint64_t version, bool failed)
+/* Acts on the fate of the desired source, which the camera's thread has decided (source_change.h):
+ * the filter that came with it is the desired one, or is not, which is another change. */
+static void settle_source(struct camera *camera, uint64_t number, bool is_taken)
 {
-    struct mailbox *mailbox = &camera->mailbox;
-    struct fallback *fallback = &camera->fallback;
-
-    if (fallback->source_version == 0 || version < fallback->source_version)
+    if (number == camera->settled_source)
         return;
-    fallback->source_version = 0;
-    if (!failed)
-        return;
-    struct desired *desired = mailbox_begin_change(mailbox);
-    desired->source = fallback->source;
-    if (desired->filter_serial == desired->source_serial) {
-        filter_chain_assign(&desired->filter, &fallback->filter);
+    camera->settled_source = number;
+    struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    if (desired->source.filter_serial > desired->filter_serial) {
+        if (is_taken)
+            filter_chain_assign(&desired->filter, &desired->source.filter);
+        desired->filter_serial = desired->source.filter_serial + (is_taken ? 0 : 1);
         desired->fade_frames = 0;
-        desired->filter_serial++;
     }
-    mailbox_end_change(mailbox);
+    desired->source.filter_serial = 0;
+    mailbox_end_change(&camera->mailbox);
+}
+
+static bool is_source_settled(const struct camera *camera)
+{
+    return camera->mailbox.desired.source.number == camera->settled_source;
 }
 
 unsigned camera_take_events(struct camera *camera)
@@ -216,8 +209,8 @@ unsigned camera_take_events(struct camera *camera)
     eventfd_read(mailbox->event_fd, &count);
 
     pthread_mutex_lock(&mailbox->lock);
-    const uint64_t version = mailbox->status.source_version;
-    const bool failed = mailbox->status.source_problem[0] != '\0';
+    const uint64_t source_number = mailbox->status.source_number;
+    const bool is_taken = mailbox->status.source_problem[0] == '\0';
     unsigned events = mailbox->events;
     struct request *answered = mailbox->answered;
     struct ring *retired = mailbox->retired;
@@ -226,7 +219,7 @@ unsigned camera_take_events(struct camera *camera)
     mailbox->retired = NULL;
     pthread_mutex_unlock(&mailbox->lock);
 
-    settle_source(camera, version, failed);
+    settle_source(camera, source_number, is_taken);
     request_answer(answered);
     ring_destroy(retired);
     return events;
@@ -260,7 +253,7 @@ static int check_size(struct camera *camera, const struct filter_chain *chain, s
 {
     struct camera_status status;
     camera_get_status(camera, &status);
-    if (status.format.width == 0 || camera->fallback.source_version != 0)
+    if (status.format.width == 0 || !is_source_settled(camera))
         return 0;
     return calibration_check_size(chain, status.format.width, status.format.height, why);
 }
@@ -280,7 +273,7 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     filter_chain_assign(&desired->filter, chain);
     desired->fade_frames = fade_frames;
-    *ret_serial = ++desired->filter_serial;
+    *ret_serial = desired->filter_serial = desired_serial(desired) + 1;
     mailbox_end_change(&camera->mailbox);
     return 0;
 }
@@ -288,24 +281,23 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
 uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret)
 {
     const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
-    *ret = desired->filter;
-    return desired->filter_serial;
+    *ret = *desired_filter(desired);
+    return desired_serial(desired);
 }
 
-/* The serial is new, but the filter may still be the one of a source that is being opened, and is
- * given up with it. */
+/* The serial is new, but the filter may still be the one of a source that is not settled. */
 uint64_t camera_set_view(struct camera *camera, enum view_kind view)
 {
     struct camera_status status;
-    camera_get_status(camera, &status); /* gives up what has been refused by now */
+    camera_get_status(camera, &status); /* settles a source whose fate is known by now */
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    const bool is_pending = camera->fallback.source_version != 0;
-    const bool came_with_source = desired->filter_serial == desired->source_serial;
+    const uint64_t serial = desired_serial(desired) + 1;
+    if (desired_filter(desired) == &desired->source.filter)
+        desired->source.filter_serial = serial;
+    else
+        desired->filter_serial = serial;
     desired->view = view;
     desired->fade_frames = 0;
-    const uint64_t serial = ++desired->filter_serial;
-    if (is_pending && came_with_source)
-        desired->source_serial = serial;
     mailbox_end_change(&camera->mailbox);
     return serial;
 }
@@ -315,28 +307,25 @@ enum view_kind camera_get_view(const struct camera *camera)
     return camera->mailbox.desired.view; /* this thread's own */
 }
 
-int camera_set_source(struct camera *camera, const struct config_source *source,
+int camera_set_source(struct camera *camera, const struct config_source *request,
                       const struct settings *controls, const struct filter_chain *filter,
-                      uint64_t *ret_version, struct error *why)
+                      uint64_t *ret_number, struct error *why)
 {
     int r = filter != NULL ? filter_edit_check(filter, why) : 0;
     if (r < 0)
         return r;
-    if (camera->fallback.source_version != 0)
+    if (!is_source_settled(camera))
         return error_set(why, EBUSY, "the camera is still opening another source");
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    camera->fallback.source_version = ++desired->source_version;
-    camera->fallback.source = desired->source;
-    filter_chain_assign(&camera->fallback.filter, &desired->filter);
-    desired->source = *source;
-    desired->source_controls = controls != NULL ? *controls : (struct settings){.count = 0};
+    struct desired_source *source = &desired->source;
+    source->number++;
+    source->request = *request;
+    source->controls = controls != NULL ? *controls : (struct settings){.count = 0};
     if (filter != NULL) {
-        filter_chain_assign(&desired->filter, filter);
-        desired->fade_frames = 0;
-        desired->filter_serial++;
+        filter_chain_assign(&source->filter, filter);
+        source->filter_serial = desired->filter_serial + 1;
     }
-    desired->source_serial = filter != NULL ? desired->filter_serial : 0;
-    *ret_version = desired->source_version;
+    *ret_number = source->number;
     mailbox_end_change(&camera->mailbox);
     return 0;
 }
@@ -385,7 +374,7 @@ static int send_controls(struct camera *camera, enum request_kind kind,
         return r;
     const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
     request->controls.version = desired->controls_version;
-    request->controls.source_version = desired->source_version;
+    request->controls.source_number = desired->source.number;
     mailbox_send(&camera->mailbox, request);
     return 0;
 }
@@ -435,8 +424,8 @@ void camera_get_status(struct camera *camera, struct camera_status *ret)
     int64_t silent_ns = clock_now_ns() - mailbox->published_ns;
     pthread_mutex_unlock(&camera->mailbox.lock);
     /* Whoever sees that a source was refused may rely on what is desired again. */
-    settle_source(camera, ret->source_version, ret->source_problem[0] != '\0');
-    ret->wanted_serial = mailbox->desired.filter_serial; /* this thread's own */
+    settle_source(camera, ret->source_number, ret->source_problem[0] == '\0');
+    ret->wanted_serial = desired_serial(&mailbox->desired); /* this thread's own */
     if (problem_serial != ret->wanted_serial)
         ret->filter_problem[0] = '\0';
     /* The rate is counted when frames come, so it does not show by itself that they have stopped.

@@ -75,14 +75,14 @@ uint64_t camera_set_view(struct camera *camera, enum view_kind view);
 enum view_kind camera_get_view(const struct camera *camera);
 
 /* Asks for another source, or the same one with another size, rate or format; and with it for
- * controls and a filter, which may be NULL to stay as they are. All of it is applied, or nothing.
- * Once status.source_version has reached *ret_version, the source was changed, or
- * status.source_problem says why the camera kept the old one. The desired filter is then the
- * previous one again, unless a client has asked for another one. -EBUSY: the request before this
- * one is not settled; -EINVAL: the chain is not valid. */
-int camera_set_source(struct camera *camera, const struct config_source *source,
+ * controls and a filter, which may be NULL to stay as they are. All of it is used, or nothing
+ * (source_change.h). Once status.source_number has reached *ret_number, the source is in use, or
+ * status.source_problem says why the camera went back to the one before. The desired filter is then
+ * the previous one again, unless a client has asked for another one. -EBUSY: the source requested
+ * before is not settled; -EINVAL: the chain is not valid. */
+int camera_set_source(struct camera *camera, const struct config_source *request,
                       const struct settings *controls, const struct filter_chain *filter,
-                      uint64_t *ret_version, struct error *why);
+                      uint64_t *ret_number, struct error *why);
 
 /* Asks that these controls be set: at once, or when the camera returns, and whenever it is opened
  * again. Other controls keep their values. A control that the camera rejects is logged. */

@@ -27,8 +27,8 @@ struct estimators {
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
 {
-    return a->source_version == b->source_version && a->fourcc == b->fourcc &&
-           a->width == b->width && a->height == b->height && a->is_full_range == b->is_full_range;
+    return a->source_number == b->source_number && a->fourcc == b->fourcc && a->width == b->width &&
+           a->height == b->height && a->is_full_range == b->is_full_range;
 }
 
 bool estimators_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b)

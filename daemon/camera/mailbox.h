@@ -25,21 +25,43 @@
 #include "core/settings.h"
 #include "ring/ring.h"
 
+/* A source that is asked for, and what comes with it: all of it is used, or nothing. */
+struct desired_source {
+    uint64_t number; /* goes up with each, even for the same source; 0: none was asked for */
+    struct config_source request;
+    struct settings controls;
+    struct filter_chain filter;
+    uint64_t filter_serial; /* 0: no filter came with it, or the source is settled */
+};
+
 struct desired {
     uint64_t version; /* goes up with every change of what follows */
-    struct config_source source;
-    uint64_t source_version; /* goes up whenever a source is asked for, even the same one again */
-    struct settings source_controls; /* that came with the source, and are set only if it opens */
-    uint64_t source_serial;          /* of the filter that came with it; likewise. 0: none */
-    struct settings controls;        /* of the configuration; clients set others by requests */
+    struct desired_source source;
+    struct settings controls; /* of the configuration; clients set others by requests */
     uint64_t controls_version;
-    struct filter_chain filter;
-    enum view_kind view;    /* what is published of the filtered frames */
-    uint64_t filter_serial; /* goes up with every change of the filter or of the view */
-    unsigned fade_frames;   /* length of the fade from the previous filter; 0: at once */
-    bool has_readers;       /* at least one client reads frames */
+    struct filter_chain filter; /* whatever becomes of the source */
+    enum view_kind view;        /* what is published of the filtered frames */
+    uint64_t filter_serial;     /* goes up with every change of a filter or of the view */
+    unsigned fade_frames;       /* length of the fade into `filter`; 0: at once */
+    bool has_readers;           /* at least one client reads frames */
     bool stop;
 };
+
+/* Returns the newest filter, which may be the one that came with a source, and its serial. */
+static inline const struct filter_chain *desired_filter(const struct desired *desired)
+{
+    return desired->source.filter_serial > desired->filter_serial ? &desired->source.filter
+                                                                  : &desired->filter;
+}
+
+static inline uint64_t desired_serial(const struct desired *desired)
+{
+    return desired->source.filter_serial > desired->filter_serial ? desired->source.filter_serial
+                                                                  : desired->filter_serial;
+}
+
+/* Releases the images of the filters. */
+void desired_drop(struct desired *desired);
 
 struct mailbox {
     pthread_mutex_t lock;
@@ -78,7 +100,7 @@ void mailbox_end_change(struct mailbox *mailbox);
 void mailbox_send(struct mailbox *mailbox, struct request *request);
 
 /* Camera's thread: updates *desired, which was read before or is zero. False: nothing has changed.
- * Its filter holds its images; whoever has *desired drops them in the end. */
+ * Its filters hold their images, so the caller ends with desired_drop. */
 bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired);
 
 /* Camera's thread: the requests that have come since the last call, in order. */

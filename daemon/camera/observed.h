@@ -8,7 +8,7 @@
 
 /* Which frames are observed. If anything here changes, everything that was found is forgotten. */
 struct observed_frames {
-    uint64_t source_version;
+    uint64_t source_number;         /* which desired source it is (mailbox.h) */
     uint32_t fourcc, width, height; /* as captured; pixels */
     bool is_full_range;             /* samples, as format.full_range of ring.h; mosaics always */
 };

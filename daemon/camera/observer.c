@@ -233,11 +233,11 @@ void observer_set_notches(struct observer *observer, const struct notches *notch
     pthread_mutex_unlock(&observer->lock);
 }
 
-void observer_set_source(struct observer *observer, uint64_t source_version, uint32_t captured,
+void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
                          const struct fftd_format *published)
 {
     const struct observed_frames frames = {
-        .source_version = source_version,
+        .source_number = source_number,
         .fourcc = captured,
         .width = published->width,
         .height = published->height,

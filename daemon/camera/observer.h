@@ -65,7 +65,7 @@ void observer_set_notches(struct observer *observer, const struct notches *notch
 
 /* Says which source the next frames come from, their pixel format (a fourcc), and the format in
  * which they are published. */
-void observer_set_source(struct observer *observer, uint64_t source_version, uint32_t captured,
+void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
                          const struct fftd_format *published);
 
 /* Offers a frame, which is read only during this call. Returns its number. */

@@ -122,7 +122,8 @@ static void handle_engine_failure(struct reconciler *reconciler, const struct er
     report_engine_failure(&reconciler->report);
     error_set(&path->failure, EIO, "engine: %s", reason.text);
     path->failures++;
-    const bool is_needed = !frame_path_engine_fits(path) || reconciler->applied.awaited_serial != 0;
+    const bool is_needed =
+        !frame_path_engine_fits(path) || reconciler->source_change.awaited_serial != 0;
     if (is_needed && !reconciler->applied.engine_requested)
         reconciler->applied.engine_retry_ns =
             clock_now_ns() + retry_delay_ns(path->failures, RETRY_DELAY_LONGEST_BUILD_NS);
@@ -150,10 +151,10 @@ static void take_design(struct reconciler *reconciler)
     if (!designer_take(reconciler->designer, path->engine != NULL && engine_is_fading(path->engine),
                        &design))
         return;
-    const bool is_awaited = reconciler->applied.awaited_serial != 0 &&
-                            design.result_serial >= reconciler->applied.awaited_serial;
+    const bool is_awaited = reconciler->source_change.awaited_serial != 0 &&
+                            design.result_serial >= reconciler->source_change.awaited_serial;
     if (is_awaited && design.result == 0)
-        reconciler->applied.awaited_serial = 0;
+        reconciler->source_change.awaited_serial = 0;
     if (design.result < 0 && (reconciler->applied.engine_requested || is_awaited)) {
         reconciler->applied.engine_requested = false;
         handle_engine_failure(reconciler, &design.why);
@@ -184,12 +185,15 @@ static void take_design(struct reconciler *reconciler)
 static void reconcile_filter(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
-    if (desired->filter_serial == reconciler->applied.filter_serial ||
-        reconciler->applied.source_is_opening) /* it may have come with that source */
+    const struct source_change *change = &reconciler->source_change;
+    const bool is_of_source = source_change_has_filter(change, desired);
+    const uint64_t serial = is_of_source ? desired->source.filter_serial : desired->filter_serial;
+    if (serial == reconciler->applied.filter_serial || change->is_opening)
         return;
-    reconciler->applied.filter_serial = desired->filter_serial;
-    designer_request_filter(reconciler->designer, &desired->filter, desired->view,
-                            desired->filter_serial, desired->fade_frames);
+    reconciler->applied.filter_serial = serial;
+    designer_request_filter(reconciler->designer,
+                            is_of_source ? &desired->source.filter : &desired->filter,
+                            desired->view, serial, is_of_source ? 0 : desired->fade_frames);
 }
 
 /* Has notches for the waves that auto-notch finds and that cannot be subtracted. What the user
@@ -240,7 +244,7 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
     path->frames.captured = frames.captured;
     mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
     mailbox_end_report(reconciler->mailbox, 0);
-    observer_set_source(path->observer, reconciler->applied.opened_version, frames.captured,
+    observer_set_source(path->observer, reconciler->source_change.taken, frames.captured,
                         &frames.format);
     reconciler->applied.notches_due_ns = 0; /* another source has other waves */
     reconcile_notches(reconciler);
@@ -249,52 +253,22 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
     return 0;
 }
 
-static bool is_same_source(const struct config_source *a, const struct config_source *b)
-{
-    return strcmp(a->uri, b->uri) == 0 && a->width == b->width && a->height == b->height &&
-           a->rate == b->rate && a->fourcc == b->fourcc && a->buffers == b->buffers &&
-           a->memory == b->memory && a->loop == b->loop && a->seed == b->seed;
-}
-
-/* A source that cannot be opened is tried once; the camera keeps the old one, with its controls and
- * its filter. Of another source no frame is published with the filter of the old one. */
+/* Never publish a frame from the new source through the old source's filter. */
 static void reconcile_source(struct reconciler *reconciler)
 {
-    const struct desired *desired = &reconciler->desired;
-    struct applied *applied = &reconciler->applied;
+    struct source_change *change = &reconciler->source_change;
     struct recovery *recovery = &reconciler->path.recovery;
-    const bool is_new = desired->source_version != applied->source_version;
     struct error why;
-    int r = 0;
-
-    if (!is_new && !applied->source_is_opening)
-        return;
-    applied->source_version = desired->source_version;
-    if (is_new && is_same_source(&desired->source, &recovery->request)) {
-        recovery_want_controls(recovery, &desired->source_controls);
-    } else {
-        r = is_new ? recovery_change(recovery, &desired->source, &desired->source_controls,
-                                     &desired->filter, &why)
-                   : recovery_conclude_change(recovery, &desired->filter, &why);
-        applied->source_is_opening = r == -EAGAIN;
-        if (applied->source_is_opening)
-            return;
-        if (r == 0)
-            applied->opened_version = desired->source_version;
-    }
-    const bool has_filter = desired->source_serial > applied->filter_serial;
-    if (r == 0 && has_filter)
-        applied->awaited_serial = desired->source_serial;
-    else if (has_filter && desired->filter_serial == desired->source_serial)
-        applied->filter_serial = desired->filter_serial;
-    report_source(&reconciler->report, recovery, desired->source_version, r < 0 ? why.text : "");
+    const int r = source_change_step(change, recovery, &reconciler->desired, &why);
+    if (r != -EAGAIN)
+        report_source(&reconciler->report, recovery, change->number, r < 0 ? why.text : "");
 }
 
 static void reconcile_controls(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
     if (desired->controls_version == reconciler->applied.controls_version ||
-        reconciler->applied.source_is_opening) /* whose failure brings the old ones back */
+        reconciler->source_change.is_opening) /* which may bring the old controls back */
         return;
     reconciler->applied.controls_version = desired->controls_version;
     recovery_want_controls(&reconciler->path.recovery, &desired->controls);
@@ -351,7 +325,7 @@ static void reconcile_streaming(struct reconciler *reconciler)
     if (r < 0)
         recovery_reject(recovery, r, &why);
     if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path) ||
-        reconciler->applied.awaited_serial != 0)
+        reconciler->source_change.awaited_serial != 0)
         return;
     frame_path_update_memory(path);
     recovery_start(recovery);
@@ -392,7 +366,7 @@ static int set_controls(struct reconciler *reconciler, struct request *request)
     /* First apply what was desired before the client's call. */
     if (controls->version > reconciler->applied.controls_version)
         reconcile_controls(reconciler);
-    if (controls->source_version > reconciler->applied.source_version)
+    if (controls->source_number > reconciler->source_change.number)
         reconcile_source(reconciler);
     return recovery_set_controls(&reconciler->path.recovery, &controls->settings, &request->why);
 }
@@ -470,8 +444,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
         .config = config,
         .mailbox = mailbox,
         .designer = designer,
-        .applied = {.source_version = mailbox->desired.source_version,
-                    .filter_serial = mailbox->desired.filter_serial,
+        .applied = {.filter_serial = mailbox->desired.filter_serial,
                     .controls_version = mailbox->desired.controls_version,
                     .pause_ns = INT64_MAX,
                     .engine_retry_ns = INT64_MAX},

@@ -15,16 +15,13 @@
 #include "camera/frame_path.h"
 #include "camera/mailbox.h"
 #include "camera/report.h"
+#include "camera/source_change.h"
 #include "config/config.h"
 #include "core/error.h"
 
-/* What has been done about the desired state. The source keeps its own part: request, controls. */
+/* What has been done about the desired state. The source's part is in struct source_change. */
 struct applied {
-    uint64_t source_version; /* the newest that was tried, with or without success */
-    uint64_t opened_version; /* of them, that of the source in use */
-    bool source_is_opening;  /* the source of source_version is not open yet */
-    uint64_t filter_serial;  /* handed to the designer, or refused with its source */
-    uint64_t awaited_serial; /* the source does not stream before this filter was designed */
+    uint64_t filter_serial; /* handed to the designer */
     uint64_t controls_version;
     bool paused;             /* the source is not to stream */
     int64_t pause_ns;        /* when to pause; INT64_MAX: there are readers, or it is paused */
@@ -42,6 +39,7 @@ struct reconciler {
     struct frame_path path;
     struct desired desired; /* as read last */
     struct applied applied;
+    struct source_change source_change;
     struct request *requests; /* received, but not answered yet */
 };
 

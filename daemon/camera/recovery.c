@@ -13,7 +13,6 @@
 
 #include "camera/device_watch.h"
 #include "camera/retry_delay.h"
-#include "filters/calibration.h"
 #include "core/clock.h"
 #include "core/text.h"
 
@@ -172,15 +171,15 @@ static void become_open(struct recovery *recovery)
     recovery->phase = SOURCE_OPENED;
     recovery->sequence.discontinuity = true;
     recovery->memory.settled = false;
-    if (recovery->opening.purpose == OPENING_AGAIN)
+    if (recovery->opening == OPENING_AGAIN)
         recovery->past.reopens++;
     source_controls_apply(&recovery->controls, recovery->capture, &recovery->controls.desired);
 }
 
 /* Leaves the source opening or opened, or closed on failure. */
-static int open_for(struct recovery *recovery, enum source_purpose purpose, struct error *why)
+static int open_as(struct recovery *recovery, enum source_opening opening, struct error *why)
 {
-    recovery->opening.purpose = purpose;
+    recovery->opening = opening;
     int r = open_capture(recovery, why);
     if (r < 0)
         return r;
@@ -203,94 +202,88 @@ static void become_starting(struct recovery *recovery)
 
 int recovery_open(struct recovery *recovery, bool wait, struct error *why)
 {
-    int r = open_for(recovery, OPENING_FIRST, why);
-    recovery->opening.wait = wait;
+    int r = open_as(recovery, wait ? OPENING_FIRST : OPENING_ONCE, why);
     if (r == 0)
         become_starting(recovery);
     return r;
 }
 
-static void take_back_change(struct recovery *recovery)
+void recovery_reject(struct recovery *recovery, int err, const struct error *why)
 {
-    const struct source_opening *opening = &recovery->opening;
-    const bool had_problem = !camera_may_deliver(opening->old_state);
-    struct error again;
-    close_capture(recovery);
-    recovery->request = opening->old_request;
-    recovery->controls.desired = opening->old_controls;
-    if (opening->was_closed || had_problem) {
-        recovery->state = opening->old_state;
-        recovery->reason = opening->old_reason;
+    if (recovery->opening != OPENING_ONCE) {
+        recovery_lose(recovery, err, why);
+        return;
     }
-    if (opening->was_closed) { /* the old one is still waited for */
+    recovery_finish(recovery);
+    recovery->state = CAMERA_FAILED;
+    recovery->reason = *why;
+    recovery->error = err;
+}
+
+/* ---- another source ---- */
+
+void recovery_try(struct recovery *recovery, const struct config_source *request,
+                  const struct settings *controls, struct previous_source *ret_previous)
+{
+    struct error why;
+    *ret_previous = (struct previous_source){
+        .request = recovery->request,
+        .controls = recovery->controls.desired,
+        .state = recovery->state,
+        .reason = recovery->reason,
+        .error = recovery->error,
+        .was_closed = recovery->phase == SOURCE_CLOSED,
+        .opening = recovery->phase == SOURCE_OPENING ? recovery->opening : OPENING_AGAIN,
+    };
+    close_capture(recovery);
+    recovery->request = *request;
+    recovery->controls.desired = *controls;
+    int r = recovery_open(recovery, false, &why);
+    if (r < 0)
+        recovery_reject(recovery, r, &why);
+    /* What was reported as starting meanwhile has to start again. */
+    if (recovery->phase == SOURCE_OPENING && camera_may_deliver(ret_previous->state))
+        ret_previous->state = CAMERA_STARTING;
+}
+
+int recovery_result(const struct recovery *recovery, struct error *why)
+{
+    if (recovery_is_open(recovery))
+        return 0;
+    if (recovery->state != CAMERA_FAILED)
+        return -EAGAIN;
+    *why = recovery->reason;
+    return recovery->error;
+}
+
+void recovery_take(struct recovery *recovery)
+{
+    recovery->opening = OPENING_AGAIN;
+    recovery->remedies = 0;
+}
+
+void recovery_go_back(struct recovery *recovery, const struct previous_source *previous)
+{
+    struct error why;
+    close_capture(recovery);
+    recovery->request = previous->request;
+    recovery->controls.desired = previous->controls;
+    recovery->state = previous->state;
+    recovery->reason = previous->reason;
+    recovery->error = previous->error;
+    if (previous->was_closed) {
         recovery->deadline_ns = clock_now_ns();
         return;
     }
-    int r = open_for(recovery, opening->old_purpose, &again);
+    int r = open_as(recovery, previous->opening, &why);
     if (r < 0)
-        recovery_reject(recovery, r, &again);
-    else if (!had_problem &&
-             (recovery->state == CAMERA_STARTING || recovery->phase == SOURCE_OPENING))
+        recovery_reject(recovery, r, &why);
+    else if (recovery->state == CAMERA_STARTING ||
+             (camera_may_deliver(recovery->state) && recovery->phase == SOURCE_OPENING))
         become_starting(recovery);
 }
 
-int recovery_conclude_change(struct recovery *recovery, const struct filter_chain *filter,
-                             struct error *why)
-{
-    int r = recovery->opening.result;
-    if (r == -EAGAIN)
-        return r;
-    recovery->opening.is_change = false;
-    *why = recovery->opening.why;
-    if (r == 0)
-        r = calibration_check_size(filter, recovery->capture->format.width,
-                                   recovery->capture->format.height, why);
-    if (r < 0) {
-        take_back_change(recovery);
-        return r;
-    }
-    become_starting(recovery);
-    recovery->remedies = 0;
-    return 0;
-}
-
-/* Saves the source in use, so that a failed change can go back to it. A second change before the
- * first has a result keeps what the first has saved. */
-static void remember_old(struct recovery *recovery)
-{
-    struct source_opening *opening = &recovery->opening;
-    if (opening->is_change)
-        return;
-    opening->is_change = true;
-    opening->was_closed = recovery->phase == SOURCE_CLOSED;
-    opening->old_purpose = recovery->phase == SOURCE_OPENING ? opening->purpose : OPENING_AGAIN;
-    opening->old_state = recovery->state;
-    opening->old_reason = recovery->reason;
-    opening->old_request = recovery->request;
-    opening->old_controls = recovery->controls.desired;
-}
-
-int recovery_change(struct recovery *recovery, const struct config_source *request,
-                    const struct settings *controls, const struct filter_chain *filter,
-                    struct error *why)
-{
-    struct source_opening *opening = &recovery->opening;
-    struct settings merged =
-        opening->is_change ? opening->old_controls : recovery->controls.desired;
-    int r = settings_merge(&merged, controls, why);
-    if (r < 0)
-        return r;
-    remember_old(recovery);
-    close_capture(recovery);
-    recovery->request = *request;
-    recovery->controls.desired = merged;
-    opening->result = open_for(recovery, OPENING_CHANGE, &opening->why);
-    if (recovery->phase == SOURCE_OPENING) {
-        opening->result = -EAGAIN;
-        become_starting(recovery);
-    }
-    return recovery_conclude_change(recovery, filter, why);
-}
+/* ---- streaming ---- */
 
 void recovery_start(struct recovery *recovery)
 {
@@ -303,7 +296,7 @@ void recovery_start(struct recovery *recovery)
     if (recovery->state == CAMERA_PAUSED)
         become_starting(recovery);
     recovery->phase = SOURCE_STREAMING;
-    recovery->opening.purpose = OPENING_AGAIN; /* from now on */
+    recovery->opening = OPENING_AGAIN; /* from now on */
     recovery->deadline_ns = clock_now_ns() + stall_ns(recovery);
 }
 
@@ -347,28 +340,11 @@ int64_t recovery_deadline_ns(const struct recovery *recovery)
 static void reopen(struct recovery *recovery)
 {
     struct error why = {{0}};
-    int r = open_for(recovery, OPENING_AGAIN, &why);
+    int r = open_as(recovery, OPENING_AGAIN, &why);
     if (r == -EACCES && recovery->state == CAMERA_LOST && clock_now_ns() < recovery->handover_ns)
         retry_later(recovery);
     else if (r < 0)
         recovery_lose(recovery, r, &why);
-}
-
-void recovery_reject(struct recovery *recovery, int err, const struct error *why)
-{
-    struct source_opening *opening = &recovery->opening;
-    if (opening->is_change) {
-        opening->result = err; /* recovery_conclude_change acts on it */
-        opening->why = *why;
-        close_capture(recovery);
-    } else if (opening->purpose == OPENING_FIRST && !opening->wait) {
-        recovery_finish(recovery);
-        recovery->state = CAMERA_FAILED;
-        recovery->reason = *why;
-        recovery->error = err;
-    } else {
-        recovery_lose(recovery, err, why);
-    }
 }
 
 static void go_on_opening(struct recovery *recovery)
@@ -381,7 +357,6 @@ static void go_on_opening(struct recovery *recovery)
         recovery_reject(recovery, r, &why);
     } else {
         become_open(recovery);
-        recovery->opening.result = 0;
         if (recovery->state == CAMERA_STARTING)
             recovery->reason.text[0] = '\0';
     }

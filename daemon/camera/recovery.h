@@ -27,28 +27,16 @@
 #include "capture/capture.h"
 #include "config/config.h"
 #include "core/error.h"
-#include "filters/filter.h"
 #include "core/frame_memory.h"
 
 enum source_phase { SOURCE_CLOSED, SOURCE_OPENING, SOURCE_OPENED, SOURCE_STREAMING };
 
-/* Why a source is opened. */
-enum source_purpose { OPENING_FIRST, OPENING_CHANGE, OPENING_AGAIN };
-
-/* An opening in progress, and what follows its success or failure. */
-struct source_opening {
-    enum source_purpose purpose;
-    bool wait; /* OPENING_FIRST: a failed opening is tried again; otherwise the state is FAILED */
-    /* OPENING_CHANGE: its result, and what to go back to if it is a failure. */
-    bool is_change; /* until recovery_conclude_change has acted on the result */
-    int result;     /* -EAGAIN: it is not known yet */
-    struct error why;
-    bool was_closed;
-    enum source_purpose old_purpose; /* of its next opening */
-    enum camera_state old_state;
-    struct error old_reason;
-    struct config_source old_request;
-    struct settings old_controls;
+/* What follows the failure of an opening. */
+enum source_opening {
+    OPENING_ONCE,  /* the state FAILED, and the owner's decision */
+    OPENING_FIRST, /* another attempt after the retry delay */
+    OPENING_AGAIN, /* the same, of a source that was open before; its success counts as a reopening
+                    */
 };
 
 struct recovery_counts {
@@ -73,7 +61,7 @@ struct recovery {
     enum source_phase phase;
     enum camera_state state;
     struct error reason;          /* why it is not online; empty if it is */
-    int error;                    /* the negative errno of the opening if FAILED; otherwise 0 */
+    int error;                    /* if FAILED, the negative errno of the opening; otherwise 0 */
     struct capture *capture;      /* NULL while closed */
     struct config_source request; /* what is asked of it */
     struct source_controls controls;
@@ -84,9 +72,9 @@ struct recovery {
     int64_t stall_timeout_ns;
     int64_t deadline_ns; /* closed: of the next attempt; opening: of its next step; streaming: of
                             the next frame */
-    struct source_opening opening;
-    unsigned remedies;   /* tried since the last frame: restarts and openings */
-    int watch_fd;        /* inotify, while closed; or -1 */
+    enum source_opening opening; /* the one in progress, or the next */
+    unsigned remedies;           /* tried since the last frame: restarts and openings */
+    int watch_fd;                /* inotify, while closed; or -1 */
     int64_t handover_ns; /* until then udev may not have given a new node to its group yet */
     struct recovery_sequence sequence;
     struct recovery_counts past; /* of captures closed by now, and lost, stalls ... */
@@ -100,22 +88,35 @@ void recovery_finish(struct recovery *recovery);
  * FAILED. */
 int recovery_open(struct recovery *recovery, bool wait, struct error *why);
 
-/* Opens another source, or the same one with another size, rate or format, and adds these controls
- * to those that are set whenever it is opened. Errors as capture_open; -EINVAL: too many controls,
- * or the filter that its frames would get has an image of another size (calibration.h). -EAGAIN: it
- * is still opening; recovery_conclude_change has the result later.
- * After a failure the old source is opened again with its controls, or is still waited for. If
- * another change comes before the result, its failure goes back to the source before both. */
-int recovery_change(struct recovery *recovery, const struct config_source *request,
-                    const struct settings *controls, const struct filter_chain *filter,
-                    struct error *why);
+/* A source as it was in use, to go back to. */
+struct previous_source {
+    struct config_source request;
+    struct settings controls;
+    enum camera_state state;
+    struct error reason;
+    int error;
+    bool was_closed;             /* it was being waited for */
+    enum source_opening opening; /* of its next opening */
+};
 
-/* The result of a change that was opening, as recovery_change; -EAGAIN: it still is. */
-int recovery_conclude_change(struct recovery *recovery, const struct filter_chain *filter,
-                             struct error *why);
+/* Closes the source, saves it in *ret_previous, and opens another one, or the same one with another
+ * size, rate or format, once. These controls are set whenever it is opened. recovery_result has the
+ * result; after that the owner calls recovery_take or recovery_go_back. */
+void recovery_try(struct recovery *recovery, const struct config_source *request,
+                  const struct settings *controls, struct previous_source *ret_previous);
 
-/* Its opening has failed, or what has been opened cannot be used. What follows depends on what it
- * was opened for. */
+/* The result of recovery_try. 0: it is open. -EAGAIN: it is still opening. Otherwise it is closed;
+ * errors as capture_open. */
+int recovery_result(const struct recovery *recovery, struct error *why);
+
+/* Keeps the source that was tried, and recovers it from now on. */
+void recovery_take(struct recovery *recovery);
+
+/* Closes the source that was tried, and opens the previous one again, or waits for it again. */
+void recovery_go_back(struct recovery *recovery, const struct previous_source *previous);
+
+/* Its opening has failed, or what has been opened cannot be used. What follows depends on the kind
+ * of opening. */
 void recovery_reject(struct recovery *recovery, int err, const struct error *why);
 
 /* Treats a failure to open as the loss of the source, and keeps trying. */

@@ -134,7 +134,7 @@ bool report_state(struct report *report, enum camera_state state, const char *re
     return true;
 }
 
-void report_source(struct report *report, const struct recovery *recovery, uint64_t version,
+void report_source(struct report *report, const struct recovery *recovery, uint64_t number,
                    const char *problem)
 {
     struct camera_status *status = mailbox_begin_report(report->mailbox);
@@ -143,7 +143,7 @@ void report_source(struct report *report, const struct recovery *recovery, uint6
             recovery)) /* the state may stay the same, as that of a paused camera does */
         copy_text(status->source, recovery->capture->description);
     copy_text(status->source_problem, problem);
-    status->source_version = version;
+    status->source_number = number;
     mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
 }
 
@@ -284,7 +284,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     if (++status->published == 1)
         events |= CAMERA_EVENT_FRAME;
     if (status->filter_serial != meta->filter_serial &&
-        meta->filter_serial == report->mailbox->desired.filter_serial)
+        meta->filter_serial == desired_serial(&report->mailbox->desired))
         events |= CAMERA_EVENT_FILTER;
     status->filter_serial = meta->filter_serial;
     status->view = done->view;

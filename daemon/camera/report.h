@@ -58,8 +58,8 @@ void report_engine_failure(struct report *report);
 /* A filter that could not be designed; the previous one stays in use. */
 void report_filter_problem(struct report *report, uint64_t serial, const char *problem);
 
-/* The request for another source was settled; problem is empty if the source was changed. */
-void report_source(struct report *report, const struct recovery *recovery, uint64_t version,
+/* The requested source with this number was taken (problem is empty), or given up. */
+void report_source(struct report *report, const struct recovery *recovery, uint64_t number,
                    const char *problem);
 
 /* A published frame. */

@@ -41,7 +41,7 @@ struct request_controls {
     camera_controls_fn *done;
     struct settings settings;      /* REQUEST_SET_CONTROLS: what to set */
     uint64_t version;              /* desired.controls_version when this was asked for */
-    uint64_t source_version;       /* desired.source_version then */
+    uint64_t source_number;        /* desired.source.number then */
     struct capture_controls *list; /* REQUEST_LIST_CONTROLS: the answer */
 };
 

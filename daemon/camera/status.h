@@ -74,9 +74,9 @@ struct camera_status {
     uint64_t wanted_serial;           /* of the newest accepted change */
     char filter_problem[CAMERA_TEXT]; /* why that change could not be carried out; empty if it was,
                                          or is under way */
-    uint64_t source_version;          /* the newest request for a source that has been settled */
-    char source_problem[CAMERA_TEXT]; /* why the camera kept its source; empty if it took the new
-                                         one */
+    uint64_t source_number;           /* of the newest requested source that is settled */
+    char source_problem[CAMERA_TEXT]; /* why the camera went back to the source before; empty if it
+                                         took the requested one */
     uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
     uint64_t stalls, restarts, reopens;
     uint64_t engine_failures; /* times an engine lost, refused or kept a frame, or did not build */

@@ -1,7 +1,8 @@
 /* Applies what the configuration file says now to the running camera. Main thread only.
  *
  * The changes of one reload are applied together or not at all. If only the filter or the controls
- * change, they are applied at once. If the source changes, they wait until it has been opened. */
+ * change, they are applied at once. If the source changes, the camera tries it with them, and this
+ * file waits for the result: it restores nothing. */
 #ifndef FFTD_CONTROL_RELOAD_H
 #define FFTD_CONTROL_RELOAD_H
 
@@ -19,16 +20,18 @@ struct reload_waiter {
     void (*done)(struct reload_waiter *waiter, const char *problem);
 };
 
+/* A configuration to apply, and who waits for the result. */
+struct reload_job {
+    struct config wanted;
+    struct reload_waiter *waiters;
+};
+
 /* Zero-initialised: there is no reload under way. */
 struct reload {
-    uint64_t source_version; /* of the source that is being opened; 0: none */
-    struct config wanted;    /* the configuration that it belongs to */
-    struct reload_waiter *waiting;
-
-    /* The newest reload since then, which begins with the result of that one. */
+    uint64_t source_number; /* of the source that `current` asks for (camera_set_source); 0: none */
+    struct reload_job current;
     bool has_next;
-    struct config next;
-    struct reload_waiter *next_waiting;
+    struct reload_job next; /* the newest reload since then, which begins after that one */
 };
 
 /* Requests from the camera what differs between *config, which is in use, and *wanted: the filter,

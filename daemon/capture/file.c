@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "capture/pace.h"
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "capture/y4m.h"
 #include "core/clock.h"
 #include "core/text.h"

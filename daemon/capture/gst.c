@@ -24,7 +24,7 @@
 
 #include "capture/gst_helper.h"
 #include "capture/pace.h"
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "core/clock.h"
 
 /* GStreamer looks at every plugin when it starts for the first time, and keeps what it has found.

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "core/text.h"
 
 #define DEFAULT_BUFFERS 4

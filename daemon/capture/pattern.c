@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "capture/pace.h"
-#include "capture/pattern.h"
-#include "capture/source.h"
+#include "capture/openers.h"
+#include "capture/pattern_draw.h"
 #include "core/clock.h"
 
 #define DEFAULT_WIDTH  640

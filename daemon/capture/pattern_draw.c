@@ -2,7 +2,7 @@
  *
  * One packer serves every format, because core/format.h has the position of each component's
  * samples. A chroma sample is the mean of the pixels that share it. */
-#include "capture/pattern.h"
+#include "capture/pattern_draw.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "capture/capture.h"
 
-/* Codes of a component: code = zero + scale * value, values as in pattern.h. */
+/* Codes of a component: code = zero + scale * value, values as in pattern_scene.h. */
 struct codes {
     float zero, scale;
 };

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "capture/pace.h"
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "capture/v4l2_buffers.h"
 #include "capture/v4l2_control.h"
 #include "capture/v4l2_device.h"

@@ -1,8 +1,7 @@
-/* One thread, one mutex, one result slot.
+/* One thread and one mutex. What the thread has made is handed over by handover.c.
  *
- * builder.engine is the newest engine: the camera's thread either uses it or will find it in the
- * result slot. Returned engines wait in `closing` until the thread is between two requests. A
- * design for an engine that was returned meanwhile is discarded when it is posted. */
+ * builder.engine is the newest engine: the camera's thread either uses it or will take it. Returned
+ * engines wait until the thread is between two requests. */
 #include "camera/designer.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@ struct request_design {
 struct designer {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
+    pthread_cond_t change; /* signalled when a field below changes; waits use CLOCK_MONOTONIC */
     int wake_fd;
     int64_t build_timeout_ns;
 
@@ -39,16 +38,7 @@ struct designer {
     bool exhausted;        /* no further engine is built */
     bool device_failed;    /* since the last request was begun */
     struct request_design wanted;
-    struct engine *closing[BUILDER_MAX_CLOSING];
-    unsigned closing_count;
-    struct engine *borrowed; /* the newest engine that the camera's thread has */
-    bool posted;
-    struct design design;
-    struct filter_chain posted_chain; /* of the design */
-    struct filter_chain taken_chain;  /* of the response that was taken last */
-    struct notches taken_notches;     /* likewise */
-    enum view_kind taken_view;        /* likewise */
-    uint64_t taken_serial;            /* 0: none was */
+    struct handover handover;
     struct build_progress progress;
     struct tuning_status tuning;
     bool stop_tuning;
@@ -87,64 +77,14 @@ static void on_build(void *context, unsigned done, unsigned total)
     eventfd_write(designer->wake_fd, 1);
 }
 
-/* ---- the result slot, with the lock held ---- */
-
-static bool is_closing(const struct designer *designer, const struct engine *engine)
-{
-    for (unsigned i = 0; i < designer->closing_count; i++)
-        if (designer->closing[i] == engine)
-            return true;
-    return false;
-}
-
-/* Discards what waits to be applied; a failure still has to be reported. */
-static void drop_posted(struct designer *designer)
-{
-    engine_response_free(designer->design.response);
-    designer->design.response = NULL;
-    designer->design.engine = NULL;
-    designer->posted = designer->design.result < 0;
-}
-
-/* Puts a chain's design into the result slot, over one that was not fetched. */
-static void post(struct designer *designer, struct design *design, const struct filter_chain *chain)
-{
-    struct design *slot = &designer->design;
-
-    if (design->engine != NULL && is_closing(designer, design->engine)) {
-        engine_response_free(design->response);
-        design->engine = NULL;
-        design->response = NULL;
-    }
-    if (design->engine == NULL) {
-        /* A response that an earlier request left is still to be applied. */
-        slot->result = design->result;
-        slot->why = design->why;
-        slot->result_serial = design->result_serial;
-        designer->posted = slot->engine != NULL || slot->result < 0;
-    } else {
-        engine_response_free(slot->response);
-        if (slot->engine != NULL && slot->engine != design->engine &&
-            slot->engine != designer->borrowed)
-            designer->closing[designer->closing_count++] = slot->engine;
-        *slot = *design;
-        filter_chain_assign(&designer->posted_chain, chain);
-        designer->posted = true;
-    }
-    if (designer->posted)
-        eventfd_write(designer->wake_fd, 1);
-}
-
 /* ---- the thread's work, with the lock held ---- */
 
 /* Closes the returned engines, and those put aside before whose frames are finished by now. */
 static void close_engines(struct designer *designer)
 {
     struct engine *closing[BUILDER_MAX_CLOSING];
-    const unsigned count = designer->closing_count;
+    const unsigned count = handover_take_closing(&designer->handover, closing);
 
-    memcpy(closing, designer->closing, sizeof closing);
-    designer->closing_count = 0;
     enter_driver(designer);
     for (unsigned i = 0; i < count; i++)
         builder_close_engine(&designer->builder, closing[i]);
@@ -189,28 +129,19 @@ static void continue_search(struct designer *designer)
     }
 }
 
-/* Whether a fade from the chain taken last is possible. */
-static bool can_fade(const struct designer *designer, const struct request_design *to)
-{
-    return builder_can_fade(&designer->taken_chain, designer->taken_view, &to->chain, to->view);
-}
-
 /* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
  * If it takes another one meanwhile, the design is made again. */
 static void design_filter(struct designer *designer, const struct request_design *request,
                           unsigned fade_frames, struct design *ret)
 {
+    const struct handover *handover = &designer->handover;
     const struct engine_frames *frames = request->is_engine ? &request->frames : NULL;
     struct builder_fade fade;
     do {
-        const bool fades = designer->borrowed != NULL &&
-                           designer->taken_serial != request->serial && can_fade(designer, request);
-        fade = (struct builder_fade){.frames = fades ? fade_frames : 0,
-                                     .engine = designer->borrowed,
-                                     .from = designer->taken_chain,
-                                     .from_notches = designer->taken_notches,
-                                     .from_serial = designer->taken_serial};
-        filter_chain_hold(&fade.from); /* another chain may be taken meanwhile */
+        const bool fades = handover->borrowed != NULL &&
+                           handover->taken_serial != request->serial &&
+                           handover_can_fade(handover, &request->chain, request->view);
+        fade = handover_fade(handover, fades ? fade_frames : 0);
         enter_driver(designer);
         designer->builder.options.view = request->view;
         engine_response_free(ret->response);
@@ -220,8 +151,7 @@ static void design_filter(struct designer *designer, const struct request_design
         leave_driver(designer);
         filter_chain_drop(&fade.from);
         frames = NULL; /* the engine is built */
-    } while (ret->result == 0 && fade.frames > 0 &&
-             (fade.engine != designer->borrowed || fade.from_serial != designer->taken_serial));
+    } while (ret->result == 0 && fade.frames > 0 && !handover_is_current(handover, &fade));
 }
 
 static void carry_out(struct designer *designer)
@@ -244,8 +174,9 @@ static void carry_out(struct designer *designer)
     const bool is_same =
         !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
     design_filter(designer, &request, is_same ? request.fade_frames : 0, &design);
-    design.waits_for_fade = is_same && ((request.fade_frames > 0 && can_fade(designer, &request)) ||
-                                        request.serial == designer->taken_serial);
+    const bool fades = request.fade_frames > 0 &&
+                       handover_can_fade(&designer->handover, &request.chain, request.view);
+    design.waits_for_fade = is_same && (fades || request.serial == designer->handover.taken_serial);
     if (design.result == 0) {
         design.engine = builder->engine;
         design.frames = builder->frames;
@@ -259,7 +190,8 @@ static void carry_out(struct designer *designer)
         designer->stop_tuning = false;
     }
     designer->done_serial = request.serial;
-    post(designer, &design, &request.chain);
+    if (handover_post(&designer->handover, &design, &request.chain))
+        eventfd_write(designer->wake_fd, 1);
     filter_chain_drop(&request.chain);
 }
 
@@ -277,9 +209,9 @@ static void *designer_thread(void *argument)
 
     pthread_mutex_lock(&designer->lock);
     for (;;) {
-        if (designer->closing_count > 0 || designer->builder.stuck_count > 0)
+        if (designer->handover.closing_count > 0 || designer->builder.stuck_count > 0)
             close_engines(designer);
-        if (designer->closing_count > 0)
+        if (designer->handover.closing_count > 0)
             continue;
         if (designer->stop)
             break;
@@ -293,9 +225,9 @@ static void *designer_thread(void *argument)
             pthread_cond_wait(&designer->change, &designer->lock);
     }
     cancel_search(designer, "the daemon is stopping");
-    drop_posted(designer);
+    handover_drop(&designer->handover);
     if (designer->builder.engine != NULL) { /* it was built, but never fetched */
-        designer->closing[designer->closing_count++] = designer->builder.engine;
+        handover_add_closing(&designer->handover, designer->builder.engine);
         close_engines(designer);
     }
     designer->ended = true;
@@ -310,8 +242,7 @@ static void *designer_thread(void *argument)
 static void destroy(struct designer *designer)
 {
     filter_chain_drop(&designer->wanted.chain);
-    filter_chain_drop(&designer->posted_chain);
-    filter_chain_drop(&designer->taken_chain);
+    handover_finish(&designer->handover);
     pthread_cond_destroy(&designer->change);
     pthread_mutex_destroy(&designer->lock);
     free(designer);
@@ -418,37 +349,15 @@ void designer_request_engine(struct designer *designer, const struct engine_fram
 bool designer_take(struct designer *designer, bool is_fading, struct design *ret)
 {
     pthread_mutex_lock(&designer->lock);
-    const struct engine *engine = designer->design.engine;
-    /* The same chain for the same engine has other notches, and no fade. */
-    const bool is_renotched = designer->design.serial == designer->taken_serial;
-    const bool waits =
-        is_fading && engine != NULL &&
-        (engine == designer->borrowed ? is_renotched : designer->design.waits_for_fade);
-    const bool posted = designer->posted && !waits;
-    if (posted) {
-        *ret = designer->design;
-        designer->design = (struct design){0};
-        designer->posted = false;
-        if (ret->engine != NULL) {
-            designer->borrowed = ret->engine;
-            filter_chain_assign(&designer->taken_chain, &designer->posted_chain);
-            designer->taken_notches = ret->notches;
-            designer->taken_view = ret->view;
-            designer->taken_serial = ret->serial;
-        }
-    }
+    const bool is_taken = handover_take(&designer->handover, is_fading, ret);
     pthread_mutex_unlock(&designer->lock);
-    return posted;
+    return is_taken;
 }
 
 void designer_return_engine(struct designer *designer, struct engine *engine, bool failed)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->closing[designer->closing_count++] = engine;
-    if (designer->borrowed == engine)
-        designer->borrowed = NULL;
-    if (designer->posted && designer->design.engine == engine)
-        drop_posted(designer);
+    handover_return(&designer->handover, engine);
     designer->device_failed |= failed;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);

@@ -20,31 +20,15 @@
 #include <stdint.h>
 
 #include "camera/builder.h"
+#include "camera/handover.h"
 #include "camera/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
-#include "filters/filter_adapt.h"
 #include "estimators/periodic_notches.h"
 #include "engine/engine.h"
 
 struct designer;
-
-/* What the thread has made. `result` is that of the newest request; engine and response may come
- * from an earlier one. */
-struct design {
-    int result; /* 0, or -errno with `why` */
-    struct error why;
-    uint64_t result_serial; /* of the request's chain */
-    struct engine *engine;  /* that the response is for; NULL: there is nothing to apply */
-    struct engine_response *response; /* belongs to the caller of designer_take */
-    struct engine_frames frames;      /* of the engine */
-    uint64_t serial;                  /* of the response */
-    enum view_kind view;              /* likewise */
-    struct filter_adaptation adapts;  /* what its chain asks for */
-    struct notches notches;           /* that the response has besides its chain */
-    bool waits_for_fade;              /* if it is for another engine than the one in use */
-};
 
 /* Opens config->engine.device (-ENODEV) and starts the thread. wake_fd is an eventfd that becomes
  * readable when designer_take has something; it stays the caller's. The first chain is

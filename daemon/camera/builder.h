@@ -34,10 +34,11 @@ struct stuck_engine {
 /* The frames an engine is built for. */
 struct engine_frames {
     uint32_t captured;         /* fourcc of the frames it takes */
-    struct fftd_format format; /* of the frames it makes */
+    struct fftd_format format; /* format of the frames it makes */
 };
 
-/* Whether an engine for the one also takes and makes the other: same pixel formats, same size. */
+/* Returns whether an engine for one kind of frames suits the other: same pixel formats, same
+ * size. */
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);
 
 struct builder {
@@ -46,11 +47,11 @@ struct builder {
     struct engine_options options;   /* of the engines to build; the view may be set at any time */
     struct engine_observer observer; /* learns how the compilation of an engine goes */
     struct gpu_device *device;       /* NULL: could not be opened again */
-    bool device_suspect;             /* opened again before the next engine is built */
+    bool device_suspect;             /* it is to be opened again before the next engine is built */
     struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
     struct engine_frames frames;
     struct engine_options built; /* the engine's */
-    double support_px;           /* that the engine's padding allows for, or was built for */
+    double support_px;           /* support that the engine's padding allows for */
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
 };
@@ -66,25 +67,26 @@ void builder_finish(struct builder *builder);
 struct builder_fade {
     unsigned frames;             /* 0: none */
     const struct engine *engine; /* in use when it begins */
-    struct filter_chain from;    /* in use then */
-    struct notches from_notches; /* likewise */
+    struct filter_chain from;    /* the chain in use then */
+    struct notches from_notches; /* the notches in use then */
     uint64_t from_serial;
 };
 
-/* Whether one engine can filter two chains with their views, for a fade from one to the other. */
+/* Returns whether one engine can filter two chains with their views, for a fade from one to the
+ * other. */
 bool builder_can_fade(const struct filter_chain *from, enum view_kind from_view,
                       const struct filter_chain *to, enum view_kind to_view);
 
-/* Whether the newest engine is to be tuned without being asked: once, and on a CPU, where little is
- * to be gained, only if the configuration says so. */
+/* Returns whether a search for the newest engine is to begin automatically. That happens once, and
+ * on a CPU, which gains little, only if the configuration asks for it. */
 bool builder_wants_search(const struct builder *builder);
 
-/* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
- * chain's support, whose response is real or complex as the chain's is, which corrects captured
- * samples by a table or for each frame if the chain does, which has its curve and reduces noise in
- * its way, and which has the view of builder->options; and samples the chain's response for it,
- * which comes into use with that fade. In a fade all of this holds for both chains, which must have
- * the same curve and reduce noise in the same way. On failure the engine is as before.
+/* Makes builder->engine suit a chain, and samples the chain's response for it, which comes into use
+ * with that fade. With frames, the engine is built for them. Without (NULL), it is replaced only if
+ * needed: its padding must allow for the chain's support; its response must be real or complex as
+ * the chain's is; it must have the chain's corrections, curve and noise reduction, and the view of
+ * builder->options. In a fade this holds for both chains, which must have the same curve and the
+ * same noise reduction. On failure the engine is as before.
  *
  * The response also has the notches, and those for which the chain has no room are removed from
  * *notches. They never need another engine: where its padding is narrower than a notch, the edges

@@ -1,5 +1,5 @@
-/* The main thread's side: it writes desired state and requests into the mailbox, and takes status,
- * answers and rings out of it. */
+/* The main thread's side of a camera. It writes desired state and requests into the mailbox, and
+ * takes status, answers and rings out of it. */
 #include "camera/camera.h"
 
 #include <errno.h>
@@ -19,17 +19,18 @@
 #include "core/clock.h"
 #include "filters/filter_edit.h"
 
-/* How long camera_halt and camera_stop wait for the threads: with the rest of the shutdown, a
- * daemon ends within a second, on a busy machine too. */
+/* How long camera_halt and camera_stop wait for the threads. It leaves a daemon time to end within
+ * a second, even on a busy machine. */
 #define STOP_TIMEOUT_NS (600 * NS_PER_MS)
 
 struct camera {
-    struct config config;    /* of the start */
-    uint64_t settled_source; /* number of the newest desired source whose fate this thread knows */
+    struct config config; /* as at the start */
+    uint64_t
+        settled_source; /* number of the newest desired source whose result this thread knows */
     struct mailbox mailbox;
     struct designer *designer;
     struct observer *observer;
-    struct reconciler reconciler; /* of the camera's thread, while that runs */
+    struct reconciler reconciler; /* belongs to the camera's thread while that runs */
     pthread_t thread;
     bool joined;
 };
@@ -107,8 +108,8 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
         *ret = camera;
         return 0;
     }
-    /* A designer that is already building an engine cannot be waited for without end. Nothing is
-     * lost by leaving it: the caller gives up and exits. */
+    /* A designer that is building an engine may take very long. It can be left behind, because the
+     * caller gives up and exits. */
     if (designer_destroy(camera->designer, clock_now_ns() + STOP_TIMEOUT_NS) == 0) {
         destroy_rings(&camera->mailbox);
         destroy(camera);
@@ -143,7 +144,7 @@ int camera_halt(struct camera *camera)
     return camera != NULL ? join(camera, clock_now_ns() + STOP_TIMEOUT_NS) : 0;
 }
 
-/* There is no other thread any more that could answer. */
+/* Called after the threads that could answer have ended. */
 static void cancel_requests(struct mailbox *mailbox)
 {
     request_fail(mailbox->requests, -ECANCELED, "fftd is stopping");
@@ -179,8 +180,8 @@ int camera_fd(const struct camera *camera)
     return camera->mailbox.event_fd;
 }
 
-/* Acts on the fate of the desired source, which the camera's thread has decided (source_change.h):
- * the filter that came with it is the desired one, or is not, which is another change. */
+/* Acts on the result of a change of the source (source_change.h). The filter that came with the
+ * source becomes the desired one, or the desired filter stays, with a new serial. */
 static void settle_source(struct camera *camera, uint64_t number, bool is_taken)
 {
     if (number == camera->settled_source)
@@ -285,11 +286,11 @@ uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret)
     return desired_serial(desired);
 }
 
-/* The serial is new, but the filter may still be the one of a source that is not settled. */
+/* The filter may be that of a source which is not settled; then the new serial is that filter's. */
 uint64_t camera_set_view(struct camera *camera, enum view_kind view)
 {
     struct camera_status status;
-    camera_get_status(camera, &status); /* settles a source whose fate is known by now */
+    camera_get_status(camera, &status); /* settles a source whose result is known by now */
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     const uint64_t serial = desired_serial(desired) + 1;
     if (desired_filter(desired) == &desired->source.filter)
@@ -423,13 +424,12 @@ void camera_get_status(struct camera *camera, struct camera_status *ret)
     const uint64_t problem_serial = mailbox->problem_serial;
     int64_t silent_ns = clock_now_ns() - mailbox->published_ns;
     pthread_mutex_unlock(&camera->mailbox.lock);
-    /* Whoever sees that a source was refused may rely on what is desired again. */
+    /* A caller who sees the result of a change must also see its filter in the desired state. */
     settle_source(camera, ret->source_number, ret->source_problem[0] == '\0');
     ret->wanted_serial = desired_serial(&mailbox->desired); /* this thread's own */
     if (problem_serial != ret->wanted_serial)
         ret->filter_problem[0] = '\0';
-    /* The rate is counted when frames come, so it does not show by itself that they have stopped.
-     */
+    /* The rate is counted when frames come, so it has to be corrected when they have stopped. */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)
         ret->rate = 0;
     observer_get_copied(camera->observer, &ret->copied[COPY_OBSERVE]);

@@ -1,11 +1,12 @@
 /* One camera: its frame path (capture -> engine -> ring), and every change of it.
  *
  * Threads. The camera's own thread runs the frame path; a second one, the designer, samples filters
- * and builds engines. Frames and the control sockets wait for neither. All functions here belong to
- * the main thread. Those that change something write desired state and return at once; the camera's
- * thread applies it, and camera_get_status reports it. camera_halt and camera_stop wait for the
- * threads to end, at most 600 ms; no other function blocks for longer than it takes to copy a
- * struct. camera_fd announces what the main loop has to do: a new ring, another state, answers. */
+ * and builds engines. Neither frames nor control sockets wait for the designer. All functions here
+ * belong to the main thread. Those that change something write desired state and return at once;
+ * the camera's thread applies it, and camera_get_status reports it. camera_halt and camera_stop
+ * wait for the threads to end, at most 600 ms; no other function blocks for longer than it takes to
+ * copy a struct. camera_fd announces that the main loop has something to do: a new ring, another
+ * state, answers. */
 #ifndef FFTD_CAMERA_CAMERA_H
 #define FFTD_CAMERA_CAMERA_H
 
@@ -56,11 +57,11 @@ struct ring *camera_ring(struct camera *camera);
 
 #define CAMERA_MAX_FADE 300 /* frames */
 
-/* Asks for another chain, which must be checked; frames with filter_serial >= *ret_serial obey it.
- * fade_frames, 0 .. CAMERA_MAX_FADE: frame i of that many is filtered with a blend, i / fade_frames
- * of the new response and the rest of the one that was in use. A device that fails, or another
- * source, cuts a fade short. -EINVAL: the chain or the number is not valid, or an image of it does
- * not have the size of the frames. What goes wrong later is in the status. */
+/* Asks for another chain; frames with filter_serial >= *ret_serial obey it. fade_frames, 0 ..
+ * CAMERA_MAX_FADE: frame i of that many is filtered with a blend, i / fade_frames of the new
+ * response and the rest of the one that was in use. A device that fails, or another source, cuts a
+ * fade short. -EINVAL: the chain or the number is not valid, or an image of the chain does not have
+ * the size of the frames. The status reports later failures. */
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why);
 

@@ -1,4 +1,4 @@
-/* One thread and one mutex. What the thread has made is handed over by handover.c.
+/* One thread and one mutex. handover.c hands over what the thread has made.
  *
  * builder.engine is the newest engine: the camera's thread either uses it or will take it. Returned
  * engines wait until the thread is between two requests. */
@@ -16,14 +16,14 @@ struct request_design {
     bool is_engine; /* an engine for `frames`, and not only a response */
     struct engine_frames frames;
     struct filter_chain chain;
-    bool is_renotched; /* with other notches than before */
+    bool is_renotched; /* the notches have changed */
     struct notches notches;
     enum view_kind view;
     uint64_t serial;
     unsigned fade_frames;
 };
 
-/* (fields: three groups, by the thread that may touch them.) */
+/* (fields: three groups, by who may access them.) */
 struct designer {
     pthread_t thread;
     pthread_mutex_t lock;
@@ -34,7 +34,7 @@ struct designer {
     /* Under the lock. */
     bool stop, ended;
     int64_t busy_since_ns; /* in the driver since then; 0: it is not */
-    bool has_built;        /* an engine, at any time */
+    bool has_built;        /* an engine was built before */
     bool exhausted;        /* no further engine is built */
     bool device_failed;    /* since the last request was begun */
     struct request_design wanted;
@@ -42,9 +42,9 @@ struct designer {
     struct build_progress progress;
     struct tuning_status tuning;
     bool stop_tuning;
-    bool has_searched; /* without being asked, for the frames that were wanted last */
+    bool has_searched; /* automatically, for the frames that were wanted last */
 
-    /* Of the thread alone. */
+    /* Private to the thread. */
     struct builder builder;
     struct engine_search *search;
     uint64_t done_serial;
@@ -130,7 +130,7 @@ static void continue_search(struct designer *designer)
 }
 
 /* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
- * If it takes another one meanwhile, the design is made again. */
+ * If that thread takes another one during the design, the design is repeated. */
 static void design_filter(struct designer *designer, const struct request_design *request,
                           unsigned fade_frames, struct design *ret)
 {
@@ -163,7 +163,7 @@ static void carry_out(struct designer *designer)
                             .view = request.view,
                             .adapts = filter_chain_adaptation(&request.chain)};
 
-    filter_chain_hold(&request.chain); /* another one may be requested meanwhile */
+    filter_chain_hold(&request.chain); /* another one may be requested during the design */
     designer->wanted.is_engine = designer->wanted.is_renotched = false;
     if (design.adapts.removes_waves)
         design.notches = request.notches;
@@ -195,7 +195,7 @@ static void carry_out(struct designer *designer)
     filter_chain_drop(&request.chain);
 }
 
-/* Whether a request waits that can be carried out: a chain alone waits for the first engine. */
+/* Returns whether a request can be carried out. A chain alone waits for the first engine. */
 static bool has_request(const struct designer *designer)
 {
     return designer->wanted.is_engine ||
@@ -226,7 +226,7 @@ static void *designer_thread(void *argument)
     }
     cancel_search(designer, "the daemon is stopping");
     handover_drop(&designer->handover);
-    if (designer->builder.engine != NULL) { /* it was built, but never fetched */
+    if (designer->builder.engine != NULL) { /* it was built, but never taken */
         handover_add_closing(&designer->handover, designer->builder.engine);
         close_engines(designer);
     }
@@ -238,7 +238,7 @@ static void *designer_thread(void *argument)
 
 /* ---- from other threads ---- */
 
-/* There is no thread. */
+/* The thread has ended, or was never started. */
 static void destroy(struct designer *designer)
 {
     filter_chain_drop(&designer->wanted.chain);

@@ -81,7 +81,8 @@ static void publish(struct frame_path *path, struct flight *flight, const struct
     flight->meta.flags |= done->view != VIEW_PICTURE ? FFTD_FLAG_VIEW : 0;
     flight->meta.submitted_ns = done->submitted_ns;
     flight->meta.finished_ns = done->finished_ns;
-    observer_label(path->observer, flight->number, &flight->meta); /* newer ones than before */
+    observer_label(path->observer, flight->number,
+                   &flight->meta); /* newer measures than at submission */
     int64_t published_ns = ring_publish(path->ring, &flight->write, &flight->meta);
     path->published++;
     /* The slot does not change until this thread writes it again. */
@@ -107,7 +108,7 @@ static void drop_flight(struct frame_path *path, struct flight *flight)
     flight->snapshots = NULL;
 }
 
-/* The device refused a frame, lost one or keeps one: nothing on it can be relied on any more. */
+/* The device refused, lost or kept a frame, so nothing on it can be relied on any more. */
 static void fail(struct frame_path *path, const struct error *why)
 {
     struct engine *engine = path->engine;
@@ -254,7 +255,7 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
         job.memory = path->memory;
         job.frame = (unsigned)frame->memory;
     }
-    /* Frames are observed and snapshots taken while this side may still read the frame. */
+    /* Observe the frame and take snapshots while the host may still read it. */
     flight->number = observer_offer(path->observer, frame);
     observer_label(path->observer, flight->number, &flight->meta);
     job.correction = observer_correct(path->observer, frame->captured_ns);
@@ -290,9 +291,9 @@ void frame_path_take(struct frame_path *path)
 
 /* ---- the engine and its memory ----
  *
- * The memory is the device's, so it serves one engine after another as long as they take the same
+ * The memory belongs to the device, so it serves one engine after another while these use the same
  * line layout; the source does not notice a change of filters. It must be taken back before the
- * engine with which the device is given up. From then on frames come in the source's own memory,
+ * engine with which the device is given up. From then on the source captures into its own memory,
  * until there is another engine. */
 
 static bool has_suitable_memory(const struct frame_path *path)
@@ -302,8 +303,8 @@ static bool has_suitable_memory(const struct frame_path *path)
     return path->memory != NULL && engine_memory_suits(path->memory, path->engine);
 }
 
-/* Whether a streaming source has to be restarted for other memory: it writes into the old one, or
- * was started when there was none. A source that has refused all memory is left alone. */
+/* Returns whether a streaming source must be restarted for other memory, because it writes into the
+ * old memory or was started without any. A source that has refused all memory is left alone. */
 static bool needs_restart(const struct frame_path *path)
 {
     const struct recovery *recovery = &path->recovery;

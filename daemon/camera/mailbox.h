@@ -1,11 +1,11 @@
-/* The one place where the main thread and the camera's thread meet.
+/* The state that the main thread and the camera's thread share.
  *
  *     main thread    -- desired state, requests -->           camera's thread
  *     main thread    <-- status, events, answers, the ring -- camera's thread
  *
- * Desired state says what is to hold from now on; only the main thread writes it. The camera's
- * thread copies it, compares it with what it has applied, and acts on the difference (reconcile.h).
- * The status is what the camera's thread reports; only that thread writes it.
+ * Desired state holds until it is changed; only the main thread writes it. The camera's thread
+ * copies it, compares it with what it has applied, and acts on the difference (reconcile.h). Only
+ * the camera's thread writes the status.
  *
  * One mutex guards everything that is not marked otherwise. Nobody holds it for longer than it
  * takes to copy a struct. */
@@ -25,7 +25,7 @@
 #include "core/settings.h"
 #include "ring/ring.h"
 
-/* A source that is asked for, and what comes with it: all of it is used, or nothing. */
+/* A source that is asked for, with its controls and its filter. All of it is used, or nothing. */
 struct desired_source {
     uint64_t number; /* goes up with each, even for the same source; 0: none was asked for */
     struct config_source request;
@@ -37,9 +37,9 @@ struct desired_source {
 struct desired {
     uint64_t version; /* goes up with every change of what follows */
     struct desired_source source;
-    struct settings controls; /* of the configuration; clients set others by requests */
+    struct settings controls; /* from the configuration; clients set controls by requests */
     uint64_t controls_version;
-    struct filter_chain filter; /* whatever becomes of the source */
+    struct filter_chain filter; /* used unless a source brings a newer one */
     enum view_kind view;        /* what is published of the filtered frames */
     uint64_t filter_serial;     /* goes up with every change of a filter or of the view */
     unsigned fade_frames;       /* length of the fade into `filter`; 0: at once */
@@ -81,14 +81,14 @@ struct mailbox {
     struct ring *ring;    /* frames are published here */
     struct ring *served;  /* the main loop serves this one; it changes to `ring` when
                              CAMERA_EVENT_RING says so */
-    struct ring *retired; /* was served before; the main loop destroys it */
+    struct ring *retired; /* was served before; the main loop will destroy it */
     bool ended;           /* the camera's thread has returned */
     pthread_cond_t ended_cond;
 
     _Atomic int64_t progress_ns; /* any thread, without the lock */
 };
 
-/* -ENFILE, -EMFILE, -ENOMEM. mailbox_finish may be called after a failure too. */
+/* -ENFILE, -EMFILE, -ENOMEM. mailbox_finish may be called even after a failure. */
 int mailbox_init(struct mailbox *ret, const struct config *config, struct error *why);
 void mailbox_finish(struct mailbox *mailbox); /* both threads are done with it */
 

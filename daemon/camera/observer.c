@@ -1,6 +1,6 @@
-/* The camera's thread fills buffers, the observer's thread empties them. Each buffer belongs to one
- * of the two at a time, so frames are copied and observed without the lock. What is shared is
- * small: what is wanted, and what was found last. */
+/* The camera's thread fills buffers, and the observer's thread empties them. A buffer belongs to
+ * one of the two at a time, so frames are copied and observed without the lock. Both share only the
+ * job and the newest findings. */
 #include "camera/observer.h"
 
 #include <errno.h>
@@ -20,20 +20,20 @@
 #define BUFFERS 2
 
 struct frame_buffer {
-    bool is_filled; /* under the lock; filled: the observer's thread owns what follows */
+    bool is_filled; /* under the lock; if true, the observer's thread owns the other fields */
     struct observed_frame frame;
-    int64_t copied_ns; /* time of a processor that the copy took */
+    int64_t copied_ns; /* processor time that the copy took */
 };
 
-/* Of the camera's thread: how frames are numbered, and what it computes for them. */
+/* Private to the camera's thread: how frames are numbered, and their corrections. */
 struct camera_side {
     bool has_thread;
     bool takes_measures;
-    bool adapts;  /* the applied chain does */
+    bool adapts;  /* the applied chain adapts */
     bool is_pair; /* the next frame goes into the second buffer */
     uint64_t frames;
     uint64_t first; /* the number of the first one since the source was started */
-    unsigned start; /* of the source; see capture_frame */
+    unsigned start; /* the newest start of the source; see capture_frame */
     struct correction correction;
     float row_gain[FFTD_MAX_SIDE];
 };
@@ -41,19 +41,19 @@ struct camera_side {
 struct observer {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
+    pthread_cond_t change; /* signalled when a field below changes; waits use CLOCK_MONOTONIC */
 
     /* Under the lock. */
     bool stop, ended;
     struct estimators_job job;
     struct frame_buffer buffer[BUFFERS];
-    int64_t next_ns; /* no frame is wanted before */
+    int64_t next_ns; /* no frame is wanted before this time */
     struct observer_status status;
     struct copy_count copied;
 
     struct camera_side camera;
 
-    struct estimators *estimators; /* of the observer's thread */
+    struct estimators *estimators; /* private to the observer's thread */
 };
 
 bool observer_is_wanted(const struct filter_adaptation *wanted)
@@ -99,7 +99,7 @@ static void empty_buffer(struct observer *observer, struct frame_buffer *buffer)
         return;
     }
     const int64_t begun_ns = clock_now_ns(), used_ns = clock_processor_ns();
-    filter_image_hold(job.wanted.match_image); /* another job may come meanwhile */
+    filter_image_hold(job.wanted.match_image); /* another job may come during the observation */
     pthread_mutex_unlock(&observer->lock);
     estimators_adopt(observer->estimators, &job, &problem);
     estimators_observe(observer->estimators, &buffer->frame, &found);

@@ -11,7 +11,7 @@
 /* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
 #define ROW_ALIGN_BYTES 64
 
-/* How often what was found is looked at for waves that need a notch, and the least time between two
+/* How often the findings are searched for waves that need a notch, and the least time between two
  * changes of the response for them. */
 #define NOTCH_LOOK_NS   (NS_PER_S / 10)
 #define NOTCH_CHANGE_NS NS_PER_S
@@ -43,9 +43,9 @@ static void continue_ring(struct reconciler *reconciler, struct ring *ring)
 
 /* Replaces the ring by one for frames of this format.
  *
- * A client must find the new ring when the old one tells it to look. So this thread puts the new
- * ring in place and says so; the main loop switches its server; only then is the old ring retired.
- */
+ * A client that sees the old ring retired must find the new one. This thread therefore puts the new
+ * ring into the mailbox and posts an event; the main loop switches its server; only then is the old
+ * ring retired. */
 static int replace_ring(struct reconciler *reconciler, const struct fftd_format *format,
                         struct error *why)
 {
@@ -84,10 +84,10 @@ static void reconcile_ring(struct reconciler *reconciler)
     const struct fftd_format format = *ring_format(path->ring);
     struct error why;
     if (replace_ring(reconciler, &format, &why) < 0)
-        path->failure = why; /* it is tried again */
+        path->failure = why; /* the next reconcile tries again */
 }
 
-/* The layout of the frames that are published for those the source captures. */
+/* Returns the format in which captured frames are published. */
 static int published_format(struct fftd_format *ret, enum engine_planes planes,
                             const struct fftd_format *captured, struct error *why)
 {
@@ -140,9 +140,9 @@ static void reconcile_engine(struct reconciler *reconciler)
         request_engine(reconciler);
 }
 
-/* Fetches what the designer has made: a response to apply, maybe with a new engine, or a failure. A
- * filter that could not be made leaves the previous one in use; with a new source there is none, so
- * it is tried again. */
+/* Takes the designer's result: a response to apply, maybe with a new engine, or a failure. If a
+ * filter could not be designed, the previous one stays in use. A new source has no previous filter,
+ * so its design is repeated. */
 static void take_design(struct reconciler *reconciler)
 {
     struct frame_path *path = &reconciler->path;
@@ -196,8 +196,8 @@ static void reconcile_filter(struct reconciler *reconciler)
                             desired->view, serial, is_of_source ? 0 : desired->fade_frames);
 }
 
-/* Has notches for the waves that auto-notch finds and that cannot be subtracted. What the user
- * desires is not changed by them. */
+/* Requests notches for the waves that auto-notch finds and that cannot be subtracted. The desired
+ * filter stays as it is. */
 static void reconcile_notches(struct reconciler *reconciler)
 {
     const struct frame_path *path = &reconciler->path;
@@ -222,8 +222,8 @@ static void reconcile_notches(struct reconciler *reconciler)
 
 /* ---- the source ---- */
 
-/* Gives the opened source a ring for its frames, and asks for an engine if the one there is does
- * not take them. */
+/* Gives the opened source a ring for its frames, and requests an engine if the current one does not
+ * take them. */
 static int adopt_format(struct reconciler *reconciler, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
@@ -253,7 +253,7 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
     return 0;
 }
 
-/* Never publish a frame from the new source through the old source's filter. */
+/* Never publishes a frame from the new source through the old source's filter. */
 static void reconcile_source(struct reconciler *reconciler)
 {
     struct source_change *change = &reconciler->source_change;
@@ -294,7 +294,7 @@ static void update_pause(struct reconciler *reconciler)
         applied->paused = false;
         applied->pause_ns = INT64_MAX;
     } else if (reconciler->path.recovery.phase ==
-               SOURCE_OPENING) { /* the delay begins after that */
+               SOURCE_OPENING) { /* the delay begins once it is open */
         applied->pause_ns = INT64_MAX;
     } else if (now_ns >= applied->pause_ns) {
         applied->paused = true;
@@ -415,14 +415,15 @@ static void report_all(struct reconciler *reconciler)
 
 void reconcile(struct reconciler *reconciler)
 {
-    reconcile_receive(reconciler); /* before what was desired when they were sent is read */
+    reconcile_receive(
+        reconciler); /* before the desired state, which must be at least as new as the requests */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
     reconcile_ring(reconciler);
     take_design(reconciler);
     answer_requests(reconciler);
-    reconcile_controls(reconciler); /* before the source, whose opening sets them again */
+    reconcile_controls(reconciler); /* before the source, whose opening sets all controls again */
     reconcile_source(reconciler);
-    reconcile_filter(reconciler); /* after the source that it may have come with */
+    reconcile_filter(reconciler); /* after the source, which may bring the filter */
     reconcile_notches(reconciler);
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);

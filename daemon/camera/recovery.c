@@ -1,9 +1,10 @@
-/* Which remedy is tried, and when.
+/* Decides which remedy is tried, and when.
  *
- * A source that is open but delivers nothing is restarted first: that costs milliseconds and cures
- * most drivers. Every later remedy closes and opens the device, since a driver that needs more than
- * a restart needs all of it. Doubling retry delays make a camera that never returns cost nothing.
- * The watch on its directory makes the usual case, plugging it in again, immediate. */
+ * A source that is open but delivers nothing is restarted first, which costs milliseconds and cures
+ * most drivers. Every later remedy closes and opens the device, because a driver that needs more
+ * than a restart needs all of it. As the retry delay doubles, a camera that never returns costs
+ * next to nothing. The watch on its directory makes the usual case, plugging it in again,
+ * immediate. */
 #include "camera/recovery.h"
 
 #include <errno.h>
@@ -49,7 +50,7 @@ static uint64_t skipped_now(const struct recovery *recovery)
     return counts.error + counts.stale;
 }
 
-/* The part of a v4l2: URI that names a file, or NULL. */
+/* Returns the part of a v4l2: URI that names a file, or NULL. */
 static const char *device_path(const struct recovery *recovery)
 {
     const char *uri = recovery->request.uri;
@@ -122,7 +123,7 @@ static void restart(struct recovery *recovery)
         recovery->deadline_ns = clock_now_ns() + stall_ns(recovery);
 }
 
-/* Streaming, but no frames come. */
+/* Tries the next remedy for a source that streams but delivers no frames. */
 static void recover(struct recovery *recovery, const struct error *why)
 {
     recovery->state = CAMERA_STALLED;
@@ -191,7 +192,7 @@ static int open_as(struct recovery *recovery, enum source_opening opening, struc
     return 0;
 }
 
-/* The state of a source that has not delivered a frame yet. */
+/* Sets the state of a source that has not delivered a frame yet. */
 static void become_starting(struct recovery *recovery)
 {
     recovery->state = CAMERA_STARTING;
@@ -241,7 +242,8 @@ void recovery_try(struct recovery *recovery, const struct config_source *request
     int r = recovery_open(recovery, false, &why);
     if (r < 0)
         recovery_reject(recovery, r, &why);
-    /* What was reported as starting meanwhile has to start again. */
+    /* The state is reported as starting while the source opens, so the old source starts again,
+     * too. */
     if (recovery->phase == SOURCE_OPENING && camera_may_deliver(ret_previous->state))
         ret_previous->state = CAMERA_STARTING;
 }
@@ -394,7 +396,7 @@ static void account(struct recovery *recovery, struct capture_frame *frame, bool
     struct recovery_sequence *count = &recovery->sequence;
     const uint64_t skipped = skipped_now(recovery) - count->skipped;
     uint64_t sequence = count->base + frame->sequence;
-    /* Of a source that was away, or counts from 0 again, only the skipped frames are known. */
+    /* After a source was away, or counts from 0 again, only the skipped frames are known. */
     if (count->discontinuity || sequence < count->next) {
         sequence = count->next + skipped;
         count->base = sequence - frame->sequence;

@@ -1,14 +1,14 @@
-/* Keeps one camera delivering frames: every recovery policy for what is in front of the engine.
+/* Keeps one camera delivering frames: the recovery policies for everything in front of the engine.
  *
  *     closed --open--> opening --> opened --recovery_start--> streaming --recovery_pause--> opened
  *
  * - No frame for stall_timeout: streaming is restarted, then the device is reopened.
  * - The device is absent or rejects its settings: it is opened again after a retry delay
- * (retry_delay.h), and at once when something changes in its directory.
- * - Most sources open at once. One that takes its time, a pipeline of GStreamer, is not waited for:
- * it is opening, and can be closed, until recovery_step finds it open or failed.
+ *   (retry_delay.h), and at once when something changes in its directory.
+ * - The source opens slowly, as a pipeline of GStreamer does: nobody waits for it. It is opening,
+ *   and can be closed, until recovery_step finds it open or failed.
  * - The signal at its input changes: it is opened again at once, but only once before a frame
- * comes.
+ *   comes.
  *
  * A received frame resets the recovery state. The owner reads `state` and `reason`; nothing here
  * logs. Between opened and streaming the owner looks at capture->format, which may have changed.
@@ -31,12 +31,12 @@
 
 enum source_phase { SOURCE_CLOSED, SOURCE_OPENING, SOURCE_OPENED, SOURCE_STREAMING };
 
-/* What follows the failure of an opening. */
+/* How an opening is to be dealt with if it fails. */
 enum source_opening {
-    OPENING_ONCE,  /* the state FAILED, and the owner's decision */
-    OPENING_FIRST, /* another attempt after the retry delay */
-    OPENING_AGAIN, /* the same, of a source that was open before; its success counts as a reopening
-                    */
+    OPENING_ONCE,  /* the state is FAILED, and the owner decides what follows */
+    OPENING_FIRST, /* it is opened again after the retry delay */
+    OPENING_AGAIN, /* as OPENING_FIRST, for a source that was open before; success counts as a
+                      reopening */
 };
 
 struct recovery_counts {
@@ -63,7 +63,7 @@ struct recovery {
     struct error reason;          /* why it is not online; empty if it is */
     int error;                    /* if FAILED, the negative errno of the opening; otherwise 0 */
     struct capture *capture;      /* NULL while closed */
-    struct config_source request; /* what is asked of it */
+    struct config_source request; /* the requested source, size, rate and format */
     struct source_controls controls;
     struct source_memory memory;
     unsigned start_count; /* times it was started; marks the frames of one start */
@@ -72,12 +72,12 @@ struct recovery {
     int64_t stall_timeout_ns;
     int64_t deadline_ns; /* closed: of the next attempt; opening: of its next step; streaming: of
                             the next frame */
-    enum source_opening opening; /* the one in progress, or the next */
+    enum source_opening opening; /* the newest */
     unsigned remedies;           /* tried since the last frame: restarts and openings */
     int watch_fd;                /* inotify, while closed; or -1 */
     int64_t handover_ns; /* until then udev may not have given a new node to its group yet */
     struct recovery_sequence sequence;
-    struct recovery_counts past; /* of captures closed by now, and lost, stalls ... */
+    struct recovery_counts past; /* counts of captures that are closed, and lost, stalls ... */
 };
 
 void recovery_init(struct recovery *ret, const struct config_camera *config);
@@ -96,7 +96,7 @@ struct previous_source {
     struct error reason;
     int error;
     bool was_closed;             /* it was being waited for */
-    enum source_opening opening; /* of its next opening */
+    enum source_opening opening; /* how it is opened next */
 };
 
 /* Closes the source, saves it in *ret_previous, and opens another one, or the same one with another
@@ -115,8 +115,8 @@ void recovery_take(struct recovery *recovery);
 /* Closes the source that was tried, and opens the previous one again, or waits for it again. */
 void recovery_go_back(struct recovery *recovery, const struct previous_source *previous);
 
-/* Its opening has failed, or what has been opened cannot be used. What follows depends on the kind
- * of opening. */
+/* Reports that an opening has failed, or that the opened source cannot be used. The kind of opening
+ * decides what follows. */
 void recovery_reject(struct recovery *recovery, int err, const struct error *why);
 
 /* Treats a failure to open as the loss of the source, and keeps trying. */
@@ -132,7 +132,7 @@ static inline void recovery_lend(struct recovery *recovery, struct frame_memory 
     recovery->memory.lent = memory;
 }
 
-/* Starts streaming once opened. A failure is dealt with like one that comes later. */
+/* Starts streaming once opened. A failure is recovered from as a later one is. */
 void recovery_start(struct recovery *recovery);
 
 /* Stops streaming, so that recovery_start can begin again. Frames that are still out become void.
@@ -149,30 +149,31 @@ static inline bool recovery_is_open(const struct recovery *recovery)
     return recovery->phase >= SOURCE_OPENED;
 }
 
-/* Whether its frames come as fast as they are taken. */
+/* Returns whether its frames come as fast as they are taken. */
 static inline bool recovery_is_unpaced(const struct recovery *recovery)
 {
     return recovery->capture != NULL && recovery->capture->unpaced;
 }
 
-/* What to poll for POLLIN and POLLPRI, or -1. */
+/* A descriptor to poll for POLLIN and POLLPRI, or -1. */
 int recovery_fd(const struct recovery *recovery);
 
 /* CLOCK_MONOTONIC ns at which recovery_step must be called; INT64_MAX: never. */
 int64_t recovery_deadline_ns(const struct recovery *recovery);
 
-/* Does what is due: the deadline has passed, or (closed, opening) the descriptor is readable. */
+/* Takes the next step. Call it when the deadline has passed, or when the descriptor of a source
+ * that is closed or opening is readable. */
 void recovery_step(struct recovery *recovery, bool readable);
 
-/* The newest frame, or -EAGAIN: there is none, whatever the reason. discontinuity: frames are
+/* Takes the newest frame. -EAGAIN: there is none, for whatever reason. discontinuity: frames are
  * missing before it. */
 int recovery_dequeue(struct recovery *recovery, struct capture_frame *ret, bool *ret_discontinuity);
 
 /* Gives a frame back. Does nothing for a frame that has become void. */
 void recovery_release(struct recovery *recovery, const struct capture_frame *frame);
 
-/* The controls and their values, as read last (control_list.h). The caller frees
- * the list. Errors as capture_list_controls; -ENODEV: the source is not open. */
+/* Returns the controls and their values, as read last (control_list.h). The caller frees the list.
+ * Errors as capture_list_controls; -ENODEV: the source is not open. */
 int recovery_list_controls(struct recovery *recovery, struct capture_controls **ret,
                            struct error *why);
 
@@ -181,8 +182,8 @@ int recovery_list_controls(struct recovery *recovery, struct capture_controls **
 int recovery_set_controls(struct recovery *recovery, const struct settings *settings,
                           struct error *why);
 
-/* Adds the desired controls to those that are set whenever the camera is opened. What differs is
- * applied now, if the source is open. */
+/* Adds controls to those that are set whenever the camera is opened. Those that differ are set now,
+ * if the source is open. */
 static inline void recovery_want_controls(struct recovery *recovery, const struct settings *desired)
 {
     source_controls_want(&recovery->controls,

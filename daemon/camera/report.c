@@ -17,7 +17,7 @@ void report_init(struct report *ret, struct mailbox *mailbox)
         .mailbox = mailbox, .state = CAMERA_STARTING, .heartbeat_ns = clock_now_ns()};
 }
 
-/* Cuts what does not fit. */
+/* Cuts text that does not fit. */
 static void copy_text(char to[CAMERA_TEXT], const char *from)
 {
     size_t length = strnlen(from, CAMERA_TEXT - 1);
@@ -139,8 +139,8 @@ void report_source(struct report *report, const struct recovery *recovery, uint6
 {
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     copy_text(status->uri, recovery->request.uri);
-    if (recovery_is_open(
-            recovery)) /* the state may stay the same, as that of a paused camera does */
+    if (recovery_is_open(recovery)) /* the state may be the same as before, for example if the
+                                       camera is paused */
         copy_text(status->source, recovery->capture->description);
     copy_text(status->source_problem, problem);
     status->source_number = number;
@@ -157,7 +157,7 @@ void report_control_problem(struct report *report, const struct recovery *recove
         log_warning("camera.controls: %s", problem->text);
 }
 
-/* Reports how frames pass, and logs it if that has changed. offset: of its text in the status. */
+/* Reports how frames pass, and logs a change. offset: where the status has the text. */
 static void report_path(struct report *report, const char *name, size_t offset, const char *text)
 {
     char *field = (char *)mailbox_begin_report(report->mailbox) + offset;

@@ -14,7 +14,7 @@ int request_create_snapshot(struct request **ret, const struct fftd_format *form
         .context = context,
         .snapshot = {.done = done, .format = *format},
     };
-    /* Padding at the end of rows is handed out too, so it must not be old memory. */
+    /* Padding at the end of rows is handed out with the frame, so it must not be old memory. */
     request->snapshot.after = calloc(with_before ? 2 : 1, format->frame_bytes);
     if (request->snapshot.after == NULL) {
         free(request);

@@ -10,10 +10,10 @@
 #include "camera/reconcile.h"
 #include "core/clock.h"
 
-/* What there is to do. */
+/* What the thread was woken for. */
 struct work {
     bool woken, engine, source;
-    bool source_polled; /* only then does the source's silence mean anything */
+    bool source_polled; /* otherwise the source's silence means nothing */
 };
 
 static void wait_for_work(struct reconciler *reconciler, struct work *ret)
@@ -41,8 +41,8 @@ static void wait_for_work(struct reconciler *reconciler, struct work *ret)
     };
 }
 
-/* Moves frames. What may take long is reconcile's and comes afterwards: once it is over, the
- * silence of the source before it means nothing any more. */
+/* Moves frames. Slow work is left to reconcile, which runs afterwards: the source is not polled
+ * during that work, so it is polled again before it can count as stalled. */
 static void do_work(struct reconciler *reconciler, const struct work *work)
 {
     struct frame_path *path = &reconciler->path;

@@ -11,11 +11,11 @@
 #include "engine/engine.h"
 
 struct tuning_status {
-    bool running;    /* or about to begin */
+    bool running;    /* a search runs, or is about to begin */
     bool exhaustive; /* the search that runs, or the last one */
     bool tuned;      /* the engine uses settings that a search has found */
     struct engine_search_progress progress;
-    int result; /* of the last search: 0; -ECANCELED; else -errno */
+    int result; /* of the last search: 0; -ECANCELED: it was stopped; another -errno: it failed */
     struct error why;
 };
 
@@ -25,9 +25,9 @@ int tuning_begin(struct tuning_status *status, bool exhaustive, struct error *wh
 /* Marks the search as ended with this result. */
 void tuning_end(struct tuning_status *status, int result, const struct error *why);
 
-/* Does the next step: creates the search (*search is NULL), or carries its next step out. 1:
- * there is more to do. 0: the search has ended, its result is stored; -errno: it failed; in both
- * cases *search is destroyed and NULL. Takes as long as one build. */
+/* Takes the next step of a search, or creates the search if *search is NULL. 1: more steps follow.
+ * 0: the search has ended, and its result is stored. -errno: it failed. After 0 and -errno *search
+ * is destroyed and NULL. Takes as long as one build. */
 int tuning_step(struct engine_search **search, const struct engine *engine, bool exhaustive,
                 const char *cache_dir, struct engine_search_progress *ret, struct error *why);
 

@@ -90,7 +90,7 @@ static int make_buffer(struct file *file, unsigned index, struct error *why)
                : error_set(why, ENOMEM, "out of memory for a frame of %u bytes", bytes);
 }
 
-/* Whether frames can be read as they are in the file. */
+/* Returns whether frames can be read into memory without a change of layout. */
 static int check_memory(const struct file *file, enum memory_mode mode,
                         const struct frame_memory *memory, struct error *why)
 {
@@ -242,7 +242,7 @@ static int read_frame(struct file *file, uint8_t *frame, struct error *why)
     return 0;
 }
 
-/* A buffer that is not lent; buffer_count: all are. */
+/* Returns a buffer that is not lent; buffer_count: all are lent. */
 static unsigned find_buffer(const struct file *file)
 {
     unsigned index = 0;

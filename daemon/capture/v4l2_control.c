@@ -1,8 +1,8 @@
-/* Controls are enumerated one after another, and the entries of menus likewise. The result is one
- * allocation, so there are two rounds: the first one counts.
+/* Controls and the entries of menus are enumerated one at a time. The result is one allocation, so
+ * there are two rounds, and the first one counts.
  *
- * Arrays and compound types (a codec's, a calibration's) are skipped: users do not set those by
- * hand. */
+ * Arrays and compound types (a codec's, a calibration's) are skipped, because users do not set
+ * those by hand. */
 #include "capture/v4l2_control.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 #include "core/text.h"
 
-#define MAX_ENTRIES 256 /* of a menu; more than any has */
+#define MAX_ENTRIES 256 /* more entries than any menu has */
 
 static int control_ioctl(const struct video_device *device, unsigned long request, void *argument)
 {
@@ -67,7 +67,7 @@ static int type_of(const struct v4l2_query_ext_ctrl *query)
         return CAPTURE_BUTTON;
     case V4L2_CTRL_TYPE_STRING:
         return CAPTURE_TEXT;
-    default: /* of the kernel's: classes, arrays, structs */
+    default: /* other types of the kernel: classes, arrays, structs */
         return -1;
     }
 }

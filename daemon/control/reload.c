@@ -23,7 +23,7 @@ static void log_restart_keys(const struct config *config, const struct config *w
     }
 }
 
-/* What differs in *wanted; NULL: no difference of that kind. */
+/* The parts of a configuration that differ; NULL: that part does not. */
 struct changes {
     const struct config_source *source;
     const struct settings *controls;
@@ -53,7 +53,7 @@ static void find_changes(struct changes *ret, const struct config *config,
         ret->filter = &wanted->filter;
 }
 
-/* The view comes after everything else, because it can always be applied. Then everything has been
+/* Applies the view, which cannot fail, and takes over the configuration. Everything else has been
  * applied. */
 static void finish(struct camera *camera, struct config *config, const struct config *wanted)
 {
@@ -106,7 +106,7 @@ static void answer(struct reload_waiter *list, const char *problem)
     }
 }
 
-/* As reload_apply, while none is under way. */
+/* As reload_apply, while no reload is in progress. */
 static int begin(struct reload *reload, struct camera *camera, struct config *config,
                  const struct config *wanted, struct error *why)
 {
@@ -115,7 +115,7 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
     uint64_t serial;
     int r = 0;
 
-    camera_get_filter(camera, &now); /* a client may have set it */
+    camera_get_filter(camera, &now); /* a client may have set the filter */
     filter_chain_assign(&config->filter, &now);
     config->engine.options.view = camera_get_view(camera);
     find_changes(&changes, config, wanted);

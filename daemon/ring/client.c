@@ -1,5 +1,5 @@
-/* The resources of one client: its wake-up socket and word, the slots it holds, and the place of
- * its connection in the store that outlives this process. */
+/* The resources of one client: its wake-up socket and word, the slots it holds, and its entry in
+ * the store that outlives this process. */
 #include "ring/client.h"
 
 #include <errno.h>
@@ -59,9 +59,9 @@ static void release_wake_word(struct client *client)
     client->wake.word = NULL;
 }
 
-/* Sockets and not a pipe: a client that reads a pipe into memory that the kernel has to fetch (from
- * a FUSE file, for example) keeps the pipe locked meanwhile, and whoever writes the other end or
- * closes it waits in the kernel, also with O_NONBLOCK. */
+/* These are sockets and not a pipe. A client may read a pipe into memory that the kernel has to
+ * fetch, for example from a FUSE file. The pipe is locked until then, and a process that writes the
+ * other end or closes it waits in the kernel, even with O_NONBLOCK. */
 static int make_wake_sockets(int *ret_client_fd, int *ret_our_fd, struct error *why)
 {
     const int bytes = WAKE_BYTES;

@@ -1,6 +1,6 @@
-/* What the files of the frames socket's server share: server.c (connections), client_request.c (one
- * request and its reply), client.c (what one client holds). Each calls only those after it. Event
- * loop's thread. */
+/* Shared by the files of the frames socket's server: server.c (connections), client_request.c (one
+ * request and its reply), client.c (the resources of one client). Each calls only those after it.
+ * Event loop's thread. */
 #ifndef FFTD_RING_CLIENT_H
 #define FFTD_RING_CLIENT_H
 
@@ -29,7 +29,7 @@ struct client {
     struct client **link; /* what points to this client */
     struct admission_place place;
     sd_event_source *source;
-    sd_event_source *deadline; /* of the first request; NULL after it */
+    sd_event_source *deadline; /* the deadline of the first request; NULL after it */
     int fd;
     struct ring_listener wake; /* fd -1: not attached */
     struct ring_memory word;   /* the page of the wake-up word; no mapping: none */
@@ -51,9 +51,10 @@ void client_refuse(struct ring_server *server, int fd, const struct error *why);
 
 /* ---- client.c ---- */
 
-/* Attaches the client to the server's ring: a new wake-up socket, whose other end the caller sends
- * and closes, and with with_word a wake-up word, whose descriptor likewise; -1 without. A client
- * that is attached already is attached again. */
+/* Attaches the client to the server's ring and makes a wake-up socket, whose other end the caller
+ * sends and closes. With with_word it also makes a wake-up word, whose descriptor the caller sends
+ * and closes; otherwise that descriptor is -1. A client that is attached already is attached
+ * again. */
 int client_attach(struct client *client, bool with_word, int *ret_wake_fd, int *ret_word_fd,
                   struct error *why);
 

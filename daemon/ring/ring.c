@@ -63,7 +63,8 @@ static size_t set_geometry(struct ring *ring, const struct fftd_format *format, 
     ring->slot_count = slots;
     ring->newest_slot = slots;
     ring->header_bytes = (uint32_t)round_up(sizeof(struct fftd_ring_header), PAGE_BYTES);
-    /* Frames begin on pages, because many devices write only such memory of the host in place. */
+    /* Frames begin on pages, because many devices write the host's memory only at such addresses.
+     */
     ring->data_offset =
         (uint32_t)round_up(FFTD_MATCH_OFFSET + sizeof(struct fftd_match), PAGE_BYTES);
     ring->slot_stride = round_up((uint64_t)ring->data_offset + format->frame_bytes, PAGE_BYTES);

@@ -52,7 +52,8 @@ unsigned ring_slots(const struct ring *ring);
 uint32_t ring_generation(const struct ring *ring);
 uint32_t ring_epoch(const struct ring *ring);
 
-/* What the slot records about its frame besides the sequence and the publication time. */
+/* The properties of a frame that its slot records, besides the sequence and the publication
+ * time. */
 struct ring_meta {
     uint64_t source_sequence;
     uint64_t filter_serial;
@@ -94,7 +95,8 @@ void ring_unmap(struct ring_mapping *mapping);
  * published frame is a heartbeat too, but leaves the state alone. */
 void ring_set_state(struct ring *ring, enum fftd_state state, int64_t heartbeat_ns);
 
-/* Whether publications carry a checksum (costs a pass over the frame). Off by default. */
+/* Sets whether published frames carry a checksum, which costs a pass over each frame. Off by
+ * default. */
 void ring_set_checksum(struct ring *ring, bool on);
 
 /* The newest published frame's number; first_sequence - 1 before the first frame. The next ring

@@ -134,8 +134,8 @@ static int on_client(sd_event_source *source, int fd, uint32_t revents, void *co
     return 0;
 }
 
-/* A connection that asks for nothing must not take a place. One that a previous process kept has
- * asked already, and so has no deadline. */
+/* A connection that requests nothing must not keep its place. A connection that a previous process
+ * kept has made its request, and has no deadline. */
 static int on_deadline(sd_event_source *source, uint64_t now_us, void *context)
 {
     (void)source, (void)now_us;
@@ -143,7 +143,7 @@ static int on_deadline(sd_event_source *source, uint64_t now_us, void *context)
     return 0;
 }
 
-/* Takes the descriptor over, on failure too. */
+/* Takes the descriptor over, even on failure. */
 static int client_create(struct ring_server *server, int fd, uid_t uid, struct client **ret)
 {
     struct client *client = calloc(1, sizeof *client);

@@ -1,4 +1,4 @@
-/* What the kernel knows about a local socket. */
+/* Queries the kernel about a local socket. */
 #ifndef FFTD_RING_SOCKET_H
 #define FFTD_RING_SOCKET_H
 
@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <sys/ioctl.h>
 
-/* Whether the peer of this AF_UNIX socket has data to read that was sent over it; never after it
- * has closed its end. A packet counts hundreds of bytes. The kernel subtracts the last of them only
- * after it has reported EPOLLOUT, hence the comparison with 1. */
+/* Returns whether the peer of this AF_UNIX socket has data to read that was sent over it; never
+ * after it has closed its end. A packet counts hundreds of bytes. The kernel subtracts the last of
+ * them only after it has reported EPOLLOUT, hence the comparison with 1. */
 static inline bool socket_is_unread(int fd)
 {
     int unread = 0;

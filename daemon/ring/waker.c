@@ -141,7 +141,7 @@ static void *waker_main(void *context)
     do {
         await_work(waker, round_ns + pause_ns);
         while (sem_trywait(&waker->work) == 0)
-            continue; /* this round serves these requests too */
+            continue; /* this round also serves these requests */
         const int64_t now_ns = clock_now_ns();
         pause_ns = (now_ns - round_ns) / 2;
         if (pause_ns > GATHER_NS)

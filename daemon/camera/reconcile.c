@@ -271,7 +271,7 @@ static void reconcile_controls(struct reconciler *reconciler)
         reconciler->source_change.is_opening) /* which may bring the old controls back */
         return;
     reconciler->applied.controls_version = desired->controls_version;
-    recovery_want_controls(&reconciler->path.recovery, &desired->controls);
+    recovery_add_controls(&reconciler->path.recovery, &desired->controls);
 }
 
 static bool wants_frames(const struct reconciler *reconciler)

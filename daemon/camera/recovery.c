@@ -139,7 +139,7 @@ void recovery_init(struct recovery *ret, const struct config_camera *config)
     *ret = (struct recovery){
         .state = CAMERA_STARTING,
         .request = config->source,
-        .controls = {.desired = config->controls},
+        .controls = {.settings = config->controls},
         .stall_timeout_ns = (int64_t)(config->stall_timeout_s * (double)NS_PER_S),
         .watch_fd = -1,
     };
@@ -174,7 +174,7 @@ static void become_open(struct recovery *recovery)
     recovery->memory.settled = false;
     if (recovery->opening == OPENING_AGAIN)
         recovery->past.reopens++;
-    source_controls_apply(&recovery->controls, recovery->capture, &recovery->controls.desired);
+    source_controls_apply(&recovery->controls, recovery->capture, &recovery->controls.settings);
 }
 
 /* Leaves the source opening or opened, or closed on failure. */
@@ -229,7 +229,7 @@ void recovery_try(struct recovery *recovery, const struct config_source *request
     struct error why;
     *ret_previous = (struct previous_source){
         .request = recovery->request,
-        .controls = recovery->controls.desired,
+        .controls = recovery->controls.settings,
         .state = recovery->state,
         .reason = recovery->reason,
         .error = recovery->error,
@@ -238,7 +238,7 @@ void recovery_try(struct recovery *recovery, const struct config_source *request
     };
     close_capture(recovery);
     recovery->request = *request;
-    recovery->controls.desired = *controls;
+    recovery->controls.settings = *controls;
     int r = recovery_open(recovery, false, &why);
     if (r < 0)
         recovery_reject(recovery, r, &why);
@@ -269,7 +269,7 @@ void recovery_go_back(struct recovery *recovery, const struct previous_source *p
     struct error why;
     close_capture(recovery);
     recovery->request = previous->request;
-    recovery->controls.desired = previous->controls;
+    recovery->controls.settings = previous->controls;
     recovery->state = previous->state;
     recovery->reason = previous->reason;
     recovery->error = previous->error;

@@ -184,10 +184,10 @@ int recovery_set_controls(struct recovery *recovery, const struct settings *sett
 
 /* Adds controls to those that are set whenever the camera is opened. Those that differ are set now,
  * if the source is open. */
-static inline void recovery_want_controls(struct recovery *recovery, const struct settings *desired)
+static inline void recovery_add_controls(struct recovery *recovery, const struct settings *settings)
 {
-    source_controls_want(&recovery->controls,
-                         recovery->phase >= SOURCE_OPENED ? recovery->capture : NULL, desired);
+    source_controls_add(&recovery->controls,
+                        recovery->phase >= SOURCE_OPENED ? recovery->capture : NULL, settings);
 }
 
 void recovery_get_counts(const struct recovery *recovery, struct recovery_counts *ret);

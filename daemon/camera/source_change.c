@@ -7,7 +7,7 @@
 static int begin(struct source_change *change, struct recovery *recovery,
                  const struct desired_source *source, struct error *why)
 {
-    struct settings controls = recovery->controls.desired;
+    struct settings controls = recovery->controls.settings;
     change->number = source->number;
     int r = settings_merge(&controls, &source->controls, why);
     if (r < 0)

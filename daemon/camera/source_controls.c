@@ -27,15 +27,15 @@ static bool contains(const struct settings *settings, const struct setting *sett
     return false;
 }
 
-void source_controls_want(struct source_controls *controls, struct capture *capture,
-                          const struct settings *settings)
+void source_controls_add(struct source_controls *controls, struct capture *capture,
+                         const struct settings *settings)
 {
     struct settings changed = {.count = 0};
     for (unsigned i = 0; i < settings->count; i++)
-        if (!contains(&controls->desired, &settings->item[i]))
+        if (!contains(&controls->settings, &settings->item[i]))
             changed.item[changed.count++] = settings->item[i];
     /* More controls than the list can hold are set, but not again at the next opening. */
-    (void)settings_merge(&controls->desired, settings, NULL);
+    (void)settings_merge(&controls->settings, settings, NULL);
     if (capture != NULL && changed.count > 0)
         source_controls_apply(controls, capture, &changed);
 }
@@ -43,12 +43,12 @@ void source_controls_want(struct source_controls *controls, struct capture *capt
 int source_controls_set(struct source_controls *controls, struct capture *capture,
                         const struct settings *settings, struct error *why)
 {
-    struct settings merged = controls->desired;
+    struct settings merged = controls->settings;
     control_list_forget(&controls->list);
     int r = settings_merge(&merged, settings, why);
     if (r == 0)
         r = capture_set_controls(capture, settings, why);
     if (r == 0)
-        controls->desired = merged;
+        controls->settings = merged;
     return r;
 }

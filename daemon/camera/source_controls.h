@@ -1,5 +1,5 @@
-/* The controls of a camera: what is desired of them, and which of that the camera rejected. They
- * are set whenever the camera is opened, and when somebody asks. Camera's thread only. */
+/* The controls of a camera, as they were set last, and which of them the camera rejected. They are
+ * set again whenever the camera is opened. Camera's thread only. */
 #ifndef FFTD_CAMERA_SOURCE_CONTROLS_H
 #define FFTD_CAMERA_SOURCE_CONTROLS_H
 
@@ -9,21 +9,22 @@
 #include "core/settings.h"
 
 struct source_controls {
-    struct settings desired;  /* set whenever the camera is opened */
+    struct settings settings; /* set whenever the camera is opened */
     struct error problem;     /* which of them it rejected; empty if it took all */
     struct control_list list; /* as read last */
 };
 
 /* Sets controls one by one, so that one which this camera lacks does not cost the others;
- * `problem` says which were rejected. `settings` may be controls->desired. */
+ * `problem` says which were rejected. `settings` may be controls->settings. */
 void source_controls_apply(struct source_controls *controls, struct capture *capture,
                            const struct settings *settings);
 
-/* Adds settings to the desired ones. Those that differ are applied now, unless capture is NULL. */
-void source_controls_want(struct source_controls *controls, struct capture *capture,
-                          const struct settings *settings);
+/* Adds settings to those that are set whenever the camera is opened. Those that differ are applied
+ * now, unless capture is NULL. */
+void source_controls_add(struct source_controls *controls, struct capture *capture,
+                         const struct settings *settings);
 
-/* Sets controls now, all or none, and adds them to the desired ones. Errors as
+/* Sets controls now, all or none, and whenever the camera is opened. Errors as
  * capture_set_controls. */
 int source_controls_set(struct source_controls *controls, struct capture *capture,
                         const struct settings *settings, struct error *why);

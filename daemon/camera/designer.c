@@ -40,13 +40,10 @@ struct designer {
     struct request_design wanted;
     struct handover handover;
     struct build_progress progress;
-    struct tuning_status tuning;
-    bool stop_tuning;
-    bool has_searched; /* automatically, for the frames that were wanted last */
+    struct tuning tuning;
 
     /* Private to the thread. */
     struct builder builder;
-    struct engine_search *search;
     uint64_t done_serial;
 };
 
@@ -95,13 +92,12 @@ static void close_engines(struct designer *designer)
 /* Ends the search, if one runs. */
 static void cancel_search(struct designer *designer, const char *reason)
 {
-    struct engine_search *search = designer->search;
+    struct engine_search *search = designer->tuning.search;
     struct error why;
-    if (!designer->tuning.running)
+    if (!designer->tuning.status.running)
         return;
     error_set(&why, ECANCELED, "%s", reason);
-    designer->search = NULL;
-    designer->stop_tuning = false;
+    designer->tuning.search = NULL;
     tuning_end(&designer->tuning, -ECANCELED, &why);
     enter_driver(designer);
     engine_search_destroy(search);
@@ -110,18 +106,17 @@ static void cancel_search(struct designer *designer, const char *reason)
 
 static void continue_search(struct designer *designer)
 {
-    const bool exhaustive = designer->tuning.exhaustive;
+    const bool exhaustive = designer->tuning.status.exhaustive;
     struct engine_search_progress progress = {0};
     struct error why = {""};
 
     enter_driver(designer);
-    int r = tuning_step(&designer->search, designer->builder.engine, exhaustive,
+    int r = tuning_step(&designer->tuning.search, designer->builder.engine, exhaustive,
                         designer->builder.cache_dir, &progress, &why);
     leave_driver(designer);
-    designer->tuning.progress = progress;
+    designer->tuning.status.progress = progress;
     if (r > 0)
         return;
-    designer->stop_tuning = false;
     tuning_end(&designer->tuning, r, &why);
     if (r == 0 && !designer->wanted.is_engine) { /* rebuild with what was found */
         designer->wanted.is_engine = true;
@@ -182,12 +177,11 @@ static void carry_out(struct designer *designer)
         design.frames = builder->frames;
     }
     designer->has_built |= builder->engine != NULL;
-    designer->tuning.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
-    if (request.is_engine && builder->engine != NULL && !designer->has_searched &&
-        !designer->tuning.running && builder_wants_search(builder)) {
-        designer->has_searched = true;
+    designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
+    if (request.is_engine && builder->engine != NULL && !designer->tuning.has_searched &&
+        !designer->tuning.status.running && builder_wants_search(builder)) {
+        designer->tuning.has_searched = true;
         tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE, NULL);
-        designer->stop_tuning = false;
     }
     designer->done_serial = request.serial;
     if (handover_post(&designer->handover, &design, &request.chain))
@@ -217,9 +211,9 @@ static void *designer_thread(void *argument)
             break;
         else if (has_request(designer))
             carry_out(designer);
-        else if (designer->tuning.running && designer->stop_tuning)
+        else if (designer->tuning.status.running && designer->tuning.stop)
             cancel_search(designer, "it was stopped");
-        else if (designer->tuning.running && designer->builder.engine != NULL)
+        else if (designer->tuning.status.running && designer->builder.engine != NULL)
             continue_search(designer);
         else
             pthread_cond_wait(&designer->change, &designer->lock);
@@ -339,7 +333,7 @@ void designer_request_notches(struct designer *designer, const struct notches *n
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->has_searched = false;
+    designer->tuning.has_searched = false;
     designer->wanted.is_engine = true;
     designer->wanted.frames = *frames;
     pthread_cond_signal(&designer->change);
@@ -367,10 +361,8 @@ int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
 {
     pthread_mutex_lock(&designer->lock);
     int r = tuning_begin(&designer->tuning, exhaustive, why);
-    if (r == 0) {
-        designer->stop_tuning = false;
+    if (r == 0)
         pthread_cond_signal(&designer->change);
-    }
     pthread_mutex_unlock(&designer->lock);
     return r;
 }
@@ -378,7 +370,7 @@ int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
 void designer_stop_tuning(struct designer *designer)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->stop_tuning = designer->tuning.running;
+    designer->tuning.stop = designer->tuning.status.running;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
 }
@@ -386,7 +378,7 @@ void designer_stop_tuning(struct designer *designer)
 void designer_get_tuning(struct designer *designer, struct tuning_status *ret)
 {
     pthread_mutex_lock(&designer->lock);
-    *ret = designer->tuning;
+    *ret = designer->tuning.status;
     pthread_mutex_unlock(&designer->lock);
 }
 

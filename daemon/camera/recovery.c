@@ -8,17 +8,15 @@
 #include "camera/recovery.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "camera/device_watch.h"
 #include "camera/retry_delay.h"
 #include "core/clock.h"
-#include "core/text.h"
 
 /* How long udev may take to give a new device node to its group. */
-#define HANDOVER_NS (1 * NS_PER_S)
+#define UDEV_DELAY_NS (1 * NS_PER_S)
 
 /* A camera whose frame interval is longer than the timeout is not stalled. */
 static int64_t stall_ns(const struct recovery *recovery)
@@ -343,7 +341,7 @@ static void reopen(struct recovery *recovery)
 {
     struct error why = {{0}};
     int r = open_as(recovery, OPENING_AGAIN, &why);
-    if (r == -EACCES && recovery->state == CAMERA_LOST && clock_now_ns() < recovery->handover_ns)
+    if (r == -EACCES && recovery->state == CAMERA_LOST && clock_now_ns() < recovery->udev_until_ns)
         retry_later(recovery);
     else if (r < 0)
         recovery_lose(recovery, r, &why);
@@ -373,7 +371,7 @@ void recovery_step(struct recovery *recovery, bool readable)
         const bool appeared = readable && recovery->watch_fd >= 0 &&
                               device_watch_fired(recovery->watch_fd, device_path(recovery));
         if (appeared)
-            recovery->handover_ns = clock_now_ns() + HANDOVER_NS;
+            recovery->udev_until_ns = clock_now_ns() + UDEV_DELAY_NS;
         if (due || appeared)
             reopen(recovery);
     } else if (recovery->phase == SOURCE_OPENING && (due || readable)) {

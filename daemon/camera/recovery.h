@@ -75,7 +75,7 @@ struct recovery {
     enum source_opening opening; /* the newest */
     unsigned remedies;           /* tried since the last frame: restarts and openings */
     int watch_fd;                /* inotify, while closed; or -1 */
-    int64_t handover_ns; /* until then udev may not have given a new node to its group yet */
+    int64_t udev_until_ns; /* until then udev may not have given a new node to its group yet */
     struct recovery_sequence sequence;
     struct recovery_counts past; /* counts of captures that are closed, and lost, stalls ... */
 };

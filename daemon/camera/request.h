@@ -63,7 +63,6 @@ int request_create_snapshot(struct request **ret, const struct fftd_format *form
 int request_create_controls(struct request **ret, enum request_kind kind,
                             const struct settings *settings, camera_controls_fn *done,
                             void *context);
-void request_destroy(struct request *request); /* NULL is allowed */
 
 /* Appends a list to another one; either may be empty. */
 void request_append(struct request **to, struct request *list);

@@ -355,10 +355,10 @@ static void test_camera_plugged_in_may_be_refused_at_first(void **state)
     fake_capture.open_result = -ENODEV;
     assert_nothing_comes(-ENODEV);
     fake_capture.open_result = -EACCES;
-    recovery.handover_ns = clock_now_ns() + 60 * NS_PER_S; /* it has just appeared */
+    recovery.udev_until_ns = clock_now_ns() + 60 * NS_PER_S; /* it has just appeared */
     try_again();
     assert_int_equal(recovery.state, CAMERA_LOST);
-    recovery.handover_ns = clock_now_ns();
+    recovery.udev_until_ns = clock_now_ns();
     try_again();
     assert_int_equal(recovery.state, CAMERA_REFUSED);
 }

@@ -261,8 +261,8 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
 
     ring->newest_slot = write->slot;
     slot_store(ring->header->heartbeat_ns, published_ns);
-    ring_announce(ring->header, sequence, write->slot);
-    ring_bump(ring->header);
+    slot_announce(ring->header, sequence, write->slot);
+    slot_bump(ring->header);
     __atomic_store_n(&ring->newest_sequence, sequence, __ATOMIC_RELEASE);
     waker_wake(&ring->waker);
     return published_ns;
@@ -289,7 +289,7 @@ static void change_state(struct ring *ring, enum fftd_state state)
         now = __atomic_load_n(&ring->state, __ATOMIC_SEQ_CST);
         __atomic_store_n(&ring->header->state, now, __ATOMIC_SEQ_CST);
     } while (__atomic_load_n(&ring->state, __ATOMIC_SEQ_CST) != now);
-    ring_bump(ring->header);
+    slot_bump(ring->header);
     waker_poke(&ring->waker);
 }
 

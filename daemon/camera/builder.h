@@ -44,7 +44,7 @@ bool engine_frames_equal(const struct engine_frames *a, const struct engine_fram
 struct builder {
     char selector[CONFIG_TEXT];
     char cache_dir[CONFIG_TEXT];
-    struct engine_options options;   /* of the engines to build; the view may be set at any time */
+    struct engine_options options;   /* for the engines to build; the view may be set at any time */
     struct engine_observer observer; /* learns how the compilation of an engine goes */
     struct gpu_device *device;       /* NULL: could not be opened again */
     bool device_suspect;             /* it is to be opened again before the next engine is built */

@@ -14,7 +14,8 @@
 
 struct control_list {
     int64_t expires_ns; /* CLOCK_MONOTONIC; 0: nothing was read */
-    int result; /* 0 or the -errno of the reading; a failure is kept, because it is slow, too */
+    int result; /* 0 or the -errno of the reading; a failure is kept, because failing is slow as
+                   well */
     struct error why;
     struct capture_controls *controls; /* NULL if the reading failed */
 };

@@ -1,15 +1,15 @@
 /* The estimators that look at the captured frames of one source, and what they find: measures of
  * the picture (measuring.h), the position of a template (estimators/match.h), periodic noise
  * (estimators/periodic.h) and flickering light (estimators/flicker.h). All of them observe the same
- * frames, but for waves beside flicker: looking for waves takes several times as long, and flicker
- * has to be seen at least eight times a second. Then waves take turns (camera/turn.h) and observe
- * fewer frames; what is known of them meanwhile is what was found in their last one.
+ * frames, except waves beside flicker: looking for waves takes several times as long, and flicker
+ * has to be seen at least eight times a second. Where both are wanted, waves are looked for in
+ * fewer frames (camera/turn.h), and the findings of the last one stay valid until the next.
  *
- * Another estimator is a member of struct estimators, with a line in each function of
- * estimators.c, and what it finds in struct findings.
+ * Another estimator is a member of struct estimators, with a line in each function of estimators.c,
+ * and what it finds in struct findings.
  *
- * Threads: one at a time; in fftd the observer's (observer.h). Findings are plain data, which
- * other threads may copy. */
+ * Threads: one at a time; in fftd the observer's (observer.h). Findings are plain data, which other
+ * threads may copy. */
 #ifndef FFTD_CAMERA_ESTIMATORS_H
 #define FFTD_CAMERA_ESTIMATORS_H
 

@@ -16,17 +16,17 @@
 #include "filters/filter_adapt.h"
 #include "filters/view.h"
 
-/* What the designer's thread has made. `result` is that of the newest request; engine and response
+/* A result of the designer's thread. `result` is that of the newest request; engine and response
  * may come from an earlier one. */
 struct design {
     int result; /* 0, or -errno with `why` */
     struct error why;
-    uint64_t result_serial;           /* of the request's chain */
+    uint64_t result_serial;           /* serial of the request's chain */
     struct engine *engine;            /* that the response is for; NULL: nothing is to be applied */
     struct engine_response *response; /* belongs to the caller of designer_take */
-    struct engine_frames frames;      /* of the engine */
-    uint64_t serial;                  /* of the response's chain */
-    enum view_kind view;              /* of the response */
+    struct engine_frames frames;      /* the frames that the engine is built for */
+    uint64_t serial;                  /* serial of the response's chain */
+    enum view_kind view;              /* view that the response is for */
     struct filter_adaptation adapts;  /* what its chain asks for */
     struct notches notches;           /* that the response has besides its chain */
     bool waits_for_fade;              /* if it is for another engine than the one in use */
@@ -35,13 +35,14 @@ struct design {
 struct handover {
     bool posted; /* `design` waits to be taken */
     struct design design;
-    struct filter_chain chain; /* of the design */
+    struct filter_chain chain; /* the chain that was designed */
 
     struct engine *borrowed; /* the newest engine that the camera's thread has; NULL: none */
-    struct filter_chain taken_chain; /* of the response that was taken last, as the next three */
+    /* The chain that was taken last, and its response's other properties. */
+    struct filter_chain taken_chain;
     struct notches taken_notches;
     enum view_kind taken_view;
-    uint64_t taken_serial; /* 0: none was */
+    uint64_t taken_serial; /* 0: none was taken */
 
     struct engine *closing[BUILDER_MAX_CLOSING]; /* returned, or never taken */
     unsigned closing_count;
@@ -50,8 +51,8 @@ struct handover {
 /* Drops the chains; nothing may be posted and no engine be left. */
 void handover_finish(struct handover *handover);
 
-/* Posts a chain's design over one that was not taken. Discards a design for an engine that has been
- * returned meanwhile. Returns whether something waits to be taken. */
+/* Posts a chain's design, and replaces one that was not taken. Discards a design for an engine that
+ * has been returned. Returns whether a design waits to be taken. */
 bool handover_post(struct handover *handover, struct design *design,
                    const struct filter_chain *chain);
 

@@ -36,7 +36,7 @@
 
 struct observer;
 
-/* What the thread has found, for whom. */
+/* Reports what the observer is asked to find, and what it has found. */
 struct observer_status {
     struct filter_adaptation
         wanted; /* what the applied chain asks for; its image must not be used */

@@ -240,8 +240,8 @@ void recovery_try(struct recovery *recovery, const struct config_source *request
     int r = recovery_open(recovery, false, &why);
     if (r < 0)
         recovery_reject(recovery, r, &why);
-    /* The state is reported as starting while the source opens, so the old source starts again,
-     * too. */
+    /* The state is reported as starting while the source opens, so the previous source has to start
+     * again. */
     if (recovery->phase == SOURCE_OPENING && camera_may_deliver(ret_previous->state))
         ret_previous->state = CAMERA_STARTING;
 }

@@ -24,7 +24,7 @@
 
 /* All zero: the source of the start is in use. */
 struct source_change {
-    uint64_t number;         /* of the desired source that was tried last */
+    uint64_t number;         /* number of the desired source that was tried last */
     uint64_t taken;          /* number of the source in use */
     bool is_opening;         /* the source that was tried last is neither taken nor given up yet */
     uint64_t awaited_serial; /* the source does not stream before this filter; 0: it may */

@@ -19,7 +19,7 @@ static int try_mode(struct source_memory *memory, struct capture *capture, enum 
 }
 
 /* Drivers report a refusal by many error codes, so only a failure of the last mode, copying, counts
- * as the camera's. Once a mode has worked, its failure counts too. */
+ * as a failure of the camera. Once a mode has worked, its failure also counts. */
 int source_memory_start(struct source_memory *memory, struct capture *capture,
                         enum memory_mode allowed, struct error *why)
 {

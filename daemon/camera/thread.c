@@ -10,7 +10,7 @@
 #include "camera/reconcile.h"
 #include "core/clock.h"
 
-/* What the thread was woken for. */
+/* The events that have woken the thread. */
 struct work {
     bool woken, engine, source;
     bool source_polled; /* otherwise the source's silence means nothing */

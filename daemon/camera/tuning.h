@@ -15,7 +15,8 @@ struct tuning_status {
     bool exhaustive; /* the search that runs, or the last one */
     bool tuned;      /* the engine uses settings that a search has found */
     struct engine_search_progress progress;
-    int result; /* of the last search: 0; -ECANCELED: it was stopped; another -errno: it failed */
+    int result; /* 0: the last search succeeded; -ECANCELED: it was stopped; another -errno: it
+                   failed */
     struct error why;
 };
 

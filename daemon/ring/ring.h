@@ -7,9 +7,10 @@
  * the server runs in the event loop's thread. Each ring has a third thread that wakes readers, so
  * that publishing costs the same with no client and with a hundred.
  *
- * Slots. Of N slots, RING_MAX_OPEN may be open for writing and one is the newest published frame,
- * which is not rewritten before there is a newer one. All clients together may hold the remaining
- * N - RING_MAX_OPEN - 1, so the writer always finds a slot. A ring of FFTD_MIN_SLOTS lends none. */
+ * Slots. RING_MAX_OPEN of N slots may be open for writing, and one is the newest published frame,
+ * which is not rewritten before there is a newer one. All clients together may hold the
+ * other N - RING_MAX_OPEN - 1, so the writer always finds a slot. A ring of FFTD_MIN_SLOTS lends
+ * none. */
 #ifndef FFTD_RING_RING_H
 #define FFTD_RING_RING_H
 

@@ -1,5 +1,5 @@
-/* What becomes of a reloaded configuration: it is applied as a whole or not at all, the newest one
- * always wins, and nothing that a camera cannot take now is forgotten. */
+/* A reloaded configuration is applied as a whole or not at all. The newest one always wins, and
+ * settings that a camera cannot take yet are not forgotten. */
 #include "support/cmocka.h"
 
 #include <string.h>
@@ -205,7 +205,8 @@ static void test_a_filter_of_a_client_outlives_a_reload_that_fails(void **state)
     assert_int_equal(status.wanted_serial, serial);
 }
 
-/* What is set while a source opens holds, whatever becomes of the source. */
+/* A filter and a view that are set while a source opens hold, whether the source is taken or
+ * not. */
 static void test_a_filter_and_a_view_are_set_while_a_source_opens(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ static void log_restart_keys(const struct config *config, const struct config *w
     }
 }
 
-/* What differs in *wanted; NULL: no difference of that kind. */
+/* The parts of a configuration that differ; NULL: that part does not. */
 struct changes {
     const struct config_source *source;
     const struct settings *controls;
@@ -53,7 +53,7 @@ static void find_changes(struct changes *ret, const struct config *config,
         ret->filter = &wanted->filter;
 }
 
-/* The view comes after everything else, because it can always be applied. Then everything has been
+/* Applies the view, which cannot fail, and takes over the configuration. Everything else has been
  * applied. */
 static void finish(struct camera *camera, struct config *config, const struct config *wanted)
 {
@@ -106,7 +106,7 @@ static void answer(struct reload_waiter *list, const char *problem)
     }
 }
 
-/* As reload_apply, while none is under way. */
+/* As reload_apply, while no reload is in progress. */
 static int begin(struct reload *reload, struct camera *camera, struct config *config,
                  const struct config *wanted, struct error *why)
 {
@@ -115,14 +115,14 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
     uint64_t serial;
     int r = 0;
 
-    camera_get_filter(camera, &now); /* a client may have set it */
+    camera_get_filter(camera, &now); /* a client may have set the filter */
     filter_chain_assign(&config->filter, &now);
     config->engine.options.recipe.view = camera_get_view(camera);
     find_changes(&changes, config, wanted);
     if (changes.source != NULL) {
-        hold_config(&reload->wanted, wanted);
+        hold_config(&reload->current.wanted, wanted);
         r = camera_set_source(camera, changes.source, changes.controls, changes.filter,
-                              &reload->source_version, why);
+                              &reload->source_number, why);
         return r < 0 ? r : 1;
     }
     if (changes.filter != NULL)
@@ -140,57 +140,57 @@ int reload_apply(struct reload *reload, struct camera *camera, struct config *co
 {
     if (reload_is_pending(reload)) {
         reload->has_next = true;
-        hold_config(&reload->next, wanted);
-        add_waiter(&reload->next_waiting, waiter);
+        hold_config(&reload->next.wanted, wanted);
+        add_waiter(&reload->next.waiters, waiter);
         return 1;
     }
     const int r = begin(reload, camera, config, wanted, why);
     if (r > 0)
-        add_waiter(&reload->waiting, waiter);
+        add_waiter(&reload->current.waiters, waiter);
     return r;
 }
 
 bool reload_is_pending(const struct reload *reload)
 {
-    return reload->source_version != 0;
+    return reload->source_number != 0;
 }
 
 static void begin_next(struct reload *reload, struct camera *camera, struct config *config)
 {
-    struct reload_waiter *waiting = reload->next_waiting;
+    struct reload_waiter *waiters = reload->next.waiters;
     struct error why;
 
     reload->has_next = false;
-    reload->next_waiting = NULL;
-    const int r = begin(reload, camera, config, &reload->next, &why);
+    reload->next.waiters = NULL;
+    const int r = begin(reload, camera, config, &reload->next.wanted, &why);
     if (r > 0) {
-        reload->waiting = waiting;
+        reload->current.waiters = waiters;
         return;
     }
     if (r < 0)
         reload_log_failure(why.text);
-    answer(waiting, r < 0 ? why.text : NULL);
+    answer(waiters, r < 0 ? why.text : NULL);
 }
 
 bool reload_settle(struct reload *reload, struct camera *camera, struct config *config,
                    const struct camera_status *status)
 {
-    struct reload_waiter *waiting = reload->waiting;
+    struct reload_waiter *waiters = reload->current.waiters;
     struct error why;
 
-    if (!reload_is_pending(reload) || status->source_version < reload->source_version)
+    if (!reload_is_pending(reload) || status->source_number < reload->source_number)
         return false;
     const bool failed = status->source_problem[0] != '\0';
-    reload->source_version = 0;
-    reload->waiting = NULL;
+    reload->source_number = 0;
+    reload->current.waiters = NULL;
     if (failed) {
         error_set(&why, ENODEV, "the new source does not work, the previous one stays in use: %s",
                   status->source_problem);
         reload_log_failure(why.text);
     } else {
-        finish(camera, config, &reload->wanted);
+        finish(camera, config, &reload->current.wanted);
     }
-    answer(waiting, failed ? why.text : NULL);
+    answer(waiters, failed ? why.text : NULL);
     if (reload->has_next)
         begin_next(reload, camera, config);
     return true;
@@ -198,7 +198,7 @@ bool reload_settle(struct reload *reload, struct camera *camera, struct config *
 
 void reload_cancel(struct reload *reload)
 {
-    answer(reload->waiting, "fftd is stopping");
-    answer(reload->next_waiting, "fftd is stopping");
-    reload->waiting = reload->next_waiting = NULL;
+    answer(reload->current.waiters, "fftd is stopping");
+    answer(reload->next.waiters, "fftd is stopping");
+    reload->current.waiters = reload->next.waiters = NULL;
 }

@@ -1,7 +1,9 @@
-/* Applies what the configuration file says now to the running camera. Main thread only.
+/* Applies a reloaded configuration to the running camera. Main thread only.
  *
  * The changes of one reload are applied together or not at all. If only the filter or the controls
- * change, they are applied at once. If the source changes, they wait until it has been opened. */
+ * change, they are applied at once. If the source changes, the camera tries the source together
+ * with them and goes back if it cannot be used (camera_set_source). This file only waits for the
+ * result. */
 #ifndef FFTD_BUS_RELOAD_H
 #define FFTD_BUS_RELOAD_H
 
@@ -15,31 +17,35 @@
 /* A caller that waits for the result of a reload; embedded in a record of its own. */
 struct reload_waiter {
     struct reload_waiter *next;
-    /* Called once, not from reload_apply. problem: why nothing has changed; NULL: all has. */
+    /* Called once, but not from reload_apply. problem: why nothing has changed; NULL: everything
+     * was applied. */
     void (*done)(struct reload_waiter *waiter, const char *problem);
 };
 
-/* Zero-initialised: there is no reload under way. */
-struct reload {
-    uint64_t source_version; /* of the source that is being opened; 0: none */
-    struct config wanted;    /* the configuration that it belongs to */
-    struct reload_waiter *waiting;
-
-    /* The newest reload since then, which begins with the result of that one. */
-    bool has_next;
-    struct config next;
-    struct reload_waiter *next_waiting;
+/* A configuration to apply, and who waits for the result. */
+struct reload_job {
+    struct config wanted;
+    struct reload_waiter *waiters;
 };
 
-/* Requests from the camera what differs between *config, which is in use, and *wanted: the filter,
- * the camera's own controls, and the source with its size, rate and format. 0: it was applied,
- * *config has taken over those keys, and the log names the keys that need a restart. 1: *waiter,
- * unless it is NULL, will be told the result. -errno: nothing has changed. */
+/* Zero-initialised: no reload is in progress. */
+struct reload {
+    uint64_t source_number; /* number of the source that `current` asks for (camera_set_source); 0:
+                               none */
+    struct reload_job current;
+    bool has_next;
+    struct reload_job next; /* the newest reload requested since then; begins when that one ends */
+};
+
+/* Applies the differences between *config, which is in use, and *wanted: the filter, the camera's
+ * own controls, and the source with its size, rate and format. 0: they were applied, *config has
+ * the new values, and the log names the keys that need a restart. 1: waiter->done will get the
+ * result; waiter may be NULL. -errno: nothing has changed. */
 int reload_apply(struct reload *reload, struct camera *camera, struct config *config,
                  const struct config *wanted, struct reload_waiter *waiter, struct error *why);
 
-/* Ends the reload that is under way once its result is known, logs it and begins the next one. To
- * be called with every new status. True: a reload has ended. */
+/* Ends the reload in progress once its result is known, logs the result and begins the next one.
+ * Call it with every new status. Returns true if a reload has ended. */
 bool reload_settle(struct reload *reload, struct camera *camera, struct config *config,
                    const struct camera_status *status);
 
@@ -48,7 +54,7 @@ void reload_log_failure(const char *problem);
 /* Returns whether a reload is still in progress. */
 bool reload_is_pending(const struct reload *reload);
 
-/* Tells all who wait that the result will not be known. */
+/* Answers all waiters that fftd is stopping. */
 void reload_cancel(struct reload *reload);
 
 #endif

@@ -26,7 +26,8 @@ void builder_finish(struct builder *builder)
 
 /* ---- closing ---- */
 
-/* Whether the device has finished every frame of an engine, which then can be destroyed. */
+/* Returns whether the device has finished every frame of an engine. Only then can it be
+ * destroyed. */
 static bool is_idle(struct engine *engine)
 {
     struct engine_done done;
@@ -223,7 +224,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     int r = 0;
 
     if (frames == NULL && builder->support_px > support_px)
-        support_px = builder->support_px; /* wide enough for the filters before */
+        support_px = builder->support_px; /* wide enough for all filters up to now */
     if (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built))
         r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &options,
                   &engine, why);

@@ -34,23 +34,24 @@ struct stuck_engine {
 /* The frames an engine is built for. */
 struct engine_frames {
     uint32_t captured;         /* fourcc of the frames it takes */
-    struct fftd_format format; /* of the frames it makes */
+    struct fftd_format format; /* format of the frames it makes */
 };
 
-/* Whether an engine for the one also takes and makes the other: same pixel formats, same size. */
+/* Returns whether an engine for one kind of frames suits the other: same pixel formats, same
+ * size. */
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);
 
 struct builder {
     char selector[CONFIG_TEXT];
     char cache_dir[CONFIG_TEXT];
-    struct engine_options options;   /* of the engines to build; the view may be set at any time */
+    struct engine_options options;   /* for the engines to build; the view may be set at any time */
     struct engine_observer observer; /* learns how the compilation of an engine goes */
     struct gpu_device *device;       /* NULL: could not be opened again */
-    bool device_suspect;             /* opened again before the next engine is built */
+    bool device_suspect;             /* it is to be opened again before the next engine is built */
     struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
     struct engine_frames frames;
     struct recipe built; /* the engine's */
-    double support_px;   /* that the engine's padding allows for, or was built for */
+    double support_px;   /* support that the engine's padding allows for */
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
 };
@@ -66,23 +67,25 @@ void builder_finish(struct builder *builder);
 struct builder_fade {
     unsigned frames;             /* 0: none */
     const struct engine *engine; /* in use when it begins */
-    struct filter_chain from;    /* in use then */
-    struct notches from_notches; /* likewise */
+    struct filter_chain from;    /* the chain in use then */
+    struct notches from_notches; /* the notches in use then */
     uint64_t from_serial;
 };
 
-/* Whether one engine can filter two chains with their views, for a fade from one to the other. */
+/* Returns whether one engine can filter two chains with their views, for a fade from one to the
+ * other. */
 bool builder_can_fade(const struct filter_chain *from, enum view_kind from_view,
                       const struct filter_chain *to, enum view_kind to_view);
 
-/* Whether the newest engine is to be tuned without being asked: once, and on a CPU, where little is
- * to be gained, only if the configuration says so. */
+/* Returns whether a search for the newest engine is to begin automatically. That happens once, and
+ * on a CPU, which gains little, only if the configuration asks for it. */
 bool builder_wants_search(const struct builder *builder);
 
-/* Makes builder->engine one for these frames, or (frames is NULL) one whose padding allows for the
- * chain's support and whose recipe is the chain's (recipe_of), with the settings of
- * builder->options; and samples the chain's response for it, which comes into use with that fade.
- * In a fade the engine suits both chains (builder_can_fade). On failure the engine is as before.
+/* Makes builder->engine suit a chain, and samples the chain's response for it, which comes into use
+ * with that fade. With frames, the engine is built for them. Without (NULL), it is replaced only if
+ * needed: its padding must allow for the chain's support, and its recipe must be the chain's
+ * (recipe_of) with the settings of builder->options. In a fade it suits both chains
+ * (builder_can_fade). On failure the engine is as before.
  *
  * The response also has the notches, and those for which the chain has no room are removed from
  * *notches. They never need another engine: where its padding is narrower than a notch, the edges

@@ -1,5 +1,5 @@
-/* The main thread's side: it writes desired state and requests into the mailbox, and takes status,
- * answers and rings out of it. */
+/* The main thread's side of a camera. It writes desired state and requests into the mailbox, and
+ * takes status, answers and rings out of it. */
 #include "camera/camera.h"
 
 #include <errno.h>
@@ -19,24 +19,18 @@
 #include "core/clock.h"
 #include "filters/filter_edit.h"
 
-/* How long camera_halt and camera_stop wait for the threads: with the rest of the shutdown, a
- * daemon ends within a second, on a busy machine too. */
+/* How long camera_halt and camera_stop wait for the threads. It leaves a daemon time to end within
+ * a second, even on a busy machine. */
 #define STOP_TIMEOUT_NS (600 * NS_PER_MS)
 
-/* What to return to if the requested source cannot be opened. Main thread only. */
-struct fallback {
-    uint64_t source_version; /* of that request; 0: none, or it is settled */
-    struct config_source source;
-    struct filter_chain filter;
-};
-
 struct camera {
-    struct config config; /* of the start */
-    struct fallback fallback;
+    struct config config; /* as at the start */
+    uint64_t
+        settled_source; /* number of the newest desired source whose result this thread knows */
     struct mailbox mailbox;
     struct designer *designer;
     struct observer *observer;
-    struct reconciler reconciler; /* of the camera's thread, while that runs */
+    struct reconciler reconciler; /* belongs to the camera's thread while that runs */
     pthread_t thread;
     bool joined;
 };
@@ -56,8 +50,7 @@ static void destroy_rings(struct mailbox *mailbox)
 static void destroy(struct camera *camera)
 {
     observer_destroy(camera->observer, 0);
-    filter_chain_drop(&camera->reconciler.desired.filter);
-    filter_chain_drop(&camera->fallback.filter);
+    desired_drop(&camera->reconciler.desired);
     mailbox_finish(&camera->mailbox);
     free(camera);
 }
@@ -80,7 +73,6 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
     snprintf(mailbox->status.device, sizeof mailbox->status.device, "%s",
              designer_device_name(camera->designer));
     mailbox->status.device_memory = designer_device_memory(camera->designer);
-    mailbox->status.source_version = mailbox->desired.source_version;
     atomic_store(&mailbox->progress_ns, clock_now_ns());
     reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer,
                     camera->observer, continued);
@@ -91,7 +83,7 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
             error_set(why, -r, "cannot start a thread: %s", strerror(-r));
     }
     if (r < 0) {
-        source_finish(&camera->reconciler.path.source);
+        recovery_finish(&camera->reconciler.path.recovery);
         return r;
     }
     pthread_setname_np(camera->thread, "camera");
@@ -116,8 +108,8 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
         *ret = camera;
         return 0;
     }
-    /* A designer that is already building an engine cannot be waited for without end. Nothing is
-     * lost by leaving it: the caller gives up and exits. */
+    /* A designer that is building an engine may take very long. It can be left behind, because the
+     * caller gives up and exits. */
     if (designer_destroy(camera->designer, clock_now_ns() + STOP_TIMEOUT_NS) == 0) {
         destroy_rings(&camera->mailbox);
         destroy(camera);
@@ -152,7 +144,7 @@ int camera_halt(struct camera *camera)
     return camera != NULL ? join(camera, clock_now_ns() + STOP_TIMEOUT_NS) : 0;
 }
 
-/* There is no other thread any more that could answer. */
+/* Called after the threads that could answer have ended. */
 static void cancel_requests(struct mailbox *mailbox)
 {
     request_fail(mailbox->requests, -ECANCELED, "fftd is stopping");
@@ -188,25 +180,27 @@ int camera_fd(const struct camera *camera)
     return camera->mailbox.event_fd;
 }
 
-/* The requested source has been opened, or nothing that came with it was applied. */
-static void settle_source(struct camera *camera, uint64_t version, bool failed)
+/* Acts on the result of a change of the source (source_change.h). The filter that came with the
+ * source becomes the desired one, or the desired filter stays, with a new serial. */
+static void settle_source(struct camera *camera, uint64_t number, bool is_taken)
 {
-    struct mailbox *mailbox = &camera->mailbox;
-    struct fallback *fallback = &camera->fallback;
-
-    if (fallback->source_version == 0 || version < fallback->source_version)
+    if (number == camera->settled_source)
         return;
-    fallback->source_version = 0;
-    if (!failed)
-        return;
-    struct desired *desired = mailbox_begin_change(mailbox);
-    desired->source = fallback->source;
-    if (desired->filter_serial == desired->source_serial) {
-        filter_chain_assign(&desired->filter, &fallback->filter);
+    camera->settled_source = number;
+    struct desired *desired = mailbox_begin_change(&camera->mailbox);
+    if (desired->source.filter_serial > desired->filter_serial) {
+        if (is_taken)
+            filter_chain_assign(&desired->filter, &desired->source.filter);
+        desired->filter_serial = desired->source.filter_serial + (is_taken ? 0 : 1);
         desired->fade_frames = 0;
-        desired->filter_serial++;
     }
-    mailbox_end_change(mailbox);
+    desired->source.filter_serial = 0;
+    mailbox_end_change(&camera->mailbox);
+}
+
+static bool is_source_settled(const struct camera *camera)
+{
+    return camera->mailbox.desired.source.number == camera->settled_source;
 }
 
 unsigned camera_take_events(struct camera *camera)
@@ -216,8 +210,8 @@ unsigned camera_take_events(struct camera *camera)
     eventfd_read(mailbox->event_fd, &count);
 
     pthread_mutex_lock(&mailbox->lock);
-    const uint64_t version = mailbox->status.source_version;
-    const bool failed = mailbox->status.source_problem[0] != '\0';
+    const uint64_t source_number = mailbox->status.source_number;
+    const bool is_taken = mailbox->status.source_problem[0] == '\0';
     unsigned events = mailbox->events;
     struct request *answered = mailbox->answered;
     struct ring *retired = mailbox->retired;
@@ -226,7 +220,7 @@ unsigned camera_take_events(struct camera *camera)
     mailbox->retired = NULL;
     pthread_mutex_unlock(&mailbox->lock);
 
-    settle_source(camera, version, failed);
+    settle_source(camera, source_number, is_taken);
     request_answer(answered);
     ring_destroy(retired);
     return events;
@@ -260,7 +254,7 @@ static int check_size(struct camera *camera, const struct filter_chain *chain, s
 {
     struct camera_status status;
     camera_get_status(camera, &status);
-    if (status.format.width == 0 || camera->fallback.source_version != 0)
+    if (status.format.width == 0 || !is_source_settled(camera))
         return 0;
     return calibration_check_size(chain, status.format.width, status.format.height, why);
 }
@@ -280,7 +274,7 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     filter_chain_assign(&desired->filter, chain);
     desired->fade_frames = fade_frames;
-    *ret_serial = ++desired->filter_serial;
+    *ret_serial = desired->filter_serial = desired_serial(desired) + 1;
     mailbox_end_change(&camera->mailbox);
     return 0;
 }
@@ -288,24 +282,23 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
 uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret)
 {
     const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
-    *ret = desired->filter;
-    return desired->filter_serial;
+    *ret = *desired_filter(desired);
+    return desired_serial(desired);
 }
 
-/* The serial is new, but the filter may still be the one of a source that is being opened, and is
- * given up with it. */
+/* The filter may be that of a source which is not settled; then the new serial is that filter's. */
 uint64_t camera_set_view(struct camera *camera, enum view_kind view)
 {
     struct camera_status status;
-    camera_get_status(camera, &status); /* gives up what has been refused by now */
+    camera_get_status(camera, &status); /* settles a source whose result is known by now */
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    const bool is_pending = camera->fallback.source_version != 0;
-    const bool came_with_source = desired->filter_serial == desired->source_serial;
+    const uint64_t serial = desired_serial(desired) + 1;
+    if (desired_filter(desired) == &desired->source.filter)
+        desired->source.filter_serial = serial;
+    else
+        desired->filter_serial = serial;
     desired->view = view;
     desired->fade_frames = 0;
-    const uint64_t serial = ++desired->filter_serial;
-    if (is_pending && came_with_source)
-        desired->source_serial = serial;
     mailbox_end_change(&camera->mailbox);
     return serial;
 }
@@ -315,28 +308,25 @@ enum view_kind camera_get_view(const struct camera *camera)
     return camera->mailbox.desired.view; /* this thread's own */
 }
 
-int camera_set_source(struct camera *camera, const struct config_source *source,
+int camera_set_source(struct camera *camera, const struct config_source *request,
                       const struct settings *controls, const struct filter_chain *filter,
-                      uint64_t *ret_version, struct error *why)
+                      uint64_t *ret_number, struct error *why)
 {
     int r = filter != NULL ? filter_edit_check(filter, why) : 0;
     if (r < 0)
         return r;
-    if (camera->fallback.source_version != 0)
+    if (!is_source_settled(camera))
         return error_set(why, EBUSY, "the camera is still opening another source");
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    camera->fallback.source_version = ++desired->source_version;
-    camera->fallback.source = desired->source;
-    filter_chain_assign(&camera->fallback.filter, &desired->filter);
-    desired->source = *source;
-    desired->source_controls = controls != NULL ? *controls : (struct settings){.count = 0};
+    struct desired_source *source = &desired->source;
+    source->number++;
+    source->request = *request;
+    source->controls = controls != NULL ? *controls : (struct settings){.count = 0};
     if (filter != NULL) {
-        filter_chain_assign(&desired->filter, filter);
-        desired->fade_frames = 0;
-        desired->filter_serial++;
+        filter_chain_assign(&source->filter, filter);
+        source->filter_serial = desired->filter_serial + 1;
     }
-    desired->source_serial = filter != NULL ? desired->filter_serial : 0;
-    *ret_version = desired->source_version;
+    *ret_number = source->number;
     mailbox_end_change(&camera->mailbox);
     return 0;
 }
@@ -385,7 +375,7 @@ static int send_controls(struct camera *camera, enum request_kind kind,
         return r;
     const struct desired *desired = &camera->mailbox.desired; /* this thread's own */
     request->controls.version = desired->controls_version;
-    request->controls.source_version = desired->source_version;
+    request->controls.source_number = desired->source.number;
     mailbox_send(&camera->mailbox, request);
     return 0;
 }
@@ -434,13 +424,12 @@ void camera_get_status(struct camera *camera, struct camera_status *ret)
     const uint64_t problem_serial = mailbox->problem_serial;
     int64_t silent_ns = clock_now_ns() - mailbox->published_ns;
     pthread_mutex_unlock(&camera->mailbox.lock);
-    /* Whoever sees that a source was refused may rely on what is desired again. */
-    settle_source(camera, ret->source_version, ret->source_problem[0] != '\0');
-    ret->wanted_serial = mailbox->desired.filter_serial; /* this thread's own */
+    /* A caller who sees the result of a change must also see its filter in the desired state. */
+    settle_source(camera, ret->source_number, ret->source_problem[0] == '\0');
+    ret->wanted_serial = desired_serial(&mailbox->desired); /* this thread's own */
     if (problem_serial != ret->wanted_serial)
         ret->filter_problem[0] = '\0';
-    /* The rate is counted when frames come, so it does not show by itself that they have stopped.
-     */
+    /* The rate is counted when frames come, so it has to be corrected when they have stopped. */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)
         ret->rate = 0;
     observer_get_copied(camera->observer, &ret->copied[COPY_OBSERVE]);

@@ -1,11 +1,12 @@
 /* One camera: its frame path (capture -> engine -> ring), and every change of it.
  *
  * Threads. The camera's own thread runs the frame path; a second one, the designer, samples filters
- * and builds engines. Frames and the control sockets wait for neither. All functions here belong to
- * the main thread. Those that change something write desired state and return at once; the camera's
- * thread applies it, and camera_get_status reports it. camera_halt and camera_stop wait for the
- * threads to end, at most 600 ms; no other function blocks for longer than it takes to copy a
- * struct. camera_fd announces what the main loop has to do: a new ring, another state, answers. */
+ * and builds engines. Neither frames nor control sockets wait for the designer. All functions here
+ * belong to the main thread. Those that change something write desired state and return at once;
+ * the camera's thread applies it, and camera_get_status reports it. camera_halt and camera_stop
+ * wait for the threads to end, at most 600 ms; no other function blocks for longer than it takes to
+ * copy a struct. camera_fd announces that the main loop has something to do: a new ring, another
+ * state, answers. */
 #ifndef FFTD_CAMERA_CAMERA_H
 #define FFTD_CAMERA_CAMERA_H
 
@@ -56,11 +57,11 @@ struct ring *camera_ring(struct camera *camera);
 
 #define CAMERA_MAX_FADE 300 /* frames */
 
-/* Asks for another chain, which must be checked; frames with filter_serial >= *ret_serial obey it.
- * fade_frames, 0 .. CAMERA_MAX_FADE: frame i of that many is filtered with a blend, i / fade_frames
- * of the new response and the rest of the one that was in use. A device that fails, or another
- * source, cuts a fade short. -EINVAL: the chain or the number is not valid, or an image of it does
- * not have the size of the frames. What goes wrong later is in the status. */
+/* Asks for another chain; frames with filter_serial >= *ret_serial obey it. fade_frames, 0 ..
+ * CAMERA_MAX_FADE: frame i of that many is filtered with a blend, i / fade_frames of the new
+ * response and the rest of the one that was in use. A device that fails, or another source, cuts a
+ * fade short. -EINVAL: the chain or the number is not valid, or an image of the chain does not have
+ * the size of the frames. The status reports later failures. */
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why);
 
@@ -75,14 +76,14 @@ uint64_t camera_set_view(struct camera *camera, enum view_kind view);
 enum view_kind camera_get_view(const struct camera *camera);
 
 /* Asks for another source, or the same one with another size, rate or format; and with it for
- * controls and a filter, which may be NULL to stay as they are. All of it is applied, or nothing.
- * Once status.source_version has reached *ret_version, the source was changed, or
- * status.source_problem says why the camera kept the old one. The desired filter is then the
- * previous one again, unless a client has asked for another one. -EBUSY: the request before this
- * one is not settled; -EINVAL: the chain is not valid. */
-int camera_set_source(struct camera *camera, const struct config_source *source,
+ * controls and a filter, which may be NULL to stay as they are. All of it is used, or nothing
+ * (source_change.h). Once status.source_number has reached *ret_number, the source is in use, or
+ * status.source_problem says why the camera went back to the one before. The desired filter is then
+ * the previous one again, unless a client has asked for another one. -EBUSY: the source requested
+ * before is not settled; -EINVAL: the chain is not valid. */
+int camera_set_source(struct camera *camera, const struct config_source *request,
                       const struct settings *controls, const struct filter_chain *filter,
-                      uint64_t *ret_version, struct error *why);
+                      uint64_t *ret_number, struct error *why);
 
 /* Asks that these controls be set: at once, or when the camera returns, and whenever it is opened
  * again. Other controls keep their values. A control that the camera rejects is logged. */

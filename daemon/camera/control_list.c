@@ -8,7 +8,7 @@
 
 #define SHARE 100 /* a reading is good for this many times the time that it took */
 
-/* All is in one allocation, as in the original. */
+/* The copy is one allocation, as the original is. */
 static struct capture_controls *copy(const struct capture_controls *controls)
 {
     size_t entries = 0;

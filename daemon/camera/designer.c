@@ -1,8 +1,7 @@
-/* One thread, one mutex, one result slot.
+/* One thread and one mutex. handover.c hands over what the thread has made.
  *
- * builder.engine is the newest engine: the camera's thread either uses it or will find it in the
- * result slot. Returned engines wait in `closing` until the thread is between two requests. A
- * design for an engine that was returned meanwhile is discarded when it is posted. */
+ * builder.engine is the newest engine: the camera's thread either uses it or will take it. Returned
+ * engines wait until the thread is between two requests. */
 #include "camera/designer.h"
 
 #include <errno.h>
@@ -17,46 +16,34 @@ struct request_design {
     bool is_engine; /* an engine for `frames`, and not only a response */
     struct engine_frames frames;
     struct filter_chain chain;
-    bool is_renotched; /* with other notches than before */
+    bool is_renotched; /* the notches have changed */
     struct notches notches;
     enum view_kind view;
     uint64_t serial;
     unsigned fade_frames;
 };
 
-/* (fields: three groups, by the thread that may touch them.) */
+/* (fields: three groups, by who may access them.) */
 struct designer {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
+    pthread_cond_t change; /* signalled when a field below changes; waits use CLOCK_MONOTONIC */
     int wake_fd;
     int64_t build_timeout_ns;
 
     /* Under the lock. */
     bool stop, ended;
     int64_t busy_since_ns; /* in the driver since then; 0: it is not */
-    bool has_built;        /* an engine, at any time */
+    bool has_built;        /* an engine was built before */
     bool exhausted;        /* no further engine is built */
     bool device_failed;    /* since the last request was begun */
     struct request_design wanted;
-    struct engine *closing[BUILDER_MAX_CLOSING];
-    unsigned closing_count;
-    struct engine *borrowed; /* the newest engine that the camera's thread has */
-    bool posted;
-    struct design design;
-    struct filter_chain posted_chain; /* of the design */
-    struct filter_chain taken_chain;  /* of the response that was taken last */
-    struct notches taken_notches;     /* likewise */
-    enum view_kind taken_view;        /* likewise */
-    uint64_t taken_serial;            /* 0: none was */
+    struct handover handover;
     struct build_progress progress;
-    struct tuning_status tuning;
-    bool stop_tuning;
-    bool has_searched; /* without being asked, for the frames that were wanted last */
+    struct tuning tuning;
 
-    /* Of the thread alone. */
+    /* Private to the thread. */
     struct builder builder;
-    struct engine_search *search;
     uint64_t done_serial;
 };
 
@@ -87,64 +74,14 @@ static void on_build(void *context, unsigned done, unsigned total)
     eventfd_write(designer->wake_fd, 1);
 }
 
-/* ---- the result slot, with the lock held ---- */
-
-static bool is_closing(const struct designer *designer, const struct engine *engine)
-{
-    for (unsigned i = 0; i < designer->closing_count; i++)
-        if (designer->closing[i] == engine)
-            return true;
-    return false;
-}
-
-/* Discards what waits to be applied; a failure still has to be reported. */
-static void drop_posted(struct designer *designer)
-{
-    engine_response_free(designer->design.response);
-    designer->design.response = NULL;
-    designer->design.engine = NULL;
-    designer->posted = designer->design.result < 0;
-}
-
-/* Puts a chain's design into the result slot, over one that was not fetched. */
-static void post(struct designer *designer, struct design *design, const struct filter_chain *chain)
-{
-    struct design *slot = &designer->design;
-
-    if (design->engine != NULL && is_closing(designer, design->engine)) {
-        engine_response_free(design->response);
-        design->engine = NULL;
-        design->response = NULL;
-    }
-    if (design->engine == NULL) {
-        /* A response that an earlier request left is still to be applied. */
-        slot->result = design->result;
-        slot->why = design->why;
-        slot->result_serial = design->result_serial;
-        designer->posted = slot->engine != NULL || slot->result < 0;
-    } else {
-        engine_response_free(slot->response);
-        if (slot->engine != NULL && slot->engine != design->engine &&
-            slot->engine != designer->borrowed)
-            designer->closing[designer->closing_count++] = slot->engine;
-        *slot = *design;
-        filter_chain_assign(&designer->posted_chain, chain);
-        designer->posted = true;
-    }
-    if (designer->posted)
-        eventfd_write(designer->wake_fd, 1);
-}
-
 /* ---- the thread's work, with the lock held ---- */
 
 /* Closes the returned engines, and those put aside before whose frames are finished by now. */
 static void close_engines(struct designer *designer)
 {
     struct engine *closing[BUILDER_MAX_CLOSING];
-    const unsigned count = designer->closing_count;
+    const unsigned count = handover_take_closing(&designer->handover, closing);
 
-    memcpy(closing, designer->closing, sizeof closing);
-    designer->closing_count = 0;
     enter_driver(designer);
     for (unsigned i = 0; i < count; i++)
         builder_close_engine(&designer->builder, closing[i]);
@@ -155,13 +92,12 @@ static void close_engines(struct designer *designer)
 /* Ends the search, if one runs. */
 static void cancel_search(struct designer *designer, const char *reason)
 {
-    struct engine_search *search = designer->search;
+    struct engine_search *search = designer->tuning.search;
     struct error why;
-    if (!designer->tuning.running)
+    if (!designer->tuning.status.running)
         return;
     error_set(&why, ECANCELED, "%s", reason);
-    designer->search = NULL;
-    designer->stop_tuning = false;
+    designer->tuning.search = NULL;
     tuning_end(&designer->tuning, -ECANCELED, &why);
     enter_driver(designer);
     engine_search_destroy(search);
@@ -170,18 +106,17 @@ static void cancel_search(struct designer *designer, const char *reason)
 
 static void continue_search(struct designer *designer)
 {
-    const bool exhaustive = designer->tuning.exhaustive;
+    const bool exhaustive = designer->tuning.status.exhaustive;
     struct engine_search_progress progress = {0};
     struct error why = {""};
 
     enter_driver(designer);
-    int r = tuning_step(&designer->search, designer->builder.engine, exhaustive,
+    int r = tuning_step(&designer->tuning.search, designer->builder.engine, exhaustive,
                         designer->builder.cache_dir, &progress, &why);
     leave_driver(designer);
-    designer->tuning.progress = progress;
+    designer->tuning.status.progress = progress;
     if (r > 0)
         return;
-    designer->stop_tuning = false;
     tuning_end(&designer->tuning, r, &why);
     if (r == 0 && !designer->wanted.is_engine) { /* rebuild with what was found */
         designer->wanted.is_engine = true;
@@ -189,28 +124,19 @@ static void continue_search(struct designer *designer)
     }
 }
 
-/* Whether a fade from the chain taken last is possible. */
-static bool can_fade(const struct designer *designer, const struct request_design *to)
-{
-    return builder_can_fade(&designer->taken_chain, designer->taken_view, &to->chain, to->view);
-}
-
 /* Designs the requested chain. A fade begins at the filter that the camera's thread has taken last.
- * If it takes another one meanwhile, the design is made again. */
+ * If that thread takes another one during the design, the design is repeated. */
 static void design_filter(struct designer *designer, const struct request_design *request,
                           unsigned fade_frames, struct design *ret)
 {
+    const struct handover *handover = &designer->handover;
     const struct engine_frames *frames = request->is_engine ? &request->frames : NULL;
     struct builder_fade fade;
     do {
-        const bool fades = designer->borrowed != NULL &&
-                           designer->taken_serial != request->serial && can_fade(designer, request);
-        fade = (struct builder_fade){.frames = fades ? fade_frames : 0,
-                                     .engine = designer->borrowed,
-                                     .from = designer->taken_chain,
-                                     .from_notches = designer->taken_notches,
-                                     .from_serial = designer->taken_serial};
-        filter_chain_hold(&fade.from); /* another chain may be taken meanwhile */
+        const bool fades = handover->borrowed != NULL &&
+                           handover->taken_serial != request->serial &&
+                           handover_can_fade(handover, &request->chain, request->view);
+        fade = handover_fade(handover, fades ? fade_frames : 0);
         enter_driver(designer);
         designer->builder.options.recipe.view = request->view;
         engine_response_free(ret->response);
@@ -220,8 +146,7 @@ static void design_filter(struct designer *designer, const struct request_design
         leave_driver(designer);
         filter_chain_drop(&fade.from);
         frames = NULL; /* the engine is built */
-    } while (ret->result == 0 && fade.frames > 0 &&
-             (fade.engine != designer->borrowed || fade.from_serial != designer->taken_serial));
+    } while (ret->result == 0 && fade.frames > 0 && !handover_is_current(handover, &fade));
 }
 
 static void carry_out(struct designer *designer)
@@ -233,7 +158,7 @@ static void carry_out(struct designer *designer)
                             .view = request.view,
                             .adapts = filter_chain_adaptation(&request.chain)};
 
-    filter_chain_hold(&request.chain); /* another one may be requested meanwhile */
+    filter_chain_hold(&request.chain); /* another one may be requested during the design */
     designer->wanted.is_engine = designer->wanted.is_renotched = false;
     if (design.adapts.removes_waves)
         design.notches = request.notches;
@@ -244,26 +169,27 @@ static void carry_out(struct designer *designer)
     const bool is_same =
         !request.is_engine || engine_frames_equal(&request.frames, &builder->frames);
     design_filter(designer, &request, is_same ? request.fade_frames : 0, &design);
-    design.waits_for_fade = is_same && ((request.fade_frames > 0 && can_fade(designer, &request)) ||
-                                        request.serial == designer->taken_serial);
+    const bool fades = request.fade_frames > 0 &&
+                       handover_can_fade(&designer->handover, &request.chain, request.view);
+    design.waits_for_fade = is_same && (fades || request.serial == designer->handover.taken_serial);
     if (design.result == 0) {
         design.engine = builder->engine;
         design.frames = builder->frames;
     }
     designer->has_built |= builder->engine != NULL;
-    designer->tuning.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
-    if (request.is_engine && builder->engine != NULL && !designer->has_searched &&
-        !designer->tuning.running && builder_wants_search(builder)) {
-        designer->has_searched = true;
+    designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
+    if (request.is_engine && builder->engine != NULL && !designer->tuning.has_searched &&
+        !designer->tuning.status.running && builder_wants_search(builder)) {
+        designer->tuning.has_searched = true;
         tuning_begin(&designer->tuning, builder->options.tune == ENGINE_TUNE_EXHAUSTIVE, NULL);
-        designer->stop_tuning = false;
     }
     designer->done_serial = request.serial;
-    post(designer, &design, &request.chain);
+    if (handover_post(&designer->handover, &design, &request.chain))
+        eventfd_write(designer->wake_fd, 1);
     filter_chain_drop(&request.chain);
 }
 
-/* Whether a request waits that can be carried out: a chain alone waits for the first engine. */
+/* Returns whether a request can be carried out. A chain alone waits for the first engine. */
 static bool has_request(const struct designer *designer)
 {
     return designer->wanted.is_engine ||
@@ -277,25 +203,25 @@ static void *designer_thread(void *argument)
 
     pthread_mutex_lock(&designer->lock);
     for (;;) {
-        if (designer->closing_count > 0 || designer->builder.stuck_count > 0)
+        if (designer->handover.closing_count > 0 || designer->builder.stuck_count > 0)
             close_engines(designer);
-        if (designer->closing_count > 0)
+        if (designer->handover.closing_count > 0)
             continue;
         if (designer->stop)
             break;
         else if (has_request(designer))
             carry_out(designer);
-        else if (designer->tuning.running && designer->stop_tuning)
+        else if (designer->tuning.status.running && designer->tuning.stop)
             cancel_search(designer, "it was stopped");
-        else if (designer->tuning.running && designer->builder.engine != NULL)
+        else if (designer->tuning.status.running && designer->builder.engine != NULL)
             continue_search(designer);
         else
             pthread_cond_wait(&designer->change, &designer->lock);
     }
     cancel_search(designer, "the daemon is stopping");
-    drop_posted(designer);
-    if (designer->builder.engine != NULL) { /* it was built, but never fetched */
-        designer->closing[designer->closing_count++] = designer->builder.engine;
+    handover_drop(&designer->handover);
+    if (designer->builder.engine != NULL) { /* it was built, but never taken */
+        handover_add_closing(&designer->handover, designer->builder.engine);
         close_engines(designer);
     }
     designer->ended = true;
@@ -306,12 +232,11 @@ static void *designer_thread(void *argument)
 
 /* ---- from other threads ---- */
 
-/* There is no thread. */
+/* The thread has ended, or was never started. */
 static void destroy(struct designer *designer)
 {
     filter_chain_drop(&designer->wanted.chain);
-    filter_chain_drop(&designer->posted_chain);
-    filter_chain_drop(&designer->taken_chain);
+    handover_finish(&designer->handover);
     pthread_cond_destroy(&designer->change);
     pthread_mutex_destroy(&designer->lock);
     free(designer);
@@ -408,7 +333,7 @@ void designer_request_notches(struct designer *designer, const struct notches *n
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->has_searched = false;
+    designer->tuning.has_searched = false;
     designer->wanted.is_engine = true;
     designer->wanted.frames = *frames;
     pthread_cond_signal(&designer->change);
@@ -418,37 +343,15 @@ void designer_request_engine(struct designer *designer, const struct engine_fram
 bool designer_take(struct designer *designer, bool is_fading, struct design *ret)
 {
     pthread_mutex_lock(&designer->lock);
-    const struct engine *engine = designer->design.engine;
-    /* The same chain for the same engine has other notches, and no fade. */
-    const bool is_renotched = designer->design.serial == designer->taken_serial;
-    const bool waits =
-        is_fading && engine != NULL &&
-        (engine == designer->borrowed ? is_renotched : designer->design.waits_for_fade);
-    const bool posted = designer->posted && !waits;
-    if (posted) {
-        *ret = designer->design;
-        designer->design = (struct design){0};
-        designer->posted = false;
-        if (ret->engine != NULL) {
-            designer->borrowed = ret->engine;
-            filter_chain_assign(&designer->taken_chain, &designer->posted_chain);
-            designer->taken_notches = ret->notches;
-            designer->taken_view = ret->view;
-            designer->taken_serial = ret->serial;
-        }
-    }
+    const bool is_taken = handover_take(&designer->handover, is_fading, ret);
     pthread_mutex_unlock(&designer->lock);
-    return posted;
+    return is_taken;
 }
 
 void designer_return_engine(struct designer *designer, struct engine *engine, bool failed)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->closing[designer->closing_count++] = engine;
-    if (designer->borrowed == engine)
-        designer->borrowed = NULL;
-    if (designer->posted && designer->design.engine == engine)
-        drop_posted(designer);
+    handover_return(&designer->handover, engine);
     designer->device_failed |= failed;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
@@ -458,10 +361,8 @@ int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
 {
     pthread_mutex_lock(&designer->lock);
     int r = tuning_begin(&designer->tuning, exhaustive, why);
-    if (r == 0) {
-        designer->stop_tuning = false;
+    if (r == 0)
         pthread_cond_signal(&designer->change);
-    }
     pthread_mutex_unlock(&designer->lock);
     return r;
 }
@@ -469,7 +370,7 @@ int designer_tune(struct designer *designer, bool exhaustive, struct error *why)
 void designer_stop_tuning(struct designer *designer)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->stop_tuning = designer->tuning.running;
+    designer->tuning.stop = designer->tuning.status.running;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
 }
@@ -477,7 +378,7 @@ void designer_stop_tuning(struct designer *designer)
 void designer_get_tuning(struct designer *designer, struct tuning_status *ret)
 {
     pthread_mutex_lock(&designer->lock);
-    *ret = designer->tuning;
+    *ret = designer->tuning.status;
     pthread_mutex_unlock(&designer->lock);
 }
 

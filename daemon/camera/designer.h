@@ -1,18 +1,19 @@
-/* The thread that does what takes long: it samples filter chains' responses and builds engines.
+/* The thread for work that takes longer than a frame: it samples filter chains' responses and
+ * builds engines.
  *
  * It owns the OpenCL device and every engine (builder.h), so that an engine never disappears while
  * a response is designed for it, and frames never wait for either. The camera's thread borrows the
  * newest engine from designer_take until designer_return_engine.
  *
- * A filter may come into use by a fade. If it needs another engine, the fade begins on that one, so
- * the filter before is designed for it, too; a fade that still runs on the old one ends first. A
- * filter with another curve (filters/curve.h), another way to reduce noise (filters/denoise.h) or
- * another view (filters/view.h) comes into use at once, because no engine has both.
+ * A filter may come into use by a fade. If it needs another engine, the fade begins on that engine,
+ * for which the previous filter is designed as well; a fade that still runs on the old engine ends
+ * first. A filter with another curve (filters/curve.h), other noise reduction (filters/denoise.h)
+ * or another view (filters/view.h) comes into use at once, because no engine has both.
  *
- * Only the newest waiting request is carried out. A chain whose support is larger than the engine's
- * padding allows for (where the margin is automatic), or whose response is complex while the
- * engine's is real or the other way round, gets a new engine; frames go on with the old one
- * meanwhile. */
+ * Only the newest waiting request is carried out. A chain gets a new engine if its support is
+ * larger than the engine's padding allows for (where the margin is automatic), or if its response
+ * is complex and the engine's is real, or the reverse. Until then frames are filtered by the old
+ * one. */
 #ifndef FFTD_CAMERA_DESIGNER_H
 #define FFTD_CAMERA_DESIGNER_H
 
@@ -20,31 +21,15 @@
 #include <stdint.h>
 
 #include "camera/builder.h"
+#include "camera/handover.h"
 #include "camera/tuning.h"
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
-#include "filters/filter_adapt.h"
 #include "estimators/periodic_notches.h"
 #include "engine/engine.h"
 
 struct designer;
-
-/* What the thread has made. `result` is that of the newest request; engine and response may come
- * from an earlier one. */
-struct design {
-    int result; /* 0, or -errno with `why` */
-    struct error why;
-    uint64_t result_serial; /* of the request's chain */
-    struct engine *engine;  /* that the response is for; NULL: there is nothing to apply */
-    struct engine_response *response; /* belongs to the caller of designer_take */
-    struct engine_frames frames;      /* of the engine */
-    uint64_t serial;                  /* of the response */
-    enum view_kind view;              /* likewise */
-    struct filter_adaptation adapts;  /* what its chain asks for */
-    struct notches notches;           /* that the response has besides its chain */
-    bool waits_for_fade;              /* if it is for another engine than the one in use */
-};
 
 /* Opens config->engine.device (-ENODEV) and starts the thread. wake_fd is an eventfd that becomes
  * readable when designer_take has something; it stays the caller's. The first chain is
@@ -75,7 +60,7 @@ void designer_request_notches(struct designer *designer, const struct notches *n
 /* Camera's thread: asks for an engine for these frames, with the newest chain's response. */
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames);
 
-/* Camera's thread: fetches the result, if there is one. is_fading: of the engine in use. */
+/* Camera's thread: takes the result, if there is one. is_fading: the engine in use fades. */
 bool designer_take(struct designer *designer, bool is_fading, struct design *ret);
 
 /* Camera's thread: returns an engine for good; its frames in flight must have been abandoned.
@@ -84,10 +69,10 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
 void designer_return_engine(struct designer *designer, struct engine *engine, bool failed);
 
 /* Any thread: begins, ends and reports a search for settings under which the engine is faster
- * (engine_search). It runs step by step between requests, while frames go on more slowly. When it
- * ends well, the engine is rebuilt with what was found. With config->engine.options.tune "auto" a
- * search begins by itself once on a GPU, with "exhaustive" on any device, if none has succeeded
- * before. -EBUSY: one is running. */
+ * (engine_search). It runs step by step between requests and slows frames down. When it succeeds,
+ * the engine is rebuilt with the settings found. With config->engine.options.tune "auto" one search
+ * begins automatically on a GPU, with "exhaustive" on any device, if none has succeeded before.
+ * -EBUSY: one is running. */
 int designer_tune(struct designer *designer, bool exhaustive, struct error *why);
 void designer_stop_tuning(struct designer *designer);
 void designer_get_tuning(struct designer *designer, struct tuning_status *ret);
@@ -103,7 +88,7 @@ void designer_get_build_progress(struct designer *designer, struct build_progres
 
 enum designer_state {
     DESIGNER_IDLE,
-    DESIGNER_BUSY, /* in the driver, which may hold frames up meanwhile */
+    DESIGNER_BUSY, /* in the driver, which may delay frames */
     DESIGNER_STUCK /* the driver or the device has hung, and no more engines are built */
 };
 

@@ -8,7 +8,7 @@
  * -1. */
 int device_watch_open(const char *path);
 
-/* Reads what has happened. Returns whether some of it concerns the path. Never blocks. */
+/* Reads the pending events. Returns whether one concerns the path. Never blocks. */
 bool device_watch_fired(int fd, const char *path);
 
 #endif

@@ -12,7 +12,7 @@
 #include "estimators/match.h"
 
 struct estimators {
-    struct estimators_job job; /* that was adopted */
+    struct estimators_job job; /* the job that was adopted */
     float *luma;
 
     /* NULL: not wanted. */
@@ -21,14 +21,15 @@ struct estimators {
     struct periodic *periodic;
     struct flicker *flicker;
 
-    struct turn waves_turn; /* of `periodic`, beside `flicker` */
-    uint64_t second_number; /* of the frame after one of its turns, if it asked for that, too */
+    struct turn waves_turn; /* shares time between `periodic` and `flicker` */
+    uint64_t second_number; /* `periodic` also observes the frame after its turn, because it asked
+                               for it */
 };
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
 {
-    return a->source_version == b->source_version && a->fourcc == b->fourcc &&
-           a->width == b->width && a->height == b->height && a->is_full_range == b->is_full_range;
+    return a->source_number == b->source_number && a->fourcc == b->fourcc && a->width == b->width &&
+           a->height == b->height && a->is_full_range == b->is_full_range;
 }
 
 bool estimators_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b)
@@ -111,7 +112,8 @@ void estimators_destroy(struct estimators *estimators)
     free(estimators);
 }
 
-/* Makes what is wanted and missing. One that cannot be made does not keep the others from work. */
+/* Makes the estimators that are wanted and missing. If one cannot be made, the others still
+ * work. */
 static int complete(struct estimators *estimators, struct error *why)
 {
     const struct estimators_job *job = &estimators->job;
@@ -159,7 +161,7 @@ int estimators_adopt(struct estimators *estimators, const struct estimators_job 
 
 /* ---- observation ---- */
 
-/* Alone, waves are looked for in each observed frame. */
+/* Without flicker, waves are looked for in each observed frame. */
 static bool is_turn_of_waves(const struct estimators *estimators)
 {
     return estimators->flicker == NULL || turn_is_due(&estimators->waves_turn);

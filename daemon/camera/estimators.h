@@ -1,15 +1,15 @@
 /* The estimators that look at the captured frames of one source, and what they find: measures of
- * the picture (measuring.h), the place of a template (estimators/match.h), periodic noise
+ * the picture (measuring.h), the position of a template (estimators/match.h), periodic noise
  * (estimators/periodic.h) and flickering light (estimators/flicker.h). All of them observe the same
- * frames, but for waves beside flicker: looking for waves takes several times as long, and flicker
- * has to be seen at least eight times a second. Then waves take turns (camera/turn.h) and observe
- * fewer frames; what is known of them meanwhile is what was found in their last one.
+ * frames, except waves beside flicker: looking for waves takes several times as long, and flicker
+ * has to be seen at least eight times a second. Where both are wanted, waves are looked for in
+ * fewer frames (camera/turn.h), and the findings of the last one stay valid until the next.
  *
- * Another estimator is a member of struct estimators, with a line in each function of
- * estimators.c, and what it finds in struct findings.
+ * Another estimator is a member of struct estimators, with a line in each function of estimators.c,
+ * and what it finds in struct findings.
  *
- * Threads: one at a time; in fftd the observer's (observer.h). Findings are plain data, which
- * other threads may copy. */
+ * Threads: one at a time; in fftd the observer's (observer.h). Findings are plain data, which other
+ * threads may copy. */
 #ifndef FFTD_CAMERA_ESTIMATORS_H
 #define FFTD_CAMERA_ESTIMATORS_H
 
@@ -23,7 +23,7 @@
 #include "estimators/periodic.h"
 #include "fftd/ring.h"
 
-/* What to look for, and in which frames. The owner of a job holds a reference to its image. */
+/* Says what to look for, and in which frames. The owner of a job holds a reference to its image. */
 struct estimators_job {
     struct filter_adaptation wanted;
     bool takes_measures;
@@ -37,7 +37,7 @@ struct findings {
     struct periodic_model waves;
     struct flicker_model flicker;
 
-    /* What clients are told about it. */
+    /* Reports of it for clients. */
     struct periodic_report wave[PERIODIC_MAX_REPORTS];
     unsigned wave_count;
     bool has_flicker;
@@ -49,19 +49,19 @@ struct findings {
     bool has_match;
     struct fftd_match match;
 
-    bool wants_next; /* the frame right after the observed one should be observed, too */
+    bool wants_next; /* the next frame should be observed as well */
 };
 
 struct estimators;
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b);
 
-/* Whether two chains look for the same waves, or for the same flicker. If so, what was found for
- * one of them also serves the other. */
+/* Returns whether two chains look for the same waves, or for the same flicker. If so, what was
+ * found for one of them also serves the other. */
 bool estimators_same_waves(const struct filter_adaptation *a, const struct filter_adaptation *b);
 bool estimators_same_flicker(const struct filter_adaptation *a, const struct filter_adaptation *b);
 
-/* Whether two jobs look for the same template in the same way. */
+/* Returns whether two jobs look for the same template in the same way. */
 bool estimators_same_match(const struct estimators_job *a, const struct estimators_job *b);
 
 /* -ENOMEM. */
@@ -73,7 +73,7 @@ void estimators_destroy(struct estimators *estimators); /* NULL is allowed */
 int estimators_adopt(struct estimators *estimators, const struct estimators_job *job,
                      struct error *why);
 
-/* Observes one of the frames of the adopted job, and says what is known now. */
+/* Observes a frame of the adopted job, and returns what has been found up to now. */
 void estimators_observe(struct estimators *estimators, const struct observed_frame *frame,
                         struct findings *ret);
 

@@ -62,7 +62,7 @@ void frame_path_set_ring(struct frame_path *path, struct ring *ring)
 static void release_frame(struct frame_path *path, struct flight *flight)
 {
     if (flight->holds_frame)
-        source_release(&path->source, &flight->frame);
+        recovery_release(&path->recovery, &flight->frame);
     flight->holds_frame = false;
 }
 
@@ -81,7 +81,8 @@ static void publish(struct frame_path *path, struct flight *flight, const struct
     flight->meta.flags |= done->view != VIEW_PICTURE ? FFTD_FLAG_VIEW : 0;
     flight->meta.submitted_ns = done->submitted_ns;
     flight->meta.finished_ns = done->finished_ns;
-    observer_label(path->observer, flight->number, &flight->meta); /* newer ones than before */
+    observer_label(path->observer, flight->number,
+                   &flight->meta); /* newer measures than at submission */
     int64_t published_ns = ring_publish(path->ring, &flight->write, &flight->meta);
     path->published++;
     /* The slot does not change until this thread writes it again. */
@@ -89,7 +90,7 @@ static void publish(struct frame_path *path, struct flight *flight, const struct
                         flight->meta.filter_serial);
     release_frame(path, flight);
     report_frame(path->report, &flight->meta, done, published_ns, ring_newest(path->ring),
-                 &path->source);
+                 &path->recovery);
     mailbox_answer(path->report->mailbox, flight->snapshots);
     flight->snapshots = NULL;
     path->failure.text[0] = '\0';
@@ -107,7 +108,7 @@ static void drop_flight(struct frame_path *path, struct flight *flight)
     flight->snapshots = NULL;
 }
 
-/* The device refused a frame, lost one or keeps one: nothing on it can be relied on any more. */
+/* The device refused, lost or kept a frame, so nothing on it can be relied on any more. */
 static void fail(struct frame_path *path, const struct error *why)
 {
     struct engine *engine = path->engine;
@@ -206,7 +207,7 @@ bool frame_path_is_complete(const struct frame_path *path)
 bool frame_path_wants_frame(const struct frame_path *path)
 {
     if (path->engine == NULL)
-        return !source_is_unpaced(&path->source);
+        return !recovery_is_unpaced(&path->recovery);
     return path->flights < path->max_flights && !has_submitted_all(path);
 }
 
@@ -244,17 +245,17 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
                              .output = path->output,
                              .output_frame = flight->write.slot,
                              .is_first =
-                                 path->is_first || path->last_start != path->source.start_count,
+                                 path->is_first || path->last_start != path->recovery.start_count,
                              .tag = flight};
     path->is_first = false;
-    path->last_start = path->source.start_count;
+    path->last_start = path->recovery.start_count;
     memcpy(job.in, frame->plane, sizeof job.in);
     memcpy(job.in_stride, frame->stride, sizeof job.in_stride);
     if (frame->memory >= 0) {
         job.memory = path->memory;
         job.frame = (unsigned)frame->memory;
     }
-    /* Frames are observed and snapshots taken while this side may still read the frame. */
+    /* Observe the frame and take snapshots while the host may still read it. */
     flight->number = observer_offer(path->observer, frame);
     observer_label(path->observer, flight->number, &flight->meta);
     job.correction = observer_correct(path->observer, frame->captured_ns);
@@ -278,21 +279,21 @@ void frame_path_take(struct frame_path *path)
     struct capture_frame frame;
     bool discontinuity;
 
-    if (source_dequeue(&path->source, &frame, &discontinuity) < 0)
+    if (recovery_dequeue(&path->recovery, &frame, &discontinuity) < 0)
         return;
     if (path->engine != NULL && !path->ring_lost) {
         submit(path, &frame, discontinuity);
         return;
     }
-    source_release(&path->source, &frame);
+    recovery_release(&path->recovery, &frame);
     report_dropped(path->report);
 }
 
 /* ---- the engine and its memory ----
  *
- * The memory is the device's, so it serves one engine after another as long as they take the same
+ * The memory belongs to the device, so it serves one engine after another while these use the same
  * line layout; the source does not notice a change of filters. It must be taken back before the
- * engine with which the device is given up. From then on frames come in the source's own memory,
+ * engine with which the device is given up. From then on the source captures into its own memory,
  * until there is another engine. */
 
 static bool has_suitable_memory(const struct frame_path *path)
@@ -302,20 +303,20 @@ static bool has_suitable_memory(const struct frame_path *path)
     return path->memory != NULL && engine_memory_suits(path->memory, path->engine);
 }
 
-/* Whether a streaming source has to be restarted for other memory: it writes into the old one, or
- * was started when there was none. A source that has refused all memory is left alone. */
+/* Returns whether a streaming source must be restarted for other memory, because it writes into the
+ * old memory or was started without any. A source that has refused all memory is left alone. */
 static bool needs_restart(const struct frame_path *path)
 {
-    const struct source *source = &path->source;
-    if (source->phase != SOURCE_STREAMING)
+    const struct recovery *recovery = &path->recovery;
+    if (recovery->phase != SOURCE_STREAMING)
         return false;
-    return source->memory.mode != MEMORY_COPIED ||
-           (path->engine != NULL && !source->memory.settled);
+    return recovery->memory.mode != MEMORY_COPIED ||
+           (path->engine != NULL && !recovery->memory.settled);
 }
 
 void frame_path_update_memory(struct frame_path *path)
 {
-    struct source *source = &path->source;
+    struct recovery *recovery = &path->recovery;
     struct frame_memory *memory = NULL;
     struct error why;
 
@@ -323,14 +324,14 @@ void frame_path_update_memory(struct frame_path *path)
         return;
     bool restart = needs_restart(path);
     if (restart)
-        source_stop(source);
+        recovery_stop(recovery);
     if (path->engine != NULL && engine_memory_create(&memory, path->engine, &why) < 0)
         log_warning("frames will be copied: %s", why.text);
-    source_lend(source, memory);
+    recovery_lend(recovery, memory);
     engine_memory_destroy(path->memory);
     path->memory = memory;
     if (restart)
-        source_start(source);
+        recovery_start(recovery);
 }
 
 void frame_path_set_engine(struct frame_path *path, const struct design *design)
@@ -364,13 +365,13 @@ void frame_path_init(struct frame_path *ret, const struct config *config, struct
         .limit = config->output.frames,
         .frame_timeout_ns = (int64_t)(config->engine.frame_timeout_s * (double)NS_PER_S),
     };
-    source_init(&ret->source, &config->camera);
+    recovery_init(&ret->recovery, &config->camera);
 }
 
 void frame_path_finish(struct frame_path *path)
 {
     frame_path_drain(path);
-    source_finish(&path->source);
+    recovery_finish(&path->recovery);
     steady_finish(&path->steady);
     engine_memory_destroy(path->memory);
     engine_output_destroy(path->output);

@@ -13,8 +13,6 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
         .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
         .desired = {.version = 1,
-                    .source = config->camera.source,
-                    .source_version = 1,
                     .controls = config->camera.controls,
                     .controls_version = 1,
                     .filter = config->filter,
@@ -30,9 +28,15 @@ int mailbox_init(struct mailbox *ret, const struct config *config, struct error 
                : 0;
 }
 
+void desired_drop(struct desired *desired)
+{
+    filter_chain_drop(&desired->filter);
+    filter_chain_drop(&desired->source.filter);
+}
+
 void mailbox_finish(struct mailbox *mailbox)
 {
-    filter_chain_drop(&mailbox->desired.filter);
+    desired_drop(&mailbox->desired);
     if (mailbox->event_fd >= 0)
         close(mailbox->event_fd);
     if (mailbox->wake_fd >= 0)
@@ -67,8 +71,9 @@ bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired)
     pthread_mutex_lock(&mailbox->lock);
     bool is_new = mailbox->desired.version != desired->version;
     if (is_new) {
-        filter_chain_hold(&mailbox->desired.filter); /* before the old one is dropped */
-        filter_chain_drop(&desired->filter);
+        filter_chain_hold(&mailbox->desired.filter); /* before the old ones are dropped */
+        filter_chain_hold(&mailbox->desired.source.filter);
+        desired_drop(desired);
         *desired = mailbox->desired;
     }
     pthread_mutex_unlock(&mailbox->lock);

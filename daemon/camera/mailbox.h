@@ -1,11 +1,11 @@
-/* The one place where the main thread and the camera's thread meet.
+/* The state that the main thread and the camera's thread share.
  *
  *     main thread    -- desired state, requests -->           camera's thread
  *     main thread    <-- status, events, answers, the ring -- camera's thread
  *
- * Desired state says what is to hold from now on; only the main thread writes it. The camera's
- * thread copies it, compares it with what it has applied, and acts on the difference (reconcile.h).
- * The status is what the camera's thread reports; only that thread writes it.
+ * Desired state holds until it is changed; only the main thread writes it. The camera's thread
+ * copies it, compares it with what it has applied, and acts on the difference (reconcile.h). Only
+ * the camera's thread writes the status.
  *
  * One mutex guards everything that is not marked otherwise. Nobody holds it for longer than it
  * takes to copy a struct. */
@@ -25,21 +25,43 @@
 #include "core/settings.h"
 #include "ring/ring.h"
 
+/* A source that is asked for, with its controls and its filter. All of it is used, or nothing. */
+struct desired_source {
+    uint64_t number; /* goes up with each, even for the same source; 0: none was asked for */
+    struct config_source request;
+    struct settings controls;
+    struct filter_chain filter;
+    uint64_t filter_serial; /* 0: no filter came with it, or the source is settled */
+};
+
 struct desired {
     uint64_t version; /* goes up with every change of what follows */
-    struct config_source source;
-    uint64_t source_version; /* goes up whenever a source is asked for, even the same one again */
-    struct settings source_controls; /* that came with the source, and are set only if it opens */
-    uint64_t source_serial;          /* of the filter that came with it; likewise. 0: none */
-    struct settings controls;        /* of the configuration; clients set others by requests */
+    struct desired_source source;
+    struct settings controls; /* from the configuration; clients set controls by requests */
     uint64_t controls_version;
-    struct filter_chain filter;
-    enum view_kind view;    /* what is published of the filtered frames */
-    uint64_t filter_serial; /* goes up with every change of the filter or of the view */
-    unsigned fade_frames;   /* length of the fade from the previous filter; 0: at once */
-    bool has_readers;       /* at least one client reads frames */
+    struct filter_chain filter; /* used unless a source brings a newer one */
+    enum view_kind view;        /* what is published of the filtered frames */
+    uint64_t filter_serial;     /* goes up with every change of a filter or of the view */
+    unsigned fade_frames;       /* length of the fade into `filter`; 0: at once */
+    bool has_readers;           /* at least one client reads frames */
     bool stop;
 };
+
+/* Returns the newest filter, which may be the one that came with a source, and its serial. */
+static inline const struct filter_chain *desired_filter(const struct desired *desired)
+{
+    return desired->source.filter_serial > desired->filter_serial ? &desired->source.filter
+                                                                  : &desired->filter;
+}
+
+static inline uint64_t desired_serial(const struct desired *desired)
+{
+    return desired->source.filter_serial > desired->filter_serial ? desired->source.filter_serial
+                                                                  : desired->filter_serial;
+}
+
+/* Releases the images of the filters. */
+void desired_drop(struct desired *desired);
 
 struct mailbox {
     pthread_mutex_t lock;
@@ -59,14 +81,14 @@ struct mailbox {
     struct ring *ring;    /* frames are published here */
     struct ring *served;  /* the main loop serves this one; it changes to `ring` when
                              CAMERA_EVENT_RING says so */
-    struct ring *retired; /* was served before; the main loop destroys it */
+    struct ring *retired; /* was served before; the main loop will destroy it */
     bool ended;           /* the camera's thread has returned */
     pthread_cond_t ended_cond;
 
     _Atomic int64_t progress_ns; /* any thread, without the lock */
 };
 
-/* -ENFILE, -EMFILE, -ENOMEM. mailbox_finish may be called after a failure too. */
+/* -ENFILE, -EMFILE, -ENOMEM. mailbox_finish may be called even after a failure. */
 int mailbox_init(struct mailbox *ret, const struct config *config, struct error *why);
 void mailbox_finish(struct mailbox *mailbox); /* both threads are done with it */
 
@@ -78,7 +100,7 @@ void mailbox_end_change(struct mailbox *mailbox);
 void mailbox_send(struct mailbox *mailbox, struct request *request);
 
 /* Camera's thread: updates *desired, which was read before or is zero. False: nothing has changed.
- * Its filter holds its images; whoever has *desired drops them in the end. */
+ * Its filters hold their images, so the caller ends with desired_drop. */
 bool mailbox_read_desired(struct mailbox *mailbox, struct desired *desired);
 
 /* Camera's thread: the requests that have come since the last call, in order. */

@@ -7,13 +7,13 @@
 #include "estimators/measures.h"
 #include "estimators/motion.h"
 
-#define ROUNDING 1e-3F /* of luma, less than the step of any format */
+#define ROUNDING 1e-3F /* in luma; less than the step of any format */
 
 struct measuring {
     struct measurer *measurer;
     struct motion_estimator *motion; /* NULL: pictures are too small for it */
-    uint64_t last_number;            /* of the picture measured before; 0: none */
-    unsigned start;                  /* of the source, for that picture */
+    uint64_t last_number;            /* number of the picture measured before; 0: none */
+    unsigned start;                  /* the start of the source that delivered it */
 };
 
 int measuring_create(struct measuring **ret, uint32_t width, uint32_t height, struct error *why)
@@ -41,13 +41,14 @@ void measuring_destroy(struct measuring *measuring)
     free(measuring);
 }
 
-/* A level of the limited range, which is defined for 8 bits, in luma of 0 .. 255 (luma.h). */
+/* Converts a level of the limited range, which is defined for 8 bits, to luma of 0 .. 255
+ * (luma.h). */
 static float limited_level(const struct format_info *info, unsigned level)
 {
     return (float)(level << (info->bits - 8)) * 255 / (float)((1u << info->bits) - 1);
 }
 
-/* How the picture has moved since the one that was measured before. */
+/* Measures how the picture has moved since the one that was measured before. */
 static void measure_shift(struct measuring *measuring, const struct observed_frame *frame,
                           const float *luma, struct fftd_measures *ret)
 {

@@ -1,5 +1,5 @@
-/* Measures of the pictures of one source (estimators/measures.h), and how far each has moved since
- * the one before (estimators/motion.h). One of the estimators of estimators.h.
+/* Measures the pictures of one source (estimators/measures.h), and how far each has moved since the
+ * one before (estimators/motion.h). One of the estimators of estimators.h.
  *
  * Threads: one at a time. */
 #ifndef FFTD_CAMERA_MEASURING_H
@@ -12,7 +12,7 @@
 #include "core/error.h"
 #include "fftd/ring.h"
 
-/* Nothing was measured. */
+/* The measures of a picture that was not measured. */
 #define MEASURING_NOTHING                                                                          \
     ((struct fftd_measures){.sharpness = NAN,                                                      \
                             .noise = NAN,                                                          \
@@ -31,8 +31,8 @@ struct measuring;
 int measuring_create(struct measuring **ret, uint32_t width, uint32_t height, struct error *why);
 void measuring_destroy(struct measuring *measuring); /* NULL is allowed */
 
-/* Sets the measures of a frame, but for those of flicker and periodic noise. luma: of the frame, as
- * luma_read makes it. */
+/* Sets the measures of a frame except flicker and periodic noise. luma: the frame's, as luma_read
+ * makes it. */
 void measuring_observe(struct measuring *measuring, const struct observed_frame *frame,
                        const float *luma, struct fftd_measures *ret);
 

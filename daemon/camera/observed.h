@@ -6,20 +6,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which frames are observed. If anything here changes, everything that was found is forgotten. */
+/* Identifies the frames that are observed. If anything here changes, all findings are forgotten. */
 struct observed_frames {
-    uint64_t source_version;
+    uint64_t source_number;         /* which desired source it is (mailbox.h) */
     uint32_t fourcc, width, height; /* as captured; pixels */
-    bool is_full_range;             /* samples, as format.full_range of ring.h; mosaics always */
+    bool is_full_range;             /* as format.full_range of ring.h; always for mosaics */
 };
 
-/* One of them: a copy of its first plane, which has all of its luma. */
+/* One observed frame: a copy of its first plane, which has all of its luma. */
 struct observed_frame {
     struct observed_frames frames;
     uint8_t *bytes; /* rows of luma_row_bytes(), without gaps */
     size_t capacity;
-    uint64_t number; /* +1 a frame of the source; what is between was not observed */
-    unsigned start;  /* of the source; pictures before and after one have nothing in common */
+    uint64_t number; /* counts every frame of the source, observed or not */
+    unsigned start;  /* the start of the source; pictures of two starts have nothing in common */
     int64_t captured_ns;
 };
 

@@ -1,6 +1,6 @@
-/* The camera's thread fills slots, the observer's thread empties them. Each slot belongs to one of
- * the two at a time, so frames are copied and observed without the lock. What is shared is small:
- * what is wanted, and what was found last. */
+/* The camera's thread fills buffers, and the observer's thread empties them. A buffer belongs to
+ * one of the two at a time, so frames are copied and observed without the lock. Both share only the
+ * job and the newest findings. */
 #include "camera/observer.h"
 
 #include <errno.h>
@@ -14,26 +14,26 @@
 #include "service/log.h"
 
 /* The observer uses at most 1 / SHARE of a processor. */
-#define SHARE 3
+#define SHARE   3
 
 /* A frame, and the one after it if an estimator has asked for two consecutive ones. */
-#define SLOTS 2
+#define BUFFERS 2
 
-struct slot {
-    bool is_filled; /* under the lock; filled: the observer's thread owns what follows */
+struct frame_buffer {
+    bool is_filled; /* under the lock; if true, the observer's thread owns the other fields */
     struct observed_frame frame;
-    int64_t copied_ns; /* time of a processor that the copy took */
+    int64_t copied_ns; /* processor time that the copy took */
 };
 
-/* Of the camera's thread: how frames are numbered, and what it computes for them. */
+/* Private to the camera's thread: how frames are numbered, and their corrections. */
 struct camera_side {
     bool has_thread;
     bool takes_measures;
-    bool adapts;  /* the applied chain does */
-    bool is_pair; /* the next frame goes into the second slot */
+    bool adapts;  /* the applied chain adapts */
+    bool is_pair; /* the next frame goes into the second buffer */
     uint64_t frames;
     uint64_t first; /* the number of the first one since the source was started */
-    unsigned start; /* of the source; see capture_frame */
+    unsigned start; /* the newest start of the source; see capture_frame */
     struct correction correction;
     float row_gain[FFTD_MAX_SIDE];
 };
@@ -41,19 +41,19 @@ struct camera_side {
 struct observer {
     pthread_t thread;
     pthread_mutex_t lock;
-    pthread_cond_t change; /* of anything under the lock; on CLOCK_MONOTONIC */
+    pthread_cond_t change; /* signalled when a field below changes; waits use CLOCK_MONOTONIC */
 
     /* Under the lock. */
     bool stop, ended;
     struct estimators_job job;
-    struct slot slot[SLOTS];
-    int64_t next_ns; /* no frame is wanted before */
+    struct frame_buffer buffer[BUFFERS];
+    int64_t next_ns; /* no frame is wanted before this time */
     struct observer_status status;
     struct copy_count copied;
 
     struct camera_side camera;
 
-    struct estimators *estimators; /* of the observer's thread */
+    struct estimators *estimators; /* private to the observer's thread */
 };
 
 bool observer_is_wanted(const struct filter_adaptation *wanted)
@@ -89,35 +89,35 @@ static bool is_same_job(const struct estimators_job *a, const struct estimators_
 }
 
 /* With the lock held, which is released while the frame is observed. */
-static void empty_slot(struct observer *observer, struct slot *slot)
+static void empty_buffer(struct observer *observer, struct frame_buffer *buffer)
 {
     const struct estimators_job job = observer->job;
     struct findings found;
     struct error problem = {""};
-    if (!has_work(&job) || !observed_frames_equal(&job.frames, &slot->frame.frames)) {
-        slot->is_filled = false;
+    if (!has_work(&job) || !observed_frames_equal(&job.frames, &buffer->frame.frames)) {
+        buffer->is_filled = false;
         return;
     }
     const int64_t begun_ns = clock_now_ns(), used_ns = clock_processor_ns();
-    filter_image_hold(job.wanted.match_image); /* another job may come meanwhile */
+    filter_image_hold(job.wanted.match_image); /* another job may come during the observation */
     pthread_mutex_unlock(&observer->lock);
     estimators_adopt(observer->estimators, &job, &problem);
-    estimators_observe(observer->estimators, &slot->frame, &found);
-    const int64_t spent_ns = slot->copied_ns + clock_processor_ns() - used_ns;
+    estimators_observe(observer->estimators, &buffer->frame, &found);
+    const int64_t spent_ns = buffer->copied_ns + clock_processor_ns() - used_ns;
     pthread_mutex_lock(&observer->lock);
     filter_image_drop(job.wanted.match_image);
-    slot->is_filled = false;
+    buffer->is_filled = false;
     observer->next_ns =
         (observer->next_ns > begun_ns ? observer->next_ns : begun_ns) + SHARE * spent_ns;
     if (is_same_job(&observer->job, &job))
         publish(observer, &found, &problem);
 }
 
-static struct slot *find_filled(struct observer *observer)
+static struct frame_buffer *find_filled(struct observer *observer)
 {
-    for (unsigned i = 0; i < SLOTS; i++)
-        if (observer->slot[i].is_filled)
-            return &observer->slot[i];
+    for (unsigned i = 0; i < BUFFERS; i++)
+        if (observer->buffer[i].is_filled)
+            return &observer->buffer[i];
     return NULL;
 }
 
@@ -126,9 +126,9 @@ static void *observer_thread(void *argument)
     struct observer *observer = argument;
     pthread_mutex_lock(&observer->lock);
     while (!observer->stop) {
-        struct slot *slot = find_filled(observer);
-        if (slot != NULL)
-            empty_slot(observer, slot);
+        struct frame_buffer *buffer = find_filled(observer);
+        if (buffer != NULL)
+            empty_buffer(observer, buffer);
         else
             pthread_cond_wait(&observer->change, &observer->lock);
     }
@@ -177,8 +177,8 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns)
         pthread_join(observer->thread, NULL);
     estimators_destroy(observer->estimators);
     filter_image_drop(observer->job.wanted.match_image);
-    for (unsigned i = 0; i < SLOTS; i++)
-        free(observer->slot[i].frame.bytes);
+    for (unsigned i = 0; i < BUFFERS; i++)
+        free(observer->buffer[i].frame.bytes);
     pthread_cond_destroy(&observer->change);
     pthread_mutex_destroy(&observer->lock);
     free(observer);
@@ -233,11 +233,11 @@ void observer_set_notches(struct observer *observer, const struct notches *notch
     pthread_mutex_unlock(&observer->lock);
 }
 
-void observer_set_source(struct observer *observer, uint64_t source_version, uint32_t captured,
+void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
                          const struct fftd_format *published)
 {
     const struct observed_frames frames = {
-        .source_version = source_version,
+        .source_number = source_number,
         .fourcc = captured,
         .width = published->width,
         .height = published->height,
@@ -256,28 +256,28 @@ void observer_set_source(struct observer *observer, uint64_t source_version, uin
 
 /* ---- the camera's thread: frames ---- */
 
-/* The slot for a frame, or NULL if it is not wanted. */
-static struct slot *choose_slot(struct observer *observer, struct observed_frames *ret)
+/* The buffer for a frame, or NULL if it is not wanted. */
+static struct frame_buffer *choose_buffer(struct observer *observer, struct observed_frames *ret)
 {
-    struct slot *slot = NULL;
+    struct frame_buffer *buffer = NULL;
     bool *is_pair = &observer->camera.is_pair;
     pthread_mutex_lock(&observer->lock);
-    const bool is_idle = !observer->slot[0].is_filled && !observer->slot[1].is_filled;
-    if (*is_pair && !observer->slot[1].is_filled)
-        slot = &observer->slot[1];
+    const bool is_idle = !observer->buffer[0].is_filled && !observer->buffer[1].is_filled;
+    if (*is_pair && !observer->buffer[1].is_filled)
+        buffer = &observer->buffer[1];
     else if (is_idle && clock_now_ns() >= observer->next_ns)
-        slot = &observer->slot[0];
-    *is_pair = slot == &observer->slot[0] && observer->status.found.wants_next;
+        buffer = &observer->buffer[0];
+    *is_pair = buffer == &observer->buffer[0] && observer->status.found.wants_next;
     *ret = observer->job.frames;
     pthread_mutex_unlock(&observer->lock);
-    return slot;
+    return buffer;
 }
 
-static bool fill(struct slot *slot, const struct observed_frames *frames, uint64_t number,
+static bool fill(struct frame_buffer *buffer, const struct observed_frames *frames, uint64_t number,
                  const struct capture_frame *frame)
 {
     const int64_t used_ns = clock_processor_ns();
-    struct observed_frame *copy = &slot->frame;
+    struct observed_frame *copy = &buffer->frame;
     const size_t row_bytes = luma_row_bytes(format_by_fourcc(frames->fourcc), frames->width);
     const size_t size = row_bytes * frames->height;
     if (copy->capacity < size) {
@@ -294,7 +294,7 @@ static bool fill(struct slot *slot, const struct observed_frames *frames, uint64
     copy->number = number;
     copy->start = frame->start;
     copy->captured_ns = frame->captured_ns;
-    slot->copied_ns = clock_processor_ns() - used_ns;
+    buffer->copied_ns = clock_processor_ns() - used_ns;
     return true;
 }
 
@@ -320,11 +320,11 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
     camera->start = frame->start;
     if (!is_ready(observer))
         return number;
-    struct slot *slot = choose_slot(observer, &frames);
-    if (slot == NULL || !fill(slot, &frames, number, frame))
+    struct frame_buffer *buffer = choose_buffer(observer, &frames);
+    if (buffer == NULL || !fill(buffer, &frames, number, frame))
         return number;
     pthread_mutex_lock(&observer->lock);
-    slot->is_filled = true;
+    buffer->is_filled = true;
     copy_count_add(&observer->copied,
                    frames.height * luma_row_bytes(format_by_fourcc(frames.fourcc), frames.width));
     pthread_cond_broadcast(&observer->change);

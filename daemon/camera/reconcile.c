@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "camera/retry_delay.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "service/log.h"
@@ -10,7 +11,7 @@
 /* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
 #define ROW_ALIGN_BYTES 64
 
-/* How often what was found is looked at for waves that need a notch, and the least time between two
+/* How often the findings are searched for waves that need a notch, and the least time between two
  * changes of the response for them. */
 #define NOTCH_LOOK_NS   (NS_PER_S / 10)
 #define NOTCH_CHANGE_NS NS_PER_S
@@ -42,9 +43,9 @@ static void continue_ring(struct reconciler *reconciler, struct ring *ring)
 
 /* Replaces the ring by one for frames of this format.
  *
- * A client must find the new ring when the old one tells it to look. So this thread puts the new
- * ring in place and says so; the main loop switches its server; only then is the old ring retired.
- */
+ * A client that sees the old ring retired must find the new one. This thread therefore puts the new
+ * ring into the mailbox and posts an event; the main loop switches its server; only then is the old
+ * ring retired. */
 static int replace_ring(struct reconciler *reconciler, const struct fftd_format *format,
                         struct error *why)
 {
@@ -83,10 +84,10 @@ static void reconcile_ring(struct reconciler *reconciler)
     const struct fftd_format format = *ring_format(path->ring);
     struct error why;
     if (replace_ring(reconciler, &format, &why) < 0)
-        path->failure = why; /* it is tried again */
+        path->failure = why; /* the next reconcile tries again */
 }
 
-/* The layout of the frames that are published for those the source captures. */
+/* Returns the format in which captured frames are published. */
 static int published_format(struct fftd_format *ret, enum recipe_planes planes,
                             const struct fftd_format *captured, struct error *why)
 {
@@ -112,8 +113,8 @@ static void request_engine(struct reconciler *reconciler)
     designer_request_engine(reconciler->designer, &reconciler->path.frames);
 }
 
-/* Reports an engine that failed or was not built. Another one is requested after a pause, unless
- * there is one, or one has been requested since. */
+/* Reports an engine that failed or was not built. Another one is requested after a retry delay,
+ * unless there is one, or one has been requested since. */
 static void handle_engine_failure(struct reconciler *reconciler, const struct error *why)
 {
     struct frame_path *path = &reconciler->path;
@@ -121,9 +122,11 @@ static void handle_engine_failure(struct reconciler *reconciler, const struct er
     report_engine_failure(&reconciler->report);
     error_set(&path->failure, EIO, "engine: %s", reason.text);
     path->failures++;
-    const bool is_needed = !frame_path_engine_fits(path) || reconciler->applied.awaited_serial != 0;
+    const bool is_needed =
+        !frame_path_engine_fits(path) || reconciler->source_change.awaited_serial != 0;
     if (is_needed && !reconciler->applied.engine_requested)
-        reconciler->applied.engine_retry_ns = clock_now_ns() + clock_backoff_ns(path->failures);
+        reconciler->applied.engine_retry_ns =
+            clock_now_ns() + retry_delay_ns(path->failures, RETRY_DELAY_LONGEST_BUILD_NS);
 }
 
 static void reconcile_engine(struct reconciler *reconciler)
@@ -137,9 +140,9 @@ static void reconcile_engine(struct reconciler *reconciler)
         request_engine(reconciler);
 }
 
-/* Fetches what the designer has made: a response to apply, maybe with a new engine, or a failure. A
- * filter that could not be made leaves the previous one in use; with a new source there is none, so
- * it is tried again. */
+/* Takes the designer's result: a response to apply, maybe with a new engine, or a failure. If a
+ * filter could not be designed, the previous one stays in use. A new source has no previous filter,
+ * so its design is repeated. */
 static void take_design(struct reconciler *reconciler)
 {
     struct frame_path *path = &reconciler->path;
@@ -148,10 +151,10 @@ static void take_design(struct reconciler *reconciler)
     if (!designer_take(reconciler->designer, path->engine != NULL && engine_is_fading(path->engine),
                        &design))
         return;
-    const bool is_awaited = reconciler->applied.awaited_serial != 0 &&
-                            design.result_serial >= reconciler->applied.awaited_serial;
+    const bool is_awaited = reconciler->source_change.awaited_serial != 0 &&
+                            design.result_serial >= reconciler->source_change.awaited_serial;
     if (is_awaited && design.result == 0)
-        reconciler->applied.awaited_serial = 0;
+        reconciler->source_change.awaited_serial = 0;
     if (design.result < 0 && (reconciler->applied.engine_requested || is_awaited)) {
         reconciler->applied.engine_requested = false;
         handle_engine_failure(reconciler, &design.why);
@@ -182,16 +185,19 @@ static void take_design(struct reconciler *reconciler)
 static void reconcile_filter(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
-    if (desired->filter_serial == reconciler->applied.filter_serial ||
-        reconciler->applied.source_is_opening) /* it may have come with that source */
+    const struct source_change *change = &reconciler->source_change;
+    const bool is_of_source = source_change_has_filter(change, desired);
+    const uint64_t serial = is_of_source ? desired->source.filter_serial : desired->filter_serial;
+    if (serial == reconciler->applied.filter_serial || change->is_opening)
         return;
-    reconciler->applied.filter_serial = desired->filter_serial;
-    designer_request_filter(reconciler->designer, &desired->filter, desired->view,
-                            desired->filter_serial, desired->fade_frames);
+    reconciler->applied.filter_serial = serial;
+    designer_request_filter(reconciler->designer,
+                            is_of_source ? &desired->source.filter : &desired->filter,
+                            desired->view, serial, is_of_source ? 0 : desired->fade_frames);
 }
 
-/* Has notches for the waves that auto-notch finds and that cannot be subtracted. What the user
- * desires is not changed by them. */
+/* Requests notches for the waves that auto-notch finds and that cannot be subtracted. The desired
+ * filter stays as it is. */
 static void reconcile_notches(struct reconciler *reconciler)
 {
     const struct frame_path *path = &reconciler->path;
@@ -216,14 +222,14 @@ static void reconcile_notches(struct reconciler *reconciler)
 
 /* ---- the source ---- */
 
-/* Gives the opened source a ring for its frames, and asks for an engine if the one there is does
- * not take them. */
+/* Gives the opened source a ring for its frames, and requests an engine if the current one does not
+ * take them. */
 static int adopt_format(struct reconciler *reconciler, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
-    struct engine_frames frames = {.captured = path->source.capture->format.fourcc};
+    struct engine_frames frames = {.captured = path->recovery.capture->format.fourcc};
     int r = published_format(&frames.format, reconciler->config->engine.options.recipe.planes,
-                             &path->source.capture->format, why);
+                             &path->recovery.capture->format, why);
     if (r < 0)
         return r;
     const bool is_new = !engine_frames_equal(&frames, &path->frames);
@@ -238,7 +244,7 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
     path->frames.captured = frames.captured;
     mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
     mailbox_end_report(reconciler->mailbox, 0);
-    observer_set_source(path->observer, reconciler->applied.opened_version, frames.captured,
+    observer_set_source(path->observer, reconciler->source_change.taken, frames.captured,
                         &frames.format);
     reconciler->applied.notches_due_ns = 0; /* another source has other waves */
     reconcile_notches(reconciler);
@@ -247,55 +253,25 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
     return 0;
 }
 
-static bool is_same_source(const struct config_source *a, const struct config_source *b)
-{
-    return strcmp(a->uri, b->uri) == 0 && a->width == b->width && a->height == b->height &&
-           a->rate == b->rate && a->fourcc == b->fourcc && a->buffers == b->buffers &&
-           a->memory == b->memory && a->loop == b->loop && a->seed == b->seed;
-}
-
-/* A source that cannot be opened is tried once; the camera keeps the old one, with its controls and
- * its filter. Of another source no frame is published with the filter of the old one. */
+/* Never publishes a frame from the new source through the old source's filter. */
 static void reconcile_source(struct reconciler *reconciler)
 {
-    const struct desired *desired = &reconciler->desired;
-    struct applied *applied = &reconciler->applied;
-    struct source *source = &reconciler->path.source;
-    const bool is_new = desired->source_version != applied->source_version;
+    struct source_change *change = &reconciler->source_change;
+    struct recovery *recovery = &reconciler->path.recovery;
     struct error why;
-    int r = 0;
-
-    if (!is_new && !applied->source_is_opening)
-        return;
-    applied->source_version = desired->source_version;
-    if (is_new && is_same_source(&desired->source, &source->request)) {
-        source_want_controls(source, &desired->source_controls);
-    } else {
-        r = is_new ? source_change(source, &desired->source, &desired->source_controls,
-                                   &desired->filter, &why)
-                   : source_conclude_change(source, &desired->filter, &why);
-        applied->source_is_opening = r == -EAGAIN;
-        if (applied->source_is_opening)
-            return;
-        if (r == 0)
-            applied->opened_version = desired->source_version;
-    }
-    const bool has_filter = desired->source_serial > applied->filter_serial;
-    if (r == 0 && has_filter)
-        applied->awaited_serial = desired->source_serial;
-    else if (has_filter && desired->filter_serial == desired->source_serial)
-        applied->filter_serial = desired->filter_serial;
-    report_source(&reconciler->report, source, desired->source_version, r < 0 ? why.text : "");
+    const int r = source_change_step(change, recovery, &reconciler->desired, &why);
+    if (r != -EAGAIN)
+        report_source(&reconciler->report, recovery, change->number, r < 0 ? why.text : "");
 }
 
 static void reconcile_controls(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
     if (desired->controls_version == reconciler->applied.controls_version ||
-        reconciler->applied.source_is_opening) /* whose failure brings the old ones back */
+        reconciler->source_change.is_opening) /* which may bring the old controls back */
         return;
     reconciler->applied.controls_version = desired->controls_version;
-    source_want_controls(&reconciler->path.source, &desired->controls);
+    recovery_add_controls(&reconciler->path.recovery, &desired->controls);
 }
 
 static bool wants_frames(const struct reconciler *reconciler)
@@ -317,7 +293,8 @@ static void update_pause(struct reconciler *reconciler)
     if (wants_frames(reconciler)) {
         applied->paused = false;
         applied->pause_ns = INT64_MAX;
-    } else if (reconciler->path.source.phase == SOURCE_OPENING) { /* the delay begins after that */
+    } else if (reconciler->path.recovery.phase ==
+               SOURCE_OPENING) { /* the delay begins once it is open */
         applied->pause_ns = INT64_MAX;
     } else if (now_ns >= applied->pause_ns) {
         applied->paused = true;
@@ -332,26 +309,26 @@ static void update_pause(struct reconciler *reconciler)
 static void reconcile_streaming(struct reconciler *reconciler)
 {
     struct frame_path *path = &reconciler->path;
-    struct source *source = &path->source;
+    struct recovery *recovery = &path->recovery;
     struct error why = {{0}};
 
     update_pause(reconciler);
-    if (reconciler->applied.paused && source->phase == SOURCE_STREAMING) {
+    if (reconciler->applied.paused && recovery->phase == SOURCE_STREAMING) {
         frame_path_drain(path);
-        source_pause(source);
+        recovery_pause(recovery);
     }
-    if (source->phase != SOURCE_OPENED)
+    if (recovery->phase != SOURCE_OPENED)
         return;
     if (reconciler->applied.paused)
-        source_pause(source);
+        recovery_pause(recovery);
     int r = adopt_format(reconciler, &why);
     if (r < 0)
-        source_reject(source, r, &why);
+        recovery_reject(recovery, r, &why);
     if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path) ||
-        reconciler->applied.awaited_serial != 0)
+        reconciler->source_change.awaited_serial != 0)
         return;
     frame_path_update_memory(path);
-    source_start(source);
+    recovery_start(recovery);
 }
 
 static void reconcile_end(struct reconciler *reconciler)
@@ -359,9 +336,10 @@ static void reconcile_end(struct reconciler *reconciler)
     struct frame_path *path = &reconciler->path;
     if (!frame_path_is_complete(path))
         return;
-    source_finish(&path->source);
-    path->source.state = CAMERA_FINISHED;
-    error_set(&path->source.reason, 0, "%llu frames were published, the limit set by output.frames",
+    recovery_finish(&path->recovery);
+    path->recovery.state = CAMERA_FINISHED;
+    error_set(&path->recovery.reason, 0,
+              "%llu frames were published, the limit set by output.frames",
               (unsigned long long)path->limit);
 }
 
@@ -388,18 +366,18 @@ static int set_controls(struct reconciler *reconciler, struct request *request)
     /* First apply what was desired before the client's call. */
     if (controls->version > reconciler->applied.controls_version)
         reconcile_controls(reconciler);
-    if (controls->source_version > reconciler->applied.source_version)
+    if (controls->source_number > reconciler->source_change.number)
         reconcile_source(reconciler);
-    return source_set_controls(&reconciler->path.source, &controls->settings, &request->why);
+    return recovery_set_controls(&reconciler->path.recovery, &controls->settings, &request->why);
 }
 
 static void answer_requests(struct reconciler *reconciler)
 {
     for (struct request *each = reconciler->requests; each != NULL; each = each->next)
-        each->result =
-            each->kind == REQUEST_LIST_CONTROLS
-                ? source_list_controls(&reconciler->path.source, &each->controls.list, &each->why)
-                : set_controls(reconciler, each);
+        each->result = each->kind == REQUEST_LIST_CONTROLS
+                           ? recovery_list_controls(&reconciler->path.recovery,
+                                                    &each->controls.list, &each->why)
+                           : set_controls(reconciler, each);
     mailbox_answer(reconciler->mailbox, reconciler->requests);
     reconciler->requests = NULL;
 }
@@ -410,10 +388,10 @@ static void answer_requests(struct reconciler *reconciler)
 static void report_all(struct reconciler *reconciler)
 {
     struct frame_path *path = &reconciler->path;
-    const struct source *source = &path->source;
-    const bool failed = path->failure.text[0] != '\0' && source->state != CAMERA_FINISHED;
-    const enum camera_state state = failed ? CAMERA_FAILED : source->state;
-    struct error reason = failed ? path->failure : source->reason;
+    const struct recovery *recovery = &path->recovery;
+    const bool failed = path->failure.text[0] != '\0' && recovery->state != CAMERA_FINISHED;
+    const enum camera_state state = failed ? CAMERA_FAILED : recovery->state;
+    struct error reason = failed ? path->failure : recovery->reason;
     struct build_progress build;
 
     designer_get_build_progress(reconciler->designer, &build);
@@ -421,30 +399,31 @@ static void report_all(struct reconciler *reconciler)
                  reconciler->config->engine.cache_dir[0] != '\0');
     if (state == CAMERA_STARTING && path->engine == NULL && build.total > 0)
         error_set(&reason, 0, "compiling OpenCL programs, %u of %u done", build.done, build.total);
-    const bool changed = report_state(&reconciler->report, state, reason.text, source);
+    const bool changed = report_state(&reconciler->report, state, reason.text, recovery);
 
     if (!camera_may_deliver(state)) {
         request_fail(path->snapshots, -ENODEV, NULL);
         mailbox_answer(reconciler->mailbox, path->snapshots);
         path->snapshots = NULL;
     }
-    report_control_problem(&reconciler->report, source);
+    report_control_problem(&reconciler->report, recovery);
     if (path->engine != NULL)
-        report_input(&reconciler->report, source);
+        report_input(&reconciler->report, recovery);
     if (changed || clock_now_ns() >= report_heartbeat_due_ns(&reconciler->report))
         report_heartbeat(&reconciler->report, path->ring, frame_path_is_healthy(path));
 }
 
 void reconcile(struct reconciler *reconciler)
 {
-    reconcile_receive(reconciler); /* before what was desired when they were sent is read */
+    reconcile_receive(
+        reconciler); /* before the desired state, which must be at least as new as the requests */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
     reconcile_ring(reconciler);
     take_design(reconciler);
     answer_requests(reconciler);
-    reconcile_controls(reconciler); /* before the source, whose opening sets them again */
+    reconcile_controls(reconciler); /* before the source, whose opening sets all controls again */
     reconcile_source(reconciler);
-    reconcile_filter(reconciler); /* after the source that it may have come with */
+    reconcile_filter(reconciler); /* after the source, which may bring the filter */
     reconcile_notches(reconciler);
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);
@@ -466,8 +445,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
         .config = config,
         .mailbox = mailbox,
         .designer = designer,
-        .applied = {.source_version = mailbox->desired.source_version,
-                    .filter_serial = mailbox->desired.filter_serial,
+        .applied = {.filter_serial = mailbox->desired.filter_serial,
                     .controls_version = mailbox->desired.controls_version,
                     .pause_ns = INT64_MAX,
                     .engine_retry_ns = INT64_MAX},
@@ -480,11 +458,11 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
 
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
 {
-    struct source *source = &reconciler->path.source;
-    int r = source_open(source, wait, why);
+    struct recovery *recovery = &reconciler->path.recovery;
+    int r = recovery_open(recovery, wait, why);
     if (r < 0 && wait) {
-        source_lose(source, r, why);
+        recovery_lose(recovery, r, why);
         return 0;
     }
-    return r == 0 && source_is_open(source) ? adopt_format(reconciler, why) : r;
+    return r == 0 && recovery_is_open(recovery) ? adopt_format(reconciler, why) : r;
 }

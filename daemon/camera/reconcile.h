@@ -1,10 +1,10 @@
-/* Compares what is desired of the camera with what is applied, and acts on the difference.
+/* Compares the desired state of the camera with the applied one, and acts on the difference.
  *
- * Every change takes this road: a filter set on the bus, a reloaded configuration, a first reader,
+ * Every change takes this path: a filter set on the bus, a reloaded configuration, a first reader,
  * a camera that returns, an engine that fails. Each only changes desired state (mailbox.h) or a
- * part of the frame path; the next reconcile() notices, and does what is missing.
+ * part of the frame path; the next reconcile() notices the change and acts on it.
  *
- * Threads: the camera's, but for reconciler_init and reconcile_open, which run before it starts. */
+ * Threads: the camera's, except reconciler_init and reconcile_open, which run before it starts. */
 #ifndef FFTD_CAMERA_RECONCILE_H
 #define FFTD_CAMERA_RECONCILE_H
 
@@ -15,33 +15,31 @@
 #include "camera/frame_path.h"
 #include "camera/mailbox.h"
 #include "camera/report.h"
+#include "camera/source_change.h"
 #include "config/config.h"
 #include "core/error.h"
 
-/* What has been done about the desired state. The source keeps its own part: request, controls. */
+/* Applied state, except that of the source (source_change.h). */
 struct applied {
-    uint64_t source_version; /* the newest that was tried, with or without success */
-    uint64_t opened_version; /* of them, that of the source in use */
-    bool source_is_opening;  /* the source of source_version is not open yet */
-    uint64_t filter_serial;  /* handed to the designer, or refused with its source */
-    uint64_t awaited_serial; /* the source does not stream before this filter was designed */
+    uint64_t filter_serial; /* handed to the designer */
     uint64_t controls_version;
     bool paused;             /* the source is not to stream */
     int64_t pause_ns;        /* when to pause; INT64_MAX: there are readers, or it is paused */
-    bool engine_requested;   /* from the designer, which has not delivered it yet */
+    bool engine_requested;   /* the designer has not delivered it yet */
     int64_t engine_retry_ns; /* when to request another engine; INT64_MAX: not needed */
-    struct notches notches;  /* requested for what was found */
-    int64_t notches_due_ns;  /* no others are chosen before */
+    struct notches notches;  /* the newest ones requested */
+    int64_t notches_due_ns;  /* no other notches are chosen before this time */
 };
 
 struct reconciler {
-    const struct config *config; /* of the start; what may change later is in `desired` */
+    const struct config *config; /* as at the start; `desired` has what may change later */
     struct mailbox *mailbox;
     struct designer *designer;
     struct report report;
     struct frame_path path;
-    struct desired desired; /* as read last */
+    struct desired desired; /* as read from the mailbox last */
     struct applied applied;
+    struct source_change source_change;
     struct request *requests; /* received, but not answered yet */
 };
 
@@ -54,11 +52,12 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
  * state, not a failure. Without wait, an opening that fails later leads to the state FAILED. */
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why);
 
-/* Receives requests. To be called before a frame is taken, so that a snapshot is of the first frame
- * that comes after its request. */
+/* Receives requests. Call it before a frame is taken, so that a snapshot shows the first frame
+ * after its request. */
 void reconcile_receive(struct reconciler *reconciler);
 
-/* Does what is missing. To be called whenever something may have changed; cheap if nothing has. */
+/* Applies what is desired and not applied yet. Call it whenever something may have changed; it is
+ * cheap if nothing has. */
 void reconcile(struct reconciler *reconciler);
 
 /* CLOCK_MONOTONIC ns at which reconcile must be called even if nothing happens. */

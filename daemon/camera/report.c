@@ -17,7 +17,7 @@ void report_init(struct report *ret, struct mailbox *mailbox)
         .mailbox = mailbox, .state = CAMERA_STARTING, .heartbeat_ns = clock_now_ns()};
 }
 
-/* Cuts what does not fit. */
+/* Cuts text that does not fit. */
 static void copy_text(char to[CAMERA_TEXT], const char *from)
 {
     size_t length = strnlen(from, CAMERA_TEXT - 1);
@@ -63,7 +63,7 @@ int64_t report_heartbeat_due_ns(const struct report *report)
 
 /* ---- the state ---- */
 
-static void log_state(enum camera_state state, const char *reason, const struct source *source)
+static void log_state(enum camera_state state, const char *reason, const struct recovery *recovery)
 {
     switch (state) {
     case CAMERA_STARTING:
@@ -71,7 +71,7 @@ static void log_state(enum camera_state state, const char *reason, const struct 
             log_notice("restarting: %s", reason);
         break;
     case CAMERA_ONLINE:
-        log_notice("online: %s", source->capture->description);
+        log_notice("online: %s", recovery->capture->description);
         break;
     case CAMERA_STALLED:
     case CAMERA_LOST:
@@ -89,11 +89,11 @@ static void log_state(enum camera_state state, const char *reason, const struct 
 }
 
 /* With the mailbox locked. */
-static void update_counters(struct camera_status *status, const struct source *source)
+static void update_counters(struct camera_status *status, const struct recovery *recovery)
 {
-    struct source_counts counts;
+    struct recovery_counts counts;
 
-    source_get_counts(source, &counts);
+    recovery_get_counts(recovery, &counts);
     status->dropped_error = counts.error;
     status->dropped_stale = counts.stale;
     status->source_lost = counts.lost;
@@ -112,7 +112,7 @@ static void count_copies(struct camera_status *status, const struct engine_copie
 }
 
 bool report_state(struct report *report, enum camera_state state, const char *reason,
-                  const struct source *source)
+                  const struct recovery *recovery)
 {
     const bool changed = state != report->state;
 
@@ -121,34 +121,35 @@ bool report_state(struct report *report, enum camera_state state, const char *re
     report->state = state;
     error_set(&report->reason, 0, "%s", reason);
     if (changed)
-        log_state(state, reason, source);
+        log_state(state, reason, recovery);
 
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     status->state = state;
     copy_text(status->state_reason, reason);
-    if (source_is_open(source))
-        copy_text(status->source, source->capture->description);
-    status->open_error = source->error;
-    update_counters(status, source);
+    if (recovery_is_open(recovery))
+        copy_text(status->source, recovery->capture->description);
+    status->open_error = recovery->error;
+    update_counters(status, recovery);
     mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
     return true;
 }
 
-void report_source(struct report *report, const struct source *source, uint64_t version,
+void report_source(struct report *report, const struct recovery *recovery, uint64_t number,
                    const char *problem)
 {
     struct camera_status *status = mailbox_begin_report(report->mailbox);
-    copy_text(status->uri, source->request.uri);
-    if (source_is_open(source)) /* the state may stay the same, as that of a paused camera does */
-        copy_text(status->source, source->capture->description);
+    copy_text(status->uri, recovery->request.uri);
+    if (recovery_is_open(recovery)) /* the state may be the same as before, for example if the
+                                       camera is paused */
+        copy_text(status->source, recovery->capture->description);
     copy_text(status->source_problem, problem);
-    status->source_version = version;
+    status->source_number = number;
     mailbox_end_report(report->mailbox, CAMERA_EVENT_STATE);
 }
 
-void report_control_problem(struct report *report, const struct source *source)
+void report_control_problem(struct report *report, const struct recovery *recovery)
 {
-    const struct error *problem = &source->control_problem;
+    const struct error *problem = &recovery->controls.problem;
     if (strcmp(problem->text, report->control_problem.text) == 0)
         return;
     report->control_problem = *problem;
@@ -156,7 +157,7 @@ void report_control_problem(struct report *report, const struct source *source)
         log_warning("camera.controls: %s", problem->text);
 }
 
-/* Reports how frames pass, and logs it if that has changed. offset: of its text in the status. */
+/* Reports how frames pass, and logs a change. offset: where the status has the text. */
 static void report_path(struct report *report, const char *name, size_t offset, const char *text)
 {
     char *field = (char *)mailbox_begin_report(report->mailbox) + offset;
@@ -167,15 +168,15 @@ static void report_path(struct report *report, const char *name, size_t offset, 
         log_info("%s: %s", name, text);
 }
 
-void report_input(struct report *report, const struct source *source)
+void report_input(struct report *report, const struct recovery *recovery)
 {
-    const struct source_memory *memory = &source->memory;
+    const struct source_memory *memory = &recovery->memory;
     const char *problem = memory->mode == MEMORY_COPIED ? memory->problem.text : "";
     char input[CAMERA_TEXT];
 
-    if (source->phase != SOURCE_STREAMING || source->start_count == report->start_count)
+    if (recovery->phase != SOURCE_STREAMING || recovery->start_count == report->start_count)
         return;
-    report->start_count = source->start_count;
+    report->start_count = recovery->start_count;
     snprintf(input, sizeof input, "%s%s%.200s%s", memory_mode_description(memory->mode),
              *problem != '\0' ? " (" : "", problem, *problem != '\0' ? ")" : "");
     report_path(report, "input", offsetof(struct camera_status, input), input);
@@ -270,7 +271,7 @@ static void count_rate(struct report *report, struct camera_status *status, int6
 
 void report_frame(struct report *report, const struct ring_meta *meta,
                   const struct engine_done *done, int64_t published_ns, uint64_t sequence,
-                  const struct source *source)
+                  const struct recovery *recovery)
 {
     unsigned events = 0;
 
@@ -283,7 +284,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     if (++status->published == 1)
         events |= CAMERA_EVENT_FRAME;
     if (status->filter_serial != meta->filter_serial &&
-        meta->filter_serial == report->mailbox->desired.filter_serial)
+        meta->filter_serial == desired_serial(&report->mailbox->desired))
         events |= CAMERA_EVENT_FILTER;
     status->filter_serial = meta->filter_serial;
     status->view = done->view;
@@ -292,7 +293,7 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     status->measures = meta->measures;
     status->has_match = (meta->flags & FFTD_FLAG_MATCH) != 0;
     status->match = meta->match;
-    update_counters(status, source);
+    update_counters(status, recovery);
     report->mailbox->published_ns = published_ns;
     count_rate(report, status, published_ns);
     mailbox_end_report(report->mailbox, events);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "camera/mailbox.h"
-#include "camera/source.h"
+#include "camera/recovery.h"
 #include "engine/engine.h"
 #include "ring/ring.h"
 
@@ -16,64 +16,66 @@
 #define CAMERA_EVENT_FILTER 4u /* the newest filter is applied, or could not be */
 #define CAMERA_EVENT_FRAME  8u /* the first frame was published */
 
-/* What was reported last, so that each change is reported once. */
+/* Keeps what was reported last, so that each change is reported once. */
 struct report {
     struct mailbox *mailbox;
     enum camera_state state;
     struct error reason;
     struct error control_problem;
-    unsigned start_count;  /* of the source, when its input was reported */
+    unsigned start_count;  /* the start of the source whose input was reported */
     unsigned build;        /* the number of the compilation that was logged */
-    int64_t heartbeat_ns;  /* of the ring's newest heartbeat */
+    int64_t heartbeat_ns;  /* time of the ring's newest heartbeat */
     int64_t rate_since_ns; /* the frame rate is counted from then on */
     unsigned rate_frames;
 };
 
 void report_init(struct report *ret, struct mailbox *mailbox);
 
-/* The state with its reason, and the source's description of itself. Returns whether either has
- * changed; the ring needs a heartbeat then. */
+/* Reports the state with its reason, and the source's description of itself. Returns whether the
+ * state or the reason has changed; the ring needs a heartbeat then. */
 bool report_state(struct report *report, enum camera_state state, const char *reason,
-                  const struct source *source);
+                  const struct recovery *recovery);
 
-/* Which of the camera's controls were rejected: logged once, not whenever the camera is opened. */
-void report_control_problem(struct report *report, const struct source *source);
+/* Logs which of the camera's controls were rejected: once, and not whenever the camera is
+ * opened. */
+void report_control_problem(struct report *report, const struct recovery *recovery);
 
-/* How frames reach the engine, once the source streams. */
-void report_input(struct report *report, const struct source *source);
+/* Reports how frames reach the engine, once the source streams. */
+void report_input(struct report *report, const struct recovery *recovery);
 
-/* How results reach the ring; NULL: they are copied, because of the problem. */
+/* Reports how results reach the ring. output is NULL: they are copied, because of the problem. */
 void report_output(struct report *report, const struct engine_output *output, const char *problem);
 
-/* The compilation of an engine's programs for this format, by its number (struct build_progress);
- * 0: there has been none. It is logged once, since it takes seconds. */
+/* Logs once that an engine's programs are compiled for this format, which takes seconds. number: as
+ * in struct build_progress; 0: nothing has been compiled. */
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,
                   bool is_cached);
 
 void report_engine(struct report *report, const struct engine *engine);
 
-/* A device that could not be used: an engine that failed, or was not built. */
+/* Counts an engine that failed or could not be built. */
 void report_engine_failure(struct report *report);
 
-/* A filter that could not be designed; the previous one stays in use. */
+/* Reports that a filter could not be designed, and that the previous one stays in use. */
 void report_filter_problem(struct report *report, uint64_t serial, const char *problem);
 
-/* The request for another source was settled; problem is empty if the source was changed. */
-void report_source(struct report *report, const struct source *source, uint64_t version,
+/* Reports that the desired source with this number was taken (problem is empty), or given up. */
+void report_source(struct report *report, const struct recovery *recovery, uint64_t number,
                    const char *problem);
 
-/* A published frame. */
+/* Reports a published frame. */
 void report_frame(struct report *report, const struct ring_meta *meta,
                   const struct engine_done *done, int64_t published_ns, uint64_t sequence,
-                  const struct source *source);
+                  const struct recovery *recovery);
 
-/* A frame that was captured but not published. */
+/* Counts a frame that was captured but not published. */
 void report_dropped(struct report *report);
 
-/* State and heartbeat for the ring (NULL: none yet). is_healthy: also progress for the watchdog. */
+/* Gives the ring (NULL: none yet) the state and a heartbeat, and if is_healthy, the watchdog a sign
+ * of progress. */
 void report_heartbeat(struct report *report, struct ring *ring, bool is_healthy);
 
-/* CLOCK_MONOTONIC ns of the next heartbeat; a published frame is one, so there is none in between
+/* CLOCK_MONOTONIC ns of the next heartbeat. A published frame is a heartbeat, so no other is due
  * while frames flow. */
 int64_t report_heartbeat_due_ns(const struct report *report);
 

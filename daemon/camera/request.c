@@ -14,7 +14,7 @@ int request_create_snapshot(struct request **ret, const struct fftd_format *form
         .context = context,
         .snapshot = {.done = done, .format = *format},
     };
-    /* Padding at the end of rows is handed out too, so it must not be old memory. */
+    /* Padding at the end of rows is handed out with the frame, so it must not be old memory. */
     request->snapshot.after = calloc(with_before ? 2 : 1, format->frame_bytes);
     if (request->snapshot.after == NULL) {
         free(request);
@@ -40,10 +40,8 @@ int request_create_controls(struct request **ret, enum request_kind kind,
     return 0;
 }
 
-void request_destroy(struct request *request)
+static void destroy(struct request *request)
 {
-    if (request == NULL)
-        return;
     switch (request->kind) {
     case REQUEST_SNAPSHOT:
         free(request->snapshot.after);
@@ -96,7 +94,7 @@ void request_answer(struct request *list)
     while (list != NULL) {
         struct request *next = list->next;
         answer(list);
-        request_destroy(list);
+        destroy(list);
         list = next;
     }
 }

@@ -1,9 +1,9 @@
-/* Requests: what the main thread asks of the camera's thread once, and is answered once. They are a
- * snapshot, the list of the camera's controls, and a change of those controls. What is to hold from
- * now on is desired state instead (mailbox.h).
+/* Requests of the main thread that the camera's thread answers once: a snapshot, the list of the
+ * camera's controls, a change of those controls. A setting that holds until it is changed is
+ * desired state instead (mailbox.h).
  *
- * A request goes from the main thread through the mailbox to the camera's thread, and back the same
- * way with its result. It has one owner at any time, so it needs no lock of its own. */
+ * A request goes from the main thread through the mailbox to the camera's thread, and returns with
+ * its result. It has one owner at any time, so it needs no lock of its own. */
 #ifndef FFTD_CAMERA_REQUEST_H
 #define FFTD_CAMERA_REQUEST_H
 
@@ -16,8 +16,8 @@
 #include "fftd/ring.h"
 
 /* Receives a frame before and after the filter. Both buffers have the format's layout and are freed
- * after the call; they are NULL if result is negative, and `before` if it was not asked for.
- * filter_serial: of the filter that made `after`. */
+ * after the call. Both are NULL if result is negative; `before` is also NULL if it was not asked
+ * for. filter_serial: the serial of the filter that made `after`. */
 typedef void camera_snapshot_fn(void *context, int result, const struct fftd_format *format,
                                 const uint8_t *before, const uint8_t *after, uint64_t sequence,
                                 uint64_t filter_serial);
@@ -34,14 +34,14 @@ struct request_snapshot {
     struct fftd_format format;
     uint64_t sequence, filter_serial;
     uint8_t *before; /* format.frame_bytes; NULL: not asked for */
-    uint8_t *after;  /* the same; the allocation that both are in */
+    uint8_t *after;  /* format.frame_bytes; also the allocation that both are in */
 };
 
 struct request_controls {
     camera_controls_fn *done;
     struct settings settings;      /* REQUEST_SET_CONTROLS: what to set */
-    uint64_t version;              /* desired.controls_version when this was asked for */
-    uint64_t source_version;       /* desired.source_version then */
+    uint64_t version;              /* desired.controls_version when the request was made */
+    uint64_t source_number;        /* desired.source.number when the request was made */
     struct capture_controls *list; /* REQUEST_LIST_CONTROLS: the answer */
 };
 
@@ -63,7 +63,6 @@ int request_create_snapshot(struct request **ret, const struct fftd_format *form
 int request_create_controls(struct request **ret, enum request_kind kind,
                             const struct settings *settings, camera_controls_fn *done,
                             void *context);
-void request_destroy(struct request *request); /* NULL is allowed */
 
 /* Appends a list to another one; either may be empty. */
 void request_append(struct request **to, struct request *list);

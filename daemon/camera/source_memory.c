@@ -1,46 +1,40 @@
-/* The memory mode in which a source is started. */
-#include "camera/source.h"
+#include "camera/source_memory.h"
 
 #include <errno.h>
 
 #include "core/text.h"
 
-static bool allows(const struct source *source, enum memory_mode mode)
+/* Tries one memory mode; memory->problem collects the reasons of those that failed. */
+static int try_mode(struct source_memory *memory, struct capture *capture, enum memory_mode mode)
 {
-    return source->request.memory == MEMORY_AUTO || source->request.memory == mode;
-}
-
-/* Tries one memory mode; *problem collects the reasons of those that failed. */
-static int try_memory_mode(struct source *source, enum memory_mode mode, struct error *problem)
-{
+    struct error *problem = &memory->problem;
     struct error why;
-    int r = capture_start_in(source->capture, mode, source->memory.lent, &why);
+    int r = capture_start_in(capture, mode, memory->lent, &why);
     if (r < 0)
         text_append(problem->text, sizeof problem->text, "%s%s: %s",
                     problem->text[0] != '\0' ? "; " : "", memory_mode_names[mode], why.text);
     else
-        source->memory.mode = mode;
+        memory->mode = mode;
     return r;
 }
 
 /* Drivers report a refusal by many error codes, so only a failure of the last mode, copying, counts
- * as the camera's. Once a mode has worked, its failure counts too. */
-int source_start_capture(struct source *source, struct error *why)
+ * as a failure of the camera. Once a mode has worked, its failure also counts. */
+int source_memory_start(struct source_memory *memory, struct capture *capture,
+                        enum memory_mode allowed, struct error *why)
 {
-    struct source_memory *memory = &source->memory;
     int r = -EOPNOTSUPP;
-    source->start_count++;
     if (memory->settled)
-        return capture_start_in(source->capture, memory->mode, memory->lent, why);
+        return capture_start_in(capture, memory->mode, memory->lent, why);
     memory->problem.text[0] = '\0';
     for (enum memory_mode mode = MEMORY_IMPORTED; memory->lent != NULL && mode > MEMORY_COPIED;
          mode--)
-        if (r < 0 && r != -ENODEV && allows(source, mode))
-            r = try_memory_mode(source, mode, &memory->problem);
+        if (r < 0 && r != -ENODEV && (allowed == MEMORY_AUTO || allowed == mode))
+            r = try_mode(memory, capture, mode);
     if (r == -ENODEV)
         return error_set(why, ENODEV, "%s", memory->problem.text);
     if (r < 0) {
-        r = capture_start(source->capture, why);
+        r = capture_start(capture, why);
         memory->mode = MEMORY_COPIED;
     }
     memory->settled = r == 0 && memory->lent != NULL;

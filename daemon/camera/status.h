@@ -1,4 +1,4 @@
-/* What is known of a running camera: its state, its counters, and where a frame's time goes. */
+/* The status of a running camera: its state, its counters, and the parts of a frame's latency. */
 #ifndef FFTD_CAMERA_STATUS_H
 #define FFTD_CAMERA_STATUS_H
 
@@ -16,14 +16,14 @@ enum camera_state {
     CAMERA_STALLED, /* the source is open but delivers nothing */
     CAMERA_LOST,    /* the source is absent; the camera waits for it to return */
     CAMERA_REFUSED, /* the source is there but rejects the requested settings */
-    CAMERA_FAILED,  /* the engine failed and is being rebuilt; frames are dropped. Or the source
+    CAMERA_FAILED,  /* the engine failed and is being rebuilt, and frames are dropped; or the source
                        could not be opened at the start, and is not waited for */
     CAMERA_PAUSED,  /* there are no readers (idle = "pause"); the next reader starts it again */
     CAMERA_FINISHED /* the file has ended, or `output.frames` frames have been published */
 };
 const char *camera_state_name(enum camera_state state); /* "online" */
 
-/* Whether a frame can be expected from a camera in this state. */
+/* Returns whether a frame can be expected from a camera in this state. */
 bool camera_may_deliver(enum camera_state state);
 
 /* The stages that a frame's latency is split into; each has a histogram. */
@@ -53,37 +53,36 @@ const char *camera_copy_name(enum camera_copy copy); /* "capture" */
 
 #define CAMERA_TEXT 256
 
-/* What the camera's thread reports. Texts are cut where they do not fit. (fields: each is one that
- * a client can read.) */
+/* The status as the camera's thread reports it. Texts that do not fit are cut. (fields: a client
+ * can read each of them.) */
 struct camera_status {
     enum camera_state state;
     char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
     int open_error;                 /* a negative errno if the state is FAILED because the source
                                        could not be opened; otherwise 0 */
-    char uri[CAMERA_TEXT];          /* of the source in use */
+    char uri[CAMERA_TEXT];          /* URI of the source in use */
     char source[CAMERA_TEXT];       /* the source's description of itself */
     char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */
     char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
-    const char *device_memory;        /* gpu_device_memory */
+    const char *device_memory;        /* as gpu_device_memory describes it */
     struct fftd_format format;        /* of published frames */
-    uint32_t captured;                /* fourcc of captured ones; 0: not known yet */
-    uint64_t filter_serial;           /* of the newest published frame */
-    enum view_kind view;              /* of that frame */
-    uint64_t wanted_serial;           /* of the newest accepted change */
-    char filter_problem[CAMERA_TEXT]; /* why that change could not be carried out; empty if it was,
-                                         or is under way */
-    uint64_t source_version;          /* the newest request for a source that has been settled */
-    char source_problem[CAMERA_TEXT]; /* why the camera kept its source; empty if it took the new
-                                         one */
+    uint32_t captured;                /* fourcc of captured frames; 0: not known yet */
+    uint64_t filter_serial;           /* serial of the newest published frame's filter */
+    enum view_kind view;              /* view that the newest published frame shows */
+    uint64_t wanted_serial;           /* serial of the newest accepted change */
+    char filter_problem[CAMERA_TEXT]; /* why that change failed; empty if it has not failed */
+    uint64_t source_number;           /* number of the newest desired source that is settled */
+    char source_problem[CAMERA_TEXT]; /* why the camera went back to the source before; empty if it
+                                         took that source */
     uint64_t published, dropped_error, dropped_stale, dropped_engine, source_lost;
     uint64_t stalls, restarts, reopens;
     uint64_t engine_failures; /* times an engine lost, refused or kept a frame, or did not build */
     uint64_t newest_sequence;
     bool has_measures; /* the newest frame carries measures */
     struct fftd_measures measures;
-    bool has_match; /* likewise */
+    bool has_match; /* the newest frame carries a match */
     struct fftd_match match;
     uint32_t generation;
     double rate; /* frames published a second, over the last second or so */

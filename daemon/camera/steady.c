@@ -20,7 +20,7 @@ void steady_finish(struct steady *steady)
     steady->stabiliser = NULL;
 }
 
-/* Gets ready for other frames. */
+/* Replaces the stabiliser by one for other frames. */
 static void replace(struct steady *steady, const struct engine_frames *frames)
 {
     struct error why;

@@ -1,9 +1,9 @@
-/* By how much each frame is moved so that the picture does not shake (estimators/stabiliser.h).
- * Camera's thread only.
+/* Measures by how much each frame has to be moved so that the picture does not shake
+ * (estimators/stabiliser.h). Camera's thread only.
  *
- * The shift has to be that of the very frame, so it is measured in the path of the frame, before
- * the frame is submitted: that is some milliseconds of latency, and only if the applied chain has
- * a stage that asks for it. */
+ * The shift has to be that of the frame itself, so it is measured in the path of the frame, before
+ * the frame is submitted. This adds some milliseconds of latency, but only if the applied chain has
+ * a stage that needs the shift. */
 #ifndef FFTD_CAMERA_STEADY_H
 #define FFTD_CAMERA_STEADY_H
 
@@ -18,15 +18,15 @@ struct steady {
     bool is_on;
     struct stabiliser_options options;
     struct stabiliser *stabiliser; /* NULL: not needed yet, or these frames are too small */
-    struct engine_frames frames;   /* that it was made for */
-    unsigned start;                /* of the source, for the frame before */
+    struct engine_frames frames;   /* the frames that the stabiliser was made for */
+    unsigned start;                /* the start of the source that delivered the frame before */
 };
 
-/* Says what the applied chain asks for. */
+/* Sets what the applied chain asks for. */
 void steady_configure(struct steady *steady, const struct filter_adaptation *wanted);
 void steady_finish(struct steady *steady);
 
-/* Looks at a frame that is about to be submitted. Sets the shift of its picture, in pixels to the
+/* Measures a frame that is about to be submitted. ret: the shift of its picture, in pixels to the
  * right and down; 0 if it is not moved. */
 void steady_take(struct steady *steady, const struct engine_frames *frames,
                  const struct capture_frame *frame, double ret[2]);

@@ -10,25 +10,25 @@
 #include "camera/reconcile.h"
 #include "core/clock.h"
 
-/* What there is to do. */
+/* The events that have woken the thread. */
 struct work {
     bool woken, engine, source;
-    bool source_polled; /* only then does the source's silence mean anything */
+    bool source_polled; /* otherwise the source's silence means nothing */
 };
 
 static void wait_for_work(struct reconciler *reconciler, struct work *ret)
 {
     struct frame_path *path = &reconciler->path;
-    bool polled = path->source.phase != SOURCE_STREAMING || frame_path_wants_frame(path);
+    bool polled = path->recovery.phase != SOURCE_STREAMING || frame_path_wants_frame(path);
     struct pollfd fds[] = {
         {.fd = reconciler->mailbox->wake_fd, .events = POLLIN},
         {.fd = path->flights > 0 ? engine_fd(path->engine) : -1, .events = POLLIN},
-        {.fd = polled ? source_fd(&path->source) : -1, .events = POLLIN | POLLPRI},
+        {.fd = polled ? recovery_fd(&path->recovery) : -1, .events = POLLIN | POLLPRI},
     };
     int64_t until_ns =
         clock_earlier_ns(reconcile_deadline_ns(reconciler), frame_path_deadline_ns(path));
     if (polled)
-        until_ns = clock_earlier_ns(until_ns, source_deadline_ns(&path->source));
+        until_ns = clock_earlier_ns(until_ns, recovery_deadline_ns(&path->recovery));
 
     int64_t left_ns = until_ns - clock_now_ns();
     struct timespec timeout = clock_timespec(left_ns > 0 ? left_ns : 0);
@@ -41,8 +41,8 @@ static void wait_for_work(struct reconciler *reconciler, struct work *ret)
     };
 }
 
-/* Moves frames. What may take long is reconcile's and comes afterwards: once it is over, the
- * silence of the source before it means nothing any more. */
+/* Moves frames. Slow work is left to reconcile, which runs afterwards: the source is not polled
+ * during that work, so it is polled again before it can count as stalled. */
 static void do_work(struct reconciler *reconciler, const struct work *work)
 {
     struct frame_path *path = &reconciler->path;
@@ -53,10 +53,10 @@ static void do_work(struct reconciler *reconciler, const struct work *work)
     }
     if (work->engine)
         frame_path_collect(path);
-    if (path->source.phase == SOURCE_STREAMING && work->source)
+    if (path->recovery.phase == SOURCE_STREAMING && work->source)
         frame_path_take(path);
     else if (work->source_polled)
-        source_step(&path->source, work->source);
+        recovery_step(&path->recovery, work->source);
     frame_path_check_deadline(path, clock_now_ns());
 }
 

@@ -1,6 +1,6 @@
 /* The camera's own thread: it waits for the source, the engine and the mailbox, moves frames, and
- * reconciles. It sleeps in one ppoll. Every timeout is a deadline computed from what is known
- * anyway, so no timer wakes the thread while frames flow. */
+ * reconciles. It sleeps in one ppoll. Every timeout is a deadline of the source, the engine or the
+ * reconciler, so no timer wakes the thread while frames flow. */
 #ifndef FFTD_CAMERA_THREAD_H
 #define FFTD_CAMERA_THREAD_H
 

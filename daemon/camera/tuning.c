@@ -2,20 +2,23 @@
 
 #include <errno.h>
 
-int tuning_begin(struct tuning_status *status, bool exhaustive, struct error *why)
+int tuning_begin(struct tuning *tuning, bool exhaustive, struct error *why)
 {
+    struct tuning_status *status = &tuning->status;
     if (status->running)
         return error_set(why, EBUSY, "a search is already running");
     *status =
         (struct tuning_status){.running = true, .exhaustive = exhaustive, .tuned = status->tuned};
+    tuning->stop = false;
     return 0;
 }
 
-void tuning_end(struct tuning_status *status, int result, const struct error *why)
+void tuning_end(struct tuning *tuning, int result, const struct error *why)
 {
-    status->running = false;
-    status->result = result;
-    status->why = *why;
+    tuning->status.running = false;
+    tuning->status.result = result;
+    tuning->status.why = *why;
+    tuning->stop = false;
 }
 
 int tuning_step(struct engine_search **search, const struct engine *engine, bool exhaustive,

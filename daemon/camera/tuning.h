@@ -1,6 +1,6 @@
 /* The search for faster settings of the engine: its status, and one step of it at a time.
  *
- * Threads: the status is guarded by the designer's lock; tuning_step runs without it, in the
+ * Threads: struct tuning is guarded by the designer's lock; tuning_step runs without it, in the
  * designer's thread, and touches nothing but what it is given. */
 #ifndef FFTD_CAMERA_TUNING_H
 #define FFTD_CAMERA_TUNING_H
@@ -11,23 +11,31 @@
 #include "engine/engine.h"
 
 struct tuning_status {
-    bool running;    /* or about to begin */
+    bool running;    /* a search runs, or is about to begin */
     bool exhaustive; /* the search that runs, or the last one */
     bool tuned;      /* the engine uses settings that a search has found */
     struct engine_search_progress progress;
-    int result; /* of the last search: 0; -ECANCELED; else -errno */
+    int result; /* 0: the last search succeeded; -ECANCELED: it was stopped; another -errno: it
+                   failed */
     struct error why;
 };
 
+struct tuning {
+    struct tuning_status status;
+    bool stop;         /* somebody asks the search to stop */
+    bool has_searched; /* automatically, for the frames that an engine was requested for last */
+    struct engine_search *search; /* the thread's own; NULL: not created yet */
+};
+
 /* Marks a search as running. -EBUSY: one is. */
-int tuning_begin(struct tuning_status *status, bool exhaustive, struct error *why);
+int tuning_begin(struct tuning *tuning, bool exhaustive, struct error *why);
 
 /* Marks the search as ended with this result. */
-void tuning_end(struct tuning_status *status, int result, const struct error *why);
+void tuning_end(struct tuning *tuning, int result, const struct error *why);
 
-/* Does the next step: creates the search (*search is NULL), or carries its next step out. 1:
- * there is more to do. 0: the search has ended, its result is stored; -errno: it failed; in both
- * cases *search is destroyed and NULL. Takes as long as one build. */
+/* Takes the next step of a search, or creates the search if *search is NULL. 1: more steps follow.
+ * 0: the search has ended, and its result is stored. -errno: it failed. After 0 and -errno *search
+ * is destroyed and NULL. Takes as long as one build. */
 int tuning_step(struct engine_search **search, const struct engine *engine, bool exhaustive,
                 const char *cache_dir, struct engine_search_progress *ret, struct error *why);
 

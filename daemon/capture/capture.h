@@ -3,15 +3,16 @@
  * A URI names a source: v4l2:/dev/video0, pattern:zoneplate, file:clip.y4m, gst:PIPELINE. A camera
  * does not wait: it loses frames that are not dequeued in time. pattern: behaves like a camera;
  * file: waits; gst: does as its pipeline does.
+ *
  * An unpaced source has a frame ready whenever it has a free buffer, and loses none. Its frames are
  * captured when they are dequeued, and its format has no rate.
  *
- * Life: capture_open negotiates and fixes the format, or begins to, and capture_open_more goes on
- * until that is done (no call waits for another process); capture_start begins streaming;
- * capture_fd becomes readable when capture_dequeue may have something; every dequeued frame is
- * given back by capture_release, in any order; capture_stop, capture_close. All calls come from
- * one thread. After some failures (below) the caller may try capture_stop +
- * capture_start or capture_close + capture_open; the recovery policy is the caller's. */
+ * Life: capture_open negotiates and fixes the format, or begins to; capture_open_more continues
+ * until that is done. No call waits for another process. capture_start begins streaming. capture_fd
+ * becomes readable when capture_dequeue may have something. Every dequeued frame is given back by
+ * capture_release, in any order. capture_stop and capture_close end it. All calls come from one
+ * thread. After some failures (below) the caller may try capture_stop + capture_start or
+ * capture_close + capture_open; the caller decides which. */
 #ifndef FFTD_CAPTURE_CAPTURE_H
 #define FFTD_CAPTURE_CAPTURE_H
 
@@ -61,16 +62,16 @@ struct capture_ops;
 
 struct capture {
     const struct capture_ops *ops;
-    struct fftd_format format; /* of its frames, with rate and colour; strides are nominal: each
-                                  frame has its own */
+    struct fftd_format
+        format; /* with rate and colour; strides are nominal: each frame has its own */
     int64_t opening_until_ns;  /* CLOCK_MONOTONIC; 0: it is open, and all else here is valid.
                                   Otherwise capture_open_more is called whenever capture_fd is
                                   readable, and at this time at the latest */
-    bool unpaced;              /* whoever takes its frames sets the pace */
+    bool unpaced;              /* the reader of its frames sets the pace */
     char description[128];     /* "vivid (platform:vivid-000), NV12 640x360 at 30 fps" */
     uint64_t dropped_error;    /* frames that were damaged or too short, returned unread */
     uint64_t dropped_stale;    /* frames returned because a newer one was ready */
-    struct copy_count copied;  /* frames that the processor moved to where they are lent */
+    struct copy_count copied;  /* frames that the processor copied before they were lent */
     struct error stall_reason; /* why no frames come, if none do; empty: not known */
 };
 
@@ -92,9 +93,9 @@ struct capture_menu_entry {
 
 struct capture_control {
     char name[SETTINGS_NAME_BYTES]; /* as v4l2-ctl calls it: "white_balance_automatic" */
-    char label[32];                 /* as the driver does: "White Balance, Automatic" */
+    char label[32];                 /* as the driver calls it: "White Balance, Automatic" */
     enum capture_control_type type;
-    int64_t minimum, maximum, step, initial; /* CAPTURE_TEXT: of its length */
+    int64_t minimum, maximum, step, initial; /* CAPTURE_TEXT: limits of its length */
     int64_t value;
     char text[64]; /* CAPTURE_TEXT: the value, as far as it fits */
     bool read_only;
@@ -130,8 +131,8 @@ struct capture_ops {
  * only capture_fd, capture_open_more and capture_close may be called. */
 int capture_open(struct capture **ret, const struct capture_request *request, struct error *why);
 
-/* Goes on with the opening. Never blocks. -EAGAIN: it is still opening; otherwise as capture_open.
- * After a failure only capture_close is left. */
+/* Continues the opening. Never blocks. -EAGAIN: it is still opening; otherwise as capture_open.
+ * After a failure only capture_close may be called. */
 int capture_open_more(struct capture *capture, struct error *why);
 
 /* Starts streaming into the source's own memory. -EIO: another program has changed the format since

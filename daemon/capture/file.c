@@ -1,5 +1,5 @@
-/* file:PATH - a recording replayed as if a camera delivered it: Y4M, or raw frames whose format
- * and size the user gives.
+/* file:PATH - a recording replayed as if a camera delivered it: Y4M, or raw frames whose format and
+ * size the user gives.
  *
  * The whole file is checked at open, so that a damaged one is refused with the position of the
  * damage instead of ending in the middle: Y4M frame by frame, raw frames by the file's size alone,
@@ -7,13 +7,13 @@
  * file that shrinks while it is replayed is then an error to report, not a SIGBUS.
  *
  * Frames are read straight into the memory of a device that shares it, if the file's rows are as
- * far apart as the device requires. Such memory may have to be given back and replaced, for which
- * the source is stopped and started. So a file continues where it was stopped, and begins again
- * only after its end.
+ * far apart as the device requires. The source is stopped and started when such memory has to be
+ * given back and replaced. A file therefore continues where it was stopped, and begins again only
+ * after its end.
  *
  * Unlike a camera a file loses nothing, because a replay should show the whole recording: a frame
- * that finds no free buffer comes at the next tick, and the following frames are as much later.
- * Unpaced, it comes as soon as a buffer is free. */
+ * that finds no free buffer comes at the next tick, and the following frames are later by the same
+ * time. Unpaced, it comes as soon as a buffer is free. */
 #include "capture/capture.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "capture/pace.h"
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "capture/y4m.h"
 #include "core/clock.h"
 #include "core/text.h"
@@ -90,7 +90,7 @@ static int make_buffer(struct file *file, unsigned index, struct error *why)
                : error_set(why, ENOMEM, "out of memory for a frame of %u bytes", bytes);
 }
 
-/* Whether frames can be read as they are in the file. */
+/* Returns whether frames can be read into memory without a change of layout. */
 static int check_memory(const struct file *file, enum memory_mode mode,
                         const struct frame_memory *memory, struct error *why)
 {
@@ -242,7 +242,7 @@ static int read_frame(struct file *file, uint8_t *frame, struct error *why)
     return 0;
 }
 
-/* A buffer that is not lent; buffer_count: all are. */
+/* Returns a buffer that is not lent; buffer_count: all are lent. */
 static unsigned find_buffer(const struct file *file)
 {
     unsigned index = 0;

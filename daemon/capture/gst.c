@@ -1,14 +1,14 @@
-/* gst:PIPELINE - what a GStreamer pipeline delivers, from a process of its own.
+/* gst:PIPELINE - the frames of a GStreamer pipeline, which another process delivers.
  *
  * Plugins crash, leak and hang, so the pipeline is built and run by a helper (daemon/gstreamer),
  * and this program neither links GStreamer nor loads a plugin. The daemon makes the memory for
  * frames, which the helper can neither shrink nor grow, and maps it for reading only. The helper
- * copies each frame into a free buffer and sends its index; what it sends is checked before it is
- * used. A helper that breaks a rule, ends or is killed is a camera that was removed: the next
- * opening starts another one.
+ * copies each frame into a free buffer and sends its index; every message is checked before it is
+ * used. A helper that breaks a rule, ends or is killed counts as a camera that was removed: the
+ * next opening starts another one.
  *
- * A live pipeline does not wait, as a camera does not: the newest frame is taken, and frames
- * that find no free buffer are lost. Another one, which reads a file for example, waits, and loses
+ * A live pipeline does not wait, like a camera: the newest frame is taken, and frames that find no
+ * free buffer are lost. Another pipeline, for example one that reads a file, waits and loses
  * none. */
 #include "capture/capture.h"
 
@@ -24,7 +24,7 @@
 
 #include "capture/gst_helper.h"
 #include "capture/pace.h"
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "core/clock.h"
 
 /* GStreamer looks at every plugin when it starts for the first time, and keeps what it has found.
@@ -45,7 +45,7 @@ struct gst {
     bool live;
     unsigned wanted_buffers;
     int end;             /* what ended the pipeline, as capture_dequeue returns it; 0: it runs */
-    struct error reason; /* of the end */
+    struct error reason; /* the reason of the end */
     uint32_t start;      /* counts the starts */
     /* From start to stop. */
     uint8_t *memory;
@@ -66,7 +66,7 @@ static void end_with(struct gst *gst, int code, const struct error *reason)
         return;
     gst->end = code;
     gst->reason = *reason;
-    /* The socket stays readable, so that whoever took the last frame comes back for the end. */
+    /* The socket stays readable, so that the caller comes back for the end after the last frame. */
     shutdown(gst->helper.socket, SHUT_RD);
 }
 
@@ -261,7 +261,7 @@ static int adopt_format(struct gst *gst, const struct gst_link_message *message,
     int r = format_layout(&format, offered->fourcc, offered->width, offered->height, 1, why);
     if (r < 0)
         return r;
-    /* A rate that is none, or of a stream whose frames come as they like, is unknown. */
+    /* An invalid rate, or that of a stream with a variable rate, counts as unknown. */
     const double rate = offered->rate_den > 0 ? (double)offered->rate_num / offered->rate_den : 0.0;
     if (rate >= CAPTURE_MIN_RATE && rate <= CAPTURE_MAX_RATE) {
         format.rate_num = offered->rate_num;
@@ -332,7 +332,7 @@ static const struct capture_ops gst_ops = {
     .close = gst_close,
 };
 
-/* Starts the helper and tells it the pipeline. */
+/* Starts the helper and sends it the pipeline. */
 static int begin_opening(struct gst *gst, const char *pipeline,
                          const struct capture_request *request, struct error *why)
 {

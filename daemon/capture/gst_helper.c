@@ -22,7 +22,7 @@
 static int find_program(char path[PATH_MAX], struct error *why)
 {
     /* Relative to the folder of fftd: where it is installed, and in a build folder. */
-    static const char *const places[] = {"/../libexec/fftd/fftd-gst", "/fftd-gst"};
+    static const char *const paths[] = {"/../libexec/fftd/fftd-gst", "/fftd-gst"};
     const char *only = getenv("FFTD_GST_HELPER");
     if (only != NULL && *only != '\0') {
         snprintf(path, PATH_MAX, "%s", only);
@@ -36,8 +36,8 @@ static int find_program(char path[PATH_MAX], struct error *why)
         return error_set(why, ENOENT, "/proc/self/exe: %s", strerror(errno));
     folder[length] = '\0';
     *strrchr(folder, '/') = '\0';
-    for (unsigned i = 0; i < sizeof places / sizeof places[0]; i++)
-        if (snprintf(path, PATH_MAX, "%s%s", folder, places[i]) < PATH_MAX &&
+    for (unsigned i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (snprintf(path, PATH_MAX, "%s%s", folder, paths[i]) < PATH_MAX &&
             access(path, X_OK) == 0)
             return 0;
     return error_set(why, ENOENT,
@@ -148,8 +148,8 @@ void gst_helper_stop(struct gst_helper *helper)
 
 /* ---- messages ---- */
 
-/* How the helper ended, whose socket is closed. The kernel closes sockets a moment before the
- * process becomes one that can be waited for. */
+/* Says how a helper has ended whose socket is closed. The kernel closes sockets a moment before the
+ * process can be waited for. */
 static int fail_ended(const struct gst_helper *helper, struct error *why)
 {
     const struct timespec moment = {.tv_nsec = NS_PER_MS};

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "core/text.h"
 
 #define DEFAULT_BUFFERS 4
@@ -24,7 +24,7 @@ static int check_request(const struct capture_request *request, struct error *wh
     if ((request->width == 0) != (request->height == 0))
         return error_set(why, EINVAL, "size %ux%u: expected both width and height, or neither",
                          request->width, request->height);
-    /* Written so that NaN fails too. */
+    /* Written so that NaN also fails. */
     bool has_rate = request->rate >= CAPTURE_MIN_RATE && request->rate <= CAPTURE_MAX_RATE;
     if (request->rate != 0.0 && request->rate != (double)INFINITY && !has_rate)
         return error_set(why, EINVAL, "rate %g: expected %g .. %g frames a second", request->rate,

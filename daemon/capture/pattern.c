@@ -1,17 +1,17 @@
 /* pattern:SCENE - a computed camera.
  *
- * It must leave the processor to the code under test, so nothing is drawn twice. The still
- * part of a scene is drawn once, at open. Still scenes lend that one frame again and again. Where
- * an object moves, every buffer keeps the frame it last held: the background is restored where
- * the object was, and the object, also drawn once, is copied to its new position: two small copies.
- * Only noise is drawn for every frame, eight samples a hash. In memory that a device shares, each
- * buffer has its own frame, in the layout that the device requires.
+ * It must leave the processor to the code under test, so nothing is drawn twice. The still part of
+ * a scene is drawn once, at open. Still scenes lend that one frame again and again. Where an object
+ * moves, every buffer keeps the frame it last held. Two small copies make the next one: the
+ * background is restored where the object was, and the object, also drawn once, is copied to its
+ * new position. Only noise is drawn for every frame, eight samples a hash. In memory that a device
+ * shares, each buffer has its own frame, in the layout that the device requires.
  *
  * Like a camera it does not wait: a tick that is not taken in time, or that finds every buffer
  * lent, is a lost frame, visible as a gap in the sequence.
  *
- * An unpaced scene measures whoever takes its frames, so it draws nothing while it runs: N buffers
- * have the first N frames of the scene, and are lent one after another, again and again. */
+ * An unpaced scene measures the reader of its frames, so it draws nothing while it runs: N buffers
+ * have the first N frames of the scene, and are lent in turn, again and again. */
 #include "capture/capture.h"
 
 #include <errno.h>
@@ -20,8 +20,8 @@
 #include <string.h>
 
 #include "capture/pace.h"
-#include "capture/pattern.h"
-#include "capture/source.h"
+#include "capture/openers.h"
+#include "capture/pattern_draw.h"
 #include "core/clock.h"
 
 #define DEFAULT_WIDTH  640
@@ -46,7 +46,7 @@ struct pattern {
     unsigned wanted_buffers;
     /* From start to stop. */
     struct frame_memory *memory; /* where frames are stored; or NULL */
-    struct fftd_format layout;   /* of frames */
+    struct fftd_format layout;   /* layout of frames in the memory in use */
     unsigned buffer_count;
     struct pattern_buffer buffer[CAPTURE_MAX_BUFFERS];
 };

@@ -1,8 +1,8 @@
-/* From Y'CbCr lines to the bytes of any format.
+/* Packs Y'CbCr lines into the bytes of any format.
  *
  * One packer serves every format, because core/format.h has the position of each component's
  * samples. A chroma sample is the mean of the pixels that share it. */
-#include "capture/pattern.h"
+#include "capture/pattern_draw.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "capture/capture.h"
 
-/* Codes of a component: code = zero + scale * value, values as in pattern.h. */
+/* Codes of a component: code = zero + scale * value, values as in pattern_scene.h. */
 struct codes {
     float zero, scale;
 };
@@ -44,7 +44,7 @@ static void pack_luma(const struct format_info *info, const struct fftd_format *
     }
 }
 
-/* Red, green or blue (0 .. 2) of one pixel. */
+/* Returns red, green or blue (0 .. 2) of one pixel. */
 static float colour_at(struct pattern_line line, uint32_t x, unsigned colour)
 {
     float y = line.y[x], cb = line.cb[x], cr = line.cr[x];
@@ -237,7 +237,7 @@ void pattern_copy(uint8_t *to, const struct fftd_format *to_format, struct patte
         const struct format_plane *plane = &info->plane[p];
         const struct fftd_plane *to_plane = &to_format->plane[p];
         const struct fftd_plane *from_plane = &from_format->plane[p];
-        /* Pixels at odd edges have chroma too. */
+        /* Pixels at odd edges also have chroma. */
         uint32_t columns = (where.width + plane->sub_x - 1) / plane->sub_x;
         uint32_t rows = (where.height + plane->sub_y - 1) / plane->sub_y;
         size_t bytes = (size_t)columns * plane->bytes_per_pixel;

@@ -9,7 +9,7 @@
  *   scene      a landscape with a house and a tree: gradients, straight edges, round edges and
  *              texture, in the luma range 0.2 .. 0.8, and an object that moves over it
  *   moire      the same without the object and with periodic noise: see pattern_moire */
-#include "capture/pattern.h"
+#include "capture/pattern_scene.h"
 
 #include <errno.h>
 #include <math.h>

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "capture/pace.h"
-#include "capture/source.h"
+#include "capture/openers.h"
 #include "capture/v4l2_buffers.h"
 #include "capture/v4l2_control.h"
 #include "capture/v4l2_device.h"
@@ -68,7 +68,7 @@ static int check_format(const struct video_source *source, struct error *why)
                      video_format_width(&now), video_format_height(&now));
 }
 
-/* Whether frames have the driver's own format, without a conversion by libv4l2. */
+/* Returns whether frames have the driver's own format, without a conversion by libv4l2. */
 static bool is_native(const struct video_source *source)
 {
     struct v4l2_format format = {.type = source->device.type};

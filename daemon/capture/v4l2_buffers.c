@@ -1,5 +1,5 @@
 /* There are three kinds of buffers. The driver's own are mapped, and frames are copied from there
- * (MMAP). Or they are exported as well, and the device reads them in place (MMAP, EXPBUF). Or they
+ * (MMAP). Or they are exported as well, and the device reads them there (MMAP, EXPBUF). Or they
  * are the device's memory, and the driver writes there (USERPTR).
  *
  * A driver's abilities are found by trying: many refuse the memory of others only when the first

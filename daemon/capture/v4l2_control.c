@@ -1,8 +1,8 @@
-/* Controls are enumerated one after another, and the entries of menus likewise. The result is one
- * allocation, so there are two rounds: the first one counts.
+/* Controls and the entries of menus are enumerated one at a time. The result is one allocation, so
+ * there are two rounds, and the first one counts.
  *
- * Arrays and compound types (a codec's, a calibration's) are skipped: users do not set those by
- * hand. */
+ * Arrays and compound types (a codec's, a calibration's) are skipped, because users do not set
+ * those by hand. */
 #include "capture/v4l2_control.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@
 
 #include "core/text.h"
 
-#define MAX_ENTRIES 256 /* of a menu; more than any has */
+#define MAX_ENTRIES 256 /* more entries than any menu has */
 
 static int control_ioctl(const struct video_device *device, unsigned long request, void *argument)
 {
@@ -67,7 +67,7 @@ static int type_of(const struct v4l2_query_ext_ctrl *query)
         return CAPTURE_BUTTON;
     case V4L2_CTRL_TYPE_STRING:
         return CAPTURE_TEXT;
-    default: /* of the kernel's: classes, arrays, structs */
+    default: /* other types of the kernel: classes, arrays, structs */
         return -1;
     }
 }
@@ -312,7 +312,7 @@ int video_control_value(int64_t *ret, const struct capture_control *control, con
 /* ---- setting ---- */
 
 /* One control as it will be set. */
-struct change {
+struct control_change {
     struct v4l2_query_ext_ctrl query;
     int64_t value, before;
     const char *text;
@@ -344,7 +344,7 @@ static int refuse_name(const struct video_device *device, const char *name, stru
 
 /* Checks one setting without changing anything. */
 static int prepare(const struct video_device *device, const struct setting *setting,
-                   struct change *ret, struct error *why)
+                   struct control_change *ret, struct error *why)
 {
     struct v4l2_query_ext_ctrl query = {.id = 0};
     struct capture_control control;
@@ -357,7 +357,7 @@ static int prepare(const struct video_device *device, const struct setting *sett
     struct capture_menu_entry entries[MAX_ENTRIES];
     control.entry = entries;
     control.entry_count = list_entries(device, &query, entries, MAX_ENTRIES);
-    *ret = (struct change){.query = query, .text = setting->value};
+    *ret = (struct control_change){.query = query, .text = setting->value};
     int r = video_control_value(&ret->value, &control, setting->value, why);
     if (r < 0)
         return r;
@@ -367,15 +367,16 @@ static int prepare(const struct video_device *device, const struct setting *sett
     return 0;
 }
 
-static int put(const struct video_device *device, const struct change *change, int64_t value)
+static int put(const struct video_device *device, const struct control_change *change,
+               int64_t value)
 {
     char text[sizeof((struct setting *)NULL)->value];
     snprintf(text, sizeof text, "%s", change->text);
     return exchange(device, VIDIOC_S_EXT_CTRLS, &change->query, &value, text, strlen(text) + 1);
 }
 
-static int refuse_change(const struct video_device *device, const struct change *change, int result,
-                         struct error *why)
+static int refuse_change(const struct video_device *device, const struct control_change *change,
+                         int result, struct error *why)
 {
     /* An inactive control may have become active by the changes before this one. */
     struct v4l2_query_ext_ctrl now = {.id = change->query.id};
@@ -398,7 +399,7 @@ static int refuse_change(const struct video_device *device, const struct change 
 int video_set_controls(const struct video_device *device, const struct settings *settings,
                        struct error *why)
 {
-    struct change change[SETTINGS_MAX];
+    struct control_change change[SETTINGS_MAX];
     for (unsigned i = 0; i < settings->count; i++) {
         int r = prepare(device, &settings->item[i], &change[i], why);
         if (r < 0)

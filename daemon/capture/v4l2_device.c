@@ -1,6 +1,6 @@
 /* libv4l2 must never see a multi-planar device: it ignores it or, if its mplane plugin is
- * installed, presents it as single-planar. So the device is opened and queried with plain system
- * calls, and only a single-planar one is then passed to libv4l2. */
+ * installed, presents it as single-planar. The device is therefore opened and queried with plain
+ * system calls, and only a single-planar one is then passed to libv4l2. */
 #include "capture/v4l2_device.h"
 
 #include <errno.h>

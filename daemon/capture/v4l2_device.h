@@ -50,7 +50,7 @@ unsigned video_offers(const struct video_device *device, struct video_offer *off
 /* "NV12", or the four characters of a format that fftd does not support. */
 const char *video_format_name(const struct video_offer *offer, char text[8]);
 
-/* The sizes of a format, one after another; false: there are no more. Where minimum and maximum
+/* Gets the sizes of a format, one at a time; false: there are no more. Where minimum and maximum
  * differ, all sizes between them in the given steps are offered. */
 struct video_size {
     uint32_t min_width, max_width, step_width;
@@ -59,14 +59,15 @@ struct video_size {
 bool video_next_size(const struct video_device *device, uint32_t pixelformat, unsigned index,
                      struct video_size *ret);
 
-/* The rates of a format at a size, one after another, likewise. Frames a second. */
+/* Gets the rates of a format at a size, in frames a second, one at a time; false: there are no
+ * more. */
 struct video_rate {
     double min, max;
 };
 bool video_next_rate(const struct video_device *device, uint32_t pixelformat, uint32_t width,
                      uint32_t height, unsigned index, struct video_rate *ret);
 
-/* The highest of them; 0 if the driver does not report any. */
+/* Returns the highest of these rates; 0: the driver reports none. */
 double video_max_rate(const struct video_device *device, uint32_t pixelformat, uint32_t width,
                       uint32_t height);
 
@@ -78,7 +79,7 @@ void video_sizes(const struct video_device *device, uint32_t pixelformat, char *
 int video_native_format(const struct video_device *device, struct v4l2_format *ret,
                         struct error *why);
 
-/* Whether both have the same memory layout: pixel format, size and row lengths. */
+/* Returns whether both formats have the same memory layout: pixel format, size and row lengths. */
 bool video_format_same(const struct v4l2_format *a, const struct v4l2_format *b);
 
 /* Returns whether frames of this format are JPEG files. */

@@ -35,7 +35,7 @@ void video_colour(struct fftd_format *format, uint32_t colorspace, uint32_t ycbc
 struct video_count {
     bool begun;
     uint32_t last;
-    uint64_t count; /* of the last frame; the first is 0 */
+    uint64_t count; /* number of the last frame; the first is 0 */
 };
 uint64_t video_count(struct video_count *count, uint32_t sequence);
 

@@ -90,7 +90,7 @@ struct choice {
     uint32_t width, height;
     double rate; /* the highest; 0: the driver does not report it */
     bool emulated;
-    double faster_rate;               /* of another format at this size; 0: none is faster */
+    double faster_rate; /* the rate of another format at this size; 0: none is faster */
     const struct format_info *faster; /* the format that fftd would choose for that rate */
 };
 

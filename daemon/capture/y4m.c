@@ -89,7 +89,7 @@ static int parse_parameter(const char *word, struct header *header)
     }
 }
 
-/* Whether the format's planes are what Y4M writes: a plane for each component, in their order. */
+/* Returns whether the format has the planes of Y4M: one for each component, in their order. */
 static bool has_y4m_planes(const struct format_info *info)
 {
     if (info->y4m == NULL || info->plane_count != (info->family == FAMILY_YUV ? 3 : 1))

@@ -14,7 +14,7 @@
 
 #define Y4M_MAX_HEADER 1024 /* bytes of a header line of file or frame, newline included */
 
-/* Whether a file that begins so claims to be Y4M. */
+/* Returns whether a file that begins with these bytes claims to be Y4M. */
 bool y4m_is_y4m(const uint8_t *bytes, size_t count);
 
 /* Reads the file's header from its first `count` bytes. *ret_bytes is the header's length, newline
@@ -23,7 +23,7 @@ bool y4m_is_y4m(const uint8_t *bytes, size_t count);
 int y4m_parse_header(const uint8_t *bytes, size_t count, struct fftd_format *ret, size_t *ret_bytes,
                      struct error *why);
 
-/* Reads a frame's header, likewise. */
+/* Reads a frame's header in the same way. */
 int y4m_parse_frame(const uint8_t *bytes, size_t count, size_t *ret_bytes, struct error *why);
 
 #endif

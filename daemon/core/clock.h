@@ -36,15 +36,6 @@ static inline struct timespec clock_timespec(int64_t ns)
     return (struct timespec){.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
 }
 
-/* How long to wait before trying again what failed `failures` times: 0.1 s, doubling up to 5 s. */
-static inline int64_t clock_backoff_ns(unsigned failures)
-{
-    int64_t pause_ns = 100 * NS_PER_MS;
-    while (failures-- > 1 && pause_ns < 5 * NS_PER_S)
-        pause_ns *= 2;
-    return pause_ns < 5 * NS_PER_S ? pause_ns : 5 * NS_PER_S;
-}
-
 /* A condition variable whose timed waits are on this clock. */
 static inline void clock_cond_init(pthread_cond_t *cond)
 {

@@ -37,7 +37,8 @@ static inline void lock_take(struct list_lock *lock)
 {
     if (lock_try(lock))
         return;
-    /* Whoever has slept cannot know whether others still do, so the lock remains wanted. */
+    /* A thread that has slept cannot know whether others still sleep, so the lock remains
+     * wanted. */
     while (__atomic_exchange_n(&lock->state, LOCK_WANTED, __ATOMIC_ACQUIRE) != LOCK_FREE)
         syscall(SYS_futex, &lock->state, FUTEX_WAIT_PRIVATE, LOCK_WANTED, NULL, NULL, 0);
 }

@@ -5,7 +5,7 @@
  * - It is sealed against shrinking and growing, so that no client's mapping loses its pages, and
  *   against further seals.
  * - It is sealed against future writing once it is mapped. From then on the kernel refuses every
- *   other way to write it, for each user and for this process too. Without that seal a reader who
+ *   other way to write it, for each user and even for this process. Without that seal a reader who
  *   may open /dev/udmabuf can turn a read-only descriptor into a writable DMA buffer. The device
  *   itself respects the seal since Linux 6.13, and since 6.12.7 and 6.1.122 of the older series.
  * - Devices reach it through the same mapping: their drivers lock its pages or import them
@@ -25,7 +25,7 @@
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
-/* What older headers do not define. */
+/* Definitions that older headers lack. */
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
@@ -126,7 +126,7 @@ struct ring_mapping *ring_keep_mapped(struct ring *ring)
 
 void ring_unmap(struct ring_mapping *mapping)
 {
-    /* Whoever unmaps comes after everything that others have done with the memory. */
+    /* The thread that unmaps comes after all accesses by others. */
     if (mapping == NULL || __atomic_sub_fetch(&mapping->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     munmap(mapping->base, mapping->bytes);

@@ -21,7 +21,7 @@ struct ring_mapping {
 struct ring_memory {
     int fd; /* read-only: what clients and a successor get */
     struct ring_mapping *mapping;
-    uint8_t *base; /* of the mapping, as the next one */
+    uint8_t *base; /* base and size of the mapping */
     size_t bytes;
 };
 
@@ -37,7 +37,7 @@ void ring_memory_finish(struct ring_memory *memory);
 struct ring_listener {
     int fd;         /* our end of its wake-up socket */
     uint32_t *word; /* its wake-up word; NULL: it has not asked for one */
-    bool gathered;  /* one who slept there has been moved to the common word */
+    bool gathered;  /* a reader that slept there has been moved to the common word */
     struct ring_listener *next;
 };
 
@@ -78,8 +78,7 @@ void waker_stop(struct waker *waker);
 
 /* ---- ring.c ---- */
 
-/* Whatever the daemon decides by is in this struct. The shared memory gets copies, and is only
- * written. */
+/* The daemon decides only by this struct. The shared memory gets copies, and is only written. */
 struct ring {
     struct ring_memory memory;
     struct fftd_ring_header *header;

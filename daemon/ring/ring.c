@@ -63,7 +63,8 @@ static size_t set_geometry(struct ring *ring, const struct fftd_format *format, 
     ring->slot_count = slots;
     ring->newest_slot = slots;
     ring->header_bytes = (uint32_t)round_up(sizeof(struct fftd_ring_header), PAGE_BYTES);
-    /* Frames begin on pages, because many devices write only such memory of the host in place. */
+    /* Frames begin on pages, because many devices write the host's memory only at such addresses.
+     */
     ring->data_offset =
         (uint32_t)round_up(FFTD_MATCH_OFFSET + sizeof(struct fftd_match), PAGE_BYTES);
     ring->slot_stride = round_up((uint64_t)ring->data_offset + format->frame_bytes, PAGE_BYTES);
@@ -260,8 +261,8 @@ int64_t ring_publish(struct ring *ring, const struct ring_write *write,
 
     ring->newest_slot = write->slot;
     slot_store(ring->header->heartbeat_ns, published_ns);
-    ring_announce(ring->header, sequence, write->slot);
-    ring_bump(ring->header);
+    slot_announce(ring->header, sequence, write->slot);
+    slot_bump(ring->header);
     __atomic_store_n(&ring->newest_sequence, sequence, __ATOMIC_RELEASE);
     waker_wake(&ring->waker);
     return published_ns;
@@ -288,7 +289,7 @@ static void change_state(struct ring *ring, enum fftd_state state)
         now = __atomic_load_n(&ring->state, __ATOMIC_SEQ_CST);
         __atomic_store_n(&ring->header->state, now, __ATOMIC_SEQ_CST);
     } while (__atomic_load_n(&ring->state, __ATOMIC_SEQ_CST) != now);
-    ring_bump(ring->header);
+    slot_bump(ring->header);
     waker_poke(&ring->waker);
 }
 

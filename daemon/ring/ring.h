@@ -7,9 +7,10 @@
  * the server runs in the event loop's thread. Each ring has a third thread that wakes readers, so
  * that publishing costs the same with no client and with a hundred.
  *
- * Slots. Of N slots, RING_MAX_OPEN may be open for writing and one is the newest published frame,
- * which is not rewritten before there is a newer one. All clients together may hold the remaining
- * N - RING_MAX_OPEN - 1, so the writer always finds a slot. A ring of FFTD_MIN_SLOTS lends none. */
+ * Slots. RING_MAX_OPEN of N slots may be open for writing, and one is the newest published frame,
+ * which is not rewritten before there is a newer one. All clients together may hold the
+ * other N - RING_MAX_OPEN - 1, so the writer always finds a slot. A ring of FFTD_MIN_SLOTS lends
+ * none. */
 #ifndef FFTD_RING_RING_H
 #define FFTD_RING_RING_H
 
@@ -52,7 +53,8 @@ unsigned ring_slots(const struct ring *ring);
 uint32_t ring_generation(const struct ring *ring);
 uint32_t ring_epoch(const struct ring *ring);
 
-/* What the slot records about its frame besides the sequence and the publication time. */
+/* The properties of a frame that its slot records, besides the sequence and the publication
+ * time. */
 struct ring_meta {
     uint64_t source_sequence;
     uint64_t filter_serial;
@@ -94,7 +96,8 @@ void ring_unmap(struct ring_mapping *mapping);
  * published frame is a heartbeat too, but leaves the state alone. */
 void ring_set_state(struct ring *ring, enum fftd_state state, int64_t heartbeat_ns);
 
-/* Whether publications carry a checksum (costs a pass over the frame). Off by default. */
+/* Sets whether published frames carry a checksum, which costs a pass over each frame. Off by
+ * default. */
 void ring_set_checksum(struct ring *ring, bool on);
 
 /* The newest published frame's number; first_sequence - 1 before the first frame. The next ring

@@ -13,10 +13,10 @@
  *      other threads or the GPU wrote are covered too: the engine reported their completion to the
  *      writing thread, which orders them before this store.
  *   3. lock even        before  header.newest names the slot  else a reader would look too early
- *      ring_announce: release store; pairs with the acquire load of newest. This one only saves
+ *      slot_announce: release store; pairs with the acquire load of newest. This one only saves
  *      work: 1 and 2 protect the reader even if newest is wrong.
  *   4. newest, state    before  the futex word changes        else a reader could miss a wake-up
- *      ring_bump: release; a reader loads the word (acquire), then newest, and goes to sleep only
+ *      slot_bump: release; a reader loads the word (acquire), then newest, and goes to sleep only
  *      if the kernel still finds the word it loaded. So it has seen the change or does not sleep.
  *   5. the futex word   before  the wake-up call              (waker.c; a system call after the
  *      store, in a thread that a semaphore woke)
@@ -76,12 +76,12 @@ static inline void slot_close(struct fftd_slot *slot, uint32_t lock)
     __atomic_store_n(&slot->lock, lock, __ATOMIC_RELEASE);
 }
 
-static inline void ring_announce(struct fftd_ring_header *header, uint64_t sequence, unsigned slot)
+static inline void slot_announce(struct fftd_ring_header *header, uint64_t sequence, unsigned slot)
 {
     __atomic_store_n(&header->newest, FFTD_NEWEST(sequence, slot), __ATOMIC_RELEASE);
 }
 
-static inline void ring_bump(struct fftd_ring_header *header)
+static inline void slot_bump(struct fftd_ring_header *header)
 {
     __atomic_fetch_add(&header->futex, 1, __ATOMIC_RELEASE);
 }

@@ -1,4 +1,4 @@
-/* What the kernel knows about a local socket. */
+/* Queries the kernel about a local socket. */
 #ifndef FFTD_RING_SOCKET_H
 #define FFTD_RING_SOCKET_H
 

@@ -1,16 +1,16 @@
 /* Wakes readers.
  *
  * Waking a process costs microseconds, and the process that wakes up may preempt the thread that
- * woke it. With 32 clients this would delay the frame path 32 times. So the writer wakes at most
- * DIRECT_READERS readers, which costs no more than waking a thread; if there are more, it only
+ * woke it. With 32 clients this would delay the frame path 32 times. The writer therefore wakes at
+ * most DIRECT_READERS readers, which costs no more than waking a thread; if there are more, it only
  * posts a semaphore, and the waker's thread wakes them all.
  *
- * A reader sleeps on its client's own word, because whoever can map a word can move those that
- * sleep on it. To wake each reader there takes a system call, after each of which a reader that was
- * woken may take the processor. So the thread moves the sleepers to a word that only the daemon
- * has, the common word, when half of the time to the next frame is over. The round then wakes all
- * of them with one call. If they were fewer than it had moved, some have left, and the round wakes
- * each client by itself too, since it cannot know which.
+ * A reader sleeps on its client's own word, because a process that can map a word can move those
+ * that sleep on it. To wake each reader there takes a system call, after each of which a reader
+ * that was woken may take the processor. So the thread moves the sleepers to a word that only the
+ * daemon has, the common word, when half of the time to the next frame is over. The round then
+ * wakes all of them with one call. If they were fewer than it had moved, some have left, and the
+ * round wakes each client separately, since it cannot know which.
  *
  * A reader that does not sleep on the common word is woken by FUTEX_WAKE on its own. If nobody
  * sleeps there, the client is busy or waits on its wake-up socket, and gets a byte. Readers that
@@ -141,7 +141,7 @@ static void *waker_main(void *context)
     do {
         await_work(waker, round_ns + pause_ns);
         while (sem_trywait(&waker->work) == 0)
-            continue; /* this round serves these requests too */
+            continue; /* this round also serves these requests */
         const int64_t now_ns = clock_now_ns();
         pause_ns = (now_ns - round_ns) / 2;
         if (pause_ns > GATHER_NS)

@@ -6,7 +6,7 @@
 #include "support/cmocka.h"
 
 #include "capture/capture.h"
-#include "capture/pattern.h"
+#include "capture/pattern_draw.h"
 
 #define PI 3.14159265358979323846
 

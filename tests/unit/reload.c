@@ -1,5 +1,5 @@
-/* What becomes of a reloaded configuration: it is applied as a whole or not at all, the newest one
- * always wins, and nothing that a camera cannot take now is forgotten. */
+/* A reloaded configuration is applied as a whole or not at all. The newest one always wins, and
+ * settings that a camera cannot take yet are not forgotten. */
 #include "support/cmocka.h"
 
 #include <string.h>
@@ -205,6 +205,41 @@ static void test_a_filter_of_a_client_outlives_a_reload_that_fails(void **state)
     assert_int_equal(status.wanted_serial, serial);
 }
 
+/* A filter and a view that are set while a source opens hold, whether the source is taken or
+ * not. */
+static void test_a_filter_and_a_view_are_set_while_a_source_opens(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    uint64_t serial;
+    start_and_publish();
+    for (int result = -ENODEV; result <= 0; result += ENODEV) {
+        pthread_mutex_lock(&fake_capture.lock);
+        fake_capture.slow = "fake:b";
+        pthread_mutex_unlock(&fake_capture.lock);
+        assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+        WAIT_FOR(status.state == CAMERA_STARTING);
+        camera_set_view(camera, result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
+        assert_filter("gain:dc=1,ac=0.5");
+        fake_capture_opens(result);
+        settle();
+        assert_filter(result == 0 ? "gain:dc=1,ac=0.5" : "none");
+        assert_int_equal(camera_get_view(camera), result == 0 ? VIEW_PICTURE : VIEW_DIFFERENCE);
+        OFFER_UNTIL(status.filter_serial == status.wanted_serial);
+    }
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.slow = "fake:c";
+    pthread_mutex_unlock(&fake_capture.lock);
+    assert_int_equal(reload_all("fake:c", "none", "gain:ac=0.25"), 1);
+    assert_int_equal(filter_chain_parse(&chain, "gain:ac=0.75", NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    WAIT_FOR(status.state == CAMERA_STARTING);
+    fake_capture_opens(0);
+    settle();
+    assert_filter("gain:dc=1,ac=0.75");
+    OFFER_UNTIL(status.filter_serial == serial);
+}
+
 /* The result may come between the main loop's look at the events and its look at the status. */
 static void test_a_reload_that_fails_is_undone_when_that_is_seen(void **state)
 {
@@ -370,6 +405,7 @@ int main(void)
         TEST(test_the_newest_of_three_quick_reloads_wins),
         TEST(test_a_source_that_does_not_open_changes_nothing),
         TEST(test_a_filter_of_a_client_outlives_a_reload_that_fails),
+        TEST(test_a_filter_and_a_view_are_set_while_a_source_opens),
         TEST(test_a_reload_that_fails_is_undone_when_that_is_seen),
         TEST(test_a_source_without_a_filter_leaves_the_serial),
         TEST(test_a_control_of_a_client_outlives_a_reload_that_fails),

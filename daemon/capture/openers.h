@@ -1,12 +1,11 @@
-/* Functions that the sources share. Only daemon/capture includes this; other folders use capture.h.
- */
-#ifndef FFTD_CAPTURE_SOURCE_H
-#define FFTD_CAPTURE_SOURCE_H
+/* The functions that open each kind of source, and what they share. Only daemon/capture includes
+ * this; other folders use capture.h. */
+#ifndef FFTD_CAPTURE_OPENERS_H
+#define FFTD_CAPTURE_OPENERS_H
 
 #include "capture/capture.h"
 
-/* The functions that open each kind of source, for capture_open. path is the URI after its scheme.
- * Otherwise as capture_open. */
+/* For capture_open. path is the URI after its scheme. Otherwise as capture_open. */
 int capture_open_v4l2(struct capture **ret, const char *path, const struct capture_request *request,
                       struct error *why);
 int capture_open_pattern(struct capture **ret, const char *path,

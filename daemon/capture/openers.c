@@ -1,4 +1,4 @@
-#include "capture/source.h"
+#include "capture/openers.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,0 +1,29 @@
+/* The delay between two attempts to open a camera, or to build an engine, that failed. It doubles
+ * with each failure, from the first delay to the longest. */
+#ifndef FFTD_CAMERA_RETRY_DELAY_H
+#define FFTD_CAMERA_RETRY_DELAY_H
+
+#include <stdint.h>
+
+#include "core/clock.h"
+
+#define RETRY_DELAY_FIRST_NS         (100 * NS_PER_MS)
+
+/* A driver that has recovered, or a camera that another program has released, sends no event. The
+ * next attempt notices it, so the longest delay is short. An attempt that fails costs well under a
+ * millisecond. */
+#define RETRY_DELAY_LONGEST_NS       (1 * NS_PER_S)
+
+/* Building an engine may cost seconds of processor time. */
+#define RETRY_DELAY_LONGEST_BUILD_NS (5 * NS_PER_S)
+
+/* Returns the delay after `failures` failures in a row; longest_ns is one of the two above. */
+static inline int64_t retry_delay_ns(unsigned failures, int64_t longest_ns)
+{
+    int64_t delay_ns = RETRY_DELAY_FIRST_NS;
+    while (failures-- > 1 && delay_ns < longest_ns)
+        delay_ns *= 2;
+    return delay_ns < longest_ns ? delay_ns : longest_ns;
+}
+
+#endif

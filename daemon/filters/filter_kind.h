@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "filters/adaptation.h"
 #include "filters/curve.h"
 #include "filters/denoise.h"
 #include "core/error.h"
@@ -52,6 +53,9 @@ struct filter_kernel {
     float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
 };
 
+/* Half precision has headroom for this gain of captured samples (transform/kernel_source.c). */
+#define FILTER_MAX_GAIN 8.0
+
 /* What is subtracted from each captured sample, and what it is multiplied by then (calibration.h).
  */
 struct filter_calibration {
@@ -65,14 +69,7 @@ struct filter_calibration {
 
 struct filter_stage;
 
-/* What a stage finds in the captured frames and corrects (filter_adapt.h). */
-enum filter_adapts {
-    FILTER_ADAPTS_NOT,
-    FILTER_ADAPTS_WAVES,   /* periodic noise */
-    FILTER_ADAPTS_FLICKER, /* of light, on a rolling shutter */
-    FILTER_ADAPTS_SHAKE,   /* of the camera: it moves frames, and corrects no samples */
-};
-
+/* fields: each of these functions is a thing that a kind may do, and most kinds do one of them. */
 struct filter_kind {
     const char *name;
     const char *summary;
@@ -81,6 +78,8 @@ struct filter_kind {
     unsigned param_count;
     struct filter_param param[FILTER_MAX_PARAMS];
     enum filter_adapts adapts; /* if it does, H is 1 */
+    /* Adds what the stage asks of the estimators; NULL: nothing. */
+    void (*adapt)(const struct filter_stage *stage, struct filter_adaptation *ret);
     /* Checks what the range of a single parameter cannot express (low < high); may be NULL. */
     int (*check)(const struct filter_stage *stage, struct error *why);
     /* H: one of the two, the other is NULL. */
@@ -146,37 +145,5 @@ static inline bool filter_kind_corrects(const struct filter_kind *kind)
 /* All kinds, in the order in which help lists them. */
 const struct filter_kind *const *filter_kinds(unsigned *ret_count);
 const struct filter_kind *filter_kind_by_name(const char *name); /* NULL: there is none */
-
-/* In filter_cutoff.c. */
-extern const struct filter_kind filter_lowpass, filter_highpass, filter_bandpass, filter_bandstop,
-    filter_notch, filter_highboost, filter_directional;
-
-/* In filter_kernel.c. */
-extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sharpen,
-    filter_laplacian, filter_gain;
-
-/* In filter_adapt.c. */
-extern const struct filter_kind filter_auto_notch, filter_deflicker, filter_stabilise;
-
-/* In filter_complex.c. */
-extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;
-
-/* In filter_curve.c. */
-extern const struct filter_kind filter_homomorphic, filter_linear_light;
-
-/* In filter_picture.c. */
-extern const struct filter_kind filter_mask, filter_match;
-
-/* In filter_denoise.c. */
-extern const struct filter_kind filter_denoise, filter_soft_threshold;
-
-/* In filter_restore.c. */
-extern const struct filter_kind filter_wiener;
-
-/* In filter_calibrate.c. */
-extern const struct filter_kind filter_dark, filter_flat, filter_vignette;
-
-/* In filter_undistort.c. */
-extern const struct filter_kind filter_undistort;
 
 #endif

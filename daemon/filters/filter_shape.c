@@ -70,6 +70,16 @@ double filter_cutoff_support(enum filter_shape shape, double order, double cutof
     return fmin(radius, limit);
 }
 
+double filter_gaussian(double sigma, double f2)
+{
+    return exp(-2 * square(M_PI * sigma) * f2);
+}
+
+double filter_gaussian_support(double sigma)
+{
+    return sigma * sqrt(FILTER_LEFT_LN);
+}
+
 int filter_check_kernel_image(const struct filter_stage *stage, struct error *why)
 {
     const struct filter_image *image = stage->image;

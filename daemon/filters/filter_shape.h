@@ -1,5 +1,5 @@
 /* What the kinds of filters share: the shapes of a cut-off, and parameters that several kinds have.
- * Pure; only core/filter_*.c include this. */
+ * Pure; only filters/kinds/ includes this. */
 #ifndef FFTD_FILTERS_FILTER_SHAPE_H
 #define FFTD_FILTERS_FILTER_SHAPE_H
 
@@ -18,6 +18,11 @@ double filter_stop(enum filter_shape shape, double order, double d2);
 
 /* Radius in pixels of the impulse response of filter_pass or filter_stop with this cutoff. */
 double filter_cutoff_support(enum filter_shape shape, double order, double cutoff);
+
+/* The transform of a Gaussian with this standard deviation in pixels (not of its samples), of
+ * f^2, and the radius of that Gaussian. */
+double filter_gaussian(double sigma, double f2);
+double filter_gaussian_support(double sigma);
 
 /* exp(-2 pi i turns). */
 double complex filter_phase(double turns);

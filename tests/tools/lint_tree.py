@@ -18,7 +18,7 @@ LAYERS = [
     {"daemon/control"},
     {"daemon/camera"},
     {"daemon/engine", "daemon/config"},
-    {"daemon/transform", "daemon/estimators"},
+    {"daemon/transform", "daemon/estimators", "daemon/filters/kinds"},
     {"daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring", "daemon/service",
      "daemon/gstreamer"},
     {"daemon/core"},

@@ -1,29 +1,5 @@
-/* The filters that bend the brightness before the other stages of their chain, and back after them.
- * Their own response is 1 (curve.h). */
-#include <math.h>
-
+/* linear-light: the whole chain filters light instead of encoded samples (curve.h). */
 #include "filters/filter_shape.h"
-
-/* ---- homomorphic ---- */
-
-static struct curve homomorphic_curve(const struct filter_stage *stage)
-{
-    (void)stage;
-    return (struct curve){.kind = CURVE_LOG};
-}
-
-const struct filter_kind filter_homomorphic = {
-    .name = "homomorphic",
-    .summary =
-        "the whole chain filters the logarithm of the samples, where illumination is a summand",
-    .formula = "H = 1; curve c(s) = max * ln(1 + s) / ln(1 + max)",
-    .param_count = 0,
-    .response = filter_response_one,
-    .curve = homomorphic_curve,
-    .support = filter_support_none,
-};
-
-/* ---- linear-light ---- */
 
 enum { LINEAR_ENCODING, LINEAR_GAMMA };
 enum encoding { ENCODING_SRGB, ENCODING_BT709, ENCODING_GAMMA };

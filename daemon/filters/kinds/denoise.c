@@ -1,5 +1,4 @@
-/* Filters that reduce noise before the response of their chain, in blocks (denoise.h) or in the
- * whole spectrum. Their own response is 1. */
+/* denoise: reduces noise in overlapping blocks before the chain's response (denoise.h). */
 #include <errno.h>
 
 #include "filters/filter_shape.h"
@@ -124,44 +123,4 @@ const struct filter_kind filter_denoise = {
     .response = filter_response_one,
     .support = filter_support_none,
     .denoise = denoise_of,
-};
-
-enum { THRESHOLD_SIGMA, THRESHOLD_STRENGTH };
-
-static double threshold_of(const struct filter_stage *stage)
-{
-    return number(stage, THRESHOLD_SIGMA) * number(stage, THRESHOLD_STRENGTH);
-}
-
-const struct filter_kind filter_soft_threshold = {
-    .name = "soft-threshold",
-    .summary = "reduces noise by a soft threshold of the whole frame's spectrum, at little cost",
-    .formula = "H = 1; each number F of the spectrum is multiplied by max(0, 1 - T / |F|), "
-               "T = strength * sigma * sqrt(samples of the padded frame)",
-    .param_count = 2,
-    .param =
-        {
-            [THRESHOLD_SIGMA] =
-                {
-                    .name = "sigma",
-                    .unit = "grey levels of 255",
-                    .summary = "standard deviation of the noise",
-                    .type = FILTER_NUMBER,
-                    .required = true,
-                    .max = 128,
-                },
-            [THRESHOLD_STRENGTH] =
-                {
-                    .name = "strength",
-                    .unit = "",
-                    .summary = "the threshold as a multiple of what noise is in the spectrum",
-                    .type = FILTER_NUMBER,
-                    .min = 0.1,
-                    .max = 8,
-                    .initial = 1,
-                },
-        },
-    .response = filter_response_one,
-    .support = filter_support_none,
-    .threshold = threshold_of,
 };

@@ -1,4 +1,4 @@
-/* undistort: the kind that undoes the distortion of a lens (warp.h). Its own response is 1.
+/* undistort: undoes the distortion of a lens in captured frames (warp.h).
  *
  * Source of the maths: Brown, Close-range camera calibration, Photogrammetric Engineering 37(8)
  * (1971), for the radial and the tangential part; Claus and Fitzgibbon, CVPR (2005), for rational

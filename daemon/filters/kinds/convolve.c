@@ -1,12 +1,9 @@
-/* The filters whose response is complex, because their impulse response differs in opposite
- * directions: it moves something. */
+/* convolve: a kernel, in the chain's text or as an image. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "filters/filter_shape.h"
-
-/* ---- convolve ---- */
 
 enum { CONVOLVE_KERNEL, CONVOLVE_IMAGE, CONVOLVE_ANCHOR, CONVOLVE_NORMALISE, CONVOLVE_CORRELATE };
 enum normalise { NORMALISE_NONE, NORMALISE_SUM };
@@ -176,102 +173,4 @@ const struct filter_kind filter_convolve = {
     .image_response = convolve_finish,
     .is_real = is_symmetric,
     .support = convolve_support,
-};
-
-/* ---- gradient ---- */
-
-enum { GRADIENT_ALONG, GRADIENT_SIGMA, GRADIENT_GAIN, GRADIENT_DC };
-enum along { ALONG_X, ALONG_Y };
-static const char *const along_names[] = {"x", "y", NULL};
-
-/* The derivative of exp(2 pi i f x) along x is 2 pi i f times it; a Gaussian limits the noise. */
-static double complex gradient_response(const struct filter_stage *stage, double fx, double fy)
-{
-    if (fx == 0 && fy == 0)
-        return number(stage, GRADIENT_DC);
-    const double f = number(stage, GRADIENT_ALONG) == ALONG_X ? fx : fy;
-    const double blur =
-        exp(-2 * square(M_PI * number(stage, GRADIENT_SIGMA)) * (square(fx) + square(fy)));
-    return I * (number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
-}
-
-/* The impulse response is x exp(-x^2 / 2 s^2), of whose energy (1 + r^2 / s^2) exp(-r^2 / s^2) is
- * beyond r: 2e-4 at 1.2 times the radius of the Gaussian alone. */
-static double gradient_support(const struct filter_stage *stage)
-{
-    return 1.2 * number(stage, GRADIENT_SIGMA) * sqrt(FILTER_LEFT_LN);
-}
-
-const struct filter_kind filter_gradient = {
-    .name = "gradient",
-    .summary = "slope of the brightness along one axis: a relief lit from one side",
-    .formula = "H = gain * 2 * pi * i * g * exp(-2 * (pi * sigma * f)^2), dc at f = 0, g = fx or "
-               "fy",
-    .param_count = 4,
-    .param =
-        {
-            [GRADIENT_ALONG] =
-                {
-                    .name = "along",
-                    .unit = "",
-                    .summary = "x: brighter where it rises to the right; y: downwards",
-                    .type = FILTER_CHOICE,
-                    .initial = ALONG_X,
-                    .choices = along_names,
-                },
-            [GRADIENT_SIGMA] =
-                {
-                    .name = "sigma",
-                    .unit = "px",
-                    .summary = "standard deviation of the blur that is part of it",
-                    .type = FILTER_NUMBER,
-                    .min = 0.5,
-                    .max = 100,
-                    .initial = 1,
-                },
-            [GRADIENT_GAIN] = GAIN_PARAM("gain", "factor on the change per pixel", 1),
-            [GRADIENT_DC] = DC_PARAM(1),
-        },
-    .complex_response = gradient_response,
-    .support = gradient_support,
-};
-
-/* ---- shift ---- */
-
-enum { SHIFT_BY };
-
-static double complex shift_response(const struct filter_stage *stage, double fx, double fy)
-{
-    return filter_phase(fx * stage->value[SHIFT_BY].number + fy * stage->value[SHIFT_BY].second);
-}
-
-/* Between pixels the impulse response is a sinc, whose energy beyond r is about 1 / (pi^2 r). 16
- * pixels, which leave 0.6%, are a compromise with the cost of the margin. */
-static double shift_support(const struct filter_stage *stage)
-{
-    const struct filter_value *by = &stage->value[SHIFT_BY];
-    const bool between = by->number != rint(by->number) || by->second != rint(by->second);
-    return hypot(by->number, by->second) + (between ? 16 : 0);
-}
-
-const struct filter_kind filter_shift = {
-    .name = "shift",
-    .summary = "moves the picture, also by parts of a pixel",
-    .formula = "H = exp(-2 * pi * i * (fx * x + fy * y)), by = x/y",
-    .param_count = 1,
-    .param =
-        {
-            [SHIFT_BY] =
-                {
-                    .name = "by",
-                    .unit = "px",
-                    .summary = "to the right and down",
-                    .type = FILTER_PAIR,
-                    .required = true,
-                    .min = -128,
-                    .max = 128,
-                },
-        },
-    .complex_response = shift_response,
-    .support = shift_support,
 };

@@ -1,4 +1,4 @@
-/* Filters that undo a known blur. */
+/* wiener: undoes a known blur. */
 #include <errno.h>
 #include <math.h>
 
@@ -18,7 +18,7 @@ static double blur_response(const struct filter_stage *stage, double fx, double 
     double angle, turn;
     switch ((enum blur)number(stage, WIENER_BLUR)) {
     case BLUR_GAUSSIAN:
-        return exp(-2 * square(M_PI * size) * f2);
+        return filter_gaussian(size, f2);
     case BLUR_DISK:
         turn = 2 * M_PI * size * sqrt(f2);
         return turn < 1e-6 ? 1 : 2 * j1(turn) / turn;

@@ -1,0 +1,61 @@
+/* stabilise: an estimator follows the camera's shake (estimators/stabiliser.h). */
+#include "filters/filter_shape.h"
+
+enum { STABILISE_TIME, STABILISE_LIMIT };
+
+/* It is one for each frame times a ramp (engine/ramp.h), for which the engine's has to be complex.
+ */
+static double complex one(const struct filter_stage *stage, double fx, double fy)
+{
+    (void)stage;
+    (void)fx;
+    (void)fy;
+    return 1;
+}
+
+static double stabilise_support(const struct filter_stage *stage)
+{
+    return number(stage, STABILISE_LIMIT);
+}
+
+static void stabilise_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
+{
+    ret->stabilises = true;
+    ret->shake.time_s = number(stage, STABILISE_TIME);
+    ret->shake.limit_px = number(stage, STABILISE_LIMIT);
+}
+
+const struct filter_kind filter_stabilise = {
+    .name = "stabilise",
+    .summary = "finds how the camera shakes, and moves each frame against it",
+    .formula = "H = 1; a frame is filtered with H * exp(-2 * pi * i * (fx * x + fy * y)), which "
+               "moves it by the pixels x and y from the path of the camera to a smooth one",
+    .adapts = FILTER_ADAPTS_SHAKE,
+    .adapt = stabilise_adapt,
+    .param_count = 2,
+    .param =
+        {
+            [STABILISE_TIME] =
+                {
+                    .name = "time",
+                    .unit = "s",
+                    .summary = "time constant of the smooth path; slower motion is kept",
+                    .type = FILTER_NUMBER,
+                    .min = 0.05,
+                    .max = 10,
+                    .initial = 0.5,
+                },
+            [STABILISE_LIMIT] =
+                {
+                    .name = "limit",
+                    .unit = "px",
+                    .summary = "the most by which a frame is moved along each axis",
+                    .type = FILTER_NUMBER,
+                    .min = 1,
+                    .max = 64,
+                    .initial = 16,
+                },
+        },
+    .complex_response = one,
+    .support = stabilise_support,
+};

@@ -186,6 +186,18 @@ bool filter_stage_has(const struct filter_stage *stage, unsigned param)
     return filter_value_is_set(stage, param);
 }
 
+/* Whether the stage's image is small enough to be summed pixel by pixel. */
+static int check_summed_image(const struct filter_stage *stage, struct error *why)
+{
+    const struct filter_image *image = stage->image;
+    if (!filter_stage_uses_image(stage) ||
+        (image->columns <= FILTER_IMAGE_KERNEL_SIDE && image->rows <= FILTER_IMAGE_KERNEL_SIDE))
+        return 0;
+    return error_set(why, EINVAL, "%s: image %s has %ux%u pixels: expected at most %dx%d",
+                     stage->kind->name, image->name, image->columns, image->rows,
+                     FILTER_IMAGE_KERNEL_SIDE, FILTER_IMAGE_KERNEL_SIDE);
+}
+
 int filter_stage_check(const struct filter_stage *stage, struct error *why)
 {
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
@@ -196,7 +208,8 @@ int filter_stage_check(const struct filter_stage *stage, struct error *why)
                              param->name, filter_value_expects(expected, param));
         }
     }
-    return stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
+    int r = stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
+    return r < 0 ? r : check_summed_image(stage, why);
 }
 
 static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, struct error *why)

@@ -49,6 +49,9 @@ void filter_image_destroy(struct filter_image *image); /* NULL is allowed */
 /* Whether both have the same name, size and pixels. Two NULLs are equal. */
 bool filter_image_equal(const struct filter_image *a, const struct filter_image *b);
 
+/* Whether an image is the same on opposite sides of its middle pixel, and 0 where it ends. */
+bool filter_image_is_symmetric(const struct filter_image *image);
+
 /* Any thread that has an image which is held, or which the main thread has just loaded. NULL is
  * allowed. */
 void filter_image_hold(const struct filter_image *image);
@@ -58,6 +61,9 @@ bool filter_image_is_held(const struct filter_image *image);
 /* Whether a name can be that of an image: letters, digits and . _ -, at most 63 of them, and not
  * beginning with a dot or a dash. So it never leads out of a directory. */
 bool filter_image_is_name(const char *name);
+
+/* exp(-2 pi i turns). */
+double complex filter_phase(double turns);
 
 /* The sum of pixel(x, y) exp(-2 pi i (fx x + fy y)), x and y counted from the top left pixel, fx
  * and fy in cycles per pixel. For images of at most FILTER_IMAGE_KERNEL_SIDE columns. */

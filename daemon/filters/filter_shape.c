@@ -18,7 +18,6 @@
  * 4/cutoff, four rings, leaves 2.5%, and is the limit of the other shapes too. */
 #include "filters/filter_shape.h"
 
-#include <errno.h>
 #include <math.h>
 
 #define HALF_LN2   0.34657359027997264 /* exp(-HALF_LN2) = 1/sqrt(2) */
@@ -78,36 +77,6 @@ double filter_gaussian(double sigma, double f2)
 double filter_gaussian_support(double sigma)
 {
     return sigma * sqrt(FILTER_LEFT_LN);
-}
-
-int filter_check_kernel_image(const struct filter_stage *stage, struct error *why)
-{
-    const struct filter_image *image = stage->image;
-    if (image->columns <= FILTER_IMAGE_KERNEL_SIDE && image->rows <= FILTER_IMAGE_KERNEL_SIDE)
-        return 0;
-    return error_set(why, EINVAL, "%s: image %s has %ux%u pixels: expected at most %dx%d",
-                     stage->kind->name, image->name, image->columns, image->rows,
-                     FILTER_IMAGE_KERNEL_SIDE, FILTER_IMAGE_KERNEL_SIDE);
-}
-
-double complex filter_phase(double turns)
-{
-    return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
-}
-
-bool filter_image_is_symmetric(const struct filter_image *image)
-{
-    const unsigned columns = image->columns, rows = image->rows;
-    for (unsigned y = 0; y < rows; y++)
-        for (unsigned x = 0; x < columns; x++) {
-            /* In an even number the middle is the later one, and the first has no opposite. */
-            const unsigned mirror_x = columns / 2 * 2 - x, mirror_y = rows / 2 * 2 - y;
-            const bool inside = mirror_x < columns && mirror_y < rows;
-            if (image->pixel[(size_t)y * columns + x] !=
-                (inside ? image->pixel[(size_t)mirror_y * columns + mirror_x] : 0))
-                return false;
-        }
-    return true;
 }
 
 double filter_response_one(const struct filter_stage *stage, double fx, double fy)

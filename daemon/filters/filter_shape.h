@@ -24,15 +24,6 @@ double filter_cutoff_support(enum filter_shape shape, double order, double cutof
 double filter_gaussian(double sigma, double f2);
 double filter_gaussian_support(double sigma);
 
-/* exp(-2 pi i turns). */
-double complex filter_phase(double turns);
-
-/* Whether an image is the same on opposite sides of its middle pixel, and 0 where it ends. */
-bool filter_image_is_symmetric(const struct filter_image *image);
-
-/* Whether an image is small enough to be summed pixel by pixel. The stage has one. */
-int filter_check_kernel_image(const struct filter_stage *stage, struct error *why);
-
 /* The response of kinds that do not filter by frequency: 1. */
 double filter_response_one(const struct filter_stage *stage, double fx, double fy);
 

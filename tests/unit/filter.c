@@ -330,6 +330,30 @@ static void too_much_is_refused(void **state)
     assert_non_null(strstr(why.text, "at most 32767 characters"));
 }
 
+/* Each pixel of these images is read for each frequency. */
+static void large_images_are_refused(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"convolve", "match", "wiener"};
+    char line[2 * (FILTER_IMAGE_KERNEL_SIDE + 1) + 1] = "";
+    struct filter_image *image;
+    for (unsigned x = 0; x <= FILTER_IMAGE_KERNEL_SIDE; x++)
+        strcat(line, x % 2 == 0 ? "1 " : "2 ");
+    assert_int_equal(filter_image_parse(&image, "wide", line, strlen(line), NULL), 0);
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct filter_stage stage;
+        struct error why = {""};
+        filter_stage_init(&stage, filter_kind_by_name(kinds[i]));
+        if (strcmp(kinds[i], "wiener") == 0)
+            assert_int_equal(filter_stage_set(&stage, "blur", "image", NULL), 0);
+        stage.image = image;
+        assert_int_equal(filter_stage_check(&stage, &why), -EINVAL);
+        if (strstr(why.text, "image wide has 256x1 pixels: expected at most 255x255") == NULL)
+            fail_msg("%s: %s", kinds[i], why.text);
+    }
+    filter_image_destroy(image);
+}
+
 static void setting_is_all_or_nothing(void **state)
 {
     (void)state;
@@ -435,6 +459,7 @@ int main(void)
         cmocka_unit_test(a_short_buffer_is_not_overrun),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(large_images_are_refused),
         cmocka_unit_test(setting_is_all_or_nothing),
         cmocka_unit_test(any_kind_can_be_described),
         cmocka_unit_test(stages_are_parsed_alone),

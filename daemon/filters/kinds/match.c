@@ -58,7 +58,7 @@ static int match_check(const struct filter_stage *stage, struct error *why)
                          "match: image %s is of one brightness: expected a template with "
                          "differences",
                          image->name);
-    return filter_check_kernel_image(stage, why);
+    return 0;
 }
 
 static double match_support(const struct filter_stage *stage)

@@ -85,7 +85,7 @@ static int wiener_check(const struct filter_stage *stage, struct error *why)
                          "wiener: the sum of image %s is %g: expected a point spread, whose sum is "
                          "above 0",
                          image->name, image->sum);
-    return of_image ? filter_check_kernel_image(stage, why) : 0;
+    return 0;
 }
 
 /* The root of the mean square distance from the middle along an axis, in pixels. */

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "filters/filter_value.h"
@@ -30,6 +29,28 @@ void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
     }
 }
 
+/* What a message about an unknown name says is right: all names, of which one may be meant. */
+struct known_names {
+    char list[sizeof((struct error){0}.text)]; /* what does not fit fits into no message either */
+    struct text_guess guess;
+};
+
+static void add_name(struct known_names *known, const char *name)
+{
+    text_guess_try(&known->guess, name);
+    text_append(known->list, sizeof known->list, "%s%s", known->list[0] == '\0' ? "" : ", ", name);
+}
+
+static int refuse_unknown(const char *what, const struct known_names *known, struct error *why)
+{
+    const char *best = known->guess.best;
+    char quoted[TEXT_QUOTE_BYTES];
+    return error_set(why, EINVAL, "unknown %s %s: expected one of %s%s%s%s", what,
+                     text_quote(quoted, known->guess.typed), known->list,
+                     best != NULL ? "; did you mean " : "", best != NULL ? best : "",
+                     best != NULL ? "?" : "");
+}
+
 int filter_kind_find(const struct filter_kind **ret, const char *name, struct error *why)
 {
     const struct filter_kind *kind = filter_kind_by_name(name);
@@ -37,35 +58,25 @@ int filter_kind_find(const struct filter_kind **ret, const char *name, struct er
         *ret = kind;
         return 0;
     }
-    char quoted[TEXT_QUOTE_BYTES], known[320] = "", hint[64] = "";
-    struct text_guess guess = TEXT_GUESS(name);
+    struct known_names known = {.guess = TEXT_GUESS(name)};
     unsigned count;
     const struct filter_kind *const *kinds = filter_kinds(&count);
-    for (unsigned i = 0; i < count; i++) {
-        text_guess_try(&guess, kinds[i]->name);
-        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kinds[i]->name);
-    }
-    if (guess.best != NULL)
-        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
-    return error_set(why, EINVAL, "unknown filter %s: expected one of %s%s",
-                     text_quote(quoted, name), known, hint);
+    for (unsigned i = 0; i < count; i++)
+        add_name(&known, kinds[i]->name);
+    return refuse_unknown("filter", &known, why);
 }
 
 static int unknown_param(const struct filter_kind *kind, const char *name, struct error *why)
 {
-    char quoted[TEXT_QUOTE_BYTES], known[160] = "", hint[64] = "";
-    struct text_guess guess = TEXT_GUESS(name);
+    char quoted[TEXT_QUOTE_BYTES];
     if (kind->param_count == 0)
         return error_set(why, EINVAL, "%s: unknown parameter %s: expected none", kind->name,
                          text_quote(quoted, name));
-    for (unsigned i = 0; i < kind->param_count; i++) {
-        text_guess_try(&guess, kind->param[i].name);
-        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kind->param[i].name);
-    }
-    if (guess.best != NULL)
-        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
-    return error_set(why, EINVAL, "%s: unknown parameter %s: expected one of %s%s", kind->name,
-                     text_quote(quoted, name), known, hint);
+    struct known_names known = {.guess = TEXT_GUESS(name)};
+    for (unsigned i = 0; i < kind->param_count; i++)
+        add_name(&known, kind->param[i].name);
+    refuse_unknown("parameter", &known, why);
+    return error_prefix(why, EINVAL, "%s", kind->name);
 }
 
 /* Each estimator serves one stage. */

@@ -1,4 +1,4 @@
-/* Values of parameters to and from text. Only filter.c includes this. Pure. */
+/* Values of parameters to and from text. Pure. */
 #ifndef FFTD_FILTERS_FILTER_VALUE_H
 #define FFTD_FILTERS_FILTER_VALUE_H
 

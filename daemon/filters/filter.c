@@ -1,8 +1,8 @@
-/* Chains of stages: text to values and back, and the product of the stages' responses. This file
- * knows no kind of filter by name: it only calls filter_kind.h, and nothing below calls it.
+/* Chains of stages: from text and back. This file knows no kind of filter by name, but all by
+ * filter_kind.h.
  *
- * Messages are sent over D-Bus, which requires UTF-8, and written to terminals. So text_quote is
- * applied to the user's text; the rest is ASCII from the kinds. */
+ * Messages are written to terminals and sent over D-Bus, which requires UTF-8. Therefore the user's
+ * text goes through text_quote; the rest is ASCII from the kinds. */
 #include "filters/filter.h"
 
 #include <errno.h>
@@ -77,94 +77,6 @@ static int unknown_param(const struct filter_kind *kind, const char *name, struc
         add_name(&known, kind->param[i].name);
     refuse_unknown("parameter", &known, why);
     return error_prefix(why, EINVAL, "%s", kind->name);
-}
-
-/* Each estimator serves one stage. */
-static int check_adapting(const struct filter_chain *chain, struct error *why)
-{
-    unsigned seen = 0;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->adapts == FILTER_ADAPTS_NOT)
-            continue;
-        if ((seen & 1u << kind->adapts) != 0)
-            return error_set(why, EINVAL,
-                             "stage %u: the chain has %s already: expected at most one", i + 1,
-                             kind->name);
-        seen |= 1u << kind->adapts;
-    }
-    return 0;
-}
-
-/* A chain has at most one curve. */
-static int check_curves(const struct filter_chain *chain, struct error *why)
-{
-    const struct filter_kind *first = NULL;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->curve != NULL && first != NULL)
-            return error_set(why, EINVAL,
-                             "stage %u: %s follows %s, but a chain has one curve: expected one "
-                             "stage of these kinds at most",
-                             i + 1, kind->name, first->name);
-        if (kind->curve != NULL)
-            first = kind;
-    }
-    return 0;
-}
-
-/* A chain moves pixels at most once, and not if it finds something in rows or waves of captured
- * pixels, which are corrected where the result has them (correct.cl). */
-static int check_moves(const struct filter_chain *chain, struct error *why)
-{
-    const struct filter_kind *moves = NULL, *adapts = NULL;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->origin != NULL && moves != NULL)
-            return error_set(why, EINVAL, "stage %u: a chain has %s already: expected at most one",
-                             i + 1, kind->name);
-        moves = kind->origin != NULL ? kind : moves;
-        adapts = filter_kind_corrects(kind) ? kind : adapts;
-    }
-    if (moves != NULL && adapts != NULL)
-        return error_set(why, EINVAL,
-                         "%s corrects pixels where they are captured, but %s moves them: expected "
-                         "one of both in a chain",
-                         adapts->name, moves->name);
-    return 0;
-}
-
-/* Noise is reduced once at most by each means. */
-static int check_denoising(const struct filter_chain *chain, struct error *why)
-{
-    bool is_second = false, is_second_threshold = false;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if ((kind->denoise != NULL && is_second) ||
-            (kind->threshold != NULL && is_second_threshold))
-            return error_set(why, EINVAL,
-                             "stage %u: the chain has %s already: expected at most one", i + 1,
-                             kind->name);
-        is_second |= kind->denoise != NULL;
-        is_second_threshold |= kind->threshold != NULL;
-    }
-    return 0;
-}
-
-int filter_chain_check(const struct filter_chain *chain, struct error *why)
-{
-    const size_t pixels = filter_chain_pixels(chain);
-    if (pixels > FILTER_MAX_PIXELS)
-        return error_set(why, EINVAL,
-                         "the images of the filter's stages have %zu pixels in all: expected at "
-                         "most %d, as 255x255 has",
-                         pixels, FILTER_MAX_PIXELS);
-    int r = check_curves(chain, why);
-    if (r == 0)
-        r = check_moves(chain, why);
-    if (r == 0)
-        r = check_denoising(chain, why);
-    return r < 0 ? r : check_adapting(chain, why);
 }
 
 /* ---- text to stages ---- */
@@ -339,17 +251,6 @@ void filter_chain_assign(struct filter_chain *to, const struct filter_chain *fro
     *to = *from;
 }
 
-size_t filter_chain_pixels(const struct filter_chain *chain)
-{
-    size_t sum = 0;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_image *image = chain->stage[i].image;
-        if (filter_stage_uses_image(&chain->stage[i]))
-            sum += (size_t)image->columns * image->rows;
-    }
-    return sum;
-}
-
 /* ---- stages to text ---- */
 
 static void append_stage(char *text, size_t size, const struct filter_stage *stage)
@@ -400,111 +301,4 @@ bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain 
         if (!equal_stages(&a->stage[i], &b->stage[i]))
             return false;
     return true;
-}
-
-/* ---- the response ---- */
-
-/* `transform` is NULL or that of the stage's image. */
-static double complex response_at(const struct filter_stage *stage, const double complex *transform,
-                                  double fx, double fy)
-{
-    const struct filter_kind *kind = stage->kind;
-    if (filter_stage_uses_image(stage))
-        return kind->image_response(
-            stage, transform != NULL ? *transform : filter_image_transform(stage->image, fx, fy),
-            fx, fy);
-    if (kind->complex_response == NULL)
-        return kind->response(stage, fx, fy);
-    return kind->complex_response(stage, fx, fy);
-}
-
-/* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
- * output real. (Two of the four corners are the negatives of the other two.) The transform of an
- * image is the same at both. */
-static double complex stage_response(const struct filter_stage *stage,
-                                     const double complex *transform, double fx, double fy)
-{
-    const double complex h = response_at(stage, transform, fx, fy);
-    if (fabs(fx) == 0.5 && fabs(fy) == 0.5)
-        return creal(h + response_at(stage, transform, -fx, fy)) / 2;
-    if (fabs(fx) == 0.5)
-        return (h + response_at(stage, transform, -fx, fy)) / 2;
-    if (fabs(fy) == 0.5)
-        return (h + response_at(stage, transform, fx, -fy)) / 2;
-    return h;
-}
-
-double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy)
-{
-    double complex product = 1;
-    for (unsigned i = 0; i < chain->count; i++)
-        product *= stage_response(&chain->stage[i], NULL, fx, fy);
-    return product;
-}
-
-double complex filter_chain_response_of(const struct filter_chain *chain,
-                                        const double complex transform[FILTER_MAX_STAGES],
-                                        double fx, double fy)
-{
-    double complex product = 1;
-    for (unsigned i = 0; i < chain->count; i++)
-        product *= stage_response(&chain->stage[i], &transform[i], fx, fy);
-    return product;
-}
-
-static bool is_complex(const struct filter_stage *stage)
-{
-    const struct filter_kind *kind = stage->kind;
-    const bool may_be = kind->complex_response != NULL || filter_stage_uses_image(stage);
-    return may_be && (kind->is_real == NULL || !kind->is_real(stage));
-}
-
-bool filter_chain_is_complex(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (is_complex(&chain->stage[i]))
-            return true;
-    return false;
-}
-
-/* ---- the curve ---- */
-
-struct curve filter_chain_curve(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->curve != NULL)
-            return chain->stage[i].kind->curve(&chain->stage[i]);
-    return (struct curve){.kind = CURVE_NONE};
-}
-
-/* ---- noise ---- */
-
-struct denoise filter_chain_denoise(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->denoise != NULL)
-            return chain->stage[i].kind->denoise(&chain->stage[i]);
-    return (struct denoise){.settings = {.block = 0}};
-}
-
-double filter_chain_threshold(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->threshold != NULL)
-            return chain->stage[i].kind->threshold(&chain->stage[i]);
-    return 0;
-}
-
-double filter_chain_support(const struct filter_chain *chain)
-{
-    double sum = 0, squares = 0;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_stage *stage = &chain->stage[i];
-        const double radius = stage->kind->support(stage);
-        if (stage->kind->is_gaussian)
-            squares += radius * radius;
-        else
-            sum += radius;
-    }
-    return fmin(sum + sqrt(squares), FILTER_MAX_SUPPORT_PX);
 }

@@ -82,7 +82,7 @@ struct filter_kind {
     void (*adapt)(const struct filter_stage *stage, struct filter_adaptation *ret);
     /* Checks what the range of a single parameter cannot express (low < high); may be NULL. */
     int (*check)(const struct filter_stage *stage, struct error *why);
-    /* H: one of the two, the other is NULL. */
+    /* H: at most one of the two; both NULL: H is 1. */
     double (*response)(const struct filter_stage *stage, double fx, double fy);
     double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
     /* H of a stage with an image, which replaces the two above then; NULL: it does not. `transform`
@@ -101,7 +101,7 @@ struct filter_kind {
      * samples, in grey levels of 255. NULL: it is not. A kind with it has a response of 1. */
     double (*threshold)(const struct filter_stage *stage);
     /* Radius in pixels beyond which the impulse response is negligible (below 1e-3 of its
-     * energy), or an estimate of it. */
+     * energy), or an estimate of it; NULL: 0. */
     double (*support)(const struct filter_stage *stage);
     /* The impulse response falls as a Gaussian does. Variances of Gaussians add up when they are
      * applied one after another, and so the squares of these radii. */

@@ -78,17 +78,3 @@ double filter_gaussian_support(double sigma)
 {
     return sigma * sqrt(FILTER_LEFT_LN);
 }
-
-double filter_response_one(const struct filter_stage *stage, double fx, double fy)
-{
-    (void)stage;
-    (void)fx;
-    (void)fy;
-    return 1;
-}
-
-double filter_support_none(const struct filter_stage *stage)
-{
-    (void)stage;
-    return 0;
-}

@@ -24,12 +24,6 @@ double filter_cutoff_support(enum filter_shape shape, double order, double cutof
 double filter_gaussian(double sigma, double f2);
 double filter_gaussian_support(double sigma);
 
-/* The response of kinds that do not filter by frequency: 1. */
-double filter_response_one(const struct filter_stage *stage, double fx, double fy);
-
-/* The support of kinds that combine no pixels: 0. */
-double filter_support_none(const struct filter_stage *stage);
-
 static inline double number(const struct filter_stage *stage, unsigned param)
 {
     return stage->value[param].number;

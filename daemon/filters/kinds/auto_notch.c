@@ -64,6 +64,4 @@ const struct filter_kind filter_auto_notch = {
                 },
         },
     .check = auto_notch_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
 };

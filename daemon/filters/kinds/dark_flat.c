@@ -115,8 +115,6 @@ const struct filter_kind filter_dark = {
                 },
         },
     .check = check_levels,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .add_offsets = dark_offsets,
 };
 
@@ -229,7 +227,5 @@ const struct filter_kind filter_flat = {
                 },
         },
     .check = check_levels,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .multiply_gains = flat_gains,
 };

@@ -61,6 +61,4 @@ const struct filter_kind filter_deflicker = {
                 },
         },
     .check = deflicker_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
 };

@@ -120,7 +120,5 @@ const struct filter_kind filter_denoise = {
                 },
         },
     .check = denoise_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .denoise = denoise_of,
 };

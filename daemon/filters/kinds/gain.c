@@ -19,5 +19,4 @@ const struct filter_kind filter_gain = {
             [GAIN_AC] = GAIN_PARAM("ac", "gain of every other frequency", 1),
         },
     .response = gain_response,
-    .support = filter_support_none,
 };

@@ -13,7 +13,5 @@ const struct filter_kind filter_homomorphic = {
         "the whole chain filters the logarithm of the samples, where illumination is a summand",
     .formula = "H = 1; curve c(s) = max * ln(1 + s) / ln(1 + max)",
     .param_count = 0,
-    .response = filter_response_one,
     .curve = homomorphic_curve,
-    .support = filter_support_none,
 };

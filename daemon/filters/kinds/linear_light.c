@@ -58,7 +58,5 @@ const struct filter_kind filter_linear_light = {
                     .initial = 2.2,
                 },
         },
-    .response = filter_response_one,
     .curve = linear_curve,
-    .support = filter_support_none,
 };

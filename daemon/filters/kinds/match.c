@@ -66,12 +66,6 @@ static double match_support(const struct filter_stage *stage)
     return hypot(stage->image->columns, stage->image->rows) / 2;
 }
 
-/* Without a transform that was computed before. */
-static double complex match_at(const struct filter_stage *stage, double fx, double fy)
-{
-    return match_response(stage, filter_image_transform(stage->image, fx, fy), fx, fy);
-}
-
 /* Measures look for the template of the chain's first match (estimators/match.h). */
 static void match_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
 {
@@ -104,7 +98,6 @@ const struct filter_kind filter_match = {
         },
     .adapt = match_adapt,
     .check = match_check,
-    .complex_response = match_at,
     .image_response = match_response,
     .is_real = match_is_real,
     .support = match_support,

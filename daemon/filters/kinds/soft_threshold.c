@@ -36,7 +36,5 @@ const struct filter_kind filter_soft_threshold = {
                     .initial = 1,
                 },
         },
-    .response = filter_response_one,
-    .support = filter_support_none,
     .threshold = threshold_of,
 };

@@ -124,7 +124,5 @@ const struct filter_kind filter_undistort = {
                 },
         },
     .check = undistort_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .origin = undistort_origin,
 };

@@ -73,7 +73,5 @@ const struct filter_kind filter_vignette = {
                 },
         },
     .check = vignette_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .multiply_gains = vignette_gains,
 };

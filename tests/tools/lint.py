@@ -99,7 +99,7 @@ def check_pure():
     found = []
     for path in files(*(f"{folder}/*.[ch]" for folder in lint_tree.PURE)):
         allowed = CLOCK_HEADERS if path == "daemon/core/clock.h" else PURE_HEADERS
-        for number, line in enumerate(open(path), 1):
+        for number, line in enumerate(lint_tree.code_of(path).splitlines(), 1):
             include = re.match(r"\s*#\s*include\s+<(.*)\.h>", line)
             if include and include[1] not in allowed:
                 found.append(f"{path}:{number}: {line.strip()}: this folder makes no system call")

@@ -57,6 +57,12 @@ def sources():
     return [path for path in files("daemon", "client") if path.endswith((".c", ".h"))]
 
 
+def code_of(path):
+    """A file's text with blanks for comments and strings."""
+    return COMMENT_OR_STRING.sub(lambda match: re.sub(r"[^\n]", " ", match[0]),
+                                 pathlib.Path(path).read_text())
+
+
 def node_of(path):
     """A header and its .c are one node."""
     return os.path.splitext(path)[0]

@@ -69,6 +69,13 @@ struct filter_calibration {
 
 struct filter_stage;
 
+/* What docs/FILTERS.md has of a kind beside its parameters. */
+struct filter_docs {
+    const char *scene, *example; /* pictures show this chain with the source pattern:SCENE */
+    const char *note;            /* what one sees in these pictures; NULL: nothing to say */
+    const char *details;         /* more paragraphs of Markdown, one a line; NULL: none */
+};
+
 /* fields: each of these functions is a thing that a kind may do, and most kinds do one of them. */
 struct filter_kind {
     const char *name;
@@ -121,6 +128,7 @@ struct filter_kind {
      * of another size. */
     int (*origin)(const struct filter_stage *stage, const uint32_t size[2], double at[2],
                   struct error *why);
+    struct filter_docs docs;
 };
 
 struct filter_stage {

@@ -33,6 +33,12 @@ static void the_table_is_sound(void **state)
                     kind->adapts != FILTER_ADAPTS_NOT); /* it does something */
         assert_true(kind->is_real == NULL || kind->complex_response != NULL ||
                     kind->image_response != NULL);
+        struct filter_chain example;
+        struct error why = {""};
+        assert_non_null(kind->docs.scene);
+        if (strstr(kind->docs.example, "image=") == NULL &&
+            filter_chain_parse(&example, kind->docs.example, &why) < 0)
+            fail_msg("%s: %s", kind->docs.example, why.text);
         assert_true(kind->param_count <= FILTER_MAX_PARAMS);
         for (unsigned p = 0; p < kind->param_count; p++) {
             const struct filter_param *param = &kind->param[p];

@@ -66,6 +66,11 @@ const struct filter_kind filter_bandpass = {
     .check = band_check,
     .response = bandpass_response,
     .support = band_support,
+    .docs =
+        {
+            .scene = "zoneplate",
+            .example = "bandpass:low=0.1,high=0.25,dc=1",
+        },
 };
 
 const struct filter_kind filter_bandstop = {
@@ -83,4 +88,9 @@ const struct filter_kind filter_bandstop = {
     .check = band_check,
     .response = bandstop_response,
     .support = band_support,
+    .docs =
+        {
+            .scene = "zoneplate",
+            .example = "bandstop:low=0.1,high=0.25",
+        },
 };

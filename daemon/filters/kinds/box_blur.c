@@ -47,4 +47,9 @@ const struct filter_kind filter_box_blur = {
         },
     .response = box_blur_response,
     .support = box_blur_support,
+    .docs =
+        {
+            .scene = "zoneplate",
+            .example = "box-blur:radius=3",
+        },
 };

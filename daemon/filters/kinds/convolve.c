@@ -173,4 +173,9 @@ const struct filter_kind filter_convolve = {
     .image_response = convolve_finish,
     .is_real = is_symmetric,
     .support = convolve_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "convolve:kernel=-2 -1 0/-1 1 1/0 1 2",
+        },
 };

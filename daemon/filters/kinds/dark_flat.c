@@ -116,6 +116,27 @@ const struct filter_kind filter_dark = {
         },
     .check = check_levels,
     .add_offsets = dark_offsets,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "dark:image=dark.pfm",
+            .note = "The frame was recorded with a camera that adds a pattern to its columns. "
+                    "The scene has no such pattern, and gets the negative of it.",
+            .details = "`fftd-ctl calibrate dark` records the image with the lens covered: the "
+                       "mean of frames before the filter. `fftd-ctl calibrate stripes` needs no "
+                       "covered lens: it finds what the camera adds to columns and rows from "
+                       "frames of a scene that moves, and prints the `dark` stage that subtracts "
+                       "it.\n"
+                       "`dark`, `flat` and `vignette` correct each captured sample, wherever they "
+                       "are in the chain. All offsets are subtracted before any gain is applied. "
+                       "Luma is corrected, or each colour of RGB and of a mosaic, before it is "
+                       "demosaiced; chroma stays as it is. A fade uses a new correction from its "
+                       "first frame on.\n"
+                       "The image must be as large as the frames. All colours of a pixel of RGB "
+                       "share an entry of the image. A pixel of a mosaic has one colour, and its "
+                       "neighbours are those of the same colour.\n"
+                       "Black is 0 after the correction, or `pedestal`, which no gain changes.",
+        },
 };
 
 /* ---- flat ---- */
@@ -228,4 +249,17 @@ const struct filter_kind filter_flat = {
         },
     .check = check_levels,
     .multiply_gains = flat_gains,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "flat:image=flat.pfm",
+            .note = "The frame was recorded with a lens that darkens the left side. The scene "
+                    "is evenly lit, so that it becomes too bright there.",
+            .details = "`fftd-ctl calibrate flat` records the image: the mean of frames of an "
+                       "evenly lit surface, before the filter. What `dark` subtracts from samples "
+                       "is also subtracted from this image. Without `dark`, black is taken to be "
+                       "0.\n"
+                       "In a mosaic, each colour has a mean of its own. Samples are corrected as "
+                       "described under `dark`, which also says what the image must be like.",
+        },
 };

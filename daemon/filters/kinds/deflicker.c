@@ -61,4 +61,21 @@ const struct filter_kind filter_deflicker = {
                 },
         },
     .check = deflicker_check,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "deflicker",
+            .note = "The light of the scene is steady, so that nothing changes.",
+            .details = "A thread follows the means of rows along the motion of the scene. It fits "
+                       "light of one frequency, with two harmonics, that a rolling shutter has "
+                       "exposed row by row. Each row is multiplied by one factor, 0.5 to 2, which "
+                       "keeps the mean brightness over a cycle of the light. Samples are corrected "
+                       "in the same way as by `auto-notch`, whose waves are subtracted first.\n"
+                       "Correction starts after half a second, and pauses while parts of the scene "
+                       "move differently. If both the bands and the scene stand still, as with 100 "
+                       "Hz at exactly 25 or 50 frames a second, the bands cannot be told from the "
+                       "scene.\n"
+                       "Sample 0 is taken for black, so video whose black is 16 is corrected less "
+                       "exactly in dark parts.",
+        },
 };

@@ -106,4 +106,9 @@ const struct filter_kind filter_directional = {
         },
     .response = directional_response,
     .support = directional_support,
+    .docs =
+        {
+            .scene = "zoneplate",
+            .example = "directional:angle=45,width=40",
+        },
 };

@@ -19,4 +19,9 @@ const struct filter_kind filter_gain = {
             [GAIN_AC] = GAIN_PARAM("ac", "gain of every other frequency", 1),
         },
     .response = gain_response,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "gain:dc=1.2,ac=0.5",
+        },
 };

@@ -34,4 +34,9 @@ const struct filter_kind filter_gaussian_blur = {
     .response = gaussian_blur_response,
     .support = gaussian_blur_support,
     .is_gaussian = true,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "gaussian-blur:sigma=2",
+        },
 };

@@ -56,4 +56,9 @@ const struct filter_kind filter_gradient = {
         },
     .complex_response = gradient_response,
     .support = gradient_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "gradient:gain=3",
+        },
 };

@@ -33,4 +33,9 @@ const struct filter_kind filter_highboost = {
         },
     .response = highboost_response,
     .support = highboost_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "highboost:base=0.7,boost=1.5,cutoff=0.1",
+        },
 };

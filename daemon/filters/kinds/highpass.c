@@ -32,4 +32,9 @@ const struct filter_kind filter_highpass = {
         },
     .response = highpass_response,
     .support = highpass_support,
+    .docs =
+        {
+            .scene = "zoneplate",
+            .example = "highpass:cutoff=0.15,dc=1",
+        },
 };

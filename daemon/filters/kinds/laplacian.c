@@ -31,4 +31,9 @@ const struct filter_kind filter_laplacian = {
         },
     .response = laplacian_response,
     .support = laplacian_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "laplacian:dc=1",
+        },
 };

@@ -59,4 +59,15 @@ const struct filter_kind filter_linear_light = {
                 },
         },
     .curve = linear_curve,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "linear-light | gaussian-blur:sigma=3",
+            .note = "Light areas spread more than without the curve, as they do out of focus.",
+            .details = "The curve is used in the same way as that of `homomorphic`. Sample 0 is "
+                       "black and max is white, also for video whose black is 16 and whose white "
+                       "is 235.\n"
+                       "Near black, the curve of `gamma` is a straight line, which keeps rounding "
+                       "errors small. In half precision, results near black are less exact.",
+        },
 };

@@ -29,4 +29,9 @@ const struct filter_kind filter_lowpass = {
         },
     .response = lowpass_response,
     .support = lowpass_support,
+    .docs =
+        {
+            .scene = "zoneplate",
+            .example = "lowpass:cutoff=0.15",
+        },
 };

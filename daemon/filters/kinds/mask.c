@@ -73,4 +73,12 @@ const struct filter_kind filter_mask = {
         },
     .response = mask_response,
     .support = mask_support,
+    .docs =
+        {
+            .scene = "moire",
+            .example = "mask:image=moire-mask.pgm",
+            .note = "The image is white with two black dots, where the spectrum of the scene "
+                    "has two of its peaks. Paint both of a pair: a dot that only one of them "
+                    "has is half as strong. `fftd-ctl snapshot spectrum` draws such a plane.",
+        },
 };

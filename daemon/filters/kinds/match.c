@@ -101,4 +101,13 @@ const struct filter_kind filter_match = {
     .image_response = match_response,
     .is_real = match_is_real,
     .support = match_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "match:image=corner.txt",
+            .note = "The template is the upper left corner of something bright. A perfect match "
+                    "is twice as bright as the standard deviation of the picture under the "
+                    "template; the contrast of the template itself does not matter. What "
+                    "resembles it less is darker, and its negative is black.",
+        },
 };

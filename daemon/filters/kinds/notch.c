@@ -51,4 +51,9 @@ const struct filter_kind filter_notch = {
         },
     .response = notch_response,
     .support = notch_support,
+    .docs =
+        {
+            .scene = "moire",
+            .example = "notch:at=0.21/0.13,width=0.12",
+        },
 };

@@ -46,4 +46,9 @@ const struct filter_kind filter_sharpen = {
     .response = sharpen_response,
     .support = sharpen_support,
     .is_gaussian = true,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "sharpen:amount=2,sigma=1.5",
+        },
 };

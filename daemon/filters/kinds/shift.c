@@ -39,4 +39,9 @@ const struct filter_kind filter_shift = {
         },
     .complex_response = shift_response,
     .support = shift_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "shift:by=20/-10.5",
+        },
 };

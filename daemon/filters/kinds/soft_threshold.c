@@ -37,4 +37,18 @@ const struct filter_kind filter_soft_threshold = {
                 },
         },
     .threshold = threshold_of,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "soft-threshold:sigma=6",
+            .note = "The scene has no noise; the filter takes its faintest waves for some.",
+            .details = "The magnitudes of the spectrum of the whole frame are reduced where it is "
+                       "multiplied by the response, so this takes no pass of its own and almost no "
+                       "time. It works after the curve of `homomorphic` and `linear-light`, and on "
+                       "each plane that is filtered.\n"
+                       "It leaves more noise than `denoise`, most of all in pictures with edges. "
+                       "The spectrum of an edge is spread over all frequencies, so some of each "
+                       "edge is lost, and waves as large as the frame appear. A larger `strength` "
+                       "suits smoother pictures.",
+        },
 };

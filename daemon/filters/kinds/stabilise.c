@@ -58,4 +58,27 @@ const struct filter_kind filter_stabilise = {
         },
     .complex_response = one,
     .support = stabilise_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "stabilise",
+            .note = "The camera of the scene does not shake, so that nothing changes.",
+            .details = "### How motion is measured\n"
+                       "The shift since the previous frame is measured by phase correlation, in a "
+                       "reduced picture of at most 255 rows, or columns if there are fewer. This "
+                       "happens before the frame is filtered and takes some milliseconds.\n"
+                       "The sum of the shifts is the path of the camera. A filter with two states, "
+                       "position and speed, makes a smooth path of it, which follows a steady pan "
+                       "without a lag. Motion much slower than the time constant is kept.\n"
+                       "After a cut, during rotation, or where there is nothing to see, the "
+                       "correction fades smoothly to zero. Rotation and the wobble of a rolling "
+                       "shutter are not removed.\n"
+                       "### How frames are moved\n"
+                       "Each frame is filtered with H times a phase ramp of its own, which moves "
+                       "the picture from the path to the smooth one, by any part of a pixel. The "
+                       "response of the chain is therefore complex. `engine.border` decides what "
+                       "appears beyond the captured frame; its margin is at least the limit.\n"
+                       "All colours have to be moved, so formats other than GREY, Y10, Y12 and Y16 "
+                       "need `engine.planes = \"all\"`, or \"luma-only\", which publishes none.",
+        },
 };

@@ -125,4 +125,27 @@ const struct filter_kind filter_undistort = {
         },
     .check = undistort_check,
     .origin = undistort_origin,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "undistort:fx=200,fy=200,cx=127.5,cy=95.5,k1=0.25",
+            .note = "The straight lines of the scene show what is done to those that a lens has "
+                    "bent.",
+            .details = "Each pixel of the result is interpolated between the four captured pixels "
+                       "around the place that the formula gives (bilinear). This place is rounded "
+                       "to a 32nd of a sample, as OpenCV does. Places beyond the captured frame "
+                       "take the pixel at its edge. Pixels are moved before the filter, wherever "
+                       "the stage is in the chain, and a fade uses new places from its first frame "
+                       "on.\n"
+                       "The parameters are the numbers of OpenCV's camera matrix and distortion "
+                       "coefficients, in this order: k1, k2, p1, p2, k3, k4, k5, k6. "
+                       "`client/examples/undistort.py FILE` writes the stage for a calibration "
+                       "file of OpenCV. With `size`, frames of another size are taken to be the "
+                       "same picture at another scale, and frames of other proportions are "
+                       "refused.\n"
+                       "Chroma moves with luma, so formats of YUV need `engine.planes = \"all\"` "
+                       "or \"luma-only\". RGB and mosaics, which are demosaiced first, do not.\n"
+                       "`auto-notch` and `deflicker` find waves and rows where they are captured, "
+                       "so a chain with one of them cannot have `undistort`.",
+        },
 };

@@ -74,4 +74,11 @@ const struct filter_kind filter_vignette = {
         },
     .check = vignette_check,
     .multiply_gains = vignette_gains,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "vignette:a=0.8,b=0.8",
+            .note = "The scene has no dark corners, so that they become too bright.",
+            .details = "Samples are corrected as described under `dark`.",
+        },
 };

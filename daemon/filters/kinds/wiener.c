@@ -184,4 +184,11 @@ const struct filter_kind filter_wiener = {
     .image_response = wiener_image_response,
     .is_real = wiener_is_real,
     .support = wiener_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "wiener:blur=disk,size=1.5",
+            .note = "The scene is sharp already, so the filter overdoes it; a blurred one "
+                    "becomes sharp.",
+        },
 };

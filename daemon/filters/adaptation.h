@@ -1,5 +1,5 @@
-/* What stages ask of the estimators that look at captured frames. Pure; filter_adapt.h, above this,
- * finds it for a chain. */
+/* Requests of stages to the estimators that look at captured frames. Pure; filter_adapt.h, above
+ * this, collects those of a chain. */
 #ifndef FFTD_FILTERS_ADAPTATION_H
 #define FFTD_FILTERS_ADAPTATION_H
 
@@ -8,15 +8,15 @@
 #include "filters/correction.h"
 #include "filters/filter_image.h"
 
-/* What a stage finds in captured frames and corrects. */
+/* The thing that a stage finds in captured frames and corrects. */
 enum filter_adapts {
     FILTER_ADAPTS_NOT,
     FILTER_ADAPTS_WAVES,   /* periodic noise */
-    FILTER_ADAPTS_FLICKER, /* flicker of light, on a rolling shutter */
-    FILTER_ADAPTS_SHAKE,   /* shake of the camera: frames are moved, and no samples corrected */
+    FILTER_ADAPTS_FLICKER, /* flickering light, on a rolling shutter */
+    FILTER_ADAPTS_SHAKE,   /* shake: frames are moved, and samples not corrected */
 };
 
-#define PERIODIC_MIN_AMPLITUDE 0.3 /* the default */
+#define PERIODIC_MIN_AMPLITUDE 0.3 /* default of min_amplitude */
 
 struct periodic_options {
     double min_amplitude; /* grey levels of 255, >= 0.05; weaker waves are not reported */
@@ -24,8 +24,9 @@ struct periodic_options {
 };
 
 struct flicker_options {
-    double line_time_us; /* between rows; 0: estimated */
-    double frequency_hz; /* of the light, twice that of the mains; 0: the better of 100 and 120 */
+    double line_time_us; /* from row to row; 0: estimated */
+    double frequency_hz; /* frequency of the light, twice that of the mains; 0: the better of 100
+                            and 120 */
 };
 
 struct stabiliser_options {
@@ -33,7 +34,7 @@ struct stabiliser_options {
     double limit_px; /* the most by which a frame is moved along each axis */
 };
 
-/* Whatever is off is zero. */
+/* Everything that no stage asks for is zero. */
 struct filter_adaptation {
     bool removes_waves; /* auto-notch */
     struct periodic_options waves;
@@ -42,7 +43,8 @@ struct filter_adaptation {
     struct flicker_options flicker;
     bool stabilises; /* stabilise */
     struct stabiliser_options shake;
-    const struct filter_image *match_image; /* of the first `match`, for measures; the chain's */
+    const struct filter_image
+        *match_image; /* the chain's image of its first `match`, for measures */
 };
 
 #endif

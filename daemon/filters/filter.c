@@ -1,5 +1,4 @@
-/* Chains of stages: from text and back. This file knows no kind of filter by name, but all by
- * filter_kind.h.
+/* Chains from text, and back. This file knows kinds only through filter_kind.h, and none by name.
  *
  * Messages are written to terminals and sent over D-Bus, which requires UTF-8. Therefore the user's
  * text goes through text_quote; the rest is ASCII from the kinds. */
@@ -29,9 +28,9 @@ void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
     }
 }
 
-/* What a message about an unknown name says is right: all names, of which one may be meant. */
+/* The names that would have been right, for a message about an unknown one. */
 struct known_names {
-    char list[sizeof((struct error){0}.text)]; /* what does not fit fits into no message either */
+    char list[sizeof((struct error){0}.text)]; /* no message has room for more */
     struct text_guess guess;
 };
 
@@ -90,7 +89,7 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
 
     const struct filter_param *about = &stage->kind->param[index];
     int r;
-    if (about->type == FILTER_IMAGE) { /* which says itself why it cannot be read */
+    if (about->type == FILTER_IMAGE) { /* its own message says why it cannot be read */
         r = filter_image_load(&stage->image, text, why);
         return r < 0 ? error_prefix(why, EINVAL, "%s", stage->kind->name) : 0;
     }
@@ -109,7 +108,7 @@ bool filter_stage_has(const struct filter_stage *stage, unsigned param)
     return filter_value_is_set(stage, param);
 }
 
-/* Whether the stage's image is small enough to be summed pixel by pixel. */
+/* Checks that the stage's image is small enough to be summed pixel by pixel. */
 static int check_summed_image(const struct filter_stage *stage, struct error *why)
 {
     const struct filter_image *image = stage->image;

@@ -1,9 +1,8 @@
-/* What a chain's stages ask of the estimators that look at the captured frames. Pure.
+/* Requests of a chain to the estimators that look at captured frames. Pure.
  *
- * Stages that adapt have H = 1. They change captured samples before the chain's response does, or
- * move the whole frame, so their place in the chain does not matter. A chain has at most one of
- * each (filter_chain_check).
- */
+ * Stages that adapt have H = 1. They change captured samples before the chain's response, or move
+ * the whole frame, so their place in the chain does not matter. A chain has at most one of each
+ * (filter_chain_check). */
 #ifndef FFTD_FILTERS_FILTER_ADAPT_H
 #define FFTD_FILTERS_FILTER_ADAPT_H
 
@@ -14,10 +13,11 @@
 
 struct filter_adaptation filter_chain_adaptation(const struct filter_chain *chain);
 
-/* Whether a chain needs an engine with corrections. */
+/* Returns whether a chain needs an engine with corrections. */
 bool filter_chain_adapts(const struct filter_chain *chain);
 
-/* Whether a chain moves each frame by another distance, so that it needs an engine with shifts. */
+/* Returns whether a chain moves each frame by a distance of its own, so that it needs an engine
+ * with shifts. */
 bool filter_chain_stabilises(const struct filter_chain *chain);
 
 #endif

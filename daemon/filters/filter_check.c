@@ -1,4 +1,4 @@
-/* The rules for the stages of a chain that cannot be beside each other. */
+/* The rules for stages that cannot be beside each other in a chain. */
 #include <errno.h>
 
 #include "filters/filter.h"
@@ -20,8 +20,8 @@ static int check_curves(const struct filter_chain *chain, struct error *why)
     return 0;
 }
 
-/* A chain moves pixels at most once, and not if it finds something in rows or waves of captured
- * pixels, which are corrected where the result has them (correct.cl). */
+/* A chain moves pixels at most once. It does not move them if it also finds rows or waves, because
+ * these are corrected at their captured places (correct.cl). */
 static int check_moves(const struct filter_chain *chain, struct error *why)
 {
     const struct filter_kind *moves = NULL, *adapts = NULL;
@@ -41,8 +41,8 @@ static int check_moves(const struct filter_chain *chain, struct error *why)
     return 0;
 }
 
-/* Returns a bit for each thing that a stage of the kind does and a chain does at most once: each
- * estimator serves one stage, and noise is reduced once in blocks and once in the spectrum. */
+/* Returns a bit for each thing that a stage of the kind does and a chain does at most once. Each
+ * estimator serves one stage; noise is reduced once in blocks and once in the spectrum. */
 static unsigned done_once(const struct filter_kind *kind)
 {
     const unsigned adapts = kind->adapts != FILTER_ADAPTS_NOT ? 4u << kind->adapts : 0;

@@ -32,7 +32,8 @@ bool filter_image_is_symmetric(const struct filter_image *image)
     const unsigned columns = image->columns, rows = image->rows;
     for (unsigned y = 0; y < rows; y++)
         for (unsigned x = 0; x < columns; x++) {
-            /* In an even number the middle is the later one, and the first has no opposite. */
+            /* The middle of an even number is the later one, and the first pixel has no opposite.
+             */
             const unsigned mirror_x = columns / 2 * 2 - x, mirror_y = rows / 2 * 2 - y;
             const bool inside = mirror_x < columns && mirror_y < rows;
             if (image->pixel[(size_t)y * columns + x] !=
@@ -42,7 +43,7 @@ bool filter_image_is_symmetric(const struct filter_image *image)
     return true;
 }
 
-/* The number of holders is not part of what an image shows, so it changes in a const one, too. */
+/* The number of holders is not part of what an image shows, so it may change in a const one. */
 static atomic_uint *holders(const struct filter_image *image)
 {
     return &((struct filter_image *)image)->holders;
@@ -98,7 +99,7 @@ double complex filter_phase(double turns)
     return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
 }
 
-/* Columns are summed first, in a loop without a chain of dependent additions. */
+/* Sums columns first, in a loop whose additions do not depend on each other. */
 double complex filter_image_transform(const struct filter_image *image, double fx, double fy)
 {
     double real[FILTER_IMAGE_KERNEL_SIDE] = {0}, imag[FILTER_IMAGE_KERNEL_SIDE] = {0};

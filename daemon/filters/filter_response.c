@@ -1,4 +1,4 @@
-/* The response of a chain, and what else its kinds make of a frame. */
+/* The response of a chain, and what its stages do beside it. */
 #include <math.h>
 
 #include "filters/filter.h"
@@ -14,7 +14,7 @@ size_t filter_chain_pixels(const struct filter_chain *chain)
     return sum;
 }
 
-/* `transform` is NULL or that of the stage's image. */
+/* `transform` is that of the stage's image, or NULL if it is not known. */
 static double complex response_at(const struct filter_stage *stage, const double complex *transform,
                                   double fx, double fy)
 {
@@ -29,8 +29,8 @@ static double complex response_at(const struct filter_stage *stage, const double
 }
 
 /* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
- * output real. (Two of the four corners are the negatives of the other two.) The transform of an
- * image is the same at both. */
+ * output real. Two of the four corners are the negatives of the other two. An image has the same
+ * transform at both frequencies. */
 static double complex stage_response(const struct filter_stage *stage,
                                      const double complex *transform, double fx, double fy)
 {

@@ -1,28 +1,27 @@
-/* One prototype. Every cut-off filter is a function of a ratio d that is 1 at the cutoff:
+/* Every cut-off filter is a function of a ratio d that is 1 at the cutoff:
  *     pass(d): 1 at d = 0, 1/sqrt(2) at d = 1, 0 far beyond
  *     stop(d): 0 at d = 0, 1/sqrt(2) at d = 1, 1 far beyond
- * so that "cutoff" means the same in all shapes: half of the power is left there (-3 dB), the
- * convention of signal processing. (Gonzalez and Woods, Digital Image Processing, chapter 4, give
- * the same shapes but let the Butterworth image filter have |H| = 0.5 and the Gaussian 0.607 at
- * the cutoff.)
+ * All shapes leave half of the power at the cutoff (-3 dB), as is usual in signal processing.
+ * Gonzalez and Woods, Digital Image Processing, chapter 4, give the same shapes, but with |H| = 0.5
+ * at the cutoff for Butterworth and 0.607 for the Gaussian.
  *
- * Butterworth (S. Butterworth, On the Theory of Filter Amplifiers, 1930), amplitude:
- *     pass(d) = 1 / sqrt(1 + d^2n), stop(d) = pass(1/d)
- * Gaussian: pass(d) = exp(-ln(2)/2 d^2). stop is 1 - exp(-k d^2), which is smooth at d = 0, where
- * sqrt(1 - pass^2) has a kink; k puts its half-power point at d = 1.
+ * The Butterworth shape (S. Butterworth, On the Theory of Filter Amplifiers, 1930) has the
+ * amplitude pass(d) = 1 / sqrt(1 + d^2n), and stop(d) = pass(1/d). The Gaussian has pass(d) =
+ * exp(-ln(2)/2 d^2). Its stop(d) is 1 - exp(-k d^2), which is smooth at d = 0, where sqrt(1 -
+ * pass^2) has a kink; k puts its half-power point at d = 1.
  *
- * Support. The Gaussian lowpass with standard deviation s in space has exp(-r^2/s^2) of its energy
- * beyond r. A Butterworth's impulse response decays as exp(-2 pi r cutoff sin(pi/2n)), from the
- * branch points of its H nearest to the real axis. The ideal filter's decays so slowly (the
- * encircled energy of an Airy pattern: 1/(pi^2 cutoff r) is outside r) that 1e-3 is out of reach:
- * 4/cutoff, four rings, leaves 2.5%, and is the limit of the other shapes too. */
+ * A Gaussian lowpass with standard deviation s in space has exp(-r^2/s^2) of its energy beyond the
+ * radius r. A Butterworth's impulse response decays as exp(-2 pi r cutoff sin(pi/2n)), from the
+ * branch points of its H nearest to the real axis. The ideal filter decays so slowly that 1e-3 is
+ * out of reach: 1/(pi^2 cutoff r) of the energy of an Airy pattern is beyond r. Four rings,
+ * 4/cutoff, leave 2.5%, and are also the limit for the other shapes. */
 #include "filters/filter_shape.h"
 
 #include <math.h>
 
 #define HALF_LN2   0.34657359027997264 /* exp(-HALF_LN2) = 1/sqrt(2) */
 #define GAUSS_STOP 1.2279471772995154  /* 1 - exp(-GAUSS_STOP) = 1/sqrt(2) */
-#define RINGS      4.0                 /* of an ideal filter: those beyond are ignored */
+#define RINGS      4.0                 /* an ideal filter's support ends after as many rings */
 
 const char *const filter_shape_names[] = {"ideal", "butterworth", "gaussian", NULL};
 
@@ -62,7 +61,7 @@ double filter_cutoff_support(enum filter_shape shape, double order, double cutof
         radius = FILTER_LEFT_LN / (4 * M_PI * cutoff * sin(M_PI / (2 * order)));
         break;
     case SHAPE_GAUSSIAN:
-        /* exp(-k d^2) = exp(-2 (pi s f)^2); of the two k the larger gives the wider s. */
+        /* exp(-k d^2) = exp(-2 (pi s f)^2); the larger of the two k gives the wider s. */
         radius = sqrt(GAUSS_STOP / 2 * FILTER_LEFT_LN) / (M_PI * cutoff);
         break;
     }

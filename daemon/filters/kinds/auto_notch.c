@@ -1,4 +1,4 @@
-/* auto-notch: an estimator finds waves, which are subtracted (estimators/periodic.h). */
+/* auto-notch: subtracts the waves that an estimator finds (estimators/periodic.h). */
 #include <errno.h>
 #include <math.h>
 

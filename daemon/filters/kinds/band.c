@@ -1,6 +1,5 @@
-/* bandpass and bandstop: a lowpass and a highpass whose frequency is replaced by the band
- * transformation of analogue filter design. Its d is -1 at low, 0 at sqrt(low * high) and 1 at
- * high. */
+/* bandpass and bandstop: a lowpass and a highpass after the band transformation of analogue filter
+ * design. Its d is -1 at low, 0 at sqrt(low * high) and 1 at high. */
 #include <errno.h>
 #include <math.h>
 
@@ -11,7 +10,7 @@ enum { BAND_SHAPE, BAND_LOW, BAND_HIGH, BAND_ORDER, BAND_DC };
 static double band_d2(const struct filter_stage *stage, double f2)
 {
     double low = number(stage, BAND_LOW), high = number(stage, BAND_HIGH);
-    /* The edges belong to the band. Rounding in the general form could put them outside, which
+    /* The edges belong to the band, but rounding in the general form could put them outside. This
      * would change the ideal shape. */
     if (f2 == square(low) || f2 == square(high))
         return 1;
@@ -42,7 +41,7 @@ static int band_check(const struct filter_stage *stage, struct error *why)
                      high);
 }
 
-/* The narrowest feature of the response: half the band, or its distance from zero. */
+/* The narrowest feature of the response decides: half the band, or its distance from zero. */
 static double band_support(const struct filter_stage *stage)
 {
     double low = number(stage, BAND_LOW), high = number(stage, BAND_HIGH);

@@ -1,12 +1,12 @@
-/* box-blur: the mean over a square. */
+/* box-blur: takes the mean over a square. */
 #include <math.h>
 
 #include "filters/filter_shape.h"
 
 enum { BOX_RADIUS };
 
-/* Transform of 2m + 1 ones (Dirichlet's kernel) with a weight of `rest` on either side of them:
- * the box of radius m + rest, of sum 1. */
+/* The box of radius m + rest has 2m + 1 ones, with a weight of `rest` on either side, and is scaled
+ * to the sum 1. The transform of the ones is Dirichlet's kernel. */
 static double box(double radius, double f)
 {
     double m = floor(radius), rest = radius - m, ones = 2 * m + 1;
@@ -23,7 +23,7 @@ static double box_blur_response(const struct filter_stage *stage, double fx, dou
 
 static double box_blur_support(const struct filter_stage *stage)
 {
-    return number(stage, BOX_RADIUS) * M_SQRT2; /* its corner */
+    return number(stage, BOX_RADIUS) * M_SQRT2; /* the distance to its corner */
 }
 
 const struct filter_kind filter_box_blur = {

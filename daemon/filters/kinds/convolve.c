@@ -1,4 +1,4 @@
-/* convolve: a kernel, in the chain's text or as an image. */
+/* convolve: convolves with a kernel, which is either in the chain's text or an image. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@ enum { CONVOLVE_KERNEL, CONVOLVE_IMAGE, CONVOLVE_ANCHOR, CONVOLVE_NORMALISE, CON
 enum normalise { NORMALISE_NONE, NORMALISE_SUM };
 static const char *const normalise_names[] = {"none", "sum", NULL};
 
-/* The kernel is either in the chain's text or an image. */
 static int kernel_columns(const struct filter_stage *stage)
 {
     return (int)(stage->image != NULL ? stage->image->columns : stage->kernel.columns);
@@ -47,7 +46,7 @@ static double kernel_sum(const struct filter_stage *stage)
     return sum;
 }
 
-/* The kernel's transform about its first element becomes that about its anchor. */
+/* Turns the kernel's transform about its first element into the one about its anchor. */
 static double complex convolve_finish(const struct filter_stage *stage, double complex transform,
                                       double fx, double fy)
 {
@@ -58,7 +57,8 @@ static double complex convolve_finish(const struct filter_stage *stage, double c
     return number(stage, CONVOLVE_CORRELATE) != 0 ? conj(h) : h;
 }
 
-/* sum of kernel(x, y) exp(-2 pi i (fx (x - origin_x) + fy (y - origin_y))), by Horner's scheme. */
+/* Computes the sum of kernel(x, y) exp(-2 pi i (fx (x - origin_x) + fy (y - origin_y))) by Horner's
+ * scheme. */
 static double complex convolve_response(const struct filter_stage *stage, double fx, double fy)
 {
     const struct filter_kernel *kernel = &stage->kernel;
@@ -73,7 +73,7 @@ static double complex convolve_response(const struct filter_stage *stage, double
     return convolve_finish(stage, sum, fx, fy);
 }
 
-/* Whether the kernel is the same on opposite sides of its origin. */
+/* Returns whether the kernel is the same on opposite sides of its origin. */
 static bool is_symmetric(const struct filter_stage *stage)
 {
     const int columns = kernel_columns(stage), rows = kernel_rows(stage);

@@ -1,4 +1,4 @@
-/* dark and flat: correct each pixel of captured frames by recorded ones (calibration.h). */
+/* dark and flat: correct each captured pixel by recorded frames (calibration.h). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@ static size_t count_of(const struct filter_calibration *table)
     return (size_t)table->width * table->height;
 }
 
-/* Whether the first value is so unlike a neighbour's that the pixel may be bad. */
+/* Returns whether a value differs from a neighbour's so much that its pixel may be bad. */
 typedef bool differs_fn(double value, double neighbour, double limit);
 
-/* Returns whether that is so for at least three quarters of the nearest neighbours of the same
- * colour, of which there are up to eight: also in a line of bad pixels, but not in the corner of an
- * area. */
+/* Returns whether a pixel differs from at least three quarters of its nearest neighbours of the
+ * same colour, of which there are up to eight. Pixels in a bad line do, but not those in the corner
+ * of an area. */
 static bool stands_out(const struct filter_calibration *table, const float *value, size_t at,
                        differs_fn *differs, double limit)
 {
@@ -36,7 +36,7 @@ static bool stands_out(const struct filter_calibration *table, const float *valu
     return 4 * differing >= 3 * count;
 }
 
-/* The images are those that `fftd-ctl calibrate` writes, or others on the same scale. */
+/* The images come from `fftd-ctl calibrate`, or have the same scale. */
 static int check_levels(const struct filter_stage *stage, struct error *why)
 {
     const struct filter_image *image = stage->image;
@@ -148,14 +148,14 @@ static bool is_dead_beside(double value, double neighbour, double limit)
     return value < neighbour * limit;
 }
 
-/* The place of a pixel in its cell. */
+/* Returns the index of a pixel in its cell. */
 static size_t colour_of(const struct filter_calibration *table, size_t at)
 {
     return table->cell * (at / table->width % table->cell) + at % table->width % table->cell;
 }
 
-/* The mean of the light that good pixels got, of each colour in a cell separately: the colour of
- * the lamp is not to become white. Returns whether all means are above 0. */
+/* Computes the mean light on good pixels, for each colour of a cell separately, so that the colour
+ * of the lamp does not become white. Returns whether all means are above 0. */
 static bool mean_light(double mean[4], const struct filter_calibration *table, const float *light)
 {
     double count[4] = {0};

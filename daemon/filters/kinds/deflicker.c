@@ -1,4 +1,4 @@
-/* deflicker: an estimator follows flickering light (estimators/flicker.h). */
+/* deflicker: evens out the flickering light that an estimator follows (estimators/flicker.h). */
 #include <errno.h>
 
 #include "filters/filter_shape.h"
@@ -7,7 +7,7 @@ enum { DEFLICKER_FREQUENCY, DEFLICKER_LINE_TIME };
 #define MIN_LIGHT_HZ     20.0
 #define MIN_LINE_TIME_US 1.0
 
-/* Both are 0, or at least their smallest value. */
+/* Each of the two parameters is 0, or at least its smallest value. */
 static int deflicker_check(const struct filter_stage *stage, struct error *why)
 {
     const double frequency = number(stage, DEFLICKER_FREQUENCY);

@@ -1,4 +1,4 @@
-/* denoise: reduces noise in overlapping blocks before the chain's response (denoise.h). */
+/* denoise: reduces noise in overlapping blocks, before the chain's response (denoise.h). */
 #include <errno.h>
 
 #include "filters/filter_shape.h"

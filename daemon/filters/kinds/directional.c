@@ -1,4 +1,7 @@
-/* directional: a double wedge through frequency 0 keeps or removes one direction. */
+/* directional: keeps or removes a double wedge of frequencies, whose tip is at zero.
+ *
+ * The two sides of the line f = +-0.5 differ in this response; filter_response.c takes their mean.
+ */
 #include <math.h>
 
 #include "filters/filter_shape.h"
@@ -14,11 +17,11 @@ enum {
 enum keep { KEEP_INSIDE, KEEP_OUTSIDE };
 static const char *const keep_names[] = {"inside", "outside", NULL};
 
-/* A double wedge through zero. */
+/* Returns the response of the wedge, without `above`. */
 static double wedge(const struct filter_stage *stage, double fx, double fy)
 {
-    /* f and -f differ by 180 degrees, which the remainder removes, but not exactly. So both start
-     * from the same one of the two. */
+    /* f and -f differ by 180 degrees, which the remainder removes only up to rounding. To get the
+     * same result, both begin with the same one of the two. */
     double sign = fy < 0 || (fy == 0 && fx < 0) ? -1 : 1;
     double degrees = atan2(sign * fy, sign * fx) * (180 / M_PI);
     double off = remainder(degrees - number(stage, DIRECTION_ANGLE), 180);
@@ -34,8 +37,8 @@ static double wedge(const struct filter_stage *stage, double fx, double fy)
     return 1;
 }
 
-/* At zero H = 1, because the mean brightness has no direction. Nor has shading, which is most of
- * what a picture has on each axis near zero: `above` leaves it alone. */
+/* H is 1 at zero, because the mean brightness has no direction. Shading has no direction either,
+ * but is most of what a picture has on each axis near zero: `above` leaves it alone. */
 static double directional_response(const struct filter_stage *stage, double fx, double fy)
 {
     double f2 = square(fx) + square(fy), above = number(stage, DIRECTION_ABOVE);
@@ -45,8 +48,8 @@ static double directional_response(const struct filter_stage *stage, double fx, 
     return 1 + share * (wedge(stage, fx, fy) - 1);
 }
 
-/* A wedge becomes infinitely narrow near zero, so its impulse response is infinitely long. This is
- * a compromise with the cost of the margin. */
+/* A wedge becomes infinitely narrow near zero, so its impulse response is infinitely long. 64
+ * pixels are a compromise with the cost of the margin. */
 static double directional_support(const struct filter_stage *stage)
 {
     (void)stage;

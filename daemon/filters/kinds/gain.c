@@ -1,4 +1,4 @@
-/* gain: one factor for the mean brightness, another for everything else. */
+/* gain: multiplies the mean brightness by one factor, and everything else by another. */
 #include "filters/filter_shape.h"
 
 enum { GAIN_DC, GAIN_AC };

@@ -1,4 +1,4 @@
-/* gaussian-blur. */
+/* gaussian-blur: blurs without ringing. */
 #include "filters/filter_shape.h"
 
 enum { BLUR_SIGMA };

@@ -1,4 +1,4 @@
-/* gradient: the first derivative along one axis, of a blurred picture. */
+/* gradient: differentiates the picture along one axis, after a Gaussian blur. */
 #include <math.h>
 
 #include "filters/filter_shape.h"
@@ -7,7 +7,8 @@ enum { GRADIENT_ALONG, GRADIENT_SIGMA, GRADIENT_GAIN, GRADIENT_DC };
 enum along { ALONG_X, ALONG_Y };
 static const char *const along_names[] = {"x", "y", NULL};
 
-/* The derivative of exp(2 pi i f x) along x is 2 pi i f times it; a Gaussian limits the noise. */
+/* Differentiating exp(2 pi i f x) along x multiplies it by 2 pi i f. The Gaussian limits the noise.
+ */
 static double complex gradient_response(const struct filter_stage *stage, double fx, double fy)
 {
     if (fx == 0 && fy == 0)
@@ -17,8 +18,8 @@ static double complex gradient_response(const struct filter_stage *stage, double
     return I * (number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
 }
 
-/* The impulse response is x exp(-x^2 / 2 s^2), of whose energy (1 + r^2 / s^2) exp(-r^2 / s^2) is
- * beyond r: 2e-4 at 1.2 times the radius of the Gaussian alone. */
+/* The impulse response is x exp(-x^2 / 2 s^2). The share of its energy beyond r is (1 + r^2 / s^2)
+ * exp(-r^2 / s^2): 2e-4 at 1.2 times the radius of the Gaussian alone. */
 static double gradient_support(const struct filter_stage *stage)
 {
     return 1.2 * number(stage, GRADIENT_SIGMA) * sqrt(FILTER_LEFT_LN);

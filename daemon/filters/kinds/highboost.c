@@ -1,9 +1,8 @@
-/* highboost: high-frequency emphasis, base + boost * highpass. */
+/* highboost: adds a multiple of a highpass to a constant (high-frequency emphasis). */
 #include "filters/filter_shape.h"
 
 enum { BOOST_BASE, BOOST_BOOST, BOOST_CUTOFF, BOOST_SHAPE, BOOST_ORDER };
 
-/* High-frequency emphasis: base + boost * highpass. */
 static double highboost_response(const struct filter_stage *stage, double fx, double fy)
 {
     double d2 = (square(fx) + square(fy)) / square(number(stage, BOOST_CUTOFF));

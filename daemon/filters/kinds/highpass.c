@@ -1,4 +1,4 @@
-/* highpass: a cut-off that keeps high frequencies. */
+/* highpass: keeps high frequencies, and a share of the mean brightness. */
 #include "filters/filter_shape.h"
 
 enum { HIGHPASS_SHAPE, HIGHPASS_CUTOFF, HIGHPASS_ORDER, HIGHPASS_DC };

@@ -1,4 +1,4 @@
-/* homomorphic: the whole chain filters the logarithm of the samples (curve.h). */
+/* homomorphic: lets the whole chain filter the logarithm of the samples (curve.h). */
 #include "filters/filter_shape.h"
 
 static struct curve homomorphic_curve(const struct filter_stage *stage)

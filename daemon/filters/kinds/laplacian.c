@@ -1,11 +1,11 @@
-/* laplacian: the second derivative, as a 3x3 kernel. */
+/* laplacian: takes the second derivative, by a 3x3 kernel with 4 in the middle and -1 at its four
+ * neighbours. */
 #include <math.h>
 
 #include "filters/filter_shape.h"
 
 enum { LAPLACIAN_GAIN, LAPLACIAN_DC };
 
-/* Transform of the 3x3 kernel with 4 in the middle and -1 at its four neighbours. */
 static double laplacian_response(const struct filter_stage *stage, double fx, double fy)
 {
     if (fx == 0 && fy == 0)

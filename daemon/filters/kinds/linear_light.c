@@ -1,12 +1,12 @@
-/* linear-light: the whole chain filters light instead of encoded samples (curve.h). */
+/* linear-light: lets the whole chain filter light instead of encoded samples (curve.h). */
 #include "filters/filter_shape.h"
 
 enum { LINEAR_ENCODING, LINEAR_GAMMA };
 enum encoding { ENCODING_SRGB, ENCODING_BT709, ENCODING_GAMMA };
 static const char *const encoding_names[] = {"srgb", "bt709", "gamma", NULL};
 
-/* sRGB: IEC 61966-2-1. BT.709: ITU-R BT.709-6, item 1.2, whose transfer function this inverts; the
- * constants are those that make it continuous, as ITU-R BT.2020-2, table 4, defines them. */
+/* sRGB is IEC 61966-2-1. BT.709 inverts the transfer function of ITU-R BT.709-6, item 1.2, with the
+ * constants of ITU-R BT.2020-2, table 4, which make it continuous. */
 #define BT709_A 0.09929682680944
 #define BT709_B 0.018053968510807
 

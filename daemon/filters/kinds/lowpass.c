@@ -1,4 +1,4 @@
-/* lowpass: a cut-off that keeps low frequencies. */
+/* lowpass: keeps low frequencies. */
 #include "filters/filter_shape.h"
 
 enum { LOWPASS_SHAPE, LOWPASS_CUTOFF, LOWPASS_ORDER };

@@ -1,4 +1,4 @@
-/* mask: an image that is the response. */
+/* mask: uses an image as the response. */
 #include <math.h>
 
 #include "filters/filter_shape.h"
@@ -14,7 +14,7 @@ static double mask_pixel(const struct filter_image *image, int column, int row)
     return (double)image->pixel[(size_t)y * image->columns + x];
 }
 
-/* Linear between neighbouring pixels, along both axes. */
+/* Interpolates between neighbouring pixels, linearly along both axes. */
 static double mask_at(const struct filter_image *image, double fx, double fy)
 {
     const unsigned middle_x = image->columns / 2, middle_y = image->rows / 2;
@@ -34,9 +34,8 @@ static double mask_response(const struct filter_stage *stage, double fx, double 
            (mask_at(stage->image, fx, fy) + mask_at(stage->image, -fx, -fy)) / 2;
 }
 
-/* By Parseval's theorem the mean square of the slope of H, over 4 pi^2, is that of the distance in
- * the impulse response, weighted by its energy. Four times its root is an estimate of the radius.
- */
+/* By Parseval's theorem, the mean square slope of H over 4 pi^2 is the mean square distance in the
+ * impulse response, weighted by its energy. Four times the root is an estimate of the radius. */
 static double mask_support(const struct filter_stage *stage)
 {
     const struct filter_image *image = stage->image;

@@ -1,4 +1,10 @@
-/* match: correlation with a template. */
+/* match: correlates the picture with a template (J. P. Lewis, Fast Normalized Cross-Correlation,
+ * 1995).
+ *
+ * Let d be the template without its mean. By the inequality of Cauchy and Schwarz, the sum of d
+ * times the picture is at most the norm of d times the norm of the picture without its mean. The
+ * latter is the picture's standard deviation times the root of the number of pixels. The response
+ * divides by everything but this deviation, so the template's own contrast does not matter. */
 #include <errno.h>
 #include <math.h>
 
@@ -11,13 +17,13 @@ static size_t count_of(const struct filter_image *image)
     return (size_t)image->columns * image->rows;
 }
 
-/* The sum of the squares of what differs from the mean. */
+/* Returns the sum of the squared differences from the mean. */
 static double variation(const struct filter_image *image)
 {
     return image->square_sum - square(image->sum) / (double)count_of(image);
 }
 
-/* sum of exp(-2 pi i f x), x = 0 .. length - 1. */
+/* Returns the sum of exp(-2 pi i f x) over x = 0 .. length - 1. */
 static double complex box(double f, unsigned length)
 {
     const double turn = M_PI * f;
@@ -25,11 +31,6 @@ static double complex box(double f, unsigned length)
     return size * (cos(turn * (length - 1)) - I * sin(turn * (length - 1)));
 }
 
-/* Correlation with d, the template without its mean (J. P. Lewis, Fast Normalized
- * Cross-Correlation, 1995). By the inequality of Cauchy and Schwarz the sum of d times the picture
- * is at most the norm of d times that of the picture without its mean, which is the picture's
- * standard deviation times the root of the number of pixels. Both are divided out but for that
- * deviation, so the template's own contrast does not matter. */
 static double complex match_response(const struct filter_stage *stage, double complex transform,
                                      double fx, double fy)
 {
@@ -66,7 +67,7 @@ static double match_support(const struct filter_stage *stage)
     return hypot(stage->image->columns, stage->image->rows) / 2;
 }
 
-/* Measures look for the template of the chain's first match (estimators/match.h). */
+/* Measures tell the place of the template of a chain's first `match` (estimators/match.h). */
 static void match_adapt(const struct filter_stage *stage, struct filter_adaptation *ret)
 {
     if (ret->match_image == NULL)

@@ -1,4 +1,5 @@
-/* notch: removes the frequencies around one point and its negative. */
+/* notch: removes the frequencies around a point and its negative. Distances are measured around the
+ * circle, because the spectrum of a sampled image repeats every 1 cycle/pixel. */
 #include <math.h>
 
 #include "filters/filter_shape.h"
@@ -11,8 +12,8 @@ static double wrapped_distance2(double fx, double fy, double at_x, double at_y)
     return square(dx - rint(dx)) + square(dy - rint(dy));
 }
 
-/* Uses the distance to the nearer centre instead of the product of two notches. The width is then
- * correct even where both meet: at 0/0 and 0.5/0 the mirror is the same point. */
+/* Uses the distance to the nearer centre instead of the product of two notches. This keeps the
+ * width correct where both meet: at 0/0 and 0.5/0 the mirror is the same point. */
 static double notch_response(const struct filter_stage *stage, double fx, double fy)
 {
     double at_x = stage->value[NOTCH_AT].number, at_y = stage->value[NOTCH_AT].second;

@@ -1,9 +1,8 @@
-/* sharpen: the unsharp mask. */
+/* sharpen: adds `amount` times what a blur would remove (unsharp mask). */
 #include "filters/filter_shape.h"
 
 enum { SHARPEN_AMOUNT, SHARPEN_SIGMA };
 
-/* Unsharp mask: the image plus `amount` times what a blur would remove. */
 static double sharpen_response(const struct filter_stage *stage, double fx, double fy)
 {
     double blurred = filter_gaussian(number(stage, SHARPEN_SIGMA), square(fx) + square(fy));

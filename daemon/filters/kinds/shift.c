@@ -10,8 +10,8 @@ static double complex shift_response(const struct filter_stage *stage, double fx
     return filter_phase(fx * stage->value[SHIFT_BY].number + fy * stage->value[SHIFT_BY].second);
 }
 
-/* Between pixels the impulse response is a sinc, whose energy beyond r is about 1 / (pi^2 r). 16
- * pixels, which leave 0.6%, are a compromise with the cost of the margin. */
+/* Between pixels the impulse response is a sinc, whose energy beyond r is about 1 / (pi^2 r). A
+ * radius of 16 pixels leaves 0.6%, which is a compromise with the cost of the margin. */
 static double shift_support(const struct filter_stage *stage)
 {
     const struct filter_value *by = &stage->value[SHIFT_BY];

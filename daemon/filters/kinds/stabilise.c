@@ -1,10 +1,11 @@
-/* stabilise: an estimator follows the camera's shake (estimators/stabiliser.h). */
+/* stabilise: moves each frame against the shake that an estimator follows
+ * (estimators/stabiliser.h). */
 #include "filters/filter_shape.h"
 
 enum { STABILISE_TIME, STABILISE_LIMIT };
 
-/* It is one for each frame times a ramp (engine/ramp.h), for which the engine's has to be complex.
- */
+/* Each frame multiplies this response by a phase ramp (engine/ramp.h), for which the engine has to
+ * be complex. */
 static double complex one(const struct filter_stage *stage, double fx, double fy)
 {
     (void)stage;

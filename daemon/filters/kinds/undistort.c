@@ -1,8 +1,8 @@
 /* undistort: undoes the distortion of a lens in captured frames (warp.h).
  *
- * Source of the maths: Brown, Close-range camera calibration, Photogrammetric Engineering 37(8)
- * (1971), for the radial and the tangential part; Claus and Fitzgibbon, CVPR (2005), for rational
- * ones. Names and signs are those of OpenCV's calibrateCamera, whose files give the numbers. */
+ * The radial and the tangential part are those of Brown, Close-range camera calibration,
+ * Photogrammetric Engineering 37(8) (1971). The divisor is that of Claus and Fitzgibbon, CVPR
+ * (2005). Names and signs are those of OpenCV's calibrateCamera, whose files give the numbers. */
 #include <errno.h>
 #include <math.h>
 
@@ -10,9 +10,9 @@
 
 enum { FX, FY, CX, CY, K1, K2, P1, P2, K3, K4, K5, K6, ZOOM, SIZE };
 
-#define SAME_RATIO 0.01 /* the most by which the proportions of two sizes differ */
+#define SAME_RATIO 0.01 /* two sizes whose proportions differ by more are of different modes */
 
-/* The pixels of a frame per pixel of the pictures that were used for the calibration. */
+/* Computes how many pixels of a frame there are for each pixel of the calibration's pictures. */
 static int scale_of(const struct filter_stage *stage, const uint32_t size[2], double ret[2],
                     struct error *why)
 {
@@ -30,7 +30,8 @@ static int scale_of(const struct filter_stage *stage, const uint32_t size[2], do
     return 0;
 }
 
-/* The middle of a pixel is a whole number, so scales are about the corner at -0.5, -0.5. */
+/* The middle of a pixel has whole coordinates, so frames are scaled about the corner at -0.5, -0.5.
+ */
 static int undistort_origin(const struct filter_stage *stage, const uint32_t size[2], double at[2],
                             struct error *why)
 {

@@ -11,8 +11,8 @@ static double vignette_gain(const struct filter_stage *stage, double r2)
     return 1 + number(stage, VIGNETTE_A) * r2 + number(stage, VIGNETTE_B) * square(r2);
 }
 
-/* The gain is a parabola in r^2, which has its extremes at the middle, in the corners, or at its
- * vertex. */
+/* The gain is a parabola in r^2. Its extremes are at the middle, in the corners, or at its vertex.
+ */
 static int vignette_check(const struct filter_stage *stage, struct error *why)
 {
     const double a = number(stage, VIGNETTE_A), b = number(stage, VIGNETTE_B);

@@ -27,7 +27,7 @@ LDFLAGS += -pthread $(if $(SAN),-fsanitize=$(SAN))
 pkg-cflags = $(shell $(PKG_CONFIG) --cflags $(1) 2>/dev/null)
 pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 
-# The daemon's folders, those above others first.
+# The daemon's folders, those above others first. A folder inside one of them belongs to it.
 ROOMS   := bus camera config service capture ring engine estimators transform filters gpu core
 LIBFFTD := $(wildcard client/libfftd/*.c)
 CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))
@@ -52,7 +52,7 @@ $(BUILD)/generated/report.inc: client/fftd-ctl/report.sh kernels/embed.sh
 	sh kernels/embed.sh $< > $@.tmp && mv $@.tmp $@
 $(call objects,client/fftd-ctl/report.c): $(BUILD)/generated/report.inc
 
-$(foreach room,$(ROOMS),$(eval $(BUILD)/lib$(room).a: $(call objects,$(wildcard daemon/$(room)/*.c))))
+$(foreach room,$(ROOMS),$(eval $(BUILD)/lib$(room).a: $(call objects,$(wildcard daemon/$(room)/*.c daemon/$(room)/*/*.c))))
 $(BUILD)/libfftd.a: $(call objects,$(LIBFFTD))
 $(BUILD)/libctl.a: $(call objects,$(CTL))
 $(BUILD)/%.a:

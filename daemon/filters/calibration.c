@@ -44,7 +44,7 @@ static bool has_good_neighbour(const struct filter_calibration *table, uint32_t 
            (y + step < table->height && at[(size_t)step * table->width] == 0);
 }
 
-/* The pedestal becomes part of the offsets, so that the device does not know it. */
+/* Makes the pedestal a part of the offsets, so that the device need not know it. */
 static void finish(struct filter_calibration *table)
 {
     for (uint32_t y = 0; y < table->height; y++)

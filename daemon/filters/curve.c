@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#define MAX_SLOPE 256.0 /* of the inverse of curve_of_power */
+#define MAX_SLOPE 256.0 /* limit for the inverse of curve_of_power */
 
 /* The line from black meets the power s^p where s^p = s / MAX_SLOPE. */
 struct curve curve_of_power(double power)

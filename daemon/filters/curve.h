@@ -1,12 +1,13 @@
-/* Curves that samples pass before a chain filters them, and their inverse after it. Pure.
+/* Curves that samples pass before a chain filters them, and whose inverses they pass after it.
+ * Pure.
  *
- * A curve maps 0 .. max onto 0 .. max, rising, where max is the largest sample (255 for 8 bits,
+ * A curve rises and maps 0 .. max onto 0 .. max, where max is the largest sample (255 for 8 bits,
  * 4095 for 12). A sample, or a filtered value, beyond that range counts as its nearest end. The
  * kernels compute the same in single precision (kernels/curve.cl).
  *
- * Sources: the logarithm makes a product of illumination and reflectance a sum (A. V. Oppenheim,
- * R. W. Schafer, T. G. Stockham, Nonlinear Filtering of Multiplied and Convolved Signals, 1968);
- * the powers decode video as IEC 61966-2-1 (sRGB) and ITU-R BT.709-6 define it. */
+ * The logarithm makes a product of illumination and reflectance a sum (A. V. Oppenheim, R. W.
+ * Schafer, T. G. Stockham, Nonlinear Filtering of Multiplied and Convolved Signals, 1968). The
+ * powers decode video as IEC 61966-2-1 (sRGB) and ITU-R BT.709-6 define it. */
 #ifndef FFTD_FILTERS_CURVE_H
 #define FFTD_FILTERS_CURVE_H
 
@@ -31,7 +32,8 @@ struct curve curve_of_power(double power);
 double curve_apply(const struct curve *curve, double max, double sample);
 double curve_undo(const struct curve *curve, double max, double value);
 
-/* Names the kind in an engine's description: "logarithmic"; NULL for none. */
+/* Returns the name of the kind for an engine's description, such as "logarithmic"; NULL for none.
+ */
 const char *curve_name(const struct curve *curve);
 
 #endif

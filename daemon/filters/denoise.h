@@ -40,7 +40,7 @@
 #define DENOISE_SECOND_BLOCK 16
 #define DENOISE_MAX_PAST     2
 
-/* What an engine is built for. */
+/* The settings that an engine is built for. */
 struct denoise_settings {
     unsigned block;   /* 16 or 32; 0: noise is not reduced */
     unsigned overlap; /* hop = block / overlap: 2 or 4 */
@@ -57,7 +57,7 @@ struct noise_model {
     double factor;
 };
 
-/* What a chain asks for. */
+/* The noise reduction of a chain. */
 struct denoise {
     struct denoise_settings settings;
     struct noise_model noise;

@@ -1,13 +1,11 @@
-/* Chains of stages: text to values and back, and the product of the stages' responses. This file
- * knows no kind of filter by name: it only calls filter_kind.h, and nothing below calls it.
+/* Chains from text, and back. This file knows kinds only through filter_kind.h, and none by name.
  *
- * Messages are sent over D-Bus, which requires UTF-8, and written to terminals. So text_quote is
- * applied to the user's text; the rest is ASCII from the kinds. */
+ * Messages are written to terminals and sent over D-Bus, which requires UTF-8. Therefore the user's
+ * text goes through text_quote; the rest is ASCII from the kinds. */
 #include "filters/filter.h"
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "filters/filter_value.h"
@@ -30,6 +28,28 @@ void filter_stage_init(struct filter_stage *ret, const struct filter_kind *kind)
     }
 }
 
+/* The names that would have been right, for a message about an unknown one. */
+struct known_names {
+    char list[sizeof((struct error){0}.text)]; /* no message has room for more */
+    struct text_guess guess;
+};
+
+static void add_name(struct known_names *known, const char *name)
+{
+    text_guess_try(&known->guess, name);
+    text_append(known->list, sizeof known->list, "%s%s", known->list[0] == '\0' ? "" : ", ", name);
+}
+
+static int refuse_unknown(const char *what, const struct known_names *known, struct error *why)
+{
+    const char *best = known->guess.best;
+    char quoted[TEXT_QUOTE_BYTES];
+    return error_set(why, EINVAL, "unknown %s %s: expected one of %s%s%s%s", what,
+                     text_quote(quoted, known->guess.typed), known->list,
+                     best != NULL ? "; did you mean " : "", best != NULL ? best : "",
+                     best != NULL ? "?" : "");
+}
+
 int filter_kind_find(const struct filter_kind **ret, const char *name, struct error *why)
 {
     const struct filter_kind *kind = filter_kind_by_name(name);
@@ -37,123 +57,25 @@ int filter_kind_find(const struct filter_kind **ret, const char *name, struct er
         *ret = kind;
         return 0;
     }
-    char quoted[TEXT_QUOTE_BYTES], known[320] = "", hint[64] = "";
-    struct text_guess guess = TEXT_GUESS(name);
+    struct known_names known = {.guess = TEXT_GUESS(name)};
     unsigned count;
     const struct filter_kind *const *kinds = filter_kinds(&count);
-    for (unsigned i = 0; i < count; i++) {
-        text_guess_try(&guess, kinds[i]->name);
-        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kinds[i]->name);
-    }
-    if (guess.best != NULL)
-        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
-    return error_set(why, EINVAL, "unknown filter %s: expected one of %s%s",
-                     text_quote(quoted, name), known, hint);
+    for (unsigned i = 0; i < count; i++)
+        add_name(&known, kinds[i]->name);
+    return refuse_unknown("filter", &known, why);
 }
 
 static int unknown_param(const struct filter_kind *kind, const char *name, struct error *why)
 {
-    char quoted[TEXT_QUOTE_BYTES], known[160] = "", hint[64] = "";
-    struct text_guess guess = TEXT_GUESS(name);
+    char quoted[TEXT_QUOTE_BYTES];
     if (kind->param_count == 0)
         return error_set(why, EINVAL, "%s: unknown parameter %s: expected none", kind->name,
                          text_quote(quoted, name));
-    for (unsigned i = 0; i < kind->param_count; i++) {
-        text_guess_try(&guess, kind->param[i].name);
-        text_append(known, sizeof known, "%s%s", i == 0 ? "" : ", ", kind->param[i].name);
-    }
-    if (guess.best != NULL)
-        snprintf(hint, sizeof hint, "; did you mean %s?", guess.best);
-    return error_set(why, EINVAL, "%s: unknown parameter %s: expected one of %s%s", kind->name,
-                     text_quote(quoted, name), known, hint);
-}
-
-/* Each estimator serves one stage. */
-static int check_adapting(const struct filter_chain *chain, struct error *why)
-{
-    unsigned seen = 0;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->adapts == FILTER_ADAPTS_NOT)
-            continue;
-        if ((seen & 1u << kind->adapts) != 0)
-            return error_set(why, EINVAL,
-                             "stage %u: the chain has %s already: expected at most one", i + 1,
-                             kind->name);
-        seen |= 1u << kind->adapts;
-    }
-    return 0;
-}
-
-/* A chain has at most one curve. */
-static int check_curves(const struct filter_chain *chain, struct error *why)
-{
-    const struct filter_kind *first = NULL;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->curve != NULL && first != NULL)
-            return error_set(why, EINVAL,
-                             "stage %u: %s follows %s, but a chain has one curve: expected one "
-                             "stage of these kinds at most",
-                             i + 1, kind->name, first->name);
-        if (kind->curve != NULL)
-            first = kind;
-    }
-    return 0;
-}
-
-/* A chain moves pixels at most once, and not if it finds something in rows or waves of captured
- * pixels, which are corrected where the result has them (correct.cl). */
-static int check_moves(const struct filter_chain *chain, struct error *why)
-{
-    const struct filter_kind *moves = NULL, *adapts = NULL;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if (kind->origin != NULL && moves != NULL)
-            return error_set(why, EINVAL, "stage %u: a chain has %s already: expected at most one",
-                             i + 1, kind->name);
-        moves = kind->origin != NULL ? kind : moves;
-        adapts = filter_kind_corrects(kind) ? kind : adapts;
-    }
-    if (moves != NULL && adapts != NULL)
-        return error_set(why, EINVAL,
-                         "%s corrects pixels where they are captured, but %s moves them: expected "
-                         "one of both in a chain",
-                         adapts->name, moves->name);
-    return 0;
-}
-
-/* Noise is reduced once at most by each means. */
-static int check_denoising(const struct filter_chain *chain, struct error *why)
-{
-    bool is_second = false, is_second_threshold = false;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_kind *kind = chain->stage[i].kind;
-        if ((kind->denoise != NULL && is_second) ||
-            (kind->threshold != NULL && is_second_threshold))
-            return error_set(why, EINVAL,
-                             "stage %u: the chain has %s already: expected at most one", i + 1,
-                             kind->name);
-        is_second |= kind->denoise != NULL;
-        is_second_threshold |= kind->threshold != NULL;
-    }
-    return 0;
-}
-
-int filter_chain_check(const struct filter_chain *chain, struct error *why)
-{
-    const size_t pixels = filter_chain_pixels(chain);
-    if (pixels > FILTER_MAX_PIXELS)
-        return error_set(why, EINVAL,
-                         "the images of the filter's stages have %zu pixels in all: expected at "
-                         "most %d, as 255x255 has",
-                         pixels, FILTER_MAX_PIXELS);
-    int r = check_curves(chain, why);
-    if (r == 0)
-        r = check_moves(chain, why);
-    if (r == 0)
-        r = check_denoising(chain, why);
-    return r < 0 ? r : check_adapting(chain, why);
+    struct known_names known = {.guess = TEXT_GUESS(name)};
+    for (unsigned i = 0; i < kind->param_count; i++)
+        add_name(&known, kind->param[i].name);
+    refuse_unknown("parameter", &known, why);
+    return error_prefix(why, EINVAL, "%s", kind->name);
 }
 
 /* ---- text to stages ---- */
@@ -167,7 +89,7 @@ int filter_stage_set(struct filter_stage *stage, const char *param, const char *
 
     const struct filter_param *about = &stage->kind->param[index];
     int r;
-    if (about->type == FILTER_IMAGE) { /* which says itself why it cannot be read */
+    if (about->type == FILTER_IMAGE) { /* its own message says why it cannot be read */
         r = filter_image_load(&stage->image, text, why);
         return r < 0 ? error_prefix(why, EINVAL, "%s", stage->kind->name) : 0;
     }
@@ -186,6 +108,18 @@ bool filter_stage_has(const struct filter_stage *stage, unsigned param)
     return filter_value_is_set(stage, param);
 }
 
+/* Checks that the stage's image is small enough to be summed pixel by pixel. */
+static int check_summed_image(const struct filter_stage *stage, struct error *why)
+{
+    const struct filter_image *image = stage->image;
+    if (!filter_stage_uses_image(stage) ||
+        (image->columns <= FILTER_IMAGE_KERNEL_SIDE && image->rows <= FILTER_IMAGE_KERNEL_SIDE))
+        return 0;
+    return error_set(why, EINVAL, "%s: image %s has %ux%u pixels: expected at most %dx%d",
+                     stage->kind->name, image->name, image->columns, image->rows,
+                     FILTER_IMAGE_KERNEL_SIDE, FILTER_IMAGE_KERNEL_SIDE);
+}
+
 int filter_stage_check(const struct filter_stage *stage, struct error *why)
 {
     for (unsigned i = 0; i < stage->kind->param_count; i++) {
@@ -196,7 +130,8 @@ int filter_stage_check(const struct filter_stage *stage, struct error *why)
                              param->name, filter_value_expects(expected, param));
         }
     }
-    return stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
+    int r = stage->kind->check != NULL ? stage->kind->check(stage, why) : 0;
+    return r < 0 ? r : check_summed_image(stage, why);
 }
 
 static int parse_param(struct filter_stage *stage, char *text, unsigned *seen, struct error *why)
@@ -315,17 +250,6 @@ void filter_chain_assign(struct filter_chain *to, const struct filter_chain *fro
     *to = *from;
 }
 
-size_t filter_chain_pixels(const struct filter_chain *chain)
-{
-    size_t sum = 0;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_image *image = chain->stage[i].image;
-        if (filter_stage_uses_image(&chain->stage[i]))
-            sum += (size_t)image->columns * image->rows;
-    }
-    return sum;
-}
-
 /* ---- stages to text ---- */
 
 static void append_stage(char *text, size_t size, const struct filter_stage *stage)
@@ -376,111 +300,4 @@ bool filter_chain_equal(const struct filter_chain *a, const struct filter_chain 
         if (!equal_stages(&a->stage[i], &b->stage[i]))
             return false;
     return true;
-}
-
-/* ---- the response ---- */
-
-/* `transform` is NULL or that of the stage's image. */
-static double complex response_at(const struct filter_stage *stage, const double complex *transform,
-                                  double fx, double fy)
-{
-    const struct filter_kind *kind = stage->kind;
-    if (filter_stage_uses_image(stage))
-        return kind->image_response(
-            stage, transform != NULL ? *transform : filter_image_transform(stage->image, fx, fy),
-            fx, fy);
-    if (kind->complex_response == NULL)
-        return kind->response(stage, fx, fy);
-    return kind->complex_response(stage, fx, fy);
-}
-
-/* 0.5 and -0.5 are the same frequency. Their mean is the Hermitian part of H, which makes the
- * output real. (Two of the four corners are the negatives of the other two.) The transform of an
- * image is the same at both. */
-static double complex stage_response(const struct filter_stage *stage,
-                                     const double complex *transform, double fx, double fy)
-{
-    const double complex h = response_at(stage, transform, fx, fy);
-    if (fabs(fx) == 0.5 && fabs(fy) == 0.5)
-        return creal(h + response_at(stage, transform, -fx, fy)) / 2;
-    if (fabs(fx) == 0.5)
-        return (h + response_at(stage, transform, -fx, fy)) / 2;
-    if (fabs(fy) == 0.5)
-        return (h + response_at(stage, transform, fx, -fy)) / 2;
-    return h;
-}
-
-double complex filter_chain_response(const struct filter_chain *chain, double fx, double fy)
-{
-    double complex product = 1;
-    for (unsigned i = 0; i < chain->count; i++)
-        product *= stage_response(&chain->stage[i], NULL, fx, fy);
-    return product;
-}
-
-double complex filter_chain_response_of(const struct filter_chain *chain,
-                                        const double complex transform[FILTER_MAX_STAGES],
-                                        double fx, double fy)
-{
-    double complex product = 1;
-    for (unsigned i = 0; i < chain->count; i++)
-        product *= stage_response(&chain->stage[i], &transform[i], fx, fy);
-    return product;
-}
-
-static bool is_complex(const struct filter_stage *stage)
-{
-    const struct filter_kind *kind = stage->kind;
-    const bool may_be = kind->complex_response != NULL || filter_stage_uses_image(stage);
-    return may_be && (kind->is_real == NULL || !kind->is_real(stage));
-}
-
-bool filter_chain_is_complex(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (is_complex(&chain->stage[i]))
-            return true;
-    return false;
-}
-
-/* ---- the curve ---- */
-
-struct curve filter_chain_curve(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->curve != NULL)
-            return chain->stage[i].kind->curve(&chain->stage[i]);
-    return (struct curve){.kind = CURVE_NONE};
-}
-
-/* ---- noise ---- */
-
-struct denoise filter_chain_denoise(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->denoise != NULL)
-            return chain->stage[i].kind->denoise(&chain->stage[i]);
-    return (struct denoise){.settings = {.block = 0}};
-}
-
-double filter_chain_threshold(const struct filter_chain *chain)
-{
-    for (unsigned i = 0; i < chain->count; i++)
-        if (chain->stage[i].kind->threshold != NULL)
-            return chain->stage[i].kind->threshold(&chain->stage[i]);
-    return 0;
-}
-
-double filter_chain_support(const struct filter_chain *chain)
-{
-    double sum = 0, squares = 0;
-    for (unsigned i = 0; i < chain->count; i++) {
-        const struct filter_stage *stage = &chain->stage[i];
-        const double radius = stage->kind->support(stage);
-        if (stage->kind->is_gaussian)
-            squares += radius * radius;
-        else
-            sum += radius;
-    }
-    return fmin(sum + sqrt(squares), FILTER_MAX_SUPPORT_PX);
 }

@@ -43,7 +43,7 @@ static int find_stage(unsigned *ret, const struct filter_chain *chain, const cha
     return error_set(why, ENOENT, "there is no stage %g: expected 1 .. %u", number, chain->count);
 }
 
-/* Finds the index for a position, which is 1 .. count. */
+/* Finds the index of a position, which is 1 .. count. */
 static int find_place(unsigned *ret, unsigned count, double position, struct error *why)
 {
     for (unsigned i = 0; i < count; i++)

@@ -6,10 +6,10 @@
 
 #include "core/dft.h"
 
-/* A stage's image. */
+/* The image of a stage. */
 struct part {
     unsigned stage;
-    uint32_t extent;      /* of the image along the second axis, at most its period */
+    uint32_t extent;      /* pixels of the image along the second axis, at most its period */
     double complex *half; /* transformed along the first axis: [line][extent] */
     double complex *full; /* loaded lines: [slots][second_period] */
 };
@@ -23,7 +23,7 @@ struct filter_grid {
 
 /* ---- the first axis ---- */
 
-/* Pixel i along the first axis and j along the second one. */
+/* Returns pixel i along the first axis and j along the second one. */
 static double pixel_at(const struct filter_image *image, bool first_is_x, uint32_t i, uint32_t j)
 {
     return (double)

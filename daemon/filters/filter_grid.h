@@ -1,11 +1,11 @@
 /* The transforms of a chain's images at all frequencies of a padded plane. Pure.
  *
- * For one frequency every pixel of an image is read. A plane has as many frequencies as samples, so
- * here each image is transformed along one axis once, and along the other axis when its lines are
- * asked for. Both transforms are exact, apart from rounding in double precision: an image is padded
- * with zeros to the length of the axis, or wrapped around it if it is longer.
+ * One frequency takes every pixel of an image, and a plane has as many frequencies as samples.
+ * Therefore each image is transformed along one axis once, and along the other axis when its lines
+ * are needed. Both transforms are exact, apart from rounding in double precision: an image is
+ * padded with zeros to the length of the axis, or wrapped around it if it is longer.
  *
- * Threads: a grid belongs to one thread. It does not hold the chain's images. */
+ * A grid belongs to one thread. It does not hold the chain's images. */
 #ifndef FFTD_FILTERS_FILTER_GRID_H
 #define FFTD_FILTERS_FILTER_GRID_H
 
@@ -27,7 +27,7 @@ struct filter_grid_shape {
 
 struct filter_grid;
 
-/* ret is NULL if no stage uses an image. -EINVAL, -ENOMEM. */
+/* Sets ret to NULL if no stage uses an image. -EINVAL, -ENOMEM. */
 int filter_grid_create(struct filter_grid **ret, const struct filter_chain *chain,
                        const struct filter_grid_shape *shape, struct error *why);
 void filter_grid_destroy(struct filter_grid *grid); /* NULL is allowed */
@@ -35,9 +35,9 @@ void filter_grid_destroy(struct filter_grid *grid); /* NULL is allowed */
 /* Computes a line and keeps it in a slot. */
 void filter_grid_load(struct filter_grid *grid, uint32_t slot, uint32_t line);
 
-/* The transforms of the stages' images for the line in a slot: at its frequency along the first
- * axis, or at minus that if is_negative, and at k along the second one, -second_period < k <
- * second_period. Those of stages without an image stay as they are. */
+/* Reads the transforms of the stages' images from the line in a slot: at k along the second axis,
+ * -second_period < k < second_period, and at the line's frequency along the first axis, or at its
+ * negative if is_negative. Those of stages without an image stay as they are. */
 void filter_grid_read(const struct filter_grid *grid, uint32_t slot, bool is_negative, int32_t k,
                       double complex ret[FILTER_MAX_STAGES]);
 

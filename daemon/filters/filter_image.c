@@ -27,7 +27,23 @@ bool filter_image_equal(const struct filter_image *a, const struct filter_image 
     return true;
 }
 
-/* The number of holders is not part of what an image shows, so it changes in a const one, too. */
+bool filter_image_is_symmetric(const struct filter_image *image)
+{
+    const unsigned columns = image->columns, rows = image->rows;
+    for (unsigned y = 0; y < rows; y++)
+        for (unsigned x = 0; x < columns; x++) {
+            /* The middle of an even number is the later one, and the first pixel has no opposite.
+             */
+            const unsigned mirror_x = columns / 2 * 2 - x, mirror_y = rows / 2 * 2 - y;
+            const bool inside = mirror_x < columns && mirror_y < rows;
+            if (image->pixel[(size_t)y * columns + x] !=
+                (inside ? image->pixel[(size_t)mirror_y * columns + mirror_x] : 0))
+                return false;
+        }
+    return true;
+}
+
+/* The number of holders is not part of what an image shows, so it may change in a const one. */
 static atomic_uint *holders(const struct filter_image *image)
 {
     return &((struct filter_image *)image)->holders;
@@ -78,19 +94,19 @@ int filter_image_load(const struct filter_image **ret, const char *name, struct 
     return loader(ret, name, why);
 }
 
-static double complex turn(double turns)
+double complex filter_phase(double turns)
 {
     return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
 }
 
-/* Columns are summed first, in a loop without a chain of dependent additions. */
+/* Sums columns first, in a loop whose additions do not depend on each other. */
 double complex filter_image_transform(const struct filter_image *image, double fx, double fy)
 {
     double real[FILTER_IMAGE_KERNEL_SIDE] = {0}, imag[FILTER_IMAGE_KERNEL_SIDE] = {0};
     double complex sum = 0;
     for (unsigned y = 0; y < image->rows; y++) {
         const float *row = image->pixel + (size_t)y * image->columns;
-        const double complex factor = turn(fy * y);
+        const double complex factor = filter_phase(fy * y);
         const double re = creal(factor), im = cimag(factor);
         for (unsigned x = 0; x < image->columns; x++) {
             real[x] += re * (double)row[x];
@@ -98,6 +114,6 @@ double complex filter_image_transform(const struct filter_image *image, double f
         }
     }
     for (unsigned x = 0; x < image->columns; x++)
-        sum += (real[x] + I * imag[x]) * turn(fx * x);
+        sum += (real[x] + I * imag[x]) * filter_phase(fx * x);
     return sum;
 }

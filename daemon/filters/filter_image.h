@@ -1,15 +1,14 @@
-/* Images that filters are made of: kernels, point spreads, templates, masks, and dark and flat
- * frames. Pure.
+/* Images for filters: kernels, point spreads, templates, masks, and dark and flat frames. Pure.
  *
- * A chain names an image, and config/image.h finds and reads the file of that name. What was read
- * never changes: all copies of a chain share it, and any thread may read it. Another content of the
- * same file is another struct filter_image.
+ * A chain names an image, and config/image.h finds and reads the file of that name. An image never
+ * changes after it was read, so all copies of a chain share it, and any thread may read it. If the
+ * file changes, it is read into another struct filter_image.
  *
- * Lifetime. config/image.h keeps every image, and destroys only those that nobody holds. So a chain
- * that outlives one call of the main thread has to hold its images (filter_chain_hold in filter.h);
- * a chain on the stack need not.
+ * config/image.h keeps all images, and destroys those that nobody holds. A chain that outlives one
+ * call of the main thread therefore has to hold its images (filter_chain_hold in filter.h). A chain
+ * on the stack need not.
  *
- * Formats, recognized by their first bytes:
+ * Files are recognized by their first bytes:
  *     P5, P2   PGM, 8 or 16 bits, binary or text; white (the header's maximum) becomes 1, black 0
  *     Pf       PFM, 32-bit floats, also negative ones; rows from the bottom to the top
  *     text     rows of numbers, separated by spaces, tabs or commas; # begins a comment
@@ -26,44 +25,51 @@
 #include "core/error.h"
 
 #define FILTER_IMAGE_NAME_BYTES  64          /* a name, with its final zero byte */
-#define FILTER_IMAGE_MAX_SIDE    8192        /* px; that of a frame, FFTD_MAX_SIDE */
+#define FILTER_IMAGE_MAX_SIDE    8192        /* px, as for a frame: FFTD_MAX_SIDE */
 #define FILTER_IMAGE_MAX_PIXELS  (1u << 24)  /* 4096 x 4096 */
-#define FILTER_IMAGE_MAX_BYTES   (65u << 20) /* of a file: these as floats, and a header */
-#define FILTER_IMAGE_MAX_TEXT    (1u << 20)  /* of a file of rows of numbers */
+#define FILTER_IMAGE_MAX_BYTES   (65u << 20) /* largest file: a header, and these as floats */
+#define FILTER_IMAGE_MAX_TEXT    (1u << 20)  /* largest file of rows of numbers */
 #define FILTER_IMAGE_MAX_NUMBER  1e6         /* the greatest magnitude of a pixel */
-#define FILTER_IMAGE_KERNEL_SIDE 255         /* px; of what is summed pixel by pixel */
+#define FILTER_IMAGE_KERNEL_SIDE 255         /* px, for images that are summed pixel by pixel */
 
 struct filter_image {
     char name[FILTER_IMAGE_NAME_BYTES];
     unsigned columns, rows;
-    double sum, square_sum; /* of all pixels, and of their squares */
+    double sum, square_sum; /* sums over all pixels, and over their squares */
     atomic_uint holders;
     float pixel[]; /* row by row, from the top */
 };
 
-/* Makes an image of a file's bytes. -EINVAL: they are no image; -ENOMEM. */
+/* Makes an image from a file's bytes. -EINVAL: they are no image; -ENOMEM. */
 int filter_image_parse(struct filter_image **ret, const char *name, const void *bytes, size_t count,
                        struct error *why);
 void filter_image_destroy(struct filter_image *image); /* NULL is allowed */
 
-/* Whether both have the same name, size and pixels. Two NULLs are equal. */
+/* Returns whether both have the same name, size and pixels. Two NULLs are equal. */
 bool filter_image_equal(const struct filter_image *a, const struct filter_image *b);
 
-/* Any thread that has an image which is held, or which the main thread has just loaded. NULL is
- * allowed. */
+/* Returns whether an image is the same on opposite sides of its middle pixel; beyond its edges it
+ * is 0. */
+bool filter_image_is_symmetric(const struct filter_image *image);
+
+/* Any thread may call these with an image that is held, or that the main thread has just loaded.
+ * NULL is allowed, except for filter_image_is_held. */
 void filter_image_hold(const struct filter_image *image);
 void filter_image_drop(const struct filter_image *image);
 bool filter_image_is_held(const struct filter_image *image);
 
-/* Whether a name can be that of an image: letters, digits and . _ -, at most 63 of them, and not
- * beginning with a dot or a dash. So it never leads out of a directory. */
+/* Returns whether a name can be that of an image: letters, digits and . _ -, at most 63 of them,
+ * and not a dot or a dash at the beginning. Such a name never leads out of a directory. */
 bool filter_image_is_name(const char *name);
 
-/* The sum of pixel(x, y) exp(-2 pi i (fx x + fy y)), x and y counted from the top left pixel, fx
- * and fy in cycles per pixel. For images of at most FILTER_IMAGE_KERNEL_SIDE columns. */
+/* Returns exp(-2 pi i turns). */
+double complex filter_phase(double turns);
+
+/* Returns the sum of pixel(x, y) exp(-2 pi i (fx x + fy y)). x and y count from the top left pixel;
+ * fx and fy are in cycles per pixel. The image has at most FILTER_IMAGE_KERNEL_SIDE columns. */
 double complex filter_image_transform(const struct filter_image *image, double fx, double fy);
 
-/* Finds an image by its name. The loader is set once, before there are other threads; without one,
+/* Finds an image by its name. The loader is set once, before there are other threads. Without one,
  * no chain can use images. ret is untouched on failure. */
 typedef int filter_image_loader(const struct filter_image **ret, const char *name,
                                 struct error *why);

@@ -1,5 +1,5 @@
-/* From a file's bytes to pixels. The bytes may come from anyone: nothing is read beyond their end,
- * and sizes are checked before memory is allocated for them. */
+/* Files' bytes become pixels. The bytes may come from anyone: nothing is read beyond their end, and
+ * sizes are checked before memory is allocated for them. */
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "filters/filter_image.h"
 #include "core/text.h"
 
-#define WORD_BYTES 64 /* of a number in a file; longer ones are refused */
+#define WORD_BYTES 64 /* for a number in a file; longer ones are refused */
 
 struct reader {
     const unsigned char *at, *end;
@@ -29,7 +29,7 @@ static bool is_digit(unsigned char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* A zero byte would end a word before its end. */
+/* A zero byte would end a word early. */
 static char letter(unsigned char byte)
 {
     return byte != 0 ? (char)byte : '?';
@@ -60,7 +60,7 @@ static int create(struct filter_image **ret, const struct reader *reader, double
 static int check_number(const struct reader *reader, double number, size_t column, size_t row,
                         struct error *why)
 {
-    if (fabs(number) <= FILTER_IMAGE_MAX_NUMBER) /* not so for NaN */
+    if (fabs(number) <= FILTER_IMAGE_MAX_NUMBER) /* false for NaN */
         return 0;
     return error_set(why, EINVAL,
                      "image %s: the pixel in column %zu of row %zu is %g: expected %g .. %g",
@@ -77,7 +77,7 @@ static int truncated(const struct reader *reader, size_t found, size_t expected,
 
 /* ---- the headers of PGM and PFM ---- */
 
-/* Space, and comments up to the end of their line. */
+/* Skips white space, and comments up to the end of their line. */
 static void skip_space(struct reader *reader)
 {
     bool in_comment = false;
@@ -122,7 +122,7 @@ static int read_size(struct filter_image **ret, struct reader *reader, struct er
     return r < 0 ? r : create(ret, reader, columns, rows, why);
 }
 
-/* One white space ends a header. Returns the number of bytes after it. */
+/* Skips the white space that ends a header. Returns the number of bytes after it. */
 static size_t end_header(struct reader *reader)
 {
     if (reader->at < reader->end)
@@ -252,13 +252,13 @@ static int read_pfm(struct filter_image **ret, struct reader *reader, struct err
 
 /* ---- rows of numbers ---- */
 
-/* Spaces end a number, line breaks a row. */
+/* Returns whether a byte separates numbers of a row. A line break ends the row. */
 static bool is_between(unsigned char byte)
 {
     return byte == ' ' || byte == '\t' || byte == '\r' || byte == ',';
 }
 
-/* Reads the next number of the line, or stops at its end: false. */
+/* Reads the next number of the line. Returns false at its end. */
 static bool read_cell(struct reader *reader, char word[WORD_BYTES])
 {
     size_t length = 0;
@@ -275,7 +275,7 @@ static bool read_cell(struct reader *reader, char word[WORD_BYTES])
     return length > 0;
 }
 
-/* Without `pixel` it only counts columns and rows. */
+/* Reads all rows, or only counts columns and rows if `pixel` is NULL. */
 static int read_rows(const struct reader *from, float *pixel, unsigned *ret_columns,
                      unsigned *ret_rows, struct error *why)
 {
@@ -343,7 +343,7 @@ static bool begins(const struct reader *reader, const char *text)
     return (size_t)(reader->end - reader->at) >= length && memcmp(reader->at, text, length) == 0;
 }
 
-/* Says what a file is that people may take for a possible one. */
+/* Names the format of a file that people may expect to work. */
 static int refuse_known(const struct reader *reader, struct error *why)
 {
     static const struct {

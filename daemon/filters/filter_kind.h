@@ -1,10 +1,13 @@
-/* The kinds of filters that exist: their parameters and their response. Pure.
+/* The kinds of filters: their parameters, their response, and their documentation. Pure.
+ *
+ * Each kind is a file of filters/kinds/ and a line of kinds.c. Parsing, checking, printing, help
+ * and docs/FILTERS.md follow from its struct. Most kinds set a response and a support, and nothing
+ * else of what a kind may do. filter.h, above this, makes chains of stages.
  *
  * Frequencies are in cycles per pixel, the same on both axes, |f| <= 0.5. A shift by x pixels to
- * the right is exp(-2 pi i fx x). H(-fx, -fy) is the complex conjugate of H(fx, fy), exactly, so
- * filtered pictures are real; a kind whose impulse response is the same in opposite directions has
- * a real H. Parsing, checking, printing, help and documentation all follow from the kinds.
- * filter.h, above this, makes chains of stages. */
+ * the right is exp(-2 pi i fx x). H(-fx, -fy) is exactly the complex conjugate of H(fx, fy), so
+ * filtered pictures are real. H is real if the impulse response is the same in opposite directions.
+ */
 #ifndef FFTD_FILTERS_FILTER_KIND_H
 #define FFTD_FILTERS_FILTER_KIND_H
 
@@ -13,17 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "filters/adaptation.h"
 #include "filters/curve.h"
 #include "filters/denoise.h"
 #include "core/error.h"
 #include "filters/filter_image.h"
 
 #define FILTER_MAX_PARAMS  14
-#define FILTER_KERNEL_SIDE 7 /* the most rows and columns of a kernel in a chain's text */
+#define FILTER_KERNEL_SIDE 7 /* rows and columns of a kernel in a chain's text, at most */
 
 enum filter_type {
     FILTER_NUMBER, /* a finite double within [min, max] */
-    FILTER_PAIR,   /* two of them, x and y, written a/b */
+    FILTER_PAIR,   /* two such numbers, x and y, written a/b */
     FILTER_CHOICE, /* one of `choices`, stored as its index in number */
     FILTER_BOOL,
     FILTER_KERNEL, /* rows of numbers within [min, max], written 0 -1 0/-1 5 -1/0 -1 0 */
@@ -36,7 +40,7 @@ struct filter_param {
     const char *summary; /* one line of help */
     enum filter_type type;
     bool required;
-    double min, max, initial;   /* initial: the default where not required; NaN: not set */
+    double min, max, initial;   /* initial: the default if it is not required; NaN: not set */
     const char *const *choices; /* NULL-terminated, FILTER_CHOICE only */
 };
 
@@ -45,15 +49,19 @@ struct filter_value {
     double second; /* FILTER_PAIR only */
 };
 
-/* The value of a FILTER_KERNEL, of which a kind has one at most, as of a FILTER_IMAGE. Where they
- * are not required, they are not set by default. */
+/* The value of a FILTER_KERNEL. A kind has at most one parameter of this type, and one
+ * FILTER_IMAGE. If they are not required, they are not set by default. */
 struct filter_kernel {
     unsigned columns, rows;                              /* 0: not set */
     float value[FILTER_KERNEL_SIDE][FILTER_KERNEL_SIDE]; /* [row][column] */
 };
 
-/* What is subtracted from each captured sample, and what it is multiplied by then (calibration.h).
- */
+/* The greatest gain of a captured sample, for which half precision has headroom
+ * (transform/kernel_source.c). */
+#define FILTER_MAX_GAIN 8.0
+
+/* Offsets that are subtracted from captured samples, and gains that multiply the result
+ * (calibration.h). */
 struct filter_calibration {
     uint32_t width, height; /* captured pixels */
     uint32_t cell;          /* px: samples this far apart have the same colour; 2 for a mosaic */
@@ -65,63 +73,66 @@ struct filter_calibration {
 
 struct filter_stage;
 
-/* What a stage finds in the captured frames and corrects (filter_adapt.h). */
-enum filter_adapts {
-    FILTER_ADAPTS_NOT,
-    FILTER_ADAPTS_WAVES,   /* periodic noise */
-    FILTER_ADAPTS_FLICKER, /* of light, on a rolling shutter */
-    FILTER_ADAPTS_SHAKE,   /* of the camera: it moves frames, and corrects no samples */
+/* The documentation of a kind in docs/FILTERS.md, beside its parameters. */
+struct filter_docs {
+    const char *scene, *example; /* pictures show this chain with the source pattern:SCENE */
+    const char *note;            /* what these pictures show; NULL: nothing to say */
+    const char *details;         /* more paragraphs of Markdown, one a line; NULL: none */
 };
 
+/* fields: each of these functions is a thing that a kind may do, and most kinds do one of them. */
 struct filter_kind {
     const char *name;
     const char *summary;
-    const char *formula; /* of H, in ASCII, with the names of the parameters; f^2 = fx^2 + fy^2, and
-                            pass and stop are the shapes of filter_shape.c */
+    const char *formula; /* "H = ..." in ASCII, with the names of the parameters; f^2 = fx^2 + fy^2,
+                            and pass and stop are the shapes of filter_shape.c */
     unsigned param_count;
     struct filter_param param[FILTER_MAX_PARAMS];
-    enum filter_adapts adapts; /* if it does, H is 1 */
-    /* Checks what the range of a single parameter cannot express (low < high); may be NULL. */
+    enum filter_adapts adapts; /* H is 1 if it does */
+    /* Adds what the stage asks of the estimators; NULL: nothing. */
+    void (*adapt)(const struct filter_stage *stage, struct filter_adaptation *ret);
+    /* Checks what the range of a single parameter cannot express (low < high). NULL: nothing. */
     int (*check)(const struct filter_stage *stage, struct error *why);
-    /* H: one of the two, the other is NULL. */
+    /* Return H. At most one of them is set; H is 1 if both are NULL. */
     double (*response)(const struct filter_stage *stage, double fx, double fy);
     double complex (*complex_response)(const struct filter_stage *stage, double fx, double fy);
-    /* H of a stage with an image, which replaces the two above then; NULL: it does not. `transform`
-     * is that of the image about the middle of its top left pixel: the sum of pixel(x, y) exp(-2 pi
-     * i (fx x + fy y)). filters/filter_grid.h computes it for many frequencies at once. */
+    /* Returns H of a stage with an image, instead of the two above; NULL: they do. `transform` is
+     * that of the image about the middle of its top left pixel: the sum of pixel(x, y) exp(-2 pi i
+     * (fx x + fy y)). filter_grid.h computes it for many frequencies at once. */
     double complex (*image_response)(const struct filter_stage *stage, double complex transform,
                                      double fx, double fy);
-    /* With the last two: whether these parameters make H real; may be NULL if none do. */
+    /* Returns whether these parameters make H real although the last two make it complex. NULL:
+     * none do. */
     bool (*is_real)(const struct filter_stage *stage);
-    /* The curve of the whole chain that the stage is in; NULL: none. */
+    /* Returns the curve of the whole chain that the stage is in. NULL: it has none. */
     struct curve (*curve)(const struct filter_stage *stage);
-    /* How noise is reduced before the chain's response; NULL: it is not. */
+    /* Returns how noise is reduced before the chain's response. NULL: it is not. */
     struct denoise (*denoise)(const struct filter_stage *stage);
-    /* By how much the magnitude of each number of the spectrum is reduced before it is multiplied
-     * by the chain's response, down to 0 at most: this times the square root of the padded size's
-     * samples, in grey levels of 255. NULL: it is not. A kind with it has a response of 1. */
+    /* Returns a threshold in grey levels of 255. This times the square root of the number of
+     * samples of the padded frame is subtracted from the magnitude of each number of the spectrum,
+     * down to 0, before the chain's response multiplies it. NULL: none. A kind with it has H = 1.
+     */
     double (*threshold)(const struct filter_stage *stage);
-    /* Radius in pixels beyond which the impulse response is negligible (below 1e-3 of its
-     * energy), or an estimate of it. */
+    /* Returns the radius in pixels beyond which the impulse response is negligible (below 1e-3 of
+     * its energy), or an estimate of it. NULL: 0. */
     double (*support)(const struct filter_stage *stage);
-    /* The impulse response falls as a Gaussian does. Variances of Gaussians add up when they are
-     * applied one after another, and so the squares of these radii. */
+    /* Set if the impulse response falls as a Gaussian does. The variances of Gaussians in a chain
+     * add up, and therefore the squares of these radii. */
     bool is_gaussian;
-    /* How the stage corrects captured samples: it adds to the offsets, or multiplies the gains. All
-     * offsets are complete when gains are asked for. NULL: it does not. A kind with one of them has
-     * a response of 1, and an image of it has the size of the table. -EINVAL: the image does not
-     * fit the others. */
+    /* Add to the offsets of captured samples, or multiply their gains; all offsets are complete
+     * when gains are asked for. NULL: it does not. A kind with one of them has H = 1, and its image
+     * has the size of the table. -EINVAL: the image does not fit the others. */
     int (*add_offsets)(const struct filter_stage *stage, struct filter_calibration *table,
                        struct error *why);
     int (*multiply_gains)(const struct filter_stage *stage, struct filter_calibration *table,
                           struct error *why);
-    /* Where the stage finds a pixel of its result in the captured frame (warp.h): replaces the
-     * place at[0] (column), at[1] (row), in a frame of size[0] x size[1] pixels, by that one, which
-     * may be beyond the frame, and is not finite if there is none. Middles of pixels are whole
-     * numbers. NULL: there. A kind with it has a response of 1. -EINVAL: the stage is for frames
-     * of another size. */
+    /* Replaces the place at[0] (column), at[1] (row) of a pixel in the result by the place where
+     * the captured frame of size[0] x size[1] pixels has it (warp.h). Middles of pixels are whole
+     * numbers. The place may be beyond the frame; it is not finite if there is none. NULL: pixels
+     * do not move. A kind with it has H = 1. -EINVAL: the stage is for frames of another size. */
     int (*origin)(const struct filter_stage *stage, const uint32_t size[2], double at[2],
                   struct error *why);
+    struct filter_docs docs;
 };
 
 struct filter_stage {
@@ -131,52 +142,21 @@ struct filter_stage {
     const struct filter_image *image; /* NULL: not set; see filter_chain_hold */
 };
 
-/* Whether the response is that of kind->image_response. */
+/* Returns whether the response is that of kind->image_response. */
 static inline bool filter_stage_uses_image(const struct filter_stage *stage)
 {
     return stage->image != NULL && stage->kind->image_response != NULL;
 }
 
-/* Whether a stage of the kind finds something in captured frames and corrects samples of it. */
+/* Returns whether a stage of the kind finds something in captured frames and corrects their
+ * samples. */
 static inline bool filter_kind_corrects(const struct filter_kind *kind)
 {
     return kind->adapts == FILTER_ADAPTS_WAVES || kind->adapts == FILTER_ADAPTS_FLICKER;
 }
 
-/* All kinds, in the order in which help lists them. */
+/* Returns all kinds, in the order in which help lists them. */
 const struct filter_kind *const *filter_kinds(unsigned *ret_count);
 const struct filter_kind *filter_kind_by_name(const char *name); /* NULL: there is none */
-
-/* In filter_cutoff.c. */
-extern const struct filter_kind filter_lowpass, filter_highpass, filter_bandpass, filter_bandstop,
-    filter_notch, filter_highboost, filter_directional;
-
-/* In filter_kernel.c. */
-extern const struct filter_kind filter_gaussian_blur, filter_box_blur, filter_sharpen,
-    filter_laplacian, filter_gain;
-
-/* In filter_adapt.c. */
-extern const struct filter_kind filter_auto_notch, filter_deflicker, filter_stabilise;
-
-/* In filter_complex.c. */
-extern const struct filter_kind filter_convolve, filter_gradient, filter_shift;
-
-/* In filter_curve.c. */
-extern const struct filter_kind filter_homomorphic, filter_linear_light;
-
-/* In filter_picture.c. */
-extern const struct filter_kind filter_mask, filter_match;
-
-/* In filter_denoise.c. */
-extern const struct filter_kind filter_denoise, filter_soft_threshold;
-
-/* In filter_restore.c. */
-extern const struct filter_kind filter_wiener;
-
-/* In filter_calibrate.c. */
-extern const struct filter_kind filter_dark, filter_flat, filter_vignette;
-
-/* In filter_undistort.c. */
-extern const struct filter_kind filter_undistort;
 
 #endif

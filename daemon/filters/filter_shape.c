@@ -1,29 +1,27 @@
-/* One prototype. Every cut-off filter is a function of a ratio d that is 1 at the cutoff:
+/* Every cut-off filter is a function of a ratio d that is 1 at the cutoff:
  *     pass(d): 1 at d = 0, 1/sqrt(2) at d = 1, 0 far beyond
  *     stop(d): 0 at d = 0, 1/sqrt(2) at d = 1, 1 far beyond
- * so that "cutoff" means the same in all shapes: half of the power is left there (-3 dB), the
- * convention of signal processing. (Gonzalez and Woods, Digital Image Processing, chapter 4, give
- * the same shapes but let the Butterworth image filter have |H| = 0.5 and the Gaussian 0.607 at
- * the cutoff.)
+ * All shapes leave half of the power at the cutoff (-3 dB), as is usual in signal processing.
+ * Gonzalez and Woods, Digital Image Processing, chapter 4, give the same shapes, but with |H| = 0.5
+ * at the cutoff for Butterworth and 0.607 for the Gaussian.
  *
- * Butterworth (S. Butterworth, On the Theory of Filter Amplifiers, 1930), amplitude:
- *     pass(d) = 1 / sqrt(1 + d^2n), stop(d) = pass(1/d)
- * Gaussian: pass(d) = exp(-ln(2)/2 d^2). stop is 1 - exp(-k d^2), which is smooth at d = 0, where
- * sqrt(1 - pass^2) has a kink; k puts its half-power point at d = 1.
+ * The Butterworth shape (S. Butterworth, On the Theory of Filter Amplifiers, 1930) has the
+ * amplitude pass(d) = 1 / sqrt(1 + d^2n), and stop(d) = pass(1/d). The Gaussian has pass(d) =
+ * exp(-ln(2)/2 d^2). Its stop(d) is 1 - exp(-k d^2), which is smooth at d = 0, where sqrt(1 -
+ * pass^2) has a kink; k puts its half-power point at d = 1.
  *
- * Support. The Gaussian lowpass with standard deviation s in space has exp(-r^2/s^2) of its energy
- * beyond r. A Butterworth's impulse response decays as exp(-2 pi r cutoff sin(pi/2n)), from the
- * branch points of its H nearest to the real axis. The ideal filter's decays so slowly (the
- * encircled energy of an Airy pattern: 1/(pi^2 cutoff r) is outside r) that 1e-3 is out of reach:
- * 4/cutoff, four rings, leaves 2.5%, and is the limit of the other shapes too. */
+ * A Gaussian lowpass with standard deviation s in space has exp(-r^2/s^2) of its energy beyond the
+ * radius r. A Butterworth's impulse response decays as exp(-2 pi r cutoff sin(pi/2n)), from the
+ * branch points of its H nearest to the real axis. The ideal filter decays so slowly that 1e-3 is
+ * out of reach: 1/(pi^2 cutoff r) of the energy of an Airy pattern is beyond r. Four rings,
+ * 4/cutoff, leave 2.5%, and are also the limit for the other shapes. */
 #include "filters/filter_shape.h"
 
-#include <errno.h>
 #include <math.h>
 
 #define HALF_LN2   0.34657359027997264 /* exp(-HALF_LN2) = 1/sqrt(2) */
 #define GAUSS_STOP 1.2279471772995154  /* 1 - exp(-GAUSS_STOP) = 1/sqrt(2) */
-#define RINGS      4.0                 /* of an ideal filter: those beyond are ignored */
+#define RINGS      4.0                 /* an ideal filter's support ends after as many rings */
 
 const char *const filter_shape_names[] = {"ideal", "butterworth", "gaussian", NULL};
 
@@ -63,53 +61,19 @@ double filter_cutoff_support(enum filter_shape shape, double order, double cutof
         radius = FILTER_LEFT_LN / (4 * M_PI * cutoff * sin(M_PI / (2 * order)));
         break;
     case SHAPE_GAUSSIAN:
-        /* exp(-k d^2) = exp(-2 (pi s f)^2); of the two k the larger gives the wider s. */
+        /* exp(-k d^2) = exp(-2 (pi s f)^2); the larger of the two k gives the wider s. */
         radius = sqrt(GAUSS_STOP / 2 * FILTER_LEFT_LN) / (M_PI * cutoff);
         break;
     }
     return fmin(radius, limit);
 }
 
-int filter_check_kernel_image(const struct filter_stage *stage, struct error *why)
+double filter_gaussian(double sigma, double f2)
 {
-    const struct filter_image *image = stage->image;
-    if (image->columns <= FILTER_IMAGE_KERNEL_SIDE && image->rows <= FILTER_IMAGE_KERNEL_SIDE)
-        return 0;
-    return error_set(why, EINVAL, "%s: image %s has %ux%u pixels: expected at most %dx%d",
-                     stage->kind->name, image->name, image->columns, image->rows,
-                     FILTER_IMAGE_KERNEL_SIDE, FILTER_IMAGE_KERNEL_SIDE);
+    return exp(-2 * square(M_PI * sigma) * f2);
 }
 
-double complex filter_phase(double turns)
+double filter_gaussian_support(double sigma)
 {
-    return cos(2 * M_PI * turns) - I * sin(2 * M_PI * turns);
-}
-
-bool filter_image_is_symmetric(const struct filter_image *image)
-{
-    const unsigned columns = image->columns, rows = image->rows;
-    for (unsigned y = 0; y < rows; y++)
-        for (unsigned x = 0; x < columns; x++) {
-            /* In an even number the middle is the later one, and the first has no opposite. */
-            const unsigned mirror_x = columns / 2 * 2 - x, mirror_y = rows / 2 * 2 - y;
-            const bool inside = mirror_x < columns && mirror_y < rows;
-            if (image->pixel[(size_t)y * columns + x] !=
-                (inside ? image->pixel[(size_t)mirror_y * columns + mirror_x] : 0))
-                return false;
-        }
-    return true;
-}
-
-double filter_response_one(const struct filter_stage *stage, double fx, double fy)
-{
-    (void)stage;
-    (void)fx;
-    (void)fy;
-    return 1;
-}
-
-double filter_support_none(const struct filter_stage *stage)
-{
-    (void)stage;
-    return 0;
+    return sigma * sqrt(FILTER_LEFT_LN);
 }

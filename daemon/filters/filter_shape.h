@@ -1,5 +1,5 @@
-/* What the kinds of filters share: the shapes of a cut-off, and parameters that several kinds have.
- * Pure; only core/filter_*.c include this. */
+/* Shared by the kinds of filters: the shapes of a cut-off, a Gaussian, and parameters that several
+ * kinds have. Pure; only filters/kinds/ includes this. */
 #ifndef FFTD_FILTERS_FILTER_SHAPE_H
 #define FFTD_FILTERS_FILTER_SHAPE_H
 
@@ -8,31 +8,21 @@
 enum filter_shape { SHAPE_IDEAL, SHAPE_BUTTERWORTH, SHAPE_GAUSSIAN };
 extern const char *const filter_shape_names[];
 
-/* -ln(5e-4). filter_kind.h allows 1e-3 of the energy outside the support. Half of that is used
- * here, because the samples are coarse. */
+/* This is -ln(5e-4). filter_kind.h allows 1e-3 of the energy outside the support; half of that is
+ * used here, because the samples are coarse. */
 #define FILTER_LEFT_LN 7.600902459542082
 
-/* The response at d times the cutoff, of d^2: see filter_shape.c. */
+/* Return the response at d times the cutoff, given d^2 (filter_shape.c). */
 double filter_pass(enum filter_shape shape, double order, double d2);
 double filter_stop(enum filter_shape shape, double order, double d2);
 
-/* Radius in pixels of the impulse response of filter_pass or filter_stop with this cutoff. */
+/* Returns the radius in pixels of the impulse response of filter_pass or filter_stop. */
 double filter_cutoff_support(enum filter_shape shape, double order, double cutoff);
 
-/* exp(-2 pi i turns). */
-double complex filter_phase(double turns);
-
-/* Whether an image is the same on opposite sides of its middle pixel, and 0 where it ends. */
-bool filter_image_is_symmetric(const struct filter_image *image);
-
-/* Whether an image is small enough to be summed pixel by pixel. The stage has one. */
-int filter_check_kernel_image(const struct filter_stage *stage, struct error *why);
-
-/* The response of kinds that do not filter by frequency: 1. */
-double filter_response_one(const struct filter_stage *stage, double fx, double fy);
-
-/* The support of kinds that combine no pixels: 0. */
-double filter_support_none(const struct filter_stage *stage);
+/* Return the transform of a Gaussian (not of its samples), given f^2, and the radius of the
+ * Gaussian. sigma is its standard deviation in pixels. */
+double filter_gaussian(double sigma, double f2);
+double filter_gaussian_support(double sigma);
 
 static inline double number(const struct filter_stage *stage, unsigned param)
 {

@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 
-/* Enough for a kernel of the longest numbers; more of it can only be spaces. */
+/* This is enough for a kernel of the longest numbers. A longer text has only more spaces. */
 #define KERNEL_TEXT_BYTES (FILTER_KERNEL_SIDE * FILTER_KERNEL_SIDE * TEXT_NUMBER_BYTES)
 
 static const char *const bool_words[] = {"false", "true", NULL};
@@ -163,7 +163,7 @@ int filter_value_read(struct filter_stage *stage, unsigned index, const char *te
         return read_word(&value->number, bool_words, text);
     case FILTER_KERNEL:
         return read_kernel(&stage->kernel, param, text);
-    case FILTER_IMAGE: /* filter_stage_set reads it, because it knows the reason of a failure */
+    case FILTER_IMAGE: /* filter_stage_set reads it, to tell the reason of a failure */
         break;
     }
     return -EINVAL;

@@ -1,5 +1,4 @@
-/* Values of parameters to and from text. Only filter.c includes this, and what describes the kinds
- * to clients. Pure. */
+/* Values of parameters, from text and back. Pure. */
 #ifndef FFTD_FILTERS_FILTER_VALUE_H
 #define FFTD_FILTERS_FILTER_VALUE_H
 
@@ -18,7 +17,8 @@ char *filter_value_expects(char text[FILTER_EXPECTS_BYTES], const struct filter_
  * of range, or there are too many of them. The stage is unchanged on failure. */
 int filter_value_read(struct filter_stage *stage, unsigned index, const char *text);
 
-/* What is wrong with a text for which filter_value_read returned r: "is out of range". */
+/* Returns what is wrong with a text for which filter_value_read returned r, such as "is out of
+ * range". */
 const char *filter_value_fault(const struct filter_param *param, int r);
 
 bool filter_value_is_set(const struct filter_stage *stage, unsigned index);

@@ -9,13 +9,14 @@
 #include "core/format.h"
 #include "fftd/ring.h"
 
-/* Fills a frame of that layout, of at least 2 x 2 pixels, of a format that `fourcc` is published in
- * (format_published, format_luma), from a mosaic whose rows are `stride` bytes apart. */
+/* Fills a frame of this layout from a mosaic of the format `fourcc`, whose rows are `stride` bytes
+ * apart. The frame has at least 2 x 2 pixels, of a format in which the mosaic is published
+ * (format_published, format_luma). */
 void mosaic_convert(uint8_t *frame, const struct fftd_format *format, uint32_t fourcc,
                     const uint8_t *mosaic, size_t stride);
 
-/* Fills width * height numbers, 0 .. 255, with the luma of the same colours before they are
- * rounded, from a mosaic of that format, of at least 2 x 2 pixels. */
+/* Fills width * height numbers, 0 .. 255, with the luma of these colours before they are rounded.
+ * The mosaic has this format and at least 2 x 2 pixels. */
 void mosaic_luma(float *ret, const struct format_info *info, uint32_t width, uint32_t height,
                  const uint8_t *mosaic, size_t stride);
 

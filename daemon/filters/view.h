@@ -1,37 +1,39 @@
-/* Views: what is published instead of the filtered picture, so that one can see what the filter
- * does. A view is a grey picture with the size and the pixel format of the frames. It is about
- * luma, also where colour is filtered; chroma is neutral. Pure.
+/* Views are published instead of the filtered picture, to show what the filter does. A view is a
+ * grey picture with the size and the pixel format of the frames. It shows luma, also if colour is
+ * filtered; chroma is neutral. Pure.
  *
- * The maths. c is a sample as it was captured, o the same sample of the filtered picture, rounded
- * and limited to 0 .. M; M = 2^bits - 1. RGB: both are luma (engine/engine.h). Mosaics: of the
- * demosaiced picture. What corrects captured samples, or moves them, counts as captured
- * (filters/calibration.h, filters/warp.h).
+ * Let c be a captured sample, o the same sample of the filtered picture, rounded and limited to 0
+ * .. M, and M = 2^bits - 1. For RGB, both are luma (engine/engine.h); for mosaics, luma of the
+ * demosaiced picture. Samples that are corrected or moved count as captured (filters/calibration.h,
+ * filters/warp.h).
  *
- * VIEW_DIFFERENCE: (M + 1) / 2 + VIEW_GAIN (c - o), limited to 0 .. M.
+ * VIEW_DIFFERENCE is (M + 1) / 2 + VIEW_GAIN (c - o), limited to 0 .. M.
  *
- * VIEW_SPECTRUM, of the filtered picture before it is rounded: |F(fx, fy)| / (M Px Py) in dB, where
- * F is the DFT of the Px x Py samples with their border (engine/engine.h), so that a wave of
- * amplitude a has 20 log10(a / (2 M)). Black is VIEW_BLACK_DB, white is VIEW_WHITE_DB, and levels
- * in between are linear. Column x is the frequency (x - W / 2) / W in cycles per pixel (W / 2
- * rounded down), row y likewise, so that 0 is in the middle. A pixel shows the greatest of the
- * frequencies that are nearer to it than to its neighbours, so that no peak is lost. With a curve
- * (filters/curve.h) it is the spectrum of the curve's values.
+ * VIEW_SPECTRUM is |F(fx, fy)| / (M Px Py) in dB, where F is the DFT of the filtered picture before
+ * it is rounded, of Px x Py samples with its border (engine/engine.h). A wave of amplitude a has 20
+ * log10(a / (2 M)). Black is VIEW_BLACK_DB, white is VIEW_WHITE_DB, and levels in between are
+ * linear. In a picture of the width W, column x is the frequency (x - W / 2) / W in cycles per
+ * pixel (W / 2 rounded down), so that 0 is in the middle; a row is computed from the height in the
+ * same way. A pixel shows the greatest of the frequencies that are nearer to it than to its
+ * neighbours, so that no peak is lost. With a curve (filters/curve.h) this is the spectrum of the
+ * curve's values.
  *
- * VIEW_PEAKS: the spectrum of the captured picture, with the same scale, before periodic noise is
+ * VIEW_PEAKS is the spectrum of the captured picture, with the same scale, before periodic noise is
  * subtracted or flicker corrected. Squares around a frequency and its negative mark each wave that
- * was found (estimators/periodic.h): whole ones those that are subtracted, the corners alone the
+ * was found (estimators/periodic.h): whole squares those that are subtracted, and corners alone the
  * others.
  *
- * VIEW_EDGES, of o, for RGB and mosaics the filtered luma, rounded and limited as o is:
+ * VIEW_EDGES is made from o, or for RGB and mosaics from the filtered luma, rounded and limited in
+ * the same way, by Sobel's operator:
  *     gx(x, y) = sum of w(j) (o(x + 1, y + j) - o(x - 1, y + j)),
  *     gy(x, y) = sum of w(i) (o(x + i, y + 1) - o(x + i, y - 1)),  i, j = -1, 0, 1; w = 1, 2, 1
- * (Sobel). Samples outside the picture are those of its nearest pixel. s = gx^2 + gy^2, which is at
- * most VIEW_EDGE_MAX M^2, is 0 outside the picture. The direction d of (gx, gy) is rounded to a
- * multiple of 45 degrees and, if it points to the left or straight up, turned around: (1, 0),
- * (1, 1), (0, 1) or (1, -1), where y points down. A pixel p has an edge if s(p) > s(p - d) and
- * s(p) >= s(p + d); its level is sqrt(s / VIEW_EDGE_MAX), rounded to nearest. All others are 0.
- * There is no threshold: a client that wants strong edges alone drops lower levels. All
- * comparisons are of integers, and so exact. */
+ * Samples outside the picture are those of its nearest pixel. s = gx^2 + gy^2 is at most
+ * VIEW_EDGE_MAX M^2, and 0 outside the picture. The direction d of (gx, gy) is rounded to a
+ * multiple of 45 degrees and, if it points to the left or straight up, turned around: (1, 0), (1,
+ * 1), (0, 1) or (1, -1), where y points down. A pixel p has an edge if s(p) > s(p - d) and s(p) >=
+ * s(p + d); its level is sqrt(s / VIEW_EDGE_MAX), rounded to nearest. All other pixels are 0. There
+ * is no threshold, because a client that wants only strong edges can drop lower levels. All
+ * comparisons are of integers, and therefore exact. */
 #ifndef FFTD_FILTERS_VIEW_H
 #define FFTD_FILTERS_VIEW_H
 
@@ -51,7 +53,7 @@ enum view_kind { VIEW_PICTURE, VIEW_DIFFERENCE, VIEW_SPECTRUM, VIEW_PEAKS, VIEW_
 /* By enum view_kind, ended by NULL: "picture", ... */
 extern const char *const view_names[VIEW_COUNT + 1];
 
-/* Whether it is drawn from the powers of frequencies. */
+/* Returns whether it is drawn from the powers of frequencies. */
 static inline bool view_is_spectrum(enum view_kind view)
 {
     return view == VIEW_SPECTRUM || view == VIEW_PEAKS;

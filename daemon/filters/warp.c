@@ -17,14 +17,14 @@ bool warp_is_needed(const struct filter_chain *chain)
     return find_stage(chain) != NULL;
 }
 
-/* From a place in an image to one in the frame. */
+/* Turns a place in an image into one in the frame. */
 static double to_frame(double at, unsigned sub)
 {
     return (at + 0.5) * sub - 0.5;
 }
 
-/* Rounds a move of one coordinate to the unit of the table, after the place was brought into the
- * image. */
+/* Limits a place to the image, and rounds the move to it to units of the table, for one coordinate.
+ */
 static double to_units(double frame_at, unsigned sub, uint32_t here, uint32_t length)
 {
     const double at = (frame_at + 0.5) / sub - 0.5;
@@ -36,7 +36,7 @@ static bool fits(double units)
     return units >= INT16_MIN && units <= INT16_MAX;
 }
 
-/* Fills in the entry of one sample. */
+/* Fills in the table's entry for one sample. */
 static int put(int16_t entry[2], const struct warp_image *image, const struct filter_stage *stage,
                uint32_t x, uint32_t y, struct error *why)
 {

@@ -1,12 +1,12 @@
 /* Moves the pixels of captured frames, so that a lens draws straight lines straight. Pure.
  *
- * A table says for each sample of the result where it is in the captured image: how far to the
- * right and down, in units of 1 / WARP_UNIT of a sample, which is also the resolution of
- * OpenCV's remap. There the kernels interpolate between the four nearest samples (bilinear). Places
- * beyond the captured image are moved to its edge, so that its outermost samples are repeated.
+ * For each sample of the result, a table has its place in the captured image: how far to the right
+ * and down, in units of 1 / WARP_UNIT of a sample, the resolution of OpenCV's remap. There the
+ * kernels interpolate between the four nearest samples (bilinear). A place beyond the captured
+ * image is moved to its edge, so that the outermost samples are repeated.
  *
- * The samples of chroma are further apart than those of luma. A sample of chroma is taken to be in
- * the middle of the luma pixels that share it. */
+ * Samples of chroma are further apart than those of luma. A sample of chroma is taken to be in the
+ * middle of the luma pixels that share it. */
 #ifndef FFTD_FILTERS_WARP_H
 #define FFTD_FILTERS_WARP_H
 
@@ -18,20 +18,20 @@
 
 #define WARP_UNIT 32
 
-/* The image whose samples are moved. */
+/* An image whose samples are moved. */
 struct warp_image {
     uint32_t width, height;             /* in samples */
-    uint32_t frame_width, frame_height; /* of the captured frame, in pixels */
+    uint32_t frame_width, frame_height; /* the captured frame, in pixels */
     unsigned sub_x, sub_y;              /* pixels per sample */
 };
 
-/* Whether a chain moves pixels, so that it needs a table. */
+/* Returns whether a chain moves pixels, so that it needs a table. */
 bool warp_is_needed(const struct filter_chain *chain);
 
-/* Fills in the table, of width * height pairs (right, down) row by row: 0 for a chain that moves
- * nothing. -EINVAL: a stage is for frames of other proportions, or maps a pixel to no place;
- * -ERANGE: a pixel moves further than a table can say (1024 samples). The table is undefined then.
- */
+/* Fills in the table, width * height pairs (right, down) row by row. They are 0 for a chain that
+ * moves nothing. -EINVAL: a stage is for frames of other proportions, or maps a pixel to no place;
+ * -ERANGE: a pixel moves further than a table can express (1024 samples). The table is undefined
+ * after a failure. */
 int warp_fill(int16_t (*table)[2], const struct warp_image *image, const struct filter_chain *chain,
               struct error *why);
 

@@ -8,13 +8,14 @@ import sys
 
 import pytest
 
-from conftest import FAST_KERNELS
+from conftest import BUILD, FAST_KERNELS
 from dbus_peer import Peer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/demo"))
 import filters  # noqa: E402, pylint: disable=wrong-import-position
 
+DOCS = filters.read_docs(BUILD)
 FREQUENCIES = [(0.0, 0.0), (0.02, 0.0), (0.1, 0.0), (0.0, 0.15), (0.25, -0.125), (-0.3, 0.2),
                (-0.21, -0.13), (0.24, 0.24), (0.4, 0.4), (-0.07, 0.45)]
 
@@ -28,7 +29,7 @@ def daemon(start, tmp_path):
 
 
 def test_the_text_is_that_of_the_program(daemon):
-    assert filters.TEXT.read_text() == filters.text(daemon.ctl_json("filter", "kinds")), \
+    assert filters.TEXT.read_text() == filters.text(daemon.ctl_json("filter", "kinds"), DOCS), \
         "run make docs-filters"
 
 
@@ -177,8 +178,8 @@ MORE = ["lowpass:cutoff=0.2,shape=butterworth,order=3", "highpass:cutoff=0.1,sha
         "box-blur:radius=2.3"]
 
 
-@pytest.mark.parametrize("chain", [chain.partition(" | ")[0]
-                                   for _, chain in filters.EXAMPLES.values()] + MORE)
+@pytest.mark.parametrize("chain", [docs["example"].partition(" | ")[0] for docs in DOCS.values()] +
+                         MORE)
 def test_the_formula_is_the_response(daemon, chain):
     """The stage as the daemon shows it has every parameter."""
     kind = daemon.ctl_json("filter", "kinds", chain.partition(":")[0])

@@ -10,6 +10,7 @@
 #include "support/cmocka.h"
 
 #include "filters/filter.h"
+#include "filters/filter_value.h"
 #include "core/text.h"
 
 static void the_table_is_sound(void **state)
@@ -24,10 +25,20 @@ static void the_table_is_sound(void **state)
         assert_true(strlen(kind->summary) > 0);
         assert_non_null(kind->formula);
         assert_true(strncmp(kind->formula, "H = ", 4) == 0);
-        assert_true((kind->response == NULL) != (kind->complex_response == NULL));
+        assert_true(kind->response == NULL || kind->complex_response == NULL);
+        assert_true(kind->response != NULL || kind->complex_response != NULL ||
+                    kind->image_response != NULL || kind->curve != NULL || kind->denoise != NULL ||
+                    kind->threshold != NULL || kind->add_offsets != NULL ||
+                    kind->multiply_gains != NULL || kind->origin != NULL ||
+                    kind->adapts != FILTER_ADAPTS_NOT); /* it does something */
         assert_true(kind->is_real == NULL || kind->complex_response != NULL ||
                     kind->image_response != NULL);
-        assert_non_null(kind->support);
+        struct filter_chain example;
+        struct error why = {""};
+        assert_non_null(kind->docs.scene);
+        if (strstr(kind->docs.example, "image=") == NULL &&
+            filter_chain_parse(&example, kind->docs.example, &why) < 0)
+            fail_msg("%s: %s", kind->docs.example, why.text);
         assert_true(kind->param_count <= FILTER_MAX_PARAMS);
         for (unsigned p = 0; p < kind->param_count; p++) {
             const struct filter_param *param = &kind->param[p];
@@ -35,6 +46,8 @@ static void the_table_is_sound(void **state)
             assert_int_equal(filter_param_index(kind, param->name), (int)p);
             assert_non_null(param->unit);
             assert_true(strlen(param->summary) > 0);
+            char expects[FILTER_EXPECTS_BYTES];
+            assert_true(strlen(filter_value_expects(expects, param)) < sizeof expects - 1);
             if (param->type == FILTER_CHOICE)
                 assert_non_null(param->choices[(unsigned)param->initial]);
             else if (!param->required && !isnan(param->initial))
@@ -329,6 +342,79 @@ static void too_much_is_refused(void **state)
     assert_non_null(strstr(why.text, "at most 32767 characters"));
 }
 
+/* Checks the message for a name: it has all names, in order, and a suggestion. */
+static void expect_names(const char *before, const char *text, const char *const *names,
+                         unsigned count, const char *after)
+{
+    struct filter_chain chain;
+    struct error why = {""};
+    char expected[4096] = "";
+    text_append(expected, sizeof expected, "%s", before);
+    for (unsigned i = 0; i < count; i++)
+        text_append(expected, sizeof expected, "%s%s", i == 0 ? "" : ", ", names[i]);
+    text_append(expected, sizeof expected, "%s", after);
+    assert_int_equal(filter_chain_parse(&chain, text, &why), -EINVAL);
+    assert_string_equal(why.text, expected);
+}
+
+/* A message has a fixed size, and every name has to fit into it. */
+static void unknown_names_list_the_known_ones(void **state)
+{
+    (void)state;
+    unsigned count;
+    const struct filter_kind *const *kinds = filter_kinds(&count);
+    const char *names[64];
+    char text[256], before[256], after[128], longest[TEXT_QUOTE_BYTES];
+    assert_true(count <= 64);
+    for (unsigned i = 0; i < count; i++)
+        names[i] = kinds[i]->name;
+    memset(text, '*', 100);
+    text[100] = '\0';
+    snprintf(before, sizeof before, "unknown filter %s: expected one of ",
+             text_quote(longest, text));
+    expect_names(before, text, names, count, "");
+    for (unsigned i = 0; i < count; i++) {
+        snprintf(text, sizeof text, "gain | %sx", kinds[i]->name);
+        snprintf(before, sizeof before, "stage 2: unknown filter %sx: expected one of ",
+                 kinds[i]->name);
+        snprintf(after, sizeof after, "; did you mean %s?", kinds[i]->name);
+        expect_names(before, text, names, count, after);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const char *params[FILTER_MAX_PARAMS];
+        for (unsigned p = 0; p < kinds[i]->param_count; p++)
+            params[p] = kinds[i]->param[p].name;
+        snprintf(text, sizeof text, "%s:************=1", kinds[i]->name);
+        snprintf(before, sizeof before, "%s: unknown parameter '************': expected %s",
+                 kinds[i]->name, kinds[i]->param_count > 0 ? "one of " : "none");
+        expect_names(before, text, params, kinds[i]->param_count, "");
+    }
+}
+
+/* Each pixel of these images is read for each frequency. */
+static void large_images_are_refused(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"convolve", "match", "wiener"};
+    char line[2 * (FILTER_IMAGE_KERNEL_SIDE + 1) + 1] = "";
+    struct filter_image *image;
+    for (unsigned x = 0; x <= FILTER_IMAGE_KERNEL_SIDE; x++)
+        strcat(line, x % 2 == 0 ? "1 " : "2 ");
+    assert_int_equal(filter_image_parse(&image, "wide", line, strlen(line), NULL), 0);
+    for (unsigned i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct filter_stage stage;
+        struct error why = {""};
+        filter_stage_init(&stage, filter_kind_by_name(kinds[i]));
+        if (strcmp(kinds[i], "wiener") == 0)
+            assert_int_equal(filter_stage_set(&stage, "blur", "image", NULL), 0);
+        stage.image = image;
+        assert_int_equal(filter_stage_check(&stage, &why), -EINVAL);
+        if (strstr(why.text, "image wide has 256x1 pixels: expected at most 255x255") == NULL)
+            fail_msg("%s: %s", kinds[i], why.text);
+    }
+    filter_image_destroy(image);
+}
+
 static void setting_is_all_or_nothing(void **state)
 {
     (void)state;
@@ -434,6 +520,8 @@ int main(void)
         cmocka_unit_test(a_short_buffer_is_not_overrun),
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(too_much_is_refused),
+        cmocka_unit_test(unknown_names_list_the_known_ones),
+        cmocka_unit_test(large_images_are_refused),
         cmocka_unit_test(setting_is_all_or_nothing),
         cmocka_unit_test(any_kind_can_be_described),
         cmocka_unit_test(stages_are_parsed_alone),

@@ -1,36 +1,12 @@
-/* The filters that bend the brightness before the other stages of their chain, and back after them.
- * Their own response is 1 (curve.h). */
-#include <math.h>
-
+/* linear-light: lets the whole chain filter light instead of encoded samples (curve.h). */
 #include "filters/filter_shape.h"
-
-/* ---- homomorphic ---- */
-
-static struct curve homomorphic_curve(const struct filter_stage *stage)
-{
-    (void)stage;
-    return (struct curve){.kind = CURVE_LOG};
-}
-
-const struct filter_kind filter_homomorphic = {
-    .name = "homomorphic",
-    .summary =
-        "the whole chain filters the logarithm of the samples, where illumination is a summand",
-    .formula = "H = 1; curve c(s) = max * ln(1 + s) / ln(1 + max)",
-    .param_count = 0,
-    .response = filter_response_one,
-    .curve = homomorphic_curve,
-    .support = filter_support_none,
-};
-
-/* ---- linear-light ---- */
 
 enum { LINEAR_ENCODING, LINEAR_GAMMA };
 enum encoding { ENCODING_SRGB, ENCODING_BT709, ENCODING_GAMMA };
 static const char *const encoding_names[] = {"srgb", "bt709", "gamma", NULL};
 
-/* sRGB: IEC 61966-2-1. BT.709: ITU-R BT.709-6, item 1.2, whose transfer function this inverts; the
- * constants are those that make it continuous, as ITU-R BT.2020-2, table 4, defines them. */
+/* sRGB is IEC 61966-2-1. BT.709 inverts the transfer function of ITU-R BT.709-6, item 1.2, with the
+ * constants of ITU-R BT.2020-2, table 4, which make it continuous. */
 #define BT709_A 0.09929682680944
 #define BT709_B 0.018053968510807
 
@@ -82,7 +58,16 @@ const struct filter_kind filter_linear_light = {
                     .initial = 2.2,
                 },
         },
-    .response = filter_response_one,
     .curve = linear_curve,
-    .support = filter_support_none,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "linear-light | gaussian-blur:sigma=3",
+            .note = "Light areas spread more than without the curve, as they do out of focus.",
+            .details = "The curve is used in the same way as that of `homomorphic`. Sample 0 is "
+                       "black and max is white, also for video whose black is 16 and whose white "
+                       "is 235.\n"
+                       "Near black, the curve of `gamma` is a straight line, which keeps rounding "
+                       "errors small. In half precision, results near black are less exact.",
+        },
 };

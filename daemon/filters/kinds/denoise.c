@@ -1,5 +1,4 @@
-/* Filters that reduce noise before the response of their chain, in blocks (denoise.h) or in the
- * whole spectrum. Their own response is 1. */
+/* denoise: reduces noise in overlapping blocks, before the chain's response (denoise.h). */
 #include <errno.h>
 
 #include "filters/filter_shape.h"
@@ -121,47 +120,44 @@ const struct filter_kind filter_denoise = {
                 },
         },
     .check = denoise_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .denoise = denoise_of,
-};
-
-enum { THRESHOLD_SIGMA, THRESHOLD_STRENGTH };
-
-static double threshold_of(const struct filter_stage *stage)
-{
-    return number(stage, THRESHOLD_SIGMA) * number(stage, THRESHOLD_STRENGTH);
-}
-
-const struct filter_kind filter_soft_threshold = {
-    .name = "soft-threshold",
-    .summary = "reduces noise by a soft threshold of the whole frame's spectrum, at little cost",
-    .formula = "H = 1; each number F of the spectrum is multiplied by max(0, 1 - T / |F|), "
-               "T = strength * sigma * sqrt(samples of the padded frame)",
-    .param_count = 2,
-    .param =
+    .docs =
         {
-            [THRESHOLD_SIGMA] =
-                {
-                    .name = "sigma",
-                    .unit = "grey levels of 255",
-                    .summary = "standard deviation of the noise",
-                    .type = FILTER_NUMBER,
-                    .required = true,
-                    .max = 128,
-                },
-            [THRESHOLD_STRENGTH] =
-                {
-                    .name = "strength",
-                    .unit = "",
-                    .summary = "the threshold as a multiple of what noise is in the spectrum",
-                    .type = FILTER_NUMBER,
-                    .min = 0.1,
-                    .max = 8,
-                    .initial = 1,
-                },
+            .scene = "scene",
+            .example = "denoise:sigma=12",
+            .note = "The scene has no noise; the filter takes its faintest texture for some.",
+            .details = "### What it filters\n"
+                       "Captured samples are denoised after `dark`, `flat`, `vignette` and "
+                       "`undistort`, and before everything else, wherever the stage is in the "
+                       "chain. The result stays in floats until the chain has filtered it. Blocks "
+                       "that extend beyond the picture see it mirrored, whatever `engine.border` "
+                       "is.\n"
+                       "For RGB and mosaics, the noise of luma is reduced and its change is added "
+                       "to the colours; with `engine.planes = \"all\"` each plane or colour is "
+                       "denoised with the same sigma. A mosaic is demosaiced first, which spreads "
+                       "the noise of a sample over its neighbours.\n"
+                       "### The strength of the noise\n"
+                       "`shot` is for sensors in light: at level m, the variance of the noise is "
+                       "sigma^2 + shot * m. For chroma, it is that of level 128. Without `sigma`, "
+                       "both are estimated from flat places of each frame and plane, so that the "
+                       "filter suits any exposure.\n"
+                       "The estimate takes fine texture that fills the picture for noise. It is "
+                       "too low for noise that is correlated between neighbours, such as after "
+                       "demosaicing or JPEG.\n"
+                       "### Past frames\n"
+                       "`temporal` joins the blocks of one or two past frames to the present "
+                       "block. The more a past block differs at low frequencies, beyond what noise "
+                       "explains, the less it counts, and each of its coefficients is weighted in "
+                       "the same way. What stands still loses more noise, and what moves is "
+                       "denoised as if there were no past.\n"
+                       "The first frame of a source has no past, and neither has the first frame "
+                       "after a change of a correction. The strength of the noise should be known "
+                       "well. If it is set too low, still scenes do not match; if it is set too "
+                       "high, faint things that move leave a trace.\n"
+                       "### Cost and changes\n"
+                       "One pass takes about two thirds of the time of two. A fade uses a new "
+                       "`sigma`, `shot` or `strength` from its first frame on. Another `block`, "
+                       "`hop`, `passes` or `temporal`, and the start or end of estimating, needs "
+                       "another engine and takes effect without a fade.",
         },
-    .response = filter_response_one,
-    .support = filter_support_none,
-    .threshold = threshold_of,
 };

@@ -1,5 +1,4 @@
-/* Kinds that correct captured samples before they are transformed (calibration.h). Their own
- * response is 1. */
+/* dark and flat: correct each captured pixel by recorded frames (calibration.h). */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,22 +6,17 @@
 
 #include "filters/filter_shape.h"
 
-/* Half precision has headroom for this gain (transform/kernel_source.c). */
-#define MAX_GAIN 8.0
-
-/* ---- recorded frames ---- */
-
 static size_t count_of(const struct filter_calibration *table)
 {
     return (size_t)table->width * table->height;
 }
 
-/* Whether the first value is so unlike a neighbour's that the pixel may be bad. */
+/* Returns whether a value differs from a neighbour's so much that its pixel may be bad. */
 typedef bool differs_fn(double value, double neighbour, double limit);
 
-/* Returns whether that is so for at least three quarters of the nearest neighbours of the same
- * colour, of which there are up to eight: also in a line of bad pixels, but not in the corner of an
- * area. */
+/* Returns whether a pixel differs from at least three quarters of its nearest neighbours of the
+ * same colour, of which there are up to eight. Pixels in a bad line do, but not those in the corner
+ * of an area. */
 static bool stands_out(const struct filter_calibration *table, const float *value, size_t at,
                        differs_fn *differs, double limit)
 {
@@ -42,7 +36,7 @@ static bool stands_out(const struct filter_calibration *table, const float *valu
     return 4 * differing >= 3 * count;
 }
 
-/* The images are those that `fftd-ctl calibrate` writes, or others on the same scale. */
+/* The images come from `fftd-ctl calibrate`, or have the same scale. */
 static int check_levels(const struct filter_stage *stage, struct error *why)
 {
     const struct filter_image *image = stage->image;
@@ -121,9 +115,28 @@ const struct filter_kind filter_dark = {
                 },
         },
     .check = check_levels,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .add_offsets = dark_offsets,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "dark:image=dark.pfm",
+            .note = "The frame was recorded with a camera that adds a pattern to its columns. "
+                    "The scene has no such pattern, and gets the negative of it.",
+            .details = "`fftd-ctl calibrate dark` records the image with the lens covered: the "
+                       "mean of frames before the filter. `fftd-ctl calibrate stripes` needs no "
+                       "covered lens: it finds what the camera adds to columns and rows from "
+                       "frames of a scene that moves, and prints the `dark` stage that subtracts "
+                       "it.\n"
+                       "`dark`, `flat` and `vignette` correct each captured sample, wherever they "
+                       "are in the chain. All offsets are subtracted before any gain is applied. "
+                       "Luma is corrected, or each colour of RGB and of a mosaic, before it is "
+                       "demosaiced; chroma stays as it is. A fade uses a new correction from its "
+                       "first frame on.\n"
+                       "The image must be as large as the frames. All colours of a pixel of RGB "
+                       "share an entry of the image. A pixel of a mosaic has one colour, and its "
+                       "neighbours are those of the same colour.\n"
+                       "Black is 0 after the correction, or `pedestal`, which no gain changes.",
+        },
 };
 
 /* ---- flat ---- */
@@ -135,14 +148,14 @@ static bool is_dead_beside(double value, double neighbour, double limit)
     return value < neighbour * limit;
 }
 
-/* The place of a pixel in its cell. */
+/* Returns the index of a pixel in its cell. */
 static size_t colour_of(const struct filter_calibration *table, size_t at)
 {
     return table->cell * (at / table->width % table->cell) + at % table->width % table->cell;
 }
 
-/* The mean of the light that good pixels got, of each colour in a cell separately: the colour of
- * the lamp is not to become white. Returns whether all means are above 0. */
+/* Computes the mean light on good pixels, for each colour of a cell separately, so that the colour
+ * of the lamp does not become white. Returns whether all means are above 0. */
 static bool mean_light(double mean[4], const struct filter_calibration *table, const float *light)
 {
     double count[4] = {0};
@@ -220,7 +233,7 @@ const struct filter_kind filter_flat = {
                     .summary = "the greatest gain",
                     .type = FILTER_NUMBER,
                     .min = 1,
-                    .max = MAX_GAIN,
+                    .max = FILTER_MAX_GAIN,
                     .initial = 4,
                 },
             [FLAT_DEAD] =
@@ -235,83 +248,18 @@ const struct filter_kind filter_flat = {
                 },
         },
     .check = check_levels,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .multiply_gains = flat_gains,
-};
-
-/* ---- vignette ---- */
-
-enum { VIGNETTE_A, VIGNETTE_B };
-
-static double vignette_gain(const struct filter_stage *stage, double r2)
-{
-    return 1 + number(stage, VIGNETTE_A) * r2 + number(stage, VIGNETTE_B) * square(r2);
-}
-
-/* The gain is a parabola in r^2, which has its extremes at the middle, in the corners, or at its
- * vertex. */
-static int vignette_check(const struct filter_stage *stage, struct error *why)
-{
-    const double a = number(stage, VIGNETTE_A), b = number(stage, VIGNETTE_B);
-    const double vertex = b != 0 ? -a / (2 * b) : 0;
-    const double corner = vignette_gain(stage, 1);
-    const double turn = vertex > 0 && vertex < 1 ? vignette_gain(stage, vertex) : 1;
-    const double least = fmin(fmin(1, corner), turn), most = fmax(fmax(1, corner), turn);
-    if (least <= 0 || most > MAX_GAIN)
-        return error_set(
-            why, EINVAL,
-            "vignette: with a = %g and b = %g the gain is from %g to %g: expected more "
-            "than 0 and at most %g at every radius",
-            a, b, least, most, MAX_GAIN);
-    return 0;
-}
-
-static int vignette_gains(const struct filter_stage *stage, struct filter_calibration *table,
-                          struct error *why)
-{
-    const double scale = 4 / (square(table->width) + square(table->height));
-    float *gain = table->gain;
-    (void)why;
-    for (uint32_t y = 0; y < table->height; y++) {
-        const double y2 = square(y - (table->height - 1) / 2.);
-        for (uint32_t x = 0; x < table->width; x++, gain++)
-            *gain *=
-                (float)vignette_gain(stage, scale * (y2 + square(x - (table->width - 1) / 2.)));
-    }
-    return 0;
-}
-
-const struct filter_kind filter_vignette = {
-    .name = "vignette",
-    .summary = "brightens the corners that a lens has darkened, before the filter",
-    .formula = "H = 1; corrected = sample * (1 + a * r^2 + b * r^4), r = 1 in the corners",
-    .param_count = 2,
-    .param =
+    .docs =
         {
-            [VIGNETTE_A] =
-                {
-                    .name = "a",
-                    .unit = "",
-                    .summary = "gain that grows with the square of the radius",
-                    .type = FILTER_NUMBER,
-                    .min = -8,
-                    .max = 8,
-                    .initial = 0.3,
-                },
-            [VIGNETTE_B] =
-                {
-                    .name = "b",
-                    .unit = "",
-                    .summary = "gain that grows with its fourth power",
-                    .type = FILTER_NUMBER,
-                    .min = -8,
-                    .max = 8,
-                    .initial = 0.1,
-                },
+            .scene = "scene",
+            .example = "flat:image=flat.pfm",
+            .note = "The frame was recorded with a lens that darkens the left side. The scene "
+                    "is evenly lit, so that it becomes too bright there.",
+            .details = "`fftd-ctl calibrate flat` records the image: the mean of frames of an "
+                       "evenly lit surface, before the filter. What `dark` subtracts from samples "
+                       "is also subtracted from this image. Without `dark`, black is taken to be "
+                       "0.\n"
+                       "In a mosaic, each colour has a mean of its own. Samples are corrected as "
+                       "described under `dark`, which also says what the image must be like.",
         },
-    .check = vignette_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
-    .multiply_gains = vignette_gains,
 };

@@ -1,18 +1,14 @@
-/* The filters whose response is complex, because their impulse response differs in opposite
- * directions: it moves something. */
+/* convolve: convolves with a kernel, which is either in the chain's text or an image. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "filters/filter_shape.h"
 
-/* ---- convolve ---- */
-
 enum { CONVOLVE_KERNEL, CONVOLVE_IMAGE, CONVOLVE_ANCHOR, CONVOLVE_NORMALISE, CONVOLVE_CORRELATE };
 enum normalise { NORMALISE_NONE, NORMALISE_SUM };
 static const char *const normalise_names[] = {"none", "sum", NULL};
 
-/* The kernel is either in the chain's text or an image. */
 static int kernel_columns(const struct filter_stage *stage)
 {
     return (int)(stage->image != NULL ? stage->image->columns : stage->kernel.columns);
@@ -50,7 +46,7 @@ static double kernel_sum(const struct filter_stage *stage)
     return sum;
 }
 
-/* The kernel's transform about its first element becomes that about its anchor. */
+/* Turns the kernel's transform about its first element into the one about its anchor. */
 static double complex convolve_finish(const struct filter_stage *stage, double complex transform,
                                       double fx, double fy)
 {
@@ -61,7 +57,8 @@ static double complex convolve_finish(const struct filter_stage *stage, double c
     return number(stage, CONVOLVE_CORRELATE) != 0 ? conj(h) : h;
 }
 
-/* sum of kernel(x, y) exp(-2 pi i (fx (x - origin_x) + fy (y - origin_y))), by Horner's scheme. */
+/* Computes the sum of kernel(x, y) exp(-2 pi i (fx (x - origin_x) + fy (y - origin_y))) by Horner's
+ * scheme. */
 static double complex convolve_response(const struct filter_stage *stage, double fx, double fy)
 {
     const struct filter_kernel *kernel = &stage->kernel;
@@ -76,7 +73,7 @@ static double complex convolve_response(const struct filter_stage *stage, double
     return convolve_finish(stage, sum, fx, fy);
 }
 
-/* Whether the kernel is the same on opposite sides of its origin. */
+/* Returns whether the kernel is the same on opposite sides of its origin. */
 static bool is_symmetric(const struct filter_stage *stage)
 {
     const int columns = kernel_columns(stage), rows = kernel_rows(stage);
@@ -108,7 +105,7 @@ static int convolve_check(const struct filter_stage *stage, struct error *why)
                          "convolve: the kernel's sum is %g: expected at least 0.001 for "
                          "normalise = sum; normalise = none keeps the numbers as they are",
                          sum);
-    return stage->image != NULL ? filter_check_kernel_image(stage, why) : 0;
+    return 0;
 }
 
 static double convolve_support(const struct filter_stage *stage)
@@ -176,102 +173,9 @@ const struct filter_kind filter_convolve = {
     .image_response = convolve_finish,
     .is_real = is_symmetric,
     .support = convolve_support,
-};
-
-/* ---- gradient ---- */
-
-enum { GRADIENT_ALONG, GRADIENT_SIGMA, GRADIENT_GAIN, GRADIENT_DC };
-enum along { ALONG_X, ALONG_Y };
-static const char *const along_names[] = {"x", "y", NULL};
-
-/* The derivative of exp(2 pi i f x) along x is 2 pi i f times it; a Gaussian limits the noise. */
-static double complex gradient_response(const struct filter_stage *stage, double fx, double fy)
-{
-    if (fx == 0 && fy == 0)
-        return number(stage, GRADIENT_DC);
-    const double f = number(stage, GRADIENT_ALONG) == ALONG_X ? fx : fy;
-    const double blur =
-        exp(-2 * square(M_PI * number(stage, GRADIENT_SIGMA)) * (square(fx) + square(fy)));
-    return I * (number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
-}
-
-/* The impulse response is x exp(-x^2 / 2 s^2), of whose energy (1 + r^2 / s^2) exp(-r^2 / s^2) is
- * beyond r: 2e-4 at 1.2 times the radius of the Gaussian alone. */
-static double gradient_support(const struct filter_stage *stage)
-{
-    return 1.2 * number(stage, GRADIENT_SIGMA) * sqrt(FILTER_LEFT_LN);
-}
-
-const struct filter_kind filter_gradient = {
-    .name = "gradient",
-    .summary = "slope of the brightness along one axis: a relief lit from one side",
-    .formula = "H = gain * 2 * pi * i * g * exp(-2 * (pi * sigma * f)^2), dc at f = 0, g = fx or "
-               "fy",
-    .param_count = 4,
-    .param =
+    .docs =
         {
-            [GRADIENT_ALONG] =
-                {
-                    .name = "along",
-                    .unit = "",
-                    .summary = "x: brighter where it rises to the right; y: downwards",
-                    .type = FILTER_CHOICE,
-                    .initial = ALONG_X,
-                    .choices = along_names,
-                },
-            [GRADIENT_SIGMA] =
-                {
-                    .name = "sigma",
-                    .unit = "px",
-                    .summary = "standard deviation of the blur that is part of it",
-                    .type = FILTER_NUMBER,
-                    .min = 0.5,
-                    .max = 100,
-                    .initial = 1,
-                },
-            [GRADIENT_GAIN] = GAIN_PARAM("gain", "factor on the change per pixel", 1),
-            [GRADIENT_DC] = DC_PARAM(1),
+            .scene = "scene",
+            .example = "convolve:kernel=-2 -1 0/-1 1 1/0 1 2",
         },
-    .complex_response = gradient_response,
-    .support = gradient_support,
-};
-
-/* ---- shift ---- */
-
-enum { SHIFT_BY };
-
-static double complex shift_response(const struct filter_stage *stage, double fx, double fy)
-{
-    return filter_phase(fx * stage->value[SHIFT_BY].number + fy * stage->value[SHIFT_BY].second);
-}
-
-/* Between pixels the impulse response is a sinc, whose energy beyond r is about 1 / (pi^2 r). 16
- * pixels, which leave 0.6%, are a compromise with the cost of the margin. */
-static double shift_support(const struct filter_stage *stage)
-{
-    const struct filter_value *by = &stage->value[SHIFT_BY];
-    const bool between = by->number != rint(by->number) || by->second != rint(by->second);
-    return hypot(by->number, by->second) + (between ? 16 : 0);
-}
-
-const struct filter_kind filter_shift = {
-    .name = "shift",
-    .summary = "moves the picture, also by parts of a pixel",
-    .formula = "H = exp(-2 * pi * i * (fx * x + fy * y)), by = x/y",
-    .param_count = 1,
-    .param =
-        {
-            [SHIFT_BY] =
-                {
-                    .name = "by",
-                    .unit = "px",
-                    .summary = "to the right and down",
-                    .type = FILTER_PAIR,
-                    .required = true,
-                    .min = -128,
-                    .max = 128,
-                },
-        },
-    .complex_response = shift_response,
-    .support = shift_support,
 };

@@ -1,4 +1,10 @@
-/* Filters that undo a known blur. */
+/* wiener: undoes a known blur.
+ *
+ * Wiener's filter for a blur B is conj B / (|B|^2 + noise power / signal power) (N. Wiener,
+ * Extrapolation, Interpolation, and Smoothing of Stationary Time Series, 1949). The noise is taken
+ * to be white, and the power of pictures to fall with the frequency. D. J. Field (Relations between
+ * the statistics of natural images and the response properties of cortical cells, 1987) has f^-2;
+ * f^-3 left smaller errors here. */
 #include <errno.h>
 #include <math.h>
 
@@ -9,16 +15,16 @@ enum { WIENER_BLUR, WIENER_SIZE, WIENER_ANGLE, WIENER_IMAGE, WIENER_NOISE, WIENE
 enum blur { BLUR_GAUSSIAN, BLUR_DISK, BLUR_MOTION, BLUR_IMAGE };
 static const char *const blur_names[] = {"gaussian", "disk", "motion", "image", NULL};
 
-/* Transforms of blurs of sum 1. A disk of radius r: 2 J1(2 pi r f) / (2 pi r f); a straight line of
- * length l: sin(pi l f) / (pi l f), f along the line (Gonzalez and Woods, Digital Image Processing,
- * chapter 5). */
+/* The blurs have the sum 1. Their transforms are 2 J1(2 pi r f) / (2 pi r f) for a disk of radius
+ * r, and sin(pi l f) / (pi l f) for a straight line of length l, where f is along the line
+ * (Gonzalez and Woods, Digital Image Processing, chapter 5). */
 static double blur_response(const struct filter_stage *stage, double fx, double fy)
 {
     const double size = number(stage, WIENER_SIZE), f2 = square(fx) + square(fy);
     double angle, turn;
     switch ((enum blur)number(stage, WIENER_BLUR)) {
     case BLUR_GAUSSIAN:
-        return exp(-2 * square(M_PI * size) * f2);
+        return filter_gaussian(size, f2);
     case BLUR_DISK:
         turn = 2 * M_PI * size * sqrt(f2);
         return turn < 1e-6 ? 1 : 2 * j1(turn) / turn;
@@ -26,17 +32,13 @@ static double blur_response(const struct filter_stage *stage, double fx, double 
         angle = number(stage, WIENER_ANGLE) * (M_PI / 180);
         turn = fabs(M_PI * size * (fx * cos(angle) + fy * sin(angle)));
         return turn < 1e-6 ? 1 : sin(turn) / turn;
-    case BLUR_IMAGE: /* wiener_image_response */
+    case BLUR_IMAGE: /* see wiener_image_response */
         break;
     }
     return 1;
 }
 
-/* Wiener's filter for a blur B: conj B / (|B|^2 + noise power / signal power). (N. Wiener,
- * Extrapolation, Interpolation, and Smoothing of Stationary Time Series, 1949.) The noise is white;
- * the power of pictures falls with the frequency (D. J. Field, Relations between the statistics of
- * natural images and the response properties of cortical cells, 1987, has f^-2; for the error that
- * is left, f^-3 proved better). The mean brightness is kept. */
+/* The mean brightness is kept. */
 static double complex wiener(const struct filter_stage *stage, double complex b, double f)
 {
     if (f == 0)
@@ -51,7 +53,7 @@ static double wiener_response(const struct filter_stage *stage, double fx, doubl
     return creal(wiener(stage, blur_response(stage, fx, fy), hypot(fx, fy)));
 }
 
-/* A point spread has the sum 1, and its middle pixel is where the point was. */
+/* A point spread is scaled to the sum 1. Its middle pixel is where the point was. */
 static double complex wiener_image_response(const struct filter_stage *stage,
                                             double complex transform, double fx, double fy)
 {
@@ -85,10 +87,10 @@ static int wiener_check(const struct filter_stage *stage, struct error *why)
                          "wiener: the sum of image %s is %g: expected a point spread, whose sum is "
                          "above 0",
                          image->name, image->sum);
-    return of_image ? filter_check_kernel_image(stage, why) : 0;
+    return 0;
 }
 
-/* The root of the mean square distance from the middle along an axis, in pixels. */
+/* Returns the root of the mean square distance from the middle along an axis, in pixels. */
 static double spread(const struct filter_image *image)
 {
     double sum = 0, weights = 0;
@@ -102,7 +104,8 @@ static double spread(const struct filter_image *image)
     return sqrt(sum / weights);
 }
 
-/* An estimate: where noise is small, the inverse of a blur rings over several times its size. */
+/* This is an estimate: where noise is small, the inverse of a blur rings over several times its
+ * size. */
 static double wiener_support(const struct filter_stage *stage)
 {
     return 8 * (stage->image != NULL ? spread(stage->image) : number(stage, WIENER_SIZE));
@@ -184,4 +187,11 @@ const struct filter_kind filter_wiener = {
     .image_response = wiener_image_response,
     .is_real = wiener_is_real,
     .support = wiener_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "wiener:blur=disk,size=1.5",
+            .note = "The scene is sharp already, so the filter overdoes it; a blurred one "
+                    "becomes sharp.",
+        },
 };

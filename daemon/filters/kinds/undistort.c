@@ -1,8 +1,8 @@
-/* undistort: the kind that undoes the distortion of a lens (warp.h). Its own response is 1.
+/* undistort: undoes the distortion of a lens in captured frames (warp.h).
  *
- * Source of the maths: Brown, Close-range camera calibration, Photogrammetric Engineering 37(8)
- * (1971), for the radial and the tangential part; Claus and Fitzgibbon, CVPR (2005), for rational
- * ones. Names and signs are those of OpenCV's calibrateCamera, whose files give the numbers. */
+ * The radial and the tangential part are those of Brown, Close-range camera calibration,
+ * Photogrammetric Engineering 37(8) (1971). The divisor is that of Claus and Fitzgibbon, CVPR
+ * (2005). Names and signs are those of OpenCV's calibrateCamera, whose files give the numbers. */
 #include <errno.h>
 #include <math.h>
 
@@ -10,9 +10,9 @@
 
 enum { FX, FY, CX, CY, K1, K2, P1, P2, K3, K4, K5, K6, ZOOM, SIZE };
 
-#define SAME_RATIO 0.01 /* the most by which the proportions of two sizes differ */
+#define SAME_RATIO 0.01 /* two sizes whose proportions differ by more are of different modes */
 
-/* The pixels of a frame per pixel of the pictures that were used for the calibration. */
+/* Computes how many pixels of a frame there are for each pixel of the calibration's pictures. */
 static int scale_of(const struct filter_stage *stage, const uint32_t size[2], double ret[2],
                     struct error *why)
 {
@@ -30,7 +30,8 @@ static int scale_of(const struct filter_stage *stage, const uint32_t size[2], do
     return 0;
 }
 
-/* The middle of a pixel is a whole number, so scales are about the corner at -0.5, -0.5. */
+/* The middle of a pixel has whole coordinates, so frames are scaled about the corner at -0.5, -0.5.
+ */
 static int undistort_origin(const struct filter_stage *stage, const uint32_t size[2], double at[2],
                             struct error *why)
 {
@@ -124,7 +125,28 @@ const struct filter_kind filter_undistort = {
                 },
         },
     .check = undistort_check,
-    .response = filter_response_one,
-    .support = filter_support_none,
     .origin = undistort_origin,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "undistort:fx=200,fy=200,cx=127.5,cy=95.5,k1=0.25",
+            .note = "The straight lines of the scene show what is done to those that a lens has "
+                    "bent.",
+            .details = "Each pixel of the result is interpolated between the four captured pixels "
+                       "around the place that the formula gives (bilinear). This place is rounded "
+                       "to a 32nd of a sample, as OpenCV does. Places beyond the captured frame "
+                       "take the pixel at its edge. Pixels are moved before the filter, wherever "
+                       "the stage is in the chain, and a fade uses new places from its first frame "
+                       "on.\n"
+                       "The parameters are the numbers of OpenCV's camera matrix and distortion "
+                       "coefficients, in this order: k1, k2, p1, p2, k3, k4, k5, k6. "
+                       "`client/examples/undistort.py FILE` writes the stage for a calibration "
+                       "file of OpenCV. With `size`, frames of another size are taken to be the "
+                       "same picture at another scale, and frames of other proportions are "
+                       "refused.\n"
+                       "Chroma moves with luma, so formats of YUV need `engine.planes = \"all\"` "
+                       "or \"luma-only\". RGB and mosaics, which are demosaiced first, do not.\n"
+                       "`auto-notch` and `deflicker` find waves and rows where they are captured, "
+                       "so a chain with one of them cannot have `undistort`.",
+        },
 };

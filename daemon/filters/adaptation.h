@@ -1,0 +1,50 @@
+/* Requests of stages to the estimators that look at captured frames. Pure; filter_adapt.h, above
+ * this, collects those of a chain. */
+#ifndef FFTD_FILTERS_ADAPTATION_H
+#define FFTD_FILTERS_ADAPTATION_H
+
+#include <stdbool.h>
+
+#include "filters/correction.h"
+#include "filters/filter_image.h"
+
+/* The thing that a stage finds in captured frames and corrects. */
+enum filter_adapts {
+    FILTER_ADAPTS_NOT,
+    FILTER_ADAPTS_WAVES,   /* periodic noise */
+    FILTER_ADAPTS_FLICKER, /* flickering light, on a rolling shutter */
+    FILTER_ADAPTS_SHAKE,   /* shake: frames are moved, and samples not corrected */
+};
+
+#define PERIODIC_MIN_AMPLITUDE 0.3 /* default of min_amplitude */
+
+struct periodic_options {
+    double min_amplitude; /* grey levels of 255, >= 0.05; weaker waves are not reported */
+    unsigned max_waves;   /* 1 .. CORRECTION_MAX_WAVES; the strongest are returned */
+};
+
+struct flicker_options {
+    double line_time_us; /* from row to row; 0: estimated */
+    double frequency_hz; /* frequency of the light, twice that of the mains; 0: the better of 100
+                            and 120 */
+};
+
+struct stabiliser_options {
+    double time_s;   /* time constant of the smooth path, more than 0 */
+    double limit_px; /* the most by which a frame is moved along each axis */
+};
+
+/* Everything that no stage asks for is zero. */
+struct filter_adaptation {
+    bool removes_waves; /* auto-notch */
+    struct periodic_options waves;
+    bool is_frozen;
+    bool removes_flicker; /* deflicker */
+    struct flicker_options flicker;
+    bool stabilises; /* stabilise */
+    struct stabiliser_options shake;
+    const struct filter_image
+        *match_image; /* the chain's image of its first `match`, for measures */
+};
+
+#endif

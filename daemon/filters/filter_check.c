@@ -1,0 +1,78 @@
+/* The rules for stages that cannot be beside each other in a chain. */
+#include <errno.h>
+
+#include "filters/filter.h"
+
+/* A chain has at most one curve. */
+static int check_curves(const struct filter_chain *chain, struct error *why)
+{
+    const struct filter_kind *first = NULL;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->curve != NULL && first != NULL)
+            return error_set(why, EINVAL,
+                             "stage %u: %s follows %s, but a chain has one curve: expected one "
+                             "stage of these kinds at most",
+                             i + 1, kind->name, first->name);
+        if (kind->curve != NULL)
+            first = kind;
+    }
+    return 0;
+}
+
+/* A chain moves pixels at most once. It does not move them if it also finds rows or waves, because
+ * these are corrected at their captured places (correct.cl). */
+static int check_moves(const struct filter_chain *chain, struct error *why)
+{
+    const struct filter_kind *moves = NULL, *adapts = NULL;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if (kind->origin != NULL && moves != NULL)
+            return error_set(why, EINVAL, "stage %u: a chain has %s already: expected at most one",
+                             i + 1, kind->name);
+        moves = kind->origin != NULL ? kind : moves;
+        adapts = filter_kind_corrects(kind) ? kind : adapts;
+    }
+    if (moves != NULL && adapts != NULL)
+        return error_set(why, EINVAL,
+                         "%s corrects pixels where they are captured, but %s moves them: expected "
+                         "one of both in a chain",
+                         adapts->name, moves->name);
+    return 0;
+}
+
+/* Returns a bit for each thing that a stage of the kind does and a chain does at most once. Each
+ * estimator serves one stage; noise is reduced once in blocks and once in the spectrum. */
+static unsigned done_once(const struct filter_kind *kind)
+{
+    const unsigned adapts = kind->adapts != FILTER_ADAPTS_NOT ? 4u << kind->adapts : 0;
+    return adapts | (kind->denoise != NULL ? 1u : 0) | (kind->threshold != NULL ? 2u : 0);
+}
+
+static int check_done_once(const struct filter_chain *chain, struct error *why)
+{
+    unsigned seen = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        const struct filter_kind *kind = chain->stage[i].kind;
+        if ((seen & done_once(kind)) != 0)
+            return error_set(why, EINVAL,
+                             "stage %u: the chain has %s already: expected at most one", i + 1,
+                             kind->name);
+        seen |= done_once(kind);
+    }
+    return 0;
+}
+
+int filter_chain_check(const struct filter_chain *chain, struct error *why)
+{
+    const size_t pixels = filter_chain_pixels(chain);
+    if (pixels > FILTER_MAX_PIXELS)
+        return error_set(why, EINVAL,
+                         "the images of the filter's stages have %zu pixels in all: expected at "
+                         "most %d, as 255x255 has",
+                         pixels, FILTER_MAX_PIXELS);
+    int r = check_curves(chain, why);
+    if (r == 0)
+        r = check_moves(chain, why);
+    return r < 0 ? r : check_done_once(chain, why);
+}

@@ -1,0 +1,65 @@
+/* gradient: differentiates the picture along one axis, after a Gaussian blur. */
+#include <math.h>
+
+#include "filters/filter_shape.h"
+
+enum { GRADIENT_ALONG, GRADIENT_SIGMA, GRADIENT_GAIN, GRADIENT_DC };
+enum along { ALONG_X, ALONG_Y };
+static const char *const along_names[] = {"x", "y", NULL};
+
+/* Differentiating exp(2 pi i f x) along x multiplies it by 2 pi i f. The Gaussian limits the noise.
+ */
+static double complex gradient_response(const struct filter_stage *stage, double fx, double fy)
+{
+    if (fx == 0 && fy == 0)
+        return number(stage, GRADIENT_DC);
+    const double f = number(stage, GRADIENT_ALONG) == ALONG_X ? fx : fy;
+    const double blur = filter_gaussian(number(stage, GRADIENT_SIGMA), square(fx) + square(fy));
+    return I * (number(stage, GRADIENT_GAIN) * 2 * M_PI * f * blur);
+}
+
+/* The impulse response is x exp(-x^2 / 2 s^2). The share of its energy beyond r is (1 + r^2 / s^2)
+ * exp(-r^2 / s^2): 2e-4 at 1.2 times the radius of the Gaussian alone. */
+static double gradient_support(const struct filter_stage *stage)
+{
+    return 1.2 * number(stage, GRADIENT_SIGMA) * sqrt(FILTER_LEFT_LN);
+}
+
+const struct filter_kind filter_gradient = {
+    .name = "gradient",
+    .summary = "slope of the brightness along one axis: a relief lit from one side",
+    .formula = "H = gain * 2 * pi * i * g * exp(-2 * (pi * sigma * f)^2), dc at f = 0, g = fx or "
+               "fy",
+    .param_count = 4,
+    .param =
+        {
+            [GRADIENT_ALONG] =
+                {
+                    .name = "along",
+                    .unit = "",
+                    .summary = "x: brighter where it rises to the right; y: downwards",
+                    .type = FILTER_CHOICE,
+                    .initial = ALONG_X,
+                    .choices = along_names,
+                },
+            [GRADIENT_SIGMA] =
+                {
+                    .name = "sigma",
+                    .unit = "px",
+                    .summary = "standard deviation of the blur that is part of it",
+                    .type = FILTER_NUMBER,
+                    .min = 0.5,
+                    .max = 100,
+                    .initial = 1,
+                },
+            [GRADIENT_GAIN] = GAIN_PARAM("gain", "factor on the change per pixel", 1),
+            [GRADIENT_DC] = DC_PARAM(1),
+        },
+    .complex_response = gradient_response,
+    .support = gradient_support,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "gradient:gain=3",
+        },
+};

@@ -1,0 +1,53 @@
+/* sharpen: adds `amount` times what a blur would remove (unsharp mask). */
+#include "filters/filter_shape.h"
+
+enum { SHARPEN_AMOUNT, SHARPEN_SIGMA };
+
+static double sharpen_response(const struct filter_stage *stage, double fx, double fy)
+{
+    double blurred = filter_gaussian(number(stage, SHARPEN_SIGMA), square(fx) + square(fy));
+    return 1 + number(stage, SHARPEN_AMOUNT) * (1 - blurred);
+}
+
+static double sharpen_support(const struct filter_stage *stage)
+{
+    return filter_gaussian_support(number(stage, SHARPEN_SIGMA));
+}
+
+const struct filter_kind filter_sharpen = {
+    .name = "sharpen",
+    .summary = "unsharp mask: adds what a blur would take away",
+    .formula = "H = 1 + amount * (1 - exp(-2 * (pi * sigma * f)^2))",
+    .param_count = 2,
+    .param =
+        {
+            [SHARPEN_AMOUNT] =
+                {
+                    .name = "amount",
+                    .unit = "",
+                    .summary = "how much of it; 0 changes nothing",
+                    .type = FILTER_NUMBER,
+                    .min = 0,
+                    .max = 16,
+                    .initial = 1,
+                },
+            [SHARPEN_SIGMA] =
+                {
+                    .name = "sigma",
+                    .unit = "px",
+                    .summary = "standard deviation of that blur",
+                    .type = FILTER_NUMBER,
+                    .min = 0.05,
+                    .max = 100,
+                    .initial = 1,
+                },
+        },
+    .response = sharpen_response,
+    .support = sharpen_support,
+    .is_gaussian = true,
+    .docs =
+        {
+            .scene = "scene",
+            .example = "sharpen:amount=2,sigma=1.5",
+        },
+};

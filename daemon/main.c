@@ -430,8 +430,6 @@ static int act(const struct options *options)
         config_print(&config, stdout);
         return EX_OK;
     }
-    if (options->action == OPTIONS_PLAN)
-        return print_plan(&config, options->measured, options->json);
     return run(options, &config);
 }
 

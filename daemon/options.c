@@ -20,7 +20,6 @@ static const struct {
     {"runtime-dir", "output.runtime_dir"},
     {"frames", "output.frames"},
     {"set", NULL},
-    {"plan", "camera.size"},
 };
 #define KEY_OPTIONS (sizeof key_options / sizeof key_options[0])
 
@@ -28,21 +27,12 @@ static const char letters[] = ":c:vqh";
 
 /* What getopt returns for the other options. For one of key_options it returns FIRST_KEY_OPTION
  * plus its index. */
-enum {
-    OPTION_CHECK = 1,
-    OPTION_LIST,
-    OPTION_MEASURED,
-    OPTION_JSON,
-    OPTION_WAIT,
-    OPTION_VERSION,
-    FIRST_KEY_OPTION
-};
+enum { OPTION_CHECK = 1, OPTION_LIST, OPTION_JSON, OPTION_WAIT, OPTION_VERSION, FIRST_KEY_OPTION };
 
 static const struct option plain_options[] = {
     {"config", required_argument, NULL, 'c'},
     {"check", no_argument, NULL, OPTION_CHECK},
     {"list-devices", no_argument, NULL, OPTION_LIST},
-    {"measured", no_argument, NULL, OPTION_MEASURED},
     {"json", no_argument, NULL, OPTION_JSON},
     {"wait", no_argument, NULL, OPTION_WAIT},
     {"verbose", no_argument, NULL, 'v'},
@@ -82,13 +72,7 @@ static const char help[] =
     "      --check            check the options and the file, and print every key of\n"
     "                         the resulting configuration with its description\n"
     "      --list-devices     list the cameras, their formats and the OpenCL devices\n"
-    "      --plan WxH         print how an engine starts on a Mali-T760 with frames\n"
-    "                         of this size, and the frame rate that its model\n"
-    "                         allows; high frequencies that the filter removes are\n"
-    "                         left out\n"
-    "      --measured         with --plan: use the memory rate and the clock of the\n"
-    "                         OpenCL device, measured now, instead of a table's\n"
-    "      --json             with --list-devices or --plan: print JSON\n"
+    "      --json             with --list-devices: print JSON\n"
     "  -h, --help             print this help\n"
     "      --version          print the version\n"
     "\n"
@@ -155,9 +139,6 @@ static void apply(struct options *options, int option, const char *argument)
     case OPTION_LIST:
         options->action = OPTIONS_LIST_DEVICES;
         break;
-    case OPTION_MEASURED:
-        options->measured = true;
-        break;
     case OPTION_JSON:
         options->json = true;
         break;
@@ -170,8 +151,6 @@ static void apply(struct options *options, int option, const char *argument)
             .key = key_options[option - FIRST_KEY_OPTION].key,
             .value = argument,
         };
-        if (strcmp(key_options[option - FIRST_KEY_OPTION].option, "plan") == 0)
-            options->action = OPTIONS_PLAN;
     }
 }
 
@@ -212,12 +191,8 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
                       argv[optind]);
         goto fail;
     }
-    if (options.json && options.action != OPTIONS_LIST_DEVICES && options.action != OPTIONS_PLAN) {
-        r = error_set(why, EINVAL, "--json requires --list-devices or --plan; see --help");
-        goto fail;
-    }
-    if (options.measured && options.action != OPTIONS_PLAN) {
-        r = error_set(why, EINVAL, "--measured requires --plan; see --help");
+    if (options.json && options.action != OPTIONS_LIST_DEVICES) {
+        r = error_set(why, EINVAL, "--json requires --list-devices; see --help");
         goto fail;
     }
     *ret = options;

@@ -14,7 +14,6 @@ enum options_action {
     OPTIONS_RUN,
     OPTIONS_CHECK,        /* print the resulting configuration */
     OPTIONS_LIST_DEVICES, /* cameras and OpenCL devices */
-    OPTIONS_PLAN,         /* what frames of camera.size cost on a device that has a model */
     OPTIONS_HELP,
     OPTIONS_VERSION
 };
@@ -29,8 +28,7 @@ struct options_override {
 struct options {
     enum options_action action;
     const char *config_path; /* NULL: no file */
-    bool json;               /* OPTIONS_LIST_DEVICES and OPTIONS_PLAN only */
-    bool measured;           /* OPTIONS_PLAN only: with measured rates of engine.device */
+    bool json;               /* OPTIONS_LIST_DEVICES only */
     bool wait;               /* for a camera that is absent, instead of giving up */
     int max_priority;        /* syslog's; less important messages are not logged */
     unsigned override_count;

@@ -127,7 +127,7 @@ integration-tests = $(filter-out $(if $(SAN),$(picture-tests)),$(call some-of,\
 # Python cannot load a sanitized library, so it reads frames through a plain one; GLib and
 # libpipewire are not built for ThreadSanitizer, so fftd-gst and fftd-pipewire are plain ones there. These tests mostly
 # wait for frames and for time to pass, so more of them run at once than there are processors.
-test-integration: all
+test-integration: all $(BUILD)/tests/mali/plan
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0 $(if $(HAVE_GST),build/fftd-gst) \
 	    $(if $(HAVE_PIPEWIRE),build/fftd-pipewire))
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \

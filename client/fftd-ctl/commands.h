@@ -39,6 +39,5 @@ int command_report(const struct ctl *ctl);
 /* tools.c: run the daemon's program */
 int command_check(const struct ctl *ctl);
 int command_devices(const struct ctl *ctl);
-int command_plan(const struct ctl *ctl);
 
 #endif

@@ -17,8 +17,6 @@ struct ctl {
     double watch_s; /* 0: once */
     uint64_t count; /* 0: no end */
     const char *output;
-    const char *device; /* of a plan; NULL: the one that fftd chooses */
-    bool measured;      /* a plan with measured rates */
     bool raw;
     bool openmetrics;
     bool prometheus;

@@ -20,8 +20,6 @@ enum {
     TAKES_PROMETHEUS = 32,
     TAKES_IF_SERIAL = 64,
     TAKES_FADE = 128,
-    TAKES_DEVICE = 256,
-    TAKES_MEASURED = 512,
 };
 
 struct command {
@@ -210,22 +208,6 @@ static const struct command commands[] = {
      0, 1, 1, command_check},
     {"devices", "", "show the cameras and OpenCL devices of this machine",
      "Runs `fftd --list-devices`.\n", 0, 0, 0, command_devices},
-    {"plan", "WIDTHxHEIGHT", "show what frames of a size would cost on a Mali-T760",
-     "Runs `fftd --plan`: the plan with which the engine starts, in float and in half\n"
-     "precision, its dispatches, its instructions, its traffic, and the frame rate\n"
-     "that the rates of the device allow. It needs neither a daemon nor the device,\n"
-     "unless the rates are to be measured. That takes half a second, in which no\n"
-     "daemon should use the device. The plan is that of no filter: `fftd --plan`\n"
-     "takes one with --filter, and leaves out what a wide blur does not let through.\n\n"
-     "      --device NAME      a device with a model: mali-t760 (default); with\n"
-     "                         --measured an OpenCL device of this machine, chosen\n"
-     "                         like fftd's --device (default: auto)\n"
-     "      --measured         measure how fast the device moves memory and begins a\n"
-     "                         dispatch, and read its clock, instead of a table\n\n"
-     "Examples:\n"
-     "  fftd-ctl plan 1280x720 --device mali-t760\n"
-     "  fftd-ctl plan 1280x720 --measured\n",
-     TAKES_DEVICE | TAKES_MEASURED, 1, 1, command_plan},
     {"report", "", "collect what to send when something does not work",
      "Prints, as text: what is plainly wrong; versions; the machine and its clocks;\n"
      "OpenCL drivers and devices; cameras and their formats; the service's and the\n"
@@ -319,8 +301,6 @@ enum {
     OPTION_PROMETHEUS,
     OPTION_IF_SERIAL,
     OPTION_FADE,
-    OPTION_DEVICE,
-    OPTION_MEASURED,
 };
 
 static const struct option options[] = {
@@ -337,8 +317,6 @@ static const struct option options[] = {
     {"prometheus", no_argument, NULL, OPTION_PROMETHEUS},
     {"if-serial", required_argument, NULL, OPTION_IF_SERIAL},
     {"fade", required_argument, NULL, OPTION_FADE},
-    {"device", required_argument, NULL, OPTION_DEVICE},
-    {"measured", no_argument, NULL, OPTION_MEASURED},
     {0},
 };
 
@@ -407,14 +385,6 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             if (!parse_frames(optarg, &ctl->fade))
                 set_problem(request, "filter", "--fade: expected a number of frames");
             break;
-        case OPTION_DEVICE:
-            request->given |= TAKES_DEVICE;
-            ctl->device = optarg;
-            break;
-        case OPTION_MEASURED:
-            request->given |= TAKES_MEASURED;
-            ctl->measured = true;
-            break;
         case 'h':
             request->help = true;
             break;
@@ -466,8 +436,6 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
                  : extra & TAKES_PROMETHEUS  ? "--prometheus"
                  : extra & TAKES_IF_SERIAL   ? "--if-serial"
                  : extra & TAKES_FADE        ? "--fade"
-                 : extra & TAKES_DEVICE      ? "--device"
-                 : extra & TAKES_MEASURED    ? "--measured"
                                              : "--raw");
         return usage_error(ctl, command->name, text);
     }

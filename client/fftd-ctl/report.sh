@@ -282,8 +282,6 @@ report() {
     files $vendors
     env | grep -E '^(OCL_|OPENCL_|RUSTICL_|POCL_|CL_)'
     show "$fftd" --list-devices
-    # What the device does now, beside a daemon that may be using it.
-    show "$fftd" --plan 1280x720 --measured
     show clinfo
 
     section "Device nodes and modules"

@@ -1,6 +1,5 @@
-/* Implements `check`, `devices` and `plan` by running fftd, which knows the configuration and the
- * devices. fftd is in the directory of fftd-ctl (as built), in ../sbin (as installed), or on PATH.
- */
+/* Implements `check` and `devices` by running fftd, which knows the configuration and the devices.
+ * fftd is in the directory of fftd-ctl (as built), in ../sbin (as installed), or on PATH. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,19 +40,6 @@ static int no_fftd(const struct ctl *ctl)
 int command_devices(const struct ctl *ctl)
 {
     char *args[] = {"fftd", "--list-devices", ctl->json ? "--json" : NULL, NULL};
-    exec_fftd(args);
-    return no_fftd(ctl);
-}
-
-int command_plan(const struct ctl *ctl)
-{
-    char *device = (char *)(ctl->device != NULL ? ctl->device : "auto");
-    char *args[] = {"fftd", "--plan", ctl->argv[0], "--device", device, NULL, NULL, NULL};
-    unsigned count = 5;
-    if (ctl->measured)
-        args[count++] = "--measured";
-    if (ctl->json)
-        args[count++] = "--json";
     exec_fftd(args);
     return no_fftd(ctl);
 }

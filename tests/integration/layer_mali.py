@@ -59,16 +59,6 @@ def test_a_driver_that_talks_disturbs_no_output(fftd):
         assert done.stderr.count(RELEASE) == 1
 
 
-def test_plan_with_measured_rates(fftd):
-    """The counts of the model are this device's own."""
-    done = fftd("--plan", "640x480", "--measured", "--json", env=TALK)
-    shown = json.loads(done.stdout)
-    assert shown["device"].startswith("Mali-T760 (ARM Platform, OpenCL 1.2 ")
-    assert (shown["counted"], shown["cores"]) == (True, 4)
-    assert shown["words_per_second"] == 2 * 4 * shown["clock"]
-    assert "no Mali-T760" not in fftd("--plan", "640x480", "--measured").stdout
-
-
 def test_frames_on_a_mali(start):
     """The engine begins with the staged technique, and frames go through without a copy."""
     daemon = start("--set", "engine.tune=off", "--filter", "lowpass:cutoff=0.1", env=TALK)

@@ -11,14 +11,14 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, DEVICE, FAST_KERNELS, PATIENCE, needs_root
+from conftest import BUILD, FAST_KERNELS, PATIENCE, needs_root
 from dbus_peer import Peer
 from png import Png
 
 CTL = BUILD / "fftd-ctl"
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMANDS = ["list", "status", "stats", "watch", "filter", "set", "view", "camera", "reload",
-            "snapshot", "frames", "calibrate", "tune", "check", "devices", "plan", "report"]
+            "snapshot", "frames", "calibrate", "tune", "check", "devices", "report"]
 FORMATS = {"Y10": 2, "YUYV": 2, "NV12": 1.5, "RGB24": 3}
 
 
@@ -195,8 +195,8 @@ JSON_COMMANDS = [
     ["filter", "show"], ["set", "1.cutoff", "0.2"], ["filter", "save", "saved.conf"],
     ["filter", "remove", "1"], ["filter", "preset", "moire"], ["filter", "kinds"],
     ["filter", "plot", "plot.png"], ["reload"], ["snapshot", "-o", "."], ["check", "cam.conf"],
-    ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"], ["devices"], ["plan", "64x48"],
-    ["tune", "stop"], ["view"], ["view", "picture"],
+    ["calibrate", "dark", "-n", "2", "-o", "dark.pfm"], ["devices"], ["tune", "stop"],
+    ["view"], ["view", "picture"],
 ]
 
 
@@ -679,94 +679,6 @@ def test_devices():
     assert done.returncode == 0 and "OpenCL" in done.stdout
     shown = json.loads(run("--json", "devices").stdout)
     assert "cameras" in shown
-
-
-# ---- plan ----
-
-def test_plan_of_a_mali():
-    """Each precision's figures agree with each other and with the rates of the device."""
-    for size in ("640x480", "1280x720", "1920x1080"):
-        table = run("plan", size, "--device", "mali-t760")
-        shown = json.loads(run("plan", size, "--json").stdout)
-        assert f"{shown['width']}x{shown['height']}" == size
-        assert [each["precision"] for each in shown["precisions"]] == ["float", "half"]
-        for each in shown["precisions"]:
-            (luma,) = each["transforms"]
-            for axis, shortest, padded in zip("xy", map(int, size.split("x")), luma["padded"]):
-                assert math.prod(luma[f"radices_{axis}"]) == padded >= shortest
-            times = [luma[what] / shown[f"{what}_per_second"]
-                     for what in ("words", "accesses", "bytes")]
-            assert max(times) <= each["seconds"] <= sum(times)
-            assert each["frames_per_second"] == pytest.approx(1 / each["seconds"], rel=1e-3)
-            assert f"{each['precision']:9}  at most {each['frames_per_second']:.1f}" in table.stdout
-            assert "x".join(map(str, luma["padded"])) in table.stdout
-
-
-def test_plan_follows_the_configuration():
-    """A wide filter needs padding, a blur leaves lines out, chroma is a transform of its own."""
-    def plan(*arguments):
-        done = subprocess.run([BUILD / "fftd", "--plan", "640x480", "--json", *arguments],
-                              capture_output=True, text=True, timeout=PATIENCE, check=True)
-        return json.loads(done.stdout)["precisions"][0]
-
-    bare, wide = plan(), plan("--filter", "sharpen:amount=1,sigma=20")
-    assert bare["seconds"] < wide["seconds"]
-    assert wide["transforms"][0]["padded"][1] > 480 + 2 * 20
-    blur = plan("--filter", "gaussian-blur:sigma=20")
-    assert blur["transforms"][0]["padded"] == wide["transforms"][0]["padded"]
-    assert blur["seconds"] < wide["seconds"]
-    both = plan("--set", "engine.planes=all")
-    assert [each["images"] for each in both["transforms"]] == ["luma", "chroma"]
-    assert bare["seconds"] < both["seconds"] < 2 * bare["seconds"]
-
-
-def test_the_boards_document_says_what_plans_say():
-    """The figures in docs/RK3288.md are those of the model."""
-    document = (ROOT / "docs/RK3288.md").read_text()
-    rows = re.findall(r"^\| (\d+x\d+) \| `(.*)` \| ([\d.]+) \| ([\d.]+) \| (\d+) \|$", document,
-                      re.MULTILINE)
-    assert len(rows) >= 6
-    for size, chain, *stated in rows:
-        done = subprocess.run([BUILD / "fftd", "--plan", size, "--filter", chain, "--json"],
-                              capture_output=True, text=True, timeout=PATIENCE, check=True)
-        seconds = [each["seconds"] for each in json.loads(done.stdout)["precisions"]]
-        assert stated == [f"{1000 * seconds[0]:.2f}", f"{1000 * seconds[1]:.2f}",
-                          f"{1 / min(seconds):.0f}"], (size, chain)
-
-
-@pytest.mark.parametrize("arguments, texts", [
-    (["8x480"], ["8x480", "16x16 .. 8192x8192"]),
-    (["auto"], ["0x0", "WIDTHxHEIGHT"]),
-    (["640x480", "--device", "mali-t628"], ["mali-t628", "expected mali-t760"]),
-])
-def test_plan_of_what_has_no_model(arguments, texts):
-    assert_refused(run("plan", *arguments), 64, *texts)
-
-
-def test_plan_with_measured_rates():
-    """The rates follow from what was measured, and the times from the rates."""
-    shown = json.loads(run("plan", "640x480", "--measured", "--json", "--device", DEVICE).stdout)
-    assert shown["clock"] >= 1e6 and shown["clock_source"]
-    assert shown["accesses_per_second"] == shown["cores"] * shown["clock"]
-    assert shown["words_per_second"] == 2 * shown["accesses_per_second"]
-    for each in shown["precisions"]:
-        (luma,) = each["transforms"]
-        times = [luma[what] / shown[f"{what}_per_second"]
-                 for what in ("words", "accesses", "bytes")]
-        begins = luma["dispatches"] * shown["seconds_per_dispatch"]
-        assert max(times) + begins <= each["seconds"] + 1e-8
-        assert each["seconds"] <= sum(times) + begins + 1e-8
-    table = run("plan", "640x480", "--measured", "--device", DEVICE)
-    assert (table.returncode, table.stderr) == (0, "")
-    assert shown["device"] in table.stdout and shown["clock_source"] in table.stdout
-
-
-def test_plan_without_a_device_to_measure():
-    no_driver = dict(os.environ, OCL_ICD_VENDORS="/nonexistent/")
-    assert run("plan", "640x480", env=no_driver).returncode == 0
-    assert_refused(run("plan", "640x480", "--measured", env=no_driver), 69, "no OpenCL device")
-    assert_refused(run("plan", "640x480", "--measured", "--device", "nosuch"), 69, "nosuch")
-    assert_refused(run("plan", "8x480", "--measured", "--device", DEVICE), 64, "16x16 .. 8192x8192")
 
 
 # ---- tune ----

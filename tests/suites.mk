@@ -8,7 +8,8 @@ DEVICE ?= auto
 TAG = $(if $(SAN),-$(subst $(comma),-,$(SAN)))
 
 # ---- test programs: each is linked with every part, of which it takes what it calls ----
-TEST_SUPPORT := $(wildcard tests/support/*.c)
+MALI_MODEL := $(wildcard tests/mali/cost.c tests/mali/estimate.c)
+TEST_SUPPORT := $(wildcard tests/support/*.c) $(MALI_MODEL)
 TEST_LIBS = -lcmocka $(call pkg-libs,fftw3) $(CTL_LIBS) $(DAEMON_LIBS)
 test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
 

@@ -252,7 +252,7 @@ struct plan_limits transform_limits(const struct gpu_device *device,
                                     const struct transform_border *border,
                                     const struct transform_tuning *tuning)
 {
-    const bool has_model = device->midgard && tuning->technique == TRANSFORM_STAGED;
+    const bool is_midgard_staged = device->midgard && tuning->technique == TRANSFORM_STAGED;
     return (struct plan_limits){.width = image->width,
                                 .height = image->height,
                                 .margin_x = border->margin_x,
@@ -262,9 +262,9 @@ struct plan_limits transform_limits(const struct gpu_device *device,
                                 .max_radix = (uint8_t)tuning->max_radix,
                                 .want_x = tuning->length_x,
                                 .want_y = tuning->length_y,
-                                .model = {.device = has_model ? &cost_midgard : NULL,
-                                          .precision = tuning->half ? COST_HALF : COST_FLOAT,
-                                          .stages_per_dispatch = tuning->stages_per_dispatch}};
+                                .midgard_stages =
+                                    is_midgard_staged ? tuning->stages_per_dispatch : 0,
+                                .half = tuning->half};
 }
 
 /* Reduces the lines of a work-group until they fit into the device's local memory. */

@@ -4,40 +4,40 @@
 #include <math.h>
 #include <string.h>
 
-static const uint8_t radices[] = {16, 15, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2};
-#define RADIX_COUNT (sizeof radices / sizeof radices[0])
+/* Where a stage of the staged technique is. The middle one multiplies by the response, and has its
+ * inverse in the same kernel. */
+enum stage_place { AT_IMAGE, INNER, LAST_OF_COLUMNS, FIRST_OF_ROWS, MIDDLE, PLACES };
 
-/* Arithmetic operations per element of the butterflies in butterfly.cl, counted in their source.
- * The 6 operations are the twiddle of the following stage. */
-static double radix_cost(uint8_t radix)
-{
-    switch (radix) {
-    case 2:
-        return 2 + 6;
-    case 3:
-        return 16. / 3 + 6;
-    case 4:
-        return 4 + 6;
-    case 5:
-        return 40. / 5 + 6;
-    case 6:
-        return 44. / 6 + 6;
-    case 7:
-        return 84. / 7 + 6;
-    case 8:
-        return 56. / 8 + 6;
-    case 9:
-        return 120. / 9 + 6;
-    case 10:
-        return 100. / 10 + 6;
-    case 12:
-        return 112. / 12 + 6;
-    case 15:
-        return 200. / 15 + 6;
-    default:
-        return 168. / 16 + 6;
-    }
-}
+/* operations: arithmetic of the butterflies in butterfly.cl for each element, counted in their
+ * source.
+ *
+ * midgard: cycles of an item in float and in half precision, which computes two butterflies of a
+ * stage forward and inverse. 0: there is no such stage. In a cycle a core of a Mali-T760 executes
+ * two words of arithmetic and one access to memory; the larger of both counts. `make mali-costs`
+ * counts the kernels as a compiler for this GPU makes them, spills included, and prints these
+ * numbers. */
+static const struct radix {
+    uint8_t radix;
+    double operations;
+    double midgard[2][PLACES];
+} radices[] = {
+    {16, 168. / 16, {{425, 438, 257, 434, 249}, {431, 424, 224, 335.5, 163}}},
+    {15, 200. / 15, {{502, 336, 156, 0, 0}, {537, 349, 165, 0, 0}}},
+    {12, 112. / 12, {{194, 162, 133, 187, 135}, {213, 146, 93, 214.5, 69}}},
+    {10, 100. / 10, {{238.5, 108, 55, 135.75, 118}, {235, 102.5, 71.5, 155.75, 57}}},
+    {9, 120. / 9, {{176, 76.5, 51, 0, 44.5}, {180, 82.5, 62, 0, 52}}},
+    {8, 56. / 8, {{123, 70, 39, 79.25, 30}, {126.5, 89, 63, 83.5, 41}}},
+    {7, 84. / 7, {{91.5, 53, 42, 0, 36}, {99, 61.5, 51, 0, 41}}},
+    {6, 44. / 6, {{62.5, 37.5, 30, 52.5, 29.5}, {68.5, 46, 36, 61, 26}}},
+    {5, 40. / 5, {{92.5, 31, 26, 0, 20}, {93.5, 37.5, 31.5, 0, 23}}},
+    {4, 4, {{43, 22, 22, 34, 15}, {43.5, 26, 22, 38.875, 15}}},
+    {3, 16. / 3, {{57, 18, 18, 0, 12}, {57.5, 19.5, 18, 0, 12}}},
+    {2, 2, {{25, 14, 14, 22, 9}, {26.5, 14, 14, 22, 9}}},
+};
+#define RADIX_COUNT  (sizeof radices / sizeof radices[0])
+
+/* The operations of the twiddle of the following stage. */
+#define TWIDDLE_COST 6
 
 /* The cost of writing and reading an element between two stages, in the same unit: local memory or
  * cache costs about as much as a few operations. */
@@ -46,62 +46,69 @@ static double radix_cost(uint8_t radix)
 /* The cost of an element independent of the stages: main memory both ways and the conversions. */
 #define ELEMENT_COST 30.
 
-/* Seconds of an element in a stage, forward or inverse, without the fixed time of a dispatch.
- * HUGE_VAL: the stage is not in the model. */
-static double stage_seconds(const struct plan_model *model, const struct cost_stage *stage)
+static const struct radix *find_radix(uint8_t radix)
 {
-    const bool at_image = stage->axis == COST_COLUMNS && stage->place == COST_FIRST;
-    const double number_bytes = stage->precision == COST_HALF ? 4 : 8;
-    struct cost_rates rates = model->device->rates;
-    /* The bytes of the image itself are few. */
-    struct cost_work work = {.bytes =
-                                 (at_image ? 1 : 2) * number_bytes / model->stages_per_dispatch};
-    rates.dispatch_s = 0;
-    return cost_add_stage(&work, model->device, stage, 1) ? cost_seconds(&rates, &work) : HUGE_VAL;
+    unsigned i = 0;
+    while (i + 1 < RADIX_COUNT && radices[i].radix != radix)
+        i++;
+    return &radices[i];
 }
 
-/* The mean of both directions. */
-static double axis_seconds(const struct plan_axis *axis, const struct plan_model *model,
-                           enum cost_axis along)
+static enum stage_place place_of(bool is_first, unsigned stage, unsigned count)
 {
-    double seconds = 0;
-    for (unsigned i = 0; i < axis->stage_count; i++)
-        for (enum cost_direction direction = COST_FORWARD; direction <= COST_INVERSE; direction++) {
-            const struct cost_stage stage = {.precision = model->precision,
-                                             .axis = along,
-                                             .place = cost_place(along, i, axis->stage_count),
-                                             .direction = direction,
-                                             .radix = axis->radix[i]};
-            if (!cost_is_in_forward(&stage))
-                seconds += stage_seconds(model, &stage) / 2;
-        }
-    return seconds;
+    const bool begins = stage == 0, ends = stage + 1 == count;
+    if (is_first)
+        return begins ? AT_IMAGE : ends ? LAST_OF_COLUMNS : INNER;
+    return ends ? MIDDLE : begins ? FIRST_OF_ROWS : INNER;
 }
+
+double plan_midgard_cycles(const struct plan_axis *axis, unsigned stage, bool is_first, bool half)
+{
+    const enum stage_place place = place_of(is_first, stage, axis->stage_count);
+    const double item = find_radix(axis->radix[stage])->midgard[half][place];
+    return item > 0 ? item / (2 * axis->radix[stage]) : HUGE_VAL;
+}
+
+/* Of a number in all stages of an axis, in one direction: the mean of both. A dispatch takes as
+ * long as its arithmetic or as its traffic, of which each of its stages has a share. */
+static double midgard_cost(const struct plan_axis *axis, const struct plan_limits *limits,
+                           bool is_first)
+{
+    double cycles = 0;
+    for (unsigned i = 0; i < axis->stage_count; i++) {
+        const bool is_once = is_first ? i == 0 : i + 1 == axis->stage_count;
+        const double bytes = (is_once ? 2 : 4) * (limits->half ? 4. : 8.);
+        cycles += fmax(plan_midgard_cycles(axis, i, is_first, limits->half),
+                       bytes / PLAN_MIDGARD_BYTES / limits->midgard_stages);
+    }
+    return cycles / 2;
+}
+
+/* ---- factors ------------------------------------------------------------------------------- */
 
 /* Of an element in all stages of an axis, in one direction. */
-static double axis_cost(const struct plan_axis *axis, const struct plan_model *model,
-                        enum cost_axis along)
+static double axis_cost(const struct plan_axis *axis, const struct plan_limits *limits,
+                        bool is_first)
 {
     double cost = 0;
-    if (model->device != NULL)
-        return axis_seconds(axis, model, along);
+    if (limits->midgard_stages > 0)
+        return midgard_cost(axis, limits, is_first);
     for (unsigned i = 0; i < axis->stage_count; i++)
-        cost += radix_cost(axis->radix[i]) + STAGE_COST;
+        cost += find_radix(axis->radix[i])->operations + TWIDDLE_COST + STAGE_COST;
     return cost;
 }
 
-static double element_cost(const struct plan_model *model)
+static double element_cost(const struct plan_limits *limits)
 {
-    return model->device != NULL ? 0 : ELEMENT_COST;
+    return limits->midgard_stages > 0 ? 0 : ELEMENT_COST;
 }
 
 struct factoring {
     struct plan_axis best, now;
     double best_cost;
-    uint8_t max_radix;
+    const struct plan_limits *limits;
+    bool is_first; /* the axis that is transformed first; the other one is halved */
     bool first_even;
-    struct plan_model model;
-    enum cost_axis along;
 };
 
 static void put_even_first(struct plan_axis *axis)
@@ -114,7 +121,7 @@ static void put_even_first(struct plan_axis *axis)
     axis->radix[0] = even;
 }
 
-/* Tries every product of radices not larger than radices[from] that is `rest`. There are at most
+/* Tries every product of radices from radices[from] on that is `rest`. There are at most
  * some hundreds, so no heuristic is needed. */
 static void factor_rest(struct factoring *f, uint32_t rest, unsigned from)
 {
@@ -122,7 +129,7 @@ static void factor_rest(struct factoring *f, uint32_t rest, unsigned from)
         struct plan_axis axis = f->now;
         if (f->first_even)
             put_even_first(&axis);
-        const double cost = axis_cost(&axis, &f->model, f->along);
+        const double cost = axis_cost(&axis, f->limits, f->is_first);
         if (cost < f->best_cost) {
             f->best_cost = cost;
             f->best = axis;
@@ -132,10 +139,11 @@ static void factor_rest(struct factoring *f, uint32_t rest, unsigned from)
     if (f->now.stage_count == PLAN_MAX_STAGES)
         return;
     for (unsigned i = from; i < RADIX_COUNT; i++) {
-        if (radices[i] > f->max_radix || rest % radices[i] != 0)
+        const uint8_t radix = radices[i].radix;
+        if (radix > f->limits->max_radix || rest % radix != 0)
             continue;
-        f->now.radix[f->now.stage_count++] = radices[i];
-        factor_rest(f, rest / radices[i], i);
+        f->now.radix[f->now.stage_count++] = radix;
+        factor_rest(f, rest / radix, i);
         f->now.stage_count--;
     }
 }
@@ -159,8 +167,8 @@ static int factor(struct plan_axis *ret, uint32_t length, struct factoring f)
 
 int plan_factor(struct plan_axis *ret, uint32_t length, uint8_t max_radix, int first_even)
 {
-    return factor(ret, length,
-                  (struct factoring){.max_radix = max_radix, .first_even = first_even});
+    const struct plan_limits limits = {.max_radix = max_radix};
+    return factor(ret, length, (struct factoring){.limits = &limits, .first_even = first_even});
 }
 
 static unsigned twos_in(uint8_t radix)
@@ -205,12 +213,11 @@ const struct plan_axis *plan_second(const struct plan *plan)
  * second axis: pairs of lines, in whole groups of lanes. */
 double plan_cost(const struct plan *plan, const struct plan_limits *limits)
 {
-    const struct plan_model *model = &limits->model;
     const struct plan_axis *first = plan_first(plan), *second = plan_second(plan);
     const double lines = 0.5 * second->length * first->length;
     const double pairs = (double)round_up(plan_pair_count(plan), limits->lanes) * second->length;
-    return 2 * lines * (axis_cost(first, model, COST_COLUMNS) + element_cost(model) / 2) +
-           pairs * (2 * axis_cost(second, model, COST_ROWS) + element_cost(model) / 2);
+    return 2 * lines * (axis_cost(first, limits, true) + element_cost(limits) / 2) +
+           pairs * (2 * axis_cost(second, limits, false) + element_cost(limits) / 2);
 }
 
 /* The longest length worth trying. For every length there is a power of two, or three times one,
@@ -242,17 +249,13 @@ static unsigned rank_axis(struct ranked_axis ret[RANKED], const struct plan_limi
     for (uint32_t n = round_up(need < 2 ? 2 : need, step); n <= longest && n <= search_end(need);
          n += step) {
         struct ranked_axis entry;
-        const struct factoring f = {.max_radix = limits->max_radix,
-                                    .first_even = !first,
-                                    .model = limits->model,
-                                    .along = first ? COST_COLUMNS : COST_ROWS};
+        const struct factoring f = {.limits = limits, .is_first = first, .first_even = !first};
         if (factor(&entry.axis, n, f) < 0)
             continue;
         if (first && along_x)
             align_runs(&entry.axis);
-        entry.cost = n == wanted
-                         ? 0
-                         : n * (axis_cost(&entry.axis, &f.model, f.along) + element_cost(&f.model));
+        entry.cost =
+            n == wanted ? 0 : n * (axis_cost(&entry.axis, limits, first) + element_cost(limits));
         unsigned at = count < RANKED ? count++ : RANKED;
         for (; at > 0 && ret[at - 1].cost > entry.cost; at--)
             if (at < RANKED)

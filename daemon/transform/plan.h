@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "transform/cost.h"
 #include "core/error.h"
 
 #define PLAN_MAX_STAGES 8
@@ -40,13 +39,6 @@ struct plan {
     struct plan_axis x, y;
 };
 
-/* The staged technique on a device whose kernels have been counted. */
-struct plan_model {
-    const struct cost_device *device; /* NULL: another technique or device */
-    enum cost_precision precision;
-    unsigned stages_per_dispatch; /* they share their traffic */
-};
-
 /* The constraints of a plan. */
 struct plan_limits {
     uint32_t width, height;      /* of the plane */
@@ -56,8 +48,10 @@ struct plan_limits {
     uint32_t max_x, max_y;   /* longest axes that are possible; 0: PLAN_MAX_LENGTH */
     uint8_t max_radix;       /* 4 .. 16 */
     uint32_t want_x, want_y; /* lengths to prefer if they are possible; 0: the cheapest */
-    struct plan_model model; /* without a device: the operations counted in plan.c; with one, always
-                                columns first */
+    /* The staged technique on a Mali Midgard, always columns first: how many stages share the
+     * traffic of a dispatch. 0: another technique or device. */
+    unsigned midgard_stages;
+    bool half; /* counts on Midgard only */
 };
 
 /* Splits a length into radices, large ones first; first_even: the first one is even. -EINVAL: it
@@ -72,8 +66,16 @@ int plan_choose(struct plan *ret, const struct plan_limits *limits, struct error
  * number. The first one is what plan_choose picks. */
 unsigned plan_rank(struct plan *ret, unsigned max, const struct plan_limits *limits);
 
-/* What plan_choose minimizes: seconds if there is a model, otherwise work in an arbitrary unit. */
+/* What plan_choose minimizes: cycles on Midgard, otherwise work in an arbitrary unit. */
 double plan_cost(const struct plan *plan, const struct plan_limits *limits);
+
+/* A Mali-T760 moves these bytes of main memory for each cycle of one of its cores, at 10 GB/s, 600
+ * MHz and four cores. */
+#define PLAN_MIDGARD_BYTES (10e9 / (4 * 600e6))
+
+/* The cycles there of a number in a stage of the staged technique, forward and inverse together.
+ * is_first: the axis is transformed first. HUGE_VAL: there is no such kernel. */
+double plan_midgard_cycles(const struct plan_axis *axis, unsigned stage, bool is_first, bool half);
 
 /* The frequency, 0 .. length - 1 cycles per length, of element `position` after the forward stages,
  * and the position of a frequency. */

@@ -5,9 +5,7 @@
  *     dispatch.c         the list of dispatches: kernels, arguments, work-group sizes
  *     kernel_source.c    the kernels' source, specialised
  *     program.c          compiling the source, and cached binaries (program.h)
- *     layout.c           layout of spectra, lines and passes
- *
- * estimate.c uses these to predict a transform's time (estimate.h). */
+ *     layout.c           layout of spectra, lines and passes */
 #ifndef FFTD_TRANSFORM_TRANSFORM_PRIVATE_H
 #define FFTD_TRANSFORM_TRANSFORM_PRIVATE_H
 

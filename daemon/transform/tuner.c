@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
-#include "transform/estimate.h"
 #include "transform/tuner_private.h"
 
 #define MAX_ROUNDS  4
@@ -122,9 +121,62 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* In the table of `make mali-counts`, the fastest staged plan takes 0.5 to 0.6 of the time of the
- * fastest fused one at 640x480 and 1280x720, in float and in half precision. At 1920x1080 the fused
- * kernels spill hundreds of times (docs/PERFORMANCE.md). */
+/* Cycles of all passes along an axis of a frame, forward and inverse. A dispatch takes as long as
+ * its arithmetic or as its traffic: each number is loaded and stored, but at the image, whose bytes
+ * are few, and in the middle, where the inverse goes on and the response is read. */
+static double axis_cycles(const struct transform *transform, bool is_first)
+{
+    const struct plan *plan = &transform->plan;
+    const struct plan_axis *axis = is_first ? &plan->y : &plan->x;
+    const double number_bytes = 2 * (double)transform_stored_bytes(transform);
+    const double numbers =
+        (double)plan->x.length *
+        (is_first ? plan->y.length / 2. : transform_staged_layout(transform).lines);
+    struct pass pass[PLAN_MAX_STAGES];
+    const unsigned count = transform_passes(pass, transform, axis);
+    double cycles = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const double moved = is_first && i == 0 ? 2 : !is_first && i + 1 == count ? 2.5 : 4;
+        double arithmetic = 0;
+        for (unsigned k = pass[i].first; k < pass[i].first + pass[i].count; k++)
+            arithmetic += plan_midgard_cycles(axis, k, is_first, transform->tuning.half);
+        cycles += fmax(arithmetic, moved * number_bytes / PLAN_MIDGARD_BYTES);
+    }
+    return numbers * cycles;
+}
+
+/* Kernels of radix 8 and more spill registers; 7 has not been counted in dispatches of several
+ * stages. */
+#define MIDGARD_LEAST_RADIX 4
+#define MIDGARD_MOST_RADIX  6
+
+/* Begins with the fastest staged plan. In the table of `make mali-counts` it takes 0.5 to 0.6 of
+ * the time of the fastest fused one at 640x480 and 1280x720, in float and in half precision. At
+ * 1920x1080 the fused kernels spill hundreds of times (docs/PERFORMANCE.md). */
+static void start_on_midgard(struct transform_tuning *ret, const struct tuner_subject *subject)
+{
+    const struct transform_tuning defaults = *ret;
+    double least = HUGE_VAL;
+    for (unsigned stages = 1; stages <= MAX_PASS_STAGES; stages++)
+        for (unsigned radix = MIDGARD_LEAST_RADIX; radix <= MIDGARD_MOST_RADIX; radix++) {
+            struct transform transform = {.device = subject->device,
+                                          .image = subject->image,
+                                          .border = subject->border,
+                                          .tuning = defaults};
+            struct error why;
+            transform.tuning.technique = TRANSFORM_STAGED;
+            transform.tuning.stages_per_dispatch = stages;
+            transform.tuning.max_radix = radix;
+            if (transform_fit(&transform, &why) < 0)
+                continue;
+            const double cycles = axis_cycles(&transform, true) + axis_cycles(&transform, false);
+            if (cycles < least) {
+                least = cycles;
+                *ret = transform.tuning;
+            }
+        }
+}
+
 void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subject)
 {
     transform_default_tuning(ret, subject->device);
@@ -132,7 +184,7 @@ void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subje
     ret->technique = subject->technique;
     if (subject->device->midgard &&
         (subject->technique == TRANSFORM_STAGED || subject->any_technique))
-        estimate_fastest(ret, subject->device, &subject->image, &subject->border);
+        start_on_midgard(ret, subject);
 }
 
 static int make_frame(cl_mem *ret, const struct tuner *tuner, uint32_t stride, struct error *why)

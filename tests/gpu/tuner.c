@@ -14,7 +14,6 @@
 #include "gpu/cache.h"
 #include "engine/comparison.h"
 #include "engine/engine_private.h"
-#include "transform/estimate.h"
 
 #define STEPS        5 /* each step builds kernels */
 #define NARROW_STEPS 2 /* before kernels with 16 lanes */
@@ -169,8 +168,7 @@ static unsigned settings_to_try(const struct tuner_subject *subject)
 }
 
 /* The defaults for Midgard use a radix at which kernels do not spill, and groups that fit. The
- * search also tries fewer registers. If the technique is free, it starts with what the model knows.
- */
+ * search also tries fewer registers. If the technique is free, it starts with the staged one. */
 static void test_midgard_has_few_registers(void **state)
 {
     (void)state;
@@ -203,42 +201,6 @@ static void test_midgard_has_few_registers(void **state)
      * all of them with radix 4; and the fused defaults. */
     assert_int_equal(settings_to_try(&subject), staged + (3 * 3 - 1) + 3 * 3 + 1);
     engine_destroy(engine);
-}
-
-/* The model's choice is the fastest of its plans. */
-static void test_midgard_starts_with_the_fastest_plan(void **state)
-{
-    (void)state;
-    struct gpu_device gpu = *device;
-    struct transform_tuning fastest;
-    struct cost_work work;
-    struct error why;
-    double seconds[MAX_PASS_STAGES + 1], least = HUGE_VAL;
-    gpu.type = CL_DEVICE_TYPE_GPU;
-    gpu.midgard = true;
-    struct transform transform = {
-        .device = &gpu,
-        .image = {.count = 1, .width = 1280, .height = 720, .stride = 1280, .step = 1, .bits = 8},
-        .border = {.margin_x = 16, .margin_y = 16},
-    };
-    for (unsigned stages = 1; stages <= MAX_PASS_STAGES; stages++) {
-        transform_default_tuning(&transform.tuning, &gpu);
-        transform.tuning.technique = TRANSFORM_STAGED;
-        transform.tuning.stages_per_dispatch = stages;
-        transform.tuning.max_radix = 6; /* at 1280x720, smaller ones are slower */
-        assert_int_equal(transform_fit(&transform, &why), 0);
-        seconds[stages] = estimate_staged(&work, &transform, &cost_midgard, 0);
-        /* No dispatch is faster than its words, accesses or bytes, and their sum is not slower. */
-        assert_true(seconds[stages] >= cost_seconds(&cost_midgard.rates, &work));
-        assert_true(seconds[stages] <= work.words / cost_midgard.rates.words +
-                                           work.accesses / cost_midgard.rates.accesses +
-                                           work.bytes / cost_midgard.rates.bytes);
-        least = fmin(least, seconds[stages]);
-    }
-    transform_default_tuning(&fastest, &gpu);
-    const double best = estimate_fastest(&fastest, &gpu, &transform.image, &transform.border);
-    assert_float_equal(best, least, 1e-9);
-    assert_float_equal(seconds[fastest.stages_per_dispatch], least, 1e-9);
 }
 
 /* Whole frames are measured on both devices, and an engine finds the times in the cache. The device
@@ -362,7 +324,6 @@ int main(void)
         cmocka_unit_test(test_nonsense_is_not_used),
         cmocka_unit_test(test_search_without_a_place_is_refused),
         cmocka_unit_test(test_midgard_has_few_registers),
-        cmocka_unit_test(test_midgard_starts_with_the_fastest_plan),
         cmocka_unit_test(test_devices_are_compared),
         cmocka_unit_test(test_nonsense_is_not_compared),
         cmocka_unit_test(test_a_cpu_is_not_compared),

@@ -12,7 +12,6 @@
 #include "support/cmocka.h"
 #include "support/device.h"
 
-#include "transform/estimate.h"
 #include "transform/tuner.h"
 
 #define LOCAL_BYTES      (32 * 1024)
@@ -264,42 +263,43 @@ static void dma_bufs_are_imported(void **state)
 
 /* ---- what the engine makes of it ---- */
 
-/* The engine starts with the plan that the model prefers, and the built kernels accept its groups.
- */
-static void the_engine_chooses_what_the_model_prefers(void **state)
+/* The built kernels accept the groups of the settings with which the engine starts; unit/midgard.c
+ * has more of these. */
+static void the_engine_starts_as_planned(void **state)
 {
-    static const uint32_t sizes[][2] = {{640, 480}, {1280, 720}, {1920, 1080}};
+    static const struct {
+        uint32_t width, height;
+        unsigned max_radix[2], stages[2]; /* in float and in half precision */
+    } sizes[] = {
+        {640, 480, {6, 6}, {2, 2}}, {1280, 720, {6, 6}, {2, 2}}, {1920, 1080, {5, 6}, {3, 2}}};
     (void)state;
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
         const struct tuner_subject subject = {.device = device,
                                               .image = {.count = 1,
-                                                        .width = sizes[i / 2][0],
-                                                        .height = sizes[i / 2][1],
-                                                        .stride = sizes[i / 2][0],
+                                                        .width = sizes[i / 2].width,
+                                                        .height = sizes[i / 2].height,
+                                                        .stride = sizes[i / 2].width,
                                                         .step = 1,
                                                         .bits = 8},
                                               .border = {.margin_x = 16, .margin_y = 16},
                                               .half = i % 2 == 1,
                                               .any_technique = true};
-        struct transform_tuning start, preferred;
+        struct transform_tuning start;
         struct transform *transform;
         struct error why = {""}, warning;
-        transform_default_tuning(&preferred, device);
-        preferred.half = subject.half;
-        estimate_fastest(&preferred, device, &subject.image, &subject.border);
         tuner_start(&start, &subject);
         if (transform_create(&transform, device, &subject.image, &subject.border, &start, NULL,
                              &warning, &why) < 0)
-            fail_msg("%ux%u: %s", sizes[i / 2][0], sizes[i / 2][1], why.text);
+            fail_msg("%ux%u: %s", sizes[i / 2].width, sizes[i / 2].height, why.text);
         const struct transform_tuning *built = transform_tuning(transform);
         print_message("# %ux%u %s: radix to %u, %u stages, %ux%u, groups of %u and %u\n",
-                      sizes[i / 2][0], sizes[i / 2][1], built->half ? "half" : "float",
+                      sizes[i / 2].width, sizes[i / 2].height, built->half ? "half" : "float",
                       built->max_radix, built->stages_per_dispatch,
                       transform_plan(transform)->x.length, transform_plan(transform)->y.length,
                       built->column_group, built->row_group);
         assert_int_equal(built->technique, TRANSFORM_STAGED);
-        assert_int_equal(built->max_radix, preferred.max_radix);
-        assert_int_equal(built->stages_per_dispatch, preferred.stages_per_dispatch);
+        assert_int_equal(built->max_radix, sizes[i / 2].max_radix[i % 2]);
+        assert_int_equal(built->stages_per_dispatch, sizes[i / 2].stages[i % 2]);
         assert_int_equal(built->column_group, 64);
         assert_int_equal(built->row_group, 64);
         transform_destroy(transform);
@@ -360,7 +360,7 @@ int main(void)
         cmocka_unit_test(imports_within_a_page_are_refused),
         cmocka_unit_test(files_are_imported),
         cmocka_unit_test(dma_bufs_are_imported),
-        cmocka_unit_test(the_engine_chooses_what_the_model_prefers),
+        cmocka_unit_test(the_engine_starts_as_planned),
         cmocka_unit_test(groups_shrink_to_the_registers),
     };
     return cmocka_run_group_tests_name("rules", tests, setup, teardown);

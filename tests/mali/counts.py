@@ -8,7 +8,7 @@ as forms.c says that it runs, times its items. Both sides of a branch count, unl
 which share of the items takes those between two barriers. The largest of three times is the least
 that the dispatch takes: all words through the arithmetic pipes, all accesses through the
 load/store pipes, all bytes through main memory. A frame takes at least their sum. The rates are
-those of daemon/transform/cost.c.
+those of tests/mali/cost.c.
 """
 import collections
 import concurrent.futures
@@ -191,7 +191,7 @@ def print_form(form):
 
 
 def model_error(form):
-    """Returns by how much transform/cost.h differs from the words and accesses counted."""
+    """Returns by how much mali/cost.h differs from the words and accesses counted."""
     words, accesses = frame(form)[:2]
     if words is None or form.words == 0:
         return "?"

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Applies the model of daemon/transform/cost.h to a device that can measure:
+"""Applies the model of tests/mali/cost.h to a device that can measure:
     build/tests/mali/forms --time WIDTHxHEIGHT... > TIMES         on that device
     tests/mali/fit.py FORMS COMPILER TIMES
 FORMS and COMPILER are as in counts.py, which counts the same kernels. A dispatch takes the largest

@@ -15,12 +15,12 @@
  *     rates   WORDS  ACCESSES  BYTES
  *     form    NAME  WIDTHxHEIGHT  PADDED  RADICES  WORDS  ACCESSES
  *     kernel  NAME  ITEMS  BYTES  TRIPS  SHARES  STAGE  SECONDS
- * WORDS and ACCESSES are what transform/cost.h says of a frame; 0: it does not know the plan. BYTES
+ * WORDS and ACCESSES are what mali/cost.h says of a frame; 0: it does not know the plan. BYTES
  * are those that the dispatch moves to and from main memory. TRIPS are the trip counts of the loops
  * in the kernel that are not unrolled, in the order of the source and separated by spaces: of a
  * mean item, each time it comes to the loop. SHARES are the shares of items that execute the
  * branches before the first barrier, after it, and so on. STAGE says which item of cost_device the
- * kernel is, in the words of transform/cost.h; empty: several, or it is fused. SECONDS are those of
+ * kernel is, in the words of mali/cost.h; empty: several, or it is fused. SECONDS are those of
  * the fastest of some launches. */
 #include <errno.h>
 #include <math.h>
@@ -29,7 +29,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "transform/estimate.h"
+#include "mali/estimate.h"
 #include "mali/profile.h"
 
 #define MARGIN 16

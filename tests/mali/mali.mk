@@ -10,12 +10,12 @@ MALI_SIZES ?= 640x480 1280x720 1920x1080
 MALI_FILTERS ?= none preset:moire
 MALI_COMPILER ?= $(BUILD)/mali/compiler
 
-$(BUILD)/tests/mali/forms: $(call objects,$(wildcard tests/mali/forms.c tests/mali/profile.c)) $(ENGINE)
+$(BUILD)/tests/mali/forms: $(call objects,$(wildcard tests/mali/forms.c tests/mali/profile.c) $(MALI_MODEL)) $(ENGINE)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OPENCL_LIBS) -lm
 
 MALI_PLAN := $(BUILD)/tests/mali/plan
-$(MALI_PLAN): $(call objects,tests/mali/plan.c) $(PARTS)
+$(MALI_PLAN): $(call objects,tests/mali/plan.c $(MALI_MODEL)) $(PARTS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(DAEMON_LIBS)
 
@@ -37,7 +37,7 @@ _mali-counts: $(BUILD)/tests/mali/forms
 mali-plan: $(MALI_PLAN)
 	@FFTD_PRESET_DIR=config/presets $< $(MALI_FILTERS) $(MALI_SIZES)
 
-.PHONY: mali-costs ## counts the kernels again that the planner's model of a Mali-T760 is made of
+.PHONY: mali-costs ## counts the kernels again that the planner's table of a Mali-T760 is made of
 .PHONY: _mali-costs
 mali-costs:
 	@tests/tools/deps.sh build run mali
@@ -45,5 +45,5 @@ mali-costs:
 
 _mali-costs: $(BUILD)/tests/mali/forms
 	@tests/mali/compiler.sh $(MALI_COMPILER)
-	@tests/mali/costs.py $< $(MALI_COMPILER) > $(BUILD)/midgard_costs.inc
-	@mv $(BUILD)/midgard_costs.inc daemon/transform/midgard_costs.inc
+	@tests/mali/costs.py $< $(MALI_COMPILER) > $(BUILD)/costs.inc
+	@mv $(BUILD)/costs.inc tests/mali/costs.inc

@@ -1,4 +1,4 @@
-/* Prints what the model of a Mali-T760 (transform/estimate.h) says of frames, without one: the plan with
+/* Prints what the model of a Mali-T760 (estimate.h) says of frames, without one: the plan with
  * which an engine starts there, and the least time of a frame. `make mali-plan` runs it.
  *
  *     build/tests/mali/plan FILTER... WIDTHxHEIGHT...
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "config/preset.h"
-#include "transform/estimate.h"
+#include "mali/estimate.h"
 #include "transform/tuner.h"
 
 static const struct gpu_device mali = {.type = CL_DEVICE_TYPE_GPU,

@@ -1,4 +1,4 @@
-#include "transform/estimate.h"
+#include "mali/estimate.h"
 
 #include <math.h>
 
@@ -127,35 +127,4 @@ double estimate_staged(struct cost_work *ret, const struct transform *transform,
     }
     *ret = frame;
     return seconds;
-}
-
-/* Kernels of radix 8 and more spill registers; 7 has not been counted in dispatches of several
- * stages. */
-#define LEAST_RADIX 4
-#define MOST_RADIX  6
-
-double estimate_fastest(struct transform_tuning *tuning, const struct gpu_device *device,
-                        const struct transform_image *image, const struct transform_border *border)
-{
-    struct transform_tuning best = *tuning;
-    double best_s = HUGE_VAL;
-    for (unsigned stages = 1; stages <= MAX_PASS_STAGES; stages++)
-        for (unsigned radix = LEAST_RADIX; radix <= MOST_RADIX; radix++) {
-            struct transform transform = {
-                .device = device, .image = *image, .border = *border, .tuning = *tuning};
-            struct cost_work work;
-            struct error why;
-            transform.tuning.technique = TRANSFORM_STAGED;
-            transform.tuning.stages_per_dispatch = stages;
-            transform.tuning.max_radix = radix;
-            if (transform_fit(&transform, &why) < 0)
-                continue;
-            const double seconds = estimate_staged(&work, &transform, &cost_midgard, 0);
-            if (seconds < best_s) {
-                best_s = seconds;
-                best = transform.tuning;
-            }
-        }
-    *tuning = best;
-    return best_s;
 }

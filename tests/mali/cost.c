@@ -1,4 +1,4 @@
-#include "transform/cost.h"
+#include "mali/cost.h"
 
 #include <math.h>
 
@@ -8,7 +8,7 @@ const struct cost_device cost_midgard = {
     .rates = {.words = 4 * 600e6 * 2, .accesses = 4 * 600e6, .bytes = 10e9, .dispatch_s = 0},
     .item =
         {
-#include "transform/midgard_costs.inc"
+#include "mali/costs.inc"
         },
 };
 

@@ -1,11 +1,13 @@
-/* A model of the time that a device takes for the staged technique. Pure.
+/* A model of the time that a device takes for the staged technique, without the device. The planner
+ * has the same counts in short (daemon/transform/plan.c); this model also knows directions, bytes
+ * and bands. Pure.
  *
  * The time of a dispatch is a fixed time plus the largest of three: its words (instructions of an
  * arithmetic pipe), its accesses (load and store instructions) and its bytes of main memory, each
  * divided by the device's rate. Words and accesses of an item are counted in what a compiler makes
  * of the kernels, by the radix and the place of its stage. */
-#ifndef FFTD_TRANSFORM_COST_H
-#define FFTD_TRANSFORM_COST_H
+#ifndef FFTD_TESTS_MALI_COST_H
+#define FFTD_TESTS_MALI_COST_H
 
 #include <stdbool.h>
 

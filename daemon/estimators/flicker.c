@@ -16,22 +16,28 @@
 #define HOLD_NS         (1000 * NS_PER_MS) /* for which a model is used without a new fit */
 #define SEARCH_SPAN_NS  (200 * NS_PER_MS)  /* of the history, to search for flicker */
 #define FIT_SPAN_NS     (400 * NS_PER_MS)  /* to improve what was found */
+/* Where a comment gives no other reason, a threshold was chosen on the clips of
+ * tests/unit/flicker.c, by its figures with FFTD_TEST_CLIPS=all: how far bands are down, and how
+ * many clips without flicker are changed. */
 #define MIN_FRAMES      8u
 #define DEVIATION       0.007 /* of the light's frequency, mains and clock: 0.7 % */
-#define FREQUENCIES     5u    /* tried around each nominal one */
-#define LINES           18u   /* line times tried */
-#define TRIALS          20u   /* per frame */
+/* Tried around each nominal frequency, 0.35 to 0.42 Hz apart: a history of a second tells 1 Hz. */
+#define FREQUENCIES     5u
+#define LINES           18u /* line times tried */
+#define TRIALS          20u /* per frame; bounds its cost */
 #define FINALISTS       3u
 #define SHORTEST_LINE_S 5e-6
-#define FOUND           0.35  /* of the squares explained, to go on with a candidate */
-#define ERROR_ON        0.02  /* of the amplitude, relative, to begin to correct */
-#define ERROR_OFF       0.04  /* to end */
-#define MIN_AMPLITUDE   0.002 /* of the fundamental; less is invisible */
-#define PREDICTED_ON    0.6   /* of the squares of new frames, to begin to correct */
-#define PREDICTED_OFF   0.3   /* to end */
-#define PREDICTIONS     6u    /* frames, at least */
-#define DEPTH_STEPS     64u   /* of a cycle */
-#define FORGET          0.9   /* per frame */
+#define FOUND           0.35 /* of the squares explained, to go on with a candidate */
+/* Error of the amplitude to begin and to end to correct. What it leaves is 34 and 28 dB down. */
+#define ERROR_ON        0.02
+#define ERROR_OFF       0.04
+#define MIN_AMPLITUDE   0.002 /* of the fundamental; half a step of 8 bits in white */
+/* Of the squares of new frames, to begin to correct; and to end, or to look for another fit. */
+#define PREDICTED_ON    0.6
+#define PREDICTED_OFF   0.3
+#define PREDICTIONS     6u  /* frames, at least */
+#define DEPTH_STEPS     64u /* of a cycle */
+#define FORGET          0.9 /* per frame: about the last ten count */
 
 struct flicker {
     struct flicker_options options;
@@ -278,7 +284,7 @@ static void decide(struct flicker *f, int64_t captured_ns)
     if (!f->is_on && predicted >= PREDICTED_ON && f->fit.error <= ERROR_ON) {
         f->is_on = true;
         f->since_ns = captured_ns;
-    } else if (predicted < (f->is_on ? PREDICTED_OFF : 0.5 * PREDICTED_ON)) {
+    } else if (predicted < PREDICTED_OFF) {
         give_up(f);
     }
 }

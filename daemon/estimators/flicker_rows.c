@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DARK       4.0F   /* means of rows below this are not used */
-#define BRIGHT     252.0F /* samples above this may be limited */
-#define BRIGHT_MAX 0.05F  /* of a row's samples */
-#define STILL_PX   0.05   /* shifts below this are errors of the estimate */
-#define DRIFT_PX   0.15   /* unless they add up to this */
+#define DARK       4.0F   /* means of rows below this are not used: rounding is an eighth of them */
+#define BRIGHT     252.0F /* samples above this may be limited: 3 steps leave room for noise */
+#define BRIGHT_MAX 0.05F  /* of a row's samples; chosen on the clips of tests/unit/flicker.c */
+/* Shifts below this are errors of the estimate, whose largest is 0.03 in tests/unit/motion.c,
+ * unless they add up to three times this. */
+#define STILL_PX   0.05
+#define DRIFT_PX   0.15
 
 int rows_create(struct rows **ret, unsigned width, unsigned height, struct error *why)
 {

@@ -6,14 +6,24 @@
 #include <string.h>
 
 #define MIN_LENGTH 32u
-#define OUTER      5u  /* the frequencies around are those within OUTER bins along each axis ... */
-#define INNER      2u  /* ... but not within INNER, where a wave itself is */
-#define NEAR       4.0 /* patch_sample: the distance in bins of the frequencies around */
-#define NEAR_COUNT 16u /* how many of them */
-#define LOBE       2   /* half the width of a wave's peak, in bins */
+/* Half the width of a wave's peak in bins, as the Hann window makes it. */
+#define LOBE       2
+/* The frequencies around a bin are those within OUTER bins along each axis, but not within LOBE: 96
+ * bins, whose mean power is known to a tenth. */
+#define OUTER      5u
+/* patch_sample: the distance in bins of the frequencies around, at which nothing of the wave is
+ * left, since their peaks are as wide as its own; and how many of them. */
+#define NEAR       (2. * LOBE)
+#define NEAR_COUNT 16u
 #define EFFORT     (1u << 20) /* pixels of patches for each frame */
-#define SATURATED  0.9F       /* a score that says no more how strong a wave is */
-#define FRAMES     4u         /* over which the statistic is averaged */
+/* Noise scores 0.175 with a standard deviation of 0.13 in a patch, so in the mean of the 63 patches
+ * of 320x240 pixels this is 7 standard deviations more. */
+#define LEAST      0.3F
+/* Here a wave is 36 times as strong as what is around it, and the score says no more how strong. */
+#define SATURATED  0.9F
+/* Frames over which the statistic is averaged: the mean of more would come later. Chosen on the
+ * clips of tests/unit/periodic.c, of which 28 gave the same with 1. */
+#define FRAMES     4u
 
 static unsigned patch_length(unsigned width, unsigned height)
 {
@@ -145,7 +155,7 @@ void spectrum_mark(struct spectrum *s, const struct sheet *sheet)
         for (unsigned y = top; y <= bottom; y++)
             for (unsigned x = left; x <= right; x++)
                 saturated += sheet->saturated[(size_t)y * sheet->cells_x + x];
-        patch->is_usable = saturated * 25 < s->length * s->length;
+        patch->is_usable = saturated * 25 < s->length * s->length; /* 4 % */
     }
 }
 
@@ -208,7 +218,7 @@ static void fill_borders(struct spectrum *s)
     memcpy(end, first, OUTER * row_bytes);
 }
 
-/* Sums along rows: `outer` over 2 OUTER + 1 powers, `inner` over the 2 INNER + 1 in the middle. */
+/* Sums along rows: `outer` over 2 OUTER + 1 powers, `inner` over the 2 LOBE + 1 in the middle. */
 static void add_along_rows(struct spectrum *s, float *outer, float *inner)
 {
     const unsigned width = border_columns(s), bins = padded_bins(s);
@@ -216,11 +226,11 @@ static void add_along_rows(struct spectrum *s, float *outer, float *inner)
         for (unsigned x = 0; x < bins; x += SHEET_LANES) {
             const float *power = s->power + (size_t)y * width + x;
             float near[SHEET_LANES] = {0};
-            for (unsigned k = OUTER - INNER; k <= OUTER + INNER; k++)
+            for (unsigned k = OUTER - LOBE; k <= OUTER + LOBE; k++)
                 for (unsigned l = 0; l < SHEET_LANES; l++)
                     near[l] += power[k + l];
             memcpy(inner + (size_t)y * bins + x, near, sizeof near);
-            for (unsigned k = 0; k < OUTER - INNER; k++)
+            for (unsigned k = 0; k < OUTER - LOBE; k++)
                 for (unsigned l = 0; l < SHEET_LANES; l++)
                     near[l] += power[k + l] + power[2 * OUTER - k + l];
             memcpy(outer + (size_t)y * bins + x, near, sizeof near);
@@ -232,7 +242,7 @@ static void add_score(struct spectrum *s)
 {
     const unsigned width = border_columns(s), padded = padded_bins(s);
     const unsigned bins = s->length / 2 + 1;
-    const float around = (2 * OUTER + 1) * (2 * OUTER + 1) - (2 * INNER + 1) * (2 * INNER + 1);
+    const float around = (2 * OUTER + 1) * (2 * OUTER + 1) - (2 * LOBE + 1) * (2 * LOBE + 1);
     float *outer = s->sums;
     float *inner = s->sums + (size_t)width * border_rows(s);
     add_along_rows(s, outer, inner);
@@ -245,7 +255,7 @@ static void add_score(struct spectrum *s)
             for (unsigned k = 0; k <= 2 * OUTER; k++)
                 for (unsigned l = 0; l < SHEET_LANES; l++)
                     sum[l] += outer[(size_t)(y + k) * padded + x + l];
-            for (unsigned k = OUTER - INNER; k <= OUTER + INNER; k++)
+            for (unsigned k = OUTER - LOBE; k <= OUTER + LOBE; k++)
                 for (unsigned l = 0; l < SHEET_LANES; l++)
                     sum[l] -= inner[(size_t)(y + k) * padded + x + l];
             for (unsigned l = 0; l < SHEET_LANES && x + l < bins; l++) {
@@ -290,6 +300,12 @@ static void shape_lobe(const struct spectrum *s, struct sheet_frequency f, struc
     ret->norm = 2 / (square_x * square_y);
 }
 
+/* The power of the amplitude against that of a bin, both for white noise, times the fourth power of
+ * the window's length. With the means 3/8 of the squares of a Hann window and 35/128 of their
+ * squares it is 4 (35/128)^2 / (3/8)^6 = 107.54 if all bins count. Those of the lobe give 107.5 for
+ * a wave on a bin and 108.6 for one between four. */
+#define AMPLITUDE_POWER 107.6
+
 static void take_sample(const struct spectrum *s, unsigned which, const struct patch *patch,
                         struct sheet_frequency f, const struct lobe *lobe, struct patch_sample *ret)
 {
@@ -317,10 +333,9 @@ static void take_sample(const struct spectrum *s, unsigned which, const struct p
         mean += power / NEAR_COUNT;
         most = power > most ? power : most;
     }
-    /* The power of a Hann window's bin against that of the amplitude, both for white noise. */
     const double area = (double)s->length * s->length;
-    ret->power = 107.6 * mean / (area * area);
-    ret->power_most = 107.6 * most / (area * area);
+    ret->power = AMPLITUDE_POWER * mean / (area * area);
+    ret->power_most = AMPLITUDE_POWER * most / (area * area);
 }
 
 /* The mean of a patch as its window sees it. Without it nothing of the picture's brightness is left
@@ -423,8 +438,8 @@ static struct sheet_frequency strongest_near(const struct spectrum *s, int kx, i
     const float *level = s->score + score_size(s);
     int best_x = kx;
     int best_y = ky;
-    for (int j = -2; j <= 2; j++)
-        for (int i = -2; i <= 2; i++)
+    for (int j = -LOBE; j <= LOBE; j++)
+        for (int i = -LOBE; i <= LOBE; i++)
             if (value_at(s, level, kx + i, ky + j) > value_at(s, level, best_x, best_y)) {
                 best_x = kx + i;
                 best_y = ky + j;
@@ -435,8 +450,8 @@ static struct sheet_frequency strongest_near(const struct spectrum *s, int kx, i
 static bool is_peak(const struct spectrum *s, int kx, int ky)
 {
     const float own = score_at(s, kx, ky);
-    for (int j = -2; j <= 2; j++)
-        for (int i = -2; i <= 2; i++) {
+    for (int j = -LOBE; j <= LOBE; j++)
+        for (int i = -LOBE; i <= LOBE; i++) {
             const float other = score_at(s, kx + i, ky + j);
             if (other > own || (other == own && (j < 0 || (j == 0 && i < 0))))
                 return false;
@@ -447,7 +462,6 @@ static bool is_peak(const struct spectrum *s, int kx, int ky)
 unsigned spectrum_peaks(const struct spectrum *s, struct spectrum_peak *ret, unsigned most)
 {
     const int length = (int)s->length;
-    const float least = 0.3F;
     unsigned count = 0;
     for (int ky = -length / 2; ky < length / 2; ky++)
         for (int kx = 0; kx <= length / 2; kx++) {
@@ -455,7 +469,7 @@ unsigned spectrum_peaks(const struct spectrum *s, struct spectrum_peak *ret, uns
             /* In these columns, the other half is the same frequency. */
             if (kx % (length / 2) == 0 && ky < 0 && ky > -length / 2)
                 continue;
-            if (score < least || kx * kx + ky * ky < 9 || !is_peak(s, kx, ky))
+            if (score < LEAST || kx * kx + ky * ky < 9 || !is_peak(s, kx, ky))
                 continue;
             if (count == most && ret[most - 1].score >= score)
                 continue;

@@ -4,10 +4,16 @@
 #include <stdlib.h>
 
 #define MOST_MULTIPLE  5
-#define FALL           2.2 /* the kth harmonic has at most FALL / k of the amplitude, and at most ... */
-#define MOST_HARMONIC  1.1  /* ... this; stripes with a share of 15 to 85 % have */
-#define LEAST_SHARE    0.03 /* of a line's amplitude that its relations must have */
-#define MULTIPLE_DOUBT 0.3  /* how much more a line may be off for each multiple above one */
+/* The kth harmonic has at most FALL / k of the amplitude: that of stripes whose bright part is the
+ * share d of a period has |sin(pi k d)| / (k sin(pi d)), and 1 / sin(0.15 pi) = 2.2 is the most
+ * from 15 to 85 %. */
+#define FALL           2.2
+/* Of a line's amplitude that its relations must have. It was chosen: tests/unit/periodic_texture.c
+ * has waves of 0.7 % that must not count, and harmonics of a fifth that must. */
+#define LEAST_SHARE    0.03
+/* How much more a line may be off for each multiple above one. It was chosen, and doubles the
+ * chance relations of independent waves that tests/unit/periodic_texture.c counts. */
+#define MULTIPLE_DOUBT 0.3
 
 static double apart(double a, double b)
 {
@@ -34,8 +40,7 @@ static bool is_harmonic(const struct texture_line *a, const struct texture_line 
                         double dy)
 {
     for (int k = 2; k <= MOST_MULTIPLE; k++)
-        if (b->amplitude < fmin(MOST_HARMONIC, FALL / k) * a->amplitude &&
-            is_sum(b->f, k, a->f, 0, a->f, dx, dy))
+        if (b->amplitude < FALL / k * a->amplitude && is_sum(b->f, k, a->f, 0, a->f, dx, dy))
             return true;
     return false;
 }

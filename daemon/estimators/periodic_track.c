@@ -3,17 +3,24 @@
 #include <math.h>
 #include <string.h>
 
-#define WINDOW_NS   1100000000.0 /* how far back a fit reaches */
-#define AHEAD_NS    1000000000.0 /* how far a prediction reaches */
+#include "core/clock.h"
+
+#define WINDOW_NS   1100000000.0 /* how far back a fit reaches: a little more than ahead */
 #define MAX_STEP    4            /* frames that the shortest seen interval may hold */
-#define JITTER      0.2          /* of an interval; how far stamps may be off the multiples */
-#define SLOW        0.02         /* periods per frame: taken for what they are, though ambiguous */
-#define ENOUGH      3u           /* amplitudes before a prediction counts */
-#define LEAST_PROOF 2u           /* predictions that must have been checked */
-#define WORST_ERROR 0.15         /* of the power that may be left */
-#define SECOND_NS   1000000000.0
-#define FAILS       0.8 /* of a second, from which on a wave is unpredictable ... */
-#define SUCCEEDS    0.2 /* ... until it fails less than this */
+/* Of an interval, how far stamps may be off the multiples. Half of one would leave the number of
+ * frames in doubt. */
+#define JITTER      0.2
+/* Periods per frame of a drift that is taken for what it is, though ambiguous. An error of as much
+ * is 7 degrees, and leaves 1.6 % of the power. */
+#define SLOW        0.02
+#define ENOUGH      3u   /* amplitudes before a prediction counts; drift and amplitude take two */
+#define LEAST_PROOF 2u   /* predictions that must have been checked */
+#define WORST_ERROR 0.15 /* of the power that may be left: 8 dB less */
+/* Of a second in which predictions fail, from which on a wave is unpredictable, and below which it
+ * is no longer. Chosen on the clips of tests/unit/periodic_notches.c: what moves are its counts of
+ * changes, and of frames until a notch goes. */
+#define FAILS       0.8
+#define SUCCEEDS    0.2
 #define OFFSET_GAIN 0.1
 
 /* The share of the differences that are multiples of the interval. */
@@ -145,7 +152,7 @@ static void fit(struct track_history *h, const struct frame_clock *clock)
 
 bool track_turn(double drift, double step, double interval_ns, double after_ns, double *ret)
 {
-    if (fabs(after_ns) > AHEAD_NS)
+    if (fabs(after_ns) > TRACK_AHEAD_NS)
         return false;
     if (interval_ns == 0) {
         *ret = 0;
@@ -160,8 +167,9 @@ bool track_turn(double drift, double step, double interval_ns, double after_ns, 
     return true;
 }
 
-bool history_predict(const struct track_history *h, const struct frame_clock *clock, int64_t at_ns,
-                     double complex *ret)
+/* The amplitude at a time near the newest stamp. False: it cannot be said. */
+static bool predict(const struct track_history *h, const struct frame_clock *clock, int64_t at_ns,
+                    double complex *ret)
 {
     double turn;
     if (h->count == 0 || h->step == 0 ||
@@ -174,7 +182,7 @@ bool history_predict(const struct track_history *h, const struct frame_clock *cl
 /* Single frames decide nothing: a skipped frame, or the end of a loop, spoils a few predictions. */
 static void judge_predictions(struct track_history *h, int64_t after_ns)
 {
-    const double gain = fmin(1, (double)after_ns / SECOND_NS);
+    const double gain = fmin(1, (double)after_ns / NS_PER_S);
     if (h->predictions < LEAST_PROOF)
         return;
     h->failing += gain * (!history_is_predictable(h) - h->failing);
@@ -199,7 +207,7 @@ void history_add(struct track_history *h, const struct frame_clock *clock, int64
                  double complex amplitude)
 {
     double complex expected;
-    if (h->count >= ENOUGH && history_predict(h, clock, stamp_ns, &expected)) {
+    if (h->count >= ENOUGH && predict(h, clock, stamp_ns, &expected)) {
         const double gain = h->predictions < 4 ? 1.0 / (h->predictions + 1) : 0.25;
         const double off = cabs(amplitude - expected);
         h->error += gain * (off * off - h->error);

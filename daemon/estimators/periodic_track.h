@@ -10,8 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CLOCK_STAMPS  32u
-#define TRACK_HISTORY 40u
+#define CLOCK_STAMPS   32u
+#define TRACK_HISTORY  40u
+
+/* How far a prediction reaches. After a longer gap between frames phases are learned again. */
+#define TRACK_AHEAD_NS 1000000000
 
 /* The camera's frame interval. Zero is empty. */
 struct frame_clock {
@@ -61,9 +64,5 @@ void history_add_offset(struct track_history *history, double dx, double dy);
 /* How far a wave has turned, in periods, at a time near the newest stamp of its history.
  * interval_ns: of the clock. False: it cannot be said. */
 bool track_turn(double drift, double step, double interval_ns, double after_ns, double *ret);
-
-/* The amplitude at a time near the newest stamp. False: it cannot be said. */
-bool history_predict(const struct track_history *history, const struct frame_clock *clock,
-                     int64_t at_ns, double complex *ret);
 
 #endif

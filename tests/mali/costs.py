@@ -3,9 +3,9 @@
     tests/mali/costs.py FORMS COMPILER
 FORMS and COMPILER are as in counts.py. An item that was counted in several kernels is their mean.
 A kernel with a loop, which one stage should not have, is left out and reported.
-Also prints, to the standard error, the numbers of the planner's table (daemon/transform/plan.c): for
-each radix the cycles of both directions of a stage at the image, inside, last down columns, first
-along rows and in the middle, in float and in half precision.
+Also prints, to the standard error, the numbers of the planner's table in daemon/transform/plan.c:
+for each radix the cycles of both directions of a stage at the image, inside, last down columns,
+first along rows and in the middle, in float and in half precision.
 """
 import collections
 import sys

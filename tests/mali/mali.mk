@@ -19,6 +19,8 @@ $(MALI_PLAN): $(call objects,tests/mali/plan.c $(MALI_MODEL)) $(PARTS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(DAEMON_LIBS)
 
+test-programs: $(MALI_PLAN)
+
 ##@ Measurements
 .PHONY: mali-counts ## counts instructions, registers and times of the kernels for a Mali-T760
 .PHONY: _mali-counts

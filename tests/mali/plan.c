@@ -103,6 +103,19 @@ static void print_plan(const char *size, const char *filter, const struct foreca
            forecast->work.bytes / 1e6, forecast->seconds * 1e3);
 }
 
+static int read_size(const char *text, uint32_t *ret_width, uint32_t *ret_height, struct error *why)
+{
+    char *x, *end = NULL;
+    const unsigned long width = strtoul(text, &x, 10);
+    const unsigned long height = *x == 'x' ? strtoul(x + 1, &end, 10) : 0;
+    if (end == NULL || *end != '\0' || width - 1 >= PLAN_MAX_LENGTH ||
+        height - 1 >= PLAN_MAX_LENGTH)
+        return error_set(why, EINVAL, "%s is not WIDTHxHEIGHT, of 1 to %d", text, PLAN_MAX_LENGTH);
+    *ret_width = (uint32_t)width;
+    *ret_height = (uint32_t)height;
+    return 0;
+}
+
 /* Calls row() with the forecasts in float and in half precision of each size and each filter. */
 static int for_each(char **argument, int count,
                     void (*row)(const char *size, const char *filter, const struct forecast *both),
@@ -111,14 +124,14 @@ static int for_each(char **argument, int count,
     int r = 0;
     for (int s = 0; s < count; s++)
         for (int f = 0; f < count && r == 0; f++) {
-            unsigned width, height;
+            uint32_t width = 0, height = 0;
             struct filter_chain chain;
             struct forecast both[2];
             if (!isdigit((unsigned char)*argument[s]) || isdigit((unsigned char)*argument[f]))
                 continue;
-            if (sscanf(argument[s], "%ux%u", &width, &height) != 2)
-                return error_set(why, EINVAL, "%s: expected WIDTHxHEIGHT", argument[s]);
-            r = config_filter(&chain, argument[f], why);
+            r = read_size(argument[s], &width, &height, why);
+            if (r == 0)
+                r = config_filter(&chain, argument[f], why);
             for (int half = 0; half < 2 && r == 0; half++)
                 r = forecast(&both[half], width, height, &chain, half == 1, why);
             if (r == 0)

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_MAX_BYTES 64 /* a longer one would not fit into a socket address */
+#define NAME_MAX_BYTES 64 /* a longer name would not fit into a socket address */
 
 /* A directory that this process may not search counts as found: connecting then fails with -EACCES,
  * which says more than trying the next directory. */

@@ -2,8 +2,8 @@
  * within its timeout, even while the daemon is restarted or does not reply.
  *
  * One epoll descriptor, the one that fftd_fd returns, watches for every event:
- * - a byte in the wake-up socket: a frame or a change of state, unless this client slept on its
- *   wake-up word (fftd_wait), which it needs not leave then;
+ * - a byte in the wake-up socket: a frame or a change of state. There is none if the daemon woke
+ *   this client on its wake-up word (fftd_wait);
  * - the end of that socket: the daemon has died. The service manager may have kept the connection
  *   for the next daemon, so ATTACH is sent again on it;
  * - a reply on the socket, or its end;
@@ -177,7 +177,7 @@ static int take_ring(struct fftd *camera, int ring_fd)
     return 0;
 }
 
-/* Takes all descriptors over. */
+/* Takes ownership of all descriptors. */
 static void take_attachment(struct fftd *camera, int fd[MESSAGE_FDS])
 {
     int r = fd[0] >= 0 && fd[1] >= 0 ? take_ring(camera, fd[0]) : -EPROTO;
@@ -275,8 +275,8 @@ void link_ask(struct fftd *camera)
         drop(camera, r);
 }
 
-/* The socket, connected, or -errno. Whoever waits takes turns with all others that do. An attempt
- * that does not wait fails for as long as others keep the queue of connections full. */
+/* Returns a connected socket or -errno. Clients that wait get their turns in the daemon's queue of
+ * connections. An attempt that does not wait fails while others keep that queue full. */
 static int connect_to(const char *path, int timeout_ms)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -286,7 +286,7 @@ static int connect_to(const char *path, int timeout_ms)
         socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (timeout_ms > 0 ? 0 : SOCK_NONBLOCK), 0);
     if (fd < 0)
         return -errno;
-    /* The time limit of sending is that of connecting, too. */
+    /* This limit also applies to connecting. */
     if (timeout_ms > 0)
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&

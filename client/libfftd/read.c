@@ -36,7 +36,7 @@ bool read_has_news(struct fftd *camera)
     return sequence > camera->last;
 }
 
-/* Describes one slot; false if it does not contain that frame, or no longer. */
+/* Describes one slot. False: it does not contain this frame, or no longer. */
 static bool view_slot(const struct map *map, unsigned index, uint64_t sequence,
                       struct fftd_frame *view)
 {
@@ -92,16 +92,16 @@ int fftd_frame(struct fftd *camera, struct fftd_frame *ret)
     return -EAGAIN;
 }
 
-/* The slot of the oldest announced frame after `last`; slot_count if there is none. A slot is
- * complete a moment before its frame is announced. Such a frame is not returned yet, because
- * `last` would then be greater than the newest sequence, which means a restarted daemon. */
+/* Returns the slot of the oldest announced frame after `last`; slot_count: there is none. A slot is
+ * complete shortly before its frame is announced. Such a frame is not returned yet, because `last`
+ * would then exceed the newest sequence, which is the sign of a restarted daemon. */
 static unsigned find_next(const struct map *map, uint64_t last, uint64_t *ret_sequence)
 {
     const uint64_t announced = ring_load_newest(map_header(map));
     const uint64_t newest = FFTD_NEWEST_SEQUENCE(announced);
     unsigned found = map->slot_count;
     uint64_t oldest = UINT64_MAX;
-    /* A reader that keeps up need not look at the headers of all slots, which are seldom cached. */
+    /* A reader that keeps up need not read the headers of all slots, which are rarely cached. */
     if (newest == last + 1 && FFTD_NEWEST_SLOT(announced) < map->slot_count) {
         *ret_sequence = newest;
         return FFTD_NEWEST_SLOT(announced);

@@ -19,7 +19,7 @@ static int read_removal(sd_bus_message *message, struct adaptation_wave *ret)
     return r;
 }
 
-/* Reads an a{sv}. 1: it was read; 0: there are no more. */
+/* Reads the next wave, an a{sv}. Returns 1, 0 at the end of the list, or -errno. */
 static int read_wave(sd_bus_message *message, struct adaptation_wave *ret)
 {
     const char *key;

@@ -10,20 +10,21 @@
 #define ADAPTATION_MAX_WAVES 64
 
 struct adaptation_wave {
-    double fx, fy;           /* cycles/pixel */
-    double amplitude, drift; /* of 255; periods a frame */
-    uint64_t since_ns;       /* CLOCK_MONOTONIC */
+    double fx, fy;     /* cycles/pixel */
+    double amplitude;  /* in 1/255 of the range of samples */
+    double drift;      /* periods per frame */
+    uint64_t since_ns; /* CLOCK_MONOTONIC */
     int removed;
-    bool by_notch;      /* and not by subtraction */
-    double notch_width; /* cycles/pixel, of one that removes it; 0: the daemon does not say */
+    bool by_notch;      /* true: a notch removes it; false: subtraction does */
+    double notch_width; /* cycles/pixel; 0: the daemon does not say */
 };
 
 struct adaptation {
     uint64_t observed;               /* frames */
-    bool finds_waves, finds_flicker; /* the chain has a filter for it */
+    bool finds_waves, finds_flicker; /* the chain has a filter that looks for them */
     struct adaptation_wave wave[ADAPTATION_MAX_WAVES];
     unsigned wave_count;
-    double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker was found */
+    double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker found */
     uint64_t flicker_since_ns;
     const char *problem; /* valid as long as the message; empty: none */
 };

@@ -7,19 +7,20 @@
 
 #define MAX_LEVELS    10
 #define LARGE         48 /* pixels; pictures with shorter sides are not halved */
-#define RADIUS        8  /* pixels, of the neighbourhood whose mean is taken off */
+#define RADIUS        8  /* pixels; the mean of this neighbourhood is subtracted */
 #define CANDIDATES    6  /* shifts of the smallest pictures that are refined */
 #define FIT_STEPS     5
 #define MAX_PART      0.75
-#define MIN_SHARE     (1 / 3.) /* of each side that both pictures must show */
+#define MIN_SHARE     (1 / 3.) /* how much of each side both pictures must show */
 #define ENOUGH_CHANGE 1e-3
-#define MIN_SQUARES   1e-12 /* of levels; a picture without details is like no other */
-#define CLOSE         0.005 /* px; the fit has found its place */
+#define MIN_SQUARES   1e-12 /* squared levels; a picture without details matches no other */
+#define CLOSE         0.005 /* px; the fit ends when a step is smaller */
 
 struct plane {
     uint32_t width, height;
     float *value;
-    double *squares; /* the sum of the squares above and left of a corner; one more each way */
+    double *squares; /* sums of the squares above and left of each corner: (width + 1) * (height +
+                        1) numbers */
 };
 
 struct align_picture {
@@ -46,7 +47,7 @@ static void finish_plane(struct plane *plane)
     free(plane->squares);
 }
 
-/* Means of cells of `cell` x `cell` samples. */
+/* Fills the plane with the means of cells of `cell` x `cell` samples. */
 static void reduce(const struct plane *ret, const float *level, uint32_t stride, unsigned cell)
 {
     for (uint32_t y = 0; y < ret->height; y++)
@@ -59,7 +60,8 @@ static void reduce(const struct plane *ret, const float *level, uint32_t stride,
         }
 }
 
-/* Takes the mean of the neighbourhood off each value of a line. `sums` has room for one more. */
+/* Subtracts from each value of a line the mean of its neighbourhood. `sums` has room for length + 1
+ * numbers. */
 static void take_mean_off(float *line, uint32_t length, size_t step, double *sums)
 {
     sums[0] = 0;
@@ -72,7 +74,7 @@ static void take_mean_off(float *line, uint32_t length, size_t step, double *sum
     }
 }
 
-/* Leaves nothing of what is added to whole columns or to whole rows. */
+/* Removes offsets of whole columns and whole rows. */
 static void take_lines_off(const struct plane *plane, double *sums)
 {
     for (uint32_t x = 0; x < plane->width; x++)
@@ -161,7 +163,7 @@ double align_sample(const float *at, ptrdiff_t step_x, ptrdiff_t step_y, double 
 
 /* ---- whole pixels ---- */
 
-/* The part of an axis that both pictures show: [begin, end) in the first one. */
+/* Finds the part of an axis that both pictures show: [begin, end) in the first one. */
 static void shared(uint32_t length, int shift, int *begin, int *end)
 {
     *begin = shift < 0 ? -shift : 0;
@@ -194,14 +196,15 @@ static bool is_beside(const struct align_shift *a, const struct align_shift *b)
     return abs(a->whole_x - b->whole_x) <= 1 && abs(a->whole_y - b->whole_y) <= 1;
 }
 
-/* Puts a shift into a list of the best ones, sorted by score, of which no two are neighbours. */
+/* Inserts a shift into the list of the best ones. The list is sorted by score, and no two of its
+ * shifts are neighbours. */
 static void insert(struct align_shift list[CANDIDATES], const struct align_shift *shift)
 {
     unsigned at = 0, end = CANDIDATES - 1;
     while (at < CANDIDATES && list[at].score >= shift->score && !is_beside(&list[at], shift))
         at++;
     if (at == CANDIDATES || list[at].score >= shift->score)
-        return; /* it is worse than all of them, or than a neighbour */
+        return; /* all of them, or a neighbour, are better */
     for (unsigned i = at; i < CANDIDATES; i++)
         if (list[i].score > -1 && is_beside(&list[i], shift)) {
             end = i;
@@ -225,7 +228,7 @@ static void search_all(struct align_shift list[CANDIDATES], const struct plane *
         }
 }
 
-/* The best shift of pictures that are twice as large. */
+/* Returns the best shift of pictures that are twice as large. */
 static struct align_shift refine(const struct align_shift *coarse, const struct plane *a,
                                  const struct plane *b)
 {
@@ -242,8 +245,8 @@ static struct align_shift refine(const struct align_shift *coarse, const struct 
 
 /* ---- parts of a pixel ---- */
 
-/* Both pictures are moved by half the part, so that interpolation blurs both alike. Returns by how
- * much the part was changed; infinite if the pictures do not say by how much they have moved. */
+/* Moves both pictures by half the fraction, so that interpolation blurs both alike. Returns the
+ * change of the fraction, or infinity if the pictures do not determine it. */
 static double fit_step(struct align_shift *shift, const struct plane *a, const struct plane *b)
 {
     int left, right, top, bottom;
@@ -315,6 +318,6 @@ void align_find(const struct align_picture *picture, const struct align_picture 
     if (list[0].score <= 0)
         return;
     *ret = list[0];
-    ret->score = score; /* noise hides details, so that larger pictures are less alike */
+    ret->score = score; /* of all sizes: noise lowers the score of larger pictures */
     fit_part(ret, &picture->plane[0], &other->plane[0]);
 }

@@ -1,9 +1,9 @@
-/* By how much a picture has moved since another one, whatever each column and each row adds to it.
+/* Finds how far a picture has moved since another one, whatever offset each column and row has.
  *
- * Pictures are compared at several sizes, without what is common to neighbouring columns or rows:
- * that of a camera's pattern would say that nothing has moved. The greatest correlation of the
- * smallest pictures is looked for among all shifts up to half their size; larger pictures refine
- * the best ones. A fit of the gradients finds the part of a pixel.
+ * Pictures are compared at several sizes. The mean of neighbouring columns and rows is subtracted
+ * first, because a camera's fixed pattern would otherwise look like a scene that has not moved.
+ * The smallest pictures are correlated at every shift of up to half their size, and larger
+ * pictures refine the best shifts. A fit of the gradients finds the fraction of a pixel.
  *
  * Source of the maths: Lucas and Kanade, Proc. 7th Int. Joint Conf. on Artificial Intelligence
  * (1981), for the fit. */
@@ -18,7 +18,7 @@ struct align_picture;
 /* A picture shows at (x, y) what the other one shows at (x + whole_x + part_x, y + ...). */
 struct align_shift {
     int whole_x, whole_y;
-    double part_x, part_y; /* at most about 0.5 */
+    double part_x, part_y; /* fraction of a cell, at most about 0.5 */
     double score;          /* -1 .. 1; 0 if they cannot be compared */
 };
 
@@ -32,8 +32,8 @@ void align_destroy(struct align_picture *picture); /* NULL is allowed */
 void align_find(const struct align_picture *picture, const struct align_picture *other,
                 struct align_shift *ret);
 
-/* The level at a part of a pixel, -1 .. 1, from a sample; step_x and step_y lead to the next ones.
- * Reads no sample for a part of 0. */
+/* Interpolates the level at a fraction of a pixel, -1 .. 1, from a sample. step_x and step_y are
+ * the distances to its neighbours. Reads no neighbour if the fraction is 0. */
 double align_sample(const float *at, ptrdiff_t step_x, ptrdiff_t step_y, double part_x,
                     double part_y);
 

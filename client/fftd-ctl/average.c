@@ -43,7 +43,7 @@ void average_finish(struct average *average)
     average->sum = NULL;
 }
 
-/* Red, green or blue: 0 .. 2. */
+/* Returns which colour the mosaic has there: 0 red, 1 green, 2 blue. */
 static unsigned own_colour(const struct average *average, uint32_t x, uint32_t y)
 {
     const bool red_column = (x & 1) == average->red_x, red_row = (y & 1) == average->red_y;
@@ -101,7 +101,7 @@ double average_unsteadiness(const struct average *average)
     return sqrt(fmax(0, average->level_square_sum / average->frames - mean * mean));
 }
 
-/* A PFM has its rows from the bottom to the top; a negative scale says little-endian. */
+/* A PFM stores its rows from bottom to top; a negative scale means little-endian. */
 void average_write_levels(FILE *file, uint32_t width, uint32_t height, const double *level,
                           double factor)
 {

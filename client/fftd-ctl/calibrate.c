@@ -1,6 +1,6 @@
-/* Implements `calibrate`, which records the image of the filter kinds `dark` and `flat` from frames
- * before the filter, so that it does not matter which filter is in use. Without a dark frame,
- * `stripes` finds what `dark` is to subtract from columns and rows while the scene moves. */
+/* Implements `calibrate`, which records the images of the filter kinds `dark` and `flat`. It takes
+ * frames before the filter, so that the filter in use does not matter. `stripes` needs no dark
+ * frame: from a moving scene it finds what `dark` has to subtract from columns and rows. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -19,10 +19,10 @@
 #define IMAGES         "/etc/fftd/images"
 #define DEFAULT_FRAMES 64
 #define STRIPES_FRAMES 128
-#define STANDS_STILL   0.5 /* of stripes_stillness */
+#define STANDS_STILL   0.5 /* stripes_stillness of a scene that hardly moves */
 #define STAGE_BYTES    160
 #define MAX_FRAMES     10000
-#define MAX_NAME       63 /* bytes, of an image of a filter */
+#define MAX_NAME       63 /* bytes in the name of a filter's image */
 #define MAX_WARNINGS   3
 #define WARNING_BYTES  200
 
@@ -31,10 +31,10 @@ struct recording {
     const char *kind; /* dark, flat or stripes */
     char name[MAX_NAME + 1];
     char path[PATH_MAX];
-    unsigned frames; /* to be taken */
+    unsigned frames; /* how many to take */
     struct average average;
-    struct stripes stripes; /* only of stripes */
-    double pedestal;        /* of stripes: what the image has more than the pattern */
+    struct stripes stripes; /* used by the kind `stripes` alone */
+    double pedestal;        /* what was added to the pattern so that no level is negative */
     char stage[STAGE_BYTES];
     unsigned warning_count;
     char warning[MAX_WARNINGS][WARNING_BYTES];
@@ -47,7 +47,7 @@ static bool is(const struct recording *recording, const char *kind)
     return strcmp(recording->kind, kind) == 0;
 }
 
-/* The name is one that the daemon takes for an image. */
+/* Returns whether the daemon accepts the name for an image. */
 static bool is_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -87,7 +87,7 @@ static int choose_path(struct recording *recording, const struct ctl *ctl)
 
 /* ---- recording ---- */
 
-/* The name of the format in which frames are captured; "" where the daemon does not say. */
+/* Reads the name of the format of captured frames; "" if the daemon does not say. */
 static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
 {
     sd_bus_message *properties = NULL;
@@ -170,7 +170,8 @@ static int record(struct recording *recording, const struct ctl *ctl)
     return code;
 }
 
-/* Replaces the mean by the pattern, whose least level becomes 0: images have no negative ones. */
+/* Replaces the mean by the pattern, and raises it so that its least level is 0: images have no
+ * negative levels. */
 static int find_pattern(struct recording *recording)
 {
     const struct average *average = &recording->average;
@@ -191,7 +192,7 @@ static int find_pattern(struct recording *recording)
     return 0;
 }
 
-/* The stage that the recording is for. */
+/* Writes the stage that uses the recording. */
 static void describe_stage(struct recording *recording)
 {
     if (is(recording, "stripes"))
@@ -212,8 +213,9 @@ static __attribute__((format(printf, 2, 3))) void warn(struct recording *recordi
     va_end(args);
 }
 
-/* One pixel in a thousand may be white, since a few always are. Mains flicker that is sampled at
- * random leaves some per cent between frames, and steady light a tenth of that. */
+/* One pixel in a thousand may be white, because a few always are. Mains flicker, sampled at random,
+ * changes the level by a few per cent from frame to frame; steady light changes it by a tenth of
+ * that. */
 static void judge(struct recording *recording)
 {
     const struct average *average = &recording->average;

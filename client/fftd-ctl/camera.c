@@ -7,7 +7,7 @@
 #include "bus.h"
 #include "commands.h"
 
-#define MAX_ENTRIES 256 /* of a menu; further ones are not shown */
+#define MAX_ENTRIES 256 /* in a menu; further ones are not shown */
 
 struct entry {
     int64_t value;

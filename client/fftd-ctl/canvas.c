@@ -1,13 +1,14 @@
-/* The font is drawn for this program, and has only what plots need. A library that draws text, such
- * as cairo, would bring fonts and their configuration to every machine that runs the daemon. */
+/* The font was drawn for this program and has only the characters that plots need. A library that
+ * draws text, such as cairo, would bring fonts and their configuration to every machine that runs
+ * the daemon. */
 #include "canvas.h"
 
 #include <string.h>
 
 #define ZOOM   2 /* pixels of a dot */
-#define ROWS   8 /* the last row is below the line */
+#define ROWS   8 /* the last row is below the baseline */
 #define DOTS   5
-#define STRIDE (DOTS + 1) /* of the rows in a glyph's text */
+#define STRIDE (DOTS + 1) /* characters from one row of a glyph to the next */
 
 /* The rows of each glyph, from the top. */
 static const char *const glyphs[128] = {

@@ -1,4 +1,4 @@
-/* Rectangles and text in a picture. What lies outside the picture is not drawn. */
+/* Draws rectangles and text into a picture, clipped to the picture. */
 #ifndef FFTD_CTL_CANVAS_H
 #define FFTD_CTL_CANVAS_H
 

@@ -1,5 +1,5 @@
-/* A change is sent as an array of words, and EditFilter takes an array of changes. The daemon knows
- * the filters and checks everything; only the operands are split into changes here. */
+/* A change is an array of words, and EditFilter takes an array of changes. This file only splits
+ * the operands into changes: the daemon knows the filters and checks everything. */
 #include "change.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define KEY_BYTES 200
 
-/* A filter that needs no other engine is in use after two or three frames. */
+/* A filter that needs no new engine is in use after two or three frames. */
 #define MOMENT_US 500000
 #define LOOK_US   20000
 
@@ -46,8 +46,8 @@ void change_append(struct change_call *call, const char *verb, const char *first
         call->result = sd_bus_message_close_container(call->message);
 }
 
-/* Looks until frames have this filter, or nothing can be expected from waiting. Returns whether it
- * is not in use, and writes why. */
+/* Waits until frames have this filter, but not if waiting cannot help. Returns whether the filter
+ * is still not in use, and writes why. */
 static bool wait_a_moment(const struct ctl *ctl, sd_bus *bus, uint64_t serial,
                           char text[READING_WHY_BYTES])
 {
@@ -174,7 +174,7 @@ int change_remove(const struct ctl *ctl)
     return send_one(ctl, "remove", ctl->argv[1], NULL, NULL);
 }
 
-/* Splits STAGE.PARAMETER[=VALUE]. The value may be NULL, if it is another operand. */
+/* Splits STAGE.PARAMETER[=VALUE]. *ret_value is NULL if the operand has no value. */
 static bool split_key(char key[KEY_BYTES], const char **ret_param, const char **ret_value,
                       const char *operand)
 {
@@ -226,7 +226,7 @@ static int append_operands(struct change_call *call, int *at)
 {
     static const struct {
         const char *verb, *expected;
-        int count; /* of operands; `add` may have one more */
+        int count; /* how many operands follow; `add` may have one more */
     } known[] = {
         {"add", "STAGE [NUMBER] after it", 1}, {"remove", "STAGE after it", 1},
         {"move", "STAGE NUMBER after it", 2},  {"set", "STAGE.PARAMETER=VALUE after it", 1},

@@ -1,4 +1,4 @@
-/* The commands of fftd-ctl. Each returns an exit code; it has printed the reason of a failure. */
+/* The commands of fftd-ctl. Each returns an exit code, and prints the reason for a failure. */
 #ifndef FFTD_CTL_COMMANDS_H
 #define FFTD_CTL_COMMANDS_H
 

@@ -51,7 +51,7 @@ int ctl_exit_code(int negative_errno)
     }
 }
 
-/* libfftd takes a path without a '/' for the name of a camera. */
+/* Writes a path with a '/', because libfftd takes any other for the name of a camera. */
 static int directory_path(const char *directory, char path[PATH_MAX])
 {
     const char *prefix = strchr(directory, '/') == NULL ? "./" : "";

@@ -1,4 +1,4 @@
-/* What the commands of fftd-ctl share: the options, the exit codes, and error messages.
+/* Options, exit codes and error messages, which all commands of fftd-ctl share.
  *
  * fftd-ctl uses only the daemon's public sockets: the control socket through D-Bus, the frames
  * socket through libfftd. It has one thread, and runs one command. */
@@ -11,19 +11,19 @@
 #include <sysexits.h>
 
 struct ctl {
-    const char *name;        /* "default" unless --name */
+    const char *name;        /* of --name, or "default" */
     const char *runtime_dir; /* NULL unless --runtime-dir */
     bool json;
     double watch_s; /* 0: once */
     uint64_t count; /* 0: no end */
     const char *output;
-    const char *device; /* of a plan; NULL: the one that fftd chooses */
+    const char *device; /* the device of a plan; NULL: fftd chooses one */
     bool measured;      /* a plan with measured rates */
     bool raw;
     bool openmetrics;
     bool prometheus;
-    uint64_t if_serial; /* 0: change the filter whatever its serial is */
-    uint32_t fade;      /* frames in which a change of the filter takes effect; 0: at once */
+    uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
+    uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
     int argc;           /* operands after the command's name */
     char **argv;
 };
@@ -48,11 +48,11 @@ bool ctl_parse_count(const char *text, uint64_t *ret);
 /* CLOCK_MONOTONIC in us, for durations. */
 uint64_t ctl_now_us(void);
 
-/* Ends a command that has nothing to report: prints {} after --json. Returns an exit code. */
+/* Ends a command that has nothing to report: prints {} with --json. Returns an exit code. */
 int ctl_finish_silently(const struct ctl *ctl);
 
-/* Flushes stdout, and reports what could not be written. A closed pipe is a success. Returns an
- * exit code. */
+/* Flushes stdout, and reports a write error. A closed pipe counts as success. Returns an exit
+ * code. */
 int ctl_finish(const struct ctl *ctl);
 
 #endif

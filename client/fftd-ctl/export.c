@@ -1,4 +1,4 @@
-/* The label `name` keeps the cameras apart. A counter that this program does not know is exported
+/* The label `name` distinguishes the cameras. A counter that this program does not know is exported
  * under its own name, so that no counter of a newer daemon is lost. */
 #include "export.h"
 
@@ -22,7 +22,7 @@ struct counter {
 static const struct {
     const char *counter;
     const char *family;
-    const char *reason; /* value of the label of that name, or NULL */
+    const char *reason; /* the value of the label `reason`; NULL: no label */
     const char *help;
 } known[] = {
     {"published", "fftd_frames_published", NULL, "Filtered frames handed to clients."},
@@ -85,7 +85,7 @@ static void write_state(const struct exporter *out)
     }
 }
 
-/* The name of a counter becomes part of the name of a metric, where nothing is escaped. */
+/* A counter's name becomes part of a metric's name, where nothing can be escaped. */
 static bool is_counter_name(const char *name)
 {
     const size_t length = strlen(name);
@@ -111,7 +111,7 @@ static unsigned read_counters(const struct exporter *out, struct counter counter
     return count;
 }
 
-/* Marks a counter as exported and returns it. NULL: the daemon has none of that name. */
+/* Marks a counter as exported and returns it. NULL: the daemon has no counter of that name. */
 static struct counter *take_counter(struct counter *counters, unsigned count, const char *name)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -167,7 +167,7 @@ static void write_counters(const struct exporter *out)
     write_unknown(out, counters, count);
 }
 
-/* One family has all its series in a row, so the dictionary is read once for each. */
+/* All series of a family must be adjacent, so the dictionary is read once for each family. */
 static void write_copied(const struct exporter *out, const char *family, const char *unit,
                          const char *help, bool is_bytes)
 {
@@ -207,7 +207,7 @@ static void write_overhead(const struct exporter *out)
     }
 }
 
-/* Reads count, sum and buckets of one stage, whose container is entered. */
+/* Reads count, sum and buckets of one stage. The caller has entered its container. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
     const struct metric_label labels[] = {{"name", out->name}, {"stage", stage}, {NULL, NULL}};
@@ -243,13 +243,13 @@ static void write_latency(const struct exporter *out)
     }
 }
 
-/* In the units of Prometheus: shares of one instead of 0 .. 255. Only what was measured; axes of
- * one family are adjacent. */
+/* Measures in the units of Prometheus, which uses shares of one instead of 0 .. 255. Axes of one
+ * family are adjacent. */
 static const struct {
     const char *measure;
     const char *family;
     const char *unit;
-    const char *axis; /* value of the label of that name, or NULL */
+    const char *axis; /* the value of the label `axis`; NULL: no label */
     double scale;
     const char *help;
 } measures[] = {

@@ -14,7 +14,7 @@
 
 /* ---- showing ---- */
 
-/* Prints one numbered stage a line. The chain separates them by " | ". */
+/* Prints one numbered stage per line. The chain separates stages by " | ". */
 static void print_stages(const char *chain)
 {
     if (strcmp(chain, "none") == 0 || *chain == '\0') {
@@ -125,7 +125,7 @@ static int filter_save(const struct ctl *ctl)
 
 /* ---- kinds ---- */
 
-/* The values of an a{sv} that describes a parameter. */
+/* A parameter, as an a{sv} describes it. */
 struct about {
     const char *name, *summary, *unit, *expected, *initial;
     int required;
@@ -253,8 +253,8 @@ static bool is_kind(sd_bus_message *kinds, const char *wanted)
     return found;
 }
 
-/* Returns the number of the wanted one, or -ENOENT. A message cannot be read backwards, so it is
- * left at its beginning for the second look. */
+/* Returns the index of the wanted kind, or -ENOENT. Rewinds the message, because it cannot be read
+ * backwards. */
 static int find_kind(sd_bus_message *kinds, const char *wanted)
 {
     int found = -ENOENT;
@@ -268,7 +268,7 @@ static int find_kind(sd_bus_message *kinds, const char *wanted)
     return found;
 }
 
-/* Writes all of them as an array, or the wanted one as an object. */
+/* Writes all kinds as an array, or the wanted kind as an object. */
 static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
 {
     int r = 0;
@@ -311,7 +311,7 @@ int command_filter(const struct ctl *ctl)
 {
     static const struct {
         const char *name, *operands;
-        int min, max; /* number of operands with the action; max -1: any number */
+        int min, max; /* how many operands, with the action; max -1: any number */
         int (*run)(const struct ctl *ctl);
         bool changes;
     } actions[] = {

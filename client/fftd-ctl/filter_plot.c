@@ -1,5 +1,5 @@
-/* The daemon knows the filters, so it computes the response, in small parts, so that
- * its other clients do not wait. */
+/* Implements `filter plot`, which draws the response of a filter. The daemon, which knows the
+ * filters, computes the response in small parts, so that its other clients do not wait. */
 #include "filter_plot.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "picture_file.h"
 #include "plot.h"
 
-#define PART_POINTS ((size_t)256) /* the daemon takes no more at once */
+#define PART_POINTS ((size_t)256) /* the daemon's limit for one call */
 
 static int make_request(sd_bus *bus, sd_bus_message **ret, const char *chain, const double *fx,
                         const double *fy, size_t count)
@@ -32,7 +32,7 @@ static bool are_magnitudes(const double *values, size_t count)
     return true;
 }
 
-/* Returns whether the reply has this number of magnitudes, and copies them. */
+/* Copies the magnitudes. Returns whether the reply has this many. */
 static bool read_magnitudes(sd_bus_message *reply, double *ret, size_t count)
 {
     const void *values;
@@ -72,7 +72,8 @@ static int ask_response(const struct ctl *ctl, sd_bus *bus, const char *chain, d
     return code;
 }
 
-/* The chain, or the one in use, which changes of the filter while this draws must not mix. */
+/* Computes the response of a chain; NULL: the chain in use. That one is read once, so that a change
+ * of the filter during the drawing does not mix two responses. */
 static int get_response(const struct ctl *ctl, const char *chain, double *ret)
 {
     sd_bus *bus = NULL;

@@ -1,5 +1,5 @@
 /* Implements `frames`, which writes every frame to a file or a pipe. Each frame is copied before it
- * is checked and written, because the reader of the pipe can block the writing. */
+ * is checked and written, because a slow reader of the pipe blocks the writing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -16,14 +16,14 @@
 #include "y4m.h"
 
 #define WAIT_MS    500
-#define GIVE_UP_US 10000000 /* how long to wait for a daemon that has ended */
+#define GIVE_UP_US 10000000 /* how long to wait for a daemon to return */
 
 struct output {
     struct output_file to;
-    FILE *file;                /* of `to` */
-    struct fftd_format format; /* of the first frame; fourcc 0 before it */
+    FILE *file;                /* to.file */
+    struct fftd_format format; /* the first frame's; fourcc is 0 before that frame */
     uint8_t *copy, *row;
-    struct pixels pixels; /* of the copy */
+    struct pixels pixels; /* describes `copy` */
     uint64_t written, missed;
 };
 
@@ -37,13 +37,13 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-    /* Without SA_RESTART, so that a signal ends fftd_wait. */
+    /* SA_RESTART is not set, so that a signal ends fftd_wait. */
     const struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* Allocates the copy and writes the header, for frames of this format. */
+/* Allocates the copy and writes the stream header, for frames of this format. */
 static int begin(const struct ctl *ctl, struct output *output, const struct fftd_format *format)
 {
     const struct fftd_pixel_format *layout = fftd_pixel_format(format->fourcc);
@@ -162,8 +162,8 @@ static int finish(const struct ctl *ctl, struct output *output, int code)
     if (code == 0 && r < 0 && r != -EPIPE)
         code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output != NULL ? ctl->output : "stdout",
                         strerror(-r));
-    /* With --json an error is the only value on stderr. What a full disk has of the stream is not
-     * known. */
+    /* With --json an error is the only value on stderr. After a write error nobody knows how much
+     * of the stream was written. */
     if (code == 0 || (!ctl->json && output->written > 0 && r == 0))
         report(ctl, output);
     free(output->copy);

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* All control characters are escaped, also DEL and C1 (two bytes), which RFC 8259 does not demand:
- * a terminal obeys them. */
+/* Escapes all control characters. RFC 8259 does not require that for DEL and C1 (two bytes in
+ * UTF-8), but a terminal would obey them. */
 static void quote(FILE *file, const char *text)
 {
     putc('"', file);
@@ -51,7 +51,7 @@ void json_open(struct json *json, const char *key, char bracket)
     begin(json, key);
     putc(bracket, json->file);
     if (++json->depth == JSON_MAX_DEPTH)
-        abort(); /* a mistake of the caller, who has to ask json_is_full */
+        abort(); /* a bug: the caller must check json_is_full first */
     json->filled[json->depth] = false;
 }
 

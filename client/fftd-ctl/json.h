@@ -8,15 +8,16 @@
 
 #define JSON_MAX_DEPTH 32
 
-/* Starts as {.file = FILE}. `key` is NULL in arrays and for the outermost value, which a newline
- * follows. */
+/* Initialize it as {.file = FILE}. `key` is NULL in arrays and for the outermost value. A newline
+ * follows the outermost value. */
 struct json {
     FILE *file;
     unsigned depth;
     bool filled[JSON_MAX_DEPTH]; /* the next value needs a comma */
 };
 
-/* bracket is '{' or '[', '}' or ']'. Nothing may be opened in a json that is full. */
+/* The bracket is '{' or '[' to open, '}' or ']' to close. If json_is_full, nothing more may be
+ * opened. */
 bool json_is_full(const struct json *json);
 void json_open(struct json *json, const char *key, char bracket);
 void json_close(struct json *json, char bracket);

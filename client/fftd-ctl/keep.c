@@ -11,12 +11,12 @@
 #include "change.h"
 #include "reading.h"
 
-/* Cycles/pixel, if the daemon does not say how wide a notch has to be. */
+/* The width of a notch in cycles/pixel, if the daemon does not say how wide it has to be. */
 #define NOTCH_WIDTH 0.02
 
 #define STAGE_BYTES 100
 
-/* The number of the only stage of a kind in a chain, or 0. */
+/* Returns the number of the first stage of a kind in a chain; 0: there is none. */
 static unsigned find_stage(const char *chain, const char *kind)
 {
     const size_t length = strlen(kind);
@@ -52,7 +52,7 @@ static void keep_flicker(struct change_call *call, const struct adaptation *foun
     change_append(call, "set", "deflicker", "line-time", value);
 }
 
-/* The chain has a filter that adapts, but frames do not have that chain. */
+/* Explains that the chain has an adaptive filter, but frames do not use this chain yet. */
 static int fail_pending(const struct ctl *ctl, sd_bus_message *properties)
 {
     const uint64_t serial = bus_u64(properties, "Serial");

@@ -1,5 +1,5 @@
-/* Parses the options, prints help and runs the command. Options may come before or after the
- * command, and mean the same for each command that takes them. */
+/* Parses the options, prints help and runs the command. Options may precede or follow the command,
+ * and mean the same for each command that takes them. */
 #include <ctype.h>
 #include <getopt.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ enum {
 
 struct command {
     const char *name;
-    const char *operands; /* as usage shows them: "CHAIN..." */
+    const char *operands; /* for the usage line: "CHAIN..." */
     const char *summary;  /* begins with a verb */
     const char *help;     /* printed by --help after usage and summary */
     unsigned takes;
@@ -298,7 +298,7 @@ static bool parse_seconds(const char *text, double *ret)
     return true;
 }
 
-/* The daemon knows the largest number. */
+/* Parses a number of frames. The daemon checks its upper limit. */
 static bool parse_frames(const char *text, uint32_t *ret)
 {
     uint64_t value = 0;
@@ -431,7 +431,7 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             set_problem(request, "", "%.100s: expected a value after it", argv[optind - 1]);
             break;
         default:
-            /* getopt_long sets optopt for an option that got a value it does not take */
+            /* getopt_long sets optopt if an option was given a value that it does not take. */
             if (optopt >= OPTION_NAME || optopt == 'h')
                 set_problem(request, "", "%.100s: this option takes no value", argv[optind - 1]);
             else if (optopt != 0)

@@ -40,7 +40,7 @@ void metrics_family(const struct metrics *out, const char *name, enum metric_typ
     putc('\n', out->file);
 }
 
-/* NAME SUFFIX {labels, le="LE"}; le may be NULL. */
+/* Writes NAME SUFFIX {labels, le="LE"}. le may be NULL. */
 static void write_series(FILE *file, const char *name, const char *suffix,
                          const struct metric_label *labels, const char *le)
 {
@@ -59,7 +59,7 @@ static void write_series(FILE *file, const char *name, const char *suffix,
     fputs(*before == ',' ? "} " : " ", file);
 }
 
-/* The shortest decimal that reads back as the same number. */
+/* Returns the shortest decimal that reads back as the same number. */
 static const char *shortest(char text[32], double value)
 {
     if (isnan(value))
@@ -74,7 +74,7 @@ static const char *shortest(char text[32], double value)
     return text;
 }
 
-/* The form that OpenMetrics requires in the label le, where 1 and 1.0 are different series. */
+/* Returns the form that OpenMetrics requires in the label le: 1 and 1.0 are different series. */
 static const char *canonical(char text[32], double value)
 {
     if (shortest(text, value) == text && strpbrk(text, ".e") == NULL)

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define MAX_ITERATIONS 2000
-#define PRECISION      1e-12 /* of the square of what is left of the equations */
-#define MIN_COUNT      4     /* differences of a pair; mean and slope explain two */
+#define PRECISION      1e-12 /* of the squared residual, relative to its first value */
+#define MIN_COUNT      4     /* differences in a pair; the mean and the slope explain two */
 
 static const struct pair_axis *axis_of(const struct offsets_problem *problem, unsigned i)
 {
@@ -15,7 +15,7 @@ static const struct pair_axis *axis_of(const struct offsets_problem *problem, un
     return problem->is_row ? &pair->row : &pair->column;
 }
 
-/* A pair that hardly moved along an axis says nothing of it. */
+/* A pair that hardly moved along an axis says nothing about it. */
 static bool is_usable(const struct offsets_problem *problem, const struct pair_axis *axis)
 {
     return axis->count >= MIN_COUNT &&
@@ -24,7 +24,7 @@ static bool is_usable(const struct offsets_problem *problem, const struct pair_a
 
 /* ---- the differences of a pair ---- */
 
-/* The four offsets of a difference, and their factors. */
+/* The indices of the four offsets in a difference, and their factors. */
 struct terms {
     uint32_t at[4];
     double factor[4];
@@ -45,7 +45,7 @@ static void find_terms(struct terms *ret, const struct offsets_problem *problem,
     };
 }
 
-/* Takes the weighted mean and slope off. */
+/* Subtracts the weighted mean and slope. */
 static void take_line_off(const struct pair_axis *axis, double *value)
 {
     double weights = 0, middle = 0, mean = 0, squares = 0, slope = 0;
@@ -69,7 +69,7 @@ static void take_line_off(const struct pair_axis *axis, double *value)
         value[i] -= mean + slope * (i - middle);
 }
 
-/* The differences that offsets would make. */
+/* Computes the differences that these offsets would cause. */
 static void predict(const struct offsets_problem *problem, const struct pair_axis *axis,
                     const double *offset, double *value)
 {
@@ -90,7 +90,7 @@ static void observed(const struct pair_axis *axis, double *value)
     take_line_off(axis, value);
 }
 
-/* Adds what differences demand of each offset: predict, transposed, with weights. */
+/* Adds to `sum` what the differences demand of each offset: the transpose of predict, weighted. */
 static void spread(const struct offsets_problem *problem, const struct pair_axis *axis,
                    const double *value, double *sum)
 {
@@ -105,7 +105,7 @@ static void spread(const struct offsets_problem *problem, const struct pair_axis
 
 /* ---- the equations ---- */
 
-/* The right side. */
+/* Computes the right side of the equations. */
 static void demand(const struct offsets_problem *problem, double *sum, double *scratch)
 {
     memset(sum, 0, problem->length * sizeof *sum);
@@ -122,7 +122,7 @@ static void demand(const struct offsets_problem *problem, double *sum, double *s
     }
 }
 
-/* The left side, for some offsets. */
+/* Computes the left side of the equations for these offsets. */
 static void apply(const struct offsets_problem *problem, const double *offset, double *sum,
                   double *scratch)
 {

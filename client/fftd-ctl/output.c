@@ -15,8 +15,8 @@ static bool is_device(const struct stat *st)
     return S_ISCHR(st->st_mode) || S_ISFIFO(st->st_mode);
 }
 
-/* Returns whether the path names a device or a pipe, which is written to and not replaced.
- * *ret_is_link: the path is a symbolic link to it. */
+/* Returns whether the path names a device or a pipe, which is written to instead of replaced.
+ * Sets *ret_is_link if the path is a symbolic link. */
 static bool names_device(const char *path, bool *ret_is_link)
 {
     struct stat st;
@@ -28,7 +28,7 @@ static bool names_device(const char *path, bool *ret_is_link)
     return is_device(&st);
 }
 
-/* Follows a link only where there was one already, or somebody could plant one meanwhile. */
+/* Follows a link only if there was one before, because another user could have planted it since. */
 static int open_device(const char *path, bool is_link)
 {
     struct stat st;
@@ -37,7 +37,7 @@ static int open_device(const char *path, bool is_link)
         return -errno;
     if (fstat(fd, &st) == 0 && is_device(&st))
         return fd;
-    close(fd); /* the path names something else by now */
+    close(fd); /* the path now names something else */
     return -EPERM;
 }
 

@@ -1,6 +1,6 @@
-/* Files that a command writes. Nothing is ever written through a link that somebody else may have
- * planted: the last component of the path is not followed, except to a terminal, a device such as
- * /dev/null, or a pipe, if the link belongs to this user or root. */
+/* Files that a command writes. Nothing is ever written through a link that another user may have
+ * planted. If the last component of the path is a link, it is followed only to a terminal, a device
+ * such as /dev/null, or a pipe, and only if the link belongs to this user or root. */
 #ifndef FFTD_CTL_OUTPUT_H
 #define FFTD_CTL_OUTPUT_H
 
@@ -8,25 +8,25 @@
 #include <stdio.h>
 
 enum output_kind {
-    OUTPUT_WHOLE,  /* the file appears under its name when it is complete */
+    OUTPUT_WHOLE,  /* the file gets its name when it is complete */
     OUTPUT_STREAM, /* the file can be read while it grows */
 };
 
 struct output_file {
     FILE *file;
     char path[PATH_MAX];
-    char temporary[PATH_MAX]; /* empty: what is written is in its place already */
+    char temporary[PATH_MAX]; /* the name until then; empty: the file already has its name */
 };
 
-/* Opens a file for writing; "-" and /dev/stdout are stdout. An existing file is replaced: at the
- * end (OUTPUT_WHOLE) or now. Returns -errno. */
+/* Opens a file for writing; "-" and /dev/stdout are stdout. An existing file is replaced at the end
+ * (OUTPUT_WHOLE) or at once. Returns 0 or -errno. */
 int output_open(struct output_file *ret, const char *path, enum output_kind kind);
 
-/* Closes the file and gives it its name. A file of which a part could not be written is removed,
- * if it has no name yet. Returns 0 or -errno of the first error; stdout is only flushed. */
+/* Closes the file and gives it its name; stdout is only flushed. After a write error, a file
+ * without its name is removed. Returns 0, or -errno of the first error. */
 int output_close(struct output_file *output);
 
-/* Closes and removes what was written so far, unless it is a stream or no regular file. */
+/* Closes the file, and removes it if it does not have its name yet. */
 void output_discard(struct output_file *output);
 
 #endif

@@ -7,14 +7,14 @@
 #include <string.h>
 
 #define MAX_PAIRS 1024
-#define MIN_SCORE 0.5   /* of a shift */
-#define MIN_SHIFT 1.    /* px; less says little about any offset */
-#define ROUNDS    4     /* of the means; the first two take all differences for equally good */
+#define MIN_SCORE 0.5   /* the least score of a usable shift */
+#define MIN_SHIFT 1.    /* px; a smaller shift says little about any offset */
+#define ROUNDS    4     /* iterations of the means; the first two weight all differences alike */
 #define TUNING    4.685 /* of Tukey's biweight, in standard deviations: 95 % efficient */
 #define BIN       (1 / 4096.) /* levels; a sixteenth of a grey level */
 #define BINS      1024
 #define MIN_SIGMA (0.25 / 255) /* levels */
-#define CUT       (0.5 / 255)  /* levels; nearer to black or white, a pattern may be cut off */
+#define CUT       (0.5 / 255)  /* levels; closer to black or white, the pattern may be clipped */
 
 /* ---- memory ---- */
 
@@ -65,7 +65,7 @@ void pairs_finish(struct pairs *pairs)
 
 /* ---- one pair ---- */
 
-/* The positions along an axis for which both frames have all samples that are interpolated. */
+/* Finds the positions along an axis where both frames have all samples that interpolation needs. */
 static int init_axis(struct pair_axis *ret, uint32_t length, unsigned step, int whole, double part)
 {
     const int reach = part == 0 ? 0 : (int)step, shift = whole * (int)step;
@@ -82,7 +82,7 @@ static int init_axis(struct pair_axis *ret, uint32_t length, unsigned step, int 
     return ret->difference != NULL ? 0 : -ENOMEM;
 }
 
-/* Fills in the differences of both frames where they show the same. */
+/* Computes the differences of both frames where they show the same part of the scene. */
 static void subtract(const struct pairs *pairs, const struct pair *pair, const float *first,
                      const float *second)
 {
@@ -106,8 +106,8 @@ static double tukey(double error, double sigma)
     return fabs(off) < 1 ? (1 - off * off) * (1 - off * off) : 0;
 }
 
-/* One round: means over columns and rows, each without what the other one explains. Returns the
- * median of what the effects of the round before left, from which sigma was found. */
+/* One iteration: means over columns and over rows, each without what the other one explains.
+ * Returns the median residual of the previous iteration, from which sigma is derived. */
 static double update_means(const struct pairs *pairs, const struct pair *pair, double sigma)
 {
     const uint32_t width = pair->column.count, height = pair->row.count;
@@ -144,7 +144,7 @@ static double update_means(const struct pairs *pairs, const struct pair *pair, d
         mean += (double)row[y] / height;
     }
     for (uint32_t y = 0; y < height; y++)
-        row[y] -= (float)mean; /* what is common to all is the columns' */
+        row[y] -= (float)mean; /* the columns get what is common to all */
     uint32_t below = 0;
     for (unsigned bin = 0; bin < BINS; bin++) {
         below += count[bin];
@@ -173,7 +173,7 @@ static void find_means(const struct pairs *pairs, struct pair *pair)
     }
 }
 
-/* Adds what one frame and another one say, if they show the same scene elsewhere. */
+/* Adds a pair if both frames show the same scene at different places. */
 static int compare(struct pairs *pairs, const struct kept_frame *frame,
                    const struct kept_frame *other)
 {

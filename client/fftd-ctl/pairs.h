@@ -1,10 +1,10 @@
 /* Measures differences between the offsets of columns and of rows, from pairs of frames that show
  * the same scene at different places.
  *
- * Where two frames are aligned by their shift, the scene falls out of their difference. It leaves,
- * of columns, the offset of each one minus that of the column that shows the same in the other
- * frame. Each such difference is a mean along the column, in which what differs from the others
- * counts little: what moves in the scene, and what light does. */
+ * When two frames are aligned by their shift, the scene cancels in their difference. What remains
+ * of a column is its offset, minus the offset of the column that shows the same in the other frame.
+ * Each difference is a robust mean along the column: outliers, such as moving objects and changing
+ * light, count little. */
 #ifndef FFTD_CTL_PAIRS_H
 #define FFTD_CTL_PAIRS_H
 
@@ -13,15 +13,15 @@
 
 #include "align.h"
 
-#define PAIRS_KEPT 2 /* frames, with which each new one is compared */
+#define PAIRS_KEPT 2 /* previous frames with which each new one is compared */
 
-/* One axis of a pair of frames: difference[i] is the offset at begin + i - part / 2 less that at
- * begin + i + whole + part / 2, plus what is common to all of them. */
+/* One axis of a pair of frames. difference[i] is the offset at begin + i - part / 2 minus the
+ * offset at begin + i + whole + part / 2, plus a constant that is common to all of them. */
 struct pair_axis {
     uint32_t begin, count;
     int whole;                  /* samples */
-    double part;                /* of `step` samples */
-    float *difference, *weight; /* levels; one over a level's square */
+    double part;                /* a fraction of `step` samples */
+    float *difference, *weight; /* levels; 1 / level^2 */
 };
 
 struct pair {
@@ -29,7 +29,7 @@ struct pair {
 };
 
 struct kept_frame {
-    float *level; /* NaN where the pattern is cut off */
+    float *level; /* NaN where the pattern may be clipped */
     struct align_picture *picture;
 };
 
@@ -39,15 +39,15 @@ struct pairs {
     struct pair *pair;
     unsigned count, frames;
     struct kept_frame kept[PAIRS_KEPT + 1]; /* the newest is at frames % (PAIRS_KEPT + 1) */
-    float *difference, *effect, *sum;       /* scratch */
+    float *difference, *effect, *sum;       /* scratch memory */
 };
 
 /* -ENOMEM. */
 int pairs_init(struct pairs *ret, uint32_t width, uint32_t height, unsigned step);
 void pairs_finish(struct pairs *pairs); /* {0} is allowed */
 
-/* Compares a frame, row by row, with those before. Hundreds of frames are enough: those that follow
- * are not compared any more. -ENOMEM. */
+/* Compares a frame, row by row, with the previous ones. After some hundreds of pairs it ignores
+ * further frames. -ENOMEM. */
 int pairs_add(struct pairs *pairs, const float *level);
 
 #endif

@@ -26,7 +26,7 @@ void picture_free(struct picture *picture)
 
 /* ---- colours ---- */
 
-/* R = y + rv v, G = y + gu u + gv v, B = y + bu u, with y in 0 .. 255 and u, v in -127 .. 128. */
+/* R = y + rv v, G = y + gu u + gv v, B = y + bu u, for y in 0 .. 255 and u, v in -127 .. 128. */
 struct matrix {
     double y_scale, y_offset, c_scale;
     double rv, gu, gv, bu;

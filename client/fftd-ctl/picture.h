@@ -15,8 +15,8 @@ struct picture {
 int picture_create(struct picture *ret, uint32_t width, uint32_t height);
 void picture_free(struct picture *picture); /* {0} is allowed */
 
-/* Converts a frame for display. YUV follows the format's matrix and range; an unspecified matrix
- * is BT.601. Of samples with more than 8 bits the upper 8 are shown. -ENOMEM. */
+/* Converts a frame for display. YUV is converted by the format's matrix and range; an unspecified
+ * matrix is BT.601. Samples with more than 8 bits are reduced to the upper 8. -ENOMEM. */
 int picture_from_pixels(struct picture *ret, const struct pixels *pixels);
 
 /* Returns the weights of red, green and blue in luma, by the format's matrix (ITU-T H.273, table
@@ -27,7 +27,7 @@ void picture_luma_weights(const struct fftd_format *format, double *ret_red, dou
 /* Puts two images side by side, with a gap between them. -ENOMEM. */
 int picture_beside(struct picture *ret, const struct picture *left, const struct picture *right);
 
-/* 0 or -errno; -EIO if libpng sets no errno. */
+/* Writes a PNG file. Returns 0 or -errno; -EIO if libpng sets no errno. */
 int picture_write_png(const struct picture *picture, FILE *file);
 
 #endif

@@ -21,7 +21,7 @@ uint32_t pixels_height(const struct pixels *pixels, unsigned component)
     return (pixels->format->height + sub - 1) / sub;
 }
 
-/* Checks that every sample of the component is within the memory. */
+/* Checks that every sample of the component is within `size` bytes. */
 static int check_component(const struct pixels *pixels, unsigned component, size_t size)
 {
     const struct fftd_pixel_component *c = &pixels->layout->component[component];

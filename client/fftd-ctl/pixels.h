@@ -17,17 +17,17 @@ struct pixels {
     uint32_t stride[FFTD_MAX_PLANES];
 };
 
-/* Components of a frame, 1 or 3, and the size of one in samples. */
+/* Return the number of components of a frame, 1 or 3, and the size of one in samples. */
 unsigned pixels_components(const struct pixels *pixels);
 uint32_t pixels_width(const struct pixels *pixels, unsigned component);
 uint32_t pixels_height(const struct pixels *pixels, unsigned component);
 
-/* Describes a frame that is in memory as its format says. -EPROTO: the format contradicts itself
- * or reaches beyond size bytes; -EOPNOTSUPP: libfftd does not know the format. */
+/* Describes a frame of this format in memory. -EPROTO: the format contradicts itself or reaches
+ * beyond `size` bytes; -EOPNOTSUPP: libfftd does not know the format. */
 int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, const uint8_t *memory,
                        size_t size);
 
-/* One sample, in its own units. x and y are in samples of the component. */
+/* Returns one sample, in its own units. x and y count samples of the component. */
 static inline unsigned pixels_sample(const struct pixels *pixels, unsigned component, uint32_t x,
                                      uint32_t y)
 {

@@ -1,6 +1,6 @@
-/* The plane and the profile share one scale of |H|, drawn between them: grey levels for the plane,
- * heights for the profile. It begins at 0 and ends at the first of 1, 2 or 5 times a power of ten
- * that is not exceeded. */
+/* The plane and the profile share one scale of |H|, which is drawn between them: the plane uses its
+ * grey levels, the profile its heights. The scale begins at 0. It ends at the first of 1, 2 or 5
+ * times a power of ten that no magnitude exceeds. */
 #include "plot.h"
 
 #include <float.h>
@@ -58,7 +58,7 @@ static double scale_end(const double *magnitudes)
         return 1;
     const double decade = pow(10, floor(log10(greatest)));
     for (unsigned i = 0; i < sizeof steps / sizeof steps[0]; i++)
-        if (greatest <= steps[i] * decade * (1 + 1e-9)) /* rounding is no reason for more */
+        if (greatest <= steps[i] * decade * (1 + 1e-9)) /* tolerates rounding */
             return fmin(steps[i] * decade, DBL_MAX);
     return greatest;
 }
@@ -68,7 +68,7 @@ static uint8_t grey_of(double magnitude, double end)
     return (uint8_t)lrint(255 * fmin(magnitude / end, 1));
 }
 
-/* The row of a magnitude in the profile. */
+/* Returns the row of a magnitude in the profile. */
 static int row_of(double magnitude, double end)
 {
     return BOTTOM - 1 - (int)lrint((PLOT_SIDE - 1) * fmin(magnitude / end, 1));
@@ -95,7 +95,7 @@ static void horizontal_axis(struct picture *picture, int left, double from, doub
     canvas_text(picture, left + (PLOT_SIDE - canvas_text_width(title)) / 2, TITLE_AT, title);
 }
 
-/* from is the value at the top. */
+/* `from` is the value at the top. */
 static void vertical_axis(struct picture *picture, int left, double from, double to,
                           const char *title)
 {
@@ -140,7 +140,7 @@ static void draw_range(struct picture *picture, int x, int row, int other_row)
     canvas_fill(picture, x, top, 1, abs(row - other_row) + 1, 160, 200, 240);
 }
 
-/* Each column continues the curve from where the column before has left it. */
+/* Each column continues the curve where the previous column ended. */
 static void draw_mean(struct picture *picture, int x, int row, int row_before)
 {
     const int top = row < row_before ? row : row_before;
@@ -167,7 +167,7 @@ static void draw_profile(struct picture *picture, const double *polar, double en
     horizontal_axis(picture, PROFILE_LEFT, 0, 0.5, "frequency (cycles/pixel)");
 }
 
-/* Says above the profile what its line and its area are. */
+/* Labels the line and the area of the profile, above it. */
 static void draw_legend(struct picture *picture)
 {
     const int middle = TOP / 4 + CANVAS_GLYPH_HEIGHT / 2;

@@ -45,7 +45,8 @@ void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64
 bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES])
 {
     const char *state = bus_text(properties, "State");
-    const char *problem = bus_text(properties, "FilterProblem"); /* of the newest filter */
+    /* It is about the newest filter. */
+    const char *problem = bus_text(properties, "FilterProblem");
     if (bus_u64(properties, "PublishedSerial") >= serial)
         return false;
     if (*problem != '\0' && bus_u64(properties, "Serial") == serial)

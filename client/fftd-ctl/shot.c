@@ -73,11 +73,11 @@ static int read_format(sd_bus_message *reply, struct shot *ret)
     return r < 0 ? r : sd_bus_message_exit_container(reply);
 }
 
-/* No frame of the greatest size takes more than this. */
+/* Even a frame of the greatest size takes less. */
 #define MAX_FRAME_BYTES ((uint64_t)FFTD_MAX_SIDE * FFTD_MAX_SIDE * 4 + (1u << 20))
 
-/* Sets the size to the end of the last plane. -EFBIG: the daemon describes a frame that cannot be.
- */
+/* Sets the frame's size to the end of its last plane. -EFBIG: the daemon describes an impossible
+ * frame. */
 static int find_size(struct fftd_format *format)
 {
     uint64_t size = 0;
@@ -108,7 +108,7 @@ static int read_memory(int fd, size_t size, uint8_t **ret)
     return (int)got;
 }
 
-/* The caller frees *ret_memory, also after a failure. */
+/* The caller frees *ret_memory, even after a failure. */
 static int read_frame(int fd, const struct fftd_format *format, uint8_t **ret_memory,
                       struct pixels *ret)
 {

@@ -38,7 +38,7 @@ static int draw_side_by_side(struct picture *ret, const struct shot *shot)
     return r;
 }
 
-/* Draws both spectra on one scale, so that the right one is darker where the filter removed power.
+/* Draws both spectra on one scale, so that the right one is darker where the filter removes power.
  */
 static int draw_spectrum(struct picture *ret, const struct shot *shot)
 {
@@ -63,7 +63,7 @@ static int draw_spectrum(struct picture *ret, const struct shot *shot)
 static const struct kind {
     const char *name;
     int (*draw)(struct picture *ret, const struct shot *shot);
-    bool with_before; /* shows the frame before the filter, too */
+    bool with_before; /* also shows the frame before the filter */
 } kinds[] = {
     {"before", draw_before, true},
     {"after", draw_after, false},
@@ -94,7 +94,7 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
     return code;
 }
 
-/* The path of an image: --output is the file for one image, or the directory for several. */
+/* Writes the path of an image: --output is the file of one image, or the directory of several. */
 static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, char path[PATH_MAX])
 {
     struct stat st;
@@ -107,7 +107,7 @@ static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, 
     return length < PATH_MAX ? 0 : ctl_fail(ctl, EX_USAGE, "--output: the path is too long");
 }
 
-/* Says so if the picture is of an older filter than the newest at the time of the command. */
+/* Prints a note if the picture's filter is older than the newest one when the command began. */
 static void note_filter(const struct ctl *ctl, const struct shot *shot, uint64_t wanted_serial,
                         const char *why)
 {
@@ -178,7 +178,7 @@ int command_snapshot(const struct ctl *ctl)
         return ctl_fail(ctl, EX_USAGE, "snapshot: only one image can go to stdout: name it");
 
     int code = bus_open(ctl, &bus);
-    /* Only the note needs them, so a snapshot does not fail without them. */
+    /* A snapshot does not fail without the properties: only the note needs them. */
     if (code == 0 && bus_try_get_all(ctl, bus, &properties) == 0) {
         wanted_serial = bus_u64(properties, "Serial");
         reading_is_pending(properties, wanted_serial, why);

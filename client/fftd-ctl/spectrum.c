@@ -1,9 +1,9 @@
-/* The spectrum covers at most SPECTRUM_SIDE x SPECTRUM_SIDE pixels from the middle of the frame.
- * They are not scaled, so that cycles per pixel keep their meaning. The mean is subtracted,
- * because it would dominate the scale. A Hann window hides the jump between opposite edges, which
- * would appear as a cross. A smaller frame is padded with zeros.
+/* The spectrum covers at most SPECTRUM_SIDE x SPECTRUM_SIDE pixels in the middle of the frame. They
+ * are not scaled, so that cycles per pixel keep their meaning. The mean is subtracted, because it
+ * would dominate the scale. A Hann window hides the jump between opposite edges, which would appear
+ * as a cross. A smaller frame is padded with zeros.
  *
- * The transform is the textbook radix 2, which is fast enough for one image. */
+ * The transform is the textbook radix-2 FFT, which is fast enough for one image. */
 #include "spectrum.h"
 
 #include <complex.h>
@@ -15,15 +15,15 @@
 #define FLOOR   1e-9 /* black, as a fraction of the greatest power */
 #define FFTD_PI 3.14159265358979323846
 
-/* exp(-2 pi i k / N), for the passes of all transforms. */
+/* Computes exp(-2 pi i k / N), which every pass uses. */
 static void fill_twiddles(double complex twiddle[N / 2])
 {
     for (size_t k = 0; k < N / 2; k++)
         twiddle[k] = cexp(-2 * I * FFTD_PI * (double)k / N);
 }
 
-/* Transforms in place: bit reversal, then log2(N) passes of butterflies. `step` is the distance of
- * two elements, so that it works for rows and columns. */
+/* Transforms in place: bit reversal, then log2(N) passes of butterflies. `step` is the distance
+ * between two elements: 1 in rows, N in columns. */
 static void transform(double complex *data, size_t step, const double complex twiddles[N / 2])
 {
     for (size_t i = 0, j = 0; i < N; i++) {

@@ -1,4 +1,4 @@
-/* Power spectrum of a frame, and its image. */
+/* The power spectrum of a frame, and its image. */
 #ifndef FFTD_CTL_SPECTRUM_H
 #define FFTD_CTL_SPECTRUM_H
 
@@ -11,8 +11,8 @@
  * -ENOMEM. */
 int spectrum_create(double **ret, const struct pixels *pixels);
 
-/* Draws powers on a logarithmic grey scale. White is the maximum of `reference`, black is 90 dB
- * below it, so spectra drawn with one reference can be compared. -ENOMEM. */
+/* Draws powers on a logarithmic grey scale. White is the maximum of `reference` and black is 90 dB
+ * below, so that spectra drawn with one reference can be compared. -ENOMEM. */
 int spectrum_draw(struct picture *ret, const double *power, const double *reference);
 
 #endif

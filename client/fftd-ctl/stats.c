@@ -68,7 +68,7 @@ static void print_latency(sd_bus_message *stats)
     }
 }
 
-/* A frame's share of what the processor has copied since the start. */
+/* Prints what the processor has copied since the start, per frame. */
 static void print_copies(sd_bus_message *stats)
 {
     const double frames = (double)bus_counter(stats, "Counters", "published");
@@ -87,7 +87,7 @@ static void print_copies(sd_bus_message *stats)
     printf("in all %.0f, in %.2f copies\n", (double)all_bytes / frames, (double)all_times / frames);
 }
 
-/* Means over the frames in which a step was measured. */
+/* Prints the mean of each step over the frames in which it was measured. */
 static void print_overhead(sd_bus_message *stats)
 {
     const char *step, *separator = "";
@@ -106,7 +106,7 @@ static void print_overhead(sd_bus_message *stats)
     putchar('\n');
 }
 
-/* Nothing without output.measures. */
+/* Prints nothing unless output.measures is set. */
 static void print_measures(sd_bus_message *stats)
 {
     unsigned rows, count = 0;
@@ -136,7 +136,8 @@ static enum metrics_format metrics_format(const struct ctl *ctl)
     return ctl->openmetrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
 }
 
-/* A reader of the file always finds a complete one. stats NULL: there is no daemon of that name. */
+/* Replaces the file at once, so that its readers always find a complete one. `stats` is NULL if no
+ * daemon of that name answers. */
 static int replace_file(const struct ctl *ctl, const char *name, sd_bus_message *stats)
 {
     struct output_file output;
@@ -180,8 +181,8 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     return code == 0 ? ctl_finish(ctl) : code;
 }
 
-/* Reads signals during the pause, because the daemon disconnects peers that do not read. The end of
- * the connection ends the pause, and the next call reports it. */
+/* Reads D-Bus signals during the pause, because the daemon disconnects peers that do not read. The
+ * end of the connection ends the pause, and the next call reports it. */
 static void pause_s(sd_bus *bus, double seconds)
 {
     if (bus == NULL) {
@@ -213,13 +214,13 @@ static int check_options(const struct ctl *ctl)
     return 0;
 }
 
-/* Writes the file once. *bus NULL: the daemon has to be connected first. */
+/* Writes the file once. If *bus is NULL, connects to the daemon first. */
 static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTES])
 {
     sd_bus_message *stats = NULL;
     int r = *bus != NULL ? 0 : bus_try_open(ctl, bus);
     if (r == -EACCES)
-        return bus_open(ctl, bus); /* waiting does not help; this says why */
+        return bus_open(ctl, bus); /* prints the reason; waiting would not help */
     if (r == 0 && (r = bus_try_get_stats(ctl, *bus, &stats)) < 0)
         *bus = sd_bus_close_unref(*bus);
     if (r == 0)
@@ -229,8 +230,7 @@ static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTE
     return code;
 }
 
-/* A daemon that does not answer is waited for. The file says so meanwhile, for whoever scrapes it.
- */
+/* Keeps the file up to date. While no daemon answers, the file says so, and this waits for one. */
 static int watch_metrics(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;

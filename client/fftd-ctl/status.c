@@ -25,7 +25,7 @@ static bool enter_comparison(sd_bus_message *p, const char *key)
     return bus_find(p, "Comparison", "a{sv}") && bus_enter(p, "sv", key);
 }
 
-/* Where the device loses to the CPU. */
+/* Prints a hint if the CPU is faster than the device. */
 static void print_hint(sd_bus_message *p)
 {
     double device_ms = 0, cpu_ms = 0;
@@ -114,14 +114,14 @@ struct listing {
     unsigned count;
 };
 
-/* The properties of the daemon in this runtime directory; NULL: it did not answer. */
+/* Returns the properties of the daemon in this runtime directory; NULL: it did not answer. */
 static sd_bus_message *ask(const struct ctl *ctl, const char *dir, int *ret_error)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
     int r = bus_connect_any(&bus, dir);
     if (r == 0 && bus_try_get_all(ctl, bus, &properties) < 0)
-        r = -EIO; /* the reason may be -ENOENT, which would mean that there is no daemon */
+        r = -EIO; /* -ENOENT would mean that there is no daemon */
     sd_bus_unref(bus);
     *ret_error = r;
     return properties;

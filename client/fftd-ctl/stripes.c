@@ -7,18 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REACH             80 /* bins on both sides of 0; greater differences are edges */
+#define REACH             80 /* bins on each side of 0; larger differences are edges */
 #define BINS              (2 * REACH + 1)
-#define BIN               (1 / 255.) /* share of white */
+#define BIN               (1 / 255.) /* the width of a bin, as a share of white */
 #define ITERATIONS        30
 #define TUNING            4.685 /* of Tukey's biweight, in standard deviations: 95 % efficient */
-/* Both halves of the frames see much of the same scene, so that most of the error of a difference
- * is common to them. Of factors from 1 to 60 this one leaves little of the pattern both before
- * textures and before photographs that pan. */
+/* Both halves of the frames show much of the same scene, so most of a difference's error is common
+ * to them. Of the factors from 1 to 60, this one removed most of the pattern, both in front of
+ * textures and in front of panned photographs. */
 #define COMMON_ERROR      14
-#define ENOUGH_PAIRS      8     /* of frames, to judge everything by them */
-#define PAIR_COMMON_ERROR 4     /* neighbouring differences of a pair err alike */
-#define MIN_VARIANCE      1e-10 /* of offsets and errors; that of 1/400 of a grey level */
+#define ENOUGH_PAIRS      8     /* with this many, the pairs determine all variances */
+#define PAIR_COMMON_ERROR 4     /* errors of neighbouring differences of a pair are similar */
+#define MIN_VARIANCE      1e-10 /* for offsets and errors: 1/400 of a grey level, squared */
 
 /* ---- memory ---- */
 
@@ -85,20 +85,20 @@ static void count_difference(struct stripes_axis *axis, unsigned half, uint32_t 
         axis->count[half][(size_t)at * BINS + (size_t)(bin + REACH)]++;
 }
 
-/* Where a sample is black or white, the pattern is cut off. */
+/* A black or white sample clips the pattern. */
 static bool is_cut(float level)
 {
     return level < (float)(0.5 * BIN) || level > (float)(1 - 0.5 * BIN);
 }
 
-/* A difference along both axes, in which no offsets of columns and rows are left. */
+/* Returns a difference along both axes, which cancels offsets of columns and rows. */
 static double detail(const float *level, size_t at, size_t step, size_t width)
 {
     return ((double)level[at] - (double)level[at - step]) -
            ((double)level[at - step * width] - (double)level[at - step * width - step]);
 }
 
-/* The correlation of the details of two frames. */
+/* Returns the correlation between the details of two frames. */
 static double likeness(const struct stripes *stripes)
 {
     const size_t width = stripes->column.length, step = stripes->step;
@@ -146,7 +146,7 @@ double stripes_stillness(const struct stripes *stripes)
 
 /* ---- solving ---- */
 
-/* The distance from the middle, in bins, within which half of the count is. */
+/* Returns the distance from the middle, in bins, that covers half of the count. */
 static double spread(const uint32_t *count, double total, double middle)
 {
     for (unsigned halves = 0; halves < 4 * BINS; halves++) {
@@ -170,7 +170,7 @@ static double median(const uint32_t *count, double total)
     return REACH;
 }
 
-/* The value, in levels, around which most differences lie. */
+/* Returns the level around which most differences are. */
 static double location(const uint32_t *count)
 {
     double total = 0;
@@ -194,7 +194,7 @@ static double location(const uint32_t *count)
     return (middle - REACH) * BIN;
 }
 
-/* An estimate of one difference from all frames, and how far the estimates from each half of the
+/* One difference, estimated from all frames, and how far the estimates from both halves of the
  * frames disagree. */
 struct step {
     double difference, disagreement;
@@ -221,8 +221,8 @@ static void remove_mean(double *offset, size_t count, unsigned step)
         offset[i * step] -= sum / (double)count;
 }
 
-/* Halves of the frames disagree with twice the variance of each, which is twice that of all. The
- * difference of two independent offsets has twice their variance. */
+/* Each half of the frames has twice the variance of all frames, and the disagreement of both halves
+ * has twice that. The difference of two independent offsets has twice their variance. */
 static void find_steps(const struct stripes_axis *axis, struct offsets_problem *ret,
                        double *difference)
 {
@@ -241,7 +241,7 @@ static void find_steps(const struct stripes_axis *axis, struct offsets_problem *
     ret->pattern = fmax((squares / known - ret->difference_error) / 2, MIN_VARIANCE);
 }
 
-/* How far the differences to the offsets before are from those of known offsets. */
+/* Returns the mean squared error of the differences between neighbours, given known offsets. */
 static double step_error(const struct offsets_problem *problem, const double *offset)
 {
     double squares = 0;
@@ -252,7 +252,7 @@ static double step_error(const struct offsets_problem *problem, const double *of
     return squares / (problem->length - problem->step);
 }
 
-/* Solves without the differences to the offsets before. That says how good these and the pairs
+/* Solves without the differences between neighbours. The result shows how good these and the pairs
  * are, and how strong the pattern is. */
 static int weigh(struct offsets_problem *problem, double *offset)
 {

@@ -63,7 +63,7 @@ static int print_result(const struct ctl *ctl, sd_bus_message *tuning)
     return ctl_finish(ctl);
 }
 
-/* Waits until the search has ended; an interrupt stops it. */
+/* Waits until the search has ended. An interrupt stops the search. */
 static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
 {
     const struct timespec pause = {.tv_nsec = (long)(POLL_S * 1e9)};

@@ -5,7 +5,7 @@
 void y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
                       const struct fftd_format *format)
 {
-    /* 0:0 would mean an unknown rate, but few readers accept it. */
+    /* 0:0 would mean an unknown rate, but few readers accept that. */
     bool known = format->rate_num > 0 && format->rate_den > 0;
     fprintf(file, "YUV4MPEG2 W%u H%u F%u:%u Ip A1:1 C%s XCOLORRANGE=%s\n", format->width,
             format->height, known ? format->rate_num : 30, known ? format->rate_den : 1,
@@ -38,7 +38,7 @@ void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
         uint32_t width = pixels_width(pixels, c), height = pixels_height(pixels, c);
         for (uint32_t y = 0; y < height; y++) {
             const uint8_t *samples = row;
-            if (component->step == sample_bytes) /* already side by side */
+            if (component->step == sample_bytes) /* adjacent in memory */
                 samples = pixels->plane[component->plane] +
                           (size_t)y * pixels->stride[component->plane] + component->offset;
             else

@@ -1,5 +1,5 @@
 /* Writes frames as YUV4MPEG2, the uncompressed video that most tools read from a pipe, or without
- * any header. Errors are left in ferror(file) and errno. */
+ * headers. The caller checks ferror(file) and errno. */
 #ifndef FFTD_CTL_Y4M_H
 #define FFTD_CTL_Y4M_H
 
@@ -11,12 +11,12 @@
 void y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
                       const struct fftd_format *format);
 
-/* Writes Y, U and V one after another, whatever their order in the format. row is memory of
+/* Writes Y, U and V in this order, whatever their order in the format. `row` is scratch memory of
  * y4m_row_bytes() bytes. */
 void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row);
 size_t y4m_row_bytes(const struct fftd_pixel_format *layout, const struct fftd_format *format);
 
-/* Writes the frame's planes as they are, without the padding of rows. */
+/* Writes the frame's planes without the padding of rows. */
 void raw_write_frame(FILE *file, const struct pixels *pixels);
 
 #endif

@@ -6,7 +6,7 @@
 #include <spa/param/video/raw-types.h>
 #include <spa/utils/type.h>
 
-/* PipeWire has GStreamer's formats, under GStreamer's names. */
+/* PipeWire has GStreamer's formats with GStreamer's names. */
 static uint32_t find_video_format(const char *name)
 {
     for (const struct spa_type_info *type = spa_type_video_format; type->name != NULL; type++)
@@ -25,7 +25,7 @@ static uint32_t round_up(uint32_t value, uint32_t to)
     return divide_up(value, to) * to;
 }
 
-/* Makes the component's plane wide and high enough for it. */
+/* Makes the component's plane wide and high enough for the component. */
 static int add_component(struct layout *layout, const struct fftd_pixel_format *pixels, unsigned c)
 {
     const struct fftd_pixel_component *component = &pixels->component[c];

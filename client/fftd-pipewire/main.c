@@ -97,7 +97,7 @@ static int parse_options(struct options *options, int argc, char **argv)
     return 0;
 }
 
-/* The camera's name, or the last name of a directory's path without its final slashes. */
+/* Writes the camera's name, or the last component of a directory's path. */
 static void name_camera(const char *camera, char *ret, size_t size)
 {
     size_t length = strlen(camera);

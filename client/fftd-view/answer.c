@@ -8,7 +8,7 @@
 #include "stream.h"
 
 #define MAX_STREAMS 64
-#define CLIP_S      10 /* unless the request says another length */
+#define CLIP_S      10 /* unless the request gives another length */
 
 enum MHD_Result answer_file(struct server *server, struct request *request)
 {
@@ -46,7 +46,7 @@ enum MHD_Result answer_comparison(struct server *server, struct request *request
     return r < 0 ? MHD_NO : respond_image(request->waiter.connection, image, request->route->type);
 }
 
-/* The seconds of a clip that the query asks for; 0: they are wrong. */
+/* Returns the length of a clip that the query asks for; 0: it is invalid. */
 static unsigned clip_length(struct MHD_Connection *connection)
 {
     const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "seconds");

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The socket is kept open while browsers ask, which they do once a second. */
+/* The socket stays open while browsers ask, which they do once a second. */
 #define KEEP_NS (5 * INT64_C(1000000000))
 
 struct asked {
@@ -38,7 +38,7 @@ static void refresh(struct asked *asked)
     waiter_resume(&asked->waiters, WAITER_ASKED);
 }
 
-/* Nobody has asked for a while. */
+/* Closes the connection when nobody has asked for a while. */
 static void close_bus(struct asked *asked)
 {
     struct image *answer = asked->answer;
@@ -122,7 +122,7 @@ int asked_take(struct asked *asked, struct waiter *waiter, struct image **ret)
     if (asked->stopping) {
         r = -ECANCELED;
     } else if (waiter_now_ns() >= asked->fresh_until_ns && !waiter->is_over) {
-        waiter->is_over = true; /* it waits once */
+        waiter->is_over = true; /* it waits only once */
         waiter->kind = WAITER_ASKED;
         waiter_add(&asked->waiters, waiter);
         pthread_cond_signal(&asked->changed);

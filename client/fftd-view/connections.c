@@ -12,7 +12,7 @@
 #define NS_PER_S INT64_C(1000000000)
 
 struct connection {
-    int fd; /* -1: the place is free */
+    int fd; /* -1: the entry is free */
     int64_t deadline_ns;
 };
 

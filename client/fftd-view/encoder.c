@@ -12,16 +12,16 @@
 #include "fftd-ctl/spectrum.h"
 
 #define SPECTRUM_QUALITY 90
-#define FRACTION_BITS    14 /* of factors in whole numbers */
+#define FRACTION_BITS    14 /* fractional bits of fixed-point factors */
 
-/* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS; each is below 2. Products of
- * 16 bits by 16 are what vectors of any processor have. */
+/* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS; each is below 2. The vector
+ * units of every processor can multiply 16 bits by 16 bits. */
 struct matrix {
     int16_t luma_u, luma_v; /* added to luma */
     int16_t u_u, u_v, v_u, v_v;
 };
 
-/* The conversion of luma to the full range. The scale is in the same units. */
+/* Converts luma to the full range. The scale is in the same units. */
 struct levels {
     int16_t black, scale;
 };
@@ -29,15 +29,15 @@ struct levels {
 struct encoder {
     tjhandle jpeg;
     int quality;
-    struct fftd_format format; /* of the copy */
-    struct pixels pixels;      /* the copy */
+    struct fftd_format format; /* the copy's format */
+    struct pixels pixels;      /* the copy's layout */
     int subsampling;           /* enum TJSAMP */
-    uint32_t stride;           /* of luma; even, as libjpeg-turbo expects of planes */
-    uint8_t *copy;             /* planes, one behind the other; or RGB without padding */
+    uint32_t stride;           /* luma's; even, as libjpeg-turbo requires */
+    uint8_t *copy;             /* adjacent planes, or RGB without padding */
     size_t copy_bytes;
-    unsigned char *file; /* the result of libjpeg-turbo, at its largest */
+    unsigned char *file; /* memory for the largest possible result */
     unsigned long file_bytes;
-    int16_t *row; /* what the chroma of a row adds to each sample of luma */
+    int16_t *row; /* what a row's chroma adds to each sample of luma */
 };
 
 int encoder_create(struct encoder **ret, int quality)
@@ -74,8 +74,9 @@ static int16_t scaled(double factor)
     return (int16_t)lrint(factor * (1 << FRACTION_BITS));
 }
 
-/* From the weights of red and blue in luma. With r, g, b from the frame's Y, U and V, Y of BT.601
- * is 0.299 r + 0.587 g + 0.114 b, and U and V are (b - Y) / 1.772 and (r - Y) / 1.402. */
+/* The factors follow from the weights of red and blue in luma. With r, g, b computed from the
+ * frame's Y, U and V, BT.601's Y is 0.299 r + 0.587 g + 0.114 b; its U and V are (b - Y) / 1.772
+ * and (r - Y) / 1.402. */
 static struct matrix matrix_of(const struct fftd_format *format)
 {
     double red, green, blue;
@@ -106,7 +107,7 @@ static uint8_t clamped(int16_t value)
     return (uint8_t)(positive > 255 ? 255 : positive);
 }
 
-/* Samples and what is added to them need 10 bits. */
+/* Samples, and what is added to them, need 10 bits. */
 static int16_t rounded(int value)
 {
     return (int16_t)((value + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS);
@@ -140,7 +141,7 @@ static int reserve(struct encoder *encoder)
     free(encoder->copy);
     free(encoder->row);
     tjFree(encoder->file);
-    /* The spectrum must fit, too. */
+    /* The file must also have room for a spectrum. */
     unsigned long bytes = tjBufSize((int)format->width, (int)format->height, encoder->subsampling);
     unsigned long least = tjBufSize(SPECTRUM_SIDE, SPECTRUM_SIDE, TJSAMP_GRAY);
     encoder->file_bytes = bytes > least ? bytes : least;
@@ -153,7 +154,7 @@ static int reserve(struct encoder *encoder)
     return -ENOMEM;
 }
 
-/* The copy's planes: Y, U, V. */
+/* Returns a plane of the copy: Y, U or V. */
 static uint8_t *plane_of(const struct encoder *encoder, unsigned component)
 {
     const size_t luma_bytes = (size_t)encoder->stride * even(encoder->format.height);
@@ -164,11 +165,11 @@ static uint8_t *plane_of(const struct encoder *encoder, unsigned component)
                             : encoder->copy + luma_bytes + chroma_bytes;
 }
 
-/* One row of a component. It is passed by value: what is stored below might otherwise be a pixel
- * format, for all that the compiler knows, which it would read again for each sample. */
+/* One row of a component. It is passed by value: otherwise the compiler would have to assume that a
+ * store changes the pixel format, and read that again for each sample. */
 struct row {
     const uint8_t *at;
-    uint32_t step; /* bytes from sample to sample */
+    uint32_t step; /* bytes from one sample to the next */
 };
 
 static struct row row_of(const struct pixels *pixels, unsigned component, uint32_t y)
@@ -179,8 +180,8 @@ static struct row row_of(const struct pixels *pixels, unsigned component, uint32
                         .step = c->step};
 }
 
-/* Converts one row of chroma, and computes what it adds to each sample of luma. Where it is called,
- * step and sub_x are constants, so that the compiler can use vectors. */
+/* Converts one row of chroma, and computes what it adds to each sample of luma. Its callers pass
+ * constants for step and sub_x, so that the compiler can use vectors. */
 static inline void load_chroma(const struct encoder *encoder, const struct pixels *from,
                                struct matrix m, uint32_t y, uint32_t step, uint32_t sub_x)
 {
@@ -215,7 +216,7 @@ static void load_chroma_row(const struct encoder *encoder, const struct pixels *
         load_chroma(encoder, from, m, y, step, sub_x);
 }
 
-/* A row of luma: what is above black is scaled, and chroma is added before it is clamped. */
+/* Converts a row of luma: scales the level above black, adds chroma, and clamps the result. */
 static inline void load_luma(uint8_t *restrict to, struct row row, const int16_t *restrict chroma,
                              uint32_t width, struct levels levels, uint32_t step)
 {
@@ -271,8 +272,8 @@ static void load_rgb(const struct encoder *encoder, const struct pixels *from)
         }
 }
 
-/* Repeats the last column and row of a frame of odd size beyond its edge, where libjpeg-turbo
- * reads. */
+/* Repeats the last column and row of a frame of odd size, because libjpeg-turbo reads beyond its
+ * edge. */
 static void pad_luma(const struct encoder *encoder)
 {
     const uint32_t width = encoder->format.width, height = encoder->format.height;

@@ -1,5 +1,4 @@
-/* fftd-view: parses the options, opens the socket, and waits for a signal while the server works.
- */
+/* fftd-view: parses the options, opens the socket, and waits for a signal while the server runs. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
@@ -85,7 +84,7 @@ __attribute__((format(printf, 1, 2))) static int usage_error(const char *format,
     return EX_USAGE;
 }
 
-/* False: it is no whole number from 1 to `most`. */
+/* Parses a whole number from 1 to `most`. False: the text is something else. */
 static bool parse_number(const char *text, unsigned most, unsigned *ret)
 {
     char *end;
@@ -185,7 +184,7 @@ static int parse_options(struct options *options, int argc, char **argv)
     return options->name_count == 0 ? add_name(options, "default") : 0;
 }
 
-/* Blocks them in all threads that begin later. */
+/* Blocks SIGINT and SIGTERM, also in all threads that start later. Returns their descriptor. */
 static int open_signals(void)
 {
     sigset_t signals;
@@ -209,7 +208,8 @@ static void wait_for_signal(struct server *server, int signal_fd)
     }
 }
 
-/* Makes the token and tells the operator. 0 or an exit code; *ret_why then says what is wrong. */
+/* Creates the token and shows it to the operator. Returns 0 or an exit code; *ret_why then says
+ * what is wrong. */
 static int prepare_control(char token[TOKEN_BYTES], const char *address, char *ret_why, size_t size)
 {
     int r = token_create(token);

@@ -11,11 +11,11 @@
 #include "encoder.h"
 
 #define NS_PER_S       INT64_C(1000000000)
-#define WAIT_MS        100 /* for a frame, before the thread looks at deadlines */
+#define WAIT_MS        100 /* for a frame, before the thread checks deadlines */
 #define RETRY_NS       (NS_PER_S / 4)
-#define FRESH_NS       (NS_PER_S / 4) /* a picture of this age need not be made again for a snapshot */
-#define SPECTRUM_NS    NS_PER_S       /* between the starts of two spectra, at least */
-/* A spectrum takes at most one part in this many of the thread's time: pictures wait meanwhile. */
+#define FRESH_NS       (NS_PER_S / 4) /* a snapshot may be a picture of this age */
+#define SPECTRUM_NS    NS_PER_S       /* the least time between the starts of two spectra */
+/* Spectra may take 1 / SPECTRUM_SHARE of the thread's time, because pictures wait for them. */
 #define SPECTRUM_SHARE 8
 
 struct camera {
@@ -26,7 +26,7 @@ struct camera {
     /* The lock protects these. */
     bool stopping;
     struct waiter *waiters;
-    struct image *picture, *spectrum; /* the newest ones, NULL at first */
+    struct image *picture, *spectrum; /* the newest ones; NULL: none */
     /* The thread owns these. */
     struct fftd *ring; /* NULL while nobody looks */
     struct encoder *encoder;
@@ -59,7 +59,7 @@ static void publish(struct camera *camera, enum waiter_kind kind, struct image *
     image_unref(old);
 }
 
-/* Makes what is wanted from a frame. A frame that was overwritten meanwhile is left out. */
+/* Makes the wanted images from a frame, unless the frame was overwritten during the copy. */
 static void make(struct camera *camera, const struct fftd_frame *frame, bool wants_picture,
                  bool wants_spectrum)
 {
@@ -71,7 +71,7 @@ static void make(struct camera *camera, const struct fftd_frame *frame, bool wan
         return;
     if (wants_picture && began_ns >= camera->next_picture_ns &&
         encoder_picture(camera->encoder, &image) == 0) {
-        /* The interval is kept on average, and no burst follows a gap. */
+        /* The average interval stays right, and no burst follows a gap. */
         const int64_t interval_ns = NS_PER_S / camera->options.fps;
         camera->next_picture_ns += interval_ns;
         if (camera->next_picture_ns < began_ns)
@@ -113,7 +113,7 @@ static void close_ring(struct camera *camera)
     camera->ring = NULL;
 }
 
-/* Waits for a frame, and makes from it what is wanted. False: the daemon cannot be reached. */
+/* Waits for a frame and makes the wanted images. False: the daemon cannot be reached. */
 static bool serve(struct camera *camera, bool wants_picture, bool wants_spectrum)
 {
     struct fftd_frame frame;
@@ -129,7 +129,7 @@ static bool serve(struct camera *camera, bool wants_picture, bool wants_spectrum
     return true;
 }
 
-/* When the next frame is of use: a picture must not be made too early, nor a spectrum. */
+/* Returns when the next frame is needed: neither a picture nor a spectrum may be made too early. */
 static int64_t next_due_ns(const struct camera *camera, bool wants_picture, bool wants_spectrum)
 {
     const int64_t spectrum_ns = wants_spectrum ? camera->next_spectrum_ns : INT64_MAX;
@@ -137,7 +137,7 @@ static int64_t next_due_ns(const struct camera *camera, bool wants_picture, bool
     return picture_ns < spectrum_ns ? picture_ns : spectrum_ns;
 }
 
-/* One turn while somebody waits. The lock is held before and after it, not meanwhile. */
+/* Works for one turn while somebody waits. Releases the lock for the work and takes it again. */
 static void turn(struct camera *camera)
 {
     const bool wants_picture = waiter_wants(camera->waiters, WAITER_PICTURE);
@@ -156,7 +156,7 @@ static void turn(struct camera *camera)
     waiter_resume_late(&camera->waiters, waiter_now_ns());
 }
 
-/* Nobody waits. After a while the ring is closed, so that the camera can pause. */
+/* Waits while nobody wants an image, then closes the ring, so that the camera can pause. */
 static void rest(struct camera *camera, int64_t *idle_since_ns)
 {
     if (camera->ring == NULL) {
@@ -246,7 +246,7 @@ const char *camera_name(const struct camera *camera)
     return camera->options.name;
 }
 
-/* A stream wants the next picture, whatever its age. A snapshot wants a fresh one. */
+/* A stream takes the next picture, whatever its age. A snapshot needs a fresh one. */
 static bool is_wanted(const struct image *image, uint64_t after, enum waiter_kind kind)
 {
     const int64_t fresh_ns = kind == WAITER_PICTURE ? FRESH_NS : SPECTRUM_NS;

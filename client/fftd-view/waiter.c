@@ -35,7 +35,7 @@ bool waiter_wants(const struct waiter *list, enum waiter_kind kind)
     return false;
 }
 
-/* Takes the waiter out first: as soon as it is resumed, its thread may free it. */
+/* Removes the waiter before it resumes it, because its thread may free it at once. */
 static void resume(struct waiter **at)
 {
     struct waiter *waiter = *at;

@@ -10,11 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "average.h"
+#include "calibration/average.h"
 #include "commands.h"
 #include "output.h"
 #include "shot.h"
-#include "stripes.h"
+#include "calibration/stripes.h"
 
 #define IMAGES         "/etc/fftd/images"
 #define DEFAULT_FRAMES 64

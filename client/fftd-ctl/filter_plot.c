@@ -10,7 +10,7 @@
 
 #include "bus.h"
 #include "picture_file.h"
-#include "plot.h"
+#include "pictures/plot.h"
 
 #define PART_POINTS ((size_t)256) /* the daemon's limit for one call */
 

@@ -13,7 +13,7 @@
 #include "commands.h"
 #include "json.h"
 #include "output.h"
-#include "y4m.h"
+#include "pictures/y4m.h"
 
 #define WAIT_MS    500
 #define GIVE_UP_US 10000000 /* how long to wait for a daemon to return */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "bus.h"
-#include "pixels.h"
+#include "pictures/pixels.h"
 
 struct shot {
     uint64_t sequence;

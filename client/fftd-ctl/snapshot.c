@@ -11,7 +11,7 @@
 #include "picture_file.h"
 #include "reading.h"
 #include "shot.h"
-#include "spectrum.h"
+#include "pictures/spectrum.h"
 
 /* ---- pictures ---- */
 

@@ -8,8 +8,8 @@
 
 #include <turbojpeg.h>
 
-#include "fftd-ctl/picture.h"
-#include "fftd-ctl/spectrum.h"
+#include "pictures/picture.h"
+#include "pictures/spectrum.h"
 
 #define SPECTRUM_QUALITY 90
 #define FRACTION_BITS    14 /* fractional bits of fixed-point factors */

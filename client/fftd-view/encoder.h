@@ -6,7 +6,7 @@
 #ifndef FFTD_VIEW_ENCODER_H
 #define FFTD_VIEW_ENCODER_H
 
-#include "fftd-ctl/pixels.h"
+#include "pictures/pixels.h"
 #include "image.h"
 
 struct encoder;

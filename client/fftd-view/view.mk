@@ -9,7 +9,7 @@ VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c))
 VIEW_PAGE := $(addprefix client/fftd-view/,index.html style.css app.js \
     compare.js control.js filter.js plots.js stages.js plane.js mask.js peaks.js tools.js icon.svg)
 
-$(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += -Iclient $(call pkg-cflags,$(VIEW_PACKAGES))
+$(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += $(call pkg-cflags,$(VIEW_PACKAGES))
 
 # Without vectors, which need -O3, its loops over samples take nearly as long as the JPEG encoder.
 $(call objects,client/fftd-view/encoder.c): CFLAGS += -O3
@@ -30,7 +30,7 @@ $(VIEW_TESTED): $(call objects,client/fftd-view/access.c)
 
 $(BUILD)/libview.a: $(call objects,$(VIEW))
 $(BUILD)/fftd-view: $(call objects,client/fftd-view/main.c) $(BUILD)/libview.a $(BUILD)/libctl.a \
-		$(BUILD)/libfftd.a
+		$(CLIENT_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(VIEW_LIBS)
 
 all: $(if $(HAVE_VIEW),$(BUILD)/fftd-view)

@@ -7,7 +7,7 @@
 #include "support/cmocka.h"
 #include "support/reference.h"
 
-#include "fftd-ctl/align.h"
+#include "calibration/align.h"
 
 #define WIDTH  160
 #define HEIGHT 120

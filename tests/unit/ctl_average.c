@@ -11,7 +11,7 @@
 #include "filters/filter_image.h"
 #include "core/format.h"
 #include "filters/mosaic.h"
-#include "fftd-ctl/average.h"
+#include "calibration/average.h"
 
 #define WIDTH  22
 #define HEIGHT 18

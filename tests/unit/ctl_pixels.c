@@ -12,10 +12,10 @@
 
 #include "capture/capture.h"
 #include "core/format.h"
-#include "fftd-ctl/picture.h"
-#include "fftd-ctl/pixels.h"
-#include "fftd-ctl/spectrum.h"
-#include "fftd-ctl/y4m.h"
+#include "pictures/picture.h"
+#include "pictures/pixels.h"
+#include "pictures/spectrum.h"
+#include "pictures/y4m.h"
 
 #define WIDTH  64
 #define HEIGHT 48

@@ -9,7 +9,7 @@
 #include "support/cmocka.h"
 #include "support/reference.h"
 
-#include "fftd-ctl/stripes.h"
+#include "calibration/stripes.h"
 
 #define WIDTH   160
 #define HEIGHT  120

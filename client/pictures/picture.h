@@ -1,6 +1,6 @@
 /* 8-bit RGB images, made from frames and written as PNG. */
-#ifndef FFTD_CTL_PICTURE_H
-#define FFTD_CTL_PICTURE_H
+#ifndef FFTD_PICTURES_PICTURE_H
+#define FFTD_PICTURES_PICTURE_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* Draws rectangles and text into a picture, clipped to the picture. */
-#ifndef FFTD_CTL_CANVAS_H
-#define FFTD_CTL_CANVAS_H
+#ifndef FFTD_PICTURES_CANVAS_H
+#define FFTD_PICTURES_CANVAS_H
 
 #include "picture.h"
 

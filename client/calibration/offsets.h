@@ -9,8 +9,8 @@
  * Source of the maths: Rodgers, Inverse Methods for Atmospheric Sounding, for the most likely
  * offsets; Hestenes and Stiefel, J. Research of the National Bureau of Standards 49 (1952), for
  * conjugate gradients, which solve the equations. */
-#ifndef FFTD_CTL_OFFSETS_H
-#define FFTD_CTL_OFFSETS_H
+#ifndef FFTD_CALIBRATION_OFFSETS_H
+#define FFTD_CALIBRATION_OFFSETS_H
 
 #include <stdbool.h>
 

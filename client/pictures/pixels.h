@@ -1,7 +1,7 @@
 /* The samples of a frame in memory, for every pixel format of fftd/formats.h. Pictures, spectra and
  * Y4M streams read frames through this. */
-#ifndef FFTD_CTL_PIXELS_H
-#define FFTD_CTL_PIXELS_H
+#ifndef FFTD_PICTURES_PIXELS_H
+#define FFTD_PICTURES_PIXELS_H
 
 #include <stddef.h>
 #include <stdint.h>

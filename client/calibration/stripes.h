@@ -11,8 +11,8 @@
  *
  * Source of the maths: Huber and Ronchetti, Robust Statistics, for the location of the differences
  * (Tukey's biweight). */
-#ifndef FFTD_CTL_STRIPES_H
-#define FFTD_CTL_STRIPES_H
+#ifndef FFTD_CALIBRATION_STRIPES_H
+#define FFTD_CALIBRATION_STRIPES_H
 
 #include <stdint.h>
 

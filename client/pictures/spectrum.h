@@ -1,6 +1,6 @@
 /* The power spectrum of a frame, and its image. */
-#ifndef FFTD_CTL_SPECTRUM_H
-#define FFTD_CTL_SPECTRUM_H
+#ifndef FFTD_PICTURES_SPECTRUM_H
+#define FFTD_PICTURES_SPECTRUM_H
 
 #include "picture.h"
 

@@ -1,7 +1,7 @@
 /* Writes frames as YUV4MPEG2, the uncompressed video that most tools read from a pipe, or without
  * headers. The caller checks ferror(file) and errno. */
-#ifndef FFTD_CTL_Y4M_H
-#define FFTD_CTL_Y4M_H
+#ifndef FFTD_PICTURES_Y4M_H
+#define FFTD_PICTURES_Y4M_H
 
 #include <stdio.h>
 

@@ -4,13 +4,13 @@
  * for RGB it is the luma of ITU-R BT.601-7, 2.5.1, which the daemon filters. A mosaic arrives
  * demosaiced, as RGB: each pixel's own colour is the captured sample, rounded to 8 bits. Averaging
  * noisy frames removes the error of rounding. Sums are in double precision. */
-#ifndef FFTD_CTL_AVERAGE_H
-#define FFTD_CTL_AVERAGE_H
+#ifndef FFTD_CALIBRATION_AVERAGE_H
+#define FFTD_CALIBRATION_AVERAGE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "pixels.h"
+#include "pictures/pixels.h"
 
 struct average {
     uint32_t width, height;

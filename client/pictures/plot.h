@@ -1,7 +1,7 @@
 /* Draws a filter's response: |H| over the plane of frequencies, and beside it the profile. The
  * profile shows the mean and the range over all angles by distance from frequency zero. */
-#ifndef FFTD_CTL_PLOT_H
-#define FFTD_CTL_PLOT_H
+#ifndef FFTD_PICTURES_PLOT_H
+#define FFTD_PICTURES_PLOT_H
 
 #include <stddef.h>
 

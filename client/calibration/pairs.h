@@ -5,8 +5,8 @@
  * of a column is its offset, minus the offset of the column that shows the same in the other frame.
  * Each difference is a robust mean along the column: outliers, such as moving objects and changing
  * light, count little. */
-#ifndef FFTD_CTL_PAIRS_H
-#define FFTD_CTL_PAIRS_H
+#ifndef FFTD_CALIBRATION_PAIRS_H
+#define FFTD_CALIBRATION_PAIRS_H
 
 #include <stddef.h>
 #include <stdint.h>

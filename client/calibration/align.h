@@ -7,8 +7,8 @@
  *
  * Source of the maths: Lucas and Kanade, Proc. 7th Int. Joint Conf. on Artificial Intelligence
  * (1981), for the fit. */
-#ifndef FFTD_CTL_ALIGN_H
-#define FFTD_CTL_ALIGN_H
+#ifndef FFTD_CALIBRATION_ALIGN_H
+#define FFTD_CALIBRATION_ALIGN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "bus.h"
+#include "common/bus.h"
 
 /* ---- reading ---- */
 

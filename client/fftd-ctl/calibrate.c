@@ -13,7 +13,7 @@
 #include "calibration/average.h"
 #include "commands.h"
 #include "output.h"
-#include "shot.h"
+#include "daemon.h"
 #include "calibration/stripes.h"
 
 #define IMAGES         "/etc/fftd/images"
@@ -92,7 +92,7 @@ static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
 {
     sd_bus_message *properties = NULL;
     const char *name;
-    const int code = bus_get_all(ctl, bus, &properties);
+    const int code = daemon_get_all(ctl, bus, &properties);
     captured[0] = '\0';
     if (code == 0 && bus_find(properties, "Format", "a{sv}") &&
         bus_enter(properties, "sv", "captured") &&
@@ -129,7 +129,7 @@ static int add_frame(struct recording *recording, const struct ctl *ctl, sd_bus 
     struct average *average = &recording->average;
     struct shot shot = {0};
     int r = 0;
-    int code = shot_take(&shot, ctl, bus, true);
+    int code = daemon_snapshot(ctl, bus, &shot, true);
     if (code == 0 && average->sum == NULL)
         r = begin(recording, &shot.format, captured);
     if (code == 0 && r == 0 && average->is_mosaic && shot.before.layout->family == FFTD_FAMILY_GREY)
@@ -158,7 +158,7 @@ static int record(struct recording *recording, const struct ctl *ctl)
     const bool screen = !ctl->json && isatty(STDERR_FILENO);
     char captured[16];
     sd_bus *bus = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
         code = read_captured(ctl, bus, captured);
     for (unsigned i = 1; i <= frames && code == 0; i++) {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "commands.h"
 
 #define MAX_ENTRIES 256 /* in a menu; further ones are not shown */
@@ -168,11 +168,11 @@ static int camera_controls(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *list = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = bus_call(ctl, bus, &list, "ListControls", NULL);
+        code = daemon_call(ctl, bus, &list, "ListControls", NULL);
     if (code == 0)
-        code = ctl->json ? bus_print_json(ctl, list) : print_controls(ctl, list);
+        code = ctl->json ? daemon_print_json(ctl, list) : print_controls(ctl, list);
     sd_bus_message_unref(list);
     sd_bus_unref(bus);
     return code;
@@ -202,7 +202,7 @@ static int camera_set(const struct ctl *ctl)
     sd_bus *bus = NULL;
     sd_bus_message *message = NULL, *reply = NULL;
     const char *wrong = "";
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code != 0)
         return code;
     int r =
@@ -216,7 +216,7 @@ static int camera_set(const struct ctl *ctl)
         code = ctl_fail(ctl, r == -EINVAL ? EX_DATAERR : EX_SOFTWARE, "camera set: %s",
                         r == -EINVAL ? "a value is not valid UTF-8" : strerror(-r));
     else
-        code = bus_send(ctl, bus, message, &reply);
+        code = daemon_send(ctl, bus, message, &reply);
     sd_bus_message_unref(reply);
     sd_bus_message_unref(message);
     sd_bus_unref(bus);

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "commands.h"
-#include "reading.h"
+#include "common/reading.h"
 
 #define KEY_BYTES 200
 
@@ -23,7 +23,7 @@
 int change_begin(struct change_call *call, const struct ctl *ctl)
 {
     *call = (struct change_call){.ctl = ctl, .if_serial = ctl->if_serial};
-    int code = bus_open(ctl, &call->bus);
+    int code = daemon_open(ctl, &call->bus);
     if (code != 0)
         return code;
     call->result = sd_bus_message_new_method_call(call->bus, &call->message, NULL, BUS_PATH,
@@ -57,7 +57,7 @@ static bool wait_a_moment(const struct ctl *ctl, sd_bus *bus, uint64_t serial,
     snprintf(text, READING_WHY_BYTES, "is being prepared");
     while (r >= 0 && pending) {
         sd_bus_message *properties = NULL;
-        r = bus_try_get_all(ctl, bus, &properties);
+        r = daemon_try_get_all(ctl, bus, &properties);
         if (r >= 0)
             pending = reading_is_pending(properties, serial, text);
         sd_bus_message_unref(properties);
@@ -106,7 +106,7 @@ int change_send(struct change_call *call)
         return change_finish(
             call, r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8")
                                : ctl_fail(ctl, EX_SOFTWARE, "EditFilter: %s", strerror(-r)));
-    int code = bus_send(ctl, call->bus, call->message, &reply);
+    int code = daemon_send(ctl, call->bus, call->message, &reply);
     if (code == 0) {
         sd_bus_message_read(reply, "t", &serial);
         change_print_serial(ctl, call->bus, serial);

@@ -10,7 +10,7 @@
 #include <fftd/fftd.h>
 
 #include "clean.h"
-#include "json.h"
+#include "common/json.h"
 
 int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "bus.h"
+#include "common/bus.h"
 
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "adaptation.h"
-#include "bus.h"
+#include "daemon.h"
 #include "change.h"
 #include "commands.h"
 #include "filter_plot.h"
@@ -35,9 +35,9 @@ static int filter_show(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = bus_get_all(ctl, bus, &properties);
+        code = daemon_get_all(ctl, bus, &properties);
     if (code != 0)
         goto out;
     if (ctl->json) {
@@ -112,9 +112,9 @@ static int filter_save(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = bus_get_all(ctl, bus, &properties);
+        code = daemon_get_all(ctl, bus, &properties);
     if (code == 0)
         code = write_preset(ctl, ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : "",
                             bus_text(properties, "Filter"));
@@ -280,7 +280,7 @@ static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char 
         for (int i = 0; i < number && r >= 0; i++)
             r = sd_bus_message_skip(kinds, "a{sv}");
     }
-    return r < 0 ? fail_kinds(ctl) : bus_print_json(ctl, kinds);
+    return r < 0 ? fail_kinds(ctl) : daemon_print_json(ctl, kinds);
 }
 
 static int filter_kinds(const struct ctl *ctl)
@@ -288,9 +288,9 @@ static int filter_kinds(const struct ctl *ctl)
     const char *only = ctl->argc > 1 ? ctl->argv[1] : NULL;
     sd_bus *bus = NULL;
     sd_bus_message *kinds = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = bus_call(ctl, bus, &kinds, "ListFilters", NULL);
+        code = daemon_call(ctl, bus, &kinds, "ListFilters", NULL);
     if (code == 0)
         code = ctl->json ? write_kinds(ctl, kinds, only) : print_kinds(ctl, kinds, only);
     sd_bus_message_unref(kinds);
@@ -350,9 +350,9 @@ int command_reload(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = bus_call(ctl, bus, &reply, "Reload", NULL);
+        code = daemon_call(ctl, bus, &reply, "Reload", NULL);
     sd_bus_message_unref(reply);
     sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "picture_file.h"
 #include "pictures/plot.h"
 
@@ -54,7 +54,7 @@ static int ask_part(const struct ctl *ctl, sd_bus *bus, const char *chain, size_
     int r = make_request(bus, &request, chain, fx, fy, count);
     int code = r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "filter plot: the chain is not valid UTF-8")
                : r < 0      ? ctl_fail(ctl, EX_SOFTWARE, "filter plot: %s", strerror(-r))
-                            : bus_send(ctl, bus, request, &reply);
+                            : daemon_send(ctl, bus, request, &reply);
     if (code == 0 && !read_magnitudes(reply, ret, count))
         code = ctl_fail(ctl, EX_PROTOCOL, "GetResponse: unexpected reply format");
     sd_bus_message_unref(reply);
@@ -78,9 +78,9 @@ static int get_response(const struct ctl *ctl, const char *chain, double *ret)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0 && chain == NULL)
-        code = bus_get_all(ctl, bus, &properties);
+        code = daemon_get_all(ctl, bus, &properties);
     if (code == 0)
         code = ask_response(ctl, bus, chain != NULL ? chain : bus_text(properties, "Filter"), ret);
     sd_bus_message_unref(properties);

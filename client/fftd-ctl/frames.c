@@ -11,7 +11,7 @@
 #include <fftd/fftd.h>
 
 #include "commands.h"
-#include "json.h"
+#include "common/json.h"
 #include "output.h"
 #include "pictures/y4m.h"
 

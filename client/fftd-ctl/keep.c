@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "adaptation.h"
-#include "bus.h"
+#include "daemon.h"
 #include "change.h"
-#include "reading.h"
+#include "common/reading.h"
 
 /* The width of a notch in cycles/pixel, if the daemon does not say how wide it has to be. */
 #define NOTCH_WIDTH 0.02
@@ -99,9 +99,9 @@ int keep_findings(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = bus_get_all(ctl, bus, &properties);
+        code = daemon_get_all(ctl, bus, &properties);
     if (code == 0)
         code = keep(ctl, properties);
     sd_bus_message_unref(properties);

@@ -9,8 +9,8 @@
 
 #include "commands.h"
 #include "picture_file.h"
-#include "reading.h"
-#include "shot.h"
+#include "common/reading.h"
+#include "daemon.h"
 #include "pictures/spectrum.h"
 
 /* ---- pictures ---- */
@@ -177,14 +177,14 @@ int command_snapshot(const struct ctl *ctl)
     if (ctl->argc != 1 && ctl->output != NULL && strcmp(ctl->output, "-") == 0)
         return ctl_fail(ctl, EX_USAGE, "snapshot: only one image can go to stdout: name it");
 
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     /* A snapshot does not fail without the properties: only the note needs them. */
-    if (code == 0 && bus_try_get_all(ctl, bus, &properties) == 0) {
+    if (code == 0 && daemon_try_get_all(ctl, bus, &properties) == 0) {
         wanted_serial = bus_u64(properties, "Serial");
         reading_is_pending(properties, wanted_serial, why);
     }
     if (code == 0)
-        code = shot_take(&shot, ctl, bus, with_before);
+        code = daemon_snapshot(ctl, bus, &shot, with_before);
     if (code == 0)
         code = write_pictures(ctl, &shot, wanted_serial);
     if (code == 0)

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "commands.h"
 #include "export.h"
 #include "output.h"
-#include "reading.h"
+#include "common/reading.h"
 
 #define NAME_BYTES 256
 
@@ -165,11 +165,11 @@ static int print_metrics(const struct ctl *ctl, sd_bus_message *stats)
 static int print_once(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *stats = NULL;
-    int code = bus_call(ctl, bus, &stats, "GetStats", NULL);
+    int code = daemon_call(ctl, bus, &stats, "GetStats", NULL);
     if (code == 0 && wants_metrics(ctl)) {
         code = print_metrics(ctl, stats);
     } else if (code == 0 && ctl->json) {
-        code = bus_print_json(ctl, stats);
+        code = daemon_print_json(ctl, stats);
     } else if (code == 0) {
         print_counters(stats);
         print_copies(stats);
@@ -218,10 +218,10 @@ static int check_options(const struct ctl *ctl)
 static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTES])
 {
     sd_bus_message *stats = NULL;
-    int r = *bus != NULL ? 0 : bus_try_open(ctl, bus);
+    int r = *bus != NULL ? 0 : daemon_try_open(ctl, bus);
     if (r == -EACCES)
-        return bus_open(ctl, bus); /* prints the reason; waiting would not help */
-    if (r == 0 && (r = bus_try_get_stats(ctl, *bus, &stats)) < 0)
+        return daemon_open(ctl, bus); /* prints the reason; waiting would not help */
+    if (r == 0 && (r = daemon_try_get_stats(ctl, *bus, &stats)) < 0)
         *bus = sd_bus_close_unref(*bus);
     if (r == 0)
         snprintf(name, NAME_BYTES, "%s", bus_text(stats, "Name"));
@@ -257,7 +257,7 @@ int command_stats(const struct ctl *ctl)
         return watch_metrics(ctl);
     sd_bus *bus = NULL;
     bool screen = ctl->watch_s > 0 && !ctl->json && isatty(STDOUT_FILENO);
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
 
     for (uint64_t i = 1; code == 0; i++) {
         if (screen)

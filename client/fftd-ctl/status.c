@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "commands.h"
-#include "reading.h"
+#include "common/reading.h"
 
 /* ---- status ---- */
 
@@ -88,13 +88,13 @@ int command_status(const struct ctl *ctl)
 
     int code = ctl_runtime_dir(ctl, dir);
     if (code == 0)
-        code = bus_open(ctl, &bus);
+        code = daemon_open(ctl, &bus);
     if (code == 0)
-        code = bus_get_all(ctl, bus, &properties);
+        code = daemon_get_all(ctl, bus, &properties);
     if (code != 0)
         goto out;
     if (ctl->json) {
-        code = bus_print_json(ctl, properties);
+        code = daemon_print_json(ctl, properties);
     } else {
         print_status(properties, dir);
         code = ctl_finish(ctl);
@@ -119,8 +119,8 @@ static sd_bus_message *ask(const struct ctl *ctl, const char *dir, int *ret_erro
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int r = bus_connect_any(&bus, dir);
-    if (r == 0 && bus_try_get_all(ctl, bus, &properties) < 0)
+    int r = daemon_connect(&bus, dir);
+    if (r == 0 && daemon_try_get_all(ctl, bus, &properties) < 0)
         r = -EIO; /* -ENOENT would mean that there is no daemon */
     sd_bus_unref(bus);
     *ret_error = r;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "json.h"
+#include "common/json.h"
 
 /* Replaces this process by fftd. Returns only if fftd is not found. */
 static void exec_fftd(char *const *args)

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "commands.h"
-#include "reading.h"
+#include "common/reading.h"
 #include "screen.h"
 #include "trace.h"
 
@@ -223,9 +223,10 @@ static void refresh(struct watch *watch)
 {
     sd_bus_message *properties = NULL;
     const bool was_there = watch->bus != NULL;
-    if (!was_there && bus_try_open(watch->ctl, &watch->bus) < 0)
+    if (!was_there && daemon_try_open(watch->ctl, &watch->bus) < 0)
         watch->bus = NULL;
-    int r = watch->bus != NULL ? bus_try_get_all(watch->ctl, watch->bus, &properties) : -ENOTCONN;
+    int r =
+        watch->bus != NULL ? daemon_try_get_all(watch->ctl, watch->bus, &properties) : -ENOTCONN;
     if (r < 0 && watch->bus != NULL && was_there)
         lose(watch, r == -ETIMEDOUT ? "the daemon stopped to answer" : "the daemon has ended");
     else if (r < 0 && watch->bus != NULL)
@@ -337,11 +338,11 @@ int command_watch(const struct ctl *ctl)
     if (!isatty(STDOUT_FILENO))
         return ctl_fail(ctl, EX_USAGE,
                         "watch: stdout is not a terminal; use `fftd-ctl stats --watch` there");
-    int code = bus_open(ctl, &watch.bus);
+    int code = daemon_open(ctl, &watch.bus);
     if (code != 0)
         return code;
     /* A slower daemon is shown as silent. Keys are not read during a call. */
-    sd_bus_set_method_call_timeout(watch.bus, BUS_PATIENCE_US);
+    sd_bus_set_method_call_timeout(watch.bus, DAEMON_PATIENCE_US);
     code = watch_until_end(&watch);
     sd_bus_close_unref(watch.bus);
     return code;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "daemon_bus.h"
-#include "fftd-ctl/bus.h"
+#include "common/bus.h"
 #include "status.h"
 
 /* The size of a text about an error; longer ones of the daemon are cut. */
@@ -23,9 +23,6 @@ struct changer {
     bool stopping;
     struct changer_call *first, **end;
 };
-
-/* Replies go into JSON, which escapes what texts contain, so they are not cleaned. */
-static const struct ctl as_json = {.json = true};
 
 /* ---- answers ---- */
 
@@ -135,7 +132,7 @@ static int write_change(struct changer *changer, struct changer_call *call, stru
     if (r < 0)
         goto out;
     json_integer(json, "serial", serial);
-    r = bus_try_get_all(&as_json, changer->bus.bus, &properties);
+    r = bus_get_all(changer->bus.bus, &properties);
     if (r >= 0)
         status_write_filter(json, properties);
     r = 0; /* the change was made, even if reading the properties failed */

@@ -8,8 +8,8 @@
 #include <microhttpd.h>
 
 #include "encoder.h"
-#include "fftd-ctl/bus.h"
-#include "fftd-ctl/shot.h"
+#include "common/bus.h"
+#include "common/shot.h"
 
 #define FRESH_NS   INT64_C(200000000)
 #define TEXT_BYTES 1024

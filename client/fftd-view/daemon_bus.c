@@ -8,7 +8,7 @@
 
 #include <fftd/fftd.h>
 
-#include "fftd-ctl/bus.h"
+#include "common/bus.h"
 
 #define CALL_US 2000000
 

@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fftd-ctl/bus.h"
-#include "fftd-ctl/reading.h"
+#include "common/bus.h"
+#include "common/reading.h"
 
 #define FRESH_NS  INT64_C(500000000)
 #define MAX_BYTES (256 * 1024) /* in a JSON object; a chain has at most 32 KiB */
-/* Replies go into JSON, which escapes what texts contain, so they are not cleaned. */
-static const struct ctl as_json = {.json = true};
 
 /* ---- the JSON object ---- */
 
@@ -110,7 +108,7 @@ static struct image *ask(struct daemon_bus *bus, void *context)
     (void)context;
     int r = daemon_bus_open(bus);
     if (r == 0)
-        r = bus_try_get_all(&as_json, bus->bus, &properties);
+        r = bus_get_all(bus->bus, &properties);
     if (r < 0)
         daemon_bus_close(bus);
     struct image *image = write_json(bus, properties, r);

@@ -5,7 +5,7 @@
 #include <systemd/sd-bus.h>
 
 #include "asked.h"
-#include "fftd-ctl/json.h"
+#include "common/json.h"
 
 /* Answers with a JSON object, even if there is no daemon. The context is not used. */
 extern const struct asked_kind status_kind;

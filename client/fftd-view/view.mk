@@ -29,8 +29,7 @@ VIEW_TESTED := $(BUILD)/libaccess.a
 $(VIEW_TESTED): $(call objects,client/fftd-view/access.c)
 
 $(BUILD)/libview.a: $(call objects,$(VIEW))
-$(BUILD)/fftd-view: $(call objects,client/fftd-view/main.c) $(BUILD)/libview.a $(BUILD)/libctl.a \
-		$(CLIENT_PARTS)
+$(BUILD)/fftd-view: $(call objects,client/fftd-view/main.c) $(BUILD)/libview.a $(CLIENT_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(VIEW_LIBS)
 
 all: $(if $(HAVE_VIEW),$(BUILD)/fftd-view)

@@ -22,9 +22,9 @@ LAYERS = [
     {"daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring", "daemon/service",
      "daemon/gstreamer"},
     {"daemon/core"},
-    {"client/fftd-view"},
-    {"client/fftd-ctl", "client/fftd-pipewire", "client/gstreamer", "client/examples"},
-    {"client/calibration"},
+    {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/gstreamer",
+     "client/examples"},
+    {"client/common", "client/calibration"},
     {"client/pictures"},
     {"client/libfftd"},
     {"client/include/fftd"},
@@ -36,8 +36,8 @@ LIBRARIES = {
     "libconfig": {"daemon/config"},
     "libv4l": {"daemon/capture"},
     "png": {"daemon/config", "client/pictures"},
-    "systemd": {"daemon", "daemon/control", "daemon/ring", "daemon/service", "client/fftd-ctl",
-                "client/fftd-view"},
+    "systemd": {"daemon", "daemon/control", "daemon/ring", "daemon/service", "client/common",
+                "client/fftd-ctl", "client/fftd-view"},
 }
 # What the daemon includes of client/.
 SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}

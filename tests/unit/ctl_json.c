@@ -6,7 +6,7 @@
 
 #include "support/cmocka.h"
 
-#include "fftd-ctl/json.h"
+#include "common/json.h"
 
 static char *text;
 static size_t size;

@@ -138,20 +138,3 @@ int shot_read(struct shot *ret, sd_bus_message *reply, bool with_before)
         r = read_frame(after, &ret->format, &ret->memory[1], &ret->after);
     return r < 0 ? r : sd_bus_message_read(reply, "t", &ret->sequence);
 }
-
-int shot_take(struct shot *ret, const struct ctl *ctl, sd_bus *bus, bool with_before)
-{
-    sd_bus_message *reply = NULL;
-    int code = bus_call(ctl, bus, &reply, with_before ? "Snapshot" : "SnapshotAfter", NULL);
-    const int r = code == 0 ? shot_read(ret, reply, with_before) : 0;
-    sd_bus_message_unref(reply);
-    if (r == -EOPNOTSUPP)
-        code = ctl_fail(ctl, EX_PROTOCOL,
-                        "snapshot: this fftd-ctl does not know the camera's pixel format");
-    else if (r == -ENODATA)
-        code = ctl_fail(ctl, EX_PROTOCOL,
-                        "snapshot: the daemon's memory is smaller than the frame it describes");
-    else if (r < 0)
-        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: cannot read the reply: %s", strerror(-r));
-    return code;
-}

@@ -1,6 +1,6 @@
 /* Reads properties of the daemon that several commands and fftd-view show. */
-#ifndef FFTD_CTL_READING_H
-#define FFTD_CTL_READING_H
+#ifndef FFTD_COMMON_READING_H
+#define FFTD_COMMON_READING_H
 
 #include <stdbool.h>
 #include <stddef.h>

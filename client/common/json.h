@@ -1,6 +1,6 @@
 /* Writes JSON (RFC 8259), value by value. */
-#ifndef FFTD_CTL_JSON_H
-#define FFTD_CTL_JSON_H
+#ifndef FFTD_COMMON_JSON_H
+#define FFTD_COMMON_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -166,15 +166,11 @@ static int print_controls(const struct ctl *ctl, sd_bus_message *list)
 
 static int camera_controls(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *list = NULL;
-    int code = daemon_open(ctl, &bus);
-    if (code == 0)
-        code = daemon_call(ctl, bus, &list, "ListControls", NULL);
+    int code = daemon_ask(ctl, &list, "ListControls");
     if (code == 0)
         code = ctl->json ? daemon_print_json(ctl, list) : print_controls(ctl, list);
     sd_bus_message_unref(list);
-    sd_bus_unref(bus);
     return code;
 }
 
@@ -205,8 +201,7 @@ static int camera_set(const struct ctl *ctl)
     int code = daemon_open(ctl, &bus);
     if (code != 0)
         return code;
-    int r =
-        sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_INTERFACE, "SetControls");
+    int r = bus_new_call(bus, &message, "SetControls");
     if (r >= 0)
         r = append_settings(ctl, message, &wrong);
     if (r == -EDOM)

@@ -26,8 +26,7 @@ int change_begin(struct change_call *call, const struct ctl *ctl)
     int code = daemon_open(ctl, &call->bus);
     if (code != 0)
         return code;
-    call->result = sd_bus_message_new_method_call(call->bus, &call->message, NULL, BUS_PATH,
-                                                  BUS_INTERFACE, "EditFilter");
+    call->result = bus_new_call(call->bus, &call->message, "EditFilter");
     if (call->result >= 0)
         call->result = sd_bus_message_open_container(call->message, 'a', "as");
     return 0;

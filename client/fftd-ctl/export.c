@@ -98,8 +98,7 @@ static unsigned read_counters(const struct exporter *out, struct counter counter
 {
     const char *name;
     unsigned count = 0;
-    if (!bus_find(out->stats, "Counters", "a{st}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{st}") <= 0)
+    if (!bus_find_entries(out->stats, "Counters", "a{st}"))
         return 0;
     while (count < MAX_COUNTERS &&
            sd_bus_message_read(out->stats, "{st}", &name, &counters[count].value) > 0) {
@@ -173,8 +172,7 @@ static void write_copied(const struct exporter *out, const char *family, const c
 {
     const char *step;
     uint64_t times, bytes;
-    if (!bus_find(out->stats, "Copies", "a{s(tt)}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{s(tt)}") <= 0)
+    if (!bus_find_entries(out->stats, "Copies", "a{s(tt)}"))
         return;
     metrics_family(&out->metrics, family, METRIC_COUNTER, unit, help);
     while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &times, &bytes) > 0) {
@@ -195,8 +193,7 @@ static void write_overhead(const struct exporter *out)
 {
     const char *step;
     uint64_t frames, ns;
-    if (!bus_find(out->stats, "Overhead", "a{s(tt)}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{s(tt)}") <= 0)
+    if (!bus_find_entries(out->stats, "Overhead", "a{s(tt)}"))
         return;
     metrics_family(&out->metrics, "fftd_overhead_seconds", METRIC_SUMMARY, "seconds",
                    "Time that frames take around the kernels: gap is of the device, between "
@@ -230,8 +227,7 @@ static void write_latency(const struct exporter *out)
     metrics_family(&out->metrics, "fftd_latency_seconds", METRIC_HISTOGRAM, "seconds",
                    "Duration of each step of a frame's processing; total is from capture to "
                    "publication.");
-    if (!bus_find(out->stats, "LatencyHistograms", "a{s(tta(tt))}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{s(tta(tt))}") <= 0)
+    if (!bus_find_entries(out->stats, "LatencyHistograms", "a{s(tta(tt))}"))
         return;
     while (sd_bus_message_enter_container(out->stats, 'e', "s(tta(tt))") > 0) {
         if (sd_bus_message_read(out->stats, "s", &stage) <= 0 ||

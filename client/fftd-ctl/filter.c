@@ -33,13 +33,10 @@ static void print_stages(const char *chain)
 
 static int filter_show(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = daemon_open(ctl, &bus);
-    if (code == 0)
-        code = daemon_get_all(ctl, bus, &properties);
+    int code = daemon_ask(ctl, &properties, NULL);
     if (code != 0)
-        goto out;
+        return code;
     if (ctl->json) {
         struct json json = {.file = stdout};
         json_open(&json, NULL, '{');
@@ -61,10 +58,7 @@ static int filter_show(const struct ctl *ctl)
     }
     if (code == 0)
         code = ctl_finish(ctl);
-
-out:
     sd_bus_message_unref(properties);
-    sd_bus_unref(bus);
     return code;
 }
 
@@ -110,16 +104,12 @@ static int write_preset(const struct ctl *ctl, const char *path, const char *sum
 
 static int filter_save(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = daemon_open(ctl, &bus);
-    if (code == 0)
-        code = daemon_get_all(ctl, bus, &properties);
+    int code = daemon_ask(ctl, &properties, NULL);
     if (code == 0)
         code = write_preset(ctl, ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : "",
                             bus_text(properties, "Filter"));
     sd_bus_message_unref(properties);
-    sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;
 }
 
@@ -286,15 +276,11 @@ static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char 
 static int filter_kinds(const struct ctl *ctl)
 {
     const char *only = ctl->argc > 1 ? ctl->argv[1] : NULL;
-    sd_bus *bus = NULL;
     sd_bus_message *kinds = NULL;
-    int code = daemon_open(ctl, &bus);
-    if (code == 0)
-        code = daemon_call(ctl, bus, &kinds, "ListFilters", NULL);
+    int code = daemon_ask(ctl, &kinds, "ListFilters");
     if (code == 0)
         code = ctl->json ? write_kinds(ctl, kinds, only) : print_kinds(ctl, kinds, only);
     sd_bus_message_unref(kinds);
-    sd_bus_unref(bus);
     return code;
 }
 
@@ -348,12 +334,8 @@ int command_filter(const struct ctl *ctl)
 
 int command_reload(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
-    int code = daemon_open(ctl, &bus);
-    if (code == 0)
-        code = daemon_call(ctl, bus, &reply, "Reload", NULL);
+    const int code = daemon_ask(ctl, &reply, "Reload");
     sd_bus_message_unref(reply);
-    sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;
 }

@@ -17,7 +17,7 @@
 static int make_request(sd_bus *bus, sd_bus_message **ret, const char *chain, const double *fx,
                         const double *fy, size_t count)
 {
-    int r = sd_bus_message_new_method_call(bus, ret, NULL, BUS_PATH, BUS_INTERFACE, "GetResponse");
+    int r = bus_new_call(bus, ret, "GetResponse");
     if (r < 0 || (r = sd_bus_message_append(*ret, "s", chain)) < 0 ||
         (r = sd_bus_message_append_array(*ret, 'd', fx, count * sizeof *fx)) < 0)
         return r;

@@ -97,14 +97,10 @@ static int keep(const struct ctl *ctl, sd_bus_message *properties)
 
 int keep_findings(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = daemon_open(ctl, &bus);
-    if (code == 0)
-        code = daemon_get_all(ctl, bus, &properties);
+    int code = daemon_ask(ctl, &properties, NULL);
     if (code == 0)
         code = keep(ctl, properties);
     sd_bus_message_unref(properties);
-    sd_bus_unref(bus);
     return code;
 }

@@ -25,8 +25,7 @@ static void print_counters(sd_bus_message *stats)
 
     const char *name;
     uint64_t value;
-    if (!bus_find(stats, "Counters", "a{st}") ||
-        sd_bus_message_enter_container(stats, 'a', "{st}") <= 0)
+    if (!bus_find_entries(stats, "Counters", "a{st}"))
         return;
     for (unsigned i = 0; sd_bus_message_read(stats, "{st}", &name, &value) > 0; i++)
         printf("%s%s %" PRIu64, i == 0 ? "" : i % 5 == 0 ? "\n" : ", ", name, value);
@@ -55,8 +54,7 @@ static void print_latency(sd_bus_message *stats)
 {
     const char *stage;
     printf("%-10s %9s %9s %9s %9s %9s %9s\n", "ms", "p50", "p90", "p99", "max", "mean", "frames");
-    if (!bus_find(stats, "Latency", "a{sa{st}}") ||
-        sd_bus_message_enter_container(stats, 'a', "{sa{st}}") <= 0)
+    if (!bus_find_entries(stats, "Latency", "a{sa{st}}"))
         return;
     while (sd_bus_message_enter_container(stats, 'e', "sa{st}") > 0) {
         if (sd_bus_message_read(stats, "s", &stage) <= 0 ||
@@ -74,8 +72,7 @@ static void print_copies(sd_bus_message *stats)
     const double frames = (double)bus_counter(stats, "Counters", "published");
     const char *step;
     uint64_t times, bytes, all_times = 0, all_bytes = 0;
-    if (frames == 0 || !bus_find(stats, "Copies", "a{s(tt)}") ||
-        sd_bus_message_enter_container(stats, 'a', "{s(tt)}") <= 0)
+    if (frames == 0 || !bus_find_entries(stats, "Copies", "a{s(tt)}"))
         return;
     printf("bytes a frame copied by the processor: ");
     while (sd_bus_message_read(stats, "{s(tt)}", &step, &times, &bytes) > 0) {
@@ -93,8 +90,7 @@ static void print_overhead(sd_bus_message *stats)
     const char *step, *separator = "";
     uint64_t frames, ns;
     if (bus_counter(stats, "Counters", "published") == 0 ||
-        !bus_find(stats, "Overhead", "a{s(tt)}") ||
-        sd_bus_message_enter_container(stats, 'a', "{s(tt)}") <= 0)
+        !bus_find_entries(stats, "Overhead", "a{s(tt)}"))
         return;
     printf("us a frame around the kernels: ");
     while (sd_bus_message_read(stats, "{s(tt)}", &step, &frames, &ns) > 0) {

@@ -83,26 +83,19 @@ static void print_status(sd_bus_message *p, const char *dir)
 int command_status(const struct ctl *ctl)
 {
     char dir[PATH_MAX];
-    sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-
     int code = ctl_runtime_dir(ctl, dir);
     if (code == 0)
-        code = daemon_open(ctl, &bus);
-    if (code == 0)
-        code = daemon_get_all(ctl, bus, &properties);
+        code = daemon_ask(ctl, &properties, NULL);
     if (code != 0)
-        goto out;
+        return code;
     if (ctl->json) {
         code = daemon_print_json(ctl, properties);
     } else {
         print_status(properties, dir);
         code = ctl_finish(ctl);
     }
-
-out:
     sd_bus_message_unref(properties);
-    sd_bus_unref(bus);
     return code;
 }
 

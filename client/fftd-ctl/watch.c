@@ -63,8 +63,7 @@ static void read_counters(struct watch *watch, sd_bus_message *stats)
 {
     const char *name;
     uint64_t value;
-    if (!bus_find(stats, "Counters", "a{st}") ||
-        sd_bus_message_enter_container(stats, 'a', "{st}") <= 0)
+    if (!bus_find_entries(stats, "Counters", "a{st}"))
         return;
     while (sd_bus_message_read(stats, "{st}", &name, &value) > 0) {
         unsigned i = 0;

@@ -104,7 +104,7 @@ static int append_change(sd_bus_message *message, const struct change_request *c
 
 static int make_change(sd_bus *bus, const struct change_request *change, sd_bus_message **ret)
 {
-    int r = sd_bus_message_new_method_call(bus, ret, NULL, BUS_PATH, BUS_INTERFACE, "EditFilter");
+    int r = bus_new_call(bus, ret, "EditFilter");
     if (r >= 0)
         r = sd_bus_message_open_container(*ret, 'a', "as");
     for (size_t i = 0; r >= 0 && change_request_word(change, i, 0) != NULL; i++)

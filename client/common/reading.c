@@ -3,20 +3,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool enter_format(sd_bus_message *properties, const char *key)
-{
-    return bus_find(properties, "Format", "a{sv}") && bus_enter(properties, "sv", key);
-}
-
 void reading_format(sd_bus_message *properties, char *text, size_t size)
 {
     uint32_t width = 0, height = 0;
     const char *name = "";
-    if (enter_format(properties, "width"))
+    if (bus_find_in(properties, "Format", "width"))
         sd_bus_message_read(properties, "v", "u", &width);
-    if (enter_format(properties, "height"))
+    if (bus_find_in(properties, "Format", "height"))
         sd_bus_message_read(properties, "v", "u", &height);
-    if (enter_format(properties, "name"))
+    if (bus_find_in(properties, "Format", "name"))
         sd_bus_message_read(properties, "v", "s", &name);
     if (width > 0)
         snprintf(text, size, "%s %ux%u", name, width, height);

@@ -6,11 +6,39 @@
 #include <string.h>
 #include <time.h>
 
+#include "change.h"
 #include "common/bus.h"
+#include "common/reading.h"
+#include "daemon.h"
+
+#define MAX_WAVES   64
+/* The width of a notch in cycles/pixel, if the daemon does not say how wide it has to be. */
+#define NOTCH_WIDTH 0.02
+#define STAGE_BYTES 100
+
+struct wave {
+    double fx, fy;     /* cycles/pixel */
+    double amplitude;  /* in 1/255 of the range of samples */
+    double drift;      /* periods per frame */
+    uint64_t since_ns; /* CLOCK_MONOTONIC */
+    int removed;
+    bool by_notch;      /* true: a notch removes it; false: subtraction does */
+    double notch_width; /* cycles/pixel; 0: the daemon does not say */
+};
+
+struct adaptation {
+    uint64_t observed;               /* frames */
+    bool finds_waves, finds_flicker; /* the chain has a filter that looks for them */
+    struct wave wave[MAX_WAVES];
+    unsigned wave_count;
+    double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker found */
+    uint64_t flicker_since_ns;
+    const char *problem; /* valid as long as the message; empty: none */
+};
 
 /* ---- reading ---- */
 
-static int read_removal(sd_bus_message *message, struct adaptation_wave *ret)
+static int read_removal(sd_bus_message *message, struct wave *ret)
 {
     const char *by;
     const int r = sd_bus_message_read(message, "v", "s", &by);
@@ -20,10 +48,10 @@ static int read_removal(sd_bus_message *message, struct adaptation_wave *ret)
 }
 
 /* Reads the next wave, an a{sv}. Returns 1, 0 at the end of the list, or -errno. */
-static int read_wave(sd_bus_message *message, struct adaptation_wave *ret)
+static int read_wave(sd_bus_message *message, struct wave *ret)
 {
     const char *key;
-    *ret = (struct adaptation_wave){0};
+    *ret = (struct wave){0};
     int r = sd_bus_message_enter_container(message, 'a', "{sv}");
     if (r <= 0)
         return r;
@@ -57,12 +85,12 @@ static int read_wave(sd_bus_message *message, struct adaptation_wave *ret)
 
 static int read_waves(sd_bus_message *message, struct adaptation *ret)
 {
-    struct adaptation_wave wave;
+    struct wave wave;
     int r = sd_bus_message_enter_container(message, 'v', "aa{sv}");
     if (r >= 0)
         r = sd_bus_message_enter_container(message, 'a', "a{sv}");
     while (r >= 0 && (r = read_wave(message, &wave)) > 0)
-        if (ret->wave_count < ADAPTATION_MAX_WAVES)
+        if (ret->wave_count < MAX_WAVES)
             ret->wave[ret->wave_count++] = wave;
     for (int i = 0; i < 2 && r >= 0; i++)
         r = sd_bus_message_exit_container(message);
@@ -96,7 +124,8 @@ static int read_flicker(sd_bus_message *message, struct adaptation *ret)
     return r;
 }
 
-int adaptation_read(sd_bus_message *properties, struct adaptation *ret)
+/* Reads the property Adaptation of all properties. Returns 0 or -errno. */
+static int read_adaptation(sd_bus_message *properties, struct adaptation *ret)
 {
     const char *key;
     *ret = (struct adaptation){.problem = ""};
@@ -133,7 +162,7 @@ static double seconds_since(uint64_t since_ns)
     return seconds > 0 ? seconds : 0;
 }
 
-static void print_wave(const struct adaptation_wave *wave)
+static void print_wave(const struct wave *wave)
 {
     char how[80] = "not removed: its phase cannot be predicted yet";
     if (wave->removed && wave->by_notch)
@@ -163,7 +192,7 @@ static void print_flicker(const struct adaptation *found)
 int adaptation_print(sd_bus_message *properties)
 {
     struct adaptation found;
-    const int r = adaptation_read(properties, &found);
+    const int r = read_adaptation(properties, &found);
     if (r < 0)
         return r;
     if (found.finds_waves || found.finds_flicker)
@@ -177,4 +206,98 @@ int adaptation_print(sd_bus_message *properties)
     if (*found.problem != '\0')
         printf("    some of it is not observed: %s\n", found.problem);
     return 0;
+}
+
+/* ---- keeping ---- */
+
+/* The findings are read first. The changes that follow from them are made only if the filter has
+ * not been changed since. */
+
+/* Returns the number of the first stage of a kind in a chain; 0: there is none. */
+static unsigned find_stage(const char *chain, const char *kind)
+{
+    const size_t length = strlen(kind);
+    for (unsigned number = 1; *chain != '\0'; number++) {
+        chain += strspn(chain, " ");
+        if (strncmp(chain, kind, length) == 0 && strchr(": |", chain[length]) != NULL)
+            return number;
+        chain += strcspn(chain, "|");
+        chain += *chain == '|';
+    }
+    return 0;
+}
+
+static void keep_waves(struct change_call *call, const struct adaptation *found, unsigned number)
+{
+    char stage[STAGE_BYTES], position[20];
+    change_append(call, "remove", "auto-notch", NULL, NULL);
+    for (unsigned i = 0; i < found->wave_count; i++) {
+        const struct wave *wave = &found->wave[i];
+        snprintf(stage, sizeof stage, "notch:at=%.5f/%.5f,width=%.4g", wave->fx, wave->fy,
+                 wave->notch_width > 0 ? wave->notch_width : NOTCH_WIDTH);
+        snprintf(position, sizeof position, "%u", number + i);
+        change_append(call, "add", stage, position, NULL);
+    }
+}
+
+static void keep_flicker(struct change_call *call, const struct adaptation *found)
+{
+    char value[STAGE_BYTES];
+    snprintf(value, sizeof value, "%.3f", found->flicker_hz);
+    change_append(call, "set", "deflicker", "frequency", value);
+    snprintf(value, sizeof value, "%.3f", found->line_time_us);
+    change_append(call, "set", "deflicker", "line-time", value);
+}
+
+/* Explains that the chain has an adaptive filter, but frames do not use this chain yet. */
+static int fail_pending(const struct ctl *ctl, sd_bus_message *properties)
+{
+    const uint64_t serial = bus_u64(properties, "Serial");
+    char why[READING_WHY_BYTES] = "is being prepared";
+    reading_is_pending(properties, serial, why);
+    return ctl_fail(ctl, EX_TEMPFAIL,
+                    "filter keep: filter %" PRIu64 " %s, and has found nothing yet", serial, why);
+}
+
+static int keep(const struct ctl *ctl, sd_bus_message *properties)
+{
+    struct adaptation found;
+    struct change_call call;
+    if (read_adaptation(properties, &found) < 0)
+        return ctl_fail(ctl, EX_PROTOCOL, "Adaptation: unexpected reply format");
+    const char *chain = bus_text(properties, "Filter");
+    const unsigned number = find_stage(chain, "auto-notch");
+    if (!found.finds_waves && !found.finds_flicker &&
+        (number > 0 || find_stage(chain, "deflicker") > 0))
+        return fail_pending(ctl, properties);
+    if (!found.finds_waves && !found.finds_flicker)
+        return ctl_fail(ctl, EX_DATAERR,
+                        "filter keep: no stage of the filter in use adapts: expected auto-notch or "
+                        "deflicker");
+    const bool has_waves = number > 0 && found.wave_count > 0, has_flicker = found.flicker_hz > 0;
+    if (!has_waves && !has_flicker)
+        return ctl_fail(
+            ctl, EX_TEMPFAIL,
+            "filter keep: nothing has been found yet; `fftd-ctl filter show` lists what "
+            "has");
+    int code = change_begin(&call, ctl);
+    if (code != 0)
+        return change_finish(&call, code);
+    if (call.if_serial == 0)
+        call.if_serial = bus_u64(properties, "Serial");
+    if (has_waves)
+        keep_waves(&call, &found, number);
+    if (has_flicker)
+        keep_flicker(&call, &found);
+    return change_send(&call);
+}
+
+int adaptation_keep(const struct ctl *ctl)
+{
+    sd_bus_message *properties = NULL;
+    int code = daemon_ask(ctl, &properties, NULL);
+    if (code == 0)
+        code = keep(ctl, properties);
+    sd_bus_message_unref(properties);
+    return code;
 }

@@ -94,8 +94,7 @@ static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
     const char *name;
     const int code = daemon_get_all(ctl, bus, &properties);
     captured[0] = '\0';
-    if (code == 0 && bus_find(properties, "Format", "a{sv}") &&
-        bus_enter(properties, "sv", "captured") &&
+    if (code == 0 && bus_find_in(properties, "Format", "captured") &&
         sd_bus_message_read(properties, "v", "s", &name) > 0)
         snprintf(captured, 16, "%s", name);
     sd_bus_message_unref(properties);

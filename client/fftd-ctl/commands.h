@@ -17,6 +17,9 @@ int command_filter(const struct ctl *ctl);
 int command_set(const struct ctl *ctl);
 int command_reload(const struct ctl *ctl);
 
+/* filter_plot.c: filter plot FILE [CHAIN...]; after a failure there is no file */
+int filter_plot(const struct ctl *ctl);
+
 /* view.c */
 int command_view(const struct ctl *ctl);
 

@@ -9,8 +9,6 @@
 #include "daemon.h"
 #include "change.h"
 #include "commands.h"
-#include "filter_plot.h"
-#include "keep.h"
 
 /* ---- showing ---- */
 
@@ -286,13 +284,6 @@ static int filter_kinds(const struct ctl *ctl)
 
 /* ---- the commands ---- */
 
-static int filter_plot(const struct ctl *ctl)
-{
-    char chain[CHAIN_BYTES];
-    const int code = change_join_chain(ctl, 2, chain);
-    return code != 0 ? code : filter_plot_save(ctl, ctl->argv[1], ctl->argc > 2 ? chain : NULL);
-}
-
 int command_filter(const struct ctl *ctl)
 {
     static const struct {
@@ -307,7 +298,7 @@ int command_filter(const struct ctl *ctl)
         {"remove", " STAGE", 2, 2, change_remove, true},
         {"edit", " CHANGE...", 2, -1, change_edit, true},
         {"preset", " NAME", 2, 2, change_preset, true},
-        {"keep", "", 1, 1, keep_findings, true},
+        {"keep", "", 1, 1, adaptation_keep, true},
         {"save", " FILE [SUMMARY]", 2, 3, filter_save, false},
         {"kinds", " [KIND]", 1, 2, filter_kinds, false},
         {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, false},

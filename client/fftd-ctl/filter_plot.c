@@ -1,15 +1,15 @@
 /* Implements `filter plot`, which draws the response of a filter. The daemon, which knows the
  * filters, computes the response in small parts, so that its other clients do not wait. */
-#include "filter_plot.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "change.h"
+#include "commands.h"
 #include "daemon.h"
-#include "picture_file.h"
+#include "output.h"
 #include "pictures/plot.h"
 
 #define PART_POINTS ((size_t)256) /* the daemon's limit for one call */
@@ -104,18 +104,23 @@ static int report(const struct ctl *ctl, const char *path)
     return ctl_finish(ctl);
 }
 
-int filter_plot_save(const struct ctl *ctl, const char *path, const char *chain)
+int filter_plot(const struct ctl *ctl)
 {
     struct picture picture = {0};
+    char chain[CHAIN_BYTES];
+    const char *path = ctl->argv[1];
+    int code = change_join_chain(ctl, 2, chain);
+    if (code != 0)
+        return code;
     double *response = malloc(PLOT_POINTS * sizeof *response);
     if (response == NULL)
         return ctl_fail(ctl, EX_OSERR, "filter plot: %s", strerror(ENOMEM));
-    int code = get_response(ctl, chain, response);
+    code = get_response(ctl, ctl->argc > 2 ? chain : NULL, response);
     if (code != 0)
         goto out;
     int r = plot_draw(&picture, response);
     code = r < 0 ? ctl_fail(ctl, EX_OSERR, "filter plot: %s", strerror(-r))
-                 : picture_save(ctl, &picture, path);
+                 : output_save_picture(ctl, &picture, path);
     if (code == 0)
         code = report(ctl, path);
 

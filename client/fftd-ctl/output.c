@@ -117,3 +117,21 @@ void output_discard(struct output_file *output)
     if (output->temporary[0] != '\0')
         unlink(output->temporary);
 }
+
+int output_save_picture(const struct ctl *ctl, const struct picture *picture, const char *path)
+{
+    struct output_file output;
+    const bool to_stdout = strcmp(path, "-") == 0;
+    int r = output_open(&output, path, OUTPUT_WHOLE);
+    if (r < 0)
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(-r));
+    errno = 0;
+    r = picture_write_png(picture, output.file);
+    if (r < 0)
+        output_discard(&output);
+    else if (!to_stdout)
+        r = output_close(&output);
+    if (r < 0 && !(to_stdout && r == -EPIPE))
+        return ctl_fail(ctl, EX_IOERR, "%s: %s", to_stdout ? "stdout" : path, strerror(-r));
+    return EX_OK;
+}

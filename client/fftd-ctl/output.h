@@ -7,6 +7,9 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "ctl.h"
+#include "pictures/picture.h"
+
 enum output_kind {
     OUTPUT_WHOLE,  /* the file gets its name when it is complete */
     OUTPUT_STREAM, /* the file can be read while it grows */
@@ -28,5 +31,9 @@ int output_close(struct output_file *output);
 
 /* Closes the file, and removes it if it does not have its name yet. */
 void output_discard(struct output_file *output);
+
+/* Writes a PNG file, or to stdout if the path is "-". Prints the reason for a failure, and returns
+ * 0 or an exit code; a closed pipe is left to ctl_finish. */
+int output_save_picture(const struct ctl *ctl, const struct picture *picture, const char *path);
 
 #endif

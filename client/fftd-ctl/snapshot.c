@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "commands.h"
-#include "picture_file.h"
 #include "common/reading.h"
 #include "daemon.h"
+#include "output.h"
 #include "pictures/spectrum.h"
 
 /* ---- pictures ---- */
@@ -89,7 +89,7 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
     int r = kind->draw(&picture, shot);
     if (r < 0)
         return ctl_fail(ctl, EX_OSERR, "snapshot %s: %s", kind->name, strerror(-r));
-    const int code = picture_save(ctl, &picture, path);
+    const int code = output_save_picture(ctl, &picture, path);
     picture_free(&picture);
     return code;
 }

@@ -20,26 +20,21 @@ static void print_line(const char *label, const char *text)
         printf("%-9s %s\n", label, text);
 }
 
-static bool enter_comparison(sd_bus_message *p, const char *key)
-{
-    return bus_find(p, "Comparison", "a{sv}") && bus_enter(p, "sv", key);
-}
-
 /* Prints a hint if the CPU is faster than the device. */
 static void print_hint(sd_bus_message *p)
 {
     double device_ms = 0, cpu_ms = 0;
     const char *cpu_device = "";
     int cpu_is_faster = 0;
-    if (enter_comparison(p, "cpu_is_faster"))
+    if (bus_find_in(p, "Comparison", "cpu_is_faster"))
         sd_bus_message_read(p, "v", "b", &cpu_is_faster);
     if (!cpu_is_faster)
         return;
-    if (enter_comparison(p, "device_ms"))
+    if (bus_find_in(p, "Comparison", "device_ms"))
         sd_bus_message_read(p, "v", "d", &device_ms);
-    if (enter_comparison(p, "cpu_ms"))
+    if (bus_find_in(p, "Comparison", "cpu_ms"))
         sd_bus_message_read(p, "v", "d", &cpu_ms);
-    if (enter_comparison(p, "cpu_device"))
+    if (bus_find_in(p, "Comparison", "cpu_device"))
         sd_bus_message_read(p, "v", "s", &cpu_device);
     printf("%-9s a frame takes %.2f ms on this device and %.2f ms on the CPU device \"%s\"; try "
            "engine.device = \"cpu\"\n",

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "change.h"
 #include "common/bus.h"
+#include "common/monotonic.h"
 #include "common/reading.h"
 #include "daemon.h"
 
@@ -153,12 +153,9 @@ static int read_adaptation(sd_bus_message *properties, struct adaptation *ret)
 
 /* ---- printing ---- */
 
-/* Seconds from a time of CLOCK_MONOTONIC, which is the daemon's clock, until now. */
 static double seconds_since(uint64_t since_ns)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)since_ns / 1e9;
+    const double seconds = ((double)monotonic_now_ns() - (double)since_ns) / 1e9;
     return seconds > 0 ? seconds : 0;
 }
 

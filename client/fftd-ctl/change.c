@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/monotonic.h"
 #include "daemon.h"
 #include "commands.h"
 #include "common/reading.h"
@@ -50,7 +51,7 @@ void change_append(struct change_call *call, const char *verb, const char *first
 static bool wait_a_moment(const struct ctl *ctl, sd_bus *bus, uint64_t serial,
                           char text[READING_WHY_BYTES])
 {
-    const uint64_t end_us = ctl_now_us() + MOMENT_US;
+    const uint64_t end_us = monotonic_now_us() + MOMENT_US;
     bool pending = true;
     int r = 0;
     snprintf(text, READING_WHY_BYTES, "is being prepared");
@@ -60,7 +61,7 @@ static bool wait_a_moment(const struct ctl *ctl, sd_bus *bus, uint64_t serial,
         if (r >= 0)
             pending = reading_is_pending(properties, serial, text);
         sd_bus_message_unref(properties);
-        if (ctl_now_us() >= end_us || strcmp(text, "is being prepared") != 0)
+        if (monotonic_now_us() >= end_us || strcmp(text, "is being prepared") != 0)
             break;
         if (r >= 0 && pending)
             usleep(LOOK_US);

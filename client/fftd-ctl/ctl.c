@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <fftd/fftd.h>
 
@@ -105,13 +104,6 @@ bool ctl_parse_count(const char *text, uint64_t *ret)
         return false;
     *ret = value;
     return true;
-}
-
-uint64_t ctl_now_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
 int ctl_finish(const struct ctl *ctl)

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "common/bus.h"
+#include "common/monotonic.h"
 
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
-#define NS_PER_S       1e9
 
 struct counter {
     char name[MAX_NAME_BYTES];
@@ -300,7 +300,7 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
     write_up(&out, true);
     gauge(&out, "fftd_start_time_seconds", "seconds",
           "When the daemon's process began, since 1970.",
-          (double)bus_u64(stats, "StartTime") / NS_PER_S);
+          (double)bus_u64(stats, "StartTime") / (double)NS_PER_S);
     write_state(&out);
     gauge(&out, "fftd_clients", NULL, "Clients connected to the frames socket.",
           bus_u32(stats, "Clients"));

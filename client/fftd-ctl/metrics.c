@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S UINT64_C(1000000000)
+#include "common/monotonic.h"
 
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)
 {

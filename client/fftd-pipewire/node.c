@@ -12,10 +12,10 @@
 #include <spa/param/buffers.h>
 #include <spa/param/video/format-utils.h>
 
+#include "common/monotonic.h"
 #include "layout.h"
 
 #define RETRY_NS      500000000L
-#define NS_PER_S      UINT64_C(1000000000)
 #define BUFFERS       8
 #define LEAST_BUFFERS 2
 #define MOST_BUFFERS  64

@@ -21,7 +21,7 @@ static enum MHD_Result answer_no_frame(struct request *request)
     char text[256];
     snprintf(text, sizeof text,
              "camera %s has published no frame for %d s; /api/cameras says why\n",
-             camera_name(request->route->camera), (int)(WAITER_PATIENCE_NS / 1000000000));
+             camera_name(request->route->camera), (int)(WAITER_PATIENCE_NS / NS_PER_S));
     return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/monotonic.h"
 #include "daemon_bus.h"
 #include "common/bus.h"
 #include "status.h"
@@ -12,7 +13,7 @@
 /* The size of a text about an error; longer ones of the daemon are cut. */
 #define TEXT_BYTES 1024
 /* An idle connection is closed: the socket serves only 16 connections of one user. */
-#define KEEP_NS    (5 * INT64_C(1000000000))
+#define KEEP_NS    (5 * NS_PER_S)
 
 struct changer {
     struct daemon_bus bus;
@@ -198,9 +199,7 @@ static void *run(void *userdata)
     struct changer *changer = userdata;
     pthread_mutex_lock(&changer->lock);
     while (!changer->stopping) {
-        const int64_t until_ns = waiter_now_ns() + KEEP_NS;
-        const struct timespec until = {.tv_sec = until_ns / 1000000000,
-                                       .tv_nsec = until_ns % 1000000000};
+        const struct timespec until = monotonic_timespec(monotonic_now_ns() + KEEP_NS);
         if (changer->first != NULL) {
             struct changer_call *call = take_first(changer);
             pthread_mutex_unlock(&changer->lock);

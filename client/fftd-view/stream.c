@@ -16,7 +16,6 @@
 
 /* No clip is larger, whatever the size of its pictures. */
 #define CLIP_MAX_BYTES (UINT64_C(512) << 20)
-#define NS_PER_S       INT64_C(1000000000)
 
 struct stream {
     struct camera *camera;

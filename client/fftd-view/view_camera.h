@@ -11,7 +11,7 @@
 #include "waiter.h"
 
 #define CAMERA_MAX_COUNT 16 /* per server */
-#define CAMERA_LINGER_NS (2 * INT64_C(1000000000))
+#define CAMERA_LINGER_NS (2 * NS_PER_S)
 
 struct camera;
 

@@ -10,8 +10,10 @@
 
 #include <microhttpd.h>
 
+#include "common/monotonic.h"
+
 /* Nobody waits longer than this, so that the connection of a browser that has left is noticed. */
-#define WAITER_PATIENCE_NS (10 * INT64_C(1000000000))
+#define WAITER_PATIENCE_NS (10 * NS_PER_S)
 
 enum waiter_kind { WAITER_PICTURE, WAITER_SPECTRUM, WAITER_ASKED };
 
@@ -23,9 +25,7 @@ struct waiter {
     struct waiter *next;
 };
 
-int64_t waiter_now_ns(void);
-
-/* A condition whose time limits are those of waiter_now_ns. */
+/* Initializes a condition variable whose timed waits use this clock (monotonic.h). */
 void waiter_init_condition(pthread_cond_t *condition);
 
 /* Suspends the connection and adds the waiter to the list. The waiter must stay in memory. */

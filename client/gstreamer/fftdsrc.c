@@ -16,13 +16,14 @@
  * frame. References are counted, because buffers may outlive the element. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include <gst/base/gstpushsrc.h>
 #include <gst/gst.h>
 #include <gst/video/video.h>
 
 #include <fftd/fftd.h>
+
+#include "common/monotonic.h"
 
 #define PACKAGE "fftd"
 
@@ -327,10 +328,7 @@ static GstClockTime period_of(const struct fftd_format *format)
 
 static GstClockTime age_of(const struct fftd_frame *frame)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    GstClockTimeDiff age =
-        (GstClockTimeDiff)now.tv_sec * GST_SECOND + now.tv_nsec - frame->captured_ns;
+    const GstClockTimeDiff age = monotonic_now_ns() - frame->captured_ns;
     return age > 0 ? (GstClockTime)age : 0;
 }
 

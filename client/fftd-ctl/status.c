@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "daemon.h"
+#include "libfftd/dir.h"
 #include "commands.h"
 #include "common/reading.h"
 
@@ -172,30 +171,10 @@ static void list_place(struct listing *listing, const char *place)
         free(entries);
 }
 
-/* As in libfftd's dir.c: the sockets in a directory of another user may be that user's. */
-static bool is_ours(const char *dir)
-{
-    struct stat st;
-    return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
-}
-
-static void list_all_places(struct listing *listing)
-{
-    char place[PATH_MAX];
-    const char *user_dir = getenv("XDG_RUNTIME_DIR");
-    list_place(listing, "/run/fftd");
-    if (user_dir != NULL && *user_dir == '/' && is_ours(user_dir) &&
-        snprintf(place, sizeof place, "%s/fftd", user_dir) < PATH_MAX)
-        list_place(listing, place);
-    snprintf(place, sizeof place, "/tmp/fftd-%u", (unsigned)geteuid());
-    if (is_ours(place))
-        list_place(listing, place);
-}
-
 int command_list(const struct ctl *ctl)
 {
     struct listing listing = {.ctl = ctl, .json.file = stdout};
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], place[PATH_MAX];
     int code = ctl_runtime_dir(ctl, dir);
     if (code != 0)
         return code;
@@ -205,7 +184,9 @@ int command_list(const struct ctl *ctl)
     if (ctl->runtime_dir != NULL)
         list_one(&listing, dir, basename(dir));
     else
-        list_all_places(&listing);
+        for (unsigned i = 0; i < DIR_PLACES; i++)
+            if (dir_place(i, place, sizeof place))
+                list_place(&listing, place);
     if (ctl->json)
         json_close(&listing.json, ']');
     else if (listing.count == 0)

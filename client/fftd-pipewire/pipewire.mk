@@ -8,7 +8,7 @@ PIPEWIRE := $(wildcard client/fftd-pipewire/*.c)
 PIPEWIRE_CFLAGS = $(patsubst -I%,-isystem %,$(call pkg-cflags,$(PIPEWIRE_PACKAGES)))
 $(BUILD)/obj/client/fftd-pipewire/%.o: CPPFLAGS += $(PIPEWIRE_CFLAGS)
 
-$(BUILD)/fftd-pipewire: $(call objects,$(PIPEWIRE)) $(BUILD)/libfftd.a
+$(BUILD)/fftd-pipewire: $(call objects,$(PIPEWIRE)) $(CLIENT_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pkg-libs,$(PIPEWIRE_PACKAGES))
 
 all: $(if $(HAVE_PIPEWIRE),$(BUILD)/fftd-pipewire)

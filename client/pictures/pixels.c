@@ -21,6 +21,13 @@ uint32_t pixels_height(const struct pixels *pixels, unsigned component)
     return (pixels->format->height + sub - 1) / sub;
 }
 
+uint32_t pixels_row_bytes(const struct pixels *pixels, unsigned component)
+{
+    const struct fftd_pixel_component *c = &pixels->layout->component[component];
+    return c->offset + (pixels_width(pixels, component) - 1) * c->step +
+           (pixels->layout->bits > 8 ? 2 : 1);
+}
+
 /* Checks that every sample of the component is within `size` bytes. */
 static int check_component(const struct pixels *pixels, unsigned component, size_t size)
 {
@@ -28,9 +35,7 @@ static int check_component(const struct pixels *pixels, unsigned component, size
     if (c->plane >= pixels->format->plane_count)
         return -EPROTO;
     const struct fftd_plane *plane = &pixels->format->plane[c->plane];
-    uint64_t sample_bytes = pixels->layout->bits > 8 ? 2 : 1;
-    uint64_t row =
-        c->offset + (uint64_t)(pixels_width(pixels, component) - 1) * c->step + sample_bytes;
+    uint64_t row = pixels_row_bytes(pixels, component);
     uint64_t end =
         plane->offset + (uint64_t)(pixels_height(pixels, component) - 1) * plane->stride + row;
     return row > plane->row_bytes || row > plane->stride || end > size ? -EPROTO : 0;

@@ -22,6 +22,10 @@ unsigned pixels_components(const struct pixels *pixels);
 uint32_t pixels_width(const struct pixels *pixels, unsigned component);
 uint32_t pixels_height(const struct pixels *pixels, unsigned component);
 
+/* Returns the bytes from the beginning of a plane's row to the end of the component's last sample.
+ */
+uint32_t pixels_row_bytes(const struct pixels *pixels, unsigned component);
+
 /* Describes a frame of this format in memory. -EPROTO: the format contradicts itself or reaches
  * beyond `size` bytes; -EOPNOTSUPP: libfftd does not know the format. */
 int pixels_from_memory(struct pixels *ret, const struct fftd_format *format, const uint8_t *memory,

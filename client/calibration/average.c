@@ -102,22 +102,17 @@ double average_unsteadiness(const struct average *average)
 }
 
 /* A PFM stores its rows from bottom to top; a negative scale means little-endian. */
-void average_write_levels(FILE *file, uint32_t width, uint32_t height, const double *level,
-                          double factor)
+void average_write(const struct average *average, FILE *file)
 {
-    fprintf(file, "Pf\n%u %u\n-1.0\n", width, height);
-    for (uint32_t y = height; y-- > 0;)
-        for (uint32_t x = 0; x < width; x++) {
+    fprintf(file, "Pf\n%u %u\n-1.0\n", average->width, average->height);
+    for (uint32_t y = average->height; y-- > 0;)
+        for (uint32_t x = 0; x < average->width; x++) {
+            const double sum = average->sum[(size_t)y * average->width + x];
             const union {
                 float number;
                 uint32_t bits;
-            } pixel = {.number = (float)(level[(size_t)y * width + x] * factor)};
+            } pixel = {.number = (float)(sum * (1. / average->frames))};
             for (unsigned byte = 0; byte < 4; byte++)
                 putc((int)(pixel.bits >> 8 * byte & 0xff), file);
         }
-}
-
-void average_write(const struct average *average, FILE *file)
-{
-    average_write_levels(file, average->width, average->height, average->sum, 1. / average->frames);
 }

@@ -44,8 +44,4 @@ double average_unsteadiness(const struct average *average);
 /* Writes the mean levels as a PFM. The caller checks the file for errors. */
 void average_write(const struct average *average, FILE *file);
 
-/* Writes levels, row by row, times a factor. */
-void average_write_levels(FILE *file, uint32_t width, uint32_t height, const double *level,
-                          double factor);
-
 #endif

@@ -70,11 +70,6 @@ void stripes_finish(struct stripes *stripes)
     *stripes = (struct stripes){0};
 }
 
-float *stripes_level(struct stripes *stripes)
-{
-    return stripes->level;
-}
-
 /* ---- counting ---- */
 
 static void count_difference(struct stripes_axis *axis, unsigned half, uint32_t at,

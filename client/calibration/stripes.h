@@ -41,9 +41,7 @@ int stripes_init(struct stripes *ret, uint32_t width, uint32_t height, unsigned 
                  unsigned frames);
 void stripes_finish(struct stripes *stripes); /* {0} is allowed */
 
-/* The levels of the next frame, row by row, which the caller fills in before stripes_add.
- * -ENOMEM. */
-float *stripes_level(struct stripes *stripes);
+/* Adds the frame in stripes->level. -ENOMEM. */
 int stripes_add(struct stripes *stripes);
 
 /* Computes the offsets after the last frame. -ENOMEM. */

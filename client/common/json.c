@@ -83,16 +83,20 @@ void json_signed(struct json *json, const char *key, int64_t value)
     end(json);
 }
 
+void json_write_shortest(char text[JSON_NUMBER_BYTES], double value, int digits)
+{
+    do
+        snprintf(text, JSON_NUMBER_BYTES, "%.*g", digits, value);
+    while (strtod(text, NULL) != value && digits++ < 17); /* 17 always suffice for a double */
+}
+
 void json_number(struct json *json, const char *key, double value)
 {
     begin(json, key);
-    char text[32] = "null";
-    /* 15 digits always survive decimal -> double -> decimal; 17 always suffice for the double. */
-    for (int digits = 15; isfinite(value) && digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
+    char text[JSON_NUMBER_BYTES] = "null";
+    /* 15 digits always survive decimal -> double -> decimal. */
+    if (isfinite(value))
+        json_write_shortest(text, value, 15);
     fputs(text, json->file);
     end(json);
 }

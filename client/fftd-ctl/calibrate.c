@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "calibration/average.h"
@@ -65,7 +64,6 @@ static const char *image_directory(void)
 
 static int choose_path(struct recording *recording, const struct ctl *ctl)
 {
-    struct stat st;
     const char *name = ctl->argc > 1 ? ctl->argv[1] : recording->kind;
     const char *suffix = strstr(name, ".pfm") != NULL ? "" : ".pfm";
     const int length = snprintf(recording->name, sizeof recording->name, "%s%s", name, suffix);
@@ -74,10 +72,8 @@ static int choose_path(struct recording *recording, const struct ctl *ctl)
                         "calibrate %s: the name of the image is %s: expected at most %d letters, "
                         "digits and . _ -, without a directory",
                         recording->kind, name, MAX_NAME - 4);
-    const bool is_file =
-        ctl->output != NULL && (stat(ctl->output, &st) < 0 || !S_ISDIR(st.st_mode));
     const char *directory = ctl->output != NULL ? ctl->output : image_directory();
-    const int used = is_file
+    const int used = output_is_file(ctl->output)
                          ? snprintf(recording->path, PATH_MAX, "%s", ctl->output)
                          : snprintf(recording->path, PATH_MAX, "%s/%s", directory, recording->name);
     if (used >= PATH_MAX)
@@ -115,7 +111,7 @@ static int begin(struct recording *recording, const struct fftd_format *format,
 static int add_stripes(struct recording *recording, const struct pixels *frame)
 {
     const struct average *average = &recording->average;
-    float *level = stripes_level(&recording->stripes);
+    float *level = recording->stripes.level;
     for (uint32_t y = 0; y < average->height; y++)
         for (uint32_t x = 0; x < average->width; x++)
             *level++ = (float)average_level_at(average, frame, x, y);

@@ -11,6 +11,7 @@
 #include <fftd/fftd.h>
 
 #include "commands.h"
+#include "common/frames.h"
 #include "common/json.h"
 #include "common/monotonic.h"
 #include "output.h"
@@ -116,9 +117,7 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
     uint64_t gone_since_us = 0;
     int code = 0;
 
-    /* Skips the frames that are in the ring already. */
-    if (fftd_wait(camera, 0) > 0)
-        fftd_frame(camera, &frame);
+    frames_skip_old(camera);
     while (code == 0 && !is_done(ctl, output)) {
         int r = fftd_wait(camera, WAIT_MS);
         if (r == -EPIPE) {

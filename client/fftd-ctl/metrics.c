@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/json.h"
 #include "common/monotonic.h"
 
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)
@@ -60,22 +60,18 @@ static void write_series(FILE *file, const char *name, const char *suffix,
 }
 
 /* Returns the shortest decimal that reads back as the same number. */
-static const char *shortest(char text[32], double value)
+static const char *shortest(char text[JSON_NUMBER_BYTES], double value)
 {
     if (isnan(value))
         return "NaN";
     if (isinf(value))
         return value > 0 ? "+Inf" : "-Inf";
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
+    json_write_shortest(text, value, 1);
     return text;
 }
 
 /* Returns the form that OpenMetrics requires in the label le: 1 and 1.0 are different series. */
-static const char *canonical(char text[32], double value)
+static const char *canonical(char text[JSON_NUMBER_BYTES], double value)
 {
     if (shortest(text, value) == text && strpbrk(text, ".e") == NULL)
         strcat(text, ".0");
@@ -85,7 +81,7 @@ static const char *canonical(char text[32], double value)
 void metrics_gauge(const struct metrics *out, const char *name, const struct metric_label *labels,
                    double value)
 {
-    char text[32];
+    char text[JSON_NUMBER_BYTES];
     write_series(out->file, name, "", labels, NULL);
     fprintf(out->file, "%s\n", shortest(text, value));
 }
@@ -109,7 +105,7 @@ void metrics_summary(const struct metrics *out, const char *name, const struct m
 void metrics_histogram(const struct metrics *out, const char *name,
                        const struct metric_label *labels, const struct metric_histogram *histogram)
 {
-    char le[32];
+    char le[JSON_NUMBER_BYTES];
     for (unsigned i = 0; i < histogram->buckets; i++) {
         write_series(out->file, name, "_bucket", labels,
                      canonical(le, (double)histogram->edge_ns[i] / (double)NS_PER_S));

@@ -118,6 +118,12 @@ void output_discard(struct output_file *output)
         unlink(output->temporary);
 }
 
+bool output_is_file(const char *path)
+{
+    struct stat st;
+    return path != NULL && (stat(path, &st) < 0 || !S_ISDIR(st.st_mode));
+}
+
 int output_save_picture(const struct ctl *ctl, const struct picture *picture, const char *path)
 {
     struct output_file output;

@@ -32,6 +32,10 @@ int output_close(struct output_file *output);
 /* Closes the file, and removes it if it does not have its name yet. */
 void output_discard(struct output_file *output);
 
+/* Returns whether the value of --output names a file, which need not exist; false for a directory
+ * or NULL. */
+bool output_is_file(const char *path);
+
 /* Writes a PNG file, or to stdout if the path is "-". Prints the reason for a failure, and returns
  * 0 or an exit code; a closed pipe is left to ctl_finish. */
 int output_save_picture(const struct ctl *ctl, const struct picture *picture, const char *path);

@@ -50,7 +50,8 @@ void screen_begin(struct screen *screen)
     fputs("\033[?2026h\033[H", stdout); /* begins a synchronized update; cursor home */
 }
 
-size_t screen_fit(const char *text, unsigned columns)
+/* Returns how many bytes of a UTF-8 text fill at most `columns` columns, one per character. */
+static size_t fit(const char *text, unsigned columns)
 {
     size_t at = 0;
     for (unsigned column = 0; text[at] != '\0'; column++) {
@@ -76,7 +77,7 @@ void screen_line(struct screen *screen, bool is_bold, const char *format, ...)
     /* The row is cleared first: after a line that fills it, the cursor stays on its last character.
      */
     fputs(screen->line++ > 0 ? "\r\n\033[K" : "\033[K", stdout);
-    printf("%s%.*s%s", is_bold ? "\033[1m" : "", (int)screen_fit(text, screen->columns), text,
+    printf("%s%.*s%s", is_bold ? "\033[1m" : "", (int)fit(text, screen->columns), text,
            is_bold ? "\033[0m" : "");
 }
 

@@ -35,7 +35,4 @@ void screen_line(struct screen *screen, bool is_bold, const char *format, ...)
 /* Clears the rows below the last line, and shows what was drawn. */
 void screen_end(struct screen *screen);
 
-/* The number of bytes of a UTF-8 text that fill at most so many columns, at one a character. */
-size_t screen_fit(const char *text, unsigned columns);
-
 #endif

@@ -97,13 +97,11 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
 /* Writes the path of an image: --output is the file of one image, or the directory of several. */
 static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, char path[PATH_MAX])
 {
-    struct stat st;
-    bool is_file =
-        single && ctl->output != NULL && (stat(ctl->output, &st) < 0 || !S_ISDIR(st.st_mode));
     int length =
-        is_file ? snprintf(path, PATH_MAX, "%s", ctl->output)
-                : snprintf(path, PATH_MAX, "%s%s%s.png", ctl->output != NULL ? ctl->output : "",
-                           ctl->output != NULL ? "/" : "", kind->name);
+        single && output_is_file(ctl->output)
+            ? snprintf(path, PATH_MAX, "%s", ctl->output)
+            : snprintf(path, PATH_MAX, "%s%s%s.png", ctl->output != NULL ? ctl->output : "",
+                       ctl->output != NULL ? "/" : "", kind->name);
     return length < PATH_MAX ? 0 : ctl_fail(ctl, EX_USAGE, "--output: the path is too long");
 }
 

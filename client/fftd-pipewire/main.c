@@ -1,7 +1,6 @@
 /* fftd-pipewire: parses the options and runs the loop until a signal. */
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -9,7 +8,10 @@
 #include <fftd/fftd.h>
 #include <pipewire/pipewire.h>
 
+#include "common/usage.h"
 #include "node.h"
+
+#define PROGRAM "fftd-pipewire"
 
 struct options {
     const char *camera;
@@ -42,18 +44,6 @@ static void print_usage(void)
          "See fftd-pipewire(1).");
 }
 
-/* Prints what is wrong with the options. Returns an exit code. */
-__attribute__((format(printf, 1, 2))) static int usage_error(const char *format, ...)
-{
-    va_list args;
-    fputs("fftd-pipewire: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputs("; see fftd-pipewire --help\n", stderr);
-    return EX_USAGE;
-}
-
 enum { OPTION_VERSION = 1000 };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
@@ -80,19 +70,20 @@ static int parse_options(struct options *options, int argc, char **argv)
             print_usage();
             return -1;
         case OPTION_VERSION:
-            puts("fftd-pipewire " FFTD_VERSION);
+            puts(PROGRAM " " FFTD_VERSION);
             return -1;
         case ':':
-            return usage_error("%s: expected a value after it", argv[optind - 1]);
+            return usage_error(PROGRAM, "%s: expected a value after it", argv[optind - 1]);
         default:
-            return usage_error("no such option: %s", argv[optind - 1]);
+            return usage_error(PROGRAM, "no such option: %s", argv[optind - 1]);
         }
     }
     if (optind < argc)
-        return usage_error("%s: expected no operand; a camera is named with --name", argv[optind]);
+        return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
+                           argv[optind]);
     if (strchr(options->camera, '/') == NULL &&
         fftd_runtime_dir(options->camera, path, sizeof path) < 0)
-        return usage_error("--name %s: expected the name of a camera, or a directory",
+        return usage_error(PROGRAM, "--name %s: expected the name of a camera, or a directory",
                            options->camera);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include <spa/param/buffers.h>
 #include <spa/param/video/format-utils.h>
 
+#include "common/frames.h"
 #include "common/monotonic.h"
 #include "layout.h"
 
@@ -450,16 +451,13 @@ static int open_server(struct node *node)
 
 static int start_reading(struct node *node)
 {
-    struct fftd_frame frame;
     int r = fftd_open(&node->camera, node->options.camera);
     if (r < 0) {
         node->camera = NULL;
         say_why_not(node, r);
         return r;
     }
-    /* Frames that are in the ring already may be old, because the camera may have paused. */
-    if (fftd_wait(node->camera, 0) > 0)
-        fftd_frame(node->camera, &frame);
+    frames_skip_old(node->camera);
     node->watch =
         pw_loop_add_io(node->loop, fftd_fd(node->camera), SPA_IO_IN, false, on_ring, node);
     if (node->watch == NULL) {

@@ -121,9 +121,10 @@ enum MHD_Result answer_list(struct server *server, struct request *request)
 }
 
 /* Asks the daemon, and is called again with its answer. */
-static enum MHD_Result answer_call(struct request *request)
+enum MHD_Result answer_kinds(struct server *server, struct request *request)
 {
     struct changer_call *call = &request->call;
+    (void)server;
     if (!request->is_asked) {
         request->is_asked = true;
         call->connection = request->waiter.connection;
@@ -141,21 +142,14 @@ static enum MHD_Result answer_call(struct request *request)
     return result;
 }
 
-enum MHD_Result answer_kinds(struct server *server, struct request *request)
-{
-    (void)server;
-    return answer_call(request);
-}
-
 enum MHD_Result answer_change(struct server *server, struct request *request)
 {
     char why[256];
-    (void)server;
     if (!request->is_asked &&
         change_request_parse(&request->call.change, request->body != NULL ? request->body : "",
                              request->body_bytes, why, sizeof why - 1) < 0) {
         strcat(why, "\n");
         return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, why);
     }
-    return answer_call(request);
+    return answer_kinds(server, request);
 }

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +16,12 @@
 #include <systemd/sd-daemon.h>
 
 #include "access.h"
+#include "common/usage.h"
 #include "listen.h"
 #include "server.h"
 #include "token.h"
 
+#define PROGRAM         "fftd-view"
 #define MAX_HOSTS       16
 #define DEFAULT_LISTEN  "127.0.0.1:8787"
 #define DEFAULT_FPS     30
@@ -72,18 +73,6 @@ static void print_usage(void)
          "See fftd-view(1).");
 }
 
-/* Prints what is wrong with the options. Returns an exit code. */
-__attribute__((format(printf, 1, 2))) static int usage_error(const char *format, ...)
-{
-    va_list args;
-    fputs("fftd-view: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputs("; see fftd-view --help\n", stderr);
-    return EX_USAGE;
-}
-
 /* Parses a whole number from 1 to `most`. False: the text is something else. */
 static bool parse_number(const char *text, unsigned most, unsigned *ret)
 {
@@ -101,14 +90,14 @@ static int add_name(struct options *options, const char *name)
 {
     char path[4096];
     if (strchr(name, '/') != NULL || fftd_runtime_dir(name, path, sizeof path) < 0)
-        return usage_error("--name %s: expected letters, digits, _ and -", name);
+        return usage_error(PROGRAM, "--name %s: expected letters, digits, _ and -", name);
     if (strlen(name) > 64)
-        return usage_error("--name %s: expected at most 64 characters", name);
+        return usage_error(PROGRAM, "--name %s: expected at most 64 characters", name);
     for (unsigned i = 0; i < options->name_count; i++)
         if (strcmp(options->name[i], name) == 0)
-            return usage_error("--name %s: it is given twice", name);
+            return usage_error(PROGRAM, "--name %s: it is given twice", name);
     if (options->name_count == CAMERA_MAX_COUNT)
-        return usage_error("--name %s: expected at most 16 cameras", name);
+        return usage_error(PROGRAM, "--name %s: expected at most 16 cameras", name);
     options->name[options->name_count++] = name;
     return 0;
 }
@@ -116,9 +105,9 @@ static int add_name(struct options *options, const char *name)
 static int add_host(struct options *options, const char *name)
 {
     if (!access_is_name(name))
-        return usage_error("--host %s: expected a name without a port", name);
+        return usage_error(PROGRAM, "--host %s: expected a name without a port", name);
     if (options->host_count == MAX_HOSTS)
-        return usage_error("--host %s: expected at most 16 names", name);
+        return usage_error(PROGRAM, "--host %s: expected at most 16 names", name);
     options->host[options->host_count++] = name;
     return 0;
 }
@@ -142,21 +131,23 @@ static int take_option(struct options *options, int option, char *const *argv)
     case OPTION_FPS:
         return parse_number(optarg, 240, &options->fps)
                    ? 0
-                   : usage_error("--fps %s: expected a whole number from 1 to 240", optarg);
+                   : usage_error(PROGRAM, "--fps %s: expected a whole number from 1 to 240",
+                                 optarg);
     case OPTION_QUALITY:
         return parse_number(optarg, 100, &options->quality)
                    ? 0
-                   : usage_error("--quality %s: expected a whole number from 1 to 100", optarg);
+                   : usage_error(PROGRAM, "--quality %s: expected a whole number from 1 to 100",
+                                 optarg);
     case 'h':
         print_usage();
         return -1;
     case OPTION_VERSION:
-        puts("fftd-view " FFTD_VERSION);
+        puts(PROGRAM " " FFTD_VERSION);
         return -1;
     case ':':
-        return usage_error("%s: expected a value after it", argv[optind - 1]);
+        return usage_error(PROGRAM, "%s: expected a value after it", argv[optind - 1]);
     default:
-        return usage_error("no such option: %s", argv[optind - 1]);
+        return usage_error(PROGRAM, "no such option: %s", argv[optind - 1]);
     }
 }
 
@@ -180,7 +171,8 @@ static int parse_options(struct options *options, int argc, char **argv)
             return code;
     }
     if (optind < argc)
-        return usage_error("%s: expected no operand; a camera is named with --name", argv[optind]);
+        return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
+                           argv[optind]);
     return options->name_count == 0 ? add_name(options, "default") : 0;
 }
 

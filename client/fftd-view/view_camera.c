@@ -7,6 +7,7 @@
 
 #include <fftd/fftd.h>
 
+#include "common/frames.h"
 #include "common/monotonic.h"
 #include "encoder.h"
 
@@ -96,14 +97,10 @@ static void sleep_until(struct camera *camera, int64_t until_ns)
 
 static int open_ring(struct camera *camera)
 {
-    struct fftd_frame frame;
     int r = fftd_open(&camera->ring, camera->options.name);
-    if (r < 0)
-        return r;
-    /* Frames that are in the ring already may be old, because the camera may have paused. */
-    if (fftd_wait(camera->ring, 0) > 0)
-        fftd_frame(camera->ring, &frame);
-    return 0;
+    if (r == 0)
+        frames_skip_old(camera->ring);
+    return r;
 }
 
 static void close_ring(struct camera *camera)

@@ -343,7 +343,7 @@ static const struct option options[] = {
 };
 
 /* The options that are not in struct ctl. */
-struct request {
+struct command_line {
     bool help, version;
     unsigned given;       /* TAKES_... */
     char problem[200];    /* the first usage error; empty: none */
@@ -351,19 +351,19 @@ struct request {
 };
 
 static __attribute__((format(printf, 3, 4))) void
-set_problem(struct request *request, const char *help_for, const char *format, ...)
+set_problem(struct command_line *line, const char *help_for, const char *format, ...)
 {
     va_list args;
-    if (request->problem[0] != '\0')
+    if (line->problem[0] != '\0')
         return;
-    request->help_for = help_for;
+    line->help_for = help_for;
     va_start(args, format);
-    vsnprintf(request->problem, sizeof request->problem, format, args);
+    vsnprintf(line->problem, sizeof line->problem, format, args);
     va_end(args);
 }
 
 /* Parses all options even after an error, since --json decides how the error is printed. */
-static void parse_options(struct ctl *ctl, struct request *request, int argc, char **argv)
+static void parse_options(struct ctl *ctl, struct command_line *line, int argc, char **argv)
 {
     int option;
     while ((option = getopt_long(argc, argv, ":hn:o:", options, NULL)) != -1) {
@@ -378,67 +378,67 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             ctl->json = true;
             break;
         case OPTION_VERSION:
-            request->version = true;
+            line->version = true;
             break;
         case OPTION_WATCH:
-            request->given |= TAKES_WATCH;
+            line->given |= TAKES_WATCH;
             if (!parse_seconds(optarg, &ctl->watch_s))
-                set_problem(request, "stats", "--watch: expected 0.01 .. 86400 seconds");
+                set_problem(line, "stats", "--watch: expected 0.01 .. 86400 seconds");
             break;
         case OPTION_RAW:
-            request->given |= TAKES_RAW;
+            line->given |= TAKES_RAW;
             ctl->raw = true;
             break;
         case OPTION_OPENMETRICS:
-            request->given |= TAKES_OPENMETRICS;
+            line->given |= TAKES_OPENMETRICS;
             ctl->openmetrics = true;
             break;
         case OPTION_PROMETHEUS:
-            request->given |= TAKES_PROMETHEUS;
+            line->given |= TAKES_PROMETHEUS;
             ctl->prometheus = true;
             break;
         case OPTION_IF_SERIAL:
-            request->given |= TAKES_IF_SERIAL;
+            line->given |= TAKES_IF_SERIAL;
             if (!ctl_parse_count(optarg, &ctl->if_serial))
-                set_problem(request, "filter", "--if-serial: expected a number of at least 1");
+                set_problem(line, "filter", "--if-serial: expected a number of at least 1");
             break;
         case OPTION_FADE:
-            request->given |= TAKES_FADE;
+            line->given |= TAKES_FADE;
             if (!parse_frames(optarg, &ctl->fade))
-                set_problem(request, "filter", "--fade: expected a number of frames");
+                set_problem(line, "filter", "--fade: expected a number of frames");
             break;
         case OPTION_DEVICE:
-            request->given |= TAKES_DEVICE;
+            line->given |= TAKES_DEVICE;
             ctl->device = optarg;
             break;
         case OPTION_MEASURED:
-            request->given |= TAKES_MEASURED;
+            line->given |= TAKES_MEASURED;
             ctl->measured = true;
             break;
         case 'h':
-            request->help = true;
+            line->help = true;
             break;
         case 'n':
-            request->given |= TAKES_COUNT;
+            line->given |= TAKES_COUNT;
             if (!ctl_parse_count(optarg, &ctl->count))
-                set_problem(request, "", "--count: expected a number of at least 1");
+                set_problem(line, "", "--count: expected a number of at least 1");
             break;
         case 'o':
-            request->given |= TAKES_OUTPUT;
+            line->given |= TAKES_OUTPUT;
             ctl->output = optarg;
             break;
         case ':':
-            set_problem(request, "", "%.100s: expected a value after it", argv[optind - 1]);
+            set_problem(line, "", "%.100s: expected a value after it", argv[optind - 1]);
             break;
         default:
             /* getopt_long sets optopt if an option was given a value that it does not take. */
             if (optopt >= OPTION_NAME || optopt == 'h')
-                set_problem(request, "", "%.100s: this option takes no value", argv[optind - 1]);
+                set_problem(line, "", "%.100s: this option takes no value", argv[optind - 1]);
             else if (optopt != 0)
-                set_problem(request, "",
+                set_problem(line, "",
                             "no such option: -%c (for a negative value, write NAME=VALUE)", optopt);
             else
-                set_problem(request, "", "no such option: %.100s", argv[optind - 1]);
+                set_problem(line, "", "no such option: %.100s", argv[optind - 1]);
         }
     }
     ctl->argc = argc - optind;
@@ -453,11 +453,11 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static int run(struct ctl *ctl, const struct request *request, const struct command *command)
+static int run(struct ctl *ctl, const struct command_line *line, const struct command *command)
 {
     char text[200];
-    if (request->given & ~command->takes) {
-        unsigned extra = request->given & ~command->takes;
+    if (line->given & ~command->takes) {
+        unsigned extra = line->given & ~command->takes;
         snprintf(text, sizeof text, "%s does not take %s", command->name,
                  extra & TAKES_WATCH         ? "--watch"
                  : extra & TAKES_COUNT       ? "--count"
@@ -484,17 +484,17 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
 int main(int argc, char **argv)
 {
     struct ctl ctl = {.name = "default"};
-    struct request request = {0};
+    struct command_line line = {0};
 
     signal(SIGPIPE, SIG_IGN); /* ctl_finish handles a reader that has closed the pipe */
-    parse_options(&ctl, &request, argc, argv);
-    if (request.problem[0] != '\0')
-        return usage_error(&ctl, request.help_for, request.problem);
-    if (request.version) {
+    parse_options(&ctl, &line, argc, argv);
+    if (line.problem[0] != '\0')
+        return usage_error(&ctl, line.help_for, line.problem);
+    if (line.version) {
         puts("fftd-ctl " FFTD_VERSION);
         return ctl_finish(&ctl);
     }
-    if (ctl.argc == 0 && !request.help)
+    if (ctl.argc == 0 && !line.help)
         return usage_error(&ctl, "", "expected a command");
     if (ctl.argc == 0) {
         print_usage(stdout);
@@ -503,11 +503,11 @@ int main(int argc, char **argv)
     const struct command *command = find_command(ctl.argv[0]);
     if (command == NULL)
         return ctl_fail(&ctl, EX_USAGE, "no such command: %s; see fftd-ctl --help", ctl.argv[0]);
-    if (request.help) {
+    if (line.help) {
         print_command_help(command);
         return ctl_finish(&ctl);
     }
     ctl.argc--;
     ctl.argv++;
-    return run(&ctl, &request, command);
+    return run(&ctl, &line, command);
 }

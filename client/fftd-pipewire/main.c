@@ -13,7 +13,7 @@
 
 #define PROGRAM "fftd-pipewire"
 
-struct options {
+struct pipewire_options {
     const char *camera;
     const char *description; /* NULL: made from the camera's name */
 };
@@ -47,7 +47,7 @@ static void print_usage(void)
 enum { OPTION_VERSION = 1000 };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
-static int parse_options(struct options *options, int argc, char **argv)
+static int parse_options(struct pipewire_options *options, int argc, char **argv)
 {
     static const struct option known[] = {
         {"name", required_argument, NULL, 'n'},
@@ -106,7 +106,7 @@ static void on_signal(void *userdata, int number)
     pw_main_loop_quit(userdata);
 }
 
-static int serve(const struct options *options)
+static int serve(const struct pipewire_options *options)
 {
     char camera[256], name[sizeof camera + 8], description[sizeof camera + 8];
     struct node *node;
@@ -139,7 +139,7 @@ static int serve(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.camera = "default"};
+    struct pipewire_options options = {.camera = "default"};
     int code = parse_options(&options, argc, argv);
     if (code != 0)
         return code < 0 ? EX_OK : code;

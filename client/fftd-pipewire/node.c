@@ -23,7 +23,7 @@
 /* A frame can be overwritten during its copy, but hardly twice in a row. */
 #define COPY_TRIES    3
 
-struct server {
+struct node_server {
     struct pw_core *core;     /* NULL: not connected */
     struct pw_stream *stream; /* NULL: there is no node yet */
     struct spa_hook core_hook, stream_hook;
@@ -38,7 +38,7 @@ struct node {
     struct pw_loop *loop;
     struct pw_context *context;
     struct spa_source *retry;
-    struct server server;
+    struct node_server server;
     bool is_known; /* the layout is valid */
     struct layout layout;
     struct fftd *camera; /* NULL: no link takes frames, or there is no daemon */
@@ -191,7 +191,7 @@ static bool has_waiting_frame(struct pw_stream *stream)
 /* Returns the buffer to fill next; NULL: consumers have all of them. */
 static struct spa_buffer *take_buffer(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     if (server->unfilled == NULL)
         server->unfilled = pw_stream_dequeue_buffer(server->stream);
     if (server->unfilled == NULL)
@@ -205,7 +205,7 @@ static struct spa_buffer *take_buffer(struct node *node)
 /* Copies the newest frame into a buffer of the stream, if there is a new one. */
 static void fill_buffer(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     struct fftd_frame frame;
     if (node->camera == NULL || !server->is_negotiated || has_waiting_frame(server->stream))
         return;
@@ -371,7 +371,7 @@ static const struct pw_stream_events stream_events = {
 
 static void close_stream(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     stop_reading(node);
     if (server->stream == NULL)
         return;
@@ -385,7 +385,7 @@ static void close_stream(struct node *node)
 
 static int open_stream(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     uint8_t memory[1024];
     struct spa_pod_builder b = SPA_POD_BUILDER_INIT(memory, sizeof memory);
     const struct spa_pod *format = build_format(&node->layout, &b);
@@ -426,13 +426,13 @@ static const struct pw_core_events core_events = {
 
 static void close_server(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     close_stream(node);
     if (server->core != NULL) {
         spa_hook_remove(&server->core_hook);
         pw_core_disconnect(server->core);
     }
-    *server = (struct server){.core = NULL};
+    *server = (struct node_server){.core = NULL};
 }
 
 static int open_server(struct node *node)
@@ -471,7 +471,7 @@ static int start_reading(struct node *node)
 
 static int make_next(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     int r = 0;
     if (server->is_lost)
         close_server(node);

@@ -16,7 +16,7 @@
 
 /* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS; each is below 2. The vector
  * units of every processor can multiply 16 bits by 16 bits. */
-struct matrix {
+struct jpeg_matrix {
     int16_t luma_u, luma_v; /* added to luma */
     int16_t u_u, u_v, v_u, v_v;
 };
@@ -77,7 +77,7 @@ static int16_t scaled(double factor)
 /* The factors follow from the weights of red and blue in luma. With r, g, b computed from the
  * frame's Y, U and V, BT.601's Y is 0.299 r + 0.587 g + 0.114 b; its U and V are (b - Y) / 1.772
  * and (r - Y) / 1.402. */
-static struct matrix matrix_of(const struct fftd_format *format)
+static struct jpeg_matrix matrix_of(const struct fftd_format *format)
 {
     double red, green, blue;
     picture_luma_weights(format, &red, &green, &blue);
@@ -85,7 +85,7 @@ static struct matrix matrix_of(const struct fftd_format *format)
     double g_u = -blue * b_u / green, g_v = -red * r_v / green;
     double luma_u = 0.587 * g_u + 0.114 * b_u, luma_v = 0.299 * r_v + 0.587 * g_v;
     double range = format->full_range ? 1 : 255.0 / 224;
-    return (struct matrix){
+    return (struct jpeg_matrix){
         .luma_u = scaled(range * luma_u),
         .luma_v = scaled(range * luma_v),
         .u_u = scaled(range * (b_u - luma_u) / 1.772),
@@ -183,7 +183,7 @@ static struct row row_of(const struct pixels *pixels, unsigned component, uint32
 /* Converts one row of chroma, and computes what it adds to each sample of luma. Its callers pass
  * constants for step and sub_x, so that the compiler can use vectors. */
 static inline void load_chroma(const struct encoder *encoder, const struct pixels *from,
-                               struct matrix m, uint32_t y, uint32_t step, uint32_t sub_x)
+                               struct jpeg_matrix m, uint32_t y, uint32_t step, uint32_t sub_x)
 {
     const uint32_t width = pixels_width(from, 1);
     const uint8_t *restrict from_u = row_of(from, 1, y).at;
@@ -203,7 +203,7 @@ static inline void load_chroma(const struct encoder *encoder, const struct pixel
 }
 
 static void load_chroma_row(const struct encoder *encoder, const struct pixels *from,
-                            struct matrix m, uint32_t y)
+                            struct jpeg_matrix m, uint32_t y)
 {
     const uint32_t step = row_of(from, 1, y).step, sub_x = from->layout->sub_x;
     if (step == 1 && sub_x == 2)
@@ -228,7 +228,7 @@ static inline void load_luma(uint8_t *restrict to, struct row row, const int16_t
 
 static void load_yuv(const struct encoder *encoder, const struct pixels *from)
 {
-    const struct matrix matrix = matrix_of(from->format);
+    const struct jpeg_matrix matrix = matrix_of(from->format);
     const struct levels levels = levels_of(from->format);
     const uint32_t width = from->format->width, sub_y = from->layout->sub_y;
     for (uint32_t y = 0; y < from->format->height; y++) {

@@ -27,7 +27,7 @@
 #define DEFAULT_FPS     30
 #define DEFAULT_QUALITY 80
 
-struct options {
+struct view_options {
     const char *listen;
     const char *name[CAMERA_MAX_COUNT];
     unsigned name_count;
@@ -86,7 +86,7 @@ static bool parse_number(const char *text, unsigned most, unsigned *ret)
 }
 
 /* Returns 0 or an exit code. */
-static int add_name(struct options *options, const char *name)
+static int add_name(struct view_options *options, const char *name)
 {
     char path[4096];
     if (strchr(name, '/') != NULL || fftd_runtime_dir(name, path, sizeof path) < 0)
@@ -102,7 +102,7 @@ static int add_name(struct options *options, const char *name)
     return 0;
 }
 
-static int add_host(struct options *options, const char *name)
+static int add_host(struct view_options *options, const char *name)
 {
     if (!access_is_name(name))
         return usage_error(PROGRAM, "--host %s: expected a name without a port", name);
@@ -115,7 +115,7 @@ static int add_host(struct options *options, const char *name)
 enum { OPTION_HOST = 1000, OPTION_CONTROL, OPTION_FPS, OPTION_QUALITY, OPTION_VERSION };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
-static int take_option(struct options *options, int option, char *const *argv)
+static int take_option(struct view_options *options, int option, char *const *argv)
 {
     switch (option) {
     case 'n':
@@ -151,7 +151,7 @@ static int take_option(struct options *options, int option, char *const *argv)
     }
 }
 
-static int parse_options(struct options *options, int argc, char **argv)
+static int parse_options(struct view_options *options, int argc, char **argv)
 {
     static const struct option known[] = {
         {"name", required_argument, NULL, 'n'},
@@ -211,7 +211,7 @@ static int prepare_control(char token[TOKEN_BYTES], const char *address, char *r
     return EX_OSERR;
 }
 
-static int serve(const struct options *options)
+static int serve(const struct view_options *options)
 {
     struct listen_socket socket;
     struct server *server;
@@ -251,7 +251,7 @@ static int serve(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {
+    struct view_options options = {
         .listen = DEFAULT_LISTEN, .fps = DEFAULT_FPS, .quality = DEFAULT_QUALITY};
     int code = parse_options(&options, argc, argv);
     if (code != 0)

@@ -32,42 +32,42 @@ GST_DEBUG_CATEGORY_STATIC(fftdsrc_debug);
 
 /* ---- the connection, shared by the element and its buffers ---- */
 
-struct connection {
+struct shared_camera {
     gint references;
     GMutex lock;
     struct fftd *camera;
 };
 
 struct lent_frame {
-    struct connection *connection;
+    struct shared_camera *shared;
     struct fftd_frame frame;
 };
 
-static struct connection *connection_new(struct fftd *camera)
+static struct shared_camera *shared_camera_new(struct fftd *camera)
 {
-    struct connection *connection = g_new0(struct connection, 1);
-    connection->references = 1;
-    connection->camera = camera;
-    g_mutex_init(&connection->lock);
-    return connection;
+    struct shared_camera *shared = g_new0(struct shared_camera, 1);
+    shared->references = 1;
+    shared->camera = camera;
+    g_mutex_init(&shared->lock);
+    return shared;
 }
 
-static void connection_unref(struct connection *connection)
+static void shared_camera_unref(struct shared_camera *shared)
 {
-    if (!g_atomic_int_dec_and_test(&connection->references))
+    if (!g_atomic_int_dec_and_test(&shared->references))
         return;
-    fftd_close(connection->camera);
-    g_mutex_clear(&connection->lock);
-    g_free(connection);
+    fftd_close(shared->camera);
+    g_mutex_clear(&shared->lock);
+    g_free(shared);
 }
 
 static void give_frame_back(gpointer data)
 {
     struct lent_frame *lent = data;
-    g_mutex_lock(&lent->connection->lock);
-    fftd_release(lent->connection->camera, &lent->frame);
-    g_mutex_unlock(&lent->connection->lock);
-    connection_unref(lent->connection);
+    g_mutex_lock(&lent->shared->lock);
+    fftd_release(lent->shared->camera, &lent->frame);
+    g_mutex_unlock(&lent->shared->lock);
+    shared_camera_unref(lent->shared);
     g_free(lent);
 }
 
@@ -151,7 +151,7 @@ static gboolean describe_format(const struct fftd_format *format, GstVideoInfo *
 typedef struct {
     GstPushSrc parent;
     gchar *camera_name; /* NULL: not set */
-    struct connection *connection;
+    struct shared_camera *shared;
     GstPoll *poll;
     GstPollFD watched;
     gboolean negotiated;
@@ -200,7 +200,7 @@ static gboolean fftd_src_start(GstBaseSrc *base)
     g_free(name);
     if (r < 0)
         return FALSE;
-    self->connection = connection_new(camera);
+    self->shared = shared_camera_new(camera);
     self->negotiated = FALSE;
     self->latency = 0;
     gst_poll_fd_init(&self->watched);
@@ -214,8 +214,8 @@ static gboolean fftd_src_stop(GstBaseSrc *base)
 {
     FftdSrc *self = FFTD_SRC(base);
     gst_poll_remove_fd(self->poll, &self->watched);
-    connection_unref(self->connection);
-    self->connection = NULL;
+    shared_camera_unref(self->shared);
+    self->shared = NULL;
     return TRUE;
 }
 
@@ -300,7 +300,7 @@ static GstBuffer *copy_frame(FftdSrc *self, const struct fftd_frame *frame)
     const guint8 *start = frame->plane[0] - frame->format->plane[0].offset;
     GstBuffer *buffer = gst_buffer_new_allocate(NULL, frame->format->frame_bytes, NULL);
     gst_buffer_fill(buffer, 0, start, frame->format->frame_bytes);
-    if (fftd_frame_valid(self->connection->camera, frame))
+    if (fftd_frame_valid(self->shared->camera, frame))
         return buffer;
     gst_buffer_unref(buffer);
     return NULL;
@@ -312,9 +312,9 @@ static GstBuffer *lend_frame(FftdSrc *self, const struct fftd_frame *frame)
     const gsize bytes = frame->format->frame_bytes;
     guint8 *start = (guint8 *)frame->plane[0] - frame->format->plane[0].offset;
     struct lent_frame *lent = g_new(struct lent_frame, 1);
-    lent->connection = self->connection;
+    lent->shared = self->shared;
     lent->frame = *frame;
-    g_atomic_int_inc(&self->connection->references);
+    g_atomic_int_inc(&self->shared->references);
     return gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, start, bytes, 0, bytes, lent,
                                        give_frame_back);
 }
@@ -418,9 +418,9 @@ static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_fra
 static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *ret_frame,
                       struct known *ret_known)
 {
-    struct fftd *camera = self->connection->camera;
+    struct fftd *camera = self->shared->camera;
     GstBuffer *buffer = NULL;
-    g_mutex_lock(&self->connection->lock);
+    g_mutex_lock(&self->shared->lock);
     int r = fftd_wait(camera, 0);
     if (r == 1 && fftd_frame(camera, ret_frame) == 0) {
         int held = fftd_hold(camera, ret_frame);
@@ -431,7 +431,7 @@ static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *
         ret_known->is_measured = fftd_frame_measures(camera, ret_frame, &ret_known->measures) == 0;
         ret_known->is_matched = fftd_frame_match(camera, ret_frame, &ret_known->match) == 0;
     }
-    g_mutex_unlock(&self->connection->lock);
+    g_mutex_unlock(&self->shared->lock);
     *ret_buffer = buffer;
     return r < 0 ? r : buffer != NULL;
 }

@@ -20,7 +20,7 @@ enum link_state {
  * a few replies unread. */
 #define MAX_REQUESTS 4
 
-struct request {
+struct link_request {
     enum fftd_request kind;
     unsigned slot; /* slot and sequence of the frame, for HOLD and RELEASE */
     uint64_t sequence;
@@ -31,12 +31,12 @@ struct fftd {
     int error;    /* why the link is not up: -errno; 0: it is up, or the reply is pending */
     int epoll_fd; /* watches the next three */
     int timer_fd;
-    int socket_fd;                        /* -1: none */
-    int wake_fd;                          /* the wake-up socket; -1: none */
-    const uint32_t *word;                 /* the wake-up word; NULL: this daemon has none */
-    int retry_ms;                         /* pause before the next attempt */
-    bool continued;                       /* the present connection delivered `current` */
-    struct request request[MAX_REQUESTS]; /* unanswered; replies come in the same order */
+    int socket_fd;                             /* -1: none */
+    int wake_fd;                               /* the wake-up socket; -1: none */
+    const uint32_t *word;                      /* the wake-up word; NULL: this daemon has none */
+    int retry_ms;                              /* pause before the next attempt */
+    bool continued;                            /* the present connection delivered `current` */
+    struct link_request request[MAX_REQUESTS]; /* unanswered; replies come in the same order */
     unsigned request_count;
     int hold_result; /* the result of the last HOLD that was answered */
     struct map map[MAX_MAPS];

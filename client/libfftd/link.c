@@ -98,7 +98,7 @@ static int send_request(struct fftd *camera, enum fftd_request kind, unsigned sl
 {
     int r = message_send(camera->socket_fd, kind, sequence, camera->current->generation);
     if (r == 0)
-        camera->request[camera->request_count++] = (struct request){kind, slot, sequence};
+        camera->request[camera->request_count++] = (struct link_request){kind, slot, sequence};
     return r;
 }
 
@@ -129,7 +129,7 @@ static void send_due_requests(struct fftd *camera)
         drop(camera, r);
 }
 
-static void take_hold_reply(struct fftd *camera, const struct request *request, int result)
+static void take_hold_reply(struct fftd *camera, const struct link_request *request, int result)
 {
     struct map *map = camera->current;
     /* A retired ring is no longer written, so its frames stay intact without a hold. */
@@ -246,7 +246,7 @@ static bool take_reply(struct fftd *camera)
         drop(camera, r);
         return false;
     }
-    const struct request request = camera->request[0];
+    const struct link_request request = camera->request[0];
     camera->request_count--;
     memmove(&camera->request[0], &camera->request[1],
             camera->request_count * sizeof camera->request[0]);
@@ -267,7 +267,7 @@ void link_ask(struct fftd *camera)
 {
     int r = message_send(camera->socket_fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI, FFTD_ATTACH_WORD);
     camera->state = LINK_ASKED;
-    camera->request[camera->request_count++] = (struct request){.kind = FFTD_REQUEST_ATTACH};
+    camera->request[camera->request_count++] = (struct link_request){.kind = FFTD_REQUEST_ATTACH};
     /* A daemon that refuses a connection replies without waiting for the request. */
     if (r == -EPIPE || r == -ECONNRESET)
         take_reply(camera);

@@ -27,7 +27,7 @@ void picture_free(struct picture *picture)
 /* ---- colours ---- */
 
 /* R = y + rv v, G = y + gu u + gv v, B = y + bu u, for y in 0 .. 255 and u, v in -127 .. 128. */
-struct matrix {
+struct rgb_matrix {
     double y_scale, y_offset, c_scale;
     double rv, gu, gv, bu;
 };
@@ -48,11 +48,11 @@ void picture_luma_weights(const struct fftd_format *format, double *ret_red, dou
     *ret_blue = blue;
 }
 
-static struct matrix matrix_of(const struct fftd_format *format)
+static struct rgb_matrix matrix_of(const struct fftd_format *format)
 {
     double red, green, blue;
     picture_luma_weights(format, &red, &green, &blue);
-    return (struct matrix){
+    return (struct rgb_matrix){
         .y_scale = format->full_range ? 1 : 255.0 / 219,
         .y_offset = format->full_range ? 0 : 16,
         .c_scale = format->full_range ? 1 : 255.0 / 224,
@@ -68,8 +68,8 @@ static uint8_t clamp(double value)
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)lrint(value);
 }
 
-static void yuv_pixel(const struct pixels *pixels, const struct matrix *m, uint32_t x, uint32_t y,
-                      uint8_t rgb[3])
+static void yuv_pixel(const struct pixels *pixels, const struct rgb_matrix *m, uint32_t x,
+                      uint32_t y, uint8_t rgb[3])
 {
     uint32_t cx = x / pixels->layout->sub_x, cy = y / pixels->layout->sub_y;
     double luma = (pixels_sample(pixels, 0, x, y) - m->y_offset) * m->y_scale;
@@ -80,7 +80,7 @@ static void yuv_pixel(const struct pixels *pixels, const struct matrix *m, uint3
     rgb[2] = clamp(luma + m->bu * u);
 }
 
-static void convert_pixel(const struct pixels *pixels, const struct matrix *matrix, uint32_t x,
+static void convert_pixel(const struct pixels *pixels, const struct rgb_matrix *matrix, uint32_t x,
                           uint32_t y, uint8_t rgb[3])
 {
     switch ((enum fftd_pixel_family)pixels->layout->family) {
@@ -99,7 +99,7 @@ static void convert_pixel(const struct pixels *pixels, const struct matrix *matr
 
 int picture_from_pixels(struct picture *ret, const struct pixels *pixels)
 {
-    struct matrix matrix = matrix_of(pixels->format);
+    struct rgb_matrix matrix = matrix_of(pixels->format);
     int r = picture_create(ret, pixels->format->width, pixels->format->height);
     if (r < 0)
         return r;

@@ -197,6 +197,7 @@ QUICK = [
     ("libraries have their folders", lint_tree.check_libraries),
     ("files of daemon/ are short", lint_tree.check_lengths),
     ("structs of daemon/ are narrow or say why", lint_tree.check_structs),
+    ("structs of client/ have names of their own", lint_tree.check_struct_names),
     ("every target has its help", check_targets),
     ("what only computes makes no system call", check_pure),
     ("headers stand alone", check_headers),

@@ -248,6 +248,19 @@ def check_structs():
             for line, name, fields in wide_structs(path)]
 
 
+def check_struct_names():
+    """No two structs of client/ have one name."""
+    found, first = [], {}
+    for path in sources():
+        if path.startswith("client/"):
+            text = COMMENT_OR_STRING.sub("", pathlib.Path(path).read_text())
+            for name in re.findall(r"\b(?:struct|union)\s+(\w+)\s*\{", text):
+                if name in first:
+                    found.append(f"{path}: struct {name} is also defined in {first[name]}")
+                first.setdefault(name, path)
+    return found
+
+
 def calls(build):
     """Which files' functions and data each file uses, by the object files in build/obj."""
     built = {f"{build}/obj/{node_of(path)}.o": node_of(path)
@@ -288,7 +301,8 @@ def main():
                 "circles of calls, in build/": check_call_circles("build"),
                 "includes that do not go down": check_layers(),
                 "long files": check_lengths(),
-                "wide structs": check_structs()}
+                "wide structs": check_structs(),
+                "structs with one name": check_struct_names()}
     for name, found in findings.items():
         print(f"{name}:", *found or ["none"], sep="\n    ")
 

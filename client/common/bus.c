@@ -110,6 +110,45 @@ bool bus_find_entries(sd_bus_message *message, const char *key, const char *type
            sd_bus_message_enter_container(message, 'a', type + 1) > 0;
 }
 
+static int read_entry(sd_bus_message *message, const char *key, const struct bus_field *fields,
+                      size_t count, bus_read_other read_other, void *context)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(key, fields[i].key) == 0)
+            return sd_bus_message_read(message, "v", fields[i].type, fields[i].value);
+    return read_other != NULL ? read_other(message, key, context)
+                              : sd_bus_message_skip(message, "v");
+}
+
+int bus_read_fields(sd_bus_message *message, const struct bus_field *fields, size_t count,
+                    bus_read_other read_other, void *context)
+{
+    const char *key;
+    int r = sd_bus_message_enter_container(message, 'a', "{sv}");
+    if (r <= 0)
+        return r;
+    while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0)
+        if ((r = sd_bus_message_read(message, "s", &key)) < 0 ||
+            (r = read_entry(message, key, fields, count, read_other, context)) < 0 ||
+            (r = sd_bus_message_exit_container(message)) < 0)
+            return r;
+    if (r >= 0)
+        r = sd_bus_message_exit_container(message);
+    return r < 0 ? r : 1;
+}
+
+int bus_enter_list(sd_bus_message *message, const char *type)
+{
+    const int r = sd_bus_message_enter_container(message, 'v', type);
+    return r < 0 ? r : sd_bus_message_enter_container(message, 'a', type + 1);
+}
+
+int bus_exit_list(sd_bus_message *message)
+{
+    const int r = sd_bus_message_exit_container(message);
+    return r < 0 ? r : sd_bus_message_exit_container(message);
+}
+
 const char *bus_text(sd_bus_message *message, const char *key)
 {
     const char *text = "";

@@ -42,6 +42,25 @@ bool bus_find_entries(sd_bus_message *message, const char *key, const char *type
  * key. Returns whether it was found. */
 bool bus_enter(sd_bus_message *message, const char *entry, const char *key);
 
+/* An entry of an a{sv}: its key, the type of its basic value, and where to store that. */
+struct bus_field {
+    const char *key, *type;
+    void *value;
+};
+
+/* Reads or skips the variant of an entry with this key. Returns a negative errno on failure. */
+typedef int (*bus_read_other)(sd_bus_message *message, const char *key, void *context);
+
+/* Reads the next a{sv} into the fields. An entry that is none of them goes to read_other; NULL: it
+ * is skipped. Returns 1, 0 at the end of the container, or -errno. */
+int bus_read_fields(sd_bus_message *message, const struct bus_field *fields, size_t count,
+                    bus_read_other read_other, void *context);
+
+/* Enters the next variant, whose value is an array of this type ("aa{sv}"), and the array, or
+ * leaves both. Returns a negative errno on failure. */
+int bus_enter_list(sd_bus_message *message, const char *type);
+int bus_exit_list(sd_bus_message *message);
+
 /* Return one simple value of the a{sv}; "" or 0: there is none. The text belongs to the message. */
 const char *bus_text(sd_bus_message *message, const char *key);
 uint64_t bus_u64(sd_bus_message *message, const char *key);

@@ -5,13 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bus.h"
+
 static int read_planes(sd_bus_message *reply, struct fftd_format *format)
 {
     const char *key;
     uint32_t value;
-    int r = sd_bus_message_enter_container(reply, 'v', "aa{su}");
-    if (r >= 0)
-        r = sd_bus_message_enter_container(reply, 'a', "a{su}");
+    int r = bus_enter_list(reply, "aa{su}");
     while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'a', "{su}")) > 0) {
         if (format->plane_count == FFTD_MAX_PLANES)
             return -EPROTO;
@@ -28,49 +28,28 @@ static int read_planes(sd_bus_message *reply, struct fftd_format *format)
         if (r >= 0)
             r = sd_bus_message_exit_container(reply);
     }
-    if (r >= 0)
-        r = sd_bus_message_exit_container(reply);
-    if (r >= 0)
-        r = sd_bus_message_exit_container(reply);
-    return r;
+    return r < 0 ? r : bus_exit_list(reply);
 }
 
-static int read_format_value(sd_bus_message *reply, const char *key, struct shot *shot)
+static int read_other(sd_bus_message *reply, const char *key, void *format)
 {
-    struct fftd_format *format = &shot->format;
-    int full_range;
-    if (strcmp(key, "planes") == 0)
-        return read_planes(reply, format);
-    if (strcmp(key, "fourcc") == 0)
-        return sd_bus_message_read(reply, "v", "u", &format->fourcc);
-    if (strcmp(key, "width") == 0)
-        return sd_bus_message_read(reply, "v", "u", &format->width);
-    if (strcmp(key, "height") == 0)
-        return sd_bus_message_read(reply, "v", "u", &format->height);
-    if (strcmp(key, "matrix") == 0)
-        return sd_bus_message_read(reply, "v", "y", &format->matrix);
-    if (strcmp(key, "filter_serial") == 0)
-        return sd_bus_message_read(reply, "v", "t", &shot->filter_serial);
-    if (strcmp(key, "full_range") != 0)
-        return sd_bus_message_skip(reply, "v");
-    int r = sd_bus_message_read(reply, "v", "b", &full_range);
-    if (r > 0)
-        format->full_range = (uint8_t)full_range;
-    return r;
+    return strcmp(key, "planes") == 0 ? read_planes(reply, format)
+                                      : sd_bus_message_skip(reply, "v");
 }
 
 static int read_format(sd_bus_message *reply, struct shot *ret)
 {
-    const char *key;
-    int r = sd_bus_message_enter_container(reply, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(reply, 'e', "sv")) > 0) {
-        r = sd_bus_message_read(reply, "s", &key);
-        if (r >= 0)
-            r = read_format_value(reply, key, ret);
-        if (r >= 0)
-            r = sd_bus_message_exit_container(reply);
-    }
-    return r < 0 ? r : sd_bus_message_exit_container(reply);
+    struct fftd_format *format = &ret->format;
+    int full_range = 0;
+    const struct bus_field fields[] = {
+        {"fourcc", "u", &format->fourcc}, {"width", "u", &format->width},
+        {"height", "u", &format->height}, {"matrix", "y", &format->matrix},
+        {"full_range", "b", &full_range}, {"filter_serial", "t", &ret->filter_serial},
+    };
+    const int r =
+        bus_read_fields(reply, fields, sizeof fields / sizeof fields[0], read_other, format);
+    format->full_range = (uint8_t)full_range;
+    return r == 0 ? -ENXIO : r;
 }
 
 /* Even a frame of the greatest size takes less. */

@@ -38,117 +38,70 @@ struct adaptation {
 
 /* ---- reading ---- */
 
-static int read_removal(sd_bus_message *message, struct wave *ret)
-{
-    const char *by;
-    const int r = sd_bus_message_read(message, "v", "s", &by);
-    if (r >= 0)
-        ret->by_notch = strcmp(by, "notch") == 0;
-    return r;
-}
-
 /* Reads the next wave, an a{sv}. Returns 1, 0 at the end of the list, or -errno. */
 static int read_wave(sd_bus_message *message, struct wave *ret)
 {
-    const char *key;
+    const char *removed_by = "";
+    const struct bus_field fields[] = {
+        {"fx", "d", &ret->fx},
+        {"fy", "d", &ret->fy},
+        {"amplitude", "d", &ret->amplitude},
+        {"drift", "d", &ret->drift},
+        {"since_ns", "t", &ret->since_ns},
+        {"removed", "b", &ret->removed},
+        {"removed_by", "s", &removed_by},
+        {"notch_width", "d", &ret->notch_width},
+    };
     *ret = (struct wave){0};
-    int r = sd_bus_message_enter_container(message, 'a', "{sv}");
-    if (r <= 0)
-        return r;
-    while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
-            return r;
-        double *number = strcmp(key, "fx") == 0            ? &ret->fx
-                         : strcmp(key, "fy") == 0          ? &ret->fy
-                         : strcmp(key, "amplitude") == 0   ? &ret->amplitude
-                         : strcmp(key, "drift") == 0       ? &ret->drift
-                         : strcmp(key, "notch_width") == 0 ? &ret->notch_width
-                                                           : NULL;
-        if (number != NULL)
-            r = sd_bus_message_read(message, "v", "d", number);
-        else if (strcmp(key, "since_ns") == 0)
-            r = sd_bus_message_read(message, "v", "t", &ret->since_ns);
-        else if (strcmp(key, "removed") == 0)
-            r = sd_bus_message_read(message, "v", "b", &ret->removed);
-        else if (strcmp(key, "removed_by") == 0)
-            r = read_removal(message, ret);
-        else
-            r = sd_bus_message_skip(message, "v");
-        if (r < 0 || (r = sd_bus_message_exit_container(message)) < 0)
-            return r;
-    }
-    if (r < 0)
-        return r;
-    r = sd_bus_message_exit_container(message);
-    return r < 0 ? r : 1;
+    const int r = bus_read_fields(message, fields, sizeof fields / sizeof fields[0], NULL, NULL);
+    ret->by_notch = strcmp(removed_by, "notch") == 0;
+    return r;
 }
 
 static int read_waves(sd_bus_message *message, struct adaptation *ret)
 {
     struct wave wave;
-    int r = sd_bus_message_enter_container(message, 'v', "aa{sv}");
-    if (r >= 0)
-        r = sd_bus_message_enter_container(message, 'a', "a{sv}");
+    int r = bus_enter_list(message, "aa{sv}");
     while (r >= 0 && (r = read_wave(message, &wave)) > 0)
         if (ret->wave_count < MAX_WAVES)
             ret->wave[ret->wave_count++] = wave;
-    for (int i = 0; i < 2 && r >= 0; i++)
-        r = sd_bus_message_exit_container(message);
     ret->finds_waves = true;
-    return r;
+    return r < 0 ? r : bus_exit_list(message);
 }
 
 static int read_flicker(sd_bus_message *message, struct adaptation *ret)
 {
-    const char *key;
+    const struct bus_field fields[] = {
+        {"frequency", "d", &ret->flicker_hz},
+        {"depth", "d", &ret->flicker_depth},
+        {"line_time_us", "d", &ret->line_time_us},
+        {"since_ns", "t", &ret->flicker_since_ns},
+    };
     int r = sd_bus_message_enter_container(message, 'v', "a{sv}");
     if (r >= 0)
-        r = sd_bus_message_enter_container(message, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
-            return r;
-        double *value = strcmp(key, "frequency") == 0      ? &ret->flicker_hz
-                        : strcmp(key, "depth") == 0        ? &ret->flicker_depth
-                        : strcmp(key, "line_time_us") == 0 ? &ret->line_time_us
-                                                           : NULL;
-        r = value != NULL ? sd_bus_message_read(message, "v", "d", value)
-            : strcmp(key, "since_ns") == 0
-                ? sd_bus_message_read(message, "v", "t", &ret->flicker_since_ns)
-                : sd_bus_message_skip(message, "v");
-        if (r >= 0)
-            r = sd_bus_message_exit_container(message);
-    }
-    for (int i = 0; i < 2 && r >= 0; i++)
-        r = sd_bus_message_exit_container(message);
+        r = bus_read_fields(message, fields, sizeof fields / sizeof fields[0], NULL, NULL);
     ret->finds_flicker = true;
-    return r;
+    return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-/* Reads the property Adaptation of all properties. Returns 0 or -errno. */
+static int read_found(sd_bus_message *message, const char *key, void *found)
+{
+    return strcmp(key, "waves") == 0     ? read_waves(message, found)
+           : strcmp(key, "flicker") == 0 ? read_flicker(message, found)
+                                         : sd_bus_message_skip(message, "v");
+}
+
+/* Reads the property Adaptation of all properties. Returns a negative errno on failure. */
 static int read_adaptation(sd_bus_message *properties, struct adaptation *ret)
 {
-    const char *key;
+    const struct bus_field fields[] = {
+        {"observed", "t", &ret->observed},
+        {"problem", "s", &ret->problem},
+    };
     *ret = (struct adaptation){.problem = ""};
     if (!bus_find(properties, "Adaptation", "a{sv}"))
         return 0;
-    int r = sd_bus_message_enter_container(properties, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(properties, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(properties, "s", &key)) < 0)
-            return r;
-        if (strcmp(key, "observed") == 0)
-            r = sd_bus_message_read(properties, "v", "t", &ret->observed);
-        else if (strcmp(key, "waves") == 0)
-            r = read_waves(properties, ret);
-        else if (strcmp(key, "flicker") == 0)
-            r = read_flicker(properties, ret);
-        else if (strcmp(key, "problem") == 0)
-            r = sd_bus_message_read(properties, "v", "s", &ret->problem);
-        else
-            r = sd_bus_message_skip(properties, "v");
-        if (r >= 0)
-            r = sd_bus_message_exit_container(properties);
-    }
-    return r;
+    return bus_read_fields(properties, fields, sizeof fields / sizeof fields[0], read_found, ret);
 }
 
 /* ---- printing ---- */

@@ -121,31 +121,13 @@ struct about {
 
 static int read_about_parameter(sd_bus_message *kinds, struct about *ret)
 {
-    const char *key;
+    const struct bus_field fields[] = {
+        {"name", "s", &ret->name},       {"summary", "s", &ret->summary},
+        {"unit", "s", &ret->unit},       {"expected", "s", &ret->expected},
+        {"default", "s", &ret->initial}, {"required", "b", &ret->required},
+    };
     *ret = (struct about){.name = "", .summary = "", .unit = "", .expected = "", .initial = ""};
-    int r = sd_bus_message_enter_container(kinds, 'a', "{sv}");
-    if (r <= 0)
-        return r;
-    while (sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
-        if ((r = sd_bus_message_read(kinds, "s", &key)) < 0)
-            return r;
-        const char **text = strcmp(key, "name") == 0       ? &ret->name
-                            : strcmp(key, "summary") == 0  ? &ret->summary
-                            : strcmp(key, "unit") == 0     ? &ret->unit
-                            : strcmp(key, "expected") == 0 ? &ret->expected
-                            : strcmp(key, "default") == 0  ? &ret->initial
-                                                           : NULL;
-        if (text != NULL)
-            r = sd_bus_message_read(kinds, "v", "s", text);
-        else if (strcmp(key, "required") == 0)
-            r = sd_bus_message_read(kinds, "v", "b", &ret->required);
-        else
-            r = sd_bus_message_skip(kinds, "v");
-        if (r < 0 || (r = sd_bus_message_exit_container(kinds)) < 0)
-            return r;
-    }
-    r = sd_bus_message_exit_container(kinds);
-    return r < 0 ? r : 1;
+    return bus_read_fields(kinds, fields, sizeof fields / sizeof fields[0], NULL, NULL);
 }
 
 static void print_parameter(const struct about *about)
@@ -180,13 +162,11 @@ static int print_kind(sd_bus_message *kinds, const char *only, bool *ret_found)
             if (wanted)
                 printf("    %s\n", formula);
         } else if (strcmp(key, "parameters") == 0 && wanted) {
-            r = sd_bus_message_enter_container(kinds, 'v', "aa{sv}");
-            if (r >= 0)
-                r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
+            r = bus_enter_list(kinds, "aa{sv}");
             while (r >= 0 && (r = read_about_parameter(kinds, &about)) > 0)
                 print_parameter(&about);
-            for (int i = 0; i < 2 && r >= 0; i++)
-                r = sd_bus_message_exit_container(kinds);
+            if (r >= 0)
+                r = bus_exit_list(kinds);
         } else {
             r = sd_bus_message_skip(kinds, "v");
         }

@@ -27,7 +27,7 @@ static int add_component(struct layout *layout, const struct pixels *pixels, uns
 {
     const struct fftd_pixel_component *component = &pixels->layout->component[c];
     const uint32_t row_bytes = pixels_row_bytes(pixels, c);
-    struct layout_plane *plane = &layout->plane[component->plane];
+    struct fftd_plane *plane = &layout->plane[component->plane];
     if (plane->row_bytes < row_bytes)
         plane->row_bytes = row_bytes;
     plane->rows = pixels_height(pixels, c);
@@ -57,7 +57,7 @@ int layout_init(struct layout *ret, const struct fftd_format *format)
     }
     layout.plane_count = pixels.layout->plane_count;
     for (unsigned p = 0; p < layout.plane_count; p++) {
-        struct layout_plane *plane = &layout.plane[p];
+        struct fftd_plane *plane = &layout.plane[p];
         plane->offset = layout.bytes;
         plane->stride = round_up(plane->row_bytes, 4);
         layout.bytes +=
@@ -75,7 +75,7 @@ bool layout_is_of(const struct layout *layout, const struct fftd_format *format)
 void layout_copy(const struct layout *layout, const struct fftd_frame *frame, uint8_t *buffer)
 {
     for (unsigned p = 0; p < layout->plane_count; p++) {
-        const struct layout_plane *plane = &layout->plane[p];
+        const struct fftd_plane *plane = &layout->plane[p];
         uint8_t *to = buffer + plane->offset;
         if (plane->stride == frame->stride[p] && plane->stride == plane->row_bytes) {
             memcpy(to, frame->plane[p], (size_t)plane->stride * plane->rows);

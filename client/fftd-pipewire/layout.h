@@ -11,20 +11,12 @@
 
 #include <fftd/fftd.h>
 
-/* One plane in a buffer, in bytes. */
-struct layout_plane {
-    uint32_t offset;
-    uint32_t stride;
-    uint32_t row_bytes; /* bytes of pixels; the rest of a row is 0 */
-    uint32_t rows;
-};
-
 struct layout {
     struct fftd_format format; /* the format of the ring's frames */
     uint32_t video_format;     /* enum spa_video_format */
     uint32_t plane_count;
-    struct layout_plane plane[FFTD_MAX_PLANES];
-    uint32_t bytes; /* the size of a buffer */
+    struct fftd_plane plane[FFTD_MAX_PLANES]; /* in a buffer; the rest of each row is 0 */
+    uint32_t bytes;                           /* the size of a buffer */
 };
 
 /* Describes frames of a format.

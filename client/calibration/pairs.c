@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +9,22 @@
 #define MIN_SCORE 0.5   /* the least score of a usable shift */
 #define MIN_SHIFT 1.    /* px; a smaller shift says little about any offset */
 #define ROUNDS    4     /* iterations of the means; the first two weight all differences alike */
-#define TUNING    4.685 /* of Tukey's biweight, in standard deviations: 95 % efficient */
+#define TUNING    4.685 /* of Tukey's biweight, in standard deviations */
 #define BIN       (1 / 4096.) /* levels; a sixteenth of a grey level */
 #define BINS      1024
 #define MIN_SIGMA (0.25 / 255) /* levels */
-#define CUT       (0.5 / 255)  /* levels; closer to black or white, the pattern may be clipped */
+#define CUT       (0.5 / 255)  /* levels */
+
+bool pairs_is_cut(float level)
+{
+    return level < (float)CUT || level > (float)(1 - CUT);
+}
+
+double pairs_weight(double error, double sigma)
+{
+    const double off = error / (TUNING * sigma);
+    return fabs(off) < 1 ? (1 - off * off) * (1 - off * off) : 0;
+}
 
 /* ---- memory ---- */
 
@@ -100,12 +110,6 @@ static void subtract(const struct pairs *pairs, const struct pair *pair, const f
         }
 }
 
-static double tukey(double error, double sigma)
-{
-    const double off = error / (TUNING * sigma);
-    return fabs(off) < 1 ? (1 - off * off) * (1 - off * off) : 0;
-}
-
 /* One iteration: means over columns and over rows, each without what the other one explains.
  * Returns the median residual of the previous iteration, from which sigma is derived. */
 static double update_means(const struct pairs *pairs, const struct pair *pair, double sigma)
@@ -127,7 +131,7 @@ static double update_means(const struct pairs *pairs, const struct pair *pair, d
             const double bin = fabs((double)error) / BIN;
             count[bin < BINS ? (unsigned)bin : BINS - 1]++;
             total++;
-            const double w = sigma > 0 ? tukey((double)error, sigma) : 1;
+            const double w = sigma > 0 ? pairs_weight((double)error, sigma) : 1;
             sum[x] += (float)(w * (double)(difference[x] - row[y]));
             weight[x] += (float)w;
             along += w * (double)(difference[x] - column[x]);
@@ -203,7 +207,7 @@ static int keep(const struct pairs *pairs, struct kept_frame *frame, const float
     align_destroy(frame->picture);
     frame->picture = NULL;
     for (size_t i = 0; i < (size_t)pairs->width * pairs->height; i++)
-        frame->level[i] = level[i] < (float)CUT || level[i] > (float)(1 - CUT) ? NAN : level[i];
+        frame->level[i] = pairs_is_cut(level[i]) ? NAN : level[i];
     return align_create(&frame->picture, level, pairs->width, pairs->height, pairs->step);
 }
 

@@ -8,6 +8,7 @@
 #ifndef FFTD_CALIBRATION_PAIRS_H
 #define FFTD_CALIBRATION_PAIRS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -41,6 +42,12 @@ struct pairs {
     struct kept_frame kept[PAIRS_KEPT + 1]; /* the newest is at frames % (PAIRS_KEPT + 1) */
     float *difference, *effect, *sum;       /* scratch memory */
 };
+
+/* Returns whether a level is so close to black or white that the pattern may be clipped. */
+bool pairs_is_cut(float level);
+
+/* Returns the weight of an error: Tukey's biweight, which is 95 % efficient. */
+double pairs_weight(double error, double sigma);
 
 /* -ENOMEM. */
 int pairs_init(struct pairs *ret, uint32_t width, uint32_t height, unsigned step);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +10,6 @@
 #define BINS              (2 * REACH + 1)
 #define BIN               (1 / 255.) /* the width of a bin, as a share of white */
 #define ITERATIONS        30
-#define TUNING            4.685 /* of Tukey's biweight, in standard deviations: 95 % efficient */
 /* Both halves of the frames show much of the same scene, so most of a difference's error is common
  * to them. Of the factors from 1 to 60, this one removed most of the pattern, both in front of
  * textures and in front of panned photographs. */
@@ -80,12 +78,6 @@ static void count_difference(struct stripes_axis *axis, unsigned half, uint32_t 
         axis->count[half][(size_t)at * BINS + (size_t)(bin + REACH)]++;
 }
 
-/* A black or white sample clips the pattern. */
-static bool is_cut(float level)
-{
-    return level < (float)(0.5 * BIN) || level > (float)(1 - 0.5 * BIN);
-}
-
 /* Returns a difference along both axes, which cancels offsets of columns and rows. */
 static double detail(const float *level, size_t at, size_t step, size_t width)
 {
@@ -118,11 +110,11 @@ int stripes_add(struct stripes *stripes)
     for (uint32_t y = 0; y < height; y++)
         for (uint32_t x = 0; x < width; x++) {
             const float *at = level + (size_t)y * width + x;
-            if (is_cut(at[0]))
+            if (pairs_is_cut(at[0]))
                 continue;
-            if (x >= step && !is_cut(at[-(int)step]))
+            if (x >= step && !pairs_is_cut(at[-(int)step]))
                 count_difference(&stripes->column, half, x, (double)at[0] - (double)at[-(int)step]);
-            if (y >= step && !is_cut(at[-(ptrdiff_t)step * (ptrdiff_t)width]))
+            if (y >= step && !pairs_is_cut(at[-(ptrdiff_t)step * (ptrdiff_t)width]))
                 count_difference(&stripes->row, half, y,
                                  (double)at[0] - (double)at[-(ptrdiff_t)step * (ptrdiff_t)width]);
         }
@@ -178,8 +170,7 @@ static double location(const uint32_t *count)
     for (int i = 0; i < ITERATIONS; i++) {
         double sum = 0, weights = 0;
         for (int bin = 0; bin < BINS; bin++) {
-            const double off = (bin - middle) / (TUNING * sigma);
-            const double weight = fabs(off) < 1 ? (1 - off * off) * (1 - off * off) : 0;
+            const double weight = pairs_weight(bin - middle, sigma);
             sum += weight * count[bin] * bin;
             weights += weight * count[bin];
         }

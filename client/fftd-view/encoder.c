@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fftd/fftd.h>
 #include <turbojpeg.h>
 
 #include "pictures/picture.h"
@@ -74,31 +75,19 @@ static int16_t scaled(double factor)
     return (int16_t)lrint(factor * (1 << FRACTION_BITS));
 }
 
-/* The factors follow from the weights of red and blue in luma. With r, g, b computed from the
- * frame's Y, U and V, BT.601's Y is 0.299 r + 0.587 g + 0.114 b; its U and V are (b - Y) / 1.772
- * and (r - Y) / 1.402. */
-static struct jpeg_matrix matrix_of(const struct fftd_format *format)
+/* With r, g, b computed from the frame's Y, U and V, BT.601's Y is 0.299 r + 0.587 g + 0.114 b; its
+ * U and V are (b - Y) / 1.772 and (r - Y) / 1.402. */
+static struct jpeg_matrix matrix_of(const struct picture_matrix *m)
 {
-    double red, green, blue;
-    picture_luma_weights(format, &red, &green, &blue);
-    double r_v = 2 * (1 - red), b_u = 2 * (1 - blue);
-    double g_u = -blue * b_u / green, g_v = -red * r_v / green;
-    double luma_u = 0.587 * g_u + 0.114 * b_u, luma_v = 0.299 * r_v + 0.587 * g_v;
-    double range = format->full_range ? 1 : 255.0 / 224;
+    const double luma_u = 0.587 * m->gu + 0.114 * m->bu, luma_v = 0.299 * m->rv + 0.587 * m->gv;
     return (struct jpeg_matrix){
-        .luma_u = scaled(range * luma_u),
-        .luma_v = scaled(range * luma_v),
-        .u_u = scaled(range * (b_u - luma_u) / 1.772),
-        .u_v = scaled(range * -luma_v / 1.772),
-        .v_u = scaled(range * -luma_u / 1.402),
-        .v_v = scaled(range * (r_v - luma_v) / 1.402),
+        .luma_u = scaled(m->c_scale * luma_u),
+        .luma_v = scaled(m->c_scale * luma_v),
+        .u_u = scaled(m->c_scale * (m->bu - luma_u) / 1.772),
+        .u_v = scaled(m->c_scale * -luma_v / 1.772),
+        .v_u = scaled(m->c_scale * -luma_u / 1.402),
+        .v_v = scaled(m->c_scale * (m->rv - luma_v) / 1.402),
     };
-}
-
-static struct levels levels_of(const struct fftd_format *format)
-{
-    return format->full_range ? (struct levels){0, scaled(1)}
-                              : (struct levels){16, scaled(255.0 / 219)};
 }
 
 static uint8_t clamped(int16_t value)
@@ -228,8 +217,9 @@ static inline void load_luma(uint8_t *restrict to, struct row row, const int16_t
 
 static void load_yuv(const struct encoder *encoder, const struct pixels *from)
 {
-    const struct jpeg_matrix matrix = matrix_of(from->format);
-    const struct levels levels = levels_of(from->format);
+    const struct picture_matrix to_rgb = picture_matrix_of(from->format);
+    const struct jpeg_matrix matrix = matrix_of(&to_rgb);
+    const struct levels levels = {(int16_t)to_rgb.y_offset, scaled(to_rgb.y_scale)};
     const uint32_t width = from->format->width, sub_y = from->layout->sub_y;
     for (uint32_t y = 0; y < from->format->height; y++) {
         if (y % sub_y == 0)
@@ -348,20 +338,11 @@ int encoder_picture(struct encoder *encoder, struct image **ret)
 
 int encoder_spectrum(struct encoder *encoder, struct image **ret)
 {
-    static const struct fftd_pixel_format grey = {.family = FFTD_FAMILY_GREY,
-                                                  .bits = 8,
-                                                  .plane_count = 1,
-                                                  .sub_x = 1,
-                                                  .sub_y = 1,
-                                                  .component = {{0, 0, 1}}};
-    static const struct fftd_pixel_format rgb = {.family = FFTD_FAMILY_RGB,
-                                                 .bits = 8,
-                                                 .plane_count = 1,
-                                                 .sub_x = 1,
-                                                 .sub_y = 1,
-                                                 .component = {{0, 0, 3}, {0, 1, 3}, {0, 2, 3}}};
+    /* The copy has the layout of one of these formats. */
+    static const uint32_t rgb = FFTD_FOURCC('B', 'G', '2', '4'); /* R G B in memory */
+    static const uint32_t grey = FFTD_FOURCC('R', '8', ' ', ' ');
     const bool is_rgb = encoder->pixels.layout->family == FFTD_FAMILY_RGB;
-    const struct pixels copy = {.layout = is_rgb ? &rgb : &grey,
+    const struct pixels copy = {.layout = fftd_pixel_format(is_rgb ? rgb : grey),
                                 .format = &encoder->format,
                                 .plane = {encoder->copy},
                                 .stride = {is_rgb ? 3 * encoder->format.width : encoder->stride}};

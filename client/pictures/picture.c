@@ -26,14 +26,7 @@ void picture_free(struct picture *picture)
 
 /* ---- colours ---- */
 
-/* R = y + rv v, G = y + gu u + gv v, B = y + bu u, for y in 0 .. 255 and u, v in -127 .. 128. */
-struct rgb_matrix {
-    double y_scale, y_offset, c_scale;
-    double rv, gu, gv, bu;
-};
-
-void picture_luma_weights(const struct fftd_format *format, double *ret_red, double *ret_green,
-                          double *ret_blue)
+struct picture_matrix picture_matrix_of(const struct fftd_format *format)
 {
     double red = 0.299, blue = 0.114; /* BT.601: 5, 6 or unspecified */
     if (format->matrix == 1) {        /* BT.709 */
@@ -43,16 +36,8 @@ void picture_luma_weights(const struct fftd_format *format, double *ret_red, dou
         red = 0.2627;
         blue = 0.0593;
     }
-    *ret_red = red;
-    *ret_green = 1 - red - blue;
-    *ret_blue = blue;
-}
-
-static struct rgb_matrix matrix_of(const struct fftd_format *format)
-{
-    double red, green, blue;
-    picture_luma_weights(format, &red, &green, &blue);
-    return (struct rgb_matrix){
+    const double green = 1 - red - blue;
+    return (struct picture_matrix){
         .y_scale = format->full_range ? 1 : 255.0 / 219,
         .y_offset = format->full_range ? 0 : 16,
         .c_scale = format->full_range ? 1 : 255.0 / 224,
@@ -68,7 +53,7 @@ static uint8_t clamp(double value)
     return value <= 0 ? 0 : value >= 255 ? 255 : (uint8_t)lrint(value);
 }
 
-static void yuv_pixel(const struct pixels *pixels, const struct rgb_matrix *m, uint32_t x,
+static void yuv_pixel(const struct pixels *pixels, const struct picture_matrix *m, uint32_t x,
                       uint32_t y, uint8_t rgb[3])
 {
     uint32_t cx = x / pixels->layout->sub_x, cy = y / pixels->layout->sub_y;
@@ -80,8 +65,8 @@ static void yuv_pixel(const struct pixels *pixels, const struct rgb_matrix *m, u
     rgb[2] = clamp(luma + m->bu * u);
 }
 
-static void convert_pixel(const struct pixels *pixels, const struct rgb_matrix *matrix, uint32_t x,
-                          uint32_t y, uint8_t rgb[3])
+static void convert_pixel(const struct pixels *pixels, const struct picture_matrix *matrix,
+                          uint32_t x, uint32_t y, uint8_t rgb[3])
 {
     switch ((enum fftd_pixel_family)pixels->layout->family) {
     case FFTD_FAMILY_GREY:
@@ -99,7 +84,7 @@ static void convert_pixel(const struct pixels *pixels, const struct rgb_matrix *
 
 int picture_from_pixels(struct picture *ret, const struct pixels *pixels)
 {
-    struct rgb_matrix matrix = matrix_of(pixels->format);
+    struct picture_matrix matrix = picture_matrix_of(pixels->format);
     int r = picture_create(ret, pixels->format->width, pixels->format->height);
     if (r < 0)
         return r;

@@ -19,10 +19,15 @@ void picture_free(struct picture *picture); /* {0} is allowed */
  * matrix is BT.601. Samples with more than 8 bits are reduced to the upper 8. -ENOMEM. */
 int picture_from_pixels(struct picture *ret, const struct pixels *pixels);
 
-/* Returns the weights of red, green and blue in luma, by the format's matrix (ITU-T H.273, table
- * 4); an unspecified one is BT.601. */
-void picture_luma_weights(const struct fftd_format *format, double *ret_red, double *ret_green,
-                          double *ret_blue);
+/* How a format's YUV becomes RGB: R = y + rv v, G = y + gu u + gv v, B = y + bu u. y is in 0 ..
+ * 255: (Y - y_offset) * y_scale; u and v are (U - 128) * c_scale and (V - 128) * c_scale. */
+struct picture_matrix {
+    double y_scale, y_offset, c_scale;
+    double rv, gu, gv, bu;
+};
+
+/* Follows the format's matrix (ITU-T H.273, table 4) and range; an unspecified matrix is BT.601. */
+struct picture_matrix picture_matrix_of(const struct fftd_format *format);
 
 /* Puts two images side by side, with a gap between them. -ENOMEM. */
 int picture_beside(struct picture *ret, const struct picture *left, const struct picture *right);

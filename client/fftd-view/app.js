@@ -8,7 +8,7 @@ import * as plots from "./plots.js";
 const POLL_MS = 1000;
 const DELIVERING = ["online", "starting", "paused"];
 
-// What somebody at the page can do about each state.
+// What a user of the page can do about each state.
 const ADVICE = {
     absent: "",
     lost: "Check its cable. The picture comes back by itself.",
@@ -29,7 +29,7 @@ let shownSpectrum = null;  // the name of the camera whose spectrum is shown
 let spectrumIsLoading = false;
 
 function setText(id, text) {
-    // A screen reader announces each assignment, so that only changes are assigned.
+    // A screen reader announces each assignment, so only changes are assigned.
     if (element(id).textContent !== text)
         element(id).textContent = text;
 }
@@ -107,7 +107,7 @@ function stopStream() {
     shownStream = null;
 }
 
-// Describes the images to those who do not see them, and in place of one that is missing.
+// Describes the images, for people who do not see them and in place of a missing one.
 function describeImages(camera) {
     const {name, state} = camera;
     element("picture").alt =
@@ -120,7 +120,7 @@ function describeImages(camera) {
         `Last spectrum of the filtered picture of camera ${name}, which is ${state}`;
 }
 
-// Removes the images of other cameras than the chosen one.
+// Removes the images of all cameras but the chosen one.
 function dropOthers(name) {
     if (shownStill !== null && shownStill !== name) {
         element("picture").removeAttribute("src");
@@ -233,7 +233,7 @@ element("pause").addEventListener("click", () => {
     isPaused = !isPaused;
     element("pause").setAttribute("aria-pressed", String(isPaused));
     if (isPaused && shownStream !== null) {
-        // The last picture stays.
+        // The last picture stays visible.
         element("picture").src = `${path(shownStream, "snapshot.jpg")}?${Date.now()}`;
         shownStill = shownStream;
         shownStream = null;

@@ -1,6 +1,6 @@
 // The picture before and after the filter, of the same frame, with a boundary that can be moved.
-// Each pair costs the daemon a copy of both frames, so a few a second are asked for, and only while
-// this is switched on.
+// Each pair costs the daemon a copy of both frames, so the page requests only a few per second, and
+// only while the comparison is switched on.
 import * as filter from "./filter.js";
 
 const INTERVAL_MS = 200;  // between two pairs, at least
@@ -76,13 +76,13 @@ async function work() {
     isFetching = false;
 }
 
-// name: of the camera; null: nothing is shown now, as while the page is hidden.
+// name: the camera's name; null: nothing is shown, for example while the page is hidden.
 export function update(name) {
     wanted = name;
     work();
 }
 
-// The page shows either this or the live picture.
+// The page shows either the comparison or the live picture.
 export function onSwitch(listener) {
     element("compare").addEventListener("click", () => {
         isOn = !isOn;

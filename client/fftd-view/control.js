@@ -60,7 +60,7 @@ function show() {
         stages.show();
 }
 
-// Called with what the list of cameras says about the chosen one. isOn: filters may be changed.
+// Called with the chosen camera's entry in the list of cameras. isOn: filters may be changed.
 export function update(camera, isOn) {
     element("filter").hidden = !isOn;
     if (tableOf !== camera.name)

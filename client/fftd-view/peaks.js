@@ -26,13 +26,13 @@ function readLevels() {
 const level = (x, y) => levels[((y + SIDE) % SIDE) * SIDE + (x + SIDE) % SIDE];
 export const toFrequency = (px) => (px - SIDE / 2) / SIDE;
 
-// Between the pixels, by the parabola through the level at a maximum and its neighbours.
+// Finds the maximum between the pixels, by a parabola through a maximum and its neighbours.
 function refine(before, at, after) {
     const bend = before - 2 * at + after;
     return bend < 0 ? Math.max(-0.5, Math.min(0.5, (before - after) / (2 * bend))) : 0;
 }
 
-// The brightest pixel near this one, as a frequency.
+// Returns the brightest pixel near this one, as a frequency.
 export function nearestPeak({x, y}) {
     let best = {x, y};
     if (!readLevels())
@@ -47,7 +47,7 @@ export function nearestPeak({x, y}) {
     return {fx: clip(toFrequency(best.x + dx)), fy: clip(toFrequency(best.y + dy))};
 }
 
-// Whether no pixel near this one is brighter, and how far it rises over those around it.
+// Returns whether no pixel near this one is brighter, and how far it rises above those around it.
 function riseAt(x, y) {
     const at = level(x, y);
     let around = 0;
@@ -61,7 +61,7 @@ function riseAt(x, y) {
     return at - around / (8 * APART_PX);
 }
 
-// The strongest peaks of one half; the other half is the same.
+// Returns the strongest peaks of one half; the other half has the same.
 export function peaks() {
     const found = [];
     if (!readLevels())
@@ -79,5 +79,5 @@ export function peaks() {
     return found.sort((a, b) => b.rise - a.rise).slice(0, MOST_PEAKS);
 }
 
-// In dB below the strongest frequency that the picture can show; null: there is no picture yet.
+// Returns dB below the strongest frequency that the picture can show; null: no picture yet.
 export const decibelsAt = ({x, y}) => readLevels() ? (level(x, y) / 255 - 1) * 90 : null;

@@ -1,5 +1,5 @@
-// The spectrum as a place to point at: a click on a peak adds a notch there, and a stroke with one
-// of the tools another stage, or a part of a mask. A cursor does the same with the keyboard.
+// Pointing at the spectrum: a click on a peak adds a notch there. A stroke with one of the tools
+// adds another stage, or a part of a mask. A cursor does the same with the keyboard.
 import * as filter from "./filter.js";
 import * as mask from "./mask.js";
 import * as stages from "./stages.js";
@@ -173,7 +173,7 @@ function widen(by) {
     sayCursor("Cursor");
 }
 
-// A stroke from the cursor to where it is at the second time.
+// Makes a stroke from the cursor's first position to its second.
 function mark() {
     if (stroke) {
         finish();

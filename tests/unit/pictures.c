@@ -1,4 +1,4 @@
-/* fftd-ctl's pictures, streams and spectra of every pixel format there is. */
+/* Pictures, streams and spectra of every pixel format there is. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>

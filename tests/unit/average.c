@@ -1,4 +1,4 @@
-/* fftd-ctl's mean of frames: levels of each kind of format, what is said about the frames, and the
+/* The mean of frames: levels of each kind of format, what is said about the frames, and the
  * file. */
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* fftd-ctl's search for the shift between two pictures, with noise and with a pattern of columns
+/* The search for the shift between two pictures, with noise and with a pattern of columns
  * and rows that does not move. */
 #include <math.h>
 #include <stdio.h>

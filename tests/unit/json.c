@@ -1,4 +1,4 @@
-/* The JSON writer of fftd-ctl. */
+/* The JSON writer. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* fftd-ctl's estimate of the offsets of columns and rows, from frames of moving textures with noise
+/* The estimate of the offsets of columns and rows, from frames of moving textures with noise
  * and 8 bits. */
 #include <math.h>
 #include <stdbool.h>

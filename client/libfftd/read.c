@@ -3,6 +3,7 @@
 #include "read.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "slot.h"
 
@@ -138,40 +139,37 @@ bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame)
     return map != NULL && slot_intact(map_slot(map, frame->slot), frame->lock);
 }
 
-int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *frame,
-                        struct fftd_measures *ret)
+/* Copies what a flag says that the frame's slot has, at an offset from the slot's first byte. */
+static int copy_from_slot(const struct fftd *camera, const struct fftd_frame *frame, uint32_t flag,
+                          uint32_t offset, void *ret, size_t bytes)
 {
     const struct map *map = read_find_map((struct fftd *)camera, frame);
-    struct fftd_measures measures;
-    if ((frame->flags & FFTD_FLAG_MEASURES) == 0)
+    slot_word copy[sizeof(struct fftd_measures) / sizeof(slot_word)]; /* the largest */
+    if ((frame->flags & flag) == 0)
         return -ENODATA;
     if (map == NULL)
         return -ENOENT;
+    if (map->data_offset < offset + bytes)
+        return -ENODATA;
     const struct fftd_slot *slot = map_slot(map, frame->slot);
-    slot_load_words(&measures, &slot->measures, sizeof measures);
+    slot_load_words(copy, (const uint8_t *)slot + offset, bytes);
     if (!slot_intact(slot, frame->lock))
         return -ENOENT;
-    *ret = measures;
+    memcpy(ret, copy, bytes);
     return 0;
+}
+
+int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *frame,
+                        struct fftd_measures *ret)
+{
+    return copy_from_slot(camera, frame, FFTD_FLAG_MEASURES, offsetof(struct fftd_slot, measures),
+                          ret, sizeof *ret);
 }
 
 int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
                      struct fftd_match *ret)
 {
-    const struct map *map = read_find_map((struct fftd *)camera, frame);
-    struct fftd_match match;
-    if ((frame->flags & FFTD_FLAG_MATCH) == 0)
-        return -ENODATA;
-    if (map == NULL)
-        return -ENOENT;
-    if (map->data_offset < FFTD_MATCH_OFFSET + sizeof match)
-        return -ENODATA;
-    const struct fftd_slot *slot = map_slot(map, frame->slot);
-    slot_load_words(&match, (const uint8_t *)slot + FFTD_MATCH_OFFSET, sizeof match);
-    if (!slot_intact(slot, frame->lock))
-        return -ENOENT;
-    *ret = match;
-    return 0;
+    return copy_from_slot(camera, frame, FFTD_FLAG_MATCH, FFTD_MATCH_OFFSET, ret, sizeof *ret);
 }
 
 uint64_t fftd_frame_checksum(const struct fftd_frame *frame)

@@ -25,7 +25,7 @@ uint32_t pixels_row_bytes(const struct pixels *pixels, unsigned component)
 {
     const struct fftd_pixel_component *c = &pixels->layout->component[component];
     return c->offset + (pixels_width(pixels, component) - 1) * c->step +
-           (pixels->layout->bits > 8 ? 2 : 1);
+           pixels_sample_bytes(pixels->layout);
 }
 
 /* Checks that every sample of the component is within `size` bytes. */

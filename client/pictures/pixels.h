@@ -22,6 +22,12 @@ unsigned pixels_components(const struct pixels *pixels);
 uint32_t pixels_width(const struct pixels *pixels, unsigned component);
 uint32_t pixels_height(const struct pixels *pixels, unsigned component);
 
+/* Returns the bytes of a sample, 1 or 2. */
+static inline unsigned pixels_sample_bytes(const struct fftd_pixel_format *layout)
+{
+    return layout->bits > 8 ? 2 : 1;
+}
+
 /* Returns the bytes from the beginning of a plane's row to the end of the component's last sample.
  */
 uint32_t pixels_row_bytes(const struct pixels *pixels, unsigned component);

@@ -14,13 +14,13 @@ void y4m_write_header(FILE *file, const struct fftd_pixel_format *layout,
 
 size_t y4m_row_bytes(const struct fftd_pixel_format *layout, const struct fftd_format *format)
 {
-    return (size_t)format->width * (layout->bits > 8 ? 2 : 1);
+    return (size_t)format->width * pixels_sample_bytes(layout);
 }
 
 static void gather_row(const struct pixels *pixels, unsigned component, uint32_t y, uint8_t *row)
 {
     uint32_t width = pixels_width(pixels, component);
-    bool wide = pixels->layout->bits > 8;
+    const bool wide = pixels_sample_bytes(pixels->layout) > 1;
     for (uint32_t x = 0; x < width; x++) {
         unsigned sample = pixels_sample(pixels, component, x, y);
         *row++ = (uint8_t)sample;
@@ -31,7 +31,7 @@ static void gather_row(const struct pixels *pixels, unsigned component, uint32_t
 
 void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
 {
-    size_t sample_bytes = pixels->layout->bits > 8 ? 2 : 1;
+    const size_t sample_bytes = pixels_sample_bytes(pixels->layout);
     fputs("FRAME\n", file);
     for (unsigned c = 0; c < pixels_components(pixels); c++) {
         const struct fftd_pixel_component *component = &pixels->layout->component[c];

@@ -29,7 +29,7 @@ pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 
 # The daemon's folders, those above others first.
 ROOMS   := control camera config service capture ring engine estimators transform filters gpu core
-# What fftd-ctl and fftd-view link, those above others first.
+# The folders that programs of client/ share, those above others first.
 SHARED  := calibration common pictures
 LIBFFTD := $(wildcard client/libfftd/*.c)
 CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))

@@ -318,6 +318,6 @@ void align_find(const struct align_picture *picture, const struct align_picture 
     if (list[0].score <= 0)
         return;
     *ret = list[0];
-    ret->score = score; /* of all sizes: noise lowers the score of larger pictures */
+    ret->score = score; /* the best of all sizes: noise lowers the score of larger ones */
     fit_part(ret, &picture->plane[0], &other->plane[0]);
 }

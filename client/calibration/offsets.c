@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MAX_ITERATIONS 2000
-#define PRECISION      1e-12 /* of the squared residual, relative to its first value */
+#define PRECISION      1e-12 /* the squared residual at the end, relative to the first one */
 #define MIN_COUNT      4     /* differences in a pair; the mean and the slope explain two */
 
 static const struct pair_axis *axis_of(const struct offsets_problem *problem, unsigned i)

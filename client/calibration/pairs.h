@@ -46,7 +46,7 @@ struct pairs {
 /* Returns whether a level is so close to black or white that the pattern may be clipped. */
 bool pairs_is_cut(float level);
 
-/* Returns the weight of an error: Tukey's biweight, which is 95 % efficient. */
+/* Returns the weight of an error with this standard deviation: Tukey's biweight. */
 double pairs_weight(double error, double sigma);
 
 /* -ENOMEM. */

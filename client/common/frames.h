@@ -1,4 +1,4 @@
-/* What programs that read frames have in common. */
+/* Helpers for programs that read frames. */
 #ifndef FFTD_COMMON_FRAMES_H
 #define FFTD_COMMON_FRAMES_H
 

@@ -160,8 +160,8 @@ int adaptation_print(sd_bus_message *properties)
 
 /* ---- keeping ---- */
 
-/* The findings are read first. The changes that follow from them are made only if the filter has
- * not been changed since. */
+/* The changes that follow from the findings are made only if the filter has not been changed since
+ * the findings were read. */
 
 /* Returns the number of the first stage of a kind in a chain; 0: there is none. */
 static unsigned find_stage(const char *chain, const char *kind)

@@ -1,4 +1,4 @@
-/* What adaptive filters have found: noise that auto-notch, and flicker that deflicker removes. */
+/* Shows and keeps the findings of adaptive filters: auto-notch finds noise, deflicker flicker. */
 #ifndef FFTD_CTL_ADAPTATION_H
 #define FFTD_CTL_ADAPTATION_H
 

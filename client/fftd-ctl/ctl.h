@@ -11,7 +11,7 @@
 #include <sysexits.h>
 
 struct ctl {
-    const char *name;        /* of --name, or "default" */
+    const char *name;        /* the value of --name; "default" without it */
     const char *runtime_dir; /* NULL unless --runtime-dir */
     bool json;
     double watch_s; /* 0: once */

@@ -10,7 +10,7 @@
 
 #include "commands.h"
 
-/* Options that not every command takes. */
+/* Bits for the options that not every command takes. */
 enum {
     TAKES_WATCH = 1,
     TAKES_COUNT = 2,
@@ -342,6 +342,25 @@ static const struct option options[] = {
     {0},
 };
 
+/* The options that not every command takes. */
+static const struct {
+    int option;
+    unsigned takes;
+    const char *name;
+} taken[] = {
+    {OPTION_WATCH, TAKES_WATCH, "--watch"},
+    {'n', TAKES_COUNT, "--count"},
+    {'o', TAKES_OUTPUT, "--output"},
+    {OPTION_OPENMETRICS, TAKES_OPENMETRICS, "--openmetrics"},
+    {OPTION_PROMETHEUS, TAKES_PROMETHEUS, "--prometheus"},
+    {OPTION_IF_SERIAL, TAKES_IF_SERIAL, "--if-serial"},
+    {OPTION_FADE, TAKES_FADE, "--fade"},
+    {OPTION_DEVICE, TAKES_DEVICE, "--device"},
+    {OPTION_MEASURED, TAKES_MEASURED, "--measured"},
+    {OPTION_RAW, TAKES_RAW, "--raw"},
+};
+#define TAKEN_COUNT (sizeof taken / sizeof taken[0])
+
 /* The options that are not in struct ctl. */
 struct command_line {
     bool help, version;
@@ -367,6 +386,8 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
 {
     int option;
     while ((option = getopt_long(argc, argv, ":hn:o:", options, NULL)) != -1) {
+        for (unsigned i = 0; i < TAKEN_COUNT; i++)
+            line->given |= taken[i].option == option ? taken[i].takes : 0;
         switch (option) {
         case OPTION_NAME:
             ctl->name = optarg;
@@ -381,50 +402,40 @@ static void parse_options(struct ctl *ctl, struct command_line *line, int argc, 
             line->version = true;
             break;
         case OPTION_WATCH:
-            line->given |= TAKES_WATCH;
             if (!parse_seconds(optarg, &ctl->watch_s))
                 set_problem(line, "stats", "--watch: expected 0.01 .. 86400 seconds");
             break;
         case OPTION_RAW:
-            line->given |= TAKES_RAW;
             ctl->raw = true;
             break;
         case OPTION_OPENMETRICS:
-            line->given |= TAKES_OPENMETRICS;
             ctl->openmetrics = true;
             break;
         case OPTION_PROMETHEUS:
-            line->given |= TAKES_PROMETHEUS;
             ctl->prometheus = true;
             break;
         case OPTION_IF_SERIAL:
-            line->given |= TAKES_IF_SERIAL;
             if (!ctl_parse_count(optarg, &ctl->if_serial))
                 set_problem(line, "filter", "--if-serial: expected a number of at least 1");
             break;
         case OPTION_FADE:
-            line->given |= TAKES_FADE;
             if (!parse_frames(optarg, &ctl->fade))
                 set_problem(line, "filter", "--fade: expected a number of frames");
             break;
         case OPTION_DEVICE:
-            line->given |= TAKES_DEVICE;
             ctl->device = optarg;
             break;
         case OPTION_MEASURED:
-            line->given |= TAKES_MEASURED;
             ctl->measured = true;
             break;
         case 'h':
             line->help = true;
             break;
         case 'n':
-            line->given |= TAKES_COUNT;
             if (!ctl_parse_count(optarg, &ctl->count))
                 set_problem(line, "", "--count: expected a number of at least 1");
             break;
         case 'o':
-            line->given |= TAKES_OUTPUT;
             ctl->output = optarg;
             break;
         case ':':
@@ -456,21 +467,11 @@ static const struct command *find_command(const char *name)
 static int run(struct ctl *ctl, const struct command_line *line, const struct command *command)
 {
     char text[200];
-    if (line->given & ~command->takes) {
-        unsigned extra = line->given & ~command->takes;
-        snprintf(text, sizeof text, "%s does not take %s", command->name,
-                 extra & TAKES_WATCH         ? "--watch"
-                 : extra & TAKES_COUNT       ? "--count"
-                 : extra & TAKES_OUTPUT      ? "--output"
-                 : extra & TAKES_OPENMETRICS ? "--openmetrics"
-                 : extra & TAKES_PROMETHEUS  ? "--prometheus"
-                 : extra & TAKES_IF_SERIAL   ? "--if-serial"
-                 : extra & TAKES_FADE        ? "--fade"
-                 : extra & TAKES_DEVICE      ? "--device"
-                 : extra & TAKES_MEASURED    ? "--measured"
-                                             : "--raw");
-        return usage_error(ctl, command->name, text);
-    }
+    for (unsigned i = 0; i < TAKEN_COUNT; i++)
+        if (line->given & ~command->takes & taken[i].takes) {
+            snprintf(text, sizeof text, "%s does not take %s", command->name, taken[i].name);
+            return usage_error(ctl, command->name, text);
+        }
     if (ctl->argc < command->min_operands ||
         (command->max_operands >= 0 && ctl->argc > command->max_operands)) {
         snprintf(text, sizeof text, "%s: expected %s%s", command->name,

@@ -1,4 +1,4 @@
-/* Where the runtime directories of named cameras are. */
+/* The directories in which named cameras have their runtime directories. */
 #ifndef LIBFFTD_DIR_H
 #define LIBFFTD_DIR_H
 

@@ -9,7 +9,6 @@
 #define FFTD_CALIBRATION_PAIRS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "align.h"

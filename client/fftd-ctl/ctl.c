@@ -30,7 +30,8 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
     return code;
 }
 
-int ctl_exit_code(int negative_errno)
+/* Returns the exit code for a system call that failed on something the user named. */
+static int exit_code_of(int negative_errno)
 {
     switch (-negative_errno) {
     case EACCES:
@@ -81,7 +82,7 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                         "that `ls -l %s` shows may use its sockets",
                         dir, dir);
     if (negative_errno != -ENOENT && negative_errno != -ECONNREFUSED)
-        return ctl_fail(ctl, ctl_exit_code(negative_errno),
+        return ctl_fail(ctl, exit_code_of(negative_errno),
                         "cannot connect to the daemon in %s: %s", dir, strerror(-negative_errno));
     if (ctl->runtime_dir != NULL)
         return ctl_fail(ctl, EX_UNAVAILABLE,

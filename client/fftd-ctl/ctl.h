@@ -33,9 +33,6 @@ struct ctl {
 int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The exit code for a system call that failed on something the user named. */
-int ctl_exit_code(int negative_errno);
-
 /* Writes the directory of the chosen daemon's sockets into path[]. 0 or an exit code. */
 int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
 

@@ -68,6 +68,16 @@ static int open_stream(const char *path)
     return fd < 0 ? -errno : fd;
 }
 
+/* Closes the file, and removes it if it does not have its name yet. */
+static void discard(struct output_file *output)
+{
+    if (output->file != NULL && output->file != stdout)
+        fclose(output->file);
+    output->file = NULL;
+    if (output->temporary[0] != '\0')
+        unlink(output->temporary);
+}
+
 int output_open(struct output_file *ret, const char *path, enum output_kind kind)
 {
     *ret = (struct output_file){.file = stdout};
@@ -87,7 +97,7 @@ int output_open(struct output_file *ret, const char *path, enum output_kind kind
     if (ret->file != NULL)
         return 0;
     close(fd);
-    output_discard(ret);
+    discard(ret);
     return -ENOMEM;
 }
 
@@ -109,15 +119,6 @@ int output_close(struct output_file *output)
     return r;
 }
 
-void output_discard(struct output_file *output)
-{
-    if (output->file != NULL && output->file != stdout)
-        fclose(output->file);
-    output->file = NULL;
-    if (output->temporary[0] != '\0')
-        unlink(output->temporary);
-}
-
 bool output_is_file(const char *path)
 {
     struct stat st;
@@ -134,7 +135,7 @@ int output_save_picture(const struct ctl *ctl, const struct picture *picture, co
     errno = 0;
     r = picture_write_png(picture, output.file);
     if (r < 0)
-        output_discard(&output);
+        discard(&output);
     else if (!to_stdout)
         r = output_close(&output);
     if (r < 0 && !(to_stdout && r == -EPIPE))

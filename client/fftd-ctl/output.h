@@ -29,9 +29,6 @@ int output_open(struct output_file *ret, const char *path, enum output_kind kind
  * without its name is removed. Returns 0, or -errno of the first error. */
 int output_close(struct output_file *output);
 
-/* Closes the file, and removes it if it does not have its name yet. */
-void output_discard(struct output_file *output);
-
 /* Returns whether the value of --output names a file, which need not exist; false for a directory
  * or NULL. */
 bool output_is_file(const char *path);

@@ -1,5 +1,4 @@
 /* Implements `view`: shows or changes what is published of the filtered frames. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

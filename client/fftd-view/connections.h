@@ -4,7 +4,6 @@
 #define FFTD_VIEW_CONNECTIONS_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #define CONNECTIONS_MAX      192
 #define CONNECTION_IDLE_S    10 /* until the headers of the next request are complete */

@@ -187,7 +187,7 @@ def check_cppcheck():
     return run("cppcheck", "--enable=warning,performance,portability", "--inline-suppr", "--quiet",
                "--std=c11", "--library=gtk", "--error-exitcode=1",
                "--suppress=missingIncludeSystem", f"-j{os.cpu_count()}", "-Idaemon",
-               "-Iclient/include", "-Itests", *files("*.c"))
+               "-Iclient/include", "-Iclient", "-Itests", *files("*.c"))
 
 
 QUICK = [

@@ -3,6 +3,7 @@
 // The daemon decides what a change makes of the filter. Each change names the serial of the filter
 // for which it was made, so that it is never applied on top of another browser's change that this
 // page has not shown. Changes are sent in turn; only the newest value of a slider waits.
+import {cameraPath} from "./dom.js";
 
 const INTERVAL_MS = 80;  // between two values of a slider, at least
 const STALE_MS = 3000;   // for so long after an answer, the list of cameras may be older than it
@@ -62,7 +63,7 @@ const kindsOf = (state) => state ? state.stages.map((stage) => stage.kind).join(
 async function request(what, options = {}) {
     let answer;
     try {
-        answer = await fetch(`camera/${encodeURIComponent(name)}/${what}`, {
+        answer = await fetch(cameraPath(name, what), {
             cache: "no-store", ...options,
             headers: {...options.headers, ...authorization()},
         });

@@ -1,9 +1,9 @@
 // A mask that is painted over the spectrum by hand, for the filter kind `mask`. The daemon reads
 // masks only from files, so the page offers the mask as a file.
 import * as stages from "./stages.js";
+import {element, offerFile} from "./dom.js";
 import {SIDE} from "./peaks.js";
 
-const element = (id) => document.getElementById(id);
 const context = element("mask").getContext("2d");
 const values = new Uint8ClampedArray(SIDE * SIDE).fill(255);  // white: what stays
 // Black is shown in a colour that no spectrum has. White leaves the spectrum visible.
@@ -47,23 +47,21 @@ function repaint() {
     values.fill(255);
     strokes.flat().forEach(paintPoint);
     draw();
-    offerFile();
+    offerMask();
 }
 
 const fileName = () => `${element("mask-name").value}.pgm`;
 
-function offerFile() {
+function offerMask() {
     const link = element("mask-file");
-    URL.revokeObjectURL(link.href);
     const isNamed = element("mask-name").checkValidity();
     for (const id of ["mask-undo", "mask-clear"])
         element(id).disabled = strokes.length === 0;
     link.hidden = element("mask-use").disabled = strokes.length === 0 || !isNamed;
     if (link.hidden)
         return;
-    link.href = URL.createObjectURL(new Blob([`P5\n${SIDE} ${SIDE}\n255\n`, values],
-                                             {type: "image/x-portable-graymap"}));
-    link.download = fileName();
+    offerFile(link, fileName(), [`P5\n${SIDE} ${SIDE}\n255\n`, values],
+              "image/x-portable-graymap");
     link.textContent = `First download ${fileName()} and copy it to /etc/fftd/images`;
 }
 
@@ -86,7 +84,7 @@ export function begin(at, width) {
     paint(at, at, width);
 }
 
-export const end = offerFile;
+export const end = offerMask;
 
 export function show(isOn) {
     element("mask").hidden = element("mask-form").hidden = !isOn;
@@ -100,7 +98,7 @@ element("mask-clear").addEventListener("click", () => {
     strokes = [];
     repaint();
 });
-element("mask-name").addEventListener("input", offerFile);
+element("mask-name").addEventListener("input", offerMask);
 element("mask-form").addEventListener("submit", (event) => {
     event.preventDefault();
     stages.add(`mask:image=${fileName()}`);

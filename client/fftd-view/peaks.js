@@ -1,4 +1,5 @@
 // The spectrum's picture as numbers, and its peaks.
+import {element} from "./dom.js";
 
 export const SIDE = 512;    // px of the spectrum; zero is at SIDE / 2
 const NEAR_PX = 5;          // a peak so near to the pointer is meant
@@ -6,7 +7,7 @@ const APART_PX = 6;         // between two peaks
 const RISE = 28;            // of a peak over what is around it: 10 dB of 90 in 255 steps
 const MOST_PEAKS = 12;
 
-const image = document.getElementById("spectrum");
+const image = element("spectrum");
 const canvas = document.createElement("canvas");
 canvas.width = canvas.height = SIDE;
 const context = canvas.getContext("2d", {willReadFrequently: true});

@@ -1,9 +1,9 @@
 // Small charts of the last minutes: rate, latency, and measures of the picture before the filter if
 // the daemon takes them. The values arrive with the list of cameras, once a second.
+import {SVG, element} from "./dom.js";
 
 const KEPT_S = 120;
 const GAP_S = 5;    // values that are further apart are not joined, as while the page was hidden
-const SVG = "http://www.w3.org/2000/svg";
 
 // By name: {last, charts: Map of title to {unit, values: [{at_s, value}]}}; null: it is not known.
 const cameras = new Map();
@@ -101,13 +101,13 @@ function showChart(figure, {unit, values}) {
 
 export function show(name) {
     const charts = [...(cameras.get(name)?.charts || [])];
-    const list = document.getElementById("charts");
+    const list = element("charts");
     const wanted = [name, ...charts.map(([title]) => title)].join("\n");
     if (wanted !== shown) {
         list.replaceChildren(...charts.map(([title]) => makeChart(title)));
         shown = wanted;
     }
     charts.forEach(([, chart], i) => showChart(list.children[i], chart));
-    document.getElementById("history").hidden = charts.length === 0;
-    document.getElementById("no-measures").hidden = charts.length > 2;
+    element("history").hidden = charts.length === 0;
+    element("no-measures").hidden = charts.length > 2;
 }

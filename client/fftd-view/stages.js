@@ -1,11 +1,11 @@
 // The chain as an editable list of stages. The daemon has the table of the kinds, with their
 // parameters, limits and units.
 import * as filter from "./filter.js";
+import {element} from "./dom.js";
 
 const STEPS = 1000;  // of a slider
 const EDITING_MS = 1000;
 
-const element = (id) => document.getElementById(id);
 let table = {kinds: [], presets: []};
 let shown = null;           // what the list was built for
 let focusNext = null;       // {index, part}: what gets the focus when the list is built

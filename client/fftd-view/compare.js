@@ -4,7 +4,7 @@
 import * as filter from "./filter.js";
 import {element, cameraPath, setText} from "./dom.js";
 
-const INTERVAL_MS = 200;  // between two pairs, at least
+const INTERVAL_MS = 200;  // the least time between two pairs
 const RETRY_MS = 1000;
 
 const canvas = element("comparison"), slider = element("boundary");

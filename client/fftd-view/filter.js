@@ -5,12 +5,12 @@
 // page has not shown. Changes are sent in turn; only the newest value of a slider waits.
 import {cameraPath} from "./dom.js";
 
-const INTERVAL_MS = 80;  // between two values of a slider, at least
-const STALE_MS = 3000;   // for so long after an answer, the list of cameras may be older than it
+const INTERVAL_MS = 80;  // the least time between two values of a slider
+const STALE_MS = 3000;   // how long the list of cameras may be older than an answer
 const MOST_UNDO = 100;
 
 let token = takeToken();
-let name = null;         // of the camera
+let name = null;         // the camera's name
 let now = null;          // {filter, stages, filter_serial, ...}; null: not known
 let off = [];            // stages that are switched off: {index, text, kind, parameters}
 let answeredAt = 0;

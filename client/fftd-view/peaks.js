@@ -1,17 +1,17 @@
 // The spectrum's picture as numbers, and its peaks.
 import {element} from "./dom.js";
 
-export const SIDE = 512;    // px of the spectrum; zero is at SIDE / 2
-const NEAR_PX = 5;          // a peak so near to the pointer is meant
-const APART_PX = 6;         // between two peaks
-const RISE = 28;            // of a peak over what is around it: 10 dB of 90 in 255 steps
+export const SIDE = 512;    // px, of the spectrum's picture; frequency zero is at SIDE / 2
+const NEAR_PX = 5;          // a click this close to a peak selects the peak
+const APART_PX = 6;         // the least distance between two peaks
+const RISE = 28;            // how far a peak rises over its surroundings: 10 dB of 90 dB in 255 steps
 const MOST_PEAKS = 12;
 
 const image = element("spectrum");
 const canvas = document.createElement("canvas");
 canvas.width = canvas.height = SIDE;
 const context = canvas.getContext("2d", {willReadFrequently: true});
-let levels = null;          // of the image's pixels, row by row; null: to be read
+let levels = null;          // the image's pixels, row by row; null: not read yet
 
 image.addEventListener("load", () => { levels = null; });
 

@@ -7,8 +7,8 @@ import {SVG, element} from "./dom.js";
 import {SIDE, decibelsAt, nearestPeak, peaks, toFrequency} from "./peaks.js";
 import {TOOLS, outlineOf, short, stageOf} from "./tools.js";
 
-const WIDTH = 0.02;         // of the cursor at first, cycles/pixel
-const DRAG_PX = 4;          // a movement below that is a click
+const WIDTH = 0.02;         // the cursor's initial width, cycles/pixel
+const DRAG_PX = 4;          // a shorter movement is a click
 
 const plane = element("plane");
 const toolList = element("tool");
@@ -16,7 +16,7 @@ let cursor = {x: SIDE / 2, y: SIDE / 2};  // px
 let width = WIDTH;
 let stroke = null;          // {from, to, isClick, width, x, y}; x and y: px of the screen
 let isEnabled = false;
-let peak = -1;              // the one that the cursor is at, of peaks()
+let peak = -1;              // the index in peaks() of the cursor's peak
 
 const isPainting = () => toolList.value === "mask";
 const tool = () => TOOLS[toolList.value];

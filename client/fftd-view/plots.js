@@ -3,11 +3,11 @@
 import {SVG, element} from "./dom.js";
 
 const KEPT_S = 120;
-const GAP_S = 5;    // values that are further apart are not joined, as while the page was hidden
+const GAP_S = 5;    // values that are further apart are not joined: the page was hidden
 
 // By name: {last, charts: Map of title to {unit, values: [{at_s, value}]}}; null: it is not known.
 const cameras = new Map();
-let shown = "";             // the camera and the titles that the list was built for
+let shown = "";             // the camera and the titles for which the list was built
 
 const format = (value) => String(Number(value.toPrecision(3)));
 

@@ -3,11 +3,11 @@
 import * as filter from "./filter.js";
 import {element} from "./dom.js";
 
-const STEPS = 1000;  // of a slider
+const STEPS = 1000;  // in a slider
 const EDITING_MS = 1000;
 
 let table = {kinds: [], presets: []};
-let shown = null;           // what the list was built for
+let shown = null;           // the stages for which the list was built
 let focusNext = null;       // {index, part}: what gets the focus when the list is built
 let edited = {input: null, at: 0};
 let gestures = 0;

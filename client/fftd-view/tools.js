@@ -1,7 +1,7 @@
 // Turns a stroke over the spectrum, from one frequency to another, into a stage of some kind, and
 // outlines such stages. stroke: {from, to, isClick, width}; width is the cursor's, for a click.
 
-const LEAST = 0.004;  // of a width, cycles/pixel
+const LEAST = 0.004;  // the least width, cycles/pixel
 export const short = (f) => Number(f.toFixed(5));
 const clip = (f, least, most) => Math.max(least, Math.min(most, f));
 const radiusOf = ({fx, fy}) => Math.hypot(fx, fy);

@@ -11,7 +11,7 @@
 
 /* ---- connecting ---- */
 
-#define CONNECT_TIMEOUT_S 5 /* in a queue of connections that is full */
+#define CONNECT_TIMEOUT_S 5 /* how long to wait in a full queue of connections */
 
 /* sd-bus does not report why it could not connect, so the socket is connected here. */
 static int connect_socket(const char *dir, const char *name)

@@ -166,41 +166,25 @@ static void write_counters(const struct exporter *out)
     write_unknown(out, counters, count);
 }
 
-/* All series of a family must be adjacent, so the dictionary is read once for each family. */
-static void write_copied(const struct exporter *out, const char *family, const char *unit,
-                         const char *help, bool is_bytes)
+enum step_numbers { STEP_TIMES, STEP_AMOUNT, STEP_DURATIONS };
+
+/* Writes one number of each step, or both as durations. All series of a family must be adjacent, so
+ * the dictionary is read once for each family. */
+static void write_steps(const struct exporter *out, const char *property, enum step_numbers which,
+                        const char *family, const char *unit, const char *help)
 {
     const char *step;
-    uint64_t times, bytes;
-    if (!bus_find_entries(out->stats, "Copies", "a{s(tt)}"))
+    uint64_t times, amount;
+    if (!bus_find_entries(out->stats, property, "a{s(tt)}"))
         return;
-    metrics_family(&out->metrics, family, METRIC_COUNTER, unit, help);
-    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &times, &bytes) > 0) {
+    metrics_family(&out->metrics, family, which == STEP_DURATIONS ? METRIC_SUMMARY : METRIC_COUNTER,
+                   unit, help);
+    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &times, &amount) > 0) {
         const struct metric_label labels[] = {{"name", out->name}, {"step", step}, {NULL, NULL}};
-        metrics_counter(&out->metrics, family, labels, is_bytes ? bytes : times);
-    }
-}
-
-static void write_copies(const struct exporter *out)
-{
-    write_copied(out, "fftd_copies", NULL,
-                 "Times the processor copied a captured frame, or some of its planes.", false);
-    write_copied(out, "fftd_copied_bytes", "bytes", "Bytes of frames that the processor copied.",
-                 true);
-}
-
-static void write_overhead(const struct exporter *out)
-{
-    const char *step;
-    uint64_t frames, ns;
-    if (!bus_find_entries(out->stats, "Overhead", "a{s(tt)}"))
-        return;
-    metrics_family(&out->metrics, "fftd_overhead_seconds", METRIC_SUMMARY, "seconds",
-                   "Time that frames take around the kernels: gap is of the device, between "
-                   "dispatches, in a sample of the frames; the rest is of the processor.");
-    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &frames, &ns) > 0) {
-        const struct metric_label labels[] = {{"name", out->name}, {"step", step}, {NULL, NULL}};
-        metrics_summary(&out->metrics, "fftd_overhead_seconds", labels, frames, ns);
+        if (which == STEP_DURATIONS)
+            metrics_summary(&out->metrics, family, labels, times, amount);
+        else
+            metrics_counter(&out->metrics, family, labels, which == STEP_TIMES ? times : amount);
     }
 }
 
@@ -313,8 +297,13 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
           "designed, while no frame is published, and if it cannot be applied.",
           (double)bus_u64(stats, "Serial"));
     write_counters(&out);
-    write_copies(&out);
-    write_overhead(&out);
+    write_steps(&out, "Copies", STEP_TIMES, "fftd_copies", NULL,
+                "Times the processor copied a captured frame, or some of its planes.");
+    write_steps(&out, "Copies", STEP_AMOUNT, "fftd_copied_bytes", "bytes",
+                "Bytes of frames that the processor copied.");
+    write_steps(&out, "Overhead", STEP_DURATIONS, "fftd_overhead_seconds", "seconds",
+                "Time that frames take around the kernels: gap is of the device, between "
+                "dispatches, in a sample of the frames; the rest is of the processor.");
     write_measures(&out);
     write_latency(&out);
     metrics_end(&out.metrics);

@@ -24,7 +24,7 @@
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
 #define MAX_MEASURES   16
-#define LABEL_COLUMNS  34 /* before a chart */
+#define LABEL_COLUMNS  34 /* the width of what precedes a chart */
 
 /* A counter, and its value when the watch or the daemon began. */
 struct watched_counter {

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #define CONNECTIONS_MAX      192
-#define CONNECTION_IDLE_S    10 /* until the headers of the next request are complete */
-#define CONNECTION_REQUEST_S 30 /* for a request and its answer, except a stream */
+#define CONNECTION_IDLE_S    10 /* the limit for the headers of the next request */
+#define CONNECTION_REQUEST_S 30 /* the limit for a request and its answer, except a stream */
 
 struct connections;
 struct connection;

@@ -4,7 +4,7 @@ import {element} from "./dom.js";
 export const SIDE = 512;    // px, of the spectrum's picture; frequency zero is at SIDE / 2
 const NEAR_PX = 5;          // a click this close to a peak selects the peak
 const APART_PX = 6;         // the least distance between two peaks
-const RISE = 28;            // how far a peak rises over its surroundings: 10 dB of 90 dB in 255 steps
+const RISE = 28;            // the least height of a peak over its surroundings: 10 dB of 90
 const MOST_PEAKS = 12;
 
 const image = element("spectrum");

@@ -7,7 +7,7 @@
 #include "view_camera.h"
 
 #define STREAM_TYPE   "multipart/x-mixed-replace; boundary=fftd"
-#define STREAM_CLIP_S 60 /* at most */
+#define STREAM_CLIP_S 60 /* the longest clip */
 
 /* Queues the answer, which begins with the picture `first`, whose reference it takes over. clip_s
  * is the length of a clip, by the capture times of its frames; 0: no clip. The caller has

@@ -10,7 +10,7 @@
 #include "common/monotonic.h"
 #include "encoder.h"
 
-#define WAIT_MS        100 /* for a frame, before the thread checks deadlines */
+#define WAIT_MS        100 /* how long to wait for a frame before the thread checks deadlines */
 #define RETRY_NS       (NS_PER_S / 4)
 #define FRESH_NS       (NS_PER_S / 4) /* a snapshot may be a picture of this age */
 #define SPECTRUM_NS    NS_PER_S       /* the least time between the starts of two spectra */

@@ -17,7 +17,7 @@ struct camera;
 
 struct camera_options {
     const char *name;
-    unsigned fps; /* at most; at least 1 */
+    unsigned fps; /* the most pictures per second; at least 1 */
     int quality;  /* JPEG quality: 1 .. 100 */
 };
 

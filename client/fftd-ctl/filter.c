@@ -141,40 +141,27 @@ static void print_parameter(const struct about *about)
     printf("\n             %s\n", about->summary);
 }
 
-static int print_kind(sd_bus_message *kinds, const char *only, bool *ret_found)
+/* The kind that is being read, and which ones to print. */
+struct kind_about {
+    const char *only; /* NULL: all kinds */
+    const char *name, *summary, *formula;
+    bool found;
+};
+
+/* Prints a kind when its parameters follow, which the daemon sends last. */
+static int print_kind(sd_bus_message *kinds, const char *key, void *context)
 {
-    const char *key, *name = "", *summary = "", *formula = "";
+    struct kind_about *kind = context;
     struct about about;
-    bool wanted = true;
-    int r;
-    while (sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
-        if ((r = sd_bus_message_read(kinds, "s", &key)) < 0)
-            return r;
-        if (strcmp(key, "name") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &name);
-            wanted = only == NULL || strcmp(only, name) == 0;
-        } else if (strcmp(key, "summary") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &summary);
-            if (wanted)
-                printf("%s: %s\n", name, summary);
-        } else if (strcmp(key, "formula") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &formula);
-            if (wanted)
-                printf("    %s\n", formula);
-        } else if (strcmp(key, "parameters") == 0 && wanted) {
-            r = bus_enter_list(kinds, "aa{sv}");
-            while (r >= 0 && (r = read_about_parameter(kinds, &about)) > 0)
-                print_parameter(&about);
-            if (r >= 0)
-                r = bus_exit_list(kinds);
-        } else {
-            r = sd_bus_message_skip(kinds, "v");
-        }
-        if (r < 0 || (r = sd_bus_message_exit_container(kinds)) < 0)
-            return r;
-    }
-    *ret_found |= wanted;
-    return 0;
+    if (strcmp(key, "parameters") != 0 ||
+        (kind->only != NULL && strcmp(kind->only, kind->name) != 0))
+        return sd_bus_message_skip(kinds, "v");
+    kind->found = true;
+    printf("%s: %s\n    %s\n", kind->name, kind->summary, kind->formula);
+    int r = bus_enter_list(kinds, "aa{sv}");
+    while (r >= 0 && (r = read_about_parameter(kinds, &about)) > 0)
+        print_parameter(&about);
+    return r < 0 ? r : bus_exit_list(kinds);
 }
 
 static int fail_kinds(const struct ctl *ctl)
@@ -190,48 +177,31 @@ static int fail_no_kind(const struct ctl *ctl, const char *name)
 
 static int print_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
 {
-    bool found = false;
+    struct kind_about kind = {.only = only, .name = "", .summary = "", .formula = ""};
+    const struct bus_field fields[] = {
+        {"name", "s", &kind.name},
+        {"summary", "s", &kind.summary},
+        {"formula", "s", &kind.formula},
+    };
     int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(kinds, 'a', "{sv}")) > 0) {
-        r = print_kind(kinds, only, &found);
-        if (r >= 0)
-            r = sd_bus_message_exit_container(kinds);
-    }
+    while (r >= 0 && (r = bus_read_fields(kinds, fields, 3, print_kind, &kind)) > 0)
+        continue;
     if (r < 0)
         return fail_kinds(ctl);
-    return found ? ctl_finish(ctl) : fail_no_kind(ctl, only);
-}
-
-static bool is_kind(sd_bus_message *kinds, const char *wanted)
-{
-    const char *key, *name;
-    bool found = false;
-    int r = 0;
-    while (r >= 0 && sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
-        r = sd_bus_message_read(kinds, "s", &key);
-        if (r >= 0 && strcmp(key, "name") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &name);
-            found = r >= 0 && strcmp(name, wanted) == 0;
-        } else if (r >= 0) {
-            r = sd_bus_message_skip(kinds, "v");
-        }
-        if (r >= 0)
-            r = sd_bus_message_exit_container(kinds);
-    }
-    return found;
+    return kind.found ? ctl_finish(ctl) : fail_no_kind(ctl, only);
 }
 
 /* Returns the index of the wanted kind, or -ENOENT. Rewinds the message, because it cannot be read
  * backwards. */
 static int find_kind(sd_bus_message *kinds, const char *wanted)
 {
+    const char *name = "";
+    const struct bus_field field = {"name", "s", &name};
     int found = -ENOENT;
     int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-    for (int i = 0; r >= 0 && sd_bus_message_enter_container(kinds, 'a', "{sv}") > 0; i++) {
-        if (is_kind(kinds, wanted))
+    for (int i = 0; r >= 0 && (r = bus_read_fields(kinds, &field, 1, NULL, NULL)) > 0; i++)
+        if (strcmp(name, wanted) == 0)
             found = i;
-        r = sd_bus_message_exit_container(kinds);
-    }
     sd_bus_message_rewind(kinds, true);
     return found;
 }

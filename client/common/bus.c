@@ -97,11 +97,6 @@ bool bus_find(sd_bus_message *message, const char *key, const char *contents)
            sd_bus_message_enter_container(message, 'v', contents) > 0;
 }
 
-bool bus_find_in(sd_bus_message *message, const char *key, const char *entry)
-{
-    return bus_find(message, key, "a{sv}") && bus_enter(message, "sv", entry);
-}
-
 bool bus_find_entries(sd_bus_message *message, const char *key, const char *type)
 {
     return bus_find(message, key, type) &&

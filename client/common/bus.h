@@ -31,10 +31,7 @@ int bus_get_all(sd_bus *bus, sd_bus_message **ret);
  * variant, because the next bus_find starts from the beginning. */
 bool bus_find(sd_bus_message *message, const char *key, const char *contents);
 
-/* Finds an entry of the a{sv} that is the value of a key. The caller reads the entry's variant. */
-bool bus_find_in(sd_bus_message *message, const char *key, const char *entry);
-
-/* Does the same as bus_find for a dictionary of this type ("a{st}"), and enters it, so that the
+/* Does the same for a dictionary of this type ("a{st}"), and enters it, so that the
  * caller reads its entries. */
 bool bus_find_entries(sd_bus_message *message, const char *key, const char *type);
 

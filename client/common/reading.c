@@ -7,12 +7,10 @@ void reading_format(sd_bus_message *properties, char *text, size_t size)
 {
     uint32_t width = 0, height = 0;
     const char *name = "";
-    if (bus_find_in(properties, "Format", "width"))
-        sd_bus_message_read(properties, "v", "u", &width);
-    if (bus_find_in(properties, "Format", "height"))
-        sd_bus_message_read(properties, "v", "u", &height);
-    if (bus_find_in(properties, "Format", "name"))
-        sd_bus_message_read(properties, "v", "s", &name);
+    const struct bus_field fields[] = {
+        {"width", "u", &width}, {"height", "u", &height}, {"name", "s", &name}};
+    if (bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, fields, 3, NULL, NULL);
     if (width > 0)
         snprintf(text, size, "%s %ux%u", name, width, height);
     else

@@ -87,12 +87,12 @@ static int choose_path(struct recording *recording, const struct ctl *ctl)
 static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
 {
     sd_bus_message *properties = NULL;
-    const char *name;
+    const char *name = "";
+    const struct bus_field field = {"captured", "s", &name};
     const int code = daemon_get_all(ctl, bus, &properties);
-    captured[0] = '\0';
-    if (code == 0 && bus_find_in(properties, "Format", "captured") &&
-        sd_bus_message_read(properties, "v", "s", &name) > 0)
-        snprintf(captured, 16, "%s", name);
+    if (code == 0 && bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, &field, 1, NULL, NULL);
+    snprintf(captured, 16, "%s", name);
     sd_bus_message_unref(properties);
     return code;
 }

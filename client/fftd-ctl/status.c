@@ -25,16 +25,16 @@ static void print_hint(sd_bus_message *p)
     double device_ms = 0, cpu_ms = 0;
     const char *cpu_device = "";
     int cpu_is_faster = 0;
-    if (bus_find_in(p, "Comparison", "cpu_is_faster"))
-        sd_bus_message_read(p, "v", "b", &cpu_is_faster);
+    const struct bus_field fields[] = {
+        {"cpu_is_faster", "b", &cpu_is_faster},
+        {"device_ms", "d", &device_ms},
+        {"cpu_ms", "d", &cpu_ms},
+        {"cpu_device", "s", &cpu_device},
+    };
+    if (bus_find(p, "Comparison", "a{sv}"))
+        bus_read_fields(p, fields, sizeof fields / sizeof fields[0], NULL, NULL);
     if (!cpu_is_faster)
         return;
-    if (bus_find_in(p, "Comparison", "device_ms"))
-        sd_bus_message_read(p, "v", "d", &device_ms);
-    if (bus_find_in(p, "Comparison", "cpu_ms"))
-        sd_bus_message_read(p, "v", "d", &cpu_ms);
-    if (bus_find_in(p, "Comparison", "cpu_device"))
-        sd_bus_message_read(p, "v", "s", &cpu_device);
     printf("%-9s a frame takes %.2f ms on this device and %.2f ms on the CPU device \"%s\"; try "
            "engine.device = \"cpu\"\n",
            "hint", device_ms, cpu_ms, cpu_device);

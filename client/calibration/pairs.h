@@ -52,8 +52,8 @@ double pairs_weight(double error, double sigma);
 int pairs_init(struct pairs *ret, uint32_t width, uint32_t height, unsigned step);
 void pairs_finish(struct pairs *pairs); /* {0} is allowed */
 
-/* Compares a frame, row by row, with the previous ones. After some hundreds of pairs it ignores
- * further frames. -ENOMEM. */
+/* Compares a frame, row by row, with the previous ones. Once there are about a thousand pairs, it
+ * ignores further frames. -ENOMEM. */
 int pairs_add(struct pairs *pairs, const float *level);
 
 #endif

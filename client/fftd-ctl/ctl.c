@@ -31,7 +31,7 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 }
 
 /* Returns the exit code for a system call that failed on something the user named. */
-static int exit_code_of(int negative_errno)
+static int exit_code_of_errno(int negative_errno)
 {
     switch (-negative_errno) {
     case EACCES:
@@ -82,7 +82,7 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                         "that `ls -l %s` shows may use its sockets",
                         dir, dir);
     if (negative_errno != -ENOENT && negative_errno != -ECONNREFUSED)
-        return ctl_fail(ctl, exit_code_of(negative_errno),
+        return ctl_fail(ctl, exit_code_of_errno(negative_errno),
                         "cannot connect to the daemon in %s: %s", dir, strerror(-negative_errno));
     if (ctl->runtime_dir != NULL)
         return ctl_fail(ctl, EX_UNAVAILABLE,

@@ -97,7 +97,7 @@ static int write_frame(const struct ctl *ctl, struct output *output, const struc
         return 0;
     }
     if (ctl->raw)
-        raw_write_frame(output->file, &output->pixels);
+        y4m_write_raw(output->file, &output->pixels);
     else
         y4m_write_frame(output->file, &output->pixels, output->row);
     fflush(output->file); /* so that the reader gets each frame at once */

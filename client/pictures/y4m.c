@@ -48,7 +48,7 @@ void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row)
     }
 }
 
-void raw_write_frame(FILE *file, const struct pixels *pixels)
+void y4m_write_raw(FILE *file, const struct pixels *pixels)
 {
     for (unsigned p = 0; p < pixels->format->plane_count; p++)
         for (uint32_t y = 0; y < pixels->format->plane[p].rows; y++)

@@ -17,6 +17,6 @@ void y4m_write_frame(FILE *file, const struct pixels *pixels, uint8_t *row);
 size_t y4m_row_bytes(const struct fftd_pixel_format *layout, const struct fftd_format *format);
 
 /* Writes the frame's planes without the padding of rows. */
-void raw_write_frame(FILE *file, const struct pixels *pixels);
+void y4m_write_raw(FILE *file, const struct pixels *pixels);
 
 #endif

@@ -126,7 +126,7 @@ static size_t stream(const char *name, uint32_t width, uint32_t height, bool raw
     assert_in_range(y4m_row_bytes(frame.pixels.layout, &frame.format), 1, sizeof row);
     FILE *file = open_memstream(ret, &size);
     if (raw) {
-        raw_write_frame(file, &frame.pixels);
+        y4m_write_raw(file, &frame.pixels);
     } else {
         y4m_write_header(file, frame.pixels.layout, &frame.format);
         y4m_write_frame(file, &frame.pixels, row);

@@ -22,7 +22,6 @@
 
 struct output {
     struct output_file to;
-    FILE *file;                /* to.file */
     struct fftd_format format; /* the first frame's; fourcc is 0 before that frame */
     uint8_t *copy, *row;
     struct pixels pixels; /* describes `copy` */
@@ -65,7 +64,7 @@ static int begin(const struct ctl *ctl, struct output *output, const struct fftd
     if (pixels_from_memory(&output->pixels, &output->format, output->copy, format->frame_bytes) < 0)
         return ctl_fail(ctl, EX_PROTOCOL, "frames: the daemon describes an impossible format");
     if (!ctl->raw)
-        y4m_write_header(output->file, layout, format);
+        y4m_write_header(output->to.file, layout, format);
     return 0;
 }
 
@@ -97,17 +96,18 @@ static int write_frame(const struct ctl *ctl, struct output *output, const struc
         return 0;
     }
     if (ctl->raw)
-        y4m_write_raw(output->file, &output->pixels);
+        y4m_write_raw(output->to.file, &output->pixels);
     else
-        y4m_write_frame(output->file, &output->pixels, output->row);
-    fflush(output->file); /* so that the reader gets each frame at once */
+        y4m_write_frame(output->to.file, &output->pixels, output->row);
+    fflush(output->to.file); /* so that the reader gets each frame at once */
     output->written++;
     return 0;
 }
 
 static bool is_done(const struct ctl *ctl, const struct output *output)
 {
-    return interrupted || ferror(output->file) || (ctl->count > 0 && output->written >= ctl->count);
+    return interrupted || ferror(output->to.file) ||
+           (ctl->count > 0 && output->written >= ctl->count);
 }
 
 static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd *camera,
@@ -155,7 +155,7 @@ static void report(const struct ctl *ctl, const struct output *output)
 
 static int finish(const struct ctl *ctl, struct output *output, int code)
 {
-    const int error = ferror(output->file) ? -errno : 0;
+    const int error = ferror(output->to.file) ? -errno : 0;
     int r = output_close(&output->to);
     if (error != 0)
         r = error;
@@ -193,7 +193,6 @@ int command_frames(const struct ctl *ctl)
         fftd_close(camera);
         return code;
     }
-    output.file = output.to.file;
     catch_signals();
     code = copy_frames(ctl, &output, camera, dir);
     fftd_close(camera);

@@ -1,6 +1,6 @@
 /* Files that a command writes. Nothing is ever written through a link that another user may have
- * planted. If the last component of the path is a link, it is followed only to a terminal, a device
- * such as /dev/null, or a pipe, and only if the link belongs to this user or root. */
+ * planted. A link as the last component of the path is followed only to a terminal, a device such
+ * as /dev/null, or a pipe. It must also belong to this user or root. */
 #ifndef FFTD_CTL_OUTPUT_H
 #define FFTD_CTL_OUTPUT_H
 

@@ -35,8 +35,7 @@ struct encoder {
     int subsampling;           /* enum TJSAMP */
     uint32_t stride;           /* luma's; even, as libjpeg-turbo requires */
     uint8_t *copy;             /* adjacent planes, or RGB without padding */
-    size_t copy_bytes;
-    unsigned char *file; /* memory for the largest possible result */
+    unsigned char *file;       /* memory for the largest possible result */
     unsigned long file_bytes;
     int16_t *row; /* what a row's chroma adds to each sample of luma */
 };
@@ -126,7 +125,7 @@ static int reserve(struct encoder *encoder)
 {
     const struct fftd_format *format = &encoder->format;
     encoder->stride = even(format->width);
-    encoder->copy_bytes = 3 * (size_t)encoder->stride * even(format->height);
+    const size_t copy_bytes = 3 * (size_t)encoder->stride * even(format->height);
     free(encoder->copy);
     free(encoder->row);
     tjFree(encoder->file);
@@ -134,7 +133,7 @@ static int reserve(struct encoder *encoder)
     unsigned long bytes = tjBufSize((int)format->width, (int)format->height, encoder->subsampling);
     unsigned long least = tjBufSize(SPECTRUM_SIDE, SPECTRUM_SIDE, TJSAMP_GRAY);
     encoder->file_bytes = bytes > least ? bytes : least;
-    encoder->copy = malloc(encoder->copy_bytes);
+    encoder->copy = malloc(copy_bytes);
     encoder->row = calloc(encoder->stride, sizeof *encoder->row);
     encoder->file = tjAlloc((int)encoder->file_bytes);
     if (encoder->copy != NULL && encoder->row != NULL && encoder->file != NULL)

@@ -117,8 +117,8 @@ int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);
 
 /* Ends one hold; the frame may then be overwritten at any moment. Like fftd_wait with a timeout of
- * 0, it never waits for the daemon: a request is sent if the socket takes it at once, and its reply
- * is read by a later call. If the socket does not take it, the connection is closed, which releases
+ * 0, it never waits for the daemon. A request is sent if the socket takes it at once, and a later
+ * call reads its reply. If the socket does not take it, the connection is closed, which releases
  * all frames; the next fftd_wait connects again and asks for the remaining holds. -ENOENT: the
  * frame is not held.
  *

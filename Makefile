@@ -29,6 +29,8 @@ pkg-libs = $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null)
 
 # The daemon's folders, those above others first. A folder inside one of them belongs to it.
 ROOMS   := bus camera config service capture ring engine estimators transform filters gpu core
+# The folders that programs of client/ share, those above others first.
+SHARED  := calibration common pictures
 LIBFFTD := $(wildcard client/libfftd/*.c)
 CTL     := $(filter-out client/fftd-ctl/main.c,$(wildcard client/fftd-ctl/*.c))
 
@@ -53,6 +55,7 @@ $(BUILD)/generated/report.inc: client/fftd-ctl/report.sh kernels/embed.sh
 $(call objects,client/fftd-ctl/report.c): $(BUILD)/generated/report.inc
 
 $(foreach room,$(ROOMS),$(eval $(BUILD)/lib$(room).a: $(call objects,$(wildcard daemon/$(room)/*.c daemon/$(room)/*/*.c))))
+$(foreach room,$(SHARED),$(eval $(BUILD)/lib$(room).a: $(call objects,$(wildcard client/$(room)/*.c))))
 $(BUILD)/libfftd.a: $(call objects,$(LIBFFTD))
 $(BUILD)/libctl.a: $(call objects,$(CTL))
 $(BUILD)/%.a:
@@ -63,11 +66,12 @@ OPENCL_LIBS ?= $(or $(call pkg-libs,OpenCL),-lOpenCL)
 DAEMON_LIBS = $(call pkg-libs,libsystemd libconfig libv4l2 libpng) $(OPENCL_LIBS) -lm
 CTL_LIBS = $(call pkg-libs,libsystemd libpng) -lm
 PARTS = $(ROOMS:%=$(BUILD)/lib%.a)
+CLIENT_PARTS = $(SHARED:%=$(BUILD)/lib%.a) $(BUILD)/libfftd.a
 
 $(BUILD)/fftd: $(call objects,daemon/main.c daemon/options.c daemon/print.c) $(PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(DAEMON_LIBS)
 
-$(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(BUILD)/libfftd.a
+$(BUILD)/fftd-ctl: $(call objects,client/fftd-ctl/main.c) $(BUILD)/libctl.a $(CLIENT_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CTL_LIBS)
 
 $(BUILD)/libfftd.so.0: $(call objects,$(LIBFFTD)) client/libfftd/libfftd.map
@@ -82,6 +86,9 @@ ENGINE := $(patsubst %,$(BUILD)/lib%.a,engine transform filters gpu core)
 # has the width that the distribution's compiler has by default. Linux before 5.6, such as 4.4 of
 # Rockchip's boards, knows only the calls with 32-bit times there.
 $(call objects,$(wildcard daemon/capture/v4l2*.c tests/unit/v4l2*.c)): CPPFLAGS += -U_TIME_BITS
+
+# Programs of client/ include the headers of their neighbours with the folder's name.
+$(BUILD)/obj/client/%.o: CPPFLAGS += -Iclient
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -16,7 +16,7 @@ test-programs = $(patsubst %.c,$(BUILD)/%,$(wildcard tests/$(1)/*.c))
 $(BUILD)/obj/tests/%.o: CPPFLAGS += -Itests -Iclient
 $(BUILD)/libtest.a: $(call objects,$(TEST_SUPPORT))
 $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUILD)/obj/%.o \
-		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(VIEW_TESTED) $(BUILD)/libctl.a $(BUILD)/libfftd.a
+		$(if $(TEST_SUPPORT),$(BUILD)/libtest.a) $(PARTS) $(VIEW_TESTED) $(BUILD)/libctl.a $(CLIENT_PARTS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
         }
         watched[count] = (struct pollfd){.fd = fftd_fd(camera[count]), .events = POLLIN};
     }
-    /* The library attaches again by itself when a daemon is restarted. */
+    /* The library attaches again automatically when a daemon is restarted. */
     while (count == argc - 1 && count > 0 && poll(watched, (nfds_t)count, -1) >= 0)
         for (int i = 0; i < count; i++)
             if (watched[i].revents != 0)

@@ -4,136 +4,115 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "bus.h"
+#include "change.h"
+#include "common/bus.h"
+#include "common/monotonic.h"
+#include "common/reading.h"
+#include "daemon.h"
+
+#define MAX_WAVES   64
+/* The width of a notch in cycles/pixel, if the daemon does not say how wide it has to be. */
+#define NOTCH_WIDTH 0.02
+#define STAGE_BYTES 100
+
+struct wave {
+    double fx, fy;     /* cycles/pixel */
+    double amplitude;  /* in 1/255 of the range of samples */
+    double drift;      /* periods per frame */
+    uint64_t since_ns; /* CLOCK_MONOTONIC */
+    int removed;
+    bool by_notch;      /* true: a notch removes it; false: subtraction does */
+    double notch_width; /* cycles/pixel; 0: the daemon does not say */
+};
+
+struct adaptation {
+    uint64_t observed;               /* frames */
+    bool finds_waves, finds_flicker; /* the chain has a filter that looks for them */
+    struct wave wave[MAX_WAVES];
+    unsigned wave_count;
+    double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker found */
+    uint64_t flicker_since_ns;
+    const char *problem; /* valid as long as the message; empty: none */
+};
 
 /* ---- reading ---- */
 
-static int read_removal(sd_bus_message *message, struct adaptation_wave *ret)
+/* Reads the next wave, an a{sv}. Returns 1, 0 at the end of the list, or -errno. */
+static int read_wave(sd_bus_message *message, struct wave *ret)
 {
-    const char *by;
-    const int r = sd_bus_message_read(message, "v", "s", &by);
-    if (r >= 0)
-        ret->by_notch = strcmp(by, "notch") == 0;
+    const char *removed_by = "";
+    const struct bus_field fields[] = {
+        {"fx", "d", &ret->fx},
+        {"fy", "d", &ret->fy},
+        {"amplitude", "d", &ret->amplitude},
+        {"drift", "d", &ret->drift},
+        {"since_ns", "t", &ret->since_ns},
+        {"removed", "b", &ret->removed},
+        {"removed_by", "s", &removed_by},
+        {"notch_width", "d", &ret->notch_width},
+    };
+    *ret = (struct wave){0};
+    const int r = bus_read_fields(message, fields, sizeof fields / sizeof fields[0], NULL, NULL);
+    ret->by_notch = strcmp(removed_by, "notch") == 0;
     return r;
-}
-
-/* Reads an a{sv}. 1: it was read; 0: there are no more. */
-static int read_wave(sd_bus_message *message, struct adaptation_wave *ret)
-{
-    const char *key;
-    *ret = (struct adaptation_wave){0};
-    int r = sd_bus_message_enter_container(message, 'a', "{sv}");
-    if (r <= 0)
-        return r;
-    while ((r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
-            return r;
-        double *number = strcmp(key, "fx") == 0            ? &ret->fx
-                         : strcmp(key, "fy") == 0          ? &ret->fy
-                         : strcmp(key, "amplitude") == 0   ? &ret->amplitude
-                         : strcmp(key, "drift") == 0       ? &ret->drift
-                         : strcmp(key, "notch_width") == 0 ? &ret->notch_width
-                                                           : NULL;
-        if (number != NULL)
-            r = sd_bus_message_read(message, "v", "d", number);
-        else if (strcmp(key, "since_ns") == 0)
-            r = sd_bus_message_read(message, "v", "t", &ret->since_ns);
-        else if (strcmp(key, "removed") == 0)
-            r = sd_bus_message_read(message, "v", "b", &ret->removed);
-        else if (strcmp(key, "removed_by") == 0)
-            r = read_removal(message, ret);
-        else
-            r = sd_bus_message_skip(message, "v");
-        if (r < 0 || (r = sd_bus_message_exit_container(message)) < 0)
-            return r;
-    }
-    if (r < 0)
-        return r;
-    r = sd_bus_message_exit_container(message);
-    return r < 0 ? r : 1;
 }
 
 static int read_waves(sd_bus_message *message, struct adaptation *ret)
 {
-    struct adaptation_wave wave;
-    int r = sd_bus_message_enter_container(message, 'v', "aa{sv}");
-    if (r >= 0)
-        r = sd_bus_message_enter_container(message, 'a', "a{sv}");
+    struct wave wave;
+    int r = bus_enter_list(message, "aa{sv}");
     while (r >= 0 && (r = read_wave(message, &wave)) > 0)
-        if (ret->wave_count < ADAPTATION_MAX_WAVES)
+        if (ret->wave_count < MAX_WAVES)
             ret->wave[ret->wave_count++] = wave;
-    for (int i = 0; i < 2 && r >= 0; i++)
-        r = sd_bus_message_exit_container(message);
     ret->finds_waves = true;
-    return r;
+    return r < 0 ? r : bus_exit_list(message);
 }
 
 static int read_flicker(sd_bus_message *message, struct adaptation *ret)
 {
-    const char *key;
+    const struct bus_field fields[] = {
+        {"frequency", "d", &ret->flicker_hz},
+        {"depth", "d", &ret->flicker_depth},
+        {"line_time_us", "d", &ret->line_time_us},
+        {"since_ns", "t", &ret->flicker_since_ns},
+    };
     int r = sd_bus_message_enter_container(message, 'v', "a{sv}");
     if (r >= 0)
-        r = sd_bus_message_enter_container(message, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(message, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(message, "s", &key)) < 0)
-            return r;
-        double *value = strcmp(key, "frequency") == 0      ? &ret->flicker_hz
-                        : strcmp(key, "depth") == 0        ? &ret->flicker_depth
-                        : strcmp(key, "line_time_us") == 0 ? &ret->line_time_us
-                                                           : NULL;
-        r = value != NULL ? sd_bus_message_read(message, "v", "d", value)
-            : strcmp(key, "since_ns") == 0
-                ? sd_bus_message_read(message, "v", "t", &ret->flicker_since_ns)
-                : sd_bus_message_skip(message, "v");
-        if (r >= 0)
-            r = sd_bus_message_exit_container(message);
-    }
-    for (int i = 0; i < 2 && r >= 0; i++)
-        r = sd_bus_message_exit_container(message);
+        r = bus_read_fields(message, fields, sizeof fields / sizeof fields[0], NULL, NULL);
     ret->finds_flicker = true;
-    return r;
+    return r < 0 ? r : sd_bus_message_exit_container(message);
 }
 
-int adaptation_read(sd_bus_message *properties, struct adaptation *ret)
+static int read_found(sd_bus_message *message, const char *key, void *found)
 {
-    const char *key;
+    return strcmp(key, "waves") == 0     ? read_waves(message, found)
+           : strcmp(key, "flicker") == 0 ? read_flicker(message, found)
+                                         : sd_bus_message_skip(message, "v");
+}
+
+/* Reads the property Adaptation of all properties. Returns a negative errno on failure. */
+static int read_adaptation(sd_bus_message *properties, struct adaptation *ret)
+{
+    const struct bus_field fields[] = {
+        {"observed", "t", &ret->observed},
+        {"problem", "s", &ret->problem},
+    };
     *ret = (struct adaptation){.problem = ""};
     if (!bus_find(properties, "Adaptation", "a{sv}"))
         return 0;
-    int r = sd_bus_message_enter_container(properties, 'a', "{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(properties, 'e', "sv")) > 0) {
-        if ((r = sd_bus_message_read(properties, "s", &key)) < 0)
-            return r;
-        if (strcmp(key, "observed") == 0)
-            r = sd_bus_message_read(properties, "v", "t", &ret->observed);
-        else if (strcmp(key, "waves") == 0)
-            r = read_waves(properties, ret);
-        else if (strcmp(key, "flicker") == 0)
-            r = read_flicker(properties, ret);
-        else if (strcmp(key, "problem") == 0)
-            r = sd_bus_message_read(properties, "v", "s", &ret->problem);
-        else
-            r = sd_bus_message_skip(properties, "v");
-        if (r >= 0)
-            r = sd_bus_message_exit_container(properties);
-    }
-    return r;
+    return bus_read_fields(properties, fields, sizeof fields / sizeof fields[0], read_found, ret);
 }
 
 /* ---- printing ---- */
 
-/* Seconds from a time of CLOCK_MONOTONIC, which is the daemon's clock, until now. */
 static double seconds_since(uint64_t since_ns)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    const double seconds = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)since_ns / 1e9;
+    const double seconds = ((double)monotonic_now_ns() - (double)since_ns) / 1e9;
     return seconds > 0 ? seconds : 0;
 }
 
-static void print_wave(const struct adaptation_wave *wave)
+static void print_wave(const struct wave *wave)
 {
     char how[80] = "not removed: its phase cannot be predicted yet";
     if (wave->removed && wave->by_notch)
@@ -163,7 +142,7 @@ static void print_flicker(const struct adaptation *found)
 int adaptation_print(sd_bus_message *properties)
 {
     struct adaptation found;
-    const int r = adaptation_read(properties, &found);
+    const int r = read_adaptation(properties, &found);
     if (r < 0)
         return r;
     if (found.finds_waves || found.finds_flicker)
@@ -177,4 +156,98 @@ int adaptation_print(sd_bus_message *properties)
     if (*found.problem != '\0')
         printf("    some of it is not observed: %s\n", found.problem);
     return 0;
+}
+
+/* ---- keeping ---- */
+
+/* The changes that follow from the findings are made only if the filter has not been changed since
+ * the findings were read. */
+
+/* Returns the number of the first stage of a kind in a chain; 0: there is none. */
+static unsigned find_stage(const char *chain, const char *kind)
+{
+    const size_t length = strlen(kind);
+    for (unsigned number = 1; *chain != '\0'; number++) {
+        chain += strspn(chain, " ");
+        if (strncmp(chain, kind, length) == 0 && strchr(": |", chain[length]) != NULL)
+            return number;
+        chain += strcspn(chain, "|");
+        chain += *chain == '|';
+    }
+    return 0;
+}
+
+static void keep_waves(struct change_call *call, const struct adaptation *found, unsigned number)
+{
+    char stage[STAGE_BYTES], position[20];
+    change_append(call, "remove", "auto-notch", NULL, NULL);
+    for (unsigned i = 0; i < found->wave_count; i++) {
+        const struct wave *wave = &found->wave[i];
+        snprintf(stage, sizeof stage, "notch:at=%.5f/%.5f,width=%.4g", wave->fx, wave->fy,
+                 wave->notch_width > 0 ? wave->notch_width : NOTCH_WIDTH);
+        snprintf(position, sizeof position, "%u", number + i);
+        change_append(call, "add", stage, position, NULL);
+    }
+}
+
+static void keep_flicker(struct change_call *call, const struct adaptation *found)
+{
+    char value[STAGE_BYTES];
+    snprintf(value, sizeof value, "%.3f", found->flicker_hz);
+    change_append(call, "set", "deflicker", "frequency", value);
+    snprintf(value, sizeof value, "%.3f", found->line_time_us);
+    change_append(call, "set", "deflicker", "line-time", value);
+}
+
+/* Explains that the chain has an adaptive filter, but frames do not use this chain yet. */
+static int fail_pending(const struct ctl *ctl, sd_bus_message *properties)
+{
+    const uint64_t serial = bus_u64(properties, "Serial");
+    char why[READING_WHY_BYTES] = "is being prepared";
+    reading_is_pending(properties, serial, why);
+    return ctl_fail(ctl, EX_TEMPFAIL,
+                    "filter keep: filter %" PRIu64 " %s, and has found nothing yet", serial, why);
+}
+
+static int keep(const struct ctl *ctl, sd_bus_message *properties)
+{
+    struct adaptation found;
+    struct change_call call;
+    if (read_adaptation(properties, &found) < 0)
+        return ctl_fail(ctl, EX_PROTOCOL, "Adaptation: unexpected reply format");
+    const char *chain = bus_text(properties, "Filter");
+    const unsigned number = find_stage(chain, "auto-notch");
+    if (!found.finds_waves && !found.finds_flicker &&
+        (number > 0 || find_stage(chain, "deflicker") > 0))
+        return fail_pending(ctl, properties);
+    if (!found.finds_waves && !found.finds_flicker)
+        return ctl_fail(ctl, EX_DATAERR,
+                        "filter keep: no stage of the filter in use adapts: expected auto-notch or "
+                        "deflicker");
+    const bool has_waves = number > 0 && found.wave_count > 0, has_flicker = found.flicker_hz > 0;
+    if (!has_waves && !has_flicker)
+        return ctl_fail(
+            ctl, EX_TEMPFAIL,
+            "filter keep: nothing has been found yet; `fftd-ctl filter show` lists what "
+            "has");
+    int code = change_begin(&call, ctl);
+    if (code != 0)
+        return change_finish(&call, code);
+    if (call.if_serial == 0)
+        call.if_serial = bus_u64(properties, "Serial");
+    if (has_waves)
+        keep_waves(&call, &found, number);
+    if (has_flicker)
+        keep_flicker(&call, &found);
+    return change_send(&call);
+}
+
+int adaptation_keep(const struct ctl *ctl)
+{
+    sd_bus_message *properties = NULL;
+    int code = daemon_ask(ctl, &properties, NULL);
+    if (code == 0)
+        code = keep(ctl, properties);
+    sd_bus_message_unref(properties);
+    return code;
 }

@@ -1,38 +1,19 @@
-/* Prints the noise and the flicker that adaptive filters have found. */
+/* Shows and keeps the findings of adaptive filters: auto-notch finds noise, deflicker flicker. */
 #ifndef FFTD_CTL_ADAPTATION_H
 #define FFTD_CTL_ADAPTATION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <systemd/sd-bus.h>
 
-#define ADAPTATION_MAX_WAVES 64
+#include "ctl.h"
 
-struct adaptation_wave {
-    double fx, fy;           /* cycles/pixel */
-    double amplitude, drift; /* of 255; periods a frame */
-    uint64_t since_ns;       /* CLOCK_MONOTONIC */
-    int removed;
-    bool by_notch;      /* and not by subtraction */
-    double notch_width; /* cycles/pixel, of one that removes it; 0: the daemon does not say */
-};
-
-struct adaptation {
-    uint64_t observed;               /* frames */
-    bool finds_waves, finds_flicker; /* the chain has a filter for it */
-    struct adaptation_wave wave[ADAPTATION_MAX_WAVES];
-    unsigned wave_count;
-    double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker was found */
-    uint64_t flicker_since_ns;
-    const char *problem; /* valid as long as the message; empty: none */
-};
-
-/* Reads the property Adaptation of all properties (a{sv}). 0 or -errno: the daemon sent something
- * else. */
-int adaptation_read(sd_bus_message *properties, struct adaptation *ret);
-
-/* Prints it as indented lines; nothing if no filter adapts. Likewise. */
+/* Prints the findings in the daemon's properties as indented lines; nothing if no filter adapts.
+ * Returns 0, or -errno if the daemon sent something else. */
 int adaptation_print(sd_bus_message *properties);
+
+/* Implements `filter keep`. auto-notch becomes one notch for each wave found. deflicker gets the
+ * frequency and the line time that it has found, and continues to follow the light. A filter that
+ * has found nothing stays as it is. Returns an exit code, and prints the reason for a failure; it
+ * fails if nothing was found. */
+int adaptation_keep(const struct ctl *ctl);
 
 #endif

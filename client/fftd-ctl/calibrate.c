@@ -1,28 +1,27 @@
-/* Implements `calibrate`, which records the image of the filter kinds `dark` and `flat` from frames
- * before the filter, so that it does not matter which filter is in use. Without a dark frame,
- * `stripes` finds what `dark` is to subtract from columns and rows while the scene moves. */
+/* Implements `calibrate`, which records the images of the filter kinds `dark` and `flat`. It takes
+ * frames before the filter, so that the filter in use does not matter. `stripes` needs no dark
+ * frame: from a moving scene it finds what `dark` has to subtract from columns and rows. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "average.h"
+#include "calibration/average.h"
 #include "commands.h"
 #include "output.h"
-#include "shot.h"
-#include "stripes.h"
+#include "daemon.h"
+#include "calibration/stripes.h"
 
 #define IMAGES         "/etc/fftd/images"
 #define DEFAULT_FRAMES 64
 #define STRIPES_FRAMES 128
-#define STANDS_STILL   0.5 /* of stripes_stillness */
+#define STANDS_STILL   0.5 /* stripes_stillness of a scene that hardly moves */
 #define STAGE_BYTES    160
 #define MAX_FRAMES     10000
-#define MAX_NAME       63 /* bytes, of an image of a filter */
+#define MAX_NAME       63 /* bytes in the name of a filter's image */
 #define MAX_WARNINGS   3
 #define WARNING_BYTES  200
 
@@ -31,10 +30,10 @@ struct recording {
     const char *kind; /* dark, flat or stripes */
     char name[MAX_NAME + 1];
     char path[PATH_MAX];
-    unsigned frames; /* to be taken */
+    unsigned frames; /* how many to take */
     struct average average;
-    struct stripes stripes; /* only of stripes */
-    double pedestal;        /* of stripes: what the image has more than the pattern */
+    struct stripes stripes; /* used by the kind `stripes` alone */
+    double pedestal;        /* what was added to the pattern so that no level is negative */
     char stage[STAGE_BYTES];
     unsigned warning_count;
     char warning[MAX_WARNINGS][WARNING_BYTES];
@@ -47,7 +46,7 @@ static bool is(const struct recording *recording, const char *kind)
     return strcmp(recording->kind, kind) == 0;
 }
 
-/* The name is one that the daemon takes for an image. */
+/* Returns whether the daemon accepts the name for an image. */
 static bool is_name(const char *name)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -65,7 +64,6 @@ static const char *image_directory(void)
 
 static int choose_path(struct recording *recording, const struct ctl *ctl)
 {
-    struct stat st;
     const char *name = ctl->argc > 1 ? ctl->argv[1] : recording->kind;
     const char *suffix = strstr(name, ".pfm") != NULL ? "" : ".pfm";
     const int length = snprintf(recording->name, sizeof recording->name, "%s%s", name, suffix);
@@ -74,10 +72,8 @@ static int choose_path(struct recording *recording, const struct ctl *ctl)
                         "calibrate %s: the name of the image is %s: expected at most %d letters, "
                         "digits and . _ -, without a directory",
                         recording->kind, name, MAX_NAME - 4);
-    const bool is_file =
-        ctl->output != NULL && (stat(ctl->output, &st) < 0 || !S_ISDIR(st.st_mode));
     const char *directory = ctl->output != NULL ? ctl->output : image_directory();
-    const int used = is_file
+    const int used = output_is_file(ctl->output)
                          ? snprintf(recording->path, PATH_MAX, "%s", ctl->output)
                          : snprintf(recording->path, PATH_MAX, "%s/%s", directory, recording->name);
     if (used >= PATH_MAX)
@@ -87,17 +83,16 @@ static int choose_path(struct recording *recording, const struct ctl *ctl)
 
 /* ---- recording ---- */
 
-/* The name of the format in which frames are captured; "" where the daemon does not say. */
+/* Reads the name of the format of captured frames; "" if the daemon does not say. */
 static int read_captured(const struct ctl *ctl, sd_bus *bus, char captured[16])
 {
     sd_bus_message *properties = NULL;
-    const char *name;
-    const int code = bus_get_all(ctl, bus, &properties);
-    captured[0] = '\0';
-    if (code == 0 && bus_find(properties, "Format", "a{sv}") &&
-        bus_enter(properties, "sv", "captured") &&
-        sd_bus_message_read(properties, "v", "s", &name) > 0)
-        snprintf(captured, 16, "%s", name);
+    const char *name = "";
+    const struct bus_field field = {"captured", "s", &name};
+    const int code = daemon_get_all(ctl, bus, &properties);
+    if (code == 0 && bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, &field, 1, NULL, NULL);
+    snprintf(captured, 16, "%s", name);
     sd_bus_message_unref(properties);
     return code;
 }
@@ -116,7 +111,7 @@ static int begin(struct recording *recording, const struct fftd_format *format,
 static int add_stripes(struct recording *recording, const struct pixels *frame)
 {
     const struct average *average = &recording->average;
-    float *level = stripes_level(&recording->stripes);
+    float *level = recording->stripes.level;
     for (uint32_t y = 0; y < average->height; y++)
         for (uint32_t x = 0; x < average->width; x++)
             *level++ = (float)average_level_at(average, frame, x, y);
@@ -129,7 +124,7 @@ static int add_frame(struct recording *recording, const struct ctl *ctl, sd_bus 
     struct average *average = &recording->average;
     struct shot shot = {0};
     int r = 0;
-    int code = shot_take(&shot, ctl, bus, true);
+    int code = daemon_snapshot(ctl, bus, &shot, true);
     if (code == 0 && average->sum == NULL)
         r = begin(recording, &shot.format, captured);
     if (code == 0 && r == 0 && average->is_mosaic && shot.before.layout->family == FFTD_FAMILY_GREY)
@@ -158,7 +153,7 @@ static int record(struct recording *recording, const struct ctl *ctl)
     const bool screen = !ctl->json && isatty(STDERR_FILENO);
     char captured[16];
     sd_bus *bus = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
         code = read_captured(ctl, bus, captured);
     for (unsigned i = 1; i <= frames && code == 0; i++) {
@@ -170,7 +165,8 @@ static int record(struct recording *recording, const struct ctl *ctl)
     return code;
 }
 
-/* Replaces the mean by the pattern, whose least level becomes 0: images have no negative ones. */
+/* Replaces the mean by the pattern, and raises it so that its least level is 0: images have no
+ * negative levels. */
 static int find_pattern(struct recording *recording)
 {
     const struct average *average = &recording->average;
@@ -191,7 +187,7 @@ static int find_pattern(struct recording *recording)
     return 0;
 }
 
-/* The stage that the recording is for. */
+/* Writes the stage that uses the recording. */
 static void describe_stage(struct recording *recording)
 {
     if (is(recording, "stripes"))
@@ -212,8 +208,9 @@ static __attribute__((format(printf, 2, 3))) void warn(struct recording *recordi
     va_end(args);
 }
 
-/* One pixel in a thousand may be white, since a few always are. Mains flicker that is sampled at
- * random leaves some per cent between frames, and steady light a tenth of that. */
+/* One pixel in a thousand may be white, because a few always are. Mains flicker, sampled at random,
+ * changes the level by a few per cent from frame to frame; steady light changes it by a tenth of
+ * that. */
 static void judge(struct recording *recording)
 {
     const struct average *average = &recording->average;

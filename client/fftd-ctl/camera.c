@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "commands.h"
 
-#define MAX_ENTRIES 256 /* of a menu; further ones are not shown */
+#define MAX_ENTRIES 256 /* in a menu; further ones are not shown */
 
 struct entry {
     int64_t value;
@@ -29,15 +29,11 @@ struct control {
 static int read_menu(sd_bus_message *list, struct control *control)
 {
     struct entry entry;
-    int r = sd_bus_message_enter_container(list, 'v', "a(xs)");
-    if (r >= 0)
-        r = sd_bus_message_enter_container(list, 'a', "(xs)");
+    int r = bus_enter_list(list, "a(xs)");
     while (r >= 0 && (r = sd_bus_message_read(list, "(xs)", &entry.value, &entry.name)) > 0)
         if (control->entry_count < MAX_ENTRIES)
             control->entry[control->entry_count++] = entry;
-    for (int i = 0; i < 2 && r >= 0; i++)
-        r = sd_bus_message_exit_container(list);
-    return r;
+    return r < 0 ? r : bus_exit_list(list);
 }
 
 static int read_value(sd_bus_message *list, struct control *control)
@@ -54,43 +50,24 @@ static int read_value(sd_bus_message *list, struct control *control)
     return sd_bus_message_read(list, "v", "x", &control->value);
 }
 
-static int read_field(sd_bus_message *list, const char *key, struct control *control)
+static int read_other(sd_bus_message *list, const char *key, void *control)
 {
-    const struct {
-        const char *key, *type;
-        void *field;
-    } fields[] = {
-        {"name", "s", &control->name},           {"type", "s", &control->type},
-        {"minimum", "x", &control->minimum},     {"maximum", "x", &control->maximum},
-        {"step", "x", &control->step},           {"default", "x", &control->initial},
-        {"read_only", "b", &control->read_only}, {"inactive", "b", &control->inactive},
-    };
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (strcmp(key, fields[i].key) == 0)
-            return sd_bus_message_read(list, "v", fields[i].type, fields[i].field);
-    if (strcmp(key, "value") == 0)
-        return read_value(list, control);
-    if (strcmp(key, "menu") == 0)
-        return read_menu(list, control);
-    return sd_bus_message_skip(list, "v");
+    return strcmp(key, "value") == 0  ? read_value(list, control)
+           : strcmp(key, "menu") == 0 ? read_menu(list, control)
+                                      : sd_bus_message_skip(list, "v");
 }
 
 /* Reads the next control of the list. Returns 1, 0 at the end, or -errno. */
 static int read_control(sd_bus_message *list, struct control *control)
 {
-    const char *key;
+    const struct bus_field fields[] = {
+        {"name", "s", &control->name},           {"type", "s", &control->type},
+        {"minimum", "x", &control->minimum},     {"maximum", "x", &control->maximum},
+        {"step", "x", &control->step},           {"default", "x", &control->initial},
+        {"read_only", "b", &control->read_only}, {"inactive", "b", &control->inactive},
+    };
     *control = (struct control){.name = "", .type = "", .text = ""};
-    int r = sd_bus_message_enter_container(list, 'a', "{sv}");
-    if (r <= 0)
-        return r;
-    while ((r = sd_bus_message_enter_container(list, 'e', "sv")) > 0)
-        if ((r = sd_bus_message_read(list, "s", &key)) < 0 ||
-            (r = read_field(list, key, control)) < 0 ||
-            (r = sd_bus_message_exit_container(list)) < 0)
-            return r;
-    if (r >= 0)
-        r = sd_bus_message_exit_container(list);
-    return r < 0 ? r : 1;
+    return bus_read_fields(list, fields, sizeof fields / sizeof fields[0], read_other, control);
 }
 
 /* ---- showing ---- */
@@ -166,15 +143,11 @@ static int print_controls(const struct ctl *ctl, sd_bus_message *list)
 
 static int camera_controls(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *list = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_ask(ctl, &list, "ListControls");
     if (code == 0)
-        code = bus_call(ctl, bus, &list, "ListControls", NULL);
-    if (code == 0)
-        code = ctl->json ? bus_print_json(ctl, list) : print_controls(ctl, list);
+        code = ctl->json ? daemon_print_json(ctl, list) : print_controls(ctl, list);
     sd_bus_message_unref(list);
-    sd_bus_unref(bus);
     return code;
 }
 
@@ -202,11 +175,10 @@ static int camera_set(const struct ctl *ctl)
     sd_bus *bus = NULL;
     sd_bus_message *message = NULL, *reply = NULL;
     const char *wrong = "";
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code != 0)
         return code;
-    int r =
-        sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_INTERFACE, "SetControls");
+    int r = bus_new_call(bus, &message, "SetControls");
     if (r >= 0)
         r = append_settings(ctl, message, &wrong);
     if (r == -EDOM)
@@ -216,7 +188,7 @@ static int camera_set(const struct ctl *ctl)
         code = ctl_fail(ctl, r == -EINVAL ? EX_DATAERR : EX_SOFTWARE, "camera set: %s",
                         r == -EINVAL ? "a value is not valid UTF-8" : strerror(-r));
     else
-        code = bus_send(ctl, bus, message, &reply);
+        code = daemon_send(ctl, bus, message, &reply);
     sd_bus_message_unref(reply);
     sd_bus_message_unref(message);
     sd_bus_unref(bus);

@@ -1,5 +1,5 @@
-/* A change is sent as an array of words, and EditFilter takes an array of changes. The daemon knows
- * the filters and checks everything; only the operands are split into changes here. */
+/* A change is an array of words, and EditFilter takes an array of changes. This file only splits
+ * the operands into changes: the daemon knows the filters and checks everything. */
 #include "change.h"
 
 #include <errno.h>
@@ -8,13 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "common/monotonic.h"
+#include "daemon.h"
 #include "commands.h"
-#include "reading.h"
+#include "common/reading.h"
 
 #define KEY_BYTES 200
 
-/* A filter that needs no other engine is in use after two or three frames. */
+/* A filter that needs no new engine is in use after two or three frames. */
 #define MOMENT_US 500000
 #define LOOK_US   20000
 
@@ -23,11 +24,10 @@
 int change_begin(struct change_call *call, const struct ctl *ctl)
 {
     *call = (struct change_call){.ctl = ctl, .if_serial = ctl->if_serial};
-    int code = bus_open(ctl, &call->bus);
+    int code = daemon_open(ctl, &call->bus);
     if (code != 0)
         return code;
-    call->result = sd_bus_message_new_method_call(call->bus, &call->message, NULL, BUS_PATH,
-                                                  BUS_INTERFACE, "EditFilter");
+    call->result = bus_new_call(call->bus, &call->message, "EditFilter");
     if (call->result >= 0)
         call->result = sd_bus_message_open_container(call->message, 'a', "as");
     return 0;
@@ -46,22 +46,22 @@ void change_append(struct change_call *call, const char *verb, const char *first
         call->result = sd_bus_message_close_container(call->message);
 }
 
-/* Looks until frames have this filter, or nothing can be expected from waiting. Returns whether it
- * is not in use, and writes why. */
+/* Waits until frames have this filter, but not if waiting cannot help. Returns whether the filter
+ * is still not in use, and writes why. */
 static bool wait_a_moment(const struct ctl *ctl, sd_bus *bus, uint64_t serial,
                           char text[READING_WHY_BYTES])
 {
-    const uint64_t end_us = ctl_now_us() + MOMENT_US;
+    const uint64_t end_us = monotonic_now_us() + MOMENT_US;
     bool pending = true;
     int r = 0;
     snprintf(text, READING_WHY_BYTES, "is being prepared");
     while (r >= 0 && pending) {
         sd_bus_message *properties = NULL;
-        r = bus_try_get_all(ctl, bus, &properties);
+        r = daemon_try_get_all(ctl, bus, &properties);
         if (r >= 0)
             pending = reading_is_pending(properties, serial, text);
         sd_bus_message_unref(properties);
-        if (ctl_now_us() >= end_us || strcmp(text, "is being prepared") != 0)
+        if (monotonic_now_us() >= end_us || strcmp(text, "is being prepared") != 0)
             break;
         if (r >= 0 && pending)
             usleep(LOOK_US);
@@ -106,7 +106,7 @@ int change_send(struct change_call *call)
         return change_finish(
             call, r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "an operand is not valid UTF-8")
                                : ctl_fail(ctl, EX_SOFTWARE, "EditFilter: %s", strerror(-r)));
-    int code = bus_send(ctl, call->bus, call->message, &reply);
+    int code = daemon_send(ctl, call->bus, call->message, &reply);
     if (code == 0) {
         sd_bus_message_read(reply, "t", &serial);
         change_print_serial(ctl, call->bus, serial);
@@ -174,7 +174,7 @@ int change_remove(const struct ctl *ctl)
     return send_one(ctl, "remove", ctl->argv[1], NULL, NULL);
 }
 
-/* Splits STAGE.PARAMETER[=VALUE]. The value may be NULL, if it is another operand. */
+/* Splits STAGE.PARAMETER[=VALUE]. *ret_value is NULL if the operand has no value. */
 static bool split_key(char key[KEY_BYTES], const char **ret_param, const char **ret_value,
                       const char *operand)
 {
@@ -226,7 +226,7 @@ static int append_operands(struct change_call *call, int *at)
 {
     static const struct {
         const char *verb, *expected;
-        int count; /* of operands; `add` may have one more */
+        int count; /* how many operands follow; `add` may have one more */
     } known[] = {
         {"add", "STAGE [NUMBER] after it", 1}, {"remove", "STAGE after it", 1},
         {"move", "STAGE NUMBER after it", 2},  {"set", "STAGE.PARAMETER=VALUE after it", 1},

@@ -1,5 +1,5 @@
-/* The commands that change the filter: `set`, and those of `filter`. Each is one call of
- * EditFilter. They return an exit code; they have printed the reason of a failure. */
+/* The commands that change the filter: `set`, and actions of `filter`. Each is one call of
+ * EditFilter. Each returns an exit code, and prints the reason for a failure. */
 #ifndef FFTD_CTL_CHANGE_H
 #define FFTD_CTL_CHANGE_H
 
@@ -9,11 +9,11 @@
 
 #define CHAIN_BYTES 32768
 
-/* Joins the operands from the first one on to one chain. */
+/* Joins the operands, from index `first` on, to one chain. */
 int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES]);
 
-/* Prints the serial from which frames obey a change. Waits a moment for such a frame; if there is
- * none, the text also says why. With --json it does not wait. */
+/* Prints the serial that frames carry once a change has taken effect. Waits briefly for such a
+ * frame, and also prints why there is none. With --json it does not wait. */
 void change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial);
 
 int change_replace(const struct ctl *ctl); /* filter set CHAIN... */
@@ -27,22 +27,22 @@ struct change_call {
     const struct ctl *ctl;
     sd_bus *bus;
     sd_bus_message *message;
-    uint64_t if_serial; /* the filter is changed only if it has this serial; 0: in any case */
-    int result;         /* of sd-bus, while the message is written */
+    uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
+    int result;         /* what sd-bus returned last while the message was written */
 };
 
-/* Connects and begins the message; to be ended by change_send or change_finish. Returns an exit
- * code. */
+/* Connects and begins the message. Returns an exit code. The caller then calls change_send or
+ * change_finish. */
 int change_begin(struct change_call *call, const struct ctl *ctl);
 
 /* Appends one change; words that are NULL are left out. */
 void change_append(struct change_call *call, const char *verb, const char *first,
                    const char *second, const char *third);
 
-/* Ends the message, sends it, and prints the serial of the new filter. */
+/* Completes the message, sends it, and prints the serial of the new filter. */
 int change_send(struct change_call *call);
 
-/* Ends the call without sending it, and returns the code. */
+/* Frees the call without sending it, and returns `code`. */
 int change_finish(struct change_call *call, int code);
 
 #endif

@@ -1,4 +1,4 @@
-/* Every reply passes through here before a command reads it, so no command has to think of it. */
+/* Every reply is cleaned before a command reads it, so that no command can forget to. */
 #include "clean.h"
 
 #include <errno.h>
@@ -36,12 +36,12 @@ static int copy_text(sd_bus_message *from, sd_bus_message *to, char type)
 
 static int copy_number(sd_bus_message *from, sd_bus_message *to, char type)
 {
-    uint64_t number = 0; /* or what is smaller; a descriptor stays the message's */
+    uint64_t number = 0; /* large enough for any of them; the message keeps its descriptors */
     int r = sd_bus_message_read_basic(from, type, &number);
     return r < 0 ? r : sd_bus_message_append_basic(to, type, &number);
 }
 
-/* Copies what is left of the container. sd-bus limits the depth. */
+/* Copies the rest of the container. sd-bus limits the depth. */
 static int copy_values(sd_bus_message *from, sd_bus_message *to)
 {
     const char *contents;

@@ -1,4 +1,4 @@
-/* The commands of fftd-ctl. Each returns an exit code; it has printed the reason of a failure. */
+/* The commands of fftd-ctl. Each returns an exit code, and prints the reason for a failure. */
 #ifndef FFTD_CTL_COMMANDS_H
 #define FFTD_CTL_COMMANDS_H
 
@@ -16,6 +16,9 @@ int command_watch(const struct ctl *ctl);
 int command_filter(const struct ctl *ctl);
 int command_set(const struct ctl *ctl);
 int command_reload(const struct ctl *ctl);
+
+/* filter_plot.c: filter plot FILE [CHAIN...]; after a failure there is no file */
+int filter_plot(const struct ctl *ctl);
 
 /* view.c */
 int command_view(const struct ctl *ctl);

@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <fftd/fftd.h>
 
 #include "clean.h"
-#include "json.h"
+#include "common/json.h"
 
 int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
 {
@@ -31,7 +30,8 @@ int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
     return code;
 }
 
-int ctl_exit_code(int negative_errno)
+/* Returns the exit code for a system call that failed on something the user named. */
+static int exit_code_of_errno(int negative_errno)
 {
     switch (-negative_errno) {
     case EACCES:
@@ -51,7 +51,7 @@ int ctl_exit_code(int negative_errno)
     }
 }
 
-/* libfftd takes a path without a '/' for the name of a camera. */
+/* Writes a path with a '/', because libfftd takes any other for the name of a camera. */
 static int directory_path(const char *directory, char path[PATH_MAX])
 {
     const char *prefix = strchr(directory, '/') == NULL ? "./" : "";
@@ -82,7 +82,7 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno)
                         "that `ls -l %s` shows may use its sockets",
                         dir, dir);
     if (negative_errno != -ENOENT && negative_errno != -ECONNREFUSED)
-        return ctl_fail(ctl, ctl_exit_code(negative_errno),
+        return ctl_fail(ctl, exit_code_of_errno(negative_errno),
                         "cannot connect to the daemon in %s: %s", dir, strerror(-negative_errno));
     if (ctl->runtime_dir != NULL)
         return ctl_fail(ctl, EX_UNAVAILABLE,
@@ -105,13 +105,6 @@ bool ctl_parse_count(const char *text, uint64_t *ret)
         return false;
     *ret = value;
     return true;
-}
-
-uint64_t ctl_now_us(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
 int ctl_finish(const struct ctl *ctl)

@@ -1,4 +1,4 @@
-/* What the commands of fftd-ctl share: the options, the exit codes, and error messages.
+/* Options, exit codes and error messages, which all commands of fftd-ctl share.
  *
  * fftd-ctl uses only the daemon's public sockets: the control socket through D-Bus, the frames
  * socket through libfftd. It has one thread, and runs one command. */
@@ -11,7 +11,7 @@
 #include <sysexits.h>
 
 struct ctl {
-    const char *name;        /* "default" unless --name */
+    const char *name;        /* the value of --name; "default" without it */
     const char *runtime_dir; /* NULL unless --runtime-dir */
     bool json;
     double watch_s; /* 0: once */
@@ -20,8 +20,8 @@ struct ctl {
     bool raw;
     bool openmetrics;
     bool prometheus;
-    uint64_t if_serial; /* 0: change the filter whatever its serial is */
-    uint32_t fade;      /* frames in which a change of the filter takes effect; 0: at once */
+    uint64_t if_serial; /* change the filter only if it has this serial; 0: always */
+    uint32_t fade;      /* frames over which a change of the filter is blended; 0: none */
     int argc;           /* operands after the command's name */
     char **argv;
 };
@@ -30,9 +30,6 @@ struct ctl {
  * code. */
 int ctl_fail(const struct ctl *ctl, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* The exit code for a system call that failed on something the user named. */
-int ctl_exit_code(int negative_errno);
 
 /* Writes the directory of the chosen daemon's sockets into path[]. 0 or an exit code. */
 int ctl_runtime_dir(const struct ctl *ctl, char path[PATH_MAX]);
@@ -43,14 +40,11 @@ int ctl_no_daemon(const struct ctl *ctl, const char *dir, int negative_errno);
 /* Reads a text that is a whole number of at least 1. False if it is not one. */
 bool ctl_parse_count(const char *text, uint64_t *ret);
 
-/* CLOCK_MONOTONIC in us, for durations. */
-uint64_t ctl_now_us(void);
-
-/* Ends a command that has nothing to report: prints {} after --json. Returns an exit code. */
+/* Ends a command that has nothing to report: prints {} with --json. Returns an exit code. */
 int ctl_finish_silently(const struct ctl *ctl);
 
-/* Flushes stdout, and reports what could not be written. A closed pipe is a success. Returns an
- * exit code. */
+/* Flushes stdout, and reports a write error. A closed pipe counts as success. Returns an exit
+ * code. */
 int ctl_finish(const struct ctl *ctl);
 
 #endif

@@ -1,16 +1,16 @@
-/* The label `name` keeps the cameras apart. A counter that this program does not know is exported
+/* The label `name` distinguishes the cameras. A counter that this program does not know is exported
  * under its own name, so that no counter of a newer daemon is lost. */
 #include "export.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "bus.h"
+#include "common/bus.h"
+#include "common/monotonic.h"
 
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
 #define MAX_BUCKETS    64
-#define NS_PER_S       1e9
 
 struct counter {
     char name[MAX_NAME_BYTES];
@@ -22,7 +22,7 @@ struct counter {
 static const struct {
     const char *counter;
     const char *family;
-    const char *reason; /* value of the label of that name, or NULL */
+    const char *reason; /* the value of the label `reason`; NULL: no label */
     const char *help;
 } known[] = {
     {"published", "fftd_frames_published", NULL, "Filtered frames handed to clients."},
@@ -85,7 +85,7 @@ static void write_state(const struct exporter *out)
     }
 }
 
-/* The name of a counter becomes part of the name of a metric, where nothing is escaped. */
+/* A counter's name becomes part of a metric's name, where nothing can be escaped. */
 static bool is_counter_name(const char *name)
 {
     const size_t length = strlen(name);
@@ -98,8 +98,7 @@ static unsigned read_counters(const struct exporter *out, struct counter counter
 {
     const char *name;
     unsigned count = 0;
-    if (!bus_find(out->stats, "Counters", "a{st}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{st}") <= 0)
+    if (!bus_find_entries(out->stats, "Counters", "a{st}"))
         return 0;
     while (count < MAX_COUNTERS &&
            sd_bus_message_read(out->stats, "{st}", &name, &counters[count].value) > 0) {
@@ -111,7 +110,7 @@ static unsigned read_counters(const struct exporter *out, struct counter counter
     return count;
 }
 
-/* Marks a counter as exported and returns it. NULL: the daemon has none of that name. */
+/* Marks a counter as exported and returns it. NULL: the daemon has no counter of that name. */
 static struct counter *take_counter(struct counter *counters, unsigned count, const char *name)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -167,47 +166,29 @@ static void write_counters(const struct exporter *out)
     write_unknown(out, counters, count);
 }
 
-/* One family has all its series in a row, so the dictionary is read once for each. */
-static void write_copied(const struct exporter *out, const char *family, const char *unit,
-                         const char *help, bool is_bytes)
+enum step_numbers { STEP_TIMES, STEP_AMOUNT, STEP_DURATIONS };
+
+/* Writes one number of each step, or both as durations. All series of a family must be adjacent, so
+ * the dictionary is read once for each family. */
+static void write_steps(const struct exporter *out, const char *property, enum step_numbers which,
+                        const char *family, const char *unit, const char *help)
 {
     const char *step;
-    uint64_t times, bytes;
-    if (!bus_find(out->stats, "Copies", "a{s(tt)}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{s(tt)}") <= 0)
+    uint64_t times, amount;
+    if (!bus_find_entries(out->stats, property, "a{s(tt)}"))
         return;
-    metrics_family(&out->metrics, family, METRIC_COUNTER, unit, help);
-    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &times, &bytes) > 0) {
+    metrics_family(&out->metrics, family, which == STEP_DURATIONS ? METRIC_SUMMARY : METRIC_COUNTER,
+                   unit, help);
+    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &times, &amount) > 0) {
         const struct metric_label labels[] = {{"name", out->name}, {"step", step}, {NULL, NULL}};
-        metrics_counter(&out->metrics, family, labels, is_bytes ? bytes : times);
+        if (which == STEP_DURATIONS)
+            metrics_summary(&out->metrics, family, labels, times, amount);
+        else
+            metrics_counter(&out->metrics, family, labels, which == STEP_TIMES ? times : amount);
     }
 }
 
-static void write_copies(const struct exporter *out)
-{
-    write_copied(out, "fftd_copies", NULL,
-                 "Times the processor copied a captured frame, or some of its planes.", false);
-    write_copied(out, "fftd_copied_bytes", "bytes", "Bytes of frames that the processor copied.",
-                 true);
-}
-
-static void write_overhead(const struct exporter *out)
-{
-    const char *step;
-    uint64_t frames, ns;
-    if (!bus_find(out->stats, "Overhead", "a{s(tt)}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{s(tt)}") <= 0)
-        return;
-    metrics_family(&out->metrics, "fftd_overhead_seconds", METRIC_SUMMARY, "seconds",
-                   "Time that frames take around the kernels: gap is of the device, between "
-                   "dispatches, in a sample of the frames; the rest is of the processor.");
-    while (sd_bus_message_read(out->stats, "{s(tt)}", &step, &frames, &ns) > 0) {
-        const struct metric_label labels[] = {{"name", out->name}, {"step", step}, {NULL, NULL}};
-        metrics_summary(&out->metrics, "fftd_overhead_seconds", labels, frames, ns);
-    }
-}
-
-/* Reads count, sum and buckets of one stage, whose container is entered. */
+/* Reads count, sum and buckets of one stage. The caller has entered its container. */
 static void write_stage(const struct exporter *out, const char *stage)
 {
     const struct metric_label labels[] = {{"name", out->name}, {"stage", stage}, {NULL, NULL}};
@@ -230,8 +211,7 @@ static void write_latency(const struct exporter *out)
     metrics_family(&out->metrics, "fftd_latency_seconds", METRIC_HISTOGRAM, "seconds",
                    "Duration of each step of a frame's processing; total is from capture to "
                    "publication.");
-    if (!bus_find(out->stats, "LatencyHistograms", "a{s(tta(tt))}") ||
-        sd_bus_message_enter_container(out->stats, 'a', "{s(tta(tt))}") <= 0)
+    if (!bus_find_entries(out->stats, "LatencyHistograms", "a{s(tta(tt))}"))
         return;
     while (sd_bus_message_enter_container(out->stats, 'e', "s(tta(tt))") > 0) {
         if (sd_bus_message_read(out->stats, "s", &stage) <= 0 ||
@@ -243,13 +223,13 @@ static void write_latency(const struct exporter *out)
     }
 }
 
-/* In the units of Prometheus: shares of one instead of 0 .. 255. Only what was measured; axes of
- * one family are adjacent. */
+/* Measures in the units of Prometheus, which uses shares of one instead of 0 .. 255. Axes of one
+ * family are adjacent. */
 static const struct {
     const char *measure;
     const char *family;
     const char *unit;
-    const char *axis; /* value of the label of that name, or NULL */
+    const char *axis; /* the value of the label `axis`; NULL: no label */
     double scale;
     const char *help;
 } measures[] = {
@@ -304,7 +284,7 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
     write_up(&out, true);
     gauge(&out, "fftd_start_time_seconds", "seconds",
           "When the daemon's process began, since 1970.",
-          (double)bus_u64(stats, "StartTime") / NS_PER_S);
+          (double)bus_u64(stats, "StartTime") / (double)NS_PER_S);
     write_state(&out);
     gauge(&out, "fftd_clients", NULL, "Clients connected to the frames socket.",
           bus_u32(stats, "Clients"));
@@ -317,8 +297,13 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
           "designed, while no frame is published, and if it cannot be applied.",
           (double)bus_u64(stats, "Serial"));
     write_counters(&out);
-    write_copies(&out);
-    write_overhead(&out);
+    write_steps(&out, "Copies", STEP_TIMES, "fftd_copies", NULL,
+                "Times the processor copied a captured frame, or some of its planes.");
+    write_steps(&out, "Copies", STEP_AMOUNT, "fftd_copied_bytes", "bytes",
+                "Bytes of frames that the processor copied.");
+    write_steps(&out, "Overhead", STEP_DURATIONS, "fftd_overhead_seconds", "seconds",
+                "Time that frames take around the kernels: gap is of the device, between "
+                "dispatches, in a sample of the frames; the rest is of the processor.");
     write_measures(&out);
     write_latency(&out);
     metrics_end(&out.metrics);

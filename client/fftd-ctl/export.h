@@ -8,7 +8,7 @@
 
 #include "metrics.h"
 
-/* Write errors are left in ferror(file). */
+/* The caller checks ferror(file). */
 void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file);
 
 /* Writes that the daemon with this name does not answer. */

@@ -6,15 +6,13 @@
 #include <unistd.h>
 
 #include "adaptation.h"
-#include "bus.h"
+#include "daemon.h"
 #include "change.h"
 #include "commands.h"
-#include "filter_plot.h"
-#include "keep.h"
 
 /* ---- showing ---- */
 
-/* Prints one numbered stage a line. The chain separates them by " | ". */
+/* Prints one numbered stage per line. The chain separates stages by " | ". */
 static void print_stages(const char *chain)
 {
     if (strcmp(chain, "none") == 0 || *chain == '\0') {
@@ -33,13 +31,10 @@ static void print_stages(const char *chain)
 
 static int filter_show(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, &bus);
-    if (code == 0)
-        code = bus_get_all(ctl, bus, &properties);
+    int code = daemon_ask(ctl, &properties, NULL);
     if (code != 0)
-        goto out;
+        return code;
     if (ctl->json) {
         struct json json = {.file = stdout};
         json_open(&json, NULL, '{');
@@ -61,10 +56,7 @@ static int filter_show(const struct ctl *ctl)
     }
     if (code == 0)
         code = ctl_finish(ctl);
-
-out:
     sd_bus_message_unref(properties);
-    sd_bus_unref(bus);
     return code;
 }
 
@@ -110,22 +102,18 @@ static int write_preset(const struct ctl *ctl, const char *path, const char *sum
 
 static int filter_save(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, &bus);
-    if (code == 0)
-        code = bus_get_all(ctl, bus, &properties);
+    int code = daemon_ask(ctl, &properties, NULL);
     if (code == 0)
         code = write_preset(ctl, ctl->argv[1], ctl->argc > 2 ? ctl->argv[2] : "",
                             bus_text(properties, "Filter"));
     sd_bus_message_unref(properties);
-    sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;
 }
 
 /* ---- kinds ---- */
 
-/* The values of an a{sv} that describes a parameter. */
+/* A parameter, as an a{sv} describes it. */
 struct about {
     const char *name, *summary, *unit, *expected, *initial;
     int required;
@@ -133,31 +121,13 @@ struct about {
 
 static int read_about_parameter(sd_bus_message *kinds, struct about *ret)
 {
-    const char *key;
+    const struct bus_field fields[] = {
+        {"name", "s", &ret->name},       {"summary", "s", &ret->summary},
+        {"unit", "s", &ret->unit},       {"expected", "s", &ret->expected},
+        {"default", "s", &ret->initial}, {"required", "b", &ret->required},
+    };
     *ret = (struct about){.name = "", .summary = "", .unit = "", .expected = "", .initial = ""};
-    int r = sd_bus_message_enter_container(kinds, 'a', "{sv}");
-    if (r <= 0)
-        return r;
-    while (sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
-        if ((r = sd_bus_message_read(kinds, "s", &key)) < 0)
-            return r;
-        const char **text = strcmp(key, "name") == 0       ? &ret->name
-                            : strcmp(key, "summary") == 0  ? &ret->summary
-                            : strcmp(key, "unit") == 0     ? &ret->unit
-                            : strcmp(key, "expected") == 0 ? &ret->expected
-                            : strcmp(key, "default") == 0  ? &ret->initial
-                                                           : NULL;
-        if (text != NULL)
-            r = sd_bus_message_read(kinds, "v", "s", text);
-        else if (strcmp(key, "required") == 0)
-            r = sd_bus_message_read(kinds, "v", "b", &ret->required);
-        else
-            r = sd_bus_message_skip(kinds, "v");
-        if (r < 0 || (r = sd_bus_message_exit_container(kinds)) < 0)
-            return r;
-    }
-    r = sd_bus_message_exit_container(kinds);
-    return r < 0 ? r : 1;
+    return bus_read_fields(kinds, fields, sizeof fields / sizeof fields[0], NULL, NULL);
 }
 
 static void print_parameter(const struct about *about)
@@ -171,42 +141,27 @@ static void print_parameter(const struct about *about)
     printf("\n             %s\n", about->summary);
 }
 
-static int print_kind(sd_bus_message *kinds, const char *only, bool *ret_found)
+/* The kind that is being read, and which ones to print. */
+struct kind_about {
+    const char *only; /* NULL: all kinds */
+    const char *name, *summary, *formula;
+    bool found;
+};
+
+/* Prints a kind when its parameters follow, which the daemon sends last. */
+static int print_kind(sd_bus_message *kinds, const char *key, void *context)
 {
-    const char *key, *name = "", *summary = "", *formula = "";
+    struct kind_about *kind = context;
     struct about about;
-    bool wanted = true;
-    int r;
-    while (sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
-        if ((r = sd_bus_message_read(kinds, "s", &key)) < 0)
-            return r;
-        if (strcmp(key, "name") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &name);
-            wanted = only == NULL || strcmp(only, name) == 0;
-        } else if (strcmp(key, "summary") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &summary);
-            if (wanted)
-                printf("%s: %s\n", name, summary);
-        } else if (strcmp(key, "formula") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &formula);
-            if (wanted)
-                printf("    %s\n", formula);
-        } else if (strcmp(key, "parameters") == 0 && wanted) {
-            r = sd_bus_message_enter_container(kinds, 'v', "aa{sv}");
-            if (r >= 0)
-                r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-            while (r >= 0 && (r = read_about_parameter(kinds, &about)) > 0)
-                print_parameter(&about);
-            for (int i = 0; i < 2 && r >= 0; i++)
-                r = sd_bus_message_exit_container(kinds);
-        } else {
-            r = sd_bus_message_skip(kinds, "v");
-        }
-        if (r < 0 || (r = sd_bus_message_exit_container(kinds)) < 0)
-            return r;
-    }
-    *ret_found |= wanted;
-    return 0;
+    if (strcmp(key, "parameters") != 0 ||
+        (kind->only != NULL && strcmp(kind->only, kind->name) != 0))
+        return sd_bus_message_skip(kinds, "v");
+    kind->found = true;
+    printf("%s: %s\n    %s\n", kind->name, kind->summary, kind->formula);
+    int r = bus_enter_list(kinds, "aa{sv}");
+    while (r >= 0 && (r = read_about_parameter(kinds, &about)) > 0)
+        print_parameter(&about);
+    return r < 0 ? r : bus_exit_list(kinds);
 }
 
 static int fail_kinds(const struct ctl *ctl)
@@ -222,53 +177,36 @@ static int fail_no_kind(const struct ctl *ctl, const char *name)
 
 static int print_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
 {
-    bool found = false;
+    struct kind_about kind = {.only = only, .name = "", .summary = "", .formula = ""};
+    const struct bus_field fields[] = {
+        {"name", "s", &kind.name},
+        {"summary", "s", &kind.summary},
+        {"formula", "s", &kind.formula},
+    };
     int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-    while (r >= 0 && (r = sd_bus_message_enter_container(kinds, 'a', "{sv}")) > 0) {
-        r = print_kind(kinds, only, &found);
-        if (r >= 0)
-            r = sd_bus_message_exit_container(kinds);
-    }
+    while (r >= 0 && (r = bus_read_fields(kinds, fields, 3, print_kind, &kind)) > 0)
+        continue;
     if (r < 0)
         return fail_kinds(ctl);
-    return found ? ctl_finish(ctl) : fail_no_kind(ctl, only);
+    return kind.found ? ctl_finish(ctl) : fail_no_kind(ctl, only);
 }
 
-static bool is_kind(sd_bus_message *kinds, const char *wanted)
-{
-    const char *key, *name;
-    bool found = false;
-    int r = 0;
-    while (r >= 0 && sd_bus_message_enter_container(kinds, 'e', "sv") > 0) {
-        r = sd_bus_message_read(kinds, "s", &key);
-        if (r >= 0 && strcmp(key, "name") == 0) {
-            r = sd_bus_message_read(kinds, "v", "s", &name);
-            found = r >= 0 && strcmp(name, wanted) == 0;
-        } else if (r >= 0) {
-            r = sd_bus_message_skip(kinds, "v");
-        }
-        if (r >= 0)
-            r = sd_bus_message_exit_container(kinds);
-    }
-    return found;
-}
-
-/* Returns the number of the wanted one, or -ENOENT. A message cannot be read backwards, so it is
- * left at its beginning for the second look. */
+/* Returns the index of the wanted kind, or -ENOENT. Rewinds the message, because it cannot be read
+ * backwards. */
 static int find_kind(sd_bus_message *kinds, const char *wanted)
 {
+    const char *name = "";
+    const struct bus_field field = {"name", "s", &name};
     int found = -ENOENT;
     int r = sd_bus_message_enter_container(kinds, 'a', "a{sv}");
-    for (int i = 0; r >= 0 && sd_bus_message_enter_container(kinds, 'a', "{sv}") > 0; i++) {
-        if (is_kind(kinds, wanted))
+    for (int i = 0; r >= 0 && (r = bus_read_fields(kinds, &field, 1, NULL, NULL)) > 0; i++)
+        if (strcmp(name, wanted) == 0)
             found = i;
-        r = sd_bus_message_exit_container(kinds);
-    }
     sd_bus_message_rewind(kinds, true);
     return found;
 }
 
-/* Writes all of them as an array, or the wanted one as an object. */
+/* Writes all kinds as an array, or the wanted kind as an object. */
 static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char *only)
 {
     int r = 0;
@@ -280,38 +218,27 @@ static int write_kinds(const struct ctl *ctl, sd_bus_message *kinds, const char 
         for (int i = 0; i < number && r >= 0; i++)
             r = sd_bus_message_skip(kinds, "a{sv}");
     }
-    return r < 0 ? fail_kinds(ctl) : bus_print_json(ctl, kinds);
+    return r < 0 ? fail_kinds(ctl) : daemon_print_json(ctl, kinds);
 }
 
 static int filter_kinds(const struct ctl *ctl)
 {
     const char *only = ctl->argc > 1 ? ctl->argv[1] : NULL;
-    sd_bus *bus = NULL;
     sd_bus_message *kinds = NULL;
-    int code = bus_open(ctl, &bus);
-    if (code == 0)
-        code = bus_call(ctl, bus, &kinds, "ListFilters", NULL);
+    int code = daemon_ask(ctl, &kinds, "ListFilters");
     if (code == 0)
         code = ctl->json ? write_kinds(ctl, kinds, only) : print_kinds(ctl, kinds, only);
     sd_bus_message_unref(kinds);
-    sd_bus_unref(bus);
     return code;
 }
 
 /* ---- the commands ---- */
 
-static int filter_plot(const struct ctl *ctl)
-{
-    char chain[CHAIN_BYTES];
-    const int code = change_join_chain(ctl, 2, chain);
-    return code != 0 ? code : filter_plot_save(ctl, ctl->argv[1], ctl->argc > 2 ? chain : NULL);
-}
-
 int command_filter(const struct ctl *ctl)
 {
     static const struct {
         const char *name, *operands;
-        int min, max; /* number of operands with the action; max -1: any number */
+        int min, max; /* how many operands, with the action; max -1: any number */
         int (*run)(const struct ctl *ctl);
         bool changes;
     } actions[] = {
@@ -321,7 +248,7 @@ int command_filter(const struct ctl *ctl)
         {"remove", " STAGE", 2, 2, change_remove, true},
         {"edit", " CHANGE...", 2, -1, change_edit, true},
         {"preset", " NAME", 2, 2, change_preset, true},
-        {"keep", "", 1, 1, keep_findings, true},
+        {"keep", "", 1, 1, adaptation_keep, true},
         {"save", " FILE [SUMMARY]", 2, 3, filter_save, false},
         {"kinds", " [KIND]", 1, 2, filter_kinds, false},
         {"plot", " FILE [CHAIN...]", 2, -1, filter_plot, false},
@@ -348,12 +275,8 @@ int command_filter(const struct ctl *ctl)
 
 int command_reload(const struct ctl *ctl)
 {
-    sd_bus *bus = NULL;
     sd_bus_message *reply = NULL;
-    int code = bus_open(ctl, &bus);
-    if (code == 0)
-        code = bus_call(ctl, bus, &reply, "Reload", NULL);
+    const int code = daemon_ask(ctl, &reply, "Reload");
     sd_bus_message_unref(reply);
-    sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;
 }

@@ -1,23 +1,23 @@
-/* The daemon knows the filters, so it computes the response, in small parts, so that
- * its other clients do not wait. */
-#include "filter_plot.h"
-
+/* Implements `filter plot`, which draws the response of a filter. The daemon, which knows the
+ * filters, computes the response in small parts, so that its other clients do not wait. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bus.h"
-#include "picture_file.h"
-#include "plot.h"
+#include "change.h"
+#include "commands.h"
+#include "daemon.h"
+#include "output.h"
+#include "pictures/plot.h"
 
-#define PART_POINTS ((size_t)256) /* the daemon takes no more at once */
+#define PART_POINTS ((size_t)256) /* the daemon's limit for one call */
 
 static int make_request(sd_bus *bus, sd_bus_message **ret, const char *chain, const double *fx,
                         const double *fy, size_t count)
 {
-    int r = sd_bus_message_new_method_call(bus, ret, NULL, BUS_PATH, BUS_INTERFACE, "GetResponse");
+    int r = bus_new_call(bus, ret, "GetResponse");
     if (r < 0 || (r = sd_bus_message_append(*ret, "s", chain)) < 0 ||
         (r = sd_bus_message_append_array(*ret, 'd', fx, count * sizeof *fx)) < 0)
         return r;
@@ -32,7 +32,7 @@ static bool are_magnitudes(const double *values, size_t count)
     return true;
 }
 
-/* Returns whether the reply has this number of magnitudes, and copies them. */
+/* Copies the magnitudes. Returns whether the reply has this many. */
 static bool read_magnitudes(sd_bus_message *reply, double *ret, size_t count)
 {
     const void *values;
@@ -54,7 +54,7 @@ static int ask_part(const struct ctl *ctl, sd_bus *bus, const char *chain, size_
     int r = make_request(bus, &request, chain, fx, fy, count);
     int code = r == -EINVAL ? ctl_fail(ctl, EX_DATAERR, "filter plot: the chain is not valid UTF-8")
                : r < 0      ? ctl_fail(ctl, EX_SOFTWARE, "filter plot: %s", strerror(-r))
-                            : bus_send(ctl, bus, request, &reply);
+                            : daemon_send(ctl, bus, request, &reply);
     if (code == 0 && !read_magnitudes(reply, ret, count))
         code = ctl_fail(ctl, EX_PROTOCOL, "GetResponse: unexpected reply format");
     sd_bus_message_unref(reply);
@@ -72,14 +72,15 @@ static int ask_response(const struct ctl *ctl, sd_bus *bus, const char *chain, d
     return code;
 }
 
-/* The chain, or the one in use, which changes of the filter while this draws must not mix. */
+/* Computes the response of a chain; NULL: the chain in use. That one is read once, so that a change
+ * of the filter during the drawing does not mix two responses. */
 static int get_response(const struct ctl *ctl, const char *chain, double *ret)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0 && chain == NULL)
-        code = bus_get_all(ctl, bus, &properties);
+        code = daemon_get_all(ctl, bus, &properties);
     if (code == 0)
         code = ask_response(ctl, bus, chain != NULL ? chain : bus_text(properties, "Filter"), ret);
     sd_bus_message_unref(properties);
@@ -103,18 +104,23 @@ static int report(const struct ctl *ctl, const char *path)
     return ctl_finish(ctl);
 }
 
-int filter_plot_save(const struct ctl *ctl, const char *path, const char *chain)
+int filter_plot(const struct ctl *ctl)
 {
     struct picture picture = {0};
+    char chain[CHAIN_BYTES];
+    const char *path = ctl->argv[1];
+    int code = change_join_chain(ctl, 2, chain);
+    if (code != 0)
+        return code;
     double *response = malloc(PLOT_POINTS * sizeof *response);
     if (response == NULL)
         return ctl_fail(ctl, EX_OSERR, "filter plot: %s", strerror(ENOMEM));
-    int code = get_response(ctl, chain, response);
+    code = get_response(ctl, ctl->argc > 2 ? chain : NULL, response);
     if (code != 0)
         goto out;
     int r = plot_draw(&picture, response);
     code = r < 0 ? ctl_fail(ctl, EX_OSERR, "filter plot: %s", strerror(-r))
-                 : picture_save(ctl, &picture, path);
+                 : output_save_picture(ctl, &picture, path);
     if (code == 0)
         code = report(ctl, path);
 

@@ -1,5 +1,5 @@
 /* Implements `frames`, which writes every frame to a file or a pipe. Each frame is copied before it
- * is checked and written, because the reader of the pipe can block the writing. */
+ * is checked and written, because a slow reader of the pipe blocks the writing. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -11,19 +11,20 @@
 #include <fftd/fftd.h>
 
 #include "commands.h"
-#include "json.h"
+#include "common/frames.h"
+#include "common/json.h"
+#include "common/monotonic.h"
 #include "output.h"
-#include "y4m.h"
+#include "pictures/y4m.h"
 
 #define WAIT_MS    500
-#define GIVE_UP_US 10000000 /* how long to wait for a daemon that has ended */
+#define GIVE_UP_US 10000000 /* how long to wait for a daemon to return */
 
 struct output {
     struct output_file to;
-    FILE *file;                /* of `to` */
-    struct fftd_format format; /* of the first frame; fourcc 0 before it */
+    struct fftd_format format; /* the first frame's; fourcc is 0 before that frame */
     uint8_t *copy, *row;
-    struct pixels pixels; /* of the copy */
+    struct pixels pixels; /* describes `copy` */
     uint64_t written, missed;
 };
 
@@ -37,13 +38,13 @@ static void on_signal(int number)
 
 static void catch_signals(void)
 {
-    /* Without SA_RESTART, so that a signal ends fftd_wait. */
+    /* SA_RESTART is not set, so that a signal ends fftd_wait. */
     const struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* Allocates the copy and writes the header, for frames of this format. */
+/* Allocates the copy and writes the stream header, for frames of this format. */
 static int begin(const struct ctl *ctl, struct output *output, const struct fftd_format *format)
 {
     const struct fftd_pixel_format *layout = fftd_pixel_format(format->fourcc);
@@ -63,7 +64,7 @@ static int begin(const struct ctl *ctl, struct output *output, const struct fftd
     if (pixels_from_memory(&output->pixels, &output->format, output->copy, format->frame_bytes) < 0)
         return ctl_fail(ctl, EX_PROTOCOL, "frames: the daemon describes an impossible format");
     if (!ctl->raw)
-        y4m_write_header(output->file, layout, format);
+        y4m_write_header(output->to.file, layout, format);
     return 0;
 }
 
@@ -95,17 +96,18 @@ static int write_frame(const struct ctl *ctl, struct output *output, const struc
         return 0;
     }
     if (ctl->raw)
-        raw_write_frame(output->file, &output->pixels);
+        y4m_write_raw(output->to.file, &output->pixels);
     else
-        y4m_write_frame(output->file, &output->pixels, output->row);
-    fflush(output->file); /* so that the reader gets each frame at once */
+        y4m_write_frame(output->to.file, &output->pixels, output->row);
+    fflush(output->to.file); /* so that the reader gets each frame at once */
     output->written++;
     return 0;
 }
 
 static bool is_done(const struct ctl *ctl, const struct output *output)
 {
-    return interrupted || ferror(output->file) || (ctl->count > 0 && output->written >= ctl->count);
+    return interrupted || ferror(output->to.file) ||
+           (ctl->count > 0 && output->written >= ctl->count);
 }
 
 static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd *camera,
@@ -115,13 +117,11 @@ static int copy_frames(const struct ctl *ctl, struct output *output, struct fftd
     uint64_t gone_since_us = 0;
     int code = 0;
 
-    /* Skips the frames that are in the ring already. */
-    if (fftd_wait(camera, 0) > 0)
-        fftd_frame(camera, &frame);
+    frames_skip_old(camera);
     while (code == 0 && !is_done(ctl, output)) {
         int r = fftd_wait(camera, WAIT_MS);
         if (r == -EPIPE) {
-            const uint64_t now_us = ctl_now_us();
+            const uint64_t now_us = monotonic_now_us();
             gone_since_us = gone_since_us == 0 ? now_us : gone_since_us;
             if (now_us - gone_since_us >= GIVE_UP_US)
                 return ctl_fail(ctl, EX_UNAVAILABLE,
@@ -155,15 +155,15 @@ static void report(const struct ctl *ctl, const struct output *output)
 
 static int finish(const struct ctl *ctl, struct output *output, int code)
 {
-    const int error = ferror(output->file) ? -errno : 0;
+    const int error = ferror(output->to.file) ? -errno : 0;
     int r = output_close(&output->to);
     if (error != 0)
         r = error;
     if (code == 0 && r < 0 && r != -EPIPE)
         code = ctl_fail(ctl, EX_IOERR, "%s: %s", ctl->output != NULL ? ctl->output : "stdout",
                         strerror(-r));
-    /* With --json an error is the only value on stderr. What a full disk has of the stream is not
-     * known. */
+    /* With --json an error is the only value on stderr. After a write error nobody knows how much
+     * of the stream was written. */
     if (code == 0 || (!ctl->json && output->written > 0 && r == 0))
         report(ctl, output);
     free(output->copy);
@@ -193,7 +193,6 @@ int command_frames(const struct ctl *ctl)
         fftd_close(camera);
         return code;
     }
-    output.file = output.to.file;
     catch_signals();
     code = copy_frames(ctl, &output, camera, dir);
     fftd_close(camera);

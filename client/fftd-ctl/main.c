@@ -1,5 +1,5 @@
-/* Parses the options, prints help and runs the command. Options may come before or after the
- * command, and mean the same for each command that takes them. */
+/* Parses the options, prints help and runs the command. Options may precede or follow the command,
+ * and mean the same for each command that takes them. */
 #include <ctype.h>
 #include <getopt.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 
 #include "commands.h"
 
-/* Options that not every command takes. */
+/* Bits for the options that not every command takes. */
 enum {
     TAKES_WATCH = 1,
     TAKES_COUNT = 2,
@@ -24,7 +24,7 @@ enum {
 
 struct command {
     const char *name;
-    const char *operands; /* as usage shows them: "CHAIN..." */
+    const char *operands; /* for the usage line: "CHAIN..." */
     const char *summary;  /* begins with a verb */
     const char *help;     /* printed by --help after usage and summary */
     unsigned takes;
@@ -280,7 +280,7 @@ static bool parse_seconds(const char *text, double *ret)
     return true;
 }
 
-/* The daemon knows the largest number. */
+/* Parses a number of frames. The daemon checks its upper limit. */
 static bool parse_frames(const char *text, uint32_t *ret)
 {
     uint64_t value = 0;
@@ -320,8 +320,25 @@ static const struct option options[] = {
     {0},
 };
 
+/* The options that not every command takes. */
+static const struct {
+    int option;
+    unsigned takes;
+    const char *name;
+} taken[] = {
+    {OPTION_WATCH, TAKES_WATCH, "--watch"},
+    {'n', TAKES_COUNT, "--count"},
+    {'o', TAKES_OUTPUT, "--output"},
+    {OPTION_OPENMETRICS, TAKES_OPENMETRICS, "--openmetrics"},
+    {OPTION_PROMETHEUS, TAKES_PROMETHEUS, "--prometheus"},
+    {OPTION_IF_SERIAL, TAKES_IF_SERIAL, "--if-serial"},
+    {OPTION_FADE, TAKES_FADE, "--fade"},
+    {OPTION_RAW, TAKES_RAW, "--raw"},
+};
+#define TAKEN_COUNT (sizeof taken / sizeof taken[0])
+
 /* The options that are not in struct ctl. */
-struct request {
+struct command_line {
     bool help, version;
     unsigned given;       /* TAKES_... */
     char problem[200];    /* the first usage error; empty: none */
@@ -329,22 +346,24 @@ struct request {
 };
 
 static __attribute__((format(printf, 3, 4))) void
-set_problem(struct request *request, const char *help_for, const char *format, ...)
+set_problem(struct command_line *line, const char *help_for, const char *format, ...)
 {
     va_list args;
-    if (request->problem[0] != '\0')
+    if (line->problem[0] != '\0')
         return;
-    request->help_for = help_for;
+    line->help_for = help_for;
     va_start(args, format);
-    vsnprintf(request->problem, sizeof request->problem, format, args);
+    vsnprintf(line->problem, sizeof line->problem, format, args);
     va_end(args);
 }
 
 /* Parses all options even after an error, since --json decides how the error is printed. */
-static void parse_options(struct ctl *ctl, struct request *request, int argc, char **argv)
+static void parse_options(struct ctl *ctl, struct command_line *line, int argc, char **argv)
 {
     int option;
     while ((option = getopt_long(argc, argv, ":hn:o:", options, NULL)) != -1) {
+        for (unsigned i = 0; i < TAKEN_COUNT; i++)
+            line->given |= taken[i].option == option ? taken[i].takes : 0;
         switch (option) {
         case OPTION_NAME:
             ctl->name = optarg;
@@ -356,59 +375,51 @@ static void parse_options(struct ctl *ctl, struct request *request, int argc, ch
             ctl->json = true;
             break;
         case OPTION_VERSION:
-            request->version = true;
+            line->version = true;
             break;
         case OPTION_WATCH:
-            request->given |= TAKES_WATCH;
             if (!parse_seconds(optarg, &ctl->watch_s))
-                set_problem(request, "stats", "--watch: expected 0.01 .. 86400 seconds");
+                set_problem(line, "stats", "--watch: expected 0.01 .. 86400 seconds");
             break;
         case OPTION_RAW:
-            request->given |= TAKES_RAW;
             ctl->raw = true;
             break;
         case OPTION_OPENMETRICS:
-            request->given |= TAKES_OPENMETRICS;
             ctl->openmetrics = true;
             break;
         case OPTION_PROMETHEUS:
-            request->given |= TAKES_PROMETHEUS;
             ctl->prometheus = true;
             break;
         case OPTION_IF_SERIAL:
-            request->given |= TAKES_IF_SERIAL;
             if (!ctl_parse_count(optarg, &ctl->if_serial))
-                set_problem(request, "filter", "--if-serial: expected a number of at least 1");
+                set_problem(line, "filter", "--if-serial: expected a number of at least 1");
             break;
         case OPTION_FADE:
-            request->given |= TAKES_FADE;
             if (!parse_frames(optarg, &ctl->fade))
-                set_problem(request, "filter", "--fade: expected a number of frames");
+                set_problem(line, "filter", "--fade: expected a number of frames");
             break;
         case 'h':
-            request->help = true;
+            line->help = true;
             break;
         case 'n':
-            request->given |= TAKES_COUNT;
             if (!ctl_parse_count(optarg, &ctl->count))
-                set_problem(request, "", "--count: expected a number of at least 1");
+                set_problem(line, "", "--count: expected a number of at least 1");
             break;
         case 'o':
-            request->given |= TAKES_OUTPUT;
             ctl->output = optarg;
             break;
         case ':':
-            set_problem(request, "", "%.100s: expected a value after it", argv[optind - 1]);
+            set_problem(line, "", "%.100s: expected a value after it", argv[optind - 1]);
             break;
         default:
-            /* getopt_long sets optopt for an option that got a value it does not take */
+            /* getopt_long sets optopt if an option was given a value that it does not take. */
             if (optopt >= OPTION_NAME || optopt == 'h')
-                set_problem(request, "", "%.100s: this option takes no value", argv[optind - 1]);
+                set_problem(line, "", "%.100s: this option takes no value", argv[optind - 1]);
             else if (optopt != 0)
-                set_problem(request, "",
+                set_problem(line, "",
                             "no such option: -%c (for a negative value, write NAME=VALUE)", optopt);
             else
-                set_problem(request, "", "no such option: %.100s", argv[optind - 1]);
+                set_problem(line, "", "no such option: %.100s", argv[optind - 1]);
         }
     }
     ctl->argc = argc - optind;
@@ -423,22 +434,14 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-static int run(struct ctl *ctl, const struct request *request, const struct command *command)
+static int run(struct ctl *ctl, const struct command_line *line, const struct command *command)
 {
     char text[200];
-    if (request->given & ~command->takes) {
-        unsigned extra = request->given & ~command->takes;
-        snprintf(text, sizeof text, "%s does not take %s", command->name,
-                 extra & TAKES_WATCH         ? "--watch"
-                 : extra & TAKES_COUNT       ? "--count"
-                 : extra & TAKES_OUTPUT      ? "--output"
-                 : extra & TAKES_OPENMETRICS ? "--openmetrics"
-                 : extra & TAKES_PROMETHEUS  ? "--prometheus"
-                 : extra & TAKES_IF_SERIAL   ? "--if-serial"
-                 : extra & TAKES_FADE        ? "--fade"
-                                             : "--raw");
-        return usage_error(ctl, command->name, text);
-    }
+    for (unsigned i = 0; i < TAKEN_COUNT; i++)
+        if (line->given & ~command->takes & taken[i].takes) {
+            snprintf(text, sizeof text, "%s does not take %s", command->name, taken[i].name);
+            return usage_error(ctl, command->name, text);
+        }
     if (ctl->argc < command->min_operands ||
         (command->max_operands >= 0 && ctl->argc > command->max_operands)) {
         snprintf(text, sizeof text, "%s: expected %s%s", command->name,
@@ -452,17 +455,17 @@ static int run(struct ctl *ctl, const struct request *request, const struct comm
 int main(int argc, char **argv)
 {
     struct ctl ctl = {.name = "default"};
-    struct request request = {0};
+    struct command_line line = {0};
 
     signal(SIGPIPE, SIG_IGN); /* ctl_finish handles a reader that has closed the pipe */
-    parse_options(&ctl, &request, argc, argv);
-    if (request.problem[0] != '\0')
-        return usage_error(&ctl, request.help_for, request.problem);
-    if (request.version) {
+    parse_options(&ctl, &line, argc, argv);
+    if (line.problem[0] != '\0')
+        return usage_error(&ctl, line.help_for, line.problem);
+    if (line.version) {
         puts("fftd-ctl " FFTD_VERSION);
         return ctl_finish(&ctl);
     }
-    if (ctl.argc == 0 && !request.help)
+    if (ctl.argc == 0 && !line.help)
         return usage_error(&ctl, "", "expected a command");
     if (ctl.argc == 0) {
         print_usage(stdout);
@@ -471,11 +474,11 @@ int main(int argc, char **argv)
     const struct command *command = find_command(ctl.argv[0]);
     if (command == NULL)
         return ctl_fail(&ctl, EX_USAGE, "no such command: %s; see fftd-ctl --help", ctl.argv[0]);
-    if (request.help) {
+    if (line.help) {
         print_command_help(command);
         return ctl_finish(&ctl);
     }
     ctl.argc--;
     ctl.argv++;
-    return run(&ctl, &request, command);
+    return run(&ctl, &line, command);
 }

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define NS_PER_S UINT64_C(1000000000)
+#include "common/json.h"
+#include "common/monotonic.h"
 
 static void write_escaped(FILE *file, const char *text, bool escape_quotes)
 {
@@ -40,7 +40,7 @@ void metrics_family(const struct metrics *out, const char *name, enum metric_typ
     putc('\n', out->file);
 }
 
-/* NAME SUFFIX {labels, le="LE"}; le may be NULL. */
+/* Writes NAME SUFFIX {labels, le="LE"}. le may be NULL. */
 static void write_series(FILE *file, const char *name, const char *suffix,
                          const struct metric_label *labels, const char *le)
 {
@@ -59,23 +59,19 @@ static void write_series(FILE *file, const char *name, const char *suffix,
     fputs(*before == ',' ? "} " : " ", file);
 }
 
-/* The shortest decimal that reads back as the same number. */
-static const char *shortest(char text[32], double value)
+/* Returns the shortest decimal that reads back as the same number. */
+static const char *shortest(char text[JSON_NUMBER_BYTES], double value)
 {
     if (isnan(value))
         return "NaN";
     if (isinf(value))
         return value > 0 ? "+Inf" : "-Inf";
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, 32, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
+    json_write_shortest(text, value, 1);
     return text;
 }
 
-/* The form that OpenMetrics requires in the label le, where 1 and 1.0 are different series. */
-static const char *canonical(char text[32], double value)
+/* Returns the form that OpenMetrics requires in the label le: 1 and 1.0 are different series. */
+static const char *canonical(char text[JSON_NUMBER_BYTES], double value)
 {
     if (shortest(text, value) == text && strpbrk(text, ".e") == NULL)
         strcat(text, ".0");
@@ -85,7 +81,7 @@ static const char *canonical(char text[32], double value)
 void metrics_gauge(const struct metrics *out, const char *name, const struct metric_label *labels,
                    double value)
 {
-    char text[32];
+    char text[JSON_NUMBER_BYTES];
     write_series(out->file, name, "", labels, NULL);
     fprintf(out->file, "%s\n", shortest(text, value));
 }
@@ -109,7 +105,7 @@ void metrics_summary(const struct metrics *out, const char *name, const struct m
 void metrics_histogram(const struct metrics *out, const char *name,
                        const struct metric_label *labels, const struct metric_histogram *histogram)
 {
-    char le[32];
+    char le[JSON_NUMBER_BYTES];
     for (unsigned i = 0; i < histogram->buckets; i++) {
         write_series(out->file, name, "_bucket", labels,
                      canonical(le, (double)histogram->edge_ns[i] / (double)NS_PER_S));

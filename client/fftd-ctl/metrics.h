@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 enum metrics_format {
-    METRICS_OPENMETRICS, /* OpenMetrics 1.0: what scrapers ask for */
-    METRICS_PROMETHEUS,  /* text format 0.0.4: what node_exporter's textfile collector reads */
+    METRICS_OPENMETRICS, /* OpenMetrics 1.0, which scrapers ask for */
+    METRICS_PROMETHEUS,  /* text format 0.0.4, which node_exporter's textfile collector reads */
 };
 
 struct metrics {
@@ -15,7 +15,7 @@ struct metrics {
     enum metrics_format format;
 };
 
-/* The types that both formats have. */
+/* Types of metrics that both formats have. */
 enum metric_type { METRIC_GAUGE, METRIC_COUNTER, METRIC_SUMMARY, METRIC_HISTOGRAM };
 
 /* A list of labels ends with one whose name is NULL. Values are UTF-8. */
@@ -24,8 +24,8 @@ struct metric_label {
     const char *value;
 };
 
-/* Begins a family. All its samples follow before the next family begins. A counter's name comes
- * without _total. unit is NULL, or the last word of the name. */
+/* Begins a family. All its samples must follow before the next family begins. A counter's name is
+ * given without _total. The unit is NULL or the last word of the name. */
 void metrics_family(const struct metrics *out, const char *name, enum metric_type type,
                     const char *unit, const char *help);
 
@@ -34,12 +34,12 @@ void metrics_gauge(const struct metrics *out, const char *name, const struct met
 void metrics_counter(const struct metrics *out, const char *name, const struct metric_label *labels,
                      uint64_t value);
 
-/* `count` durations that add up to sum_ns. Written in seconds. */
+/* Writes, in seconds, `count` durations that add up to sum_ns. */
 void metrics_summary(const struct metrics *out, const char *name, const struct metric_label *labels,
                      uint64_t count, uint64_t sum_ns);
 
-/* `count` durations that add up to sum_ns; below_count[i] of them were at most edge_ns[i]. Edges
- * and counts grow with i. Written in seconds. */
+/* `count` durations that add up to sum_ns. below_count[i] of them were at most edge_ns[i]; edges
+ * and counts grow with i. They are written in seconds. */
 struct metric_histogram {
     uint64_t count;
     uint64_t sum_ns;

@@ -15,8 +15,8 @@ static bool is_device(const struct stat *st)
     return S_ISCHR(st->st_mode) || S_ISFIFO(st->st_mode);
 }
 
-/* Returns whether the path names a device or a pipe, which is written to and not replaced.
- * *ret_is_link: the path is a symbolic link to it. */
+/* Returns whether the path names a device or a pipe, which is written to instead of replaced.
+ * Sets *ret_is_link if the path is a symbolic link. */
 static bool names_device(const char *path, bool *ret_is_link)
 {
     struct stat st;
@@ -28,7 +28,7 @@ static bool names_device(const char *path, bool *ret_is_link)
     return is_device(&st);
 }
 
-/* Follows a link only where there was one already, or somebody could plant one meanwhile. */
+/* Follows a link only if there was one before, because another user could have planted it since. */
 static int open_device(const char *path, bool is_link)
 {
     struct stat st;
@@ -37,7 +37,7 @@ static int open_device(const char *path, bool is_link)
         return -errno;
     if (fstat(fd, &st) == 0 && is_device(&st))
         return fd;
-    close(fd); /* the path names something else by now */
+    close(fd); /* the path now names something else */
     return -EPERM;
 }
 
@@ -68,6 +68,16 @@ static int open_stream(const char *path)
     return fd < 0 ? -errno : fd;
 }
 
+/* Closes the file, and removes it if it does not have its name yet. */
+static void discard(struct output_file *output)
+{
+    if (output->file != NULL && output->file != stdout)
+        fclose(output->file);
+    output->file = NULL;
+    if (output->temporary[0] != '\0')
+        unlink(output->temporary);
+}
+
 int output_open(struct output_file *ret, const char *path, enum output_kind kind)
 {
     *ret = (struct output_file){.file = stdout};
@@ -87,7 +97,7 @@ int output_open(struct output_file *ret, const char *path, enum output_kind kind
     if (ret->file != NULL)
         return 0;
     close(fd);
-    output_discard(ret);
+    discard(ret);
     return -ENOMEM;
 }
 
@@ -109,11 +119,26 @@ int output_close(struct output_file *output)
     return r;
 }
 
-void output_discard(struct output_file *output)
+bool output_is_file(const char *path)
 {
-    if (output->file != NULL && output->file != stdout)
-        fclose(output->file);
-    output->file = NULL;
-    if (output->temporary[0] != '\0')
-        unlink(output->temporary);
+    struct stat st;
+    return path != NULL && (stat(path, &st) < 0 || !S_ISDIR(st.st_mode));
+}
+
+int output_save_picture(const struct ctl *ctl, const struct picture *picture, const char *path)
+{
+    struct output_file output;
+    const bool to_stdout = strcmp(path, "-") == 0;
+    int r = output_open(&output, path, OUTPUT_WHOLE);
+    if (r < 0)
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path, strerror(-r));
+    errno = 0;
+    r = picture_write_png(picture, output.file);
+    if (r < 0)
+        discard(&output);
+    else if (!to_stdout)
+        r = output_close(&output);
+    if (r < 0 && !(to_stdout && r == -EPIPE))
+        return ctl_fail(ctl, EX_IOERR, "%s: %s", to_stdout ? "stdout" : path, strerror(-r));
+    return EX_OK;
 }

@@ -1,5 +1,5 @@
-/* Implements `report` by running a shell script, which runs other programs in turn. The script is
- * part of this program, as the kernels are of fftd, so that it is found wherever fftd-ctl is. */
+/* Implements `report` by running a shell script, which runs other programs. The script is embedded
+ * in this program, so that it works wherever fftd-ctl is installed. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

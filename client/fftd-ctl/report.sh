@@ -1,12 +1,12 @@
 #!/bin/sh
-# What `fftd-ctl report` prints: what somebody needs who is asked why fftd does not work, or how fast
-# it is, on a machine that they cannot see. fftd-ctl carries this script and runs it with sh.
+# Prints the text of `fftd-ctl report`: what a helper needs in order to find out why fftd does not
+# work, or how fast it is, on a machine that the helper cannot see. fftd-ctl embeds this script.
 #     FFTD_CTL    the program that runs it
 #     $1          the name of the daemon
 #     $2...       options that choose the daemon, for fftd-ctl
 #     FFTD_REPORT_CONFIG    the configuration, if it is not /etc/fftd/NAME.conf
 #     FFTD_REPORT_DEV       the folder of the device nodes, if it is not /dev
-# What is wrong comes first, with its remedies, because a reader may have nothing but this text.
+# Faults and their remedies come first, because a reader may have nothing but this text.
 # Nothing private belongs in it: no names of hosts or users, no serial numbers, no frames. Each
 # program gets 20 s (FFTD_REPORT_SECONDS), because a driver that hangs is one of the things to report.
 set -u
@@ -29,7 +29,7 @@ trap 'exit 130' INT TERM
 
 # ---- how things are shown ----
 
-# Takes away what is private, whoever printed it.
+# Removes private data from the output of all programs.
 clean() {
     host=$(uname -n)
     sed -e "s/\\b$(printf '%s' "$host" | sed 's/[].[^$*\/\\]/\\&/g')\\b/HOST/g" \
@@ -38,7 +38,7 @@ clean() {
         -e '/[Ss]erial *\(Number\|No\)\?[=:]/d'
 }
 
-# An empty section says so, for it to be told from one that is missing.
+# An empty section says so, to distinguish it from a missing one.
 mark_empty() {
     awk '/^$/ { blank++; next }
          { if (empty && /^==== /) print "(nothing)"
@@ -83,13 +83,13 @@ files() {
     done
 }
 
-# Who may use the sockets of a daemon. The name of a group can be that of a user.
+# Shows who may use the sockets of a daemon. A group can have the name of a user.
 show_sockets() {
     # shellcheck disable=SC2012 # for people
     ls -l "$1" | awk 'NF > 2 { print "   ", $1, $4 ~ /^(root|fftd|fftd-admin)$/ ? $4 : "GROUP", $NF }'
 }
 
-# ---- what is plainly wrong ----
+# ---- obvious faults ----
 
 has_library() {
     case $1 in
@@ -153,7 +153,7 @@ look_at_opencl() {
     fi
 }
 
-# Only for a daemon that needs such a device, or does not run and has no configuration to tell.
+# Only for a daemon that needs such a device, or one that neither runs nor has a configuration.
 look_at_cameras() {
     source=$(value Source)
     : "${source:=$(sed -n 's/^ *source *= *"\(.*\)";$/\1/p' "$work/check")}"

@@ -23,7 +23,7 @@ void screen_enter(struct screen *screen)
         keys.c_cc[VTIME] = 0;
         tcsetattr(STDIN_FILENO, TCSANOW, &keys);
     }
-    fputs("\033[?1049h\033[?25l", stdout); /* the second screen, without a cursor */
+    fputs("\033[?1049h\033[?25l", stdout); /* the alternate screen, without a cursor */
     fflush(stdout);
     screen->entered = true;
 }
@@ -47,10 +47,11 @@ void screen_begin(struct screen *screen)
     screen->columns = is_known ? size.ws_col : 80;
     screen->rows = is_known ? size.ws_row : 24;
     screen->line = 0;
-    fputs("\033[?2026h\033[H", stdout); /* terminals that can show all of it at once */
+    fputs("\033[?2026h\033[H", stdout); /* begins a synchronized update; cursor home */
 }
 
-size_t screen_fit(const char *text, unsigned columns)
+/* Returns how many bytes of a UTF-8 text fill at most `columns` columns, one per character. */
+static size_t fit(const char *text, unsigned columns)
 {
     size_t at = 0;
     for (unsigned column = 0; text[at] != '\0'; column++) {
@@ -58,7 +59,7 @@ size_t screen_fit(const char *text, unsigned columns)
             break;
         do
             at++;
-        while (((unsigned char)text[at] & 0xc0u) == 0x80u); /* the rest of a character */
+        while (((unsigned char)text[at] & 0xc0u) == 0x80u); /* the rest of the character */
     }
     return at;
 }
@@ -73,10 +74,10 @@ void screen_line(struct screen *screen, bool is_bold, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    /* Cleared before: after a line that fills the row, the cursor is still on its last character.
+    /* The row is cleared first: after a line that fills it, the cursor stays on its last character.
      */
     fputs(screen->line++ > 0 ? "\r\n\033[K" : "\033[K", stdout);
-    printf("%s%.*s%s", is_bold ? "\033[1m" : "", (int)screen_fit(text, screen->columns), text,
+    printf("%s%.*s%s", is_bold ? "\033[1m" : "", (int)fit(text, screen->columns), text,
            is_bold ? "\033[0m" : "");
 }
 

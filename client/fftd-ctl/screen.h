@@ -1,7 +1,7 @@
-/* A terminal that is drawn in place, line by line, with ECMA-48 control sequences.
+/* Draws on a terminal in place, line by line, with ECMA-48 control sequences.
  *
- * Between screen_enter and screen_leave the terminal shows its second screen, and stdin delivers
- * single keys without showing them. Ctrl-C still sends SIGINT. */
+ * Between screen_enter and screen_leave the terminal shows its alternate screen, and stdin delivers
+ * single keys without echo. Ctrl-C still sends SIGINT. */
 #ifndef FFTD_CTL_SCREEN_H
 #define FFTD_CTL_SCREEN_H
 
@@ -11,31 +11,28 @@
 
 struct screen {
     bool entered;
-    bool reads_keys; /* stdin is a terminal, too */
+    bool reads_keys; /* stdin is also a terminal */
     bool is_utf8;    /* the locale says so */
     struct termios before;
-    unsigned columns, rows; /* as of screen_begin */
+    unsigned columns, rows; /* the size at screen_begin */
     unsigned line;
 };
 
-/* stdout is a terminal. Does nothing if it was done. */
+/* Switches to the alternate screen, unless that was done. stdout must be a terminal. */
 void screen_enter(struct screen *screen);
 
-/* Restores the terminal. Does nothing if it was not entered. */
+/* Restores the terminal, if it was entered. */
 void screen_leave(struct screen *screen);
 
 /* Begins to draw all lines again, and asks for the terminal's size. */
 void screen_begin(struct screen *screen);
 
-/* Draws the next line, cut to the terminal's width. Lines below the last row are left out. A line
- * has no control characters. */
+/* Draws the next line, cut to the terminal's width. Lines below the last row are left out. The text
+ * must not have control characters. */
 void screen_line(struct screen *screen, bool is_bold, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Clears what is below the last line, and shows what was drawn. */
+/* Clears the rows below the last line, and shows what was drawn. */
 void screen_end(struct screen *screen);
-
-/* The number of bytes of a UTF-8 text that fill at most so many columns, at one a character. */
-size_t screen_fit(const char *text, unsigned columns);
 
 #endif

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 
 #include "commands.h"
-#include "picture_file.h"
-#include "reading.h"
-#include "shot.h"
-#include "spectrum.h"
+#include "common/reading.h"
+#include "daemon.h"
+#include "output.h"
+#include "pictures/spectrum.h"
 
 /* ---- pictures ---- */
 
@@ -38,7 +38,7 @@ static int draw_side_by_side(struct picture *ret, const struct shot *shot)
     return r;
 }
 
-/* Draws both spectra on one scale, so that the right one is darker where the filter removed power.
+/* Draws both spectra on one scale, so that the right one is darker where the filter removes power.
  */
 static int draw_spectrum(struct picture *ret, const struct shot *shot)
 {
@@ -63,7 +63,7 @@ static int draw_spectrum(struct picture *ret, const struct shot *shot)
 static const struct kind {
     const char *name;
     int (*draw)(struct picture *ret, const struct shot *shot);
-    bool with_before; /* shows the frame before the filter, too */
+    bool with_before; /* also shows the frame before the filter */
 } kinds[] = {
     {"before", draw_before, true},
     {"after", draw_after, false},
@@ -89,25 +89,23 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
     int r = kind->draw(&picture, shot);
     if (r < 0)
         return ctl_fail(ctl, EX_OSERR, "snapshot %s: %s", kind->name, strerror(-r));
-    const int code = picture_save(ctl, &picture, path);
+    const int code = output_save_picture(ctl, &picture, path);
     picture_free(&picture);
     return code;
 }
 
-/* The path of an image: --output is the file for one image, or the directory for several. */
+/* Writes the path of an image: --output is the file of one image, or the directory of several. */
 static int path_of(const struct ctl *ctl, const struct kind *kind, bool single, char path[PATH_MAX])
 {
-    struct stat st;
-    bool is_file =
-        single && ctl->output != NULL && (stat(ctl->output, &st) < 0 || !S_ISDIR(st.st_mode));
     int length =
-        is_file ? snprintf(path, PATH_MAX, "%s", ctl->output)
-                : snprintf(path, PATH_MAX, "%s%s%s.png", ctl->output != NULL ? ctl->output : "",
-                           ctl->output != NULL ? "/" : "", kind->name);
+        single && output_is_file(ctl->output)
+            ? snprintf(path, PATH_MAX, "%s", ctl->output)
+            : snprintf(path, PATH_MAX, "%s%s%s.png", ctl->output != NULL ? ctl->output : "",
+                       ctl->output != NULL ? "/" : "", kind->name);
     return length < PATH_MAX ? 0 : ctl_fail(ctl, EX_USAGE, "--output: the path is too long");
 }
 
-/* Says so if the picture is of an older filter than the newest at the time of the command. */
+/* Prints a note if the picture's filter is older than the newest one when the command began. */
 static void note_filter(const struct ctl *ctl, const struct shot *shot, uint64_t wanted_serial,
                         const char *why)
 {
@@ -177,14 +175,14 @@ int command_snapshot(const struct ctl *ctl)
     if (ctl->argc != 1 && ctl->output != NULL && strcmp(ctl->output, "-") == 0)
         return ctl_fail(ctl, EX_USAGE, "snapshot: only one image can go to stdout: name it");
 
-    int code = bus_open(ctl, &bus);
-    /* Only the note needs them, so a snapshot does not fail without them. */
-    if (code == 0 && bus_try_get_all(ctl, bus, &properties) == 0) {
+    int code = daemon_open(ctl, &bus);
+    /* A snapshot does not fail without the properties: only the note needs them. */
+    if (code == 0 && daemon_try_get_all(ctl, bus, &properties) == 0) {
         wanted_serial = bus_u64(properties, "Serial");
         reading_is_pending(properties, wanted_serial, why);
     }
     if (code == 0)
-        code = shot_take(&shot, ctl, bus, with_before);
+        code = daemon_snapshot(ctl, bus, &shot, with_before);
     if (code == 0)
         code = write_pictures(ctl, &shot, wanted_serial);
     if (code == 0)

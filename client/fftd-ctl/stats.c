@@ -7,11 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "common/monotonic.h"
+#include "daemon.h"
 #include "commands.h"
 #include "export.h"
 #include "output.h"
-#include "reading.h"
+#include "common/reading.h"
 
 #define NAME_BYTES 256
 
@@ -25,8 +26,7 @@ static void print_counters(sd_bus_message *stats)
 
     const char *name;
     uint64_t value;
-    if (!bus_find(stats, "Counters", "a{st}") ||
-        sd_bus_message_enter_container(stats, 'a', "{st}") <= 0)
+    if (!bus_find_entries(stats, "Counters", "a{st}"))
         return;
     for (unsigned i = 0; sd_bus_message_read(stats, "{st}", &name, &value) > 0; i++)
         printf("%s%s %" PRIu64, i == 0 ? "" : i % 5 == 0 ? "\n" : ", ", name, value);
@@ -55,8 +55,7 @@ static void print_latency(sd_bus_message *stats)
 {
     const char *stage;
     printf("%-10s %9s %9s %9s %9s %9s %9s\n", "ms", "p50", "p90", "p99", "max", "mean", "frames");
-    if (!bus_find(stats, "Latency", "a{sa{st}}") ||
-        sd_bus_message_enter_container(stats, 'a', "{sa{st}}") <= 0)
+    if (!bus_find_entries(stats, "Latency", "a{sa{st}}"))
         return;
     while (sd_bus_message_enter_container(stats, 'e', "sa{st}") > 0) {
         if (sd_bus_message_read(stats, "s", &stage) <= 0 ||
@@ -68,14 +67,13 @@ static void print_latency(sd_bus_message *stats)
     }
 }
 
-/* A frame's share of what the processor has copied since the start. */
+/* Prints what the processor has copied since the start, per frame. */
 static void print_copies(sd_bus_message *stats)
 {
     const double frames = (double)bus_counter(stats, "Counters", "published");
     const char *step;
     uint64_t times, bytes, all_times = 0, all_bytes = 0;
-    if (frames == 0 || !bus_find(stats, "Copies", "a{s(tt)}") ||
-        sd_bus_message_enter_container(stats, 'a', "{s(tt)}") <= 0)
+    if (frames == 0 || !bus_find_entries(stats, "Copies", "a{s(tt)}"))
         return;
     printf("bytes a frame copied by the processor: ");
     while (sd_bus_message_read(stats, "{s(tt)}", &step, &times, &bytes) > 0) {
@@ -87,14 +85,13 @@ static void print_copies(sd_bus_message *stats)
     printf("in all %.0f, in %.2f copies\n", (double)all_bytes / frames, (double)all_times / frames);
 }
 
-/* Means over the frames in which a step was measured. */
+/* Prints the mean of each step over the frames in which it was measured. */
 static void print_overhead(sd_bus_message *stats)
 {
     const char *step, *separator = "";
     uint64_t frames, ns;
     if (bus_counter(stats, "Counters", "published") == 0 ||
-        !bus_find(stats, "Overhead", "a{s(tt)}") ||
-        sd_bus_message_enter_container(stats, 'a', "{s(tt)}") <= 0)
+        !bus_find_entries(stats, "Overhead", "a{s(tt)}"))
         return;
     printf("us a frame around the kernels: ");
     while (sd_bus_message_read(stats, "{s(tt)}", &step, &frames, &ns) > 0) {
@@ -106,7 +103,7 @@ static void print_overhead(sd_bus_message *stats)
     putchar('\n');
 }
 
-/* Nothing without output.measures. */
+/* Prints nothing unless output.measures is set. */
 static void print_measures(sd_bus_message *stats)
 {
     unsigned rows, count = 0;
@@ -136,7 +133,8 @@ static enum metrics_format metrics_format(const struct ctl *ctl)
     return ctl->openmetrics ? METRICS_OPENMETRICS : METRICS_PROMETHEUS;
 }
 
-/* A reader of the file always finds a complete one. stats NULL: there is no daemon of that name. */
+/* Replaces the file at once, so that its readers always find a complete one. `stats` is NULL if no
+ * daemon of that name answers. */
 static int replace_file(const struct ctl *ctl, const char *name, sd_bus_message *stats)
 {
     struct output_file output;
@@ -164,11 +162,11 @@ static int print_metrics(const struct ctl *ctl, sd_bus_message *stats)
 static int print_once(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *stats = NULL;
-    int code = bus_call(ctl, bus, &stats, "GetStats", NULL);
+    int code = daemon_call(ctl, bus, &stats, "GetStats", NULL);
     if (code == 0 && wants_metrics(ctl)) {
         code = print_metrics(ctl, stats);
     } else if (code == 0 && ctl->json) {
-        code = bus_print_json(ctl, stats);
+        code = daemon_print_json(ctl, stats);
     } else if (code == 0) {
         print_counters(stats);
         print_copies(stats);
@@ -180,18 +178,18 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     return code == 0 ? ctl_finish(ctl) : code;
 }
 
-/* Reads signals during the pause, because the daemon disconnects peers that do not read. The end of
- * the connection ends the pause, and the next call reports it. */
+/* Reads D-Bus signals during the pause, because the daemon disconnects peers that do not read. The
+ * end of the connection ends the pause, and the next call reports it. */
 static void pause_s(sd_bus *bus, double seconds)
 {
     if (bus == NULL) {
         poll(NULL, 0, (int)(seconds * 1e3));
         return;
     }
-    const uint64_t end_us = ctl_now_us() + (uint64_t)(seconds * 1e6);
+    const uint64_t end_us = monotonic_now_us() + (uint64_t)(seconds * 1e6);
     uint64_t time_us;
     int r = 0;
-    while (r >= 0 && (time_us = ctl_now_us()) < end_us) {
+    while (r >= 0 && (time_us = monotonic_now_us()) < end_us) {
         r = sd_bus_process(bus, NULL);
         if (r == 0)
             r = sd_bus_wait(bus, end_us - time_us);
@@ -213,14 +211,14 @@ static int check_options(const struct ctl *ctl)
     return 0;
 }
 
-/* Writes the file once. *bus NULL: the daemon has to be connected first. */
+/* Writes the file once. If *bus is NULL, connects to the daemon first. */
 static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTES])
 {
     sd_bus_message *stats = NULL;
-    int r = *bus != NULL ? 0 : bus_try_open(ctl, bus);
+    int r = *bus != NULL ? 0 : daemon_try_open(ctl, bus);
     if (r == -EACCES)
-        return bus_open(ctl, bus); /* waiting does not help; this says why */
-    if (r == 0 && (r = bus_try_get_stats(ctl, *bus, &stats)) < 0)
+        return daemon_open(ctl, bus); /* prints the reason; waiting would not help */
+    if (r == 0 && (r = daemon_try_get_stats(ctl, *bus, &stats)) < 0)
         *bus = sd_bus_close_unref(*bus);
     if (r == 0)
         snprintf(name, NAME_BYTES, "%s", bus_text(stats, "Name"));
@@ -229,8 +227,7 @@ static int refresh_file(const struct ctl *ctl, sd_bus **bus, char name[NAME_BYTE
     return code;
 }
 
-/* A daemon that does not answer is waited for. The file says so meanwhile, for whoever scrapes it.
- */
+/* Keeps the file up to date. While no daemon answers, the file says so, and this waits for one. */
 static int watch_metrics(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
@@ -257,7 +254,7 @@ int command_stats(const struct ctl *ctl)
         return watch_metrics(ctl);
     sd_bus *bus = NULL;
     bool screen = ctl->watch_s > 0 && !ctl->json && isatty(STDOUT_FILENO);
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
 
     for (uint64_t i = 1; code == 0; i++) {
         if (screen)

@@ -5,12 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "bus.h"
+#include "daemon.h"
+#include "libfftd/dir.h"
 #include "commands.h"
-#include "reading.h"
+#include "common/reading.h"
 
 /* ---- status ---- */
 
@@ -20,27 +19,22 @@ static void print_line(const char *label, const char *text)
         printf("%-9s %s\n", label, text);
 }
 
-static bool enter_comparison(sd_bus_message *p, const char *key)
-{
-    return bus_find(p, "Comparison", "a{sv}") && bus_enter(p, "sv", key);
-}
-
-/* Where the device loses to the CPU. */
+/* Prints a hint if the CPU is faster than the device. */
 static void print_hint(sd_bus_message *p)
 {
     double device_ms = 0, cpu_ms = 0;
     const char *cpu_device = "";
     int cpu_is_faster = 0;
-    if (enter_comparison(p, "cpu_is_faster"))
-        sd_bus_message_read(p, "v", "b", &cpu_is_faster);
+    const struct bus_field fields[] = {
+        {"cpu_is_faster", "b", &cpu_is_faster},
+        {"device_ms", "d", &device_ms},
+        {"cpu_ms", "d", &cpu_ms},
+        {"cpu_device", "s", &cpu_device},
+    };
+    if (bus_find(p, "Comparison", "a{sv}"))
+        bus_read_fields(p, fields, sizeof fields / sizeof fields[0], NULL, NULL);
     if (!cpu_is_faster)
         return;
-    if (enter_comparison(p, "device_ms"))
-        sd_bus_message_read(p, "v", "d", &device_ms);
-    if (enter_comparison(p, "cpu_ms"))
-        sd_bus_message_read(p, "v", "d", &cpu_ms);
-    if (enter_comparison(p, "cpu_device"))
-        sd_bus_message_read(p, "v", "s", &cpu_device);
     printf("%-9s a frame takes %.2f ms on this device and %.2f ms on the CPU device \"%s\"; try "
            "engine.device = \"cpu\"\n",
            "hint", device_ms, cpu_ms, cpu_device);
@@ -83,26 +77,19 @@ static void print_status(sd_bus_message *p, const char *dir)
 int command_status(const struct ctl *ctl)
 {
     char dir[PATH_MAX];
-    sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-
     int code = ctl_runtime_dir(ctl, dir);
     if (code == 0)
-        code = bus_open(ctl, &bus);
-    if (code == 0)
-        code = bus_get_all(ctl, bus, &properties);
+        code = daemon_ask(ctl, &properties, NULL);
     if (code != 0)
-        goto out;
+        return code;
     if (ctl->json) {
-        code = bus_print_json(ctl, properties);
+        code = daemon_print_json(ctl, properties);
     } else {
         print_status(properties, dir);
         code = ctl_finish(ctl);
     }
-
-out:
     sd_bus_message_unref(properties);
-    sd_bus_unref(bus);
     return code;
 }
 
@@ -114,14 +101,14 @@ struct listing {
     unsigned count;
 };
 
-/* The properties of the daemon in this runtime directory; NULL: it did not answer. */
+/* Returns the properties of the daemon in this runtime directory; NULL: it did not answer. */
 static sd_bus_message *ask(const struct ctl *ctl, const char *dir, int *ret_error)
 {
     sd_bus *bus = NULL;
     sd_bus_message *properties = NULL;
-    int r = bus_connect_any(&bus, dir);
-    if (r == 0 && bus_try_get_all(ctl, bus, &properties) < 0)
-        r = -EIO; /* the reason may be -ENOENT, which would mean that there is no daemon */
+    int r = daemon_connect(&bus, dir);
+    if (r == 0 && daemon_try_get_all(ctl, bus, &properties) < 0)
+        r = -EIO; /* -ENOENT would mean that there is no daemon */
     sd_bus_unref(bus);
     *ret_error = r;
     return properties;
@@ -184,30 +171,10 @@ static void list_place(struct listing *listing, const char *place)
         free(entries);
 }
 
-/* As in libfftd's dir.c: the sockets in a directory of another user may be that user's. */
-static bool is_ours(const char *dir)
-{
-    struct stat st;
-    return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
-}
-
-static void list_all_places(struct listing *listing)
-{
-    char place[PATH_MAX];
-    const char *user_dir = getenv("XDG_RUNTIME_DIR");
-    list_place(listing, "/run/fftd");
-    if (user_dir != NULL && *user_dir == '/' && is_ours(user_dir) &&
-        snprintf(place, sizeof place, "%s/fftd", user_dir) < PATH_MAX)
-        list_place(listing, place);
-    snprintf(place, sizeof place, "/tmp/fftd-%u", (unsigned)geteuid());
-    if (is_ours(place))
-        list_place(listing, place);
-}
-
 int command_list(const struct ctl *ctl)
 {
     struct listing listing = {.ctl = ctl, .json.file = stdout};
-    char dir[PATH_MAX];
+    char dir[PATH_MAX], place[PATH_MAX];
     int code = ctl_runtime_dir(ctl, dir);
     if (code != 0)
         return code;
@@ -217,7 +184,9 @@ int command_list(const struct ctl *ctl)
     if (ctl->runtime_dir != NULL)
         list_one(&listing, dir, basename(dir));
     else
-        list_all_places(&listing);
+        for (unsigned i = 0; i < DIR_PLACES; i++)
+            if (dir_place(i, place, sizeof place))
+                list_place(&listing, place);
     if (ctl->json)
         json_close(&listing.json, ']');
     else if (listing.count == 0)

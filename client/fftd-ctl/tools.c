@@ -1,15 +1,15 @@
 /* Implements `check` and `devices` by running fftd, which knows the configuration and the devices.
- * fftd is in the directory of fftd-ctl (as built), in ../sbin (as installed), or on PATH. */
+ * fftd is in the directory of fftd-ctl (after a build), in ../sbin (after an installation) or on
+ * PATH. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
-#include "json.h"
+#include "common/json.h"
 
 /* Replaces this process by fftd. Returns only if fftd is not found. */
 static void exec_fftd(char *const *args)
@@ -44,7 +44,7 @@ int command_devices(const struct ctl *ctl)
     return no_fftd(ctl);
 }
 
-/* Runs fftd --check with its messages in text[]. Returns its wait status, or -1 and errno. */
+/* Runs fftd --check and stores its messages in text[]. Returns its wait status; -1: see errno. */
 static int run_check(const char *path, char *text, size_t size)
 {
     char option[PATH_MAX + 16];
@@ -90,7 +90,7 @@ static const char *without_prefix(char *text)
 int command_check(const struct ctl *ctl)
 {
     char text[4096];
-    /* fftd calls this a configuration error (78), as it is one for a service. */
+    /* fftd would exit with a configuration error (78), which is right for a service. */
     if (access(ctl->argv[0], R_OK) < 0)
         return ctl_fail(ctl, EX_NOINPUT, "cannot read %.1000s: %s", ctl->argv[0], strerror(errno));
     int status = run_check(ctl->argv[0], text, sizeof text);

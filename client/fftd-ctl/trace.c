@@ -14,7 +14,7 @@ void trace_add(struct trace *trace, double value)
         trace->count++;
 }
 
-/* The value that came `ago` values before the newest one. */
+/* Returns the value that came `ago` values before the newest one. */
 static double value_at(const struct trace *trace, unsigned ago)
 {
     return trace->value[(trace->next + TRACE_VALUES - 1 - ago) % TRACE_VALUES];

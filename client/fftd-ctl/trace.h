@@ -1,4 +1,4 @@
-/* The last values of a number that changes, and a small line chart of them. */
+/* The last values of a changing number, and a small line chart of them. */
 #ifndef FFTD_CTL_TRACE_H
 #define FFTD_CTL_TRACE_H
 
@@ -7,17 +7,17 @@
 
 #define TRACE_VALUES 60 /* the last minute, at one value a second */
 
-/* All zero: no values. */
+/* Initialize it with zeros: no values. */
 struct trace {
-    double value[TRACE_VALUES]; /* a queue */
+    double value[TRACE_VALUES]; /* a ring buffer */
     unsigned count, next;
 };
 
-/* NaN is a gap. */
+/* Adds a value; NaN is a gap. */
 void trace_add(struct trace *trace, double value);
 
-/* Writes the newest `columns` values, as far as there are that many, as characters of eight
- * heights: from the least of them to the greatest. Gaps are spaces. Cuts to size. */
+/* Writes at most the newest `columns` values as characters of eight heights, scaled from the least
+ * to the greatest of them. Gaps are spaces. The text is cut to `size` bytes. */
 void trace_draw(const struct trace *trace, unsigned columns, bool is_utf8, char *text, size_t size);
 
 #endif

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "commands.h"
 
 #define POLL_S 0.25
@@ -21,7 +21,7 @@ static void on_interrupt(int number)
 static int call(const struct ctl *ctl, sd_bus *bus, const char *method)
 {
     sd_bus_message *reply = NULL;
-    const int code = bus_call(ctl, bus, &reply, method, NULL);
+    const int code = daemon_call(ctl, bus, &reply, method, NULL);
     sd_bus_message_unref(reply);
     return code;
 }
@@ -51,7 +51,7 @@ static int print_result(const struct ctl *ctl, sd_bus_message *tuning)
         return ctl_fail(ctl, EX_TEMPFAIL, "the search found no settings: %s", problem);
     if (ctl->json) {
         sd_bus_message_rewind(tuning, true);
-        return bus_print_json(ctl, tuning);
+        return daemon_print_json(ctl, tuning);
     }
     if (best_ms < default_ms)
         printf("%.3f ms a frame on the device instead of %.3f, %.0f %% less; saved for the next "
@@ -63,7 +63,7 @@ static int print_result(const struct ctl *ctl, sd_bus_message *tuning)
     return ctl_finish(ctl);
 }
 
-/* Waits until the search has ended; an interrupt stops it. */
+/* Waits until the search has ended. An interrupt stops the search. */
 static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
 {
     const struct timespec pause = {.tv_nsec = (long)(POLL_S * 1e9)};
@@ -75,7 +75,7 @@ static int wait_for_end(const struct ctl *ctl, sd_bus *bus)
             stopping = true;
             call(ctl, bus, "StopTuning");
         }
-        int code = bus_call(ctl, bus, &tuning, "GetTuning", NULL);
+        int code = daemon_call(ctl, bus, &tuning, "GetTuning", NULL);
         const bool running = code == 0 && is_set(tuning, "Running");
         if (running)
             print_progress(tuning, screen);
@@ -98,14 +98,14 @@ int command_tune(const struct ctl *ctl)
     if (strcmp(depth, "quick") != 0 && strcmp(depth, "exhaustive") != 0 &&
         strcmp(depth, "stop") != 0)
         return ctl_fail(ctl, EX_USAGE, "tune %s: expected quick, exhaustive or stop", depth);
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0 && strcmp(depth, "stop") == 0) {
         code = call(ctl, bus, "StopTuning");
         if (code == 0)
             code = ctl_finish_silently(ctl);
     } else if (code == 0) {
         signal(SIGINT, on_interrupt);
-        code = bus_call(ctl, bus, &reply, "Tune", "s", depth);
+        code = daemon_call(ctl, bus, &reply, "Tune", "s", depth);
         if (code == 0)
             code = wait_for_end(ctl, bus);
     }

@@ -1,9 +1,8 @@
 /* Implements `view`: shows or changes what is published of the filtered frames. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "bus.h"
+#include "daemon.h"
 #include "change.h"
 #include "commands.h"
 
@@ -11,7 +10,7 @@ static int show(const struct ctl *ctl, sd_bus *bus)
 {
     struct json json = {.file = stdout};
     sd_bus_message *properties = NULL;
-    int code = bus_get_all(ctl, bus, &properties);
+    int code = daemon_get_all(ctl, bus, &properties);
     if (code != 0)
         return code;
     const char *view = bus_text(properties, "View");
@@ -35,7 +34,7 @@ static int change(const struct ctl *ctl, sd_bus *bus)
 {
     sd_bus_message *reply = NULL;
     uint64_t serial = 0;
-    int code = bus_call(ctl, bus, &reply, "SetView", "s", ctl->argv[0]);
+    int code = daemon_call(ctl, bus, &reply, "SetView", "s", ctl->argv[0]);
     if (code != 0)
         return code;
     sd_bus_message_read(reply, "t", &serial);
@@ -48,7 +47,7 @@ static int change(const struct ctl *ctl, sd_bus *bus)
 int command_view(const struct ctl *ctl)
 {
     sd_bus *bus = NULL;
-    int code = bus_open(ctl, &bus);
+    int code = daemon_open(ctl, &bus);
     if (code == 0)
         code = ctl->argc > 0 ? change(ctl, bus) : show(ctl, bus);
     sd_bus_unref(bus);

@@ -1,7 +1,7 @@
 /* Implements `watch`: the state of a daemon, drawn in place once a second.
  *
- * One loop waits for the next second, a key, a signal or the bus. A daemon that ends is waited for:
- * each second one attempt is made to connect again. */
+ * One loop waits for the next second, a key, a signal or the bus. If the daemon ends, it tries to
+ * connect again once a second. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,9 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bus.h"
+#include "common/monotonic.h"
+#include "daemon.h"
 #include "commands.h"
-#include "reading.h"
+#include "common/reading.h"
 #include "screen.h"
 #include "trace.h"
 
@@ -23,9 +24,9 @@
 #define MAX_COUNTERS   64
 #define MAX_NAME_BYTES 64
 #define MAX_MEASURES   16
-#define LABEL_COLUMNS  34 /* before a chart */
+#define LABEL_COLUMNS  34 /* the width of what precedes a chart */
 
-/* A counter, and what it was when the watch, or the daemon, began. */
+/* A counter, and its value when the watch or the daemon began. */
 struct watched_counter {
     char name[MAX_NAME_BYTES];
     uint64_t first, now;
@@ -35,9 +36,9 @@ struct watch {
     const struct ctl *ctl;
     sd_bus *bus; /* NULL: there is no daemon */
     struct screen screen;
-    char notice[128]; /* the newest end or start of the daemon; empty: none was seen */
+    char notice[128]; /* the last end or start of the daemon; empty: none was seen */
     struct trace rate, latency, measure[MAX_MEASURES];
-    uint64_t latency_count, latency_sum_ns; /* of the second before */
+    uint64_t latency_count, latency_sum_ns; /* one second ago */
     struct watched_counter counter[MAX_COUNTERS];
     unsigned counters;
 };
@@ -63,8 +64,7 @@ static void read_counters(struct watch *watch, sd_bus_message *stats)
 {
     const char *name;
     uint64_t value;
-    if (!bus_find(stats, "Counters", "a{st}") ||
-        sd_bus_message_enter_container(stats, 'a', "{st}") <= 0)
+    if (!bus_find_entries(stats, "Counters", "a{st}"))
         return;
     while (sd_bus_message_read(stats, "{st}", &name, &value) > 0) {
         unsigned i = 0;
@@ -82,7 +82,7 @@ static void read_counters(struct watch *watch, sd_bus_message *stats)
     }
 }
 
-/* The mean latency of the frames since the second before; NaN: there were none. */
+/* Returns the mean latency of the last second's frames; NaN: there were none. */
 static double read_latency_ms(struct watch *watch, sd_bus_message *stats)
 {
     uint64_t count, sum_ns;
@@ -107,7 +107,7 @@ static void read_all(struct watch *watch, sd_bus_message *p)
         trace_add(&watch->measure[i], bus_measure(p, "Measures", measures[i].name));
 }
 
-/* A second without a daemon is a gap in all charts. */
+/* Adds a gap to all charts, for a second without a daemon. */
 static void read_nothing(struct watch *watch)
 {
     trace_add(&watch->rate, NAN);
@@ -118,7 +118,7 @@ static void read_nothing(struct watch *watch)
 
 /* ---- drawing ---- */
 
-/* A label and a number, and a chart of the last minute where there is room for one. */
+/* Draws a label and a number, and a chart of the last minute if there is room for one. */
 static void draw_chart(struct watch *watch, const char *text, const struct trace *trace)
 {
     char chart[TRACE_VALUES * 4 + 1] = "";
@@ -151,7 +151,7 @@ static void draw_frames(struct watch *watch, sd_bus_message *p)
     draw_text(watch, "clients", text);
 }
 
-/* Those that have risen since the watch began; published frames always do. */
+/* Draws the counters that have risen since the watch began. Published frames always rise. */
 static void draw_counters(struct watch *watch)
 {
     char text[512] = "";
@@ -218,14 +218,15 @@ static void lose(struct watch *watch, const char *why)
     note(watch, why);
 }
 
-/* Asks the daemon and draws its answer. */
+/* Asks the daemon, and draws its answer or its absence. */
 static void refresh(struct watch *watch)
 {
     sd_bus_message *properties = NULL;
     const bool was_there = watch->bus != NULL;
-    if (!was_there && bus_try_open(watch->ctl, &watch->bus) < 0)
+    if (!was_there && daemon_try_open(watch->ctl, &watch->bus) < 0)
         watch->bus = NULL;
-    int r = watch->bus != NULL ? bus_try_get_all(watch->ctl, watch->bus, &properties) : -ENOTCONN;
+    int r =
+        watch->bus != NULL ? daemon_try_get_all(watch->ctl, watch->bus, &properties) : -ENOTCONN;
     if (r < 0 && watch->bus != NULL && was_there)
         lose(watch, r == -ETIMEDOUT ? "the daemon stopped to answer" : "the daemon has ended");
     else if (r < 0 && watch->bus != NULL)
@@ -269,7 +270,7 @@ static bool is_end_key(struct watch *watch)
     return bytes == 1 && (key == 'q' || key == 'Q');
 }
 
-/* Reads the daemon's signals, because it disconnects peers that do not. Returns whether the daemon
+/* Reads the daemon's signals, because the daemon disconnects peers that do not. Returns whether it
  * is still there. */
 static bool read_bus(struct watch *watch)
 {
@@ -285,7 +286,7 @@ static bool read_bus(struct watch *watch)
 static bool pause_until(struct watch *watch, uint64_t until_us, int signals_fd)
 {
     uint64_t now_us;
-    while ((now_us = ctl_now_us()) < until_us) {
+    while ((now_us = monotonic_now_us()) < until_us) {
         if (watch->bus != NULL && !read_bus(watch))
             draw(watch, NULL);
         struct pollfd fds[] = {
@@ -321,7 +322,7 @@ static int watch_until_end(struct watch *watch)
     screen_enter(&watch->screen);
     do
         refresh(watch);
-    while (!ferror(stdout) && !pause_until(watch, ctl_now_us() + INTERVAL_US, signals_fd));
+    while (!ferror(stdout) && !pause_until(watch, monotonic_now_us() + INTERVAL_US, signals_fd));
     screen_leave(&watch->screen);
     close(signals_fd);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -337,11 +338,11 @@ int command_watch(const struct ctl *ctl)
     if (!isatty(STDOUT_FILENO))
         return ctl_fail(ctl, EX_USAGE,
                         "watch: stdout is not a terminal; use `fftd-ctl stats --watch` there");
-    int code = bus_open(ctl, &watch.bus);
+    int code = daemon_open(ctl, &watch.bus);
     if (code != 0)
         return code;
-    /* A daemon that needs longer is shown as silent. Keys are not read meanwhile. */
-    sd_bus_set_method_call_timeout(watch.bus, BUS_PATIENCE_US);
+    /* A slower daemon is shown as silent. Keys are not read during a call. */
+    sd_bus_set_method_call_timeout(watch.bus, DAEMON_PATIENCE_US);
     code = watch_until_end(&watch);
     sd_bus_close_unref(watch.bus);
     return code;

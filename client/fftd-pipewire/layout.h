@@ -1,8 +1,8 @@
-/* How the frames of a ring are laid out in a buffer of PipeWire.
+/* The layout of a ring's frames in a buffer of PipeWire.
  *
- * PipeWire's consumers expect GStreamer's default layout: all planes in one block of memory, one
- * behind the other, with rows at multiples of four bytes, and room for whole groups of rows that
- * share their chroma. */
+ * PipeWire's consumers expect GStreamer's default layout: all planes adjacent in one block of
+ * memory, rows that begin at multiples of four bytes, and room for whole groups of rows that share
+ * their chroma. */
 #ifndef FFTD_PIPEWIRE_LAYOUT_H
 #define FFTD_PIPEWIRE_LAYOUT_H
 
@@ -11,20 +11,12 @@
 
 #include <fftd/fftd.h>
 
-/* One plane in a buffer, in bytes. */
-struct layout_plane {
-    uint32_t offset;
-    uint32_t stride;
-    uint32_t row_bytes; /* of pixels; the rest of a row is 0 */
-    uint32_t rows;
-};
-
 struct layout {
-    struct fftd_format format; /* of the ring's frames */
+    struct fftd_format format; /* the format of the ring's frames */
     uint32_t video_format;     /* enum spa_video_format */
     uint32_t plane_count;
-    struct layout_plane plane[FFTD_MAX_PLANES];
-    uint32_t bytes; /* of a whole buffer */
+    struct fftd_plane plane[FFTD_MAX_PLANES]; /* in a buffer; the rest of each row is 0 */
+    uint32_t bytes;                           /* the size of a buffer */
 };
 
 /* Describes frames of a format.
@@ -32,11 +24,11 @@ struct layout {
  *   -EPROTO      the format lacks planes, rows or bytes that its pixels need */
 int layout_init(struct layout *ret, const struct fftd_format *format);
 
-/* Returns whether the layout was made for exactly this format, with its rate and colours. */
+/* Returns whether the layout was made for exactly this format, including its rate and colours. */
 bool layout_is_of(const struct layout *layout, const struct fftd_format *format);
 
 /* Copies a frame of layout->format into a buffer of layout->bytes. The caller then checks that the
- * frame was not overwritten meanwhile. */
+ * frame was not overwritten during the copy. */
 void layout_copy(const struct layout *layout, const struct fftd_frame *frame, uint8_t *buffer);
 
 #endif

@@ -1,7 +1,6 @@
 /* fftd-pipewire: parses the options and runs the loop until a signal. */
 #include <getopt.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -9,9 +8,12 @@
 #include <fftd/fftd.h>
 #include <pipewire/pipewire.h>
 
+#include "common/usage.h"
 #include "node.h"
 
-struct options {
+#define PROGRAM "fftd-pipewire"
+
+struct pipewire_options {
     const char *camera;
     const char *description; /* NULL: made from the camera's name */
 };
@@ -42,22 +44,10 @@ static void print_usage(void)
          "See fftd-pipewire(1).");
 }
 
-/* Prints what is wrong with the options. Returns an exit code. */
-__attribute__((format(printf, 1, 2))) static int usage_error(const char *format, ...)
-{
-    va_list args;
-    fputs("fftd-pipewire: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputs("; see fftd-pipewire --help\n", stderr);
-    return EX_USAGE;
-}
-
 enum { OPTION_VERSION = 1000 };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
-static int parse_options(struct options *options, int argc, char **argv)
+static int parse_options(struct pipewire_options *options, int argc, char **argv)
 {
     static const struct option known[] = {
         {"name", required_argument, NULL, 'n'},
@@ -80,24 +70,25 @@ static int parse_options(struct options *options, int argc, char **argv)
             print_usage();
             return -1;
         case OPTION_VERSION:
-            puts("fftd-pipewire " FFTD_VERSION);
+            puts(PROGRAM " " FFTD_VERSION);
             return -1;
         case ':':
-            return usage_error("%s: expected a value after it", argv[optind - 1]);
+            return usage_error(PROGRAM, "%s: expected a value after it", argv[optind - 1]);
         default:
-            return usage_error("no such option: %s", argv[optind - 1]);
+            return usage_error(PROGRAM, "no such option: %s", argv[optind - 1]);
         }
     }
     if (optind < argc)
-        return usage_error("%s: expected no operand; a camera is named with --name", argv[optind]);
+        return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
+                           argv[optind]);
     if (strchr(options->camera, '/') == NULL &&
         fftd_runtime_dir(options->camera, path, sizeof path) < 0)
-        return usage_error("--name %s: expected the name of a camera, or a directory",
+        return usage_error(PROGRAM, "--name %s: expected the name of a camera, or a directory",
                            options->camera);
     return 0;
 }
 
-/* The camera's name, or the last name of a directory's path without its final slashes. */
+/* Writes the camera's name, or the last component of a directory's path. */
 static void name_camera(const char *camera, char *ret, size_t size)
 {
     size_t length = strlen(camera);
@@ -115,7 +106,7 @@ static void on_signal(void *userdata, int number)
     pw_main_loop_quit(userdata);
 }
 
-static int serve(const struct options *options)
+static int serve(const struct pipewire_options *options)
 {
     char camera[256], name[sizeof camera + 8], description[sizeof camera + 8];
     struct node *node;
@@ -148,7 +139,7 @@ static int serve(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {.camera = "default"};
+    struct pipewire_options options = {.camera = "default"};
     int code = parse_options(&options, argc, argv);
     if (code != 0)
         return code < 0 ? EX_OK : code;

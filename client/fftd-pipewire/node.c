@@ -12,24 +12,25 @@
 #include <spa/param/buffers.h>
 #include <spa/param/video/format-utils.h>
 
+#include "common/frames.h"
+#include "common/monotonic.h"
 #include "layout.h"
 
 #define RETRY_NS      500000000L
-#define NS_PER_S      UINT64_C(1000000000)
 #define BUFFERS       8
 #define LEAST_BUFFERS 2
 #define MOST_BUFFERS  64
-/* A frame can be overwritten while it is copied, but hardly twice in a row. */
+/* A frame can be overwritten during its copy, but hardly twice in a row. */
 #define COPY_TRIES    3
 
-struct server {
+struct node_server {
     struct pw_core *core;     /* NULL: not connected */
     struct pw_stream *stream; /* NULL: there is no node yet */
     struct spa_hook core_hook, stream_hook;
-    struct spa_io_clock *clock; /* of the graph that this node drives; NULL: none */
-    struct pw_buffer *unfilled; /* taken from the stream, for the next frame; or NULL */
+    struct spa_io_clock *clock; /* the clock of the graph that this node drives; NULL: none */
+    struct pw_buffer *unfilled; /* taken from the stream for the next frame; NULL: none */
     bool is_lost;
-    bool is_negotiated; /* the buffers are for frames of node->layout */
+    bool is_negotiated; /* the buffers fit frames of node->layout */
 };
 
 struct node {
@@ -37,13 +38,13 @@ struct node {
     struct pw_loop *loop;
     struct pw_context *context;
     struct spa_source *retry;
-    struct server server;
-    bool is_known; /* the layout is */
+    struct node_server server;
+    bool is_known; /* the layout is valid */
     struct layout layout;
-    struct fftd *camera; /* NULL: nobody takes frames, or there is no daemon */
+    struct fftd *camera; /* NULL: no link takes frames, or there is no daemon */
     struct spa_source *watch;
     uint64_t last_sequence;
-    char said[256]; /* last, so that nothing is said twice in a row */
+    char said[256]; /* the last message, which is not repeated */
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct node *node, const char *format, ...)
@@ -65,7 +66,7 @@ static void advance_in(struct node *node, long ns)
     pw_loop_update_timer(node->loop, node->retry, &when, NULL, false);
 }
 
-/* Soon, but not in the middle of a callback. */
+/* Calls on_retry soon, but not within the current callback. */
 static void advance_soon(struct node *node)
 {
     advance_in(node, 1);
@@ -86,7 +87,7 @@ static void say_why_not(struct node *node, int error)
         say(node, "camera %s: %s; trying again", camera, strerror(-error));
 }
 
-/* Takes the ring's format over. 0; -EAGAIN: it is the same; or the error of layout_init. */
+/* Adopts the ring's format. Returns 0, -EAGAIN if it is the same, or layout_init's error. */
 static int adopt_format(struct node *node, const struct fftd_format *format)
 {
     const struct fftd_pixel_format *pixels = fftd_pixel_format(format->fourcc);
@@ -107,7 +108,7 @@ static int adopt_format(struct node *node, const struct fftd_format *format)
     return r;
 }
 
-/* Learns the format from a ring that is closed again at once. */
+/* Reads the format from a ring, which it closes at once. */
 static int probe(struct node *node)
 {
     struct fftd *camera;
@@ -160,9 +161,9 @@ static void describe_frame(struct node *node, struct spa_buffer *buffer,
     node->last_sequence = frame->sequence;
 }
 
-/* The time of a graph that this node drives is the camera's. Before the first frame PipeWire counts
- * from the origin of CLOCK_MONOTONIC, as these positions do: GStreamer's clock would stand still
- * after a jump back, such as to the number of a frame. */
+/* The camera's time is the time of a graph that this node drives. Positions count from the origin
+ * of CLOCK_MONOTONIC, like PipeWire's own before the first frame. A jump back, such as to the
+ * number of a frame, would stop GStreamer's clock. */
 static void tell_time(struct node *node, const struct fftd_frame *frame)
 {
     struct spa_io_clock *clock = node->server.clock;
@@ -178,8 +179,8 @@ static void tell_time(struct node *node, const struct fftd_frame *frame)
     clock->next_nsec = clock->nsec + clock->duration;
 }
 
-/* Frames are taken in the order of their capture and one at most waits in the stream, so that a
- * consumer that was slow for a while gets new frames and no old ones. */
+/* Frames are queued in the order of their capture, and at most one waits in the stream. So a
+ * consumer that was slow for a while gets new frames. */
 static bool has_waiting_frame(struct pw_stream *stream)
 {
     struct pw_time time = {.queued_buffers = 0};
@@ -187,10 +188,10 @@ static bool has_waiting_frame(struct pw_stream *stream)
     return time.queued_buffers > 0;
 }
 
-/* The buffer to fill next; NULL: consumers have all of them. */
+/* Returns the buffer to fill next; NULL: consumers have all of them. */
 static struct spa_buffer *take_buffer(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     if (server->unfilled == NULL)
         server->unfilled = pw_stream_dequeue_buffer(server->stream);
     if (server->unfilled == NULL)
@@ -204,7 +205,7 @@ static struct spa_buffer *take_buffer(struct node *node)
 /* Copies the newest frame into a buffer of the stream, if there is a new one. */
 static void fill_buffer(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     struct fftd_frame frame;
     if (node->camera == NULL || !server->is_negotiated || has_waiting_frame(server->stream))
         return;
@@ -264,7 +265,7 @@ static void on_param_changed(void *userdata, uint32_t id, const struct spa_pod *
     struct spa_pod_builder b = SPA_POD_BUILDER_INIT(memory, sizeof memory);
     if (id != SPA_PARAM_Format)
         return;
-    /* An answer to what was offered before a change of format: there will be another one. */
+    /* This may answer an offer made before a change of format; then another answer follows. */
     node->server.is_negotiated = param != NULL && is_offered(&node->layout, param);
     if (!node->server.is_negotiated)
         return;
@@ -284,7 +285,7 @@ static void on_param_changed(void *userdata, uint32_t id, const struct spa_pod *
     pw_stream_update_params(node->server.stream, params, 2);
 }
 
-/* The ring has a frame, or something else has happened to it. */
+/* Called when the ring has a frame or another event. */
 static void on_ring(void *userdata, int fd, uint32_t mask)
 {
     struct node *node = userdata;
@@ -311,14 +312,15 @@ static void on_ring(void *userdata, int fd, uint32_t mask)
         else if (changed != -EAGAIN)
             advance_soon(node);
     }
-    /* Even if no buffer is free for on_process: consumers give buffers back in a cycle of the
-     * graph. */
+    /* A cycle is triggered even if on_process has no free buffer, because consumers return buffers
+     * during a cycle. */
     if (r > 0 && node->is_known && pw_stream_is_driving(stream))
         pw_stream_trigger_process(stream);
 }
 
-/* A cycle of the graph begins, by on_ring or by another node that drives it. The buffer is queued
- * here: before a driver's first pw_stream_trigger_process, queueing one begins a cycle, too. */
+/* Called when on_ring, or another node that drives the graph, begins a cycle. The buffer is queued
+ * only here, because queueing one before a driver's first pw_stream_trigger_process would also
+ * begin a cycle. */
 static void on_process(void *userdata)
 {
     fill_buffer(userdata);
@@ -369,7 +371,7 @@ static const struct pw_stream_events stream_events = {
 
 static void close_stream(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     stop_reading(node);
     if (server->stream == NULL)
         return;
@@ -383,7 +385,7 @@ static void close_stream(struct node *node)
 
 static int open_stream(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     uint8_t memory[1024];
     struct spa_pod_builder b = SPA_POD_BUILDER_INIT(memory, sizeof memory);
     const struct spa_pod *format = build_format(&node->layout, &b);
@@ -424,13 +426,13 @@ static const struct pw_core_events core_events = {
 
 static void close_server(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     close_stream(node);
     if (server->core != NULL) {
         spa_hook_remove(&server->core_hook);
         pw_core_disconnect(server->core);
     }
-    *server = (struct server){.core = NULL};
+    *server = (struct node_server){.core = NULL};
 }
 
 static int open_server(struct node *node)
@@ -445,20 +447,17 @@ static int open_server(struct node *node)
     return 0;
 }
 
-/* ---- what is missing is made, one after the other ---- */
+/* ---- making the next part that is missing ---- */
 
 static int start_reading(struct node *node)
 {
-    struct fftd_frame frame;
     int r = fftd_open(&node->camera, node->options.camera);
     if (r < 0) {
         node->camera = NULL;
         say_why_not(node, r);
         return r;
     }
-    /* Frames that are in the ring already may be old, because the camera may have paused. */
-    if (fftd_wait(node->camera, 0) > 0)
-        fftd_frame(node->camera, &frame);
+    frames_skip_old(node->camera);
     node->watch =
         pw_loop_add_io(node->loop, fftd_fd(node->camera), SPA_IO_IN, false, on_ring, node);
     if (node->watch == NULL) {
@@ -472,7 +471,7 @@ static int start_reading(struct node *node)
 
 static int make_next(struct node *node)
 {
-    struct server *server = &node->server;
+    struct node_server *server = &node->server;
     int r = 0;
     if (server->is_lost)
         close_server(node);

@@ -1,9 +1,9 @@
 /* A camera as a video source of PipeWire: the node that programs of a desktop find and link to.
  *
- * The node exists once the camera's format is known and while there is a PipeWire server. Frames
- * are read only while somebody's link takes them; otherwise the ring is closed, so that the camera
- * can pause. Whatever is missing or lost (the daemon, the server), the node waits for it; a node
- * whose daemon is lost stays, with its links, and continues when the daemon is back. */
+ * The node exists while the camera's format is known and a PipeWire server runs. Frames are read
+ * only while a link takes them; otherwise the ring is closed, so that the camera can pause. The
+ * node waits for a missing or lost daemon or server. A node whose daemon is lost keeps its links,
+ * and continues when the daemon returns. */
 #ifndef FFTD_PIPEWIRE_NODE_H
 #define FFTD_PIPEWIRE_NODE_H
 
@@ -11,13 +11,13 @@ struct node;
 struct pw_loop;
 
 struct node_options {
-    const char *camera;      /* as for fftd_open */
+    const char *camera;      /* a name for fftd_open */
     const char *name;        /* node.name, for programs */
     const char *description; /* node.description, for people */
 };
 
-/* Starts with everything missing; the loop does the rest. The options' texts must stay. All calls
- * are made in the loop's thread. Says on stderr what it waits for. 0 or -errno. */
+/* Creates a node that connects while the loop runs. The options' texts must stay valid. Everything
+ * runs in the loop's thread. Messages on stderr say what the node waits for. 0 or -errno. */
 int node_create(struct node **ret, struct pw_loop *loop, const struct node_options *options);
 
 /* Removes the node; never waits for a consumer. NULL is allowed. */

@@ -4,17 +4,17 @@ PIPEWIRE_PACKAGES := libpipewire-0.3
 HAVE_PIPEWIRE := $(shell $(PKG_CONFIG) --exists $(PIPEWIRE_PACKAGES) 2>/dev/null && echo yes)
 PIPEWIRE := $(wildcard client/fftd-pipewire/*.c)
 
-# Its headers are not written for our warnings.
+# Its headers cause warnings with our flags.
 PIPEWIRE_CFLAGS = $(patsubst -I%,-isystem %,$(call pkg-cflags,$(PIPEWIRE_PACKAGES)))
 $(BUILD)/obj/client/fftd-pipewire/%.o: CPPFLAGS += $(PIPEWIRE_CFLAGS)
 
-$(BUILD)/fftd-pipewire: $(call objects,$(PIPEWIRE)) $(BUILD)/libfftd.a
+$(BUILD)/fftd-pipewire: $(call objects,$(PIPEWIRE)) $(CLIENT_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(call pkg-libs,$(PIPEWIRE_PACKAGES))
 
 all: $(if $(HAVE_PIPEWIRE),$(BUILD)/fftd-pipewire)
 install: $(if $(HAVE_PIPEWIRE),_install-pipewire)
 
-# Its unit belongs to users, and not to the system.
+# Its unit is a user unit.
 .PHONY: _install-pipewire
 _install-pipewire: $(BUILD)/fftd-pipewire
 	install -D -t $(DESTDIR)$(BINDIR) $<

@@ -11,7 +11,7 @@ bool access_is_name(const char *name)
                                               "0123456789.-")] == '\0';
 }
 
-/* Nothing, or ':' and up to five digits. */
+/* Returns whether the text is empty, or ':' and up to five digits. */
 static bool is_port(const char *text)
 {
     if (*text == '\0')
@@ -30,7 +30,7 @@ static bool is_one_of(const char *host, const char *const *names)
     return false;
 }
 
-/* The page and what it loads have one origin. A proxy in front of it may speak HTTPS. */
+/* The page and everything that it loads have one origin. A proxy in front of it may use HTTPS. */
 static bool is_same_origin(const char *origin, const char *host)
 {
     static const char *const schemes[] = {"http://", "https://"};
@@ -72,7 +72,7 @@ bool access_has_token(const char *authorization, const char *token)
     return difference == 0;
 }
 
-/* A type may have parameters, such as charset=utf-8. Forms of other sites cannot have this one. */
+/* A type may have parameters, such as charset=utf-8. Forms of other sites cannot have this type. */
 static bool is_json(const char *content_type)
 {
     static const char json[] = "application/json";
@@ -82,7 +82,7 @@ static bool is_json(const char *content_type)
             content_type[length] == ' ');
 }
 
-/* A number above `most` may have more digits than any type. */
+/* A number above `most` may have more digits than any type can hold. */
 static bool is_at_most(const char *digits, size_t most)
 {
     size_t value = 0;

@@ -8,7 +8,7 @@
 #include "stream.h"
 
 #define MAX_STREAMS 64
-#define CLIP_S      10 /* unless the request says another length */
+#define CLIP_S      10 /* unless the request gives another length */
 
 enum MHD_Result answer_file(struct server *server, struct request *request)
 {
@@ -21,7 +21,7 @@ static enum MHD_Result answer_no_frame(struct request *request)
     char text[256];
     snprintf(text, sizeof text,
              "camera %s has published no frame for %d s; /api/cameras says why\n",
-             camera_name(request->route->camera), (int)(WAITER_PATIENCE_NS / 1000000000));
+             camera_name(request->route->camera), (int)(WAITER_PATIENCE_NS / NS_PER_S));
     return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 
@@ -46,7 +46,7 @@ enum MHD_Result answer_comparison(struct server *server, struct request *request
     return r < 0 ? MHD_NO : respond_image(request->waiter.connection, image, request->route->type);
 }
 
-/* The seconds of a clip that the query asks for; 0: they are wrong. */
+/* Returns the length of a clip that the query asks for; 0: it is invalid. */
 static unsigned clip_length(struct MHD_Connection *connection)
 {
     const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "seconds");
@@ -121,9 +121,10 @@ enum MHD_Result answer_list(struct server *server, struct request *request)
 }
 
 /* Asks the daemon, and is called again with its answer. */
-static enum MHD_Result answer_call(struct request *request)
+enum MHD_Result answer_kinds(struct server *server, struct request *request)
 {
     struct changer_call *call = &request->call;
+    (void)server;
     if (!request->is_asked) {
         request->is_asked = true;
         call->connection = request->waiter.connection;
@@ -141,21 +142,14 @@ static enum MHD_Result answer_call(struct request *request)
     return result;
 }
 
-enum MHD_Result answer_kinds(struct server *server, struct request *request)
-{
-    (void)server;
-    return answer_call(request);
-}
-
 enum MHD_Result answer_change(struct server *server, struct request *request)
 {
     char why[256];
-    (void)server;
     if (!request->is_asked &&
         change_request_parse(&request->call.change, request->body != NULL ? request->body : "",
                              request->body_bytes, why, sizeof why - 1) < 0) {
         strcat(why, "\n");
         return respond_error(request->waiter.connection, MHD_HTTP_BAD_REQUEST, why);
     }
-    return answer_call(request);
+    return answer_kinds(server, request);
 }

@@ -4,11 +4,12 @@
 import * as compare from "./compare.js";
 import * as control from "./control.js";
 import * as plots from "./plots.js";
+import {element, cameraPath, setText} from "./dom.js";
 
 const POLL_MS = 1000;
 const DELIVERING = ["online", "starting", "paused"];
 
-// What somebody at the page can do about each state.
+// What a user of the page can do about each state.
 const ADVICE = {
     absent: "",
     lost: "Check its cable. The picture comes back by itself.",
@@ -18,7 +19,6 @@ const ADVICE = {
     finished: "The recording has ended.",
 };
 
-const element = (id) => document.getElementById(id);
 let chosen = decodeURIComponent(location.hash.slice(1));
 let cameras = [];
 let canChange = false;
@@ -27,16 +27,6 @@ let shownStream = null;  // the name of the camera whose stream is shown
 let shownStill = null;  // the name of the camera whose last picture is shown while paused
 let shownSpectrum = null;  // the name of the camera whose spectrum is shown
 let spectrumIsLoading = false;
-
-function setText(id, text) {
-    // A screen reader announces each assignment, so that only changes are assigned.
-    if (element(id).textContent !== text)
-        element(id).textContent = text;
-}
-
-function path(name, what) {
-    return `camera/${encodeURIComponent(name)}/${what}`;
-}
 
 function current() {
     return cameras.find((camera) => camera.name === chosen) || cameras[0];
@@ -107,7 +97,7 @@ function stopStream() {
     shownStream = null;
 }
 
-// Describes the images to those who do not see them, and in place of one that is missing.
+// Describes the images, for people who do not see them and in place of a missing one.
 function describeImages(camera) {
     const {name, state} = camera;
     element("picture").alt =
@@ -120,7 +110,7 @@ function describeImages(camera) {
         `Last spectrum of the filtered picture of camera ${name}, which is ${state}`;
 }
 
-// Removes the images of other cameras than the chosen one.
+// Removes the images of all cameras but the chosen one.
 function dropOthers(name) {
     if (shownStill !== null && shownStill !== name) {
         element("picture").removeAttribute("src");
@@ -142,8 +132,8 @@ function showPicture(camera) {
     const delivers = DELIVERING.includes(camera.state);
     image.classList.toggle("stale", !delivers);
     element("spectrum").classList.toggle("stale", !delivers);
-    offer("snapshot", path(camera.name, "snapshot.jpg"), `${camera.name}.jpg`);
-    offer("clip", path(camera.name, `clip.mkv?seconds=${element("clip-seconds").value}`),
+    offer("snapshot", cameraPath(camera.name, "snapshot.jpg"), `${camera.name}.jpg`);
+    offer("clip", cameraPath(camera.name, `clip.mkv?seconds=${element("clip-seconds").value}`),
           `${camera.name}.mkv`);
     if (isPaused || !delivers || compare.isSwitchedOn() || shownStream === camera.name)
         return;
@@ -151,7 +141,7 @@ function showPicture(camera) {
         image.width = camera.format.width;
         image.height = camera.format.height;
     }
-    image.src = `${path(camera.name, "stream.mjpeg")}?${Date.now()}`;
+    image.src = `${cameraPath(camera.name, "stream.mjpeg")}?${Date.now()}`;
     shownStream = camera.name;
     shownStill = null;
 }
@@ -162,7 +152,7 @@ async function showSpectrum(camera) {
     spectrumIsLoading = true;
     try {
         const next = new Image();
-        next.src = `${path(camera.name, "spectrum")}?${Date.now()}`;
+        next.src = `${cameraPath(camera.name, "spectrum")}?${Date.now()}`;
         await next.decode();
         if (current().name === camera.name) {
             element("spectrum").src = next.src;
@@ -233,8 +223,8 @@ element("pause").addEventListener("click", () => {
     isPaused = !isPaused;
     element("pause").setAttribute("aria-pressed", String(isPaused));
     if (isPaused && shownStream !== null) {
-        // The last picture stays.
-        element("picture").src = `${path(shownStream, "snapshot.jpg")}?${Date.now()}`;
+        // The last picture stays visible.
+        element("picture").src = `${cameraPath(shownStream, "snapshot.jpg")}?${Date.now()}`;
         shownStill = shownStream;
         shownStream = null;
     }

@@ -4,8 +4,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The socket is kept open while browsers ask, which they do once a second. */
-#define KEEP_NS (5 * INT64_C(1000000000))
+#include "common/monotonic.h"
+
+/* The socket stays open while browsers ask, which they do once a second. */
+#define KEEP_NS (5 * NS_PER_S)
 
 struct asked {
     struct daemon_bus bus;
@@ -26,19 +28,19 @@ struct asked {
 static void refresh(struct asked *asked)
 {
     pthread_mutex_unlock(&asked->lock);
-    const int64_t began_ns = waiter_now_ns();
+    const int64_t began_ns = monotonic_now_ns();
     struct image *answer = asked->kind->ask(&asked->bus, asked->context);
     pthread_mutex_lock(&asked->lock);
     image_unref(asked->answer);
     asked->answer = answer;
-    asked->last_ns = waiter_now_ns();
+    asked->last_ns = monotonic_now_ns();
     const int64_t took_ns = asked->last_ns - began_ns;
     asked->fresh_until_ns =
         asked->last_ns + (took_ns > asked->kind->fresh_ns ? took_ns : asked->kind->fresh_ns);
     waiter_resume(&asked->waiters, WAITER_ASKED);
 }
 
-/* Nobody has asked for a while. */
+/* Closes the connection when nobody has asked for a while. */
 static void close_bus(struct asked *asked)
 {
     struct image *answer = asked->answer;
@@ -55,9 +57,7 @@ static void *run(void *userdata)
     struct asked *asked = userdata;
     pthread_mutex_lock(&asked->lock);
     while (!asked->stopping) {
-        const int64_t until_ns = asked->last_ns + KEEP_NS;
-        const struct timespec until = {.tv_sec = until_ns / 1000000000,
-                                       .tv_nsec = until_ns % 1000000000};
+        const struct timespec until = monotonic_timespec(asked->last_ns + KEEP_NS);
         if (asked->waiters != NULL)
             refresh(asked);
         else if (asked->answer == NULL && asked->bus.bus == NULL)
@@ -121,8 +121,8 @@ int asked_take(struct asked *asked, struct waiter *waiter, struct image **ret)
     pthread_mutex_lock(&asked->lock);
     if (asked->stopping) {
         r = -ECANCELED;
-    } else if (waiter_now_ns() >= asked->fresh_until_ns && !waiter->is_over) {
-        waiter->is_over = true; /* it waits once */
+    } else if (monotonic_now_ns() >= asked->fresh_until_ns && !waiter->is_over) {
+        waiter->is_over = true; /* it waits only once */
         waiter->kind = WAITER_ASKED;
         waiter_add(&asked->waiters, waiter);
         pthread_cond_signal(&asked->changed);

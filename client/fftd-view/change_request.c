@@ -59,7 +59,7 @@ static int read_number(const json_object *root, const char *key, uint64_t most, 
     if (!json_object_object_get_ex(root, key, &value))
         return 0;
     const bool is_whole = json_object_is_type(value, json_type_int);
-    /* Numbers above INT64_MAX come out as that. */
+    /* json-c returns INT64_MAX for larger numbers. */
     const int64_t number = is_whole ? json_object_get_int64(value) : -1;
     if (number < 0 || number == INT64_MAX || (uint64_t)number > most) {
         snprintf(why, size, "%s: expected a whole number from 0 to %" PRIu64, key, most);
@@ -69,7 +69,7 @@ static int read_number(const json_object *root, const char *key, uint64_t most, 
     return 0;
 }
 
-/* Returns whether the object has no other keys than these. */
+/* Returns whether the object has only known keys. */
 static bool has_only_known_keys(const json_object *root)
 {
     static const char *const keys[] = {"changes", "serial", "fade"};

@@ -2,9 +2,9 @@
  *
  *     {"changes": [["set", "1", "cutoff", "0.2"], ["remove", "2"]], "serial": 7, "fade": 30}
  *
- * changes are those of the daemon's EditFilter, word by word; the daemon checks what they mean.
- * serial: they are made only if the filter has this one; 0 or none: in any case. fade: frames; 0 or
- * none: at once. Pure: no sockets, no state. */
+ * `changes` are those of the daemon's EditFilter, word by word; the daemon checks their meaning.
+ * They are made only if the filter has the serial `serial`; 0 or none: always. `fade` is the number
+ * of frames over which they are blended; 0 or none: at once. Pure: no sockets, no state. */
 #ifndef FFTD_VIEW_CHANGE_REQUEST_H
 #define FFTD_VIEW_CHANGE_REQUEST_H
 
@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #define CHANGE_REQUEST_BYTES (40 * 1024) /* the longest chain has 32 KiB, a message to fftd 64 */
-#define CHANGE_REQUEST_MAX   64          /* changes, as of one EditFilter */
-#define CHANGE_REQUEST_WORDS 4           /* of one change */
+#define CHANGE_REQUEST_MAX   64          /* changes, like EditFilter's limit */
+#define CHANGE_REQUEST_WORDS 4           /* in one change */
 
 struct json_object;
 
@@ -24,12 +24,12 @@ struct change_request {
     uint32_t fade_frames;
 };
 
-/* 0 or -EINVAL; why then says what is wrong, in one line. */
+/* Parses a body. Returns 0 or -EINVAL; `why` then says in one line what is wrong. */
 int change_request_parse(struct change_request *ret, const char *text, size_t bytes, char *why,
                          size_t why_size);
 
-/* A word of a change, which is UTF-8 and has no NUL in it; both count from 0. NULL: there is none,
- * or no such change. */
+/* Returns a word of a change; both indices count from 0. It is UTF-8 without NUL bytes. NULL: there
+ * is no such word or change. */
 const char *change_request_word(const struct change_request *request, size_t change, size_t word);
 
 void change_request_finish(struct change_request *request); /* a zeroed one is allowed */

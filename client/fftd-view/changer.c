@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "common/monotonic.h"
 #include "daemon_bus.h"
-#include "fftd-ctl/bus.h"
+#include "common/bus.h"
 #include "status.h"
 
-/* Its own words about an error, and what the daemon's are cut to. */
+/* The size of a text about an error; longer ones of the daemon are cut. */
 #define TEXT_BYTES 1024
-/* The socket has 16 places for one user. */
-#define KEEP_NS    (5 * INT64_C(1000000000))
+/* An idle connection is closed: the socket serves only 16 connections of one user. */
+#define KEEP_NS    (5 * NS_PER_S)
 
 struct changer {
     struct daemon_bus bus;
@@ -23,9 +23,6 @@ struct changer {
     bool stopping;
     struct changer_call *first, **end;
 };
-
-/* Replies go into JSON, which escapes what texts contain, so they are not cleaned. */
-static const struct ctl as_json = {.json = true};
 
 /* ---- answers ---- */
 
@@ -38,7 +35,7 @@ static void answer(struct changer_call *call, unsigned status, const char *text)
     call->status = status;
 }
 
-/* The daemon's own words say what is wrong with a filter. */
+/* Returns the HTTP status for an error of the daemon. */
 static unsigned status_of(const sd_bus_error *error)
 {
     static const struct {
@@ -76,7 +73,7 @@ static void answer_failure(struct changer *changer, struct changer_call *call, i
 
 /* ---- calls ---- */
 
-/* Each writes its part of the answer and returns what sd-bus does. */
+/* Each function writes its part of the answer and returns the result of sd-bus. */
 static int write_reply(struct changer *changer, struct json *json, const char *key,
                        const char *method, sd_bus_error *error)
 {
@@ -107,7 +104,7 @@ static int append_change(sd_bus_message *message, const struct change_request *c
 
 static int make_change(sd_bus *bus, const struct change_request *change, sd_bus_message **ret)
 {
-    int r = sd_bus_message_new_method_call(bus, ret, NULL, BUS_PATH, BUS_INTERFACE, "EditFilter");
+    int r = bus_new_call(bus, ret, "EditFilter");
     if (r >= 0)
         r = sd_bus_message_open_container(*ret, 'a', "as");
     for (size_t i = 0; r >= 0 && change_request_word(change, i, 0) != NULL; i++)
@@ -117,7 +114,7 @@ static int make_change(sd_bus *bus, const struct change_request *change, sd_bus_
     return r < 0 ? r : sd_bus_message_append(*ret, "tu", change->serial, change->fade_frames);
 }
 
-/* Changes the filter, and writes what it is afterwards. */
+/* Changes the filter, and writes the new filter. */
 static int write_change(struct changer *changer, struct changer_call *call, struct json *json,
                         sd_bus_error *error)
 {
@@ -135,10 +132,10 @@ static int write_change(struct changer *changer, struct changer_call *call, stru
     if (r < 0)
         goto out;
     json_integer(json, "serial", serial);
-    r = bus_try_get_all(&as_json, changer->bus.bus, &properties);
+    r = bus_get_all(changer->bus.bus, &properties);
     if (r >= 0)
         status_write_filter(json, properties);
-    r = 0; /* the change is made, whatever has happened since */
+    r = 0; /* the change was made, even if reading the properties failed */
 out:
     sd_bus_message_unref(properties);
     sd_bus_message_unref(reply);
@@ -171,7 +168,7 @@ static void perform(struct changer *changer, struct changer_call *call)
         if (call->status == 0)
             answer_failure(changer, call, r, &error);
     }
-    /* An answer to a call that took too long may still come, and is no answer to the next one. */
+    /* The answer to a call that timed out may still arrive, and must not answer the next call. */
     if (r < 0 && call->status == MHD_HTTP_SERVICE_UNAVAILABLE)
         daemon_bus_close(&changer->bus);
     sd_bus_error_free(&error);
@@ -179,7 +176,7 @@ static void perform(struct changer *changer, struct changer_call *call)
 
 /* ---- the thread ---- */
 
-/* As soon as its connection is resumed, the call may be freed. The lock is held. */
+/* The call may be freed as soon as its connection is resumed. The lock is held. */
 static void resume(struct changer_call *call)
 {
     if (call->status == 0)
@@ -201,9 +198,7 @@ static void *run(void *userdata)
     struct changer *changer = userdata;
     pthread_mutex_lock(&changer->lock);
     while (!changer->stopping) {
-        const int64_t until_ns = waiter_now_ns() + KEEP_NS;
-        const struct timespec until = {.tv_sec = until_ns / 1000000000,
-                                       .tv_nsec = until_ns % 1000000000};
+        const struct timespec until = monotonic_timespec(monotonic_now_ns() + KEEP_NS);
         if (changer->first != NULL) {
             struct changer_call *call = take_first(changer);
             pthread_mutex_unlock(&changer->lock);
@@ -273,7 +268,7 @@ void changer_begin(struct changer *changer, struct changer_call *call)
     MHD_suspend_connection(call->connection);
     *changer->end = call;
     changer->end = &call->next;
-    /* If it has come too late for changer_stop, nobody else answers it. */
+    /* After changer_stop nobody else would answer the call. */
     if (changer->stopping)
         while (changer->first != NULL)
             resume(take_first(changer));

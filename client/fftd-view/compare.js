@@ -1,12 +1,12 @@
 // The picture before and after the filter, of the same frame, with a boundary that can be moved.
-// Each pair costs the daemon a copy of both frames, so a few a second are asked for, and only while
-// this is switched on.
+// Each pair costs the daemon a copy of both frames, so the page requests only a few per second, and
+// only while the comparison is switched on.
 import * as filter from "./filter.js";
+import {element, cameraPath, setText} from "./dom.js";
 
-const INTERVAL_MS = 200;  // between two pairs, at least
+const INTERVAL_MS = 200;  // the least time between two pairs
 const RETRY_MS = 1000;
 
-const element = (id) => document.getElementById(id);
 const canvas = element("comparison"), slider = element("boundary");
 const context = canvas.getContext("2d");
 let isOn = false;
@@ -16,10 +16,7 @@ let wanted = null; // the camera's name; null: there is nothing to fetch now
 
 export const isSwitchedOn = () => isOn;
 
-function say(text) {
-    if (element("comparison-said").textContent !== text)
-        element("comparison-said").textContent = text;
-}
+const say = (text) => setText("comparison-said", text);
 
 function draw() {
     if (!shown)
@@ -39,8 +36,8 @@ function draw() {
 }
 
 async function fetchPair(name) {
-    const answer = await fetch(`camera/${encodeURIComponent(name)}/comparison`,
-                               {cache: "no-store", headers: filter.authorization()});
+    const answer = await fetch(cameraPath(name, "comparison"), {
+        cache: "no-store", headers: filter.authorization()});
     if (!answer.ok)
         throw new Error((await answer.text()).trim());
     const parts = await answer.formData();
@@ -76,13 +73,13 @@ async function work() {
     isFetching = false;
 }
 
-// name: of the camera; null: nothing is shown now, as while the page is hidden.
+// name: the camera's name; null: nothing is shown, for example while the page is hidden.
 export function update(name) {
     wanted = name;
     work();
 }
 
-// The page shows either this or the live picture.
+// The page shows either the comparison or the live picture.
 export function onSwitch(listener) {
     element("compare").addEventListener("click", () => {
         isOn = !isOn;

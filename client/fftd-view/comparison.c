@@ -8,8 +8,8 @@
 #include <microhttpd.h>
 
 #include "encoder.h"
-#include "fftd-ctl/bus.h"
-#include "fftd-ctl/shot.h"
+#include "common/bus.h"
+#include "common/shot.h"
 
 #define FRESH_NS   INT64_C(200000000)
 #define TEXT_BYTES 1024
@@ -88,10 +88,10 @@ static struct image *ask(struct daemon_bus *bus, void *encoder)
                                NULL);
     if (r >= 0)
         r = shot_read(&shot, reply, true);
-    /* Ends the loan of the daemon's memory, before the frames are encoded. */
+    /* Returns the daemon's memory before the frames are encoded. */
     sd_bus_message_unref(reply);
     struct image *image = r < 0 ? explain(bus, r, &error) : write_parts(encoder, &shot);
-    /* An answer that comes too late is not one to the next call. */
+    /* The answer to a call that timed out may still arrive, and must not answer the next call. */
     if (r < 0)
         daemon_bus_close(bus);
     sd_bus_error_free(&error);

@@ -2,17 +2,14 @@
 import * as filter from "./filter.js";
 import * as plane from "./plane.js";
 import * as stages from "./stages.js";
+import {element, offerFile, setText} from "./dom.js";
 
 const SAVED = "fftd-presets";  // in this browser: {name: chain}
 
-const element = (id) => document.getElementById(id);
 let tableOf = null;            // the camera whose table is shown
 let isFetching = false;
 
-filter.messages.error = (text) => {
-    if (element("filter-error").textContent !== text)
-        element("filter-error").textContent = text;
-};
+filter.messages.error = (text) => setText("filter-error", text);
 
 const saved = () => JSON.parse(localStorage.getItem(SAVED) || "{}");
 
@@ -60,7 +57,7 @@ function show() {
         stages.show();
 }
 
-// Called with what the list of cameras says about the chosen one. isOn: filters may be changed.
+// Called with the chosen camera's entry in the list of cameras. isOn: filters may be changed.
 export function update(camera, isOn) {
     element("filter").hidden = !isOn;
     if (tableOf !== camera.name)
@@ -102,12 +99,10 @@ element("preset-form").addEventListener("submit", (event) => {
 });
 
 // A file for /etc/fftd/presets, in libconfig's syntax. A chain has no control characters.
-function offerFile(name, chain) {
+function offerPreset(name, chain) {
     const text = `summary = "";\nfilter = "${chain.replace(/["\\]/g, "\\$&")}";\n`;
     const link = element("preset-file");
-    URL.revokeObjectURL(link.href);
-    link.href = URL.createObjectURL(new Blob([text], {type: "text/plain"}));
-    link.download = `${name}.conf`;
+    offerFile(link, `${name}.conf`, [text], "text/plain");
     link.textContent = `Download ${name}.conf for /etc/fftd/presets`;
     link.hidden = false;
 }
@@ -118,5 +113,5 @@ element("save-form").addEventListener("submit", (event) => {
     localStorage.setItem(SAVED, JSON.stringify({...saved(), [name]: chain}));
     showPresets();
     element("preset").value = `saved:${name}`;
-    offerFile(name, chain);
+    offerPreset(name, chain);
 });

@@ -8,7 +8,7 @@
 
 #include <fftd/fftd.h>
 
-#include "fftd-ctl/bus.h"
+#include "common/bus.h"
 
 #define CALL_US 2000000
 
@@ -28,7 +28,7 @@ int daemon_bus_open(struct daemon_bus *bus)
 {
     char dir[PATH_MAX];
     int r = 0;
-    /* Reads pending signals, which would pile up otherwise, and notices if the daemon has ended. */
+    /* Reads pending signals, which would accumulate, and notices the end of the daemon. */
     while (bus->bus != NULL && (r = sd_bus_process(bus->bus, NULL)) > 0)
         ;
     if (r < 0)

@@ -6,22 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fftd/fftd.h>
 #include <turbojpeg.h>
 
-#include "fftd-ctl/picture.h"
-#include "fftd-ctl/spectrum.h"
+#include "pictures/picture.h"
+#include "pictures/spectrum.h"
 
 #define SPECTRUM_QUALITY 90
-#define FRACTION_BITS    14 /* of factors in whole numbers */
+#define FRACTION_BITS    14 /* fractional bits of fixed-point factors */
 
-/* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS; each is below 2. Products of
- * 16 bits by 16 are what vectors of any processor have. */
-struct matrix {
+/* The factors that convert a colour, in units of 1 / 2^FRACTION_BITS; each is below 2. The vector
+ * units of every processor can multiply 16 bits by 16 bits. */
+struct jpeg_matrix {
     int16_t luma_u, luma_v; /* added to luma */
     int16_t u_u, u_v, v_u, v_v;
 };
 
-/* The conversion of luma to the full range. The scale is in the same units. */
+/* Converts luma to the full range. The scale is in the same units. */
 struct levels {
     int16_t black, scale;
 };
@@ -29,15 +30,14 @@ struct levels {
 struct encoder {
     tjhandle jpeg;
     int quality;
-    struct fftd_format format; /* of the copy */
-    struct pixels pixels;      /* the copy */
+    struct fftd_format format; /* the copy's format */
+    struct pixels pixels;      /* the copy's layout */
     int subsampling;           /* enum TJSAMP */
-    uint32_t stride;           /* of luma; even, as libjpeg-turbo expects of planes */
-    uint8_t *copy;             /* planes, one behind the other; or RGB without padding */
-    size_t copy_bytes;
-    unsigned char *file; /* the result of libjpeg-turbo, at its largest */
+    uint32_t stride;           /* luma's; even, as libjpeg-turbo requires */
+    uint8_t *copy;             /* adjacent planes, or RGB without padding */
+    unsigned char *file;       /* memory for the largest possible result */
     unsigned long file_bytes;
-    int16_t *row; /* what the chroma of a row adds to each sample of luma */
+    int16_t *row; /* what a row's chroma adds to each sample of luma */
 };
 
 int encoder_create(struct encoder **ret, int quality)
@@ -74,30 +74,19 @@ static int16_t scaled(double factor)
     return (int16_t)lrint(factor * (1 << FRACTION_BITS));
 }
 
-/* From the weights of red and blue in luma. With r, g, b from the frame's Y, U and V, Y of BT.601
- * is 0.299 r + 0.587 g + 0.114 b, and U and V are (b - Y) / 1.772 and (r - Y) / 1.402. */
-static struct matrix matrix_of(const struct fftd_format *format)
+/* With r, g, b computed from the frame's Y, U and V, BT.601's Y is 0.299 r + 0.587 g + 0.114 b; its
+ * U and V are (b - Y) / 1.772 and (r - Y) / 1.402. */
+static struct jpeg_matrix matrix_of(const struct picture_matrix *m)
 {
-    double red, green, blue;
-    picture_luma_weights(format, &red, &green, &blue);
-    double r_v = 2 * (1 - red), b_u = 2 * (1 - blue);
-    double g_u = -blue * b_u / green, g_v = -red * r_v / green;
-    double luma_u = 0.587 * g_u + 0.114 * b_u, luma_v = 0.299 * r_v + 0.587 * g_v;
-    double range = format->full_range ? 1 : 255.0 / 224;
-    return (struct matrix){
-        .luma_u = scaled(range * luma_u),
-        .luma_v = scaled(range * luma_v),
-        .u_u = scaled(range * (b_u - luma_u) / 1.772),
-        .u_v = scaled(range * -luma_v / 1.772),
-        .v_u = scaled(range * -luma_u / 1.402),
-        .v_v = scaled(range * (r_v - luma_v) / 1.402),
+    const double luma_u = 0.587 * m->gu + 0.114 * m->bu, luma_v = 0.299 * m->rv + 0.587 * m->gv;
+    return (struct jpeg_matrix){
+        .luma_u = scaled(m->c_scale * luma_u),
+        .luma_v = scaled(m->c_scale * luma_v),
+        .u_u = scaled(m->c_scale * (m->bu - luma_u) / 1.772),
+        .u_v = scaled(m->c_scale * -luma_v / 1.772),
+        .v_u = scaled(m->c_scale * -luma_u / 1.402),
+        .v_v = scaled(m->c_scale * (m->rv - luma_v) / 1.402),
     };
-}
-
-static struct levels levels_of(const struct fftd_format *format)
-{
-    return format->full_range ? (struct levels){0, scaled(1)}
-                              : (struct levels){16, scaled(255.0 / 219)};
 }
 
 static uint8_t clamped(int16_t value)
@@ -106,7 +95,7 @@ static uint8_t clamped(int16_t value)
     return (uint8_t)(positive > 255 ? 255 : positive);
 }
 
-/* Samples and what is added to them need 10 bits. */
+/* Samples, and what is added to them, need 10 bits. */
 static int16_t rounded(int value)
 {
     return (int16_t)((value + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS);
@@ -136,15 +125,15 @@ static int reserve(struct encoder *encoder)
 {
     const struct fftd_format *format = &encoder->format;
     encoder->stride = even(format->width);
-    encoder->copy_bytes = 3 * (size_t)encoder->stride * even(format->height);
+    const size_t copy_bytes = 3 * (size_t)encoder->stride * even(format->height);
     free(encoder->copy);
     free(encoder->row);
     tjFree(encoder->file);
-    /* The spectrum must fit, too. */
+    /* The file must also have room for a spectrum. */
     unsigned long bytes = tjBufSize((int)format->width, (int)format->height, encoder->subsampling);
     unsigned long least = tjBufSize(SPECTRUM_SIDE, SPECTRUM_SIDE, TJSAMP_GRAY);
     encoder->file_bytes = bytes > least ? bytes : least;
-    encoder->copy = malloc(encoder->copy_bytes);
+    encoder->copy = malloc(copy_bytes);
     encoder->row = calloc(encoder->stride, sizeof *encoder->row);
     encoder->file = tjAlloc((int)encoder->file_bytes);
     if (encoder->copy != NULL && encoder->row != NULL && encoder->file != NULL)
@@ -153,7 +142,7 @@ static int reserve(struct encoder *encoder)
     return -ENOMEM;
 }
 
-/* The copy's planes: Y, U, V. */
+/* Returns a plane of the copy: Y, U or V. */
 static uint8_t *plane_of(const struct encoder *encoder, unsigned component)
 {
     const size_t luma_bytes = (size_t)encoder->stride * even(encoder->format.height);
@@ -164,11 +153,11 @@ static uint8_t *plane_of(const struct encoder *encoder, unsigned component)
                             : encoder->copy + luma_bytes + chroma_bytes;
 }
 
-/* One row of a component. It is passed by value: what is stored below might otherwise be a pixel
- * format, for all that the compiler knows, which it would read again for each sample. */
+/* One row of a component. It is passed by value: otherwise the compiler would have to assume that a
+ * store changes the pixel format, and read that again for each sample. */
 struct row {
     const uint8_t *at;
-    uint32_t step; /* bytes from sample to sample */
+    uint32_t step; /* bytes from one sample to the next */
 };
 
 static struct row row_of(const struct pixels *pixels, unsigned component, uint32_t y)
@@ -179,10 +168,10 @@ static struct row row_of(const struct pixels *pixels, unsigned component, uint32
                         .step = c->step};
 }
 
-/* Converts one row of chroma, and computes what it adds to each sample of luma. Where it is called,
- * step and sub_x are constants, so that the compiler can use vectors. */
+/* Converts one row of chroma, and computes what it adds to each sample of luma. Its callers pass
+ * constants for step and sub_x, so that the compiler can use vectors. */
 static inline void load_chroma(const struct encoder *encoder, const struct pixels *from,
-                               struct matrix m, uint32_t y, uint32_t step, uint32_t sub_x)
+                               struct jpeg_matrix m, uint32_t y, uint32_t step, uint32_t sub_x)
 {
     const uint32_t width = pixels_width(from, 1);
     const uint8_t *restrict from_u = row_of(from, 1, y).at;
@@ -202,7 +191,7 @@ static inline void load_chroma(const struct encoder *encoder, const struct pixel
 }
 
 static void load_chroma_row(const struct encoder *encoder, const struct pixels *from,
-                            struct matrix m, uint32_t y)
+                            struct jpeg_matrix m, uint32_t y)
 {
     const uint32_t step = row_of(from, 1, y).step, sub_x = from->layout->sub_x;
     if (step == 1 && sub_x == 2)
@@ -215,7 +204,7 @@ static void load_chroma_row(const struct encoder *encoder, const struct pixels *
         load_chroma(encoder, from, m, y, step, sub_x);
 }
 
-/* A row of luma: what is above black is scaled, and chroma is added before it is clamped. */
+/* Converts a row of luma: scales the level above black, adds chroma, and clamps the result. */
 static inline void load_luma(uint8_t *restrict to, struct row row, const int16_t *restrict chroma,
                              uint32_t width, struct levels levels, uint32_t step)
 {
@@ -227,8 +216,9 @@ static inline void load_luma(uint8_t *restrict to, struct row row, const int16_t
 
 static void load_yuv(const struct encoder *encoder, const struct pixels *from)
 {
-    const struct matrix matrix = matrix_of(from->format);
-    const struct levels levels = levels_of(from->format);
+    const struct picture_matrix to_rgb = picture_matrix_of(from->format);
+    const struct jpeg_matrix matrix = matrix_of(&to_rgb);
+    const struct levels levels = {(int16_t)to_rgb.y_offset, scaled(to_rgb.y_scale)};
     const uint32_t width = from->format->width, sub_y = from->layout->sub_y;
     for (uint32_t y = 0; y < from->format->height; y++) {
         if (y % sub_y == 0)
@@ -271,8 +261,8 @@ static void load_rgb(const struct encoder *encoder, const struct pixels *from)
         }
 }
 
-/* Repeats the last column and row of a frame of odd size beyond its edge, where libjpeg-turbo
- * reads. */
+/* Repeats the last column and row of a frame of odd size, because libjpeg-turbo reads beyond its
+ * edge. */
 static void pad_luma(const struct encoder *encoder)
 {
     const uint32_t width = encoder->format.width, height = encoder->format.height;
@@ -347,20 +337,11 @@ int encoder_picture(struct encoder *encoder, struct image **ret)
 
 int encoder_spectrum(struct encoder *encoder, struct image **ret)
 {
-    static const struct fftd_pixel_format grey = {.family = FFTD_FAMILY_GREY,
-                                                  .bits = 8,
-                                                  .plane_count = 1,
-                                                  .sub_x = 1,
-                                                  .sub_y = 1,
-                                                  .component = {{0, 0, 1}}};
-    static const struct fftd_pixel_format rgb = {.family = FFTD_FAMILY_RGB,
-                                                 .bits = 8,
-                                                 .plane_count = 1,
-                                                 .sub_x = 1,
-                                                 .sub_y = 1,
-                                                 .component = {{0, 0, 3}, {0, 1, 3}, {0, 2, 3}}};
+    /* The copy has the layout of one of these formats. */
+    static const uint32_t rgb = FFTD_FOURCC('B', 'G', '2', '4'); /* R G B in memory */
+    static const uint32_t grey = FFTD_FOURCC('R', '8', ' ', ' ');
     const bool is_rgb = encoder->pixels.layout->family == FFTD_FAMILY_RGB;
-    const struct pixels copy = {.layout = is_rgb ? &rgb : &grey,
+    const struct pixels copy = {.layout = fftd_pixel_format(is_rgb ? rgb : grey),
                                 .format = &encoder->format,
                                 .plane = {encoder->copy},
                                 .stride = {is_rgb ? 3 * encoder->format.width : encoder->stride}};

@@ -1,15 +1,16 @@
-// The filter of the chosen camera: what it is, what it was, and changes of it.
+// The filter of the chosen camera: its present and past chains, and changes of it.
 //
-// The daemon decides what a change makes of the filter. Each change names the filter that it was
-// made for, so that none is applied on top of a change of another browser that this one has not
-// seen. Changes are sent one after the other; of the values of a slider only the newest waits.
+// The daemon decides what a change makes of the filter. Each change names the serial of the filter
+// for which it was made, so that it is never applied on top of another browser's change that this
+// page has not shown. Changes are sent in turn; only the newest value of a slider waits.
+import {cameraPath} from "./dom.js";
 
-const INTERVAL_MS = 80;  // between two values of a slider, at least
-const STALE_MS = 3000;   // for so long after an answer, the list of cameras may be older than it
+const INTERVAL_MS = 80;  // the least time between two values of a slider
+const STALE_MS = 3000;   // how long the list of cameras may be older than an answer
 const MOST_UNDO = 100;
 
 let token = takeToken();
-let name = null;         // of the camera
+let name = null;         // the camera's name
 let now = null;          // {filter, stages, filter_serial, ...}; null: not known
 let off = [];            // stages that are switched off: {index, text, kind, parameters}
 let answeredAt = 0;
@@ -20,7 +21,7 @@ let waiting = null;      // the newest value of a slider: {changes, gesture}
 let past = [], future = [];
 const listeners = [];
 
-// Texts for people; the page sets these.
+// Texts that the page shows; the page sets these.
 export const messages = {error: () => {}};
 
 function takeToken() {
@@ -51,18 +52,18 @@ function notify() {
         listener();
 }
 
-// The stages of a chain, as they are written.
+// The stages of a chain, as text.
 export function split(chain) {
     return chain === "none" || chain === "" ? [] : chain.split(" | ");
 }
 
 const kindsOf = (state) => state ? state.stages.map((stage) => stage.kind).join() : null;
 
-// Returns the answer's JSON; an error has the words of the server.
+// Returns the answer's JSON. An error has the server's text.
 async function request(what, options = {}) {
     let answer;
     try {
-        answer = await fetch(`camera/${encodeURIComponent(name)}/${what}`, {
+        answer = await fetch(cameraPath(name, what), {
             cache: "no-store", ...options,
             headers: {...options.headers, ...authorization()},
         });
@@ -81,7 +82,7 @@ async function request(what, options = {}) {
 // The kinds of filters, and the names of presets: {kinds, presets}.
 export const fetchTable = () => request("filters");
 
-// Takes over what the filter has become. gesture: null, or what the change was a part of.
+// Adopts the new state of the filter. gesture: null, or the gesture that the change belongs to.
 function adopt(state, nextOff, gesture) {
     if (now && (state.filter !== now.filter || nextOff !== off)) {
         if (gesture === null || gesture !== lastGesture) {
@@ -95,7 +96,7 @@ function adopt(state, nextOff, gesture) {
     notify();
 }
 
-// What the list of cameras says.
+// Called with the camera's entry in the list of cameras.
 export function update(camera) {
     if (camera.name !== name) {
         name = camera.name;
@@ -138,7 +139,7 @@ async function send(changes, finish) {
     }
 }
 
-// Runs the work when those before it are done, if the filter still has the same stages.
+// Runs the work after all earlier work, if the filter still has the same stages.
 function enqueue(work) {
     const kinds = kindsOf(now);
     queued++;
@@ -158,12 +159,12 @@ export function change(changes, nextOff = off) {
     return enqueue(() => send(changes, (state) => adopt(state, nextOff, null)));
 }
 
-// Changes only what is switched off, of which the daemon does not know.
+// Changes only which stages are switched off, which the daemon does not know.
 export function forget(nextOff) {
     return enqueue(() => adopt(now, nextOff, null));
 }
 
-// Changes values that follow each other quickly. gesture: names what they are a part of.
+// Changes values in quick succession. gesture: names the gesture that they belong to.
 export function changeLive(changes, gesture) {
     const isQueued = waiting !== null;
     waiting = {changes, gesture};

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 struct image {
-    unsigned references; /* of all threads, atomic */
-    unsigned status;     /* of HTTP; unless it is 200, the file is text that says what is wrong */
-    uint64_t sequence;   /* of the frame that it shows */
-    uint64_t serial;     /* of the filter that made the frame */
-    int64_t captured_ns; /* the frame; CLOCK_MONOTONIC, as made_ns */
-    int64_t made_ns;
+    unsigned references; /* atomic; counts those of all threads */
+    unsigned status;     /* HTTP status; if it is not 200, the file says what is wrong */
+    uint64_t sequence;   /* the sequence number of the frame that it shows */
+    uint64_t serial;     /* the serial of the filter that made the frame */
+    int64_t captured_ns; /* when the frame was captured; CLOCK_MONOTONIC */
+    int64_t made_ns;     /* when the image was made; CLOCK_MONOTONIC */
     uint32_t width, height;
     size_t bytes;
     uint8_t data[];

@@ -17,8 +17,8 @@
 #include <systemd/sd-daemon.h>
 
 #define BACKLOG    64
-/* A browser that does not read has at most this much of a stream in the kernel, twice as accounted
- * there. Without a limit it grows to megabytes, and the picture is seconds old. */
+/* The kernel keeps at most this much of a stream for a browser that does not read; the kernel
+ * counts it twice. Without the limit it grows to megabytes, and the picture is seconds old. */
 #define SEND_BYTES (128 * 1024)
 
 union address {
@@ -35,7 +35,7 @@ static bool is_loopback(const union address *address)
                : memcmp(&address->six.sin6_addr, &in6addr_loopback, sizeof in6addr_loopback) == 0;
 }
 
-/* "127.0.0.1:8787" or "[::1]:8787". False: it is neither. */
+/* Parses "127.0.0.1:8787" or "[::1]:8787". False: it is neither. */
 static bool parse(const char *where, union address *ret, socklen_t *ret_bytes)
 {
     char host[64];
@@ -62,7 +62,7 @@ static bool parse(const char *where, union address *ret, socklen_t *ret_bytes)
     return inet_pton(AF_INET, host, &ret->four.sin_addr) == 1;
 }
 
-/* Removes a socket that nobody listens to any more. */
+/* Removes a socket on which nobody listens any more. */
 static void remove_stale(const union address *address, socklen_t bytes)
 {
     struct stat st;
@@ -115,7 +115,7 @@ static int open_path(struct listen_socket *ret, const char *path, char *ret_why,
     return code;
 }
 
-/* The port may have been 0. */
+/* Writes the address that the socket has: the port may have been 0. */
 static void describe(struct listen_socket *ret)
 {
     union address address = {.any = {0}};
@@ -151,7 +151,7 @@ int listen_open(struct listen_socket *ret, const char *where, char *ret_why, siz
         const int send_bytes = SEND_BYTES;
         ret->fd = SD_LISTEN_FDS_START;
         setsockopt(ret->fd, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof send_bytes);
-        fcntl(ret->fd, F_SETFL, O_NONBLOCK); /* the server accepts until nobody is left */
+        fcntl(ret->fd, F_SETFL, O_NONBLOCK); /* the server accepts until the queue is empty */
         describe(ret);
         return 0;
     }

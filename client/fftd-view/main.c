@@ -1,11 +1,9 @@
-/* fftd-view: parses the options, opens the socket, and waits for a signal while the server works.
- */
+/* fftd-view: parses the options, opens the socket, and waits for a signal while the server runs. */
 #include <errno.h>
 #include <getopt.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,16 +16,18 @@
 #include <systemd/sd-daemon.h>
 
 #include "access.h"
+#include "common/usage.h"
 #include "listen.h"
 #include "server.h"
 #include "token.h"
 
+#define PROGRAM         "fftd-view"
 #define MAX_HOSTS       16
 #define DEFAULT_LISTEN  "127.0.0.1:8787"
 #define DEFAULT_FPS     30
 #define DEFAULT_QUALITY 80
 
-struct options {
+struct view_options {
     const char *listen;
     const char *name[CAMERA_MAX_COUNT];
     unsigned name_count;
@@ -73,19 +73,7 @@ static void print_usage(void)
          "See fftd-view(1).");
 }
 
-/* Prints what is wrong with the options. Returns an exit code. */
-__attribute__((format(printf, 1, 2))) static int usage_error(const char *format, ...)
-{
-    va_list args;
-    fputs("fftd-view: ", stderr);
-    va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fputs("; see fftd-view --help\n", stderr);
-    return EX_USAGE;
-}
-
-/* False: it is no whole number from 1 to `most`. */
+/* Parses a whole number from 1 to `most`. False: the text is something else. */
 static bool parse_number(const char *text, unsigned most, unsigned *ret)
 {
     char *end;
@@ -98,28 +86,28 @@ static bool parse_number(const char *text, unsigned most, unsigned *ret)
 }
 
 /* Returns 0 or an exit code. */
-static int add_name(struct options *options, const char *name)
+static int add_name(struct view_options *options, const char *name)
 {
     char path[4096];
     if (strchr(name, '/') != NULL || fftd_runtime_dir(name, path, sizeof path) < 0)
-        return usage_error("--name %s: expected letters, digits, _ and -", name);
+        return usage_error(PROGRAM, "--name %s: expected letters, digits, _ and -", name);
     if (strlen(name) > 64)
-        return usage_error("--name %s: expected at most 64 characters", name);
+        return usage_error(PROGRAM, "--name %s: expected at most 64 characters", name);
     for (unsigned i = 0; i < options->name_count; i++)
         if (strcmp(options->name[i], name) == 0)
-            return usage_error("--name %s: it is given twice", name);
+            return usage_error(PROGRAM, "--name %s: it is given twice", name);
     if (options->name_count == CAMERA_MAX_COUNT)
-        return usage_error("--name %s: expected at most 16 cameras", name);
+        return usage_error(PROGRAM, "--name %s: expected at most 16 cameras", name);
     options->name[options->name_count++] = name;
     return 0;
 }
 
-static int add_host(struct options *options, const char *name)
+static int add_host(struct view_options *options, const char *name)
 {
     if (!access_is_name(name))
-        return usage_error("--host %s: expected a name without a port", name);
+        return usage_error(PROGRAM, "--host %s: expected a name without a port", name);
     if (options->host_count == MAX_HOSTS)
-        return usage_error("--host %s: expected at most 16 names", name);
+        return usage_error(PROGRAM, "--host %s: expected at most 16 names", name);
     options->host[options->host_count++] = name;
     return 0;
 }
@@ -127,7 +115,7 @@ static int add_host(struct options *options, const char *name)
 enum { OPTION_HOST = 1000, OPTION_CONTROL, OPTION_FPS, OPTION_QUALITY, OPTION_VERSION };
 
 /* Returns 0, an exit code, or -1: there is nothing more to do. */
-static int take_option(struct options *options, int option, char *const *argv)
+static int take_option(struct view_options *options, int option, char *const *argv)
 {
     switch (option) {
     case 'n':
@@ -143,25 +131,27 @@ static int take_option(struct options *options, int option, char *const *argv)
     case OPTION_FPS:
         return parse_number(optarg, 240, &options->fps)
                    ? 0
-                   : usage_error("--fps %s: expected a whole number from 1 to 240", optarg);
+                   : usage_error(PROGRAM, "--fps %s: expected a whole number from 1 to 240",
+                                 optarg);
     case OPTION_QUALITY:
         return parse_number(optarg, 100, &options->quality)
                    ? 0
-                   : usage_error("--quality %s: expected a whole number from 1 to 100", optarg);
+                   : usage_error(PROGRAM, "--quality %s: expected a whole number from 1 to 100",
+                                 optarg);
     case 'h':
         print_usage();
         return -1;
     case OPTION_VERSION:
-        puts("fftd-view " FFTD_VERSION);
+        puts(PROGRAM " " FFTD_VERSION);
         return -1;
     case ':':
-        return usage_error("%s: expected a value after it", argv[optind - 1]);
+        return usage_error(PROGRAM, "%s: expected a value after it", argv[optind - 1]);
     default:
-        return usage_error("no such option: %s", argv[optind - 1]);
+        return usage_error(PROGRAM, "no such option: %s", argv[optind - 1]);
     }
 }
 
-static int parse_options(struct options *options, int argc, char **argv)
+static int parse_options(struct view_options *options, int argc, char **argv)
 {
     static const struct option known[] = {
         {"name", required_argument, NULL, 'n'},
@@ -181,11 +171,12 @@ static int parse_options(struct options *options, int argc, char **argv)
             return code;
     }
     if (optind < argc)
-        return usage_error("%s: expected no operand; a camera is named with --name", argv[optind]);
+        return usage_error(PROGRAM, "%s: expected no operand; a camera is named with --name",
+                           argv[optind]);
     return options->name_count == 0 ? add_name(options, "default") : 0;
 }
 
-/* Blocks them in all threads that begin later. */
+/* Blocks SIGINT and SIGTERM, also in all threads that start later. Returns their descriptor. */
 static int open_signals(void)
 {
     sigset_t signals;
@@ -209,7 +200,8 @@ static void wait_for_signal(struct server *server, int signal_fd)
     }
 }
 
-/* Makes the token and tells the operator. 0 or an exit code; *ret_why then says what is wrong. */
+/* Creates the token and shows it to the operator. Returns 0 or an exit code; *ret_why then says
+ * what is wrong. */
 static int prepare_control(char token[TOKEN_BYTES], const char *address, char *ret_why, size_t size)
 {
     int r = token_create(token);
@@ -219,7 +211,7 @@ static int prepare_control(char token[TOKEN_BYTES], const char *address, char *r
     return EX_OSERR;
 }
 
-static int serve(const struct options *options)
+static int serve(const struct view_options *options)
 {
     struct listen_socket socket;
     struct server *server;
@@ -259,7 +251,7 @@ static int serve(const struct options *options)
 
 int main(int argc, char **argv)
 {
-    struct options options = {
+    struct view_options options = {
         .listen = DEFAULT_LISTEN, .fps = DEFAULT_FPS, .quality = DEFAULT_QUALITY};
     int code = parse_options(&options, argc, argv);
     if (code != 0)

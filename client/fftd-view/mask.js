@@ -1,19 +1,19 @@
-// A mask that is painted over the spectrum by hand, for the kind of filter of that name. The daemon
-// takes masks from files alone, so the page offers the mask as one.
+// A mask that is painted over the spectrum by hand, for the filter kind `mask`. The daemon reads
+// masks only from files, so the page offers the mask as a file.
 import * as stages from "./stages.js";
+import {element, offerFile} from "./dom.js";
 import {SIDE} from "./peaks.js";
 
-const element = (id) => document.getElementById(id);
 const context = element("mask").getContext("2d");
 const values = new Uint8ClampedArray(SIDE * SIDE).fill(255);  // white: what stays
-// Black is drawn in a colour that no spectrum has, and white leaves the spectrum visible.
+// Black is shown in a colour that no spectrum has. White leaves the spectrum visible.
 const COLOUR = [255, 64, 160];
 const image = context.createImageData(SIDE, SIDE);
 let strokes = [];  // each a list of {fx, fy, width}
 
 const toPixel = (f) => SIDE / 2 + f * SIDE;
 
-// Black in the middle of the brush, half at its edge and white beyond, so that it does not ring.
+// The brush is black in the middle, half at its edge and white beyond, so that it does not ring.
 function paintAt(x, y, radius) {
     const reach = Math.ceil(1.5 * radius);
     for (let v = Math.round(y) - reach; v <= y + reach; v++)
@@ -26,7 +26,7 @@ function paintAt(x, y, radius) {
         }
 }
 
-// A real picture has the same at opposite frequencies.
+// The spectrum of a real picture has the same magnitude at opposite frequencies.
 function paintPoint({fx, fy, width}) {
     for (const sign of [1, -1])
         paintAt(toPixel(sign * fx), toPixel(sign * fy), Math.max(1, width / 2 * SIDE));
@@ -47,27 +47,25 @@ function repaint() {
     values.fill(255);
     strokes.flat().forEach(paintPoint);
     draw();
-    offerFile();
+    offerMask();
 }
 
 const fileName = () => `${element("mask-name").value}.pgm`;
 
-function offerFile() {
+function offerMask() {
     const link = element("mask-file");
-    URL.revokeObjectURL(link.href);
     const isNamed = element("mask-name").checkValidity();
     for (const id of ["mask-undo", "mask-clear"])
         element(id).disabled = strokes.length === 0;
     link.hidden = element("mask-use").disabled = strokes.length === 0 || !isNamed;
     if (link.hidden)
         return;
-    link.href = URL.createObjectURL(new Blob([`P5\n${SIDE} ${SIDE}\n255\n`, values],
-                                             {type: "image/x-portable-graymap"}));
-    link.download = fileName();
+    offerFile(link, fileName(), [`P5\n${SIDE} ${SIDE}\n255\n`, values],
+              "image/x-portable-graymap");
     link.textContent = `First download ${fileName()} and copy it to /etc/fftd/images`;
 }
 
-// Between two places of the pointer there are as many as make a line.
+// Draws as many dots between two positions of the pointer as make a line.
 export function paint(from, to, width) {
     const length = Math.hypot(to.fx - from.fx, to.fy - from.fy);
     const count = Math.ceil(length / Math.max(width / 4, 1 / SIDE));
@@ -86,7 +84,7 @@ export function begin(at, width) {
     paint(at, at, width);
 }
 
-export const end = offerFile;
+export const end = offerMask;
 
 export function show(isOn) {
     element("mask").hidden = element("mask-form").hidden = !isOn;
@@ -100,7 +98,7 @@ element("mask-clear").addEventListener("click", () => {
     strokes = [];
     repaint();
 });
-element("mask-name").addEventListener("input", offerFile);
+element("mask-name").addEventListener("input", offerMask);
 element("mask-form").addEventListener("submit", (event) => {
     event.preventDefault();
     stages.add(`mask:image=${fileName()}`);

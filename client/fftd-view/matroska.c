@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Sizes and numbers have 8 bytes, so that a size can be written before it is known. */
+/* Sizes and numbers have 8 bytes, so that space for a size can be reserved before it is known. */
 #define SIZE_BYTES   8
 #define SIZE_MARK    (UINT64_C(1) << 56)
 #define SIZE_UNKNOWN (SIZE_MARK - 1)
@@ -34,7 +34,7 @@ enum {
 };
 
 #define TRACK          1
-#define TRACK_MARK     0x80 /* of its number in one byte, as a size's */
+#define TRACK_MARK     0x80 /* marks a track number of one byte */
 #define TYPE_VIDEO     1
 #define NS_PER_MS      1000000
 #define BLOCK_KEYFRAME 0x80
@@ -69,7 +69,7 @@ static uint8_t *put_text(uint8_t *at, uint32_t id, const char *text)
     return at + strlen(text);
 }
 
-/* Ends an element whose contents begin at `contents`. */
+/* Completes an element whose contents begin at `contents`. */
 static void put_size(uint8_t *contents, const uint8_t *end)
 {
     put(contents - SIZE_BYTES, SIZE_MARK | (uint64_t)(end - contents), SIZE_BYTES);
@@ -116,7 +116,7 @@ size_t matroska_begin(uint8_t *to, uint32_t width, uint32_t height)
     return (size_t)(put_tracks(put_info(at), width, height) - to);
 }
 
-/* Each picture is a cluster, so that its time is not limited by the 16 bits of a block's. */
+/* Each picture is a cluster of its own, because a block's time has only 16 bits. */
 size_t matroska_frame(uint8_t *to, uint64_t time_ms, size_t picture_bytes)
 {
     const size_t block_bytes = BLOCK_HEAD + picture_bytes;

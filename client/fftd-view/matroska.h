@@ -1,6 +1,6 @@
-/* The frame of a Matroska file of JPEG pictures (RFC 9559), which is written while it is recorded:
- * no size in it has to be corrected at the end. Each picture has its own time, so that a picture
- * that is left out does not change the others'. Pure. */
+/* The structure of a Matroska file of JPEG pictures (RFC 9559). It is written during the recording:
+ * no size has to be corrected at the end. Each picture has its own time, so that a missing picture
+ * does not change the times of the others. Pure. */
 #ifndef FFTD_VIEW_MATROSKA_H
 #define FFTD_VIEW_MATROSKA_H
 
@@ -8,13 +8,13 @@
 #include <stdint.h>
 
 #define MATROSKA_TYPE        "video/x-matroska"
-#define MATROSKA_BEGIN_BYTES 320 /* at most, of what each function writes */
-#define MATROSKA_FRAME_BYTES 64
+#define MATROSKA_BEGIN_BYTES 320 /* the most that matroska_begin writes */
+#define MATROSKA_FRAME_BYTES 64  /* the most that matroska_frame writes */
 
-/* Writes what comes before the first picture. Returns its bytes. */
+/* Writes what precedes the first picture. Returns the number of bytes. */
 size_t matroska_begin(uint8_t *to, uint32_t width, uint32_t height);
 
-/* Writes what comes before each picture of this many bytes. Returns its bytes. */
+/* Writes what precedes each picture, which has picture_bytes bytes. Returns the number of bytes. */
 size_t matroska_frame(uint8_t *to, uint64_t time_ms, size_t picture_bytes);
 
 #endif

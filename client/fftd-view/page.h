@@ -1,4 +1,4 @@
-/* The files of the page, which the program carries. */
+/* The files of the page, which are embedded in the program. */
 #ifndef FFTD_VIEW_PAGE_H
 #define FFTD_VIEW_PAGE_H
 
@@ -7,7 +7,7 @@ struct page_file {
     const char *text;
 };
 
-/* The files that view.mk names, with NULL names behind them. */
+/* Returns the files that view.mk lists. An entry whose name is NULL ends the array. */
 const struct page_file *page_files(void);
 
 #endif

@@ -1,16 +1,17 @@
 // The spectrum's picture as numbers, and its peaks.
+import {element} from "./dom.js";
 
-export const SIDE = 512;    // px of the spectrum; zero is at SIDE / 2
-const NEAR_PX = 5;          // a peak so near to the pointer is meant
-const APART_PX = 6;         // between two peaks
-const RISE = 28;            // of a peak over what is around it: 10 dB of 90 in 255 steps
+export const SIDE = 512;    // px, of the spectrum's picture; frequency zero is at SIDE / 2
+const NEAR_PX = 5;          // a click this close to a peak selects the peak
+const APART_PX = 6;         // the least distance between two peaks
+const RISE = 28;            // the least height of a peak over its surroundings: 10 dB of 90
 const MOST_PEAKS = 12;
 
-const image = document.getElementById("spectrum");
+const image = element("spectrum");
 const canvas = document.createElement("canvas");
 canvas.width = canvas.height = SIDE;
 const context = canvas.getContext("2d", {willReadFrequently: true});
-let levels = null;          // of the image's pixels, row by row; null: to be read
+let levels = null;          // the image's pixels, row by row; null: not read yet
 
 image.addEventListener("load", () => { levels = null; });
 
@@ -26,13 +27,13 @@ function readLevels() {
 const level = (x, y) => levels[((y + SIDE) % SIDE) * SIDE + (x + SIDE) % SIDE];
 export const toFrequency = (px) => (px - SIDE / 2) / SIDE;
 
-// Between the pixels, by the parabola through the level at a maximum and its neighbours.
+// Finds the maximum between the pixels, by a parabola through a maximum and its neighbours.
 function refine(before, at, after) {
     const bend = before - 2 * at + after;
     return bend < 0 ? Math.max(-0.5, Math.min(0.5, (before - after) / (2 * bend))) : 0;
 }
 
-// The brightest pixel near this one, as a frequency.
+// Returns the brightest pixel near this one, as a frequency.
 export function nearestPeak({x, y}) {
     let best = {x, y};
     if (!readLevels())
@@ -47,7 +48,7 @@ export function nearestPeak({x, y}) {
     return {fx: clip(toFrequency(best.x + dx)), fy: clip(toFrequency(best.y + dy))};
 }
 
-// Whether no pixel near this one is brighter, and how far it rises over those around it.
+// Returns whether no pixel near this one is brighter, and how far it rises above those around it.
 function riseAt(x, y) {
     const at = level(x, y);
     let around = 0;
@@ -61,7 +62,7 @@ function riseAt(x, y) {
     return at - around / (8 * APART_PX);
 }
 
-// The strongest peaks of one half; the other half is the same.
+// Returns the strongest peaks of one half; the other half has the same.
 export function peaks() {
     const found = [];
     if (!readLevels())
@@ -79,5 +80,5 @@ export function peaks() {
     return found.sort((a, b) => b.rise - a.rise).slice(0, MOST_PEAKS);
 }
 
-// In dB below the strongest frequency that the picture can show; null: there is no picture yet.
+// Returns dB below the strongest frequency that the picture can show; null: no picture yet.
 export const decibelsAt = ({x, y}) => readLevels() ? (level(x, y) / 255 - 1) * 90 : null;

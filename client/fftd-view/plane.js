@@ -1,22 +1,22 @@
-// The spectrum as a place to point at: a click on a peak adds a notch there, and a stroke with one
-// of the tools another stage, or a part of a mask. A cursor does the same with the keyboard.
+// Pointing at the spectrum: a click on a peak adds a notch there. A stroke with one of the tools
+// adds another stage, or a part of a mask. A cursor does the same with the keyboard.
 import * as filter from "./filter.js";
 import * as mask from "./mask.js";
 import * as stages from "./stages.js";
+import {SVG, element} from "./dom.js";
 import {SIDE, decibelsAt, nearestPeak, peaks, toFrequency} from "./peaks.js";
-import {TOOLS, outlineOf, stageOf} from "./tools.js";
+import {TOOLS, outlineOf, short, stageOf} from "./tools.js";
 
-const WIDTH = 0.02;         // of the cursor at first, cycles/pixel
-const DRAG_PX = 4;          // a movement below that is a click
-const SVG = "http://www.w3.org/2000/svg";
+const WIDTH = 0.02;         // the cursor's initial width, cycles/pixel
+const DRAG_PX = 4;          // a shorter movement is a click
 
-const plane = document.getElementById("plane");
-const toolList = document.getElementById("tool");
+const plane = element("plane");
+const toolList = element("tool");
 let cursor = {x: SIDE / 2, y: SIDE / 2};  // px
 let width = WIDTH;
 let stroke = null;          // {from, to, isClick, width, x, y}; x and y: px of the screen
 let isEnabled = false;
-let peak = -1;              // the one that the cursor is at, of peaks()
+let peak = -1;              // the index in peaks() of the cursor's peak
 
 const isPainting = () => toolList.value === "mask";
 const tool = () => TOOLS[toolList.value];
@@ -29,7 +29,7 @@ function draw(shape, className, attributes) {
     made.setAttribute("class", className);
     for (const [key, value] of Object.entries(attributes))
         made.setAttribute(key, value);
-    document.getElementById("overlay").append(made);
+    element("overlay").append(made);
 }
 
 function drawStage(className, kind, parameters) {
@@ -45,7 +45,7 @@ function drawWave({fx, fy}) {
 
 export function show() {
     const state = filter.current();
-    const overlay = document.getElementById("overlay");
+    const overlay = element("overlay");
     const half = 0.5 / SIDE;  // frequencies are at the middle of their pixels
     overlay.setAttribute("viewBox", `${-0.5 - half} ${-0.5 - half} 1 1`);
     overlay.replaceChildren();
@@ -64,10 +64,8 @@ export function show() {
 
 // ---- strokes ----
 
-const short = (f) => Number(f.toFixed(5));
-
 function say(text) {
-    document.getElementById("plane-said").textContent = text;
+    element("plane-said").textContent = text;
 }
 
 function begin(pixel) {
@@ -173,7 +171,7 @@ function widen(by) {
     sayCursor("Cursor");
 }
 
-// A stroke from the cursor to where it is at the second time.
+// Makes a stroke from the cursor's first position to its second.
 function mark() {
     if (stroke) {
         finish();
@@ -221,8 +219,8 @@ toolList.addEventListener("change", () => {
 
 export function enable(isOn) {
     isEnabled = isOn;
-    document.getElementById("plane-help").hidden = !isOn;
-    document.getElementById("tools").hidden = !isOn;
+    element("plane-help").hidden = !isOn;
+    element("tools").hidden = !isOn;
     mask.show(isOn && isPainting());
     plane.classList.toggle("active", isOn);
     const attributes = {tabindex: "0", role: "application", "aria-labelledby": "spectrum-heading",

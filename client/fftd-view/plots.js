@@ -1,17 +1,17 @@
-// Small charts of the last minutes: rate, latency, and measures of the picture before the filter,
-// where the daemon takes them. They come with the list of cameras, once a second.
+// Small charts of the last minutes: rate, latency, and measures of the picture before the filter if
+// the daemon takes them. The values arrive with the list of cameras, once a second.
+import {SVG, element} from "./dom.js";
 
 const KEPT_S = 120;
-const GAP_S = 5;    // values that are further apart are not joined, as while the page was hidden
-const SVG = "http://www.w3.org/2000/svg";
+const GAP_S = 5;    // values that are further apart are not joined: the page was hidden
 
 // By name: {last, charts: Map of title to {unit, values: [{at_s, value}]}}; null: it is not known.
 const cameras = new Map();
-let shown = "";             // the camera and the titles that the list was built for
+let shown = "";             // the camera and the titles for which the list was built
 
 const format = (value) => String(Number(value.toPrecision(3)));
 
-// Of the frames since the last time, because the daemon counts from its start.
+// Returns the mean of the frames since the last call, because the daemon counts from its start.
 function meanLatency(camera, last) {
     const frames = last ? camera.latency_frames - last.latency_frames : 0;
     return frames > 0 ? (camera.latency_sum_ms - last.latency_sum_ms) / frames : null;
@@ -26,7 +26,7 @@ function valuesOf(camera, last) {
     ];
 }
 
-// Takes over what the list of cameras says.
+// Called with an entry of the list of cameras.
 export function add(listed) {
     const at_s = Date.now() / 1000;
     for (const camera of listed) {
@@ -39,7 +39,7 @@ export function add(listed) {
             const value = values.find((each) => each.title === title)?.value ?? null;
             chart.values = [...chart.values, {at_s, value}]
                 .filter((each) => at_s - each.at_s < KEPT_S);
-            // The daemon has ended this measure.
+            // The daemon no longer takes this measure.
             if (chart.values.every((each) => each.value === null) &&
                 !values.some((each) => each.title === title))
                 kept.charts.delete(title);
@@ -51,8 +51,8 @@ export function add(listed) {
 
 // ---- drawing ----
 
-// The lines of a chart, as wide as KEPT_S, whose newest value is at the right, from 1, the least,
-// up to 0.
+// The lines of a chart that is KEPT_S wide, with the newest value at the right. The least value is
+// at y = 1 and the greatest at y = 0.
 function pathOf(values, least, most) {
     const newest_s = values.at(-1).at_s;
     let path = "", last_s = -Infinity;
@@ -76,7 +76,7 @@ function makeChart(title) {
     const svg = document.createElementNS(SVG, "svg");
     svg.setAttribute("viewBox", `0 -0.05 ${KEPT_S} 1.1`);
     svg.setAttribute("preserveAspectRatio", "none");
-    // The caption says the same in words.
+    // The caption has the same information as text.
     svg.setAttribute("aria-hidden", "true");
     svg.append(document.createElementNS(SVG, "path"));
     const name = document.createElement("strong"), now = document.createElement("span");
@@ -101,13 +101,13 @@ function showChart(figure, {unit, values}) {
 
 export function show(name) {
     const charts = [...(cameras.get(name)?.charts || [])];
-    const list = document.getElementById("charts");
+    const list = element("charts");
     const wanted = [name, ...charts.map(([title]) => title)].join("\n");
     if (wanted !== shown) {
         list.replaceChildren(...charts.map(([title]) => makeChart(title)));
         shown = wanted;
     }
     charts.forEach(([, chart], i) => showChart(list.children[i], chart));
-    document.getElementById("history").hidden = charts.length === 0;
-    document.getElementById("no-measures").hidden = charts.length > 2;
+    element("history").hidden = charts.length === 0;
+    element("no-measures").hidden = charts.length > 2;
 }

@@ -21,7 +21,7 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
-/* As refusal_check, of a request for a route that needs the token. */
+/* Like refusal_check, for a route that needs the token. */
 static unsigned check_control(const struct server *server, struct MHD_Connection *connection,
                               const struct route *route)
 {

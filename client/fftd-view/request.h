@@ -1,5 +1,5 @@
-/* State shared by the server's files: the table of routes, and a request from its headers to the
- * end of its answer. A request belongs to the thread of libmicrohttpd. */
+/* State that the server's files share: the table of routes, and requests. A request belongs to the
+ * thread of libmicrohttpd. */
 #ifndef FFTD_VIEW_REQUEST_H
 #define FFTD_VIEW_REQUEST_H
 
@@ -16,7 +16,7 @@
 #include "waiter.h"
 
 #define ROUTE_PATH_BYTES 128
-#define MAX_PAGE_ROUTES  16 /* and the list of cameras */
+#define MAX_PAGE_ROUTES  16 /* the page's files and the list of cameras */
 #define MAX_ROUTES       (MAX_PAGE_ROUTES + 7 * CAMERA_MAX_COUNT)
 
 struct server;
@@ -25,15 +25,15 @@ struct request;
 /* A path and its answer. */
 struct route {
     char path[ROUTE_PATH_BYTES];
-    const char *type; /* of the answer */
+    const char *type; /* the answer's Content-Type */
     enum MHD_Result (*answer)(struct server *server, struct request *request);
-    const char *text;      /* of a file of the page */
-    struct camera *camera; /* of those of one camera */
-    unsigned index;        /* of that camera */
+    const char *text;      /* a file of the page; NULL: the route is something else */
+    struct camera *camera; /* NULL: the route is not one of a camera */
+    unsigned index;        /* the camera's index */
     bool is_stream;
-    bool is_clip;            /* a stream with an end */
+    bool is_clip;            /* it is a stream with an end */
     bool is_control;         /* it needs the token */
-    bool is_change;          /* by POST, and as access_check_change says */
+    bool is_change;          /* it is a POST request that access_check_change accepts */
     struct changer *changer; /* NULL: filters may not be changed */
 };
 
@@ -45,7 +45,7 @@ struct server {
     struct camera *camera[CAMERA_MAX_COUNT];
     struct asked *status[CAMERA_MAX_COUNT];
     struct asked *comparison[CAMERA_MAX_COUNT];
-    struct encoder *encoder[CAMERA_MAX_COUNT]; /* of comparisons */
+    struct encoder *encoder[CAMERA_MAX_COUNT]; /* for comparisons */
     struct changer *changer[CAMERA_MAX_COUNT]; /* NULL: filters may not be changed */
     unsigned camera_count;
     struct route route[MAX_ROUTES];
@@ -57,13 +57,13 @@ struct server {
 struct request {
     const struct route *route;
     struct waiter waiter;
-    bool is_counted; /* in server->streams, until its stream counts itself */
+    bool is_counted; /* server->streams includes it, until its stream exists */
     /* A change, or a question for the kinds of filters. */
     char *body;
     size_t body_bytes;
     bool is_asked;
     struct changer_call call;
-    /* The list of cameras, as far as it is written. */
+    /* The part of the list of cameras that is already written. */
     unsigned listed;
     FILE *list;
     char *list_text;

@@ -7,12 +7,12 @@
 static const struct {
     const char *name, *value;
 } headers[] = {
-    /* The page loads its own files and nothing else, and no other site shows it in a frame. */
+    /* The page loads only its own files, and no other site can show it in a frame. */
     {"Content-Security-Policy",
      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
     {"X-Content-Type-Options", "nosniff"},
-    /* No other site shows the camera's picture in its own page. */
+    /* No other site can show the camera's picture in its own page. */
     {"Cross-Origin-Resource-Policy", "same-origin"},
     {"Cross-Origin-Opener-Policy", "same-origin"},
     {"Referrer-Policy", "no-referrer"},
@@ -32,7 +32,7 @@ enum MHD_Result respond(struct MHD_Connection *connection, unsigned status,
     return result;
 }
 
-/* name NULL: without another header. */
+/* `name` and `value` are one more header; NULL: none. */
 static enum MHD_Result respond_last(struct MHD_Connection *connection, unsigned status,
                                     const char *text, const char *name, const char *value)
 {

@@ -18,7 +18,7 @@
 #include "stream.h"
 
 #define MAX_PER_ADDRESS 128
-#define REQUEST_BYTES   32768u /* of a connection: its headers, and what it is sent at once */
+#define REQUEST_BYTES   32768u /* per connection: its headers, and what is sent at once */
 
 /* ---- requests ---- */
 
@@ -37,7 +37,7 @@ static struct connection *context_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* The length was checked, and the library passes on no more. */
+/* The length was checked, and libmicrohttpd passes no more than that. */
 static enum MHD_Result collect_body(struct request *request, const char *part, size_t bytes)
 {
     if (request->body == NULL)
@@ -127,7 +127,7 @@ static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *
     return strlen(text);
 }
 
-/* ---- making ---- */
+/* ---- creating ---- */
 
 static struct route *add_route(struct server *server, const char *type,
                                enum MHD_Result (*answer)(struct server *, struct request *))

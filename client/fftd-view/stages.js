@@ -1,13 +1,13 @@
-// The chain as a list of stages that can be edited. What kinds there are, with their parameters,
-// limits and units, is the daemon's table.
+// The chain as an editable list of stages. The daemon has the table of the kinds, with their
+// parameters, limits and units.
 import * as filter from "./filter.js";
+import {element} from "./dom.js";
 
-const STEPS = 1000;  // of a slider
+const STEPS = 1000;  // in a slider
 const EDITING_MS = 1000;
 
-const element = (id) => document.getElementById(id);
 let table = {kinds: [], presets: []};
-let shown = null;           // what the list was built for
+let shown = null;           // the stages for which the list was built
 let focusNext = null;       // {index, part}: what gets the focus when the list is built
 let edited = {input: null, at: 0};
 let gestures = 0;
@@ -33,7 +33,7 @@ export const presets = () => table.presets;
 
 // ---- sliders ----
 
-// Limits far from each other and from zero are passed through in equal ratios.
+// A range that spans orders of magnitude is divided into equal ratios.
 const isLogarithmic = (about) => about.minimum > 0 && about.maximum / about.minimum >= 100;
 
 function toPosition(value, about) {
@@ -51,7 +51,7 @@ function fromPosition(position, about) {
     return Math.min(Math.max(Number(value.toPrecision(4)), about.minimum), about.maximum);
 }
 
-// A slider and a field for the same number. give(value, isLast) gets each value as text.
+// A slider and a field for the same number. give(value, isLast) receives each value as text.
 function makeNumber(id, labelText, about, give) {
     const number = make("input", {type: "number", id, min: about.minimum, max: about.maximum,
                                   step: "any"});
@@ -123,8 +123,8 @@ function makeParameter(id, about, give) {
 
 // ---- the list ----
 
-// The stages with those that are switched off at their places: {stage, text, number} or {stage,
-// text, offAt}. number counts from 1, as the daemon does.
+// The stages, with switched-off ones at their positions: {stage, text, number} or {stage, text,
+// offAt}. number counts from 1, like the daemon's.
 function listed() {
     const state = filter.current();
     const texts = filter.split(state.filter);
@@ -146,7 +146,7 @@ function giveParameter(number, about) {
 const numbersBefore = (list, index) =>
     list.slice(0, index).filter((item) => item.number !== undefined).length;
 
-// Other stages move by one when a stage is switched on or off, so places are those in the list.
+// Other stages move by one when a stage is switched on or off, so positions count in this list.
 function switchStage(list, index) {
     const item = list[index];
     focusNext = {index, part: "on"};
@@ -243,7 +243,7 @@ export function show() {
 
 let newParameters = [];
 
-// Fields for what a stage of the kind cannot be without.
+// Fields for the parameters that a stage of the kind requires.
 function showNew() {
     const kind = kindOf(element("new-kind").value);
     newParameters = !kind ? [] : kind.parameters.filter((about) => about.required)

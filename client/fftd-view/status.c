@@ -5,17 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fftd-ctl/bus.h"
-#include "fftd-ctl/reading.h"
+#include "common/bus.h"
+#include "common/reading.h"
 
 #define FRESH_NS  INT64_C(500000000)
-#define MAX_BYTES (256 * 1024) /* of a JSON object; a chain has at most 32 KiB */
-/* Replies go into JSON, which escapes what texts contain, so they are not cleaned. */
-static const struct ctl as_json = {.json = true};
+#define MAX_BYTES (256 * 1024) /* in a JSON object; a chain has at most 32 KiB */
 
-/* ---- what is told ---- */
+/* ---- the JSON object ---- */
 
-/* Writes a property that is a container, if there is one. */
+/* Writes a property that is a container, if it exists. */
 static void write_container(struct json *json, const char *key, sd_bus_message *p,
                             const char *property, const char *contents)
 {
@@ -32,7 +30,7 @@ void status_write_filter(struct json *json, sd_bus_message *p)
     write_container(json, "adaptation", p, "Adaptation", "a{sv}");
 }
 
-/* Those that the daemon takes, in the order in which they are shown. */
+/* Writes the measures that the daemon takes, in the order in which they are shown. */
 static void write_measures(struct json *json, sd_bus_message *p)
 {
     unsigned count;
@@ -80,7 +78,8 @@ static void write_absence(struct json *json, const struct daemon_bus *bus, int e
     json_text(json, "reason", reason);
 }
 
-/* properties NULL: there is an error. Returns NULL if memory is exhausted or the text too long. */
+/* If `properties` is NULL, writes the error. Returns NULL if memory is exhausted or the text is too
+ * long. */
 static struct image *write_json(const struct daemon_bus *bus, sd_bus_message *properties, int error)
 {
     struct image *image = NULL;
@@ -109,7 +108,7 @@ static struct image *ask(struct daemon_bus *bus, void *context)
     (void)context;
     int r = daemon_bus_open(bus);
     if (r == 0)
-        r = bus_try_get_all(&as_json, bus->bus, &properties);
+        r = bus_get_all(bus->bus, &properties);
     if (r < 0)
         daemon_bus_close(bus);
     struct image *image = write_json(bus, properties, r);

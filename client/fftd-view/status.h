@@ -5,13 +5,13 @@
 #include <systemd/sd-bus.h>
 
 #include "asked.h"
-#include "fftd-ctl/json.h"
+#include "common/json.h"
 
-/* Answers with a JSON object, also if there is no daemon. It has no context. */
+/* Answers with a JSON object, even if there is no daemon. The context is not used. */
 extern const struct asked_kind status_kind;
 
-/* Writes what the properties say about the filter: its chain, its stages, the serial that it has,
- * and what the stages that adapt have found. */
+/* Writes the filter from the properties: its chain, stages and serial, and what adaptive stages
+ * have found. */
 void status_write_filter(struct json *json, sd_bus_message *properties);
 
 #endif

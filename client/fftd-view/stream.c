@@ -9,27 +9,26 @@
 #include "matroska.h"
 #include "respond.h"
 
-/* A browser shows a part when it has read the boundary behind it, which therefore follows at once.
+/* A browser shows a part when it has read the boundary after it, so that boundary follows at once.
  */
 #define BEGINNING      "--fftd\r\n"
 #define END            "\r\n--fftd\r\n"
 
 /* No clip is larger, whatever the size of its pictures. */
 #define CLIP_MAX_BYTES (UINT64_C(512) << 20)
-#define NS_PER_S       INT64_C(1000000000)
 
 struct stream {
     struct camera *camera;
     unsigned *count;
     struct waiter waiter;
-    struct image *image; /* which is being sent; NULL: the next one is waited for */
-    uint64_t sequence;   /* of the last image */
-    uint8_t head[MATROSKA_BEGIN_BYTES + MATROSKA_FRAME_BYTES]; /* what comes before the image */
+    struct image *image; /* the image being sent; NULL: waits for the next one */
+    uint64_t sequence;   /* the last image's */
+    uint8_t head[MATROSKA_BEGIN_BYTES + MATROSKA_FRAME_BYTES]; /* precedes the image */
     size_t head_bytes;
-    const char *end; /* what comes behind it */
-    size_t sent;     /* of head, image and end together */
+    const char *end; /* follows the image */
+    size_t sent;     /* bytes of head, image and end together */
     int64_t clip_ns; /* the length of a clip; 0: the stream has no end */
-    /* Only of a clip: */
+    /* Clips alone use these. */
     int64_t began_ns;
     uint32_t width, height;
 };
@@ -44,7 +43,7 @@ static void begin_part(struct stream *stream, struct image *image, bool is_first
     stream->end = END;
 }
 
-/* Returns whether the clip goes on with this image. */
+/* Returns whether the clip continues with this image. */
 static bool begin_frame(struct stream *stream, const struct image *image, bool is_first,
                         uint64_t offset)
 {
@@ -65,7 +64,7 @@ static bool begin_frame(struct stream *stream, const struct image *image, bool i
     return true;
 }
 
-/* Takes the image over. Returns whether the stream goes on with it. */
+/* Takes the image over. Returns whether the stream continues with it. */
 static bool begin(struct stream *stream, struct image *image, bool is_first, uint64_t offset)
 {
     stream->image = image;
@@ -77,7 +76,7 @@ static bool begin(struct stream *stream, struct image *image, bool is_first, uin
     return true;
 }
 
-/* Copies what is left of one piece of the part; *at is the place of the piece in the part. */
+/* Copies the rest of one piece of the part. *at is the piece's offset in the part. */
 static size_t copy_piece(struct stream *stream, size_t *at, const void *piece, size_t bytes,
                          char *to, size_t size)
 {

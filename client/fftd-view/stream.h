@@ -1,5 +1,5 @@
-/* A stream of one camera's pictures to one browser: multipart/x-mixed-replace without an end, a
- * JPEG file each part, or a clip of some seconds as a Matroska file. It holds one picture at a
+/* A stream of one camera's pictures to one browser. It is endless multipart/x-mixed-replace with
+ * one JPEG file per part, or a clip of some seconds as a Matroska file. It holds one picture at a
  * time. A browser that has read one gets the newest one next. */
 #ifndef FFTD_VIEW_STREAM_H
 #define FFTD_VIEW_STREAM_H
@@ -7,11 +7,11 @@
 #include "view_camera.h"
 
 #define STREAM_TYPE   "multipart/x-mixed-replace; boundary=fftd"
-#define STREAM_CLIP_S 60 /* at most */
+#define STREAM_CLIP_S 60 /* the longest clip */
 
-/* clip_s: the length of a clip, by the times at which its frames were captured; 0: no clip. Queues
- * the answer, which begins with this picture, whose reference is taken over. *count has been raised
- * for the stream, and is lowered at its end, atomically. */
+/* Queues the answer, which begins with the picture `first`, whose reference it takes over. clip_s
+ * is the length of a clip, by the capture times of its frames; 0: no clip. The caller has
+ * incremented *count, which is decremented atomically at the end of the stream. */
 enum MHD_Result stream_respond(struct MHD_Connection *connection, struct camera *camera,
                                struct image *first, unsigned clip_s, unsigned *count);
 

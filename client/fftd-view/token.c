@@ -20,7 +20,7 @@ int token_create(char token[TOKEN_BYTES])
     return 0;
 }
 
-/* The file is a new one, so that nobody has it open with other permissions. */
+/* Creates a new file, because another program could have the old one open. */
 static int write_file(const char *path, const char *address, const char *token)
 {
     unlink(path);

@@ -1,9 +1,8 @@
-// What a stroke over the spectrum, from one frequency to another, makes of the filter: a stage of
-// some kind; and how such stages are outlined. stroke: {from, to, isClick, width}, where the width
-// is that of the cursor, for a click.
+// Turns a stroke over the spectrum, from one frequency to another, into a stage of some kind, and
+// outlines such stages. stroke: {from, to, isClick, width}; width is the cursor's, for a click.
 
-const LEAST = 0.004;  // of a width, cycles/pixel
-const short = (f) => Number(f.toFixed(5));
+const LEAST = 0.004;  // the least width, cycles/pixel
+export const short = (f) => Number(f.toFixed(5));
 const clip = (f, least, most) => Math.max(least, Math.min(most, f));
 const radiusOf = ({fx, fy}) => Math.hypot(fx, fy);
 const degreesOf = ({fx, fy}) => Math.atan2(fy, fx) * 180 / Math.PI;
@@ -14,7 +13,7 @@ function notchOf({from, to, isClick, width}) {
             width: Number(clip(drawn, LEAST, 0.5).toPrecision(3))};
 }
 
-// From one radius to the other; a click makes a ring of the cursor's width.
+// A band from one radius to the other; a click makes a ring of the cursor's width.
 function ringOf({from, to, isClick, width}) {
     const radii = isClick ? [radiusOf(from) - width / 2, radiusOf(from) + width / 2] :
         [radiusOf(from), radiusOf(to)];
@@ -22,7 +21,7 @@ function ringOf({from, to, isClick, width}) {
     return {low: short(low), high: short(clip(Math.max(...radii), low + LEAST, 0.5))};
 }
 
-// From one direction to the other, for what is finer than half of the nearer end.
+// A sector from one direction to the other, for frequencies above half of the nearer end's.
 function directionOf({from, to, isClick, width}) {
     const nearest = Math.max(LEAST, Math.min(radiusOf(from), radiusOf(to)));
     const turn = ((degreesOf(to) - degreesOf(from)) % 180 + 270) % 180 - 90;
@@ -58,5 +57,5 @@ const OUTLINES = {
     }),
 };
 
-// Shapes of SVG, in cycles per pixel: [name, attributes]. Kinds without an outline have none.
+// SVG shapes, in cycles per pixel: [name, attributes]; none for kinds without an outline.
 export const outlineOf = (kind, parameters) => OUTLINES[kind] ? OUTLINES[kind](parameters) : [];

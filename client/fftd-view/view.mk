@@ -5,38 +5,37 @@ VIEW_PACKAGES := libmicrohttpd libturbojpeg json-c
 HAVE_VIEW := $(shell $(PKG_CONFIG) --exists $(VIEW_PACKAGES) 2>/dev/null && echo yes)
 VIEW_LIBS = $(call pkg-libs,$(VIEW_PACKAGES)) $(CTL_LIBS)
 VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c))
-# In the order in which a browser asks for them.
+# The files are in the order in which a browser requests them.
 VIEW_PAGE := $(addprefix client/fftd-view/,index.html style.css app.js \
-    compare.js control.js filter.js plots.js stages.js plane.js mask.js peaks.js tools.js icon.svg)
+    compare.js control.js filter.js plots.js dom.js stages.js plane.js mask.js peaks.js tools.js icon.svg)
 
-$(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += -Iclient $(call pkg-cflags,$(VIEW_PACKAGES))
+$(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += $(call pkg-cflags,$(VIEW_PACKAGES))
 
 # Without vectors, which need -O3, its loops over samples take nearly as long as the JPEG encoder.
 $(call objects,client/fftd-view/encoder.c): CFLAGS += -O3
 
-# The page is real files; the program carries them so that it opens none.
+# The page's files are embedded in the program, so that it opens none.
 $(BUILD)/generated/view_page.inc: $(VIEW_PAGE) kernels/embed.sh
 	@mkdir -p $(@D)
 	sh kernels/embed.sh $(VIEW_PAGE) > $@.tmp && mv $@.tmp $@
 $(call objects,client/fftd-view/page.c): $(BUILD)/generated/view_page.inc
 
-# What fuzzers test.
+# Fuzzers test this part.
 VIEW_FUZZED := $(BUILD)/libchange.a
 $(VIEW_FUZZED): $(call objects,client/fftd-view/change_request.c)
 
-# What needs none of the libraries, for the unit tests.
+# Unit tests use this part, which needs none of the libraries.
 VIEW_TESTED := $(BUILD)/libaccess.a
 $(VIEW_TESTED): $(call objects,client/fftd-view/access.c)
 
 $(BUILD)/libview.a: $(call objects,$(VIEW))
-$(BUILD)/fftd-view: $(call objects,client/fftd-view/main.c) $(BUILD)/libview.a $(BUILD)/libctl.a \
-		$(BUILD)/libfftd.a
+$(BUILD)/fftd-view: $(call objects,client/fftd-view/main.c) $(BUILD)/libview.a $(CLIENT_PARTS)
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(VIEW_LIBS)
 
 all: $(if $(HAVE_VIEW),$(BUILD)/fftd-view)
 install: $(if $(HAVE_VIEW),_install-view)
 
-# Its units are installed with those of systemd/, if it is.
+# Its units are left out of the installed ones if it is not built.
 UNITS_LEFT_OUT := $(if $(HAVE_VIEW),,fftd-view.service fftd-view.socket)
 
 .PHONY: _install-view

@@ -3,19 +3,18 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
 #include <fftd/fftd.h>
 
+#include "common/frames.h"
+#include "common/monotonic.h"
 #include "encoder.h"
 
-#define NS_PER_S       INT64_C(1000000000)
-#define WAIT_MS        100 /* for a frame, before the thread looks at deadlines */
+#define WAIT_MS        100 /* how long to wait for a frame before the thread checks deadlines */
 #define RETRY_NS       (NS_PER_S / 4)
-#define FRESH_NS       (NS_PER_S / 4) /* a picture of this age need not be made again for a snapshot */
-#define SPECTRUM_NS    NS_PER_S       /* between the starts of two spectra, at least */
-/* A spectrum takes at most one part in this many of the thread's time: pictures wait meanwhile. */
+#define FRESH_NS       (NS_PER_S / 4) /* a snapshot may be a picture of this age */
+#define SPECTRUM_NS    NS_PER_S       /* the least time between the starts of two spectra */
+/* Spectra may take 1 / SPECTRUM_SHARE of the thread's time, because pictures wait for them. */
 #define SPECTRUM_SHARE 8
 
 struct camera {
@@ -26,7 +25,7 @@ struct camera {
     /* The lock protects these. */
     bool stopping;
     struct waiter *waiters;
-    struct image *picture, *spectrum; /* the newest ones, NULL at first */
+    struct image *picture, *spectrum; /* the newest ones; NULL: none */
     /* The thread owns these. */
     struct fftd *ring; /* NULL while nobody looks */
     struct encoder *encoder;
@@ -50,7 +49,7 @@ static void publish(struct camera *camera, enum waiter_kind kind, struct image *
     image->captured_ns = frame->captured_ns;
     image->width = frame->format->width;
     image->height = frame->format->height;
-    image->made_ns = waiter_now_ns();
+    image->made_ns = monotonic_now_ns();
     pthread_mutex_lock(&camera->lock);
     struct image *old =
         exchange(kind == WAITER_PICTURE ? &camera->picture : &camera->spectrum, image);
@@ -59,19 +58,19 @@ static void publish(struct camera *camera, enum waiter_kind kind, struct image *
     image_unref(old);
 }
 
-/* Makes what is wanted from a frame. A frame that was overwritten meanwhile is left out. */
+/* Makes the wanted images from a frame, unless the frame was overwritten during the copy. */
 static void make(struct camera *camera, const struct fftd_frame *frame, bool wants_picture,
                  bool wants_spectrum)
 {
     const uint8_t *memory = frame->plane[0] - frame->format->plane[0].offset;
-    const int64_t began_ns = waiter_now_ns();
+    const int64_t began_ns = monotonic_now_ns();
     struct image *image;
     if (encoder_load(camera->encoder, frame->format, memory) < 0 ||
         !fftd_frame_valid(camera->ring, frame))
         return;
     if (wants_picture && began_ns >= camera->next_picture_ns &&
         encoder_picture(camera->encoder, &image) == 0) {
-        /* The interval is kept on average, and no burst follows a gap. */
+        /* The average interval stays right, and no burst follows a gap. */
         const int64_t interval_ns = NS_PER_S / camera->options.fps;
         camera->next_picture_ns += interval_ns;
         if (camera->next_picture_ns < began_ns)
@@ -80,7 +79,7 @@ static void make(struct camera *camera, const struct fftd_frame *frame, bool wan
     }
     if (wants_spectrum && began_ns >= camera->next_spectrum_ns &&
         encoder_spectrum(camera->encoder, &image) == 0) {
-        const int64_t took_ns = waiter_now_ns() - began_ns;
+        const int64_t took_ns = monotonic_now_ns() - began_ns;
         camera->next_spectrum_ns =
             began_ns +
             (SPECTRUM_SHARE * took_ns > SPECTRUM_NS ? SPECTRUM_SHARE * took_ns : SPECTRUM_NS);
@@ -91,20 +90,16 @@ static void make(struct camera *camera, const struct fftd_frame *frame, bool wan
 /* Sleeps until the time, or until somebody waits or the program ends. The lock is held. */
 static void sleep_until(struct camera *camera, int64_t until_ns)
 {
-    const struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    const struct timespec until = monotonic_timespec(until_ns);
     pthread_cond_timedwait(&camera->changed, &camera->lock, &until);
 }
 
 static int open_ring(struct camera *camera)
 {
-    struct fftd_frame frame;
     int r = fftd_open(&camera->ring, camera->options.name);
-    if (r < 0)
-        return r;
-    /* Frames that are in the ring already may be old, because the camera may have paused. */
-    if (fftd_wait(camera->ring, 0) > 0)
-        fftd_frame(camera->ring, &frame);
-    return 0;
+    if (r == 0)
+        frames_skip_old(camera->ring);
+    return r;
 }
 
 static void close_ring(struct camera *camera)
@@ -113,7 +108,7 @@ static void close_ring(struct camera *camera)
     camera->ring = NULL;
 }
 
-/* Waits for a frame, and makes from it what is wanted. False: the daemon cannot be reached. */
+/* Waits for a frame and makes the wanted images. False: the daemon cannot be reached. */
 static bool serve(struct camera *camera, bool wants_picture, bool wants_spectrum)
 {
     struct fftd_frame frame;
@@ -129,7 +124,7 @@ static bool serve(struct camera *camera, bool wants_picture, bool wants_spectrum
     return true;
 }
 
-/* When the next frame is of use: a picture must not be made too early, nor a spectrum. */
+/* Returns when the next frame is needed: neither a picture nor a spectrum may be made too early. */
 static int64_t next_due_ns(const struct camera *camera, bool wants_picture, bool wants_spectrum)
 {
     const int64_t spectrum_ns = wants_spectrum ? camera->next_spectrum_ns : INT64_MAX;
@@ -137,12 +132,12 @@ static int64_t next_due_ns(const struct camera *camera, bool wants_picture, bool
     return picture_ns < spectrum_ns ? picture_ns : spectrum_ns;
 }
 
-/* One turn while somebody waits. The lock is held before and after it, not meanwhile. */
+/* Works for one turn while somebody waits. Releases the lock for the work and takes it again. */
 static void turn(struct camera *camera)
 {
     const bool wants_picture = waiter_wants(camera->waiters, WAITER_PICTURE);
     const bool wants_spectrum = waiter_wants(camera->waiters, WAITER_SPECTRUM);
-    const int64_t now_ns = waiter_now_ns();
+    const int64_t now_ns = monotonic_now_ns();
     const int64_t due_ns = next_due_ns(camera, wants_picture, wants_spectrum);
     if (due_ns > now_ns) {
         sleep_until(camera, due_ns < now_ns + RETRY_NS ? due_ns : now_ns + RETRY_NS);
@@ -151,12 +146,12 @@ static void turn(struct camera *camera)
         const bool is_reached = serve(camera, wants_picture, wants_spectrum);
         pthread_mutex_lock(&camera->lock);
         if (!is_reached && !camera->stopping)
-            sleep_until(camera, waiter_now_ns() + RETRY_NS);
+            sleep_until(camera, monotonic_now_ns() + RETRY_NS);
     }
-    waiter_resume_late(&camera->waiters, waiter_now_ns());
+    waiter_resume_late(&camera->waiters, monotonic_now_ns());
 }
 
-/* Nobody waits. After a while the ring is closed, so that the camera can pause. */
+/* Waits while nobody wants an image, then closes the ring, so that the camera can pause. */
 static void rest(struct camera *camera, int64_t *idle_since_ns)
 {
     if (camera->ring == NULL) {
@@ -164,8 +159,8 @@ static void rest(struct camera *camera, int64_t *idle_since_ns)
         return;
     }
     if (*idle_since_ns == 0)
-        *idle_since_ns = waiter_now_ns();
-    if (waiter_now_ns() < *idle_since_ns + CAMERA_LINGER_NS) {
+        *idle_since_ns = monotonic_now_ns();
+    if (monotonic_now_ns() < *idle_since_ns + CAMERA_LINGER_NS) {
         sleep_until(camera, *idle_since_ns + CAMERA_LINGER_NS);
         return;
     }
@@ -246,12 +241,12 @@ const char *camera_name(const struct camera *camera)
     return camera->options.name;
 }
 
-/* A stream wants the next picture, whatever its age. A snapshot wants a fresh one. */
+/* A stream takes the next picture, whatever its age. A snapshot needs a fresh one. */
 static bool is_wanted(const struct image *image, uint64_t after, enum waiter_kind kind)
 {
     const int64_t fresh_ns = kind == WAITER_PICTURE ? FRESH_NS : SPECTRUM_NS;
     return image != NULL &&
-           (after != 0 ? image->sequence != after : waiter_now_ns() - image->made_ns < fresh_ns);
+           (after != 0 ? image->sequence != after : monotonic_now_ns() - image->made_ns < fresh_ns);
 }
 
 int camera_take(struct camera *camera, struct waiter *waiter, uint64_t after, struct image **ret)

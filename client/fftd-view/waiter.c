@@ -1,14 +1,5 @@
 #include "waiter.h"
 
-#include <time.h>
-
-int64_t waiter_now_ns(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
-}
-
 void waiter_init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t monotonic;
@@ -21,7 +12,7 @@ void waiter_init_condition(pthread_cond_t *condition)
 void waiter_add(struct waiter **list, struct waiter *waiter)
 {
     if (waiter->deadline_ns == 0)
-        waiter->deadline_ns = waiter_now_ns() + WAITER_PATIENCE_NS;
+        waiter->deadline_ns = monotonic_now_ns() + WAITER_PATIENCE_NS;
     waiter->next = *list;
     *list = waiter;
     MHD_suspend_connection(waiter->connection);
@@ -35,7 +26,7 @@ bool waiter_wants(const struct waiter *list, enum waiter_kind kind)
     return false;
 }
 
-/* Takes the waiter out first: as soon as it is resumed, its thread may free it. */
+/* Removes the waiter before it resumes it, because its thread may free it at once. */
 static void resume(struct waiter **at)
 {
     struct waiter *waiter = *at;

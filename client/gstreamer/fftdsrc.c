@@ -4,25 +4,26 @@
  *
  * Zero copy: a buffer is the ring's own memory, held until the last element has released it. When
  * the daemon lends no more slots (a long queue downstream), the element copies frames instead, and
- * checks that they were not overwritten meanwhile. A video meta describes where rows begin in the
- * ring. Elements that do not read it expect GStreamer's default layout; for them, frames with
+ * checks that they were not overwritten during the copy. A video meta describes where rows begin in
+ * the ring. Elements that do not read it expect GStreamer's default layout; for them, frames with
  * another layout are copied.
  *
  * Time: frames have the time of their capture on CLOCK_MONOTONIC, but the pipeline may use any
- * clock. A buffer's timestamp is the pipeline's time now, minus the frame's age.
+ * clock. A buffer's timestamp is the pipeline's current time minus the frame's age.
  *
  * Threads: the streaming thread takes frames; any thread may free buffers. Only one thread at a
- * time may use a struct fftd, so the connection has a lock, which is never held while waiting for a
- * frame. It counts its references, because buffers may outlive the element. */
+ * time may use a struct fftd, so the connection has a lock, which is never held during a wait for a
+ * frame. References are counted, because buffers may outlive the element. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include <gst/base/gstpushsrc.h>
 #include <gst/gst.h>
 #include <gst/video/video.h>
 
 #include <fftd/fftd.h>
+
+#include "common/monotonic.h"
 
 #define PACKAGE "fftd"
 
@@ -31,48 +32,49 @@ GST_DEBUG_CATEGORY_STATIC(fftdsrc_debug);
 
 /* ---- the connection, shared by the element and its buffers ---- */
 
-struct connection {
+struct shared_camera {
     gint references;
     GMutex lock;
     struct fftd *camera;
 };
 
 struct lent_frame {
-    struct connection *connection;
+    struct shared_camera *shared;
     struct fftd_frame frame;
 };
 
-static struct connection *connection_new(struct fftd *camera)
+static struct shared_camera *shared_camera_new(struct fftd *camera)
 {
-    struct connection *connection = g_new0(struct connection, 1);
-    connection->references = 1;
-    connection->camera = camera;
-    g_mutex_init(&connection->lock);
-    return connection;
+    struct shared_camera *shared = g_new0(struct shared_camera, 1);
+    shared->references = 1;
+    shared->camera = camera;
+    g_mutex_init(&shared->lock);
+    return shared;
 }
 
-static void connection_unref(struct connection *connection)
+static void shared_camera_unref(struct shared_camera *shared)
 {
-    if (!g_atomic_int_dec_and_test(&connection->references))
+    if (!g_atomic_int_dec_and_test(&shared->references))
         return;
-    fftd_close(connection->camera);
-    g_mutex_clear(&connection->lock);
-    g_free(connection);
+    fftd_close(shared->camera);
+    g_mutex_clear(&shared->lock);
+    g_free(shared);
 }
 
 static void give_frame_back(gpointer data)
 {
     struct lent_frame *lent = data;
-    g_mutex_lock(&lent->connection->lock);
-    fftd_release(lent->connection->camera, &lent->frame);
-    g_mutex_unlock(&lent->connection->lock);
-    connection_unref(lent->connection);
+    g_mutex_lock(&lent->shared->lock);
+    fftd_release(lent->shared->camera, &lent->frame);
+    g_mutex_unlock(&lent->shared->lock);
+    shared_camera_unref(lent->shared);
     g_free(lent);
 }
 
 /* ---- formats ---- */
 
-/* Unknown: GStreamer has no such format (R10 and R12 use the low bits of 16). */
+/* Returns GST_VIDEO_FORMAT_UNKNOWN for R10 and R12, which use the low bits of 16: GStreamer has no
+ * such formats. */
 static GstVideoFormat format_of(const struct fftd_pixel_format *format)
 {
     if (format == NULL || format->gstreamer == NULL)
@@ -80,7 +82,7 @@ static GstVideoFormat format_of(const struct fftd_pixel_format *format)
     return gst_video_format_from_string(format->gstreamer);
 }
 
-/* The caps of every format that both fftd and GStreamer have. */
+/* Returns the caps of all formats that both fftd and GStreamer have. */
 static GstCaps *make_template_caps(void)
 {
     const struct fftd_pixel_format *each;
@@ -92,15 +94,15 @@ static GstCaps *make_template_caps(void)
     return gst_video_make_raw_caps(formats, count);
 }
 
-/* Whether the rate is known and GStreamer can express it as a fraction. */
+/* Returns whether the rate is known and GStreamer can express it as a fraction. */
 static gboolean has_rate(const struct fftd_format *format)
 {
     return format->rate_num > 0 && format->rate_num <= G_MAXINT && format->rate_den > 0 &&
            format->rate_den <= G_MAXINT;
 }
 
-/* Whether each plane has all that GStreamer will read of it. libfftd has checked that planes are
- * within the frame, but not that they match the format. */
+/* Returns whether each plane has everything that GStreamer will read. libfftd has checked that
+ * planes are within the frame, but not that they match the format. */
 static gboolean has_planes_of(const struct fftd_format *format, const GstVideoInfo *info)
 {
     if (format->plane_count != GST_VIDEO_INFO_N_PLANES(info))
@@ -149,16 +151,16 @@ static gboolean describe_format(const struct fftd_format *format, GstVideoInfo *
 typedef struct {
     GstPushSrc parent;
     gchar *camera_name; /* NULL: not set */
-    struct connection *connection;
+    struct shared_camera *shared;
     GstPoll *poll;
     GstPollFD watched;
     gboolean negotiated;
-    struct fftd_format format; /* that of the current caps */
+    struct fftd_format format; /* the format of the current caps */
     GstVideoInfo info;         /* the layout in the ring */
     GstVideoInfo usual;        /* GStreamer's default layout */
     gboolean meta_understood;  /* downstream elements read the video meta */
-    GstClockTime latency;      /* under the object's lock */
-    gboolean measures;         /* to be posted; under the object's lock */
+    GstClockTime latency;      /* the object's lock protects it */
+    gboolean measures;         /* post them; the object's lock protects it */
 } FftdSrc;
 
 typedef struct {
@@ -172,7 +174,8 @@ enum { PROPERTY_CAMERA = 1, PROPERTY_MEASURES };
 GType fftd_src_get_type(void);
 G_DEFINE_TYPE(FftdSrc, fftd_src, GST_TYPE_PUSH_SRC) /* NOLINT(performance-no-int-to-ptr) */
 
-/* The property; or the element's name, if it was set ("fftdsrc name=front"); or "default". */
+/* Returns the property, else the element's name if it was set ("fftdsrc name=front"), else
+ * "default". */
 static gchar *choose_camera(FftdSrc *self)
 {
     gchar *name;
@@ -197,7 +200,7 @@ static gboolean fftd_src_start(GstBaseSrc *base)
     g_free(name);
     if (r < 0)
         return FALSE;
-    self->connection = connection_new(camera);
+    self->shared = shared_camera_new(camera);
     self->negotiated = FALSE;
     self->latency = 0;
     gst_poll_fd_init(&self->watched);
@@ -211,8 +214,8 @@ static gboolean fftd_src_stop(GstBaseSrc *base)
 {
     FftdSrc *self = FFTD_SRC(base);
     gst_poll_remove_fd(self->poll, &self->watched);
-    connection_unref(self->connection);
-    self->connection = NULL;
+    shared_camera_unref(self->shared);
+    self->shared = NULL;
     return TRUE;
 }
 
@@ -291,13 +294,13 @@ static GstBuffer *lay_out_as_usual(FftdSrc *self, GstBuffer *buffer)
 
 /* ---- frames into buffers ---- */
 
-/* Called with the lock. NULL: the frame was overwritten meanwhile. */
+/* Called with the lock. Returns NULL if the frame was overwritten during the copy. */
 static GstBuffer *copy_frame(FftdSrc *self, const struct fftd_frame *frame)
 {
     const guint8 *start = frame->plane[0] - frame->format->plane[0].offset;
     GstBuffer *buffer = gst_buffer_new_allocate(NULL, frame->format->frame_bytes, NULL);
     gst_buffer_fill(buffer, 0, start, frame->format->frame_bytes);
-    if (fftd_frame_valid(self->connection->camera, frame))
+    if (fftd_frame_valid(self->shared->camera, frame))
         return buffer;
     gst_buffer_unref(buffer);
     return NULL;
@@ -309,9 +312,9 @@ static GstBuffer *lend_frame(FftdSrc *self, const struct fftd_frame *frame)
     const gsize bytes = frame->format->frame_bytes;
     guint8 *start = (guint8 *)frame->plane[0] - frame->format->plane[0].offset;
     struct lent_frame *lent = g_new(struct lent_frame, 1);
-    lent->connection = self->connection;
+    lent->shared = self->shared;
     lent->frame = *frame;
-    g_atomic_int_inc(&self->connection->references);
+    g_atomic_int_inc(&self->shared->references);
     return gst_buffer_new_wrapped_full(GST_MEMORY_FLAG_READONLY, start, bytes, 0, bytes, lent,
                                        give_frame_back);
 }
@@ -325,16 +328,12 @@ static GstClockTime period_of(const struct fftd_format *format)
 
 static GstClockTime age_of(const struct fftd_frame *frame)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    GstClockTimeDiff age =
-        (GstClockTimeDiff)now.tv_sec * GST_SECOND + now.tv_nsec - frame->captured_ns;
+    const GstClockTimeDiff age = monotonic_now_ns() - frame->captured_ns;
     return age > 0 ? (GstClockTime)age : 0;
 }
 
-/* Sinks have to wait for the oldest frames. A frame that is older than the latency raises it, to
- * the frame's age and one period more so that this is rare. The message makes sinks query it again.
- */
+/* Sinks must wait for the oldest frames. A frame that is older than the latency raises it to the
+ * frame's age plus one period, so that this is rare. The message makes sinks query it again. */
 static void note_latency(FftdSrc *self, GstClockTime age, GstClockTime period)
 {
     gboolean grew;
@@ -347,7 +346,7 @@ static void note_latency(FftdSrc *self, GstClockTime age, GstClockTime period)
         gst_element_post_message(GST_ELEMENT(self), gst_message_new_latency(GST_OBJECT(self)));
 }
 
-/* The pipeline's running time when the frame was captured. */
+/* Returns the pipeline's running time when the frame was captured. */
 static GstClockTime running_time_of(FftdSrc *self, GstClockTime age)
 {
     GstClock *clock = gst_element_get_clock(GST_ELEMENT(self));
@@ -366,8 +365,8 @@ struct known {
     struct fftd_match match;
 };
 
-/* Posts the measures of a frame, if it has any: an element message "fftd-measures" with the frame's
- * number and timestamp, the fields of struct fftd_measures, and the place and score of a match. */
+/* Posts the measures of a frame: an element message "fftd-measures" with the frame's number and
+ * timestamp, the fields of struct fftd_measures, and the position and score of a match. */
 static void post_measures(FftdSrc *self, const struct known *known, guint64 sequence,
                           GstClockTime timestamp)
 {
@@ -415,13 +414,13 @@ static void label_buffer(FftdSrc *self, GstBuffer *buffer, const struct fftd_fra
 }
 
 /* Makes a buffer of the newest frame, without waiting. Returns 1, 0 if there is no new frame, or
- * the error of fftd_wait. */
+ * fftd_wait's error. */
 static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *ret_frame,
                       struct known *ret_known)
 {
-    struct fftd *camera = self->connection->camera;
+    struct fftd *camera = self->shared->camera;
     GstBuffer *buffer = NULL;
-    g_mutex_lock(&self->connection->lock);
+    g_mutex_lock(&self->shared->lock);
     int r = fftd_wait(camera, 0);
     if (r == 1 && fftd_frame(camera, ret_frame) == 0) {
         int held = fftd_hold(camera, ret_frame);
@@ -432,7 +431,7 @@ static int take_frame(FftdSrc *self, GstBuffer **ret_buffer, struct fftd_frame *
         ret_known->is_measured = fftd_frame_measures(camera, ret_frame, &ret_known->measures) == 0;
         ret_known->is_matched = fftd_frame_match(camera, ret_frame, &ret_known->match) == 0;
     }
-    g_mutex_unlock(&self->connection->lock);
+    g_mutex_unlock(&self->shared->lock);
     *ret_buffer = buffer;
     return r < 0 ? r : buffer != NULL;
 }
@@ -450,7 +449,7 @@ static GstFlowReturn fftd_src_create(GstPushSrc *push, GstBuffer **ret)
                               ("The camera's daemon came back with another protocol."), (NULL));
             return GST_FLOW_ERROR;
         }
-        /* This also waits for a daemon to return: the descriptor is readable when one may have. */
+        /* This also waits for a daemon to return: the descriptor is then readable. */
         if (gst_poll_wait(self->poll, GST_CLOCK_TIME_NONE) < 0 && errno == EBUSY)
             return GST_FLOW_FLUSHING;
     }

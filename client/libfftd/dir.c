@@ -1,5 +1,4 @@
-/* Finds the runtime directory of a named camera. */
-#include <fftd/fftd.h>
+#include "dir.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define NAME_MAX_BYTES 64 /* a longer one would not fit into a socket address */
+#include <fftd/fftd.h>
+
+#define NAME_MAX_BYTES 64 /* a longer name would not fit into a socket address */
 
 /* A directory that this process may not search counts as found: connecting then fails with -EACCES,
  * which says more than trying the next directory. */
@@ -21,12 +22,26 @@ static bool has_socket(const char *dir)
     return lstat(path, &st) == 0 || errno == EACCES;
 }
 
-/* Any user can create directories in /tmp, and sudo may keep another user's XDG_RUNTIME_DIR. The
- * sockets in a directory of another user may be that user's, so it is not used. */
+/* Any user can create directories in /tmp, and sudo may keep another user's XDG_RUNTIME_DIR. */
 static bool is_ours(const char *dir)
 {
     struct stat st;
     return lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid();
+}
+
+bool dir_place(unsigned index, char *path, size_t size)
+{
+    const char *user_dir = getenv("XDG_RUNTIME_DIR");
+    switch (index) {
+    case 0:
+        return snprintf(path, size, "/run/fftd") < (int)size;
+    case 1:
+        return user_dir != NULL && user_dir[0] == '/' && is_ours(user_dir) &&
+               snprintf(path, size, "%s/fftd", user_dir) < (int)size;
+    default:
+        return snprintf(path, size, "/tmp/fftd-%u", (unsigned)geteuid()) < (int)size &&
+               is_ours(path);
+    }
 }
 
 static int copy_path(char *path, unsigned size, const char *found)
@@ -39,7 +54,7 @@ static int copy_path(char *path, unsigned size, const char *found)
 
 int fftd_runtime_dir(const char *name, char *path, unsigned size)
 {
-    char dir[384];
+    char place[384], dir[384];
     if (name == NULL)
         name = "default";
     if (strchr(name, '/') != NULL)
@@ -49,20 +64,10 @@ int fftd_runtime_dir(const char *name, char *path, unsigned size)
     if (strlen(name) > NAME_MAX_BYTES)
         return -ENAMETOOLONG;
 
-    snprintf(dir, sizeof dir, "/run/fftd/%s", name);
-    if (has_socket(dir))
-        return copy_path(path, size, dir);
-    const char *user_dir = getenv("XDG_RUNTIME_DIR");
-    if (user_dir != NULL && user_dir[0] == '/' && is_ours(user_dir) &&
-        snprintf(dir, sizeof dir, "%s/fftd/%s", user_dir, name) < (int)sizeof dir &&
-        has_socket(dir))
-        return copy_path(path, size, dir);
-    snprintf(dir, sizeof dir, "/tmp/fftd-%u", (unsigned)geteuid());
-    if (is_ours(dir)) {
-        snprintf(dir, sizeof dir, "/tmp/fftd-%u/%s", (unsigned)geteuid(), name);
-        if (has_socket(dir))
+    for (unsigned i = 0; i < DIR_PLACES; i++)
+        if (dir_place(i, place, sizeof place) &&
+            snprintf(dir, sizeof dir, "%s/%s", place, name) < (int)sizeof dir && has_socket(dir))
             return copy_path(path, size, dir);
-    }
     snprintf(dir, sizeof dir, "/run/fftd/%s", name);
     return copy_path(path, size, dir);
 }

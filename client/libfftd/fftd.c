@@ -9,7 +9,7 @@
 #include "word.h"
 
 #define OPEN_TIMEOUT_MS 2000
-#define WORD_TIMEOUT_MS 100 /* longer than the time between two frames, in general */
+#define WORD_TIMEOUT_MS 100 /* usually longer than the time between two frames */
 
 static int find_socket(struct fftd *camera, const char *name)
 {
@@ -21,7 +21,7 @@ static int find_socket(struct fftd *camera, const char *name)
     return 0;
 }
 
-/* Down with -EAGAIN: the daemon's queue of connections is full at the moment. */
+/* LINK_DOWN with -EAGAIN means that the daemon's queue of connections is full at present. */
 static bool is_undecided(const struct fftd *camera)
 {
     return camera->state == LINK_ASKED || (camera->state == LINK_DOWN && camera->error == -EAGAIN);
@@ -91,10 +91,9 @@ static int nothing_came(const struct fftd *camera)
     return is_serious(camera->error) ? camera->error : -EPIPE;
 }
 
-/* Waits for something to happen. A frame comes to a client that sleeps on its word in half the
- * time. But nothing else wakes it there, not even the daemon's death. So it sleeps there for a
- * while, and then waits for all events. Whatever comes between leaves a byte in the wake-up socket.
- */
+/* Waits for an event. A client that sleeps on its word gets a frame in half the time, but nothing
+ * else wakes it there, not even the daemon's death. So it sleeps there for a while, and then waits
+ * for all events. An event between the two leaves a byte in the wake-up socket. */
 static int wait_step(struct fftd *camera, int timeout_ms)
 {
     if (camera->word == NULL || camera->state != LINK_UP || camera->request_count > 0 ||
@@ -107,8 +106,8 @@ static int wait_step(struct fftd *camera, int timeout_ms)
         return 0;
     const struct fftd_ring_header *header = map_header(camera->current);
     const int r = word_sleep(camera->word, seen, sleep_ms);
-    /* The header is not cached after a sleep. Found through `camera`, it would be the last of three
-     * loads that wait for each other. */
+    /* After a sleep the header is not in the cache. A later access through `camera` would need
+     * three dependent loads. */
     __builtin_prefetch(&header->newest);
     if (r != -ETIMEDOUT)
         return r;
@@ -162,7 +161,7 @@ enum fftd_state fftd_state(const struct fftd *camera)
 {
     if (camera->current == NULL)
         return FFTD_STATE_STARTING;
-    /* The daemon that wrote this ring may have ended without a word about it. */
+    /* The daemon that wrote this ring may have died without updating the state. */
     if (camera->error != 0 || camera->state == LINK_DOWN)
         return FFTD_STATE_OFFLINE;
     uint32_t state = slot_load(map_header(camera->current)->state);

@@ -8,7 +8,7 @@
 #include "read.h"
 #include "slot.h"
 
-/* Whether the daemon still writes into this map's ring, as far as this process knows. */
+/* Returns whether the daemon still writes into this map's ring, as far as this process knows. */
 static bool is_written(const struct fftd *camera, const struct map *map)
 {
     return map == camera->current && !read_is_retired(camera);

@@ -2,8 +2,8 @@
  * within its timeout, even while the daemon is restarted or does not reply.
  *
  * One epoll descriptor, the one that fftd_fd returns, watches for every event:
- * - a byte in the wake-up socket: a frame or a change of state, unless this client slept on its
- *   wake-up word (fftd_wait), which it needs not leave then;
+ * - a byte in the wake-up socket: a frame or a change of state. There is none if the daemon woke
+ *   this client on its wake-up word (fftd_wait);
  * - the end of that socket: the daemon has died. The service manager may have kept the connection
  *   for the next daemon, so ATTACH is sent again on it;
  * - a reply on the socket, or its end;
@@ -98,7 +98,7 @@ static int send_request(struct fftd *camera, enum fftd_request kind, unsigned sl
 {
     int r = message_send(camera->socket_fd, kind, sequence, camera->current->generation);
     if (r == 0)
-        camera->request[camera->request_count++] = (struct request){kind, slot, sequence};
+        camera->request[camera->request_count++] = (struct link_request){kind, slot, sequence};
     return r;
 }
 
@@ -129,7 +129,7 @@ static void send_due_requests(struct fftd *camera)
         drop(camera, r);
 }
 
-static void take_hold_reply(struct fftd *camera, const struct request *request, int result)
+static void take_hold_reply(struct fftd *camera, const struct link_request *request, int result)
 {
     struct map *map = camera->current;
     /* A retired ring is no longer written, so its frames stay intact without a hold. */
@@ -177,7 +177,7 @@ static int take_ring(struct fftd *camera, int ring_fd)
     return 0;
 }
 
-/* Takes all descriptors over. */
+/* Takes ownership of all descriptors. */
 static void take_attachment(struct fftd *camera, int fd[MESSAGE_FDS])
 {
     int r = fd[0] >= 0 && fd[1] >= 0 ? take_ring(camera, fd[0]) : -EPROTO;
@@ -246,7 +246,7 @@ static bool take_reply(struct fftd *camera)
         drop(camera, r);
         return false;
     }
-    const struct request request = camera->request[0];
+    const struct link_request request = camera->request[0];
     camera->request_count--;
     memmove(&camera->request[0], &camera->request[1],
             camera->request_count * sizeof camera->request[0]);
@@ -267,7 +267,7 @@ void link_ask(struct fftd *camera)
 {
     int r = message_send(camera->socket_fd, FFTD_REQUEST_ATTACH, FFTD_RING_ABI, FFTD_ATTACH_WORD);
     camera->state = LINK_ASKED;
-    camera->request[camera->request_count++] = (struct request){.kind = FFTD_REQUEST_ATTACH};
+    camera->request[camera->request_count++] = (struct link_request){.kind = FFTD_REQUEST_ATTACH};
     /* A daemon that refuses a connection replies without waiting for the request. */
     if (r == -EPIPE || r == -ECONNRESET)
         take_reply(camera);
@@ -275,8 +275,8 @@ void link_ask(struct fftd *camera)
         drop(camera, r);
 }
 
-/* The socket, connected, or -errno. Whoever waits takes turns with all others that do. An attempt
- * that does not wait fails for as long as others keep the queue of connections full. */
+/* Returns a connected socket or -errno. Clients that wait get their turns in the daemon's queue of
+ * connections. An attempt that does not wait fails while others keep that queue full. */
 static int connect_to(const char *path, int timeout_ms)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -286,7 +286,7 @@ static int connect_to(const char *path, int timeout_ms)
         socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (timeout_ms > 0 ? 0 : SOCK_NONBLOCK), 0);
     if (fd < 0)
         return -errno;
-    /* The time limit of sending is that of connecting, too. */
+    /* This limit also applies to connecting. */
     if (timeout_ms > 0)
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&

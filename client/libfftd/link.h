@@ -29,7 +29,7 @@ int link_hold(struct fftd *camera, unsigned slot, uint64_t sequence);
  * and that fit into request[]. The others follow with the replies. Never blocks. */
 void link_update_holds(struct fftd *camera);
 
-/* The clock of all timeouts, in ms. */
+/* Returns the time of the clock of all timeouts, in ms. */
 int64_t link_now_ms(void);
 
 #endif

@@ -11,7 +11,7 @@
 /* The geometry is a copy that was checked once: nothing that the daemon writes into the header
  * later can move a pointer of this process. */
 struct map {
-    uint32_t serial; /* of the attachment, counted by one struct fftd; 0: nothing is mapped here */
+    uint32_t serial; /* counts the attachments of a struct fftd; 0: nothing is mapped here */
     const uint8_t *base;
     size_t bytes;
     dev_t device; /* device and inode identify the memfd */
@@ -30,7 +30,7 @@ struct map {
                                                 none */
 };
 
-/* Whether every byte of the file stays readable while it is mapped. */
+/* Returns whether every byte of the file stays readable while it is mapped. */
 bool map_is_sound(int fd);
 
 /* Maps the ring behind the descriptor, which remains the caller's. -EPROTO: the ring could shrink,
@@ -44,13 +44,13 @@ void map_close_unused(struct map *map);
 const struct fftd_ring_header *map_header(const struct map *map);
 const struct fftd_slot *map_slot(const struct map *map, unsigned slot);
 
-/* Whether the descriptor is the memfd that is mapped here. */
+/* Returns whether the descriptor is the memfd that is mapped here. */
 bool map_is(const struct map *map, int fd);
 
-/* Whether no more frames will be published in this ring. */
+/* Returns whether no more frames will be published in this ring. */
 bool map_is_retired(const struct map *map);
 
-/* The frame that the client holds in this slot; 0: none. */
+/* Returns the sequence of the frame that the client holds in this slot; 0: none. */
 uint64_t map_held(const struct map *map, unsigned slot);
 
 /* Forgets the holds on the slot's frame, which has been overwritten. */

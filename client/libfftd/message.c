@@ -17,7 +17,7 @@ int message_send(int socket_fd, enum fftd_request kind, uint64_t value, uint32_t
     return sent < 0 ? -errno : 0;
 }
 
-/* Takes the descriptors out of a packet, and closes those that are too many. */
+/* Takes the descriptors out of a packet, and closes surplus ones. */
 static void take_fds(struct msghdr *packet, int fd[MESSAGE_FDS])
 {
     unsigned count = 0;

@@ -10,9 +10,9 @@ int message_send(int socket_fd, enum fftd_request kind, uint64_t value, uint32_t
 /* Descriptors that come with one reply. */
 #define MESSAGE_FDS 3u
 
-/* Receives one reply without blocking. fd[] gets the descriptors that came with it, or -1; they
- * are then the caller's. -EAGAIN: none has come; -EPIPE: the connection has ended; -EPROTO: the
- * packet is not a reply; -EMFILE: this process has no descriptors left for those that came. */
+/* Receives one reply without blocking. fd[] gets its descriptors, which the caller closes, or -1.
+ * -EAGAIN: there is no reply; -EPIPE: the connection has ended; -EPROTO: the packet is not a reply;
+ * -EMFILE: this process has too few descriptors left. */
 int message_receive(int socket_fd, struct fftd_message *ret, int fd[MESSAGE_FDS]);
 
 /* Closes what message_receive returned. */

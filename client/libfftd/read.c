@@ -3,6 +3,7 @@
 #include "read.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "slot.h"
 
@@ -36,7 +37,7 @@ bool read_has_news(struct fftd *camera)
     return sequence > camera->last;
 }
 
-/* Describes one slot; false if it does not contain that frame, or no longer. */
+/* Describes one slot. False: it does not contain this frame, or no longer. */
 static bool view_slot(const struct map *map, unsigned index, uint64_t sequence,
                       struct fftd_frame *view)
 {
@@ -92,16 +93,16 @@ int fftd_frame(struct fftd *camera, struct fftd_frame *ret)
     return -EAGAIN;
 }
 
-/* The slot of the oldest announced frame after `last`; slot_count if there is none. A slot is
- * complete a moment before its frame is announced. Such a frame is not returned yet, because
- * `last` would then be greater than the newest sequence, which means a restarted daemon. */
+/* Returns the slot of the oldest announced frame after `last`; slot_count: there is none. A slot is
+ * complete shortly before its frame is announced. Such a frame is not returned yet, because `last`
+ * would then exceed the newest sequence, which is the sign of a restarted daemon. */
 static unsigned find_next(const struct map *map, uint64_t last, uint64_t *ret_sequence)
 {
     const uint64_t announced = ring_load_newest(map_header(map));
     const uint64_t newest = FFTD_NEWEST_SEQUENCE(announced);
     unsigned found = map->slot_count;
     uint64_t oldest = UINT64_MAX;
-    /* A reader that keeps up need not look at the headers of all slots, which are seldom cached. */
+    /* A reader that keeps up need not read the headers of all slots, which are rarely cached. */
     if (newest == last + 1 && FFTD_NEWEST_SLOT(announced) < map->slot_count) {
         *ret_sequence = newest;
         return FFTD_NEWEST_SLOT(announced);
@@ -138,40 +139,37 @@ bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame)
     return map != NULL && slot_intact(map_slot(map, frame->slot), frame->lock);
 }
 
-int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *frame,
-                        struct fftd_measures *ret)
+/* Copies what a flag says that the frame's slot has, at an offset from the slot's first byte. */
+static int copy_from_slot(const struct fftd *camera, const struct fftd_frame *frame, uint32_t flag,
+                          uint32_t offset, void *ret, size_t bytes)
 {
     const struct map *map = read_find_map((struct fftd *)camera, frame);
-    struct fftd_measures measures;
-    if ((frame->flags & FFTD_FLAG_MEASURES) == 0)
+    slot_word copy[sizeof(struct fftd_measures) / sizeof(slot_word)]; /* the largest */
+    if ((frame->flags & flag) == 0)
         return -ENODATA;
     if (map == NULL)
         return -ENOENT;
+    if (map->data_offset < offset + bytes)
+        return -ENODATA;
     const struct fftd_slot *slot = map_slot(map, frame->slot);
-    slot_load_words(&measures, &slot->measures, sizeof measures);
+    slot_load_words(copy, (const uint8_t *)slot + offset, bytes);
     if (!slot_intact(slot, frame->lock))
         return -ENOENT;
-    *ret = measures;
+    memcpy(ret, copy, bytes);
     return 0;
+}
+
+int fftd_frame_measures(const struct fftd *camera, const struct fftd_frame *frame,
+                        struct fftd_measures *ret)
+{
+    return copy_from_slot(camera, frame, FFTD_FLAG_MEASURES, offsetof(struct fftd_slot, measures),
+                          ret, sizeof *ret);
 }
 
 int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
                      struct fftd_match *ret)
 {
-    const struct map *map = read_find_map((struct fftd *)camera, frame);
-    struct fftd_match match;
-    if ((frame->flags & FFTD_FLAG_MATCH) == 0)
-        return -ENODATA;
-    if (map == NULL)
-        return -ENOENT;
-    if (map->data_offset < FFTD_MATCH_OFFSET + sizeof match)
-        return -ENODATA;
-    const struct fftd_slot *slot = map_slot(map, frame->slot);
-    slot_load_words(&match, (const uint8_t *)slot + FFTD_MATCH_OFFSET, sizeof match);
-    if (!slot_intact(slot, frame->lock))
-        return -ENOENT;
-    *ret = match;
-    return 0;
+    return copy_from_slot(camera, frame, FFTD_FLAG_MATCH, FFTD_MATCH_OFFSET, ret, sizeof *ret);
 }
 
 uint64_t fftd_frame_checksum(const struct fftd_frame *frame)

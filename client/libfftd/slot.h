@@ -1,9 +1,9 @@
 /* The reader's half of the shared memory: all loads whose order matters. daemon/ring/slot.h has
  * the writer's half, and says which store must be visible before which load.
  *
- * The reader does not trust the ring's contents. No value from it is used as an offset or an index
- * before it is compared with the geometry that map.c has checked. So a returned value may be stale
- * or wrong, but using it is safe. */
+ * The reader does not trust the ring's contents. No value from the ring is used as an offset or
+ * index before it is compared with the geometry that map.c has checked. A returned value may be
+ * stale or wrong, but it is safe to use. */
 #ifndef LIBFFTD_SLOT_H
 #define LIBFFTD_SLOT_H
 
@@ -53,9 +53,9 @@ static inline bool slot_enter(const struct fftd_slot *slot, uint32_t *ret_lock)
     return true;
 }
 
-/* Whether everything read since slot_enter belongs to one frame. The fence orders those loads
- * before this one. The writer makes the lock odd before it writes a byte, so if one of those loads
- * saw a newer byte, this one sees the newer lock. */
+/* Returns whether everything read since slot_enter belongs to one frame. The fence orders those
+ * loads before this one. The writer makes the lock odd before it writes a byte, so if one of those
+ * loads saw a newer byte, this one sees the newer lock. */
 static inline bool slot_intact(const struct fftd_slot *slot, uint32_t lock)
 {
     slot_fence_acquire();

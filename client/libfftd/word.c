@@ -35,10 +35,10 @@ uint32_t word_load(const uint32_t *word)
 
 int word_sleep(const uint32_t *word, uint32_t seen, int timeout_ms)
 {
-    /* This system call's time consists of two longs, whatever size the C library's time_t has. */
+    /* The system call expects two longs, whatever the size of the C library's time_t. */
     const long timeout[2] = {timeout_ms / 1000, timeout_ms % 1000 * 1000000L};
     if (syscall(SYS_futex, word, FUTEX_WAIT, seen, timeout, NULL, 0) == 0 || errno == EAGAIN)
         return 0;
-    /* Where a sandbox forbids the call, the caller waits on the socket at once. */
+    /* If a sandbox forbids the call, the caller waits on the socket at once. */
     return errno == EINTR ? -EINTR : -ETIMEDOUT;
 }

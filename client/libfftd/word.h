@@ -16,7 +16,7 @@ void word_close(const uint32_t *word);
 uint32_t word_load(const uint32_t *word);
 
 /* Sleeps until the daemon wakes this client, but at most timeout_ms, and not at all if the word is
- * no longer `seen`. 0: the word may have changed; -EINTR: a signal; -ETIMEDOUT. */
+ * no longer `seen`. Returns 0 if the word may have changed; -EINTR after a signal; -ETIMEDOUT. */
 int word_sleep(const uint32_t *word, uint32_t seen, int timeout_ms);
 
 #endif

@@ -38,12 +38,12 @@ _LONGEST_WAIT = (2**31 - 1) / 1000  # seconds; milliseconds are a C int
 
 
 class Component(ctypes.Structure):
-    """Where the samples of one component are: struct fftd_pixel_component of fftd/formats.h."""
+    """The position of one component's samples: struct fftd_pixel_component of fftd/formats.h."""
     _fields_ = [(name, ctypes.c_uint8) for name in ("plane", "offset", "step")]
 
 
 class PixelFormat(ctypes.Structure):
-    """What a fourcc means: struct fftd_pixel_format of fftd/formats.h, from libfftd's table."""
+    """The meaning of a fourcc: struct fftd_pixel_format of fftd/formats.h, from libfftd's table."""
     _fields_ = [
         ("_name", ctypes.c_char_p), ("_gstreamer", ctypes.c_char_p), ("_y4m", ctypes.c_char_p),
         ("fourcc", ctypes.c_uint32), ("v4l2", ctypes.c_uint32), ("v4l2_multi", ctypes.c_uint32),
@@ -67,12 +67,12 @@ class PixelFormat(ctypes.Structure):
 
     @property
     def components(self):
-        """Where Y, or Y, U and V, or R, G and B are."""
+        """The positions of the components: Y; Y, U and V; or R, G and B."""
         return list(self._component)[:1 if self.family == GREY else 3]
 
 
 class Plane(ctypes.Structure):
-    """Where the rows of one plane are within a frame, in bytes."""
+    """The position of one plane's rows within a frame, in bytes."""
     _fields_ = [(name, ctypes.c_uint32) for name in ("offset", "stride", "row_bytes", "rows")]
 
 
@@ -92,14 +92,14 @@ class Format(ctypes.Structure):
 
     @property
     def pixels(self):
-        """What the fourcc means, as a PixelFormat; None if libfftd does not know it."""
+        """The meaning of the fourcc, as a PixelFormat; None if libfftd does not know it."""
         pointer = _library.fftd_pixel_format(self.fourcc)
         return pointer.contents if pointer else None
 
 
 class Measures(ctypes.Structure):
-    """What is known about the picture before the filter: struct fftd_measures of fftd/ring.h, which
-    says what the numbers mean. A number that was not measured is NaN."""
+    """Measures of the picture before the filter: struct fftd_measures of fftd/ring.h, which
+    explains the numbers. A number that was not measured is NaN."""
     _fields_ = [
         *((name, ctypes.c_float) for name in (
             "sharpness", "noise", "mean", "clipped", "shift_x", "shift_y", "shift_confidence",
@@ -112,8 +112,8 @@ class Measures(ctypes.Structure):
 
 
 class Match(ctypes.Structure):
-    """Where that picture resembles the template of the filter match most: struct fftd_match of
-    fftd/ring.h. x and y are in pixels, score is -1 .. 1."""
+    """The position at which that picture is most similar to the template of the filter match:
+    struct fftd_match of fftd/ring.h. x and y are in pixels, score is -1 .. 1."""
     _fields_ = [("x", ctypes.c_float), ("y", ctypes.c_float), ("score", ctypes.c_float),
                 ("reserved", ctypes.c_uint32)]
 
@@ -261,7 +261,7 @@ class Frame:
 
     @property
     def valid(self):
-        """Whether everything read from the arrays so far belongs to this one frame."""
+        """Returns whether everything read from the arrays so far belongs to this one frame."""
         return self._call(_library.fftd_frame_valid)
 
     def hold(self):
@@ -337,13 +337,13 @@ class Frame:
         return numpy.dtype("<u2" if pixels is not None and pixels.bits > 8 else numpy.uint8)
 
     def copy(self):
-        """Copies of all planes, or None if the frame was overwritten meanwhile."""
+        """Copies of all planes, or None if the frame was overwritten during the copy."""
         planes = [plane.copy() for plane in self.planes]
         return planes if self.valid else None
 
     @property
     def computed_checksum(self):
-        """The checksum of the pixels as they are now, to compare with `checksum`."""
+        """The checksum of the current pixels, to compare with `checksum`."""
         self._map()
         return _library.fftd_frame_checksum(self._raw)
 

@@ -13,7 +13,7 @@ test-programs: $(LAYER)
 # A test program, which is linked as those of tests/gpu are.
 LAYER_RULES := $(BUILD)/tests/layer/rules
 $(LAYER_RULES): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/libtest.a $(PARTS) $(BUILD)/libctl.a \
-		$(BUILD)/libfftd.a
+		$(CLIENT_PARTS)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 

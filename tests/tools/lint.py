@@ -159,7 +159,7 @@ def check_cppcheck():
     return run("cppcheck", "--enable=warning,performance,portability", "--inline-suppr", "--quiet",
                "--std=c11", "--library=gtk", "--error-exitcode=1",
                "--suppress=missingIncludeSystem", f"-j{os.cpu_count()}", "-Idaemon",
-               "-Iclient/include", "-Itests", *files("*.c"))
+               "-Iclient/include", "-Iclient", "-Itests", *files("*.c"))
 
 
 QUICK = [
@@ -169,6 +169,7 @@ QUICK = [
     ("libraries have their folders", lint_tree.check_libraries),
     ("files of daemon/ are short", lint_tree.check_lengths),
     ("structs of daemon/ are narrow or say why", lint_tree.check_structs),
+    ("structs of client/ have names of their own", lint_tree.check_struct_names),
     ("every target has its help", check_targets),
     ("what only computes makes no system call", lint_tree.check_pure),
     ("headers stand alone", check_headers),

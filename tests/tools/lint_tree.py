@@ -3,7 +3,7 @@
 no system call, and how long a file, how wide a struct may be. Each check returns its findings as
 lines of text.
 
-    lint_tree.py    prints the folders of daemon/ by layer, and all findings
+    lint_tree.py    prints the folders by layer, and all findings
 """
 
 import collections
@@ -23,6 +23,12 @@ LAYERS = [
     {"daemon/filters", "daemon/gpu", "daemon/capture", "daemon/ring", "daemon/service",
      "daemon/gstreamer"},
     {"daemon/core"},
+    {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/gstreamer",
+     "client/examples"},
+    {"client/common", "client/calibration"},
+    {"client/pictures"},
+    {"client/libfftd"},
+    {"client/include/fftd"},
 ]
 # Which folders include a library's headers, and nothing else does.
 LIBRARIES = {
@@ -30,9 +36,9 @@ LIBRARIES = {
     "gst": {"daemon/gstreamer", "client/gstreamer"},
     "libconfig": {"daemon/config"},
     "libv4l": {"daemon/capture"},
-    "png": {"daemon/config", "client/fftd-ctl"},
-    "systemd": {"daemon", "daemon/bus", "daemon/ring", "daemon/service", "client/fftd-ctl",
-                "client/fftd-view"},
+    "png": {"daemon/config", "client/pictures"},
+    "systemd": {"daemon", "daemon/bus", "daemon/ring", "daemon/service", "client/common",
+                "client/fftd-ctl", "client/fftd-view"},
 }
 # What the daemon includes of client/.
 SHARED = {"client/include/fftd/ring", "client/include/fftd/formats"}
@@ -162,7 +168,7 @@ def check_layers():
     graph = includes()
     folders = folders_of(graph)
     found = [f"{folder}: belongs to no layer: add it to LAYERS in tests/tools/lint_tree.py"
-             for folder in folders if re.match("daemon(/|$)", folder) and folder not in layer_of]
+             for folder in folders if folder not in layer_of]
     for node, others in sorted(graph.items()):
         for other in sorted(others):
             above, below = os.path.dirname(node), os.path.dirname(other)
@@ -274,6 +280,19 @@ def check_structs():
             for line, name, fields in wide_structs(path)]
 
 
+def check_struct_names():
+    """No two structs of client/ have one name."""
+    found, first = [], {}
+    for path in sources():
+        if path.startswith("client/"):
+            text = COMMENT_OR_STRING.sub("", pathlib.Path(path).read_text())
+            for name in re.findall(r"\b(?:struct|union)\s+(\w+)\s*\{", text):
+                if name in first:
+                    found.append(f"{path}: struct {name} is also defined in {first[name]}")
+                first.setdefault(name, path)
+    return found
+
+
 def calls(build):
     """Which files' functions and data each file uses, by the object files in build/obj."""
     built = {f"{build}/obj/{node_of(path)}.o": node_of(path)
@@ -315,14 +334,15 @@ def main():
     folders = folders_of(graph)
     for number, layer in enumerate(LAYERS, 1):
         for folder in sorted(layer):
-            below = sorted(other for other in folders[folder] if other.startswith("daemon/"))
-            print(f"layer {number}  {folder:16} includes {', '.join(below) or 'nothing below'}")
+            below = sorted(folders[folder])
+            print(f"layer {number:2}  {folder:20} includes {', '.join(below) or 'nothing below'}")
     findings = {"circles of includes": check_include_circles(),
                 "circles of calls, in build/": check_call_circles("build"),
                 "includes that do not go down": check_layers(),
                 "system calls where none are allowed": check_pure(),
                 "long files": check_lengths(),
-                "wide structs": check_structs()}
+                "wide structs": check_structs(),
+                "structs with one name": check_struct_names()}
     for name, found in findings.items():
         print(f"{name}:", *found or ["none"], sep="\n    ")
 

@@ -72,7 +72,7 @@ void fftd_close(struct fftd *camera);
 
 /* Waits until there is a frame newer than the last one returned. timeout_ms < 0 waits for ever;
  * 0 only checks, and never waits for the daemon. Returns 1 if there is such a frame, 0 after the
- * timeout or a signal. Attaches again by itself after a change of format or a restart.
+ * timeout or a signal. Attaches again automatically after a change of format or a restart.
  *   -EPIPE   the connection was lost and the daemon did not come back within the timeout; the
  *            next call tries again
  *   -EPROTO  the daemon that came back speaks another ABI
@@ -90,7 +90,7 @@ int fftd_next(struct fftd *camera, struct fftd_frame *ret);
  * frame. */
 bool fftd_frame_valid(const struct fftd *camera, const struct fftd_frame *frame);
 
-/* The FNV-1a checksum of the pixels as they are now, to compare with frame->checksum. */
+/* Returns the FNV-1a checksum of the current pixels, to compare with frame->checksum. */
 uint64_t fftd_frame_checksum(const struct fftd_frame *frame);
 
 /* Copies the measures of the picture that the frame was made from, or of one a little earlier; see
@@ -117,13 +117,13 @@ int fftd_frame_match(const struct fftd *camera, const struct fftd_frame *frame,
 int fftd_hold(struct fftd *camera, const struct fftd_frame *frame);
 
 /* Ends one hold; the frame may then be overwritten at any moment. Like fftd_wait with a timeout of
- * 0, it never waits for the daemon: a request is sent if the socket takes it at once, and its reply
- * is read by a later call. If the socket does not take it, the connection is closed, which releases
+ * 0, it never waits for the daemon. A request is sent if the socket takes it at once, and a later
+ * call reads its reply. If the socket does not take it, the connection is closed, which releases
  * all frames; the next fftd_wait connects again and asks for the remaining holds. -ENOENT: the
  * frame is not held.
  *
  * A slow or stopped daemon cannot block these two calls, but a malicious one can: if it keeps a
- * copy of the client's wake-up socket, it can keep that socket's lock in the kernel. */
+ * copy of the client's wake-up socket, it can hold that socket's lock in the kernel. */
 int fftd_release(struct fftd *camera, const struct fftd_frame *frame);
 
 /* Keeps the frame's memory mapped across changes of format until fftd_unpin or fftd_close. The
@@ -132,7 +132,7 @@ int fftd_release(struct fftd *camera, const struct fftd_frame *frame);
 int fftd_pin(struct fftd *camera, const struct fftd_frame *frame);
 int fftd_unpin(struct fftd *camera, const struct fftd_frame *frame);
 
-/* A descriptor for poll(), readable when there is a frame or another event to handle. Call
+/* Returns a descriptor for poll(), readable when there is a frame or another event to handle. Call
  * fftd_wait(camera, 0) each time it is. It belongs to the library and does not change until
  * fftd_close. */
 int fftd_fd(const struct fftd *camera);

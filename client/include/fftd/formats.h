@@ -41,7 +41,7 @@ enum fftd_pixel_family {
     FFTD_FAMILY_RGB = 2,
 };
 
-/* Where a component's samples are; see above. */
+/* The position of a component's samples; see above. */
 struct fftd_pixel_component {
     uint8_t plane;
     uint8_t offset; /* bytes */
@@ -50,7 +50,7 @@ struct fftd_pixel_component {
 
 /* One format. Later versions of the library may add members at the end. */
 struct fftd_pixel_format {
-    const char *name;      /* as the configuration and V4L2 call it: "NV12", "GREY", "RGB24" */
+    const char *name;      /* the configuration's and V4L2's name: "NV12", "GREY", "RGB24" */
     const char *gstreamer; /* the format in GStreamer's video/x-raw caps; NULL: it has none */
     const char *y4m;       /* Y4M's colour space with the same samples; NULL: it has none */
     uint32_t fourcc;       /* DRM's code, which struct fftd_format has */
@@ -102,8 +102,8 @@ struct fftd_pixel_format {
     F(XBGR32, ('X','R','2','4'), ('X','R','2','4'), (0,0,0,0),         "BGRx",      NULL,         \
       RGB,  8,  1, 1, 1, (0,2,4), (0,1,4), (0,0,4))
 
-/* What sensors without an image processor deliver: one colour a pixel, in cells of 2 x 2. No frame
- * in the ring has such a format: the daemon publishes them as XBGR32 or GREY. FFTD_MOSAIC_FORMATS(M)
+/* Formats of sensors without an image processor: one colour per pixel, in cells of 2 x 2. No frame
+ * of the ring has such a format: the daemon publishes them as XBGR32 or GREY. FFTD_MOSAIC_FORMATS(M)
  * expands to one M(name, V4L2 code, bits, bytes of a sample, red_x, red_y) for each; red is at
  * (red_x, red_y) of a cell and blue is opposite. */
 #define FFTD_MOSAIC_FORMATS(M)                                                                    \

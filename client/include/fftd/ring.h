@@ -22,9 +22,10 @@
  * How to wait: poll() on the wake-up socket, or FUTEX_WAIT (shared, works on a read-only mapping)
  * on the wake-up word, which takes half the time. Only this client has them. Load the word
  * (load-acquire), then newest; sleep on the value of the word if there is nothing new. A daemon
- * that crashes wakes nobody there, so such a wait needs a timeout, after which to look at the
- * socket. Programs that trust all other readers can sleep on header.futex in the same way without
- * any request. Any reader can move the others' sleep there to another futex (FUTEX_REQUEUE). */
+ * that crashes wakes nobody there, so such a wait needs a timeout, after which the client polls
+ * the socket. Programs that trust all other readers can sleep on header.futex in the same way
+ * without any request. Any reader can move the others' sleep there to another futex
+ * (FUTEX_REQUEUE). */
 #ifndef FFTD_RING_H
 #define FFTD_RING_H
 
@@ -97,7 +98,7 @@ struct fftd_ring_header {
     uint32_t generation;  /* which ring of this camera: +1 with each new ring */
     uint32_t reserved0;
     struct fftd_format format;
-    uint64_t first_sequence; /* of this generation */
+    uint64_t first_sequence; /* the first one of this generation */
     uint8_t reserved1[104];
 
     /* The bytes from here on change while the ring is in use. */
@@ -116,23 +117,23 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_ring_header) == 320, "fftd_ring_header is 
 #define FFTD_NEWEST_SEQUENCE(newest) ((newest) >> 6)
 #define FFTD_NEWEST_SLOT(newest)     ((unsigned)(63u & (newest)))
 
-#define FFTD_FLAG_CHECKSUM           1u /* slot.checksum is valid */
-#define FFTD_FLAG_DISCONTINUITY      2u /* the source lost frames just before this one */
-#define FFTD_FLAG_BLENDED            4u /* a fade: the filter before has a part in this frame, too */
+#define FFTD_FLAG_CHECKSUM           1u  /* slot.checksum is valid */
+#define FFTD_FLAG_DISCONTINUITY      2u  /* the source lost frames just before this one */
+#define FFTD_FLAG_BLENDED            4u  /* a fade: the previous filter also contributes */
 #define FFTD_FLAG_MEASURES           8u  /* slot.measures is valid */
 #define FFTD_FLAG_MATCH              16u /* the slot has a struct fftd_match, which is valid */
 #define FFTD_FLAG_VIEW               32u /* shows what the filter does, and not the picture */
 
-/* What is known about a picture, before the filter: measures of luma. fftd takes them beside the
- * path of the frames, if output.measures is set, and not of every frame. So the measures of a frame
- * are those of a picture that was captured at the same time or earlier; `age` says how much
- * earlier. A float that was not measured is NaN, and a count is 0. */
+/* Measures of luma in a picture before the filter. If output.measures is set, fftd takes them
+ * outside the path of the frames, and not from every frame. So the measures of a frame are those of
+ * a picture that was captured at the same time or earlier; `age` says how much earlier. A float
+ * that was not measured is NaN, and a count is 0. */
 struct fftd_measures {
     float sharpness; /* the root mean square of the spatial frequency, weighted by the power
                         beyond the noise; cycles/pixel, 0 .. 0.5. It falls with blur. 0: there
                         is nothing but noise. */
     float noise;     /* standard deviation of white noise, in 1/255 of the range of samples */
-    float mean;      /* of all samples, 0 .. 255 (of 8 bits, whatever the samples have) */
+    float mean;      /* mean of all samples, scaled to 0 .. 255 whatever their bits */
     float clipped;   /* share of samples at or beyond black or white, 0 .. 1; these are 0 and
                         255, or 16 and 235 if format.full_range is 0 */
     float shift_x, shift_y; /* pixels a frame that the picture moves right and down, on average
@@ -141,9 +142,9 @@ struct fftd_measures {
     float shift_confidence; /* how well one shift explains both pictures, 0 .. 1 */
     float flicker_hz;    /* frequency of the light's flicker, 0 while none is found; NaN unless the
                             chain has deflicker, which looks for it */
-    float flicker_depth; /* its amplitude as a share of the mean, 0 .. 1; likewise */
-    float peak_strength; /* of the strongest periodic interference: amplitude in samples of 0 ..
-                            255, 0 while none is found; NaN unless the chain has auto-notch */
+    float flicker_depth; /* its amplitude as a share of the mean, 0 .. 1; NaN and 0 as above */
+    float peak_strength; /* amplitude of the strongest periodic interference, in samples of 0 ..
+                            255; 0 while none is found; NaN unless the chain has auto-notch */
     uint32_t peaks;      /* periodic interferences that were found */
     uint32_t age;        /* frames that the daemon took from the camera since the measured one;
                             0: this one. As long as none of them was lost, the measured frame has
@@ -154,7 +155,7 @@ FFTD_STATIC_ASSERT(sizeof(struct fftd_measures) == 48, "fftd_measures is ABI");
 struct fftd_slot {
     uint32_t lock; /* odd while the daemon writes the slot */
     uint32_t flags;
-    uint64_t sequence;        /* of the frame, +1 a frame, never reused */
+    uint64_t sequence;        /* the frame's number: +1 with each frame, never reused */
     uint64_t source_sequence; /* the camera's own count; gaps are frames lost before the daemon */
     uint64_t filter_serial;   /* which filter made this frame; grows with every change. With
                                  FFTD_FLAG_BLENDED: the filter that the fade leads to */
@@ -168,21 +169,21 @@ struct fftd_slot {
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_slot) == 128, "fftd_slot is ABI");
 
-/* Where the picture before the filter resembles the template of the chain's `match` filter most (of
- * its first one, if it has several). It is taken of the same picture as slot.measures. */
+/* The position at which the picture before the filter is most similar to the template of the
+ * chain's first `match` filter. The picture is the one that slot.measures describes. */
 struct fftd_match {
-    float x, y;        /* pixels from the centre of the top left one to the middle of the template,
-                          its column columns / 2 and row rows / 2, rounded down; NaN: the picture has
-                          no contrast anywhere */
-    float score;       /* correlation coefficient of both there, -1 .. 1; 1: the same but for
+    float x, y;        /* pixels from the centre of the top left pixel to the template's middle, its
+                          column columns / 2 and row rows / 2, rounded down; NaN: the picture has no
+                          contrast anywhere */
+    float score;       /* their correlation coefficient there, -1 .. 1; 1: equal except for
                           brightness and contrast */
     uint32_t reserved; /* 0 */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_match) == 16, "fftd_match is ABI");
 
-/* Additions to slots are stored behind struct fftd_slot and before the frame, at a fixed offset
- * from the slot's first byte. A flag says that it is there; older daemons leave no room for it, and
- * never set the flag. */
+/* Additions to slots are stored between struct fftd_slot and the frame, at a fixed offset from the
+ * slot's first byte. A flag says that an addition is present; older daemons leave no room for it,
+ * and never set the flag. */
 #define FFTD_MATCH_OFFSET 128u
 
 /* The `frames` socket: AF_UNIX SOCK_SEQPACKET, one fixed-size message a packet.
@@ -225,7 +226,7 @@ enum fftd_request {
     FFTD_REQUEST_RELEASE = 3,
 };
 
-/* In `generation` of ATTACH requests. */
+/* A flag for `generation` in ATTACH requests. */
 #define FFTD_ATTACH_WORD (1u << 31)
 
 struct fftd_message {
@@ -233,8 +234,8 @@ struct fftd_message {
     uint32_t kind; /* enum fftd_request; a reply has that of its request */
     uint64_t value;
     int32_t result;      /* 0 in requests */
-    uint32_t generation; /* of the ring that the message is about; FFTD_ATTACH_... in ATTACH
-                            requests */
+    uint32_t generation; /* the generation of the ring that the message is about; FFTD_ATTACH_...
+                            in ATTACH requests */
     char text[104];      /* replies only, NUL-terminated */
 };
 FFTD_STATIC_ASSERT(sizeof(struct fftd_message) == 128, "fftd_message is ABI");

@@ -1,0 +1,81 @@
+#include "reading.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void reading_format(sd_bus_message *properties, char *text, size_t size)
+{
+    uint32_t width = 0, height = 0;
+    const char *name = "";
+    const struct bus_field fields[] = {
+        {"width", "u", &width}, {"height", "u", &height}, {"name", "s", &name}};
+    if (bus_find(properties, "Format", "a{sv}"))
+        bus_read_fields(properties, fields, 3, NULL, NULL);
+    if (width > 0)
+        snprintf(text, size, "%s %ux%u", name, width, height);
+    else
+        snprintf(text, size, "-");
+}
+
+double reading_latency_ms(sd_bus_message *properties, const char *quantile)
+{
+    uint64_t ns = 0;
+    if (bus_find(properties, "Latency", "a{sa{st}}") && bus_enter(properties, "sa{st}", "total") &&
+        bus_enter(properties, "st", quantile))
+        sd_bus_message_read(properties, "t", &ns);
+    return (double)ns / 1e6;
+}
+
+void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64_t *ret_sum_ns)
+{
+    *ret_count = *ret_sum_ns = 0;
+    if (bus_find(properties, "LatencyHistograms", "a{s(tta(tt))}") &&
+        bus_enter(properties, "s(tta(tt))", "total") &&
+        sd_bus_message_enter_container(properties, 'r', "tta(tt)") > 0)
+        sd_bus_message_read(properties, "tt", ret_count, ret_sum_ns);
+}
+
+bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES])
+{
+    const char *state = bus_text(properties, "State");
+    /* It is about the newest filter. */
+    const char *problem = bus_text(properties, "FilterProblem");
+    if (bus_u64(properties, "PublishedSerial") >= serial)
+        return false;
+    if (*problem != '\0' && bus_u64(properties, "Serial") == serial)
+        snprintf(text, READING_WHY_BYTES, "cannot be used: %s", problem);
+    else if (strcmp(state, "online") == 0 || strcmp(state, "starting") == 0)
+        snprintf(text, READING_WHY_BYTES, "is being prepared");
+    else
+        snprintf(text, READING_WHY_BYTES, "waits for frames: the camera is %s", state);
+    return true;
+}
+
+const char *reading_source(sd_bus_message *properties)
+{
+    const char *description = bus_text(properties, "SourceDescription");
+    return *description != '\0' ? description : bus_text(properties, "Source");
+}
+
+const struct reading_measure *reading_measures(unsigned *ret_count)
+{
+    static const struct reading_measure measures[] = {
+        {"sharpness", " cycles/pixel"},
+        {"noise", ""},
+        {"mean", ""},
+        {"clipped", ""},
+        {"shift_x", " px/frame"},
+        {"shift_y", " px/frame"},
+        {"shift_confidence", ""},
+        {"flicker_hz", " Hz"},
+        {"flicker_depth", ""},
+        {"peaks", ""},
+        {"peak_strength", ""},
+        {"match_x", " px"},
+        {"match_y", " px"},
+        {"match_score", ""},
+        {"age", " frames"},
+    };
+    *ret_count = sizeof measures / sizeof measures[0];
+    return measures;
+}

@@ -1,0 +1,39 @@
+/* Reads properties of the daemon that several commands and fftd-view show. */
+#ifndef FFTD_COMMON_READING_H
+#define FFTD_COMMON_READING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bus.h"
+
+/* Writes "NV12 640x360" into text, or "-" while the format is not known. */
+void reading_format(sd_bus_message *properties, char *text, size_t size);
+
+/* Returns a quantile ("p50_ns") of the time from capture to publication since the daemon's start,
+ * in ms. */
+double reading_latency_ms(sd_bus_message *properties, const char *quantile);
+
+/* Reads the number of frames since the daemon's start and the sum of these times; both are 0 if the
+ * properties have neither. */
+void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64_t *ret_sum_ns);
+
+#define READING_WHY_BYTES 600
+
+/* Returns whether no frame has been published yet with this filter or a newer one. If so, writes
+ * the reason as the predicate of a sentence: "is being prepared". */
+bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES]);
+
+/* Returns the source's description, or its URI while it has none. */
+const char *reading_source(sd_bus_message *properties);
+
+/* Returns the measures of frames (ring.h) with their units, in the order in which they are shown,
+ * and their number. */
+struct reading_measure {
+    const char *name;
+    const char *unit; /* begins with a space, or is empty */
+};
+const struct reading_measure *reading_measures(unsigned *ret_count);
+
+#endif

@@ -1,0 +1,207 @@
+#include "daemon.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "clean.h"
+
+/* ---- connecting ---- */
+
+int daemon_connect(sd_bus **ret, const char *dir)
+{
+    int r = bus_connect(ret, dir, "control");
+    if (r != -EACCES && r != -ENOENT)
+        return r;
+    int watch = bus_connect(ret, dir, "control-watch");
+    return watch == -EACCES || watch == -ENOENT ? r : watch;
+}
+
+static bool is_closed(int r)
+{
+    return r == -ECONNRESET || r == -ENOTCONN || r == -EPIPE;
+}
+
+/* The daemon closes connections above its limits, which are those of daemon/core/client_limits.h,
+ * before it reads from them. */
+static int fail_closed(const struct ctl *ctl)
+{
+    return ctl_fail(ctl, EX_TEMPFAIL,
+                    "the daemon closed the connection: it has too many clients, or it is stopping; "
+                    "a control socket serves 16 connections of one user and 32 in all, so close "
+                    "some and try again");
+}
+
+int daemon_open(const struct ctl *ctl, sd_bus **ret)
+{
+    char dir[PATH_MAX];
+    int code = ctl_runtime_dir(ctl, dir);
+    if (code != 0)
+        return code;
+
+    int r = daemon_connect(ret, dir);
+    return r >= 0 ? 0 : is_closed(r) ? fail_closed(ctl) : ctl_no_daemon(ctl, dir, r);
+}
+
+int daemon_try_open(const struct ctl *ctl, sd_bus **ret)
+{
+    char dir[PATH_MAX];
+    if (ctl_runtime_dir(ctl, dir) != 0)
+        return -EINVAL;
+    int r = daemon_connect(ret, dir);
+    if (r >= 0)
+        sd_bus_set_method_call_timeout(*ret, DAEMON_PATIENCE_US);
+    return r < 0 ? r : 0;
+}
+
+/* ---- calling ---- */
+
+static int exit_code_of(const sd_bus_error *error)
+{
+    static const struct {
+        const char *name;
+        int code;
+    } known[] = {
+        {"org.fftd.Error.InvalidFilter", EX_DATAERR},
+        {"org.fftd.Error.NoSuchStage", EX_DATAERR},
+        {"org.fftd.Error.FilterChanged", EX_TEMPFAIL},
+        {"org.fftd.Error.InvalidView", EX_DATAERR},
+        {"org.fftd.Error.InvalidControl", EX_DATAERR},
+        {"org.fftd.Error.InvalidConfiguration", EX_CONFIG},
+        {"org.fftd.Error.NotOnline", EX_TEMPFAIL},
+        {"org.fftd.Error.Busy", EX_TEMPFAIL},
+        {SD_BUS_ERROR_ACCESS_DENIED, EX_NOPERM},
+        {SD_BUS_ERROR_NOT_SUPPORTED, EX_DATAERR},
+        {SD_BUS_ERROR_NO_REPLY, EX_TEMPFAIL},
+        {SD_BUS_ERROR_TIMEOUT, EX_TEMPFAIL},
+        {SD_BUS_ERROR_DISCONNECTED, EX_TEMPFAIL},
+        {SD_BUS_ERROR_UNKNOWN_METHOD, EX_PROTOCOL},
+        {SD_BUS_ERROR_UNKNOWN_OBJECT, EX_PROTOCOL},
+        {SD_BUS_ERROR_UNKNOWN_INTERFACE, EX_PROTOCOL},
+        {SD_BUS_ERROR_INVALID_ARGS, EX_PROTOCOL},
+    };
+    for (unsigned i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (sd_bus_error_has_name(error, known[i].name))
+            return known[i].code;
+    return EX_SOFTWARE;
+}
+
+static int fail_unreadable(const struct ctl *ctl, int negative_errno)
+{
+    return ctl_fail(ctl, EX_PROTOCOL, "cannot read the daemon's reply: %s",
+                    negative_errno == -EBADMSG ? "it is damaged, or nested too deeply"
+                                               : strerror(-negative_errno));
+}
+
+/* Cleans a reply, unless it is only shown as JSON. r: what the call returned. Returns 0 or -errno.
+ */
+static int clean_reply(const struct ctl *ctl, int r, sd_bus_message **reply)
+{
+    return r < 0 ? r : ctl->json ? 0 : clean_message(reply);
+}
+
+int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret)
+{
+    sd_bus_error error = SD_BUS_ERROR_NULL;
+    int code = 0;
+    int r = clean_reply(ctl, sd_bus_call(bus, message, 0, &error, ret), ret);
+    if (is_closed(r))
+        code = fail_closed(ctl);
+    else if (r == -ETIMEDOUT || sd_bus_error_has_name(&error, SD_BUS_ERROR_NO_REPLY))
+        code = ctl_fail(ctl, EX_TEMPFAIL, "the daemon did not answer in time");
+    else if (r == -EBADMSG)
+        code = fail_unreadable(ctl, r);
+    else if (r < 0)
+        code = ctl_fail(ctl, exit_code_of(&error), "%s",
+                        error.message != NULL ? error.message : strerror(-r));
+    sd_bus_error_free(&error);
+    return code;
+}
+
+int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
+                const char *types, ...)
+{
+    va_list args;
+    sd_bus_message *message = NULL;
+    int r = bus_new_call(bus, &message, method);
+    va_start(args, types);
+    if (r >= 0 && types != NULL)
+        r = sd_bus_message_appendv(message, types, args);
+    va_end(args);
+    int code = r == -EINVAL
+                   ? ctl_fail(ctl, EX_DATAERR, "%s: an argument is not valid UTF-8", method)
+               : r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s: %s", method, strerror(-r))
+                       : daemon_send(ctl, bus, message, ret);
+    sd_bus_message_unref(message);
+    return code;
+}
+
+int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
+{
+    sd_bus_message *message = NULL;
+    int r = sd_bus_message_new_method_call(bus, &message, NULL, BUS_PATH, BUS_PROPERTIES, "GetAll");
+    if (r >= 0)
+        r = sd_bus_message_append(message, "s", BUS_INTERFACE);
+    int code = r < 0 ? ctl_fail(ctl, EX_SOFTWARE, "%s", strerror(-r))
+                     : daemon_send(ctl, bus, message, ret);
+    sd_bus_message_unref(message);
+    return code;
+}
+
+int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method)
+{
+    sd_bus *bus = NULL;
+    int code = daemon_open(ctl, &bus);
+    if (code == 0)
+        code = method != NULL ? daemon_call(ctl, bus, ret, method, NULL)
+                              : daemon_get_all(ctl, bus, ret);
+    sd_bus_unref(bus);
+    return code;
+}
+
+int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
+{
+    return clean_reply(ctl, bus_get_all(bus, ret), ret);
+}
+
+int daemon_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret)
+{
+    return clean_reply(
+        ctl, sd_bus_call_method(bus, NULL, BUS_PATH, BUS_INTERFACE, "GetStats", NULL, ret, NULL),
+        ret);
+}
+
+int daemon_snapshot(const struct ctl *ctl, sd_bus *bus, struct shot *ret, bool with_before)
+{
+    sd_bus_message *reply = NULL;
+    int code = daemon_call(ctl, bus, &reply, with_before ? "Snapshot" : "SnapshotAfter", NULL);
+    const int r = code == 0 ? shot_read(ret, reply, with_before) : 0;
+    sd_bus_message_unref(reply);
+    if (r == -EOPNOTSUPP)
+        code = ctl_fail(ctl, EX_PROTOCOL,
+                        "snapshot: this fftd-ctl does not know the camera's pixel format");
+    else if (r == -ENODATA)
+        code = ctl_fail(ctl, EX_PROTOCOL,
+                        "snapshot: the daemon's memory is smaller than the frame it describes");
+    else if (r < 0)
+        code = ctl_fail(ctl, EX_PROTOCOL, "snapshot: cannot read the reply: %s", strerror(-r));
+    return code;
+}
+
+int daemon_print_json(const struct ctl *ctl, sd_bus_message *message)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    if (memory == NULL)
+        return ctl_fail(ctl, EX_OSERR, "out of memory");
+    int r = bus_to_json(message, &(struct json){.file = memory}, NULL);
+    if (fclose(memory) != 0)
+        r = -ENOMEM;
+    if (r >= 0)
+        fputs(text, stdout);
+    free(text);
+    return r < 0 ? fail_unreadable(ctl, r) : ctl_finish(ctl);
+}

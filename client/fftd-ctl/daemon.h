@@ -1,0 +1,50 @@
+/* Calls of the daemon by the commands, which print why a call failed.
+ *
+ * Functions return 0 or an exit code, and print the reason for a failure; those with `try` in their
+ * names return 0 or -errno and print nothing. The daemon is not trusted: all replies have clean
+ * texts (clean.h), except with --json. The caller unrefs *ret. */
+#ifndef FFTD_CTL_DAEMON_H
+#define FFTD_CTL_DAEMON_H
+
+#include <systemd/sd-bus.h>
+
+#include "common/bus.h"
+#include "common/shot.h"
+#include "ctl.h"
+
+/* The time limit of each call, for commands that continue without an answer. */
+#define DAEMON_PATIENCE_US 2000000u
+
+/* Connects to the daemon whose sockets are in dir: to `control`, or to `control-watch` if this user
+ * may not use the first. The daemon refuses changes on the second. 0 or -errno; prints nothing. */
+int daemon_connect(sd_bus **ret, const char *dir);
+
+/* Connects to the chosen daemon. */
+int daemon_open(const struct ctl *ctl, sd_bus **ret);
+
+/* Does the same for commands that wait for a daemon, with DAEMON_PATIENCE_US for each call. */
+int daemon_try_open(const struct ctl *ctl, sd_bus **ret);
+
+/* Calls a method of the object, with arguments as for sd_bus_message_append; types NULL: none. */
+int daemon_call(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret, const char *method,
+                const char *types, ...);
+
+/* Sends a message that the caller has built. */
+int daemon_send(const struct ctl *ctl, sd_bus *bus, sd_bus_message *message, sd_bus_message **ret);
+
+/* Gets all properties, as an a{sv}. */
+int daemon_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
+int daemon_try_get_all(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
+
+/* Connects for a single call without arguments; method NULL: gets all properties. */
+int daemon_ask(const struct ctl *ctl, sd_bus_message **ret, const char *method);
+
+int daemon_try_get_stats(const struct ctl *ctl, sd_bus *bus, sd_bus_message **ret);
+
+/* Takes the next frame, as shot_read says. */
+int daemon_snapshot(const struct ctl *ctl, sd_bus *bus, struct shot *ret, bool with_before);
+
+/* Prints the next complete value of the message, or why that is not possible. */
+int daemon_print_json(const struct ctl *ctl, sd_bus_message *message);
+
+#endif

@@ -13,11 +13,11 @@
 #define HEIGHT 120
 #define WAVES  80
 
-struct wave {
+struct ripple {
     double fx, fy, phase, size;
 };
 
-static struct wave wave[WAVES];
+static struct ripple wave[WAVES];
 static float picture[2][HEIGHT * WIDTH];
 
 /* Coarse waves are the strongest ones. */
@@ -26,7 +26,7 @@ static void draw_scene(uint64_t *seed)
     for (unsigned i = 0; i < WAVES; i++) {
         const double f = 0.005 * pow(60, reference_noise(seed));
         const double angle = 2 * M_PI * reference_noise(seed);
-        wave[i] = (struct wave){f * cos(angle), f * sin(angle), 2 * M_PI * reference_noise(seed),
+        wave[i] = (struct ripple){f * cos(angle), f * sin(angle), 2 * M_PI * reference_noise(seed),
                                 0.002 / sqrt(f)};
     }
 }

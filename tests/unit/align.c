@@ -27,7 +27,7 @@ static void draw_scene(uint64_t *seed)
         const double f = 0.005 * pow(60, reference_noise(seed));
         const double angle = 2 * M_PI * reference_noise(seed);
         wave[i] = (struct ripple){f * cos(angle), f * sin(angle), 2 * M_PI * reference_noise(seed),
-                                0.002 / sqrt(f)};
+                                  0.002 / sqrt(f)};
     }
 }
 

@@ -66,7 +66,7 @@ SLOWER := $(if $(SAN),5,1)
 # Tests compare results, so they do without; OPTIMISE=yes has kernels compiled as the daemon does.
 # Compiled kernels are kept with the build, for all suites.
 OPTIMISE ?=
-suite-env = POCL_CACHE_DIR=$(abspath build/pocl) \
+suite-env = POCL_CACHE_DIR=$(abspath build/pocl) GST_REGISTRY=$(abspath build/gst-registry) \
     $(if $(OPTIMISE),,POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable)
 run-suite = $(suite-env) tests/tools/run.py $(1)$(TAG) \
     --timeout $(shell expr $(2) \* $(SLOWER))
@@ -133,7 +133,7 @@ test-integration: all $(BUILD)/tests/mali/plan $(KIND_WRITER)
 	$(if $(SAN),@$(MAKE) -s SAN= BUILD=build build/libfftd.so.0 $(if $(HAVE_GST),build/fftd-gst) \
 	    $(if $(HAVE_PIPEWIRE),build/fftd-pipewire))
 	@FFTD_BUILD=$(abspath $(BUILD)) FFTD_LIBRARY=$(abspath build/libfftd.so.0) FFTD_DEVICE=$(DEVICE) \
-	    $(call run-suite,integration,7200) --jobs $$(($$(nproc) * 2)) --pytest $(integration-tests)
+	    $(call run-suite,integration,7200) --jobs $$(($$(nproc) * 3)) --pytest $(integration-tests)
 
 CHANGE_SECONDS ?= 60
 test-changes: all
@@ -166,12 +166,13 @@ lint-quick:
 # ---- what must pass before a commit lands ----
 QUICK := test-unit test-gpu test-integration lint-quick
 
-# Unit tests mostly wait, GPU tests mostly compute.
+# GPU tests and lint-quick mostly compute; the unit tests mostly wait, and so run beside the longest
+# suite.
 test: deps
 	@rm -f $(RESULTS)/*.json
 	@$(MAKE) -j$$(nproc) test-programs
-	@$(MAKE) -s -k -j2 test-unit test-gpu || true
-	@for target in test-integration lint-quick; do $(MAKE) -s $$target || true; done
+	@$(MAKE) -s -k -j2 test-gpu lint-quick || true
+	@$(MAKE) -s -k -j2 test-integration test-unit || true
 	@tests/tools/run.py --sum $(QUICK:test-%=%)
 
 # ---- everything ----

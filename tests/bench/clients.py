@@ -79,7 +79,7 @@ def example_in_c(directory, env):
 def desktop_node(directory, env):
     home = directory / "desktop"
     home.mkdir()
-    desktop = Desktop(home, home, env["GST_REGISTRY"])
+    desktop = Desktop(home, home)
     try:
         # The daemon's directory is another one than PipeWire's.
         daemon = types.SimpleNamespace(runtime_dir=directory / "fftd/front")

@@ -27,13 +27,12 @@ def plugin_dir():
 
 
 @pytest.fixture
-def launch(plugin_dir, tmp_path):
+def launch(plugin_dir):
     """launch(pipeline) starts gst-launch-1.0, which is killed at the end of the test."""
     running = []
 
     def start(pipeline, *options):
-        env = dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir), GST_DEBUG_NO_COLOR="1",
-                   GST_REGISTRY=str(tmp_path / "registry"))
+        env = dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir), GST_DEBUG_NO_COLOR="1")
         running.append(subprocess.Popen(["gst-launch-1.0", *options, *pipeline.split()], text=True,
                                         env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
         return running[-1]

@@ -45,12 +45,10 @@ SAMPLES = {
 
 
 @pytest.fixture(autouse=True)
-def program(monkeypatch, tmp_path_factory):
+def program(monkeypatch):
     if not PROGRAM.exists():
         pytest.skip("fftd-gst was not built: libgstreamer-plugins-base1.0-dev is not installed")
     monkeypatch.setenv("FFTD_GST_HELPER", str(PROGRAM))
-    # One list of plugins for all tests: making it takes a second.
-    monkeypatch.setenv("GST_REGISTRY", str(tmp_path_factory.getbasetemp() / "gst-registry"))
 
 
 class Message:

@@ -48,11 +48,11 @@ def camera(start, runtime_dir):
 
 
 @pytest.fixture
-def environment(plugin_dir, runtime_dir, tmp_path):
+def environment(plugin_dir, runtime_dir):
     return {**os.environ, "XDG_RUNTIME_DIR": str(runtime_dir.parent),
             "PATH": f"{BUILD}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "client/python"),
             "LIBFFTD": os.environ.get("FFTD_LIBRARY", str(BUILD / "libfftd.so.0")),
-            "GST_PLUGIN_PATH": str(plugin_dir), "GST_REGISTRY": str(tmp_path / "registry")}
+            "GST_PLUGIN_PATH": str(plugin_dir)}
 
 
 # OpenCV is large: peers_recipes.py runs its recipe.

@@ -84,7 +84,7 @@ def publish(plugin_dir, runtime_dir, tmp_path):
         services.append(Process(
             command,
             dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir),
-                 GST_REGISTRY=str(tmp_path / "registry"), XDG_RUNTIME_DIR=str(directory.parent)),
+                 XDG_RUNTIME_DIR=str(directory.parent)),
             tmp_path / "stream.log"))
         return services[-1]
 

@@ -242,6 +242,28 @@ static int read_frame(struct file *file, uint8_t *frame, struct error *why)
     return 0;
 }
 
+/* A looped recording stands for a camera, whose frames have the times that its clock gives them. So
+ * frames whose tick has passed unnoticed are skipped, and the next one is that of its tick. */
+static int skip_late_frames(struct file *file, struct error *why)
+{
+    const uint64_t due = file->pace.ticks - 1;
+    if (!file->loop || file->capture.unpaced || due <= file->sequence)
+        return 0;
+    for (uint64_t late = (due - file->sequence) % file->frame_count; late > 0; late--) {
+        off_t pixels = 0;
+        if (file->next == file->frame_count)
+            rewind_file(file);
+        const int r = find_pixels(file, file->offset, &pixels, why);
+        if (r < 0)
+            return error_prefix(why, EIO, "the file has changed: frame %llu",
+                                (unsigned long long)file->next);
+        file->offset = pixels + (off_t)file->capture.format.frame_bytes;
+        file->next++;
+    }
+    file->sequence = due;
+    return 0;
+}
+
 /* Returns a buffer that is not lent; buffer_count: all are lent. */
 static unsigned find_buffer(const struct file *file)
 {
@@ -262,12 +284,15 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
     const unsigned index = find_buffer(file);
     if (index == file->buffer_count)
         return error_set(why, EAGAIN, "all %u buffers are lent", index);
+    int r = skip_late_frames(file, why);
+    if (r < 0)
+        return r;
     if (file->next == file->frame_count)
         rewind_file(file);
     struct file_buffer *buffer = &file->buffer[index];
     uint8_t *frame =
         file->memory != NULL ? frame_memory_address(file->memory, index) : buffer->frame;
-    int r = read_frame(file, frame, why);
+    r = read_frame(file, frame, why);
     if (r < 0)
         return r;
 

@@ -100,6 +100,26 @@ static void assert_frame(struct capture *capture, uint64_t sequence, unsigned co
     capture_release(capture, &frame);
 }
 
+/* The next frame of a looped clip of `frames` frames at 500 fps: whatever its sequence, at least
+ * `least`, it has the time and the contents of that tick, where tick 0 has frame `first`. Returns
+ * the sequence. */
+static uint64_t assert_tick(struct capture *capture, uint64_t least, uint64_t first,
+                            unsigned frames)
+{
+    static int64_t start_ns;
+    struct capture_frame frame;
+    struct error why = {""};
+    if (dequeue_wait(capture, &frame, &why) < 0)
+        fail_msg("%s", why.text);
+    if (least == 0)
+        start_ns = frame.captured_ns - (int64_t)frame.sequence * 2000000;
+    assert_true(frame.sequence >= least);
+    assert_int_equal(frame.captured_ns, start_ns + (int64_t)frame.sequence * 2000000);
+    assert_int_equal(frame.plane[0][0], (first + frame.sequence) % frames);
+    capture_release(capture, &frame);
+    return frame.sequence;
+}
+
 static void assert_refused(const struct fixture *fixture, struct capture_request request,
                            int expected, const char *reason)
 {
@@ -154,12 +174,12 @@ static void stopped_files_continue(void **state)
     const struct fixture *fixture = *state;
     write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 3);
     struct capture *capture = open_clip(fixture, (struct capture_request){.loop = true});
-    assert_frame(capture, 0, 0);
-    assert_frame(capture, 1, 1);
+    uint64_t next = assert_tick(capture, 0, 0, 3) + 1;
+    next = assert_tick(capture, next, 0, 3) + 1;
     for (unsigned n = 0; n < 3; n++) {
         capture_stop(capture);
         assert_int_equal(capture_start(capture, NULL), 0);
-        assert_frame(capture, 0, (2 + n) % 3);
+        next += assert_tick(capture, 0, next, 3) + 1;
     }
     capture_close(capture);
 }
@@ -271,8 +291,21 @@ static void loop_goes_on(void **state)
     const struct fixture *fixture = *state;
     write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 3);
     struct capture *capture = open_clip(fixture, (struct capture_request){.loop = true});
-    for (unsigned n = 0; n < 8; n++)
-        assert_frame(capture, n, n % 3);
+    for (uint64_t next = 0; next < 8;)
+        next = assert_tick(capture, next, 0, 3) + 1;
+    capture_close(capture);
+}
+
+/* Like a camera, it does not wait for a program that is late. */
+static void late_frames_of_a_loop_are_skipped(void **state)
+{
+    const struct fixture *fixture = *state;
+    write_clip(fixture, "YUV4MPEG2 W8 H4 F500:1\n", "FRAME\n", 7);
+    struct capture *capture = open_clip(fixture, (struct capture_request){.loop = true});
+    const uint64_t first = assert_tick(capture, 0, 0, 7);
+    poll(NULL, 0, 30); /* 15 ticks: more than twice the clip */
+    const uint64_t second = assert_tick(capture, first + 15, 0, 7);
+    assert_tick(capture, second + 1, 0, 7);
     capture_close(capture);
 }
 
@@ -401,6 +434,7 @@ int main(void)
         CLIP_TEST(raw_needs_size_and_format),
         CLIP_TEST(holes_cost_nothing_at_open),
         CLIP_TEST(loop_goes_on),
+        CLIP_TEST(late_frames_of_a_loop_are_skipped),
         CLIP_TEST(lent_buffers_hold_the_file),
         CLIP_TEST(unpaced_files_wait_for_buffers),
         CLIP_TEST(damaged_files_are_refused),

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
-#include "camera/observer.h"
+#include "observer/observer.h"
 #include "camera/designer.h"
 #include "camera/mailbox.h"
 #include "camera/reconcile.h"

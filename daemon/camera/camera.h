@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/observer.h"
+#include "observer/observer.h"
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/status.h"

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "camera/designer.h"
-#include "camera/observer.h"
+#include "observer/observer.h"
 #include "camera/report.h"
 #include "camera/request.h"
 #include "camera/recovery.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "camera/device_watch.h"
+#include "capture/device_watch.h"
 #include "camera/retry_delay.h"
 #include "core/clock.h"
 

@@ -2,7 +2,7 @@
  * forget, and how much of a processor it takes. How well waves are found is
  * tests/unit/periodic.c's.
  */
-#include "camera/observer.h"
+#include "observer/observer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,8 +14,8 @@
 
 #include "support/cmocka.h"
 
-#include "camera/estimators.h"
-#include "camera/turn.h"
+#include "observer/estimators.h"
+#include "observer/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "estimators/luma.h"

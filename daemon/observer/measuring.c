@@ -1,4 +1,4 @@
-#include "camera/measuring.h"
+#include "observer/measuring.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "camera/device_watch.h"
+#include "capture/device_watch.h"
 
 #include <limits.h>
 #include <stdio.h>

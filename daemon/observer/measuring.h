@@ -2,13 +2,13 @@
  * one before (estimators/motion.h). One of the estimators of estimators.h.
  *
  * Threads: one at a time. */
-#ifndef FFTD_CAMERA_MEASURING_H
-#define FFTD_CAMERA_MEASURING_H
+#ifndef FFTD_OBSERVER_MEASURING_H
+#define FFTD_OBSERVER_MEASURING_H
 
 #include <math.h>
 #include <stdint.h>
 
-#include "camera/observed.h"
+#include "observer/observed.h"
 #include "core/error.h"
 #include "fftd/ring.h"
 

@@ -19,13 +19,13 @@
  * search changes.
  *
  * Threads: the camera's thread, unless a function says otherwise. */
-#ifndef FFTD_CAMERA_OBSERVER_H
-#define FFTD_CAMERA_OBSERVER_H
+#ifndef FFTD_OBSERVER_OBSERVER_H
+#define FFTD_OBSERVER_OBSERVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/estimators.h"
+#include "observer/estimators.h"
 #include "capture/capture.h"
 #include "filters/correction.h"
 #include "core/error.h"

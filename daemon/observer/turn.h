@@ -3,8 +3,8 @@
  * much time as it did. Each side gets half.
  *
  * Plain data. Threads: one at a time. */
-#ifndef FFTD_CAMERA_TURN_H
-#define FFTD_CAMERA_TURN_H
+#ifndef FFTD_OBSERVER_TURN_H
+#define FFTD_OBSERVER_TURN_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Copies of captured frames, as estimators look at them. Plain data. */
-#ifndef FFTD_CAMERA_OBSERVED_H
-#define FFTD_CAMERA_OBSERVED_H
+#ifndef FFTD_OBSERVER_OBSERVED_H
+#define FFTD_OBSERVER_OBSERVED_H
 
 #include <stdbool.h>
 #include <stddef.h>

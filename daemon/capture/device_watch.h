@@ -1,6 +1,6 @@
 /* Watches the directory of a device for its return. */
-#ifndef FFTD_CAMERA_DEVICE_WATCH_H
-#define FFTD_CAMERA_DEVICE_WATCH_H
+#ifndef FFTD_CAPTURE_DEVICE_WATCH_H
+#define FFTD_CAPTURE_DEVICE_WATCH_H
 
 #include <stdbool.h>
 

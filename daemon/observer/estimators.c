@@ -1,11 +1,11 @@
-#include "camera/estimators.h"
+#include "observer/estimators.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "camera/measuring.h"
-#include "camera/turn.h"
+#include "observer/measuring.h"
+#include "observer/turn.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "estimators/luma.h"

@@ -3,20 +3,20 @@
  * (estimators/periodic.h) and flickering light (estimators/flicker.h). All of them observe the same
  * frames, except waves beside flicker: looking for waves takes several times as long, and flicker
  * has to be seen at least eight times a second. Where both are wanted, waves are looked for in
- * fewer frames (camera/turn.h), and the findings of the last one stay valid until the next.
+ * fewer frames (observer/turn.h), and the findings of the last one stay valid until the next.
  *
  * Another estimator is a member of struct estimators, with a line in each function of estimators.c,
  * and what it finds in struct findings.
  *
  * Threads: one at a time; in fftd the observer's (observer.h). Findings are plain data, which other
  * threads may copy. */
-#ifndef FFTD_CAMERA_ESTIMATORS_H
-#define FFTD_CAMERA_ESTIMATORS_H
+#ifndef FFTD_OBSERVER_ESTIMATORS_H
+#define FFTD_OBSERVER_ESTIMATORS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "camera/observed.h"
+#include "observer/observed.h"
 #include "core/error.h"
 #include "filters/filter_adapt.h"
 #include "estimators/flicker.h"

@@ -1,7 +1,7 @@
 /* The camera's thread fills buffers, and the observer's thread empties them. A buffer belongs to
  * one of the two at a time, so frames are copied and observed without the lock. Both share only the
  * job and the newest findings. */
-#include "camera/observer.h"
+#include "observer/observer.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -304,6 +304,8 @@ void export_stats(sd_bus_message *stats, enum metrics_format format, FILE *file)
     write_steps(&out, "Overhead", STEP_DURATIONS, "fftd_overhead_seconds", "seconds",
                 "Time that frames take around the kernels: gap is of the device, between "
                 "dispatches, in a sample of the frames; the rest is of the processor.");
+    write_steps(&out, "StepTimes", STEP_DURATIONS, "fftd_step_seconds", "seconds",
+                "Time of the device in the kernels of each step, in a sample of the frames.");
     write_measures(&out);
     write_latency(&out);
     metrics_end(&out.metrics);

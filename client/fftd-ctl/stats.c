@@ -85,22 +85,22 @@ static void print_copies(sd_bus_message *stats)
     printf("in all %.0f, in %.2f copies\n", (double)all_bytes / frames, (double)all_times / frames);
 }
 
-/* Prints the mean of each step over the frames in which it was measured. */
-static void print_overhead(sd_bus_message *stats)
+/* Prints the mean of each time over the frames in which it was measured. */
+static void print_times(sd_bus_message *stats, const char *property, const char *title)
 {
-    const char *step, *separator = "";
+    const char *step, *separator = title;
     uint64_t frames, ns;
     if (bus_counter(stats, "Counters", "published") == 0 ||
-        !bus_find_entries(stats, "Overhead", "a{s(tt)}"))
+        !bus_find_entries(stats, property, "a{s(tt)}"))
         return;
-    printf("us a frame around the kernels: ");
     while (sd_bus_message_read(stats, "{s(tt)}", &step, &frames, &ns) > 0) {
         if (frames == 0)
             continue;
         printf("%s%s %.1f", separator, step, (double)ns / 1e3 / (double)frames);
         separator = ", ";
     }
-    putchar('\n');
+    if (separator != title)
+        putchar('\n');
 }
 
 /* Prints nothing unless output.measures is set. */
@@ -170,7 +170,8 @@ static int print_once(const struct ctl *ctl, sd_bus *bus)
     } else if (code == 0) {
         print_counters(stats);
         print_copies(stats);
-        print_overhead(stats);
+        print_times(stats, "Overhead", "us a frame around the kernels: ");
+        print_times(stats, "StepTimes", "us a frame in the kernels of each step: ");
         print_latency(stats);
         print_measures(stats);
     }

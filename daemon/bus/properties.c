@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "bus/value.h"
+#include "engine/engine.h"
 
 /* A copy of everything that the properties show, taken at one moment. */
 struct reading {
@@ -226,11 +227,23 @@ static int append_copies(sd_bus_message *reply, const void *value)
 
 static int append_overhead(sd_bus_message *reply, const void *value)
 {
-    const struct overhead_sum *overhead = value;
+    const struct time_sum *overhead = value;
     int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
     for (unsigned i = 0; r >= 0 && i < OVERHEAD_COUNT; i++)
         r = sd_bus_message_append(reply, "{s(tt)}", overhead_name(i), overhead[i].frames,
                                   overhead[i].ns);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
+/* Steps that have taken no time in any frame, or whose device does not report it, are left out. */
+static int append_step_times(sd_bus_message *reply, const void *value)
+{
+    const struct time_sum *step = value;
+    int r = sd_bus_message_open_container(reply, 'a', "{s(tt)}");
+    for (unsigned i = 0; r >= 0 && engine_step_name(i) != NULL; i++)
+        if (step[i].ns > 0)
+            r = sd_bus_message_append(reply, "{s(tt)}", engine_step_name(i), step[i].frames,
+                                      step[i].ns);
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
@@ -357,6 +370,7 @@ static const struct property {
     {"Counters", "a{st}", 0, true, 0, append_counters},
     {"Copies", "a{s(tt)}", 0, true, AT(camera.copied), append_copies},
     {"Overhead", "a{s(tt)}", 0, true, AT(camera.overhead), append_overhead},
+    {"StepTimes", "a{s(tt)}", 0, true, AT(camera.step), append_step_times},
     {"Latency", "a{sa{st}}", 0, true, AT(camera.latency), append_latency},
     {"Measures", "a{sd}", 0, true, AT(camera), append_measures},
     {"LatencyHistograms", "a{s(tta(tt))}", 0, true, AT(camera.latency), append_histograms},

@@ -280,7 +280,8 @@ void report_frame(struct report *report, const struct ring_meta *meta,
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     add_latency(status->latency, meta, done, published_ns);
     count_copies(status, &done->copies);
-    overhead_add(status->overhead, &done->overhead);
+    time_sums_add(status->overhead, done->overhead.ns, OVERHEAD_COUNT);
+    time_sums_add(status->step, done->step_ns, ENGINE_MAX_STEPS);
     if (++status->published == 1)
         events |= CAMERA_EVENT_FRAME;
     if (status->filter_serial != meta->filter_serial &&

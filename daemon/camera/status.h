@@ -8,6 +8,7 @@
 #include "core/comparison.h"
 #include "core/stats.h"
 #include "filters/view.h"
+#include "transform/engine_options.h"
 #include "fftd/ring.h"
 
 enum camera_state {
@@ -88,7 +89,8 @@ struct camera_status {
     double rate; /* frames published a second, over the last second or so */
     struct histogram latency[STAGE_COUNT];
     struct copy_count copied[COPY_COUNT];
-    struct overhead_sum overhead[OVERHEAD_COUNT]; /* of published frames */
+    struct time_sum overhead[OVERHEAD_COUNT]; /* of published frames */
+    struct time_sum step[ENGINE_MAX_STEPS];   /* their kernels, by engine_step_name */
     bool has_comparison;                          /* a search has compared the devices */
     struct comparison comparison;
 };

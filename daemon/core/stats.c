@@ -72,12 +72,12 @@ const char *overhead_name(enum overhead_step step)
     return step < OVERHEAD_COUNT ? names[step] : "unknown";
 }
 
-void overhead_add(struct overhead_sum sum[OVERHEAD_COUNT], const struct overhead *overhead)
+void time_sums_add(struct time_sum *sum, const int64_t *ns, unsigned count)
 {
-    for (unsigned i = 0; i < OVERHEAD_COUNT; i++) {
-        if (overhead->ns[i] < 0)
+    for (unsigned i = 0; i < count; i++) {
+        if (ns[i] < 0)
             continue;
         sum[i].frames++;
-        sum[i].ns += (uint64_t)overhead->ns[i];
+        sum[i].ns += (uint64_t)ns[i];
     }
 }

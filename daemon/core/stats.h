@@ -58,11 +58,13 @@ struct overhead {
     int64_t ns[OVERHEAD_COUNT]; /* negative: not measured in this frame */
 };
 
-/* Sums over frames. A step that is not measured in all of them has a count of its own. */
-struct overhead_sum {
+/* A sum over the frames in which a time was measured. */
+struct time_sum {
     uint64_t frames, ns;
 };
 
-void overhead_add(struct overhead_sum sum[OVERHEAD_COUNT], const struct overhead *overhead);
+/* Adds the times of a frame to their sums, but for those that are negative: they were not measured
+ * in this frame. */
+void time_sums_add(struct time_sum *sum, const int64_t *ns, unsigned count);
 
 #endif

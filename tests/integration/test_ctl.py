@@ -309,6 +309,15 @@ def test_stats(daemon):
     assert "total" in daemon.ctl("stats").stdout
 
 
+def test_each_step_of_the_engine_is_timed(daemon):
+    daemon.ctl("filter", "set", "denoise:sigma=5 | gaussian-blur:sigma=1")
+    steps = daemon.wait_until(lambda: (times := daemon.ctl_json("stats")["StepTimes"]).keys() >=
+                              {"denoise", "transform"} and times, "a frame with each step timed")
+    assert all(frames > 0 and ns > 0 for frames, ns in steps.values())
+    shown, = (line for line in daemon.ctl("stats").stdout.splitlines() if "of each step" in line)
+    assert re.search(r"denoise [0-9.]+, transform [0-9.]+$", shown)
+
+
 def test_stats_watch(daemon):
     lines = daemon.ctl("--json", "stats", "--watch=0.05", "-n", "3").stdout.splitlines()
     sequences = [json.loads(line)["Sequence"] for line in lines]

@@ -27,6 +27,7 @@ PROPERTIES = {
     "Counters": ("a{st}", {EVIL: 1, "published": 2}),
     "Copies": ("a{s(tt)}", {EVIL: (3, 4)}),
     "Overhead": ("a{s(tt)}", {EVIL: (5, 6)}),
+    "StepTimes": ("a{s(tt)}", {EVIL: (7, 8)}),
     "Latency": ("a{sa{st}}", {EVIL: {"p50_ns": 1000}}),
     "Measures": ("a{sd}", {EVIL: 1.5, "sharpness": 0.1}),
     "LatencyHistograms": ("a{s(tta(tt))}", {EVIL: (1, 2, [(3, 4)])}),

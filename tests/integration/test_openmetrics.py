@@ -62,12 +62,13 @@ def test_metrics_say_what_stats_say(daemon):
         for family, first, last in zip(("fftd_copies", "fftd_copied_bytes"),
                                        before["Copies"][step], counts):
             assert first <= value(families[family], step=step) <= last
-    for step, (frames, spent_ns) in after["Overhead"].items():
-        for suffix, first, last in (("_count", before["Overhead"][step][0], frames),
-                                    ("_sum", before["Overhead"][step][1] / 1e9, spent_ns / 1e9)):
-            exported, = (sample.value for sample in families["fftd_overhead_seconds"].samples
-                         if sample.labels["step"] == step and sample.name.endswith(suffix))
-            assert first <= exported <= last
+    for member, family in (("Overhead", "fftd_overhead_seconds"), ("StepTimes", "fftd_step_seconds")):
+        for step, (frames, spent_ns) in before[member].items():
+            for suffix, first, last in (("_count", frames, after[member][step][0]),
+                                        ("_sum", spent_ns / 1e9, after[member][step][1] / 1e9)):
+                exported, = (sample.value for sample in families[family].samples
+                             if sample.labels["step"] == step and sample.name.endswith(suffix))
+                assert first <= exported <= last
     # Every counter of the daemon is exported, including those unknown to fftd-ctl.
     assert sum(family.type == "counter" for family in families.values()) == \
         len(after["Counters"]) - len(("dropped_stale", "dropped_engine", "held_slots")) + \

@@ -152,11 +152,11 @@ static void counts_add_up_to_the_total(void **state)
 static void overhead_counts_what_was_measured(void **state)
 {
     (void)state;
-    struct overhead_sum sum[OVERHEAD_COUNT] = {{.frames = 0}};
+    struct time_sum sum[OVERHEAD_COUNT] = {{.frames = 0}};
     struct overhead overhead = {.ns = {[OVERHEAD_COPY] = 700, [OVERHEAD_GAP] = -1}};
-    overhead_add(sum, &overhead);
+    time_sums_add(sum, overhead.ns, OVERHEAD_COUNT);
     overhead.ns[OVERHEAD_GAP] = 40;
-    overhead_add(sum, &overhead);
+    time_sums_add(sum, overhead.ns, OVERHEAD_COUNT);
     assert_int_equal(sum[OVERHEAD_COPY].frames, 2);
     assert_int_equal(sum[OVERHEAD_COPY].ns, 1400);
     assert_int_equal(sum[OVERHEAD_MAP].frames, 2);

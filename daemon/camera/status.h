@@ -91,7 +91,7 @@ struct camera_status {
     struct copy_count copied[COPY_COUNT];
     struct time_sum overhead[OVERHEAD_COUNT]; /* of published frames */
     struct time_sum step[ENGINE_MAX_STEPS];   /* their kernels, by engine_step_name */
-    bool has_comparison;                          /* a search has compared the devices */
+    bool has_comparison;                      /* a search has compared the devices */
     struct comparison comparison;
 };
 

@@ -9,7 +9,7 @@
 
 #include "daemon_bus.h"
 #include "image.h"
-#include "waiter.h"
+#include "http/waiter.h"
 
 struct asked;
 

@@ -15,11 +15,11 @@
 #include <fftd/fftd.h>
 #include <systemd/sd-daemon.h>
 
-#include "access.h"
+#include "http/access.h"
 #include "common/usage.h"
-#include "listen.h"
+#include "http/listen.h"
 #include "server.h"
-#include "token.h"
+#include "http/token.h"
 
 #define PROGRAM         "fftd-view"
 #define MAX_HOSTS       16

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "access.h"
+#include "http/access.h"
 #include "respond.h"
 
 static enum MHD_Result count_hosts(void *cls, enum MHD_ValueKind kind, const char *key,

@@ -10,10 +10,10 @@
 
 #include "asked.h"
 #include "changer.h"
-#include "connections.h"
+#include "http/connections.h"
 #include "encoder.h"
 #include "view_camera.h"
-#include "waiter.h"
+#include "http/waiter.h"
 
 #define ROUTE_PATH_BYTES 128
 #define MAX_PAGE_ROUTES  16 /* the page's files and the list of cameras */

@@ -4,9 +4,9 @@
 VIEW_PACKAGES := libmicrohttpd libturbojpeg json-c
 HAVE_VIEW := $(shell $(PKG_CONFIG) --exists $(VIEW_PACKAGES) 2>/dev/null && echo yes)
 VIEW_LIBS = $(call pkg-libs,$(VIEW_PACKAGES)) $(CTL_LIBS)
-VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c))
+VIEW := $(filter-out client/fftd-view/main.c,$(wildcard client/fftd-view/*.c client/fftd-view/http/*.c))
 # The files are in the order in which a browser requests them.
-VIEW_PAGE := $(addprefix client/fftd-view/,index.html style.css app.js \
+VIEW_PAGE := $(addprefix client/fftd-view/page/,index.html style.css app.js \
     compare.js control.js filter.js plots.js dom.js stages.js plane.js mask.js peaks.js tools.js icon.svg)
 
 $(BUILD)/obj/client/fftd-view/%.o: CPPFLAGS += $(call pkg-cflags,$(VIEW_PACKAGES))
@@ -26,7 +26,7 @@ $(VIEW_FUZZED): $(call objects,client/fftd-view/change_request.c)
 
 # Unit tests use this part, which needs none of the libraries.
 VIEW_TESTED := $(BUILD)/libaccess.a
-$(VIEW_TESTED): $(call objects,client/fftd-view/access.c)
+$(VIEW_TESTED): $(call objects,client/fftd-view/http/access.c)
 
 $(BUILD)/libview.a: $(call objects,$(VIEW))
 $(BUILD)/fftd-view: $(call objects,client/fftd-view/main.c) $(BUILD)/libview.a $(CLIENT_PARTS)

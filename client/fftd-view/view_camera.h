@@ -8,7 +8,7 @@
 #define FFTD_VIEW_CAMERA_H
 
 #include "image.h"
-#include "waiter.h"
+#include "http/waiter.h"
 
 #define CAMERA_MAX_COUNT 16 /* per server */
 #define CAMERA_LINGER_NS (2 * NS_PER_S)

@@ -25,6 +25,7 @@ LAYERS = [
     {"daemon/core"},
     {"client/fftd-ctl", "client/fftd-view", "client/fftd-pipewire", "client/gstreamer",
      "client/examples"},
+    {"client/fftd-view/http"},
     {"client/common", "client/calibration"},
     {"client/pictures"},
     {"client/libfftd"},

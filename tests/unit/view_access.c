@@ -3,7 +3,7 @@
 
 #include "support/cmocka.h"
 
-#include "fftd-view/access.h"
+#include "fftd-view/http/access.h"
 
 static const char *const names[] = {"cameras.example", NULL};
 

@@ -1,5 +1,8 @@
 /* One frame of a camera before and after the filter, as two JPEG files, from the daemon's Snapshot.
  *
+ * A view of the daemon belongs to all readers of its ring, so the page does not switch the view in
+ * order to compare.
+ *
  * The answer is multipart/form-data with the parts `before` and `after`, which browsers can parse.
  * Each answer costs the daemon a copy of both frames. So there are at most a few per second, and
  * none while nobody compares. */

@@ -11,9 +11,8 @@
  * or another view (filters/view.h) comes into use at once, because no engine has both.
  *
  * Only the newest waiting request is carried out. A chain gets a new engine if its support is
- * larger than the engine's padding allows for (where the margin is automatic), or if its response
- * is complex and the engine's is real, or the reverse. Until then frames are filtered by the old
- * one. */
+ * larger than the engine's padding allows for (where the margin is automatic), or if its recipe
+ * (filters/recipe.h) is not the engine's. Until then frames are filtered by the old one. */
 #ifndef FFTD_CAMERA_DESIGNER_H
 #define FFTD_CAMERA_DESIGNER_H
 

@@ -1,6 +1,6 @@
 /* Memory that a source writes frames into and a device reads them from in place.
  *
- * Neither side knows the other: the device's side (daemon/gpu) implements this, the source's
+ * Neither side knows the other: the device's side (daemon/engine) implements this, the source's
  * (daemon/capture) uses it, and the camera, which owns it, brings the two together. Frames have
  * an index, which both use. There are two modes:
  *

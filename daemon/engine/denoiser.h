@@ -1,7 +1,7 @@
 /* Reduces the noise of captured samples (filters/denoise.h) before a component's transform. It
  * writes the result into planes of floats, which the load of the transform's first dispatch reads
  * instead of the captured samples, so that nothing is rounded in between
- * (transform_tuning.denoised). */
+ * (transform_buffers.denoised). */
 #ifndef FFTD_ENGINE_DENOISER_H
 #define FFTD_ENGINE_DENOISER_H
 

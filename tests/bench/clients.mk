@@ -1,7 +1,7 @@
 # What reading frames costs other programs: those of docs/CLIENTS.md.
 
 ##@ Measurements
-.PHONY: bench-clients ## measures the processor time of the recipes of docs/CLIENTS.md
+.PHONY: bench-clients ## measures the processor time of the guides of docs/CLIENTS.md
 .PHONY: _bench-clients
 bench-clients:
 	@$(call bench-deps,build run gst opencv out pipewire test)

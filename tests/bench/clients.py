@@ -4,7 +4,7 @@ a second:
 
     FFTD_BUILD=DIRECTORY tests/bench/clients.py
 
-prints a table for docs/CLIENTS.md. The recipes of that document run with 100 and with 300 frames
+prints a table for docs/CLIENTS.md. The guides of that document run with 100 and with 300 frames
 each, so that the time for their start cancels out. Programs that go on are measured for some
 seconds while they run. A media server's time is not counted.
 """
@@ -26,7 +26,7 @@ sys.path[:0] = [str(ROOT / "tests/tools"), str(ROOT / "tests/integration")]
 from conftest import BUILD, wait_until  # noqa: E402
 from path import processor_s  # noqa: E402
 from pipewire import Desktop  # noqa: E402
-from recipes import FRAMES, command, recipes  # noqa: E402
+from guides import FRAMES, command, guides  # noqa: E402
 from unit import command_of  # noqa: E402
 
 SOURCE, SIZE, FPS = "pattern:scene", "1280x720", 30
@@ -34,7 +34,7 @@ WARM_UP_S, SECONDS = 2, 6
 
 
 def seconds(language, text, env):
-    """Returns the processor time of a recipe with all its processes."""
+    """Returns the processor time of a guide with all its processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command(language, text), env=env, check=True, stdout=subprocess.DEVNULL,
                    stderr=subprocess.DEVNULL, timeout=120)
@@ -125,8 +125,8 @@ def print_row(title, ms):
     print(f"| {title} | {ms:.1f} |", flush=True)
 
 
-def measure_recipes(env):
-    for title, language, text in recipes():
+def measure_guides(env):
+    for title, language, text in guides():
         few = seconds(language, text, env)
         many = seconds(language, text.replace(str(FRAMES), str(3 * FRAMES)), env)
         print_row(title, (many - few) / (2 * FRAMES) * 1000)
@@ -143,12 +143,12 @@ def main(directory):
         wait_until(socket.exists, "the daemon")
         seconds("sh", "fftd-ctl --name front frames -n 1", env)  # until there are frames
         print(f"{SOURCE}, {SIZE} at {FPS} frames a second; {os.cpu_count()} processors, "
-              f"load {os.getloadavg()[0]:.1f}\n\n| recipe | ms a frame |\n| --- | --- |")
+              f"load {os.getloadavg()[0]:.1f}\n\n| guide | ms a frame |\n| --- | --- |")
         for start in (example_in_c, desktop_node, publisher):
             with start(directory, env) as (processes, count):
                 for title, ms in measure(processes, count).items():
                     print_row(title, ms)
-        measure_recipes(env)
+        measure_guides(env)
 
 
 if __name__ == "__main__":

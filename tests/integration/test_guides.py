@@ -1,4 +1,4 @@
-"""The recipes of docs/CLIENTS.md work as they stand."""
+"""The guides of docs/CLIENTS.md work as they stand."""
 
 import importlib.util
 import os
@@ -16,7 +16,7 @@ from gstreamer import plugin_dir  # pylint: disable=unused-import
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/tools"))
 # pylint: disable-next=wrong-import-position
-from recipes import FRAMES, TEXT, command, recipes  # noqa: E402
+from guides import FRAMES, TEXT, command, guides  # noqa: E402
 
 ELEMENTS = {"x264enc": "gstreamer1.0-plugins-ugly", "h264parse": "gstreamer1.0-plugins-bad"}
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(SANITIZED, reason="the programs are not sanitize
 
 
 def missing_part(text):
-    """Returns what a recipe needs and is not installed."""
+    """Returns what a guide needs and is not installed."""
     for statement, module in (("import cv2", "cv2"), ("import fftd", "numpy")):
         if statement in text and importlib.util.find_spec(module) is None:
             return f"the Python module {module}"
@@ -55,17 +55,17 @@ def environment(plugin_dir, runtime_dir):
             "GST_PLUGIN_PATH": str(plugin_dir)}
 
 
-# OpenCV is large: peers_recipes.py runs its recipe.
-SMALL = [each for each in recipes() if "import cv2" not in each[2]]
+# OpenCV is large: peers_guides.py runs its guide.
+SMALL = [each for each in guides() if "import cv2" not in each[2]]
 
 
 @pytest.mark.parametrize("title, language, text", SMALL,
                          ids=[re.sub(r"\W+", "-", title) for title, *_ in SMALL])
-def test_the_recipe_works(camera, environment, title, language, text):
-    run_recipe(camera, environment, title, language, text)
+def test_the_guide_works(camera, environment, title, language, text):
+    run_guide(camera, environment, title, language, text)
 
 
-def run_recipe(camera, environment, title, language, text):
+def run_guide(camera, environment, title, language, text):
     if missing := missing_part(text):
         pytest.skip(f"{missing} is not installed")
     before = camera.ctl_json("stats")["Counters"]["published"]

@@ -1,13 +1,13 @@
-"""The recipes of docs/CLIENTS.md."""
+"""The guides of docs/CLIENTS.md."""
 
 import pathlib
 import re
 
 TEXT = pathlib.Path(__file__).resolve().parents[2] / "docs/CLIENTS.md"
-FRAMES = 100  # after so many each recipe ends
+FRAMES = 100  # after so many each guide ends
 
 
-def recipes():
+def guides():
     """Returns the title, the language and the text of each."""
     found = []
     for section in TEXT.read_text().split("\n## ")[1:]:
@@ -18,7 +18,7 @@ def recipes():
 
 
 def command(language, text):
-    """Returns what runs a recipe."""
+    """Returns what runs a guide."""
     if language == "python":
         return ["/usr/bin/python3", "-c", text]
     return ["bash", "-c", text]

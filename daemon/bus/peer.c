@@ -18,6 +18,7 @@
 
 #include "bus/value.h"
 #include "core/client_limits.h"
+#include "filters/filter.h"
 #include "ring/socket.h"
 #include "service/log.h"
 
@@ -288,6 +289,8 @@ int peer_refuse_read_only(const struct peer *peer, sd_bus_error *error)
 
 _Static_assert(LIMIT_MESSAGE_BYTES <= LIMIT_MESSAGE_CEILING,
                "32-bit kernels refuse a buffer for the longest message");
+_Static_assert(LIMIT_MESSAGE_BYTES >= FILTER_TEXT_BYTES + 1024,
+               "a message has to hold the text of any chain");
 
 /* Makes the pair of sockets through which whole messages are passed on. A buffer must have twice
  * the bytes of a message, because the kernel counts its own overhead in it. The kernel doubles what

@@ -17,7 +17,9 @@
 /* Building an engine may cost seconds of processor time. */
 #define RETRY_DELAY_LONGEST_BUILD_NS (5 * NS_PER_S)
 
-/* Returns the delay after `failures` failures in a row; longest_ns is one of the two above. */
+/* Returns the delay after `failures` failures in a row; longest_ns is one of the two above. For a
+ * camera each restart of its stream counts as one, so the delay after a restart that has failed is
+ * twice the first. */
 static inline int64_t retry_delay_ns(unsigned failures, int64_t longest_ns)
 {
     int64_t delay_ns = RETRY_DELAY_FIRST_NS;

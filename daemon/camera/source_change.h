@@ -11,7 +11,9 @@
  *   waited for again; its filter was never replaced.
  * - opening: no other source is asked for; changes of the filter and the controls wait.
  *
- * Camera's thread only. */
+ * Only the camera's thread may call this. camera_set_source refuses another source during an
+ * opening.
+ */
 #ifndef FFTD_CAMERA_SOURCE_CHANGE_H
 #define FFTD_CAMERA_SOURCE_CHANGE_H
 
@@ -32,8 +34,9 @@ struct source_change {
 };
 
 /* Tries the desired source, or continues to. 0: it was taken. -EAGAIN: it was tried before, or is
- * still opening. Otherwise the camera has gone back: errors as capture_open; -EINVAL: too many
- * controls, or the filter has an image of another size than the frames (calibration.h). */
+ * still opening. Otherwise the camera uses the source before, which it left or did not even leave:
+ * errors as capture_open; -EINVAL: too many controls, or the filter has an image of another size
+ * than the frames (calibration.h). */
 int source_change_step(struct source_change *change, struct recovery *recovery,
                        const struct desired *desired, struct error *why);
 

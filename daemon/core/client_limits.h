@@ -1,5 +1,5 @@
 /* Every limit on what clients may take from the daemon, and what happens at it. docs/SECURITY.md,
- * fftd(8) and a text of client/fftd-ctl/bus.c repeat some of the figures. */
+ * fftd(8), client/fftd-ctl/daemon.c and client/fftd-view/change_request.h repeat some figures. */
 #ifndef FFTD_CORE_CLIENT_LIMITS_H
 #define FFTD_CORE_CLIENT_LIMITS_H
 

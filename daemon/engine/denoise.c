@@ -13,7 +13,6 @@ struct denoise_part {
     struct denoiser *denoiser;
     struct denoiser_past *past; /* NULL: none is joined */
     uint64_t change;            /* engine->filter.change of the frame before */
-    bool had_table;             /* that frame was loaded with a table */
 };
 
 static bool applies(const struct recipe *recipe)
@@ -78,19 +77,18 @@ static void destroy_frame(void *frame)
     denoiser_frame_destroy(frame);
 }
 
-/* Past frames are not joined across a start of the source, nor if they were loaded with another
- * table. */
+/* Past frames are dropped when the source starts again, and when the filter changes where samples
+ * are loaded with a table, which may be another one. */
 static int enqueue(struct step_run *run, struct error *why)
 {
     struct denoise_part *part = run->part;
     struct transform_buffers *buffers = run->buffers;
     const uint64_t change = run->slot->engine->filter.change;
-    const bool has_table = buffers->calibration != NULL;
-    const bool is_loaded_otherwise = change != part->change && (has_table || part->had_table);
+    const bool is_loaded_otherwise =
+        change != part->change && recipe_load_bytes(&run->component->recipe) > 0;
     if (run->slot->job.is_first || is_loaded_otherwise)
         denoiser_past_forget(part->past);
     part->change = change;
-    part->had_table = has_table;
     return denoiser_frame_enqueue(run->frame, run->slot->queue, buffers->image,
                                   buffers->calibration, run->data.numbers, part->past,
                                   &buffers->denoised, run->first, run->last, why);

@@ -1,12 +1,12 @@
-/* Steps: the parts of what kernels do for a frame. A step is one file with a `struct step`, and a
- * row of the table in steps.c, whose order is the order in a frame. Nothing else lists steps: an
+/* A step is one stage of the work of a device on a frame. It is one file with a `struct step`, and
+ * a row of the table in steps.c, whose order is the order in a frame. Nothing else lists steps: an
  * engine's preparation, its responses, its frames, its description and its statistics walk over the
  * table.
  *
  * A component (engine_private.h) has each step that applies to its recipe. What a step makes for a
  * component is its `part`; what it makes for a frame in flight is its `frame`; and what it computes
- * from a chain is its `data`, which is replaced between two frames. Each is NULL where the step has
- * no function that makes it.
+ * from a chain is its `data`, which is replaced between two frames. Each is NULL (data.numbers)
+ * where the step has no function that makes it.
  *
  * Threads: `design` in any thread while the engine is used, because it only reads; what concerns
  * frames in the submitting thread; the others in the thread that creates or destroys the engine. */
@@ -31,10 +31,11 @@ struct step_run {
     /* NULL (both), or receive the events of the step's first and last dispatch, which the engine
      * releases, on failure too. A step that enqueues no kernel for a frame leaves them alone. */
     cl_event *first, *last;
-    bool times_each; /* the events of all dispatches go into slot->dispatch, if the step can */
+    bool times_each; /* if the step can, it puts the event of each dispatch into slot->dispatch;
+                        first and last are not NULL then */
 };
 
-/* Hands the event of a step's only dispatch over. */
+/* Reports one event as both the first and the last. */
 static inline void step_run_is_one(const struct step_run *run, cl_event event)
 {
     clRetainEvent(event);
@@ -48,7 +49,8 @@ struct step_cost {
     double bytes;
 };
 
-/* Every function but `applies` and `enqueue` may be NULL. Functions that return int return 0 or
+/* Every function but `applies` and `enqueue` may be NULL, except that what is made has a function
+ * that destroys it. Functions that return int return 0 or
  * -errno with a reason in *why. */
 struct step {
     const char *name; /* in statistics: "denoise" */
@@ -60,9 +62,9 @@ struct step {
      * first, the others in their order. On failure *ret_part may be set, and is destroyed. */
     int (*prepare)(void **ret_part, struct component *component, const char *cache_dir,
                    struct error *why);
-    void (*destroy)(void *part); /* NULL is allowed */
+    void (*destroy)(void *part);
 
-    /* The number of programs that are not compiled yet, and compiling them. */
+    /* Counts the programs that are not compiled yet; compiles them. */
     unsigned (*missing)(const void *part);
     int (*build)(void *part, const char *cache_dir, struct error *warning, struct error *why);
 
@@ -75,19 +77,20 @@ struct step {
      * empty when it is destroyed. */
     int (*create_frame)(void **ret_frame, const void *part, const struct component *component,
                         cl_command_queue queue, struct error *why);
-    void (*destroy_frame)(void *frame); /* NULL is allowed */
+    void (*destroy_frame)(void *frame);
 
     /* Enqueues a frame's kernels, if it needs any. */
     int (*enqueue)(struct step_run *run, struct error *why);
 
-    /* Release the frame's references to an image, and to a result, that are not the engine's. */
+    /* Drop the frame's references to an image and to a result that the engine does not own. */
     void (*drop_image)(void *frame);
     void (*drop_result)(void *frame);
 
     /* What it costs in each frame; not counted are steps that only some frames need. */
     struct step_cost (*cost)(const void *part);
 
-    bool filters; /* multiplies by the response, which its data is; each component has one */
+    bool filters; /* multiplies by the response, which is its data; one such step applies to each
+                     recipe */
 };
 
 #define STEP_MAX ENGINE_MAX_STEPS

@@ -1,10 +1,13 @@
 /* The table of steps, and the walks over it. */
+#include <errno.h>
+
 #include "engine/engine_private.h"
 
 const struct step *const engine_steps[] = {&step_table, &step_correct,   &step_denoise, &step_blend,
                                            &step_shift, &step_transform, NULL};
 
-_Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= STEP_MAX + 1, "see STEP_MAX");
+_Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= STEP_MAX + 1,
+               "raise ENGINE_MAX_STEPS");
 
 const char *engine_step_name(unsigned step)
 {
@@ -30,9 +33,14 @@ static int prepare_step(struct component *component, unsigned step, const char *
 int component_prepare(struct component *component, const char *cache_dir, struct error *why)
 {
     int r;
+    unsigned filtering = 0;
     for (unsigned i = 0; engine_steps[i] != NULL; i++)
-        if (engine_steps[i]->filters && component_has(component, i))
+        if (engine_steps[i]->filters && component_has(component, i)) {
             component->response_step = i;
+            filtering++;
+        }
+    if (filtering != 1)
+        return error_set(why, EINVAL, "%u steps filter a component: expected 1", filtering);
     /* The other steps ask the filtering one for its plan. */
     r = prepare_step(component, component->response_step, cache_dir, why);
     for (unsigned i = 0; engine_steps[i] != NULL && r == 0; i++)

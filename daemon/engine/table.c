@@ -42,7 +42,7 @@ static int fill_warp(const struct component *component, const struct filter_chai
 
 static bool applies(const struct recipe *recipe)
 {
-    return recipe_table_bytes(recipe) > 0;
+    return recipe_load_bytes(recipe) > 0;
 }
 
 static int design(struct transform_response *ret, const void *part,

@@ -78,6 +78,11 @@ static const char *describe_curve(const void *value, const char *name)
     return curve_name(value);
 }
 
+_Static_assert(sizeof(struct denoise_settings) == 5 * sizeof(unsigned) && RECIPE_MAX_NUMBERS >= 5,
+               "denoise_numbers lists every member");
+_Static_assert(sizeof(struct curve) == 5 * sizeof(double) && RECIPE_MAX_NUMBERS >= 5,
+               "curve_numbers lists every member");
+
 const struct recipe_type recipe_flag = {flag_numbers, describe_flag};
 static const struct recipe_type choice = {choice_numbers, describe_nothing};
 static const struct recipe_type view = {choice_numbers, describe_view};
@@ -110,63 +115,74 @@ static void get_curve(void *ret, const struct filter_chain *chain)
 
 #define MEMBER(field)                                                                              \
     .offset = offsetof(struct recipe, field), .size = sizeof(((struct recipe *)0)->field)
-#define FLAG(field) MEMBER(field), .type = &recipe_flag
+#define FLAG(field)       MEMBER(field), .type = &recipe_flag
 
-static const struct recipe_member members[] = {
-    {.name = "precision", MEMBER(precision), .type = &choice},
-    {.name = "planes", MEMBER(planes), .type = &choice},
-    {.name = "captured", MEMBER(captured), .type = &choice},
-    {.name = "complex response",
-     FLAG(complex_response),
-     .is_needed = filter_chain_is_complex,
-     .constant = "COMPLEX_RESPONSE",
-     .refusal = "the filter's response is complex: expected an engine with complex_response"},
-    {.name = "corrections",
-     FLAG(corrections),
-     .is_needed = filter_chain_adapts,
-     .constant = "CORRECTIONS",
-     .is_luma = true},
-    {.name = "calibrated",
-     FLAG(calibrated),
-     .is_needed = calibration_is_needed,
-     .constant = "CALIBRATED",
-     .is_load = true,
-     .is_luma = true,
-     .table_bytes = 2 * sizeof(float),
-     .refusal = "the filter corrects captured samples: expected a calibrated engine"},
-    {.name = "warped",
-     FLAG(warped),
-     .is_needed = warp_is_needed,
-     .constant = "WARPED",
-     .is_load = true,
-     .table_bytes = 2 * sizeof(int16_t),
-     .refusal = "the filter moves pixels: expected a warped engine"},
-    {.name = "shifts",
-     FLAG(shifts),
-     .is_needed = filter_chain_stabilises,
-     .refusal = "the filter moves frames: expected an engine with shifts"},
-    {.name = "thresholds",
-     FLAG(thresholds),
-     .is_needed = has_threshold,
-     .constant = "THRESHOLDS",
-     .refusal = "the filter has a threshold: expected an engine with thresholds"},
-    {.name = "denoised",
-     MEMBER(denoise),
-     .type = &denoise,
-     .get = get_denoise,
-     .refusal = "the filter reduces noise in another way than the engine: expected an engine with "
-                "the same settings"},
-    {.name = "curve",
-     MEMBER(curve),
-     .type = &curve,
-     .get = get_curve,
-     .is_luma = true,
-     .refusal = "the filter has another curve than the engine: expected an engine with the same "
-                "one"},
-    {.name = "view", MEMBER(view), .type = &view},
+/* A row for each field; one that is missing has no name. */
+#define INDEX(type, name) row_##name,
+enum { RECIPE_FIELDS(INDEX) ROW_COUNT };
+
+static const struct recipe_member members[ROW_COUNT] = {
+    [row_precision] = {.name = "precision", MEMBER(precision), .type = &choice},
+    [row_planes] = {.name = "planes", MEMBER(planes), .type = &choice},
+    [row_captured] = {.name = "captured", MEMBER(captured), .type = &choice},
+    [row_complex_response] =
+        {.name = "complex response",
+         FLAG(complex_response),
+         .is_needed = filter_chain_is_complex,
+         .constant = "COMPLEX_RESPONSE",
+         .refusal = "the filter's response is complex: expected an engine with complex_response"},
+    [row_corrections] = {.name = "corrections",
+                         FLAG(corrections),
+                         .is_needed = filter_chain_adapts,
+                         .constant = "CORRECTIONS",
+                         .is_luma = true},
+    [row_calibrated] = {.name = "calibrated",
+                        FLAG(calibrated),
+                        .is_needed = calibration_is_needed,
+                        .constant = "CALIBRATED",
+                        .is_load = true,
+                        .is_luma = true,
+                        .table_bytes = 2 * sizeof(float),
+                        .refusal =
+                            "the filter corrects captured samples: expected a calibrated engine"},
+    [row_warped] = {.name = "warped",
+                    FLAG(warped),
+                    .is_needed = warp_is_needed,
+                    .constant = "WARPED",
+                    .is_load = true,
+                    .table_bytes = 2 * sizeof(int16_t),
+                    .refusal = "the filter moves pixels: expected a warped engine"},
+    [row_shifts] = {.name = "shifts",
+                    FLAG(shifts),
+                    .is_needed = filter_chain_stabilises,
+                    .refusal = "the filter moves frames: expected an engine with shifts"},
+    [row_thresholds] = {.name = "thresholds",
+                        FLAG(thresholds),
+                        .is_needed = has_threshold,
+                        .constant = "THRESHOLDS",
+                        .refusal =
+                            "the filter has a threshold: expected an engine with thresholds"},
+    [row_denoise] =
+        {.name = "denoised",
+         MEMBER(denoise),
+         .type = &denoise,
+         .get = get_denoise,
+         .refusal =
+             "the filter reduces noise in another way than the engine: expected an engine with "
+             "the same settings"},
+    [row_curve] =
+        {.name = "curve",
+         MEMBER(curve),
+         .type = &curve,
+         .get = get_curve,
+         .is_luma = true,
+         .refusal =
+             "the filter has another curve than the engine: expected an engine with the same "
+             "one"},
+    [row_view] = {.name = "view", MEMBER(view), .type = &view},
 };
 
-const struct recipe_table recipe_table = {members, sizeof members / sizeof members[0]};
+const struct recipe_table recipe_table = {members, ROW_COUNT};
 
 static const void *value_of(const struct recipe_member *member, const void *record)
 {
@@ -316,7 +332,7 @@ void recipe_constants(const struct recipe *recipe, bool is_load, char text[RECIP
     }
 }
 
-size_t recipe_table_bytes(const struct recipe *recipe)
+size_t recipe_load_bytes(const struct recipe *recipe)
 {
     size_t bytes = 0;
     for (unsigned i = 0; i < recipe_table.count; i++)

@@ -1,9 +1,10 @@
-/* A recipe: everything that an engine must be able to do for a chain of filters, or for two of
- * which one fades into the other. Pure.
+/* A recipe: everything that an engine must be able to do for a chain of filters, or for both chains
+ * of a fade. Pure.
  *
- * Each member of struct recipe has one row in the table of recipe.c, which says who needs it.
- * Equality, union, text, cache key, the engine's check of a chain, and the constants of the kernels
- * all follow from the rows, so a feature cannot be forgotten in one of them. */
+ * Each field of struct recipe has one row in the table of recipe.c, which says who needs it: a
+ * field without a row does not pass tests/unit/recipe.c. Equality, union, text, cache key, the
+ * check of a chain, and the constants of the kernels all follow from the rows, so a feature cannot
+ * be forgotten in one of them. */
 #ifndef FFTD_FILTERS_RECIPE_H
 #define FFTD_FILTERS_RECIPE_H
 
@@ -26,29 +27,39 @@ enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
 #define RECIPE_MAX_NUMBERS 5
 #define RECIPE_KEY_BYTES   512
 
-/* (fields: each is a row of the table.) */
+/* The fields, each with its type: DECLARE(type, name). */
+#define RECIPE_FIELDS(DECLARE)                                                                     \
+    /* Settings, which are the same for every chain. Precision is that of spectrum and response;   \
+     * arithmetic is float. Every view except the picture shows luma, whatever the planes are.     \
+     * `captured` is the fourcc of captured frames if it differs from the published one, or 0. */  \
+    DECLARE(enum recipe_precision, precision)                                                      \
+    DECLARE(enum recipe_planes, planes)                                                            \
+    DECLARE(uint32_t, captured)                                                                    \
+    /* What the chain needs. H has an imaginary part, which costs more memory traffic; frames have \
+     * a correction (correction.h), which costs time in every load; captured samples are corrected \
+     * by a table (calibration.h); pixels are moved by a table (warp.h); frames are moved by a     \
+     * shift, with complex_response, which costs memory; the spectrum has a threshold              \
+     * (filter_kind.h). */                                                                         \
+    DECLARE(bool, complex_response)                                                                \
+    DECLARE(bool, corrections)                                                                     \
+    DECLARE(bool, calibrated)                                                                      \
+    DECLARE(bool, warped)                                                                          \
+    DECLARE(bool, shifts)                                                                          \
+    DECLARE(bool, thresholds)                                                                      \
+    /* The curve is for luma, red, green and blue; the chroma of YUV has none. */                  \
+    DECLARE(struct denoise_settings, denoise)                                                      \
+    DECLARE(struct curve, curve)                                                                   \
+    /* A setting, too, and the last word of a description. */                                      \
+    DECLARE(enum view_kind, view)
+
+#define RECIPE_DECLARE(type, name) type name;
 struct recipe {
-    /* Settings, which are the same for every chain. */
-    enum recipe_precision precision; /* of spectrum and response; arithmetic is float */
-    enum recipe_planes planes;
-    enum view_kind view; /* what is made of each frame; another than the picture is made of luma,
-                            whatever `planes` says */
-    uint32_t captured;   /* fourcc of captured frames if it differs from the published one;
-                            otherwise 0 */
-    /* What the chain needs. */
-    bool complex_response; /* H has an imaginary part; costs more memory traffic */
-    bool corrections;      /* frames have a correction (correction.h); costs time in every load */
-    bool calibrated;       /* captured samples are corrected by a table (calibration.h) */
-    bool warped;           /* pixels are moved by a table (warp.h) */
-    bool shifts;           /* frames are moved by a shift, with complex_response; costs memory */
-    bool thresholds;       /* the spectrum has a threshold (filter_kind.h) */
-    struct denoise_settings denoise;
-    struct curve curve; /* for luma, red, green and blue; the chroma of YUV has none */
+    RECIPE_FIELDS(RECIPE_DECLARE)
 };
 
 /* How the values of members are compared and described. */
 struct recipe_type {
-    /* Sets all numbers that distinguish two values, and returns how many they are. */
+    /* Sets all numbers that distinguish two values, and returns how many there are. */
     unsigned (*numbers)(double ret[RECIPE_MAX_NUMBERS], const void *value);
     /* Returns what a description says about the value of a member with this name; NULL: nothing. */
     const char *(*describe)(const void *value, const char *name);
@@ -84,15 +95,15 @@ struct recipe recipe_of_chroma(const struct recipe *recipe);
 
 bool recipe_equal(const struct recipe *a, const struct recipe *b);
 
-/* Adds what b needs to a: flags. Returns false if the two differ in anything else, such as a curve:
- * then no engine can filter both. */
+/* Sets in a every flag that is set in b. Returns false if the two differ in anything else, such as
+ * a curve: then no engine can filter both, and a is of no use. */
 bool recipe_unite(struct recipe *a, const struct recipe *b);
 
 /* Whether an engine with this recipe can filter a chain. The empty chain needs nothing. -EINVAL
  * with a text that says what the chain does and which engine is expected. */
 int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why);
 
-/* Writes what a recipe needs beyond the plainest one, each preceded by a comma: ", corrections,
+/* Writes what a recipe needs beyond a plain recipe, each preceded by a comma: ", corrections,
  * denoised, view peaks". */
 void recipe_describe(const struct recipe *recipe, char *text, size_t size);
 
@@ -105,7 +116,7 @@ void recipe_constants(const struct recipe *recipe, bool is_load, char text[RECIP
 
 /* Returns the bytes for each sample in the table with which captured samples are loaded; 0: there
  * is no such table. */
-size_t recipe_table_bytes(const struct recipe *recipe);
+size_t recipe_load_bytes(const struct recipe *recipe);
 
 /* The functions above for the records of any table. Tests call them with a table of their own. */
 bool recipe_table_equal(const struct recipe_table *table, const void *a, const void *b);

@@ -40,7 +40,7 @@ static void add_dispatch(struct transform *transform, struct dispatch dispatch)
     while (dispatch.argument_count < MAX_ARGUMENTS &&
            (dispatch.argument[dispatch.argument_count].kind != ARGUMENT_NONE))
         dispatch.argument_count++;
-    if (recipe_table_bytes(&transform->tuning.recipe) > 0 && reads(&dispatch, ARGUMENT_IMAGE))
+    if (recipe_load_bytes(&transform->tuning.recipe) > 0 && reads(&dispatch, ARGUMENT_IMAGE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_CALIBRATION;
     if (transform->tuning.recipe.denoise.block > 0 && reads(&dispatch, ARGUMENT_IMAGE))
         dispatch.argument[dispatch.argument_count++].kind = ARGUMENT_DENOISED;

@@ -282,7 +282,7 @@ static double image_bytes(const struct transform_image *image, bool result)
 size_t transform_table_bytes(const struct transform *transform)
 {
     const size_t samples = (size_t)transform->image.width * transform->image.height;
-    return samples * recipe_table_bytes(&transform->tuning.recipe);
+    return samples * recipe_load_bytes(&transform->tuning.recipe);
 }
 
 /* The bytes of the powers that the view of a spectrum draws. */

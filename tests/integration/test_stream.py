@@ -42,24 +42,36 @@ class PlayedServer(Server):
         self.player = None
         super().__init__("front")
 
+    def play(self):
+        """Starts a player and returns its first frame; nothing if the server has no stream yet."""
+        self.player = subprocess.Popen(
+            ["ffmpeg", "-loglevel", "error", "-rtsp_transport", "tcp", "-probesize", "32",
+             "-i", self.url, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        return self.player.stdout.read(PIXELS * 3 // 2)
+
     def read(self):
         """Returns the luma of the next frame."""
-        if self.player is None:
-            self.player = subprocess.Popen(
-                ["ffmpeg", "-loglevel", "error", "-rtsp_transport", "tcp", "-probesize", "32",
-                 "-i", self.url, "-f", "rawvideo", "-pix_fmt", "yuv420p", "-"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
-        frame = self.player.stdout.read(PIXELS * 3 // 2)
+        if self.player is not None:
+            frame = self.player.stdout.read(PIXELS * 3 // 2)
+        else:
+            deadline = time.monotonic() + PATIENCE
+            while not (frame := self.play()) and time.monotonic() < deadline:
+                self.end_player()
+                time.sleep(0.1)
         assert len(frame) == PIXELS * 3 // 2, "the player has ended"
         return frame[:PIXELS]
 
-    def kill(self):
-        super().kill()
+    def end_player(self):
         if self.player is not None:
             self.player.kill()
             self.player.wait()
             self.player.stdout.close()
             self.player = None
+
+    def kill(self):
+        super().kill()
+        self.end_player()
 
 
 @pytest.fixture

@@ -143,7 +143,7 @@ static void a_kernel_without_room_is_reported(void **state)
     struct error why = {""};
     (void)state;
     assert_int_equal(peer_check_buffers(&why), 0);
-    wmem_max = 32768;
+    wmem_max = LIMIT_MESSAGE_BYTES / 2;
     assert_int_equal(peer_check_buffers(&why), -ENOBUFS);
     assert_non_null(strstr(why.text, "raise net.core.wmem_max"));
 }

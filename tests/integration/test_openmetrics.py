@@ -62,7 +62,8 @@ def test_metrics_say_what_stats_say(daemon):
         for family, first, last in zip(("fftd_copies", "fftd_copied_bytes"),
                                        before["Copies"][step], counts):
             assert first <= value(families[family], step=step) <= last
-    for member, family in (("Overhead", "fftd_overhead_seconds"), ("StepTimes", "fftd_step_seconds")):
+    for member, family in (("Overhead", "fftd_overhead_seconds"),
+                           ("StepTimes", "fftd_step_seconds")):
         for step, (frames, spent_ns) in before[member].items():
             for suffix, first, last in (("_count", frames, after[member][step][0]),
                                         ("_sum", spent_ns / 1e9, after[member][step][1] / 1e9)):

@@ -184,8 +184,10 @@ static int append_adaptation(sd_bus_message *reply, const void *value)
 
 /* ---- counters and times ---- */
 
-/* A counter that is not a uint64_t does not compile. */
-/* clang-format off: its versions differ about this colon */
+/* A counter that is not a uint64_t does not compile. (clang-format's versions differ about a
+ * colon.)
+ */
+/* clang-format off */
 #define COUNTER(member)                                                                            \
     _Generic(((struct reading *)NULL)->member, uint64_t: offsetof(struct reading, member))
 /* clang-format on */

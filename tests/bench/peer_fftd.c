@@ -135,7 +135,7 @@ static int choose_tuning(struct transform_tuning *ret, unsigned variant, const s
     if (variant & TUNED)
         r = search(ret, scene, image, why);
     ret->recipe.precision = variant & HALF ? RECIPE_HALF : RECIPE_FLOAT;
-    ret->complex_response = variant & COMPLEX;
+    ret->recipe.complex_response = variant & COMPLEX;
     if (variant & STAGED)
         ret->technique = TRANSFORM_STAGED;
     return r;

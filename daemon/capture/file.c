@@ -220,15 +220,31 @@ static int check_frames(struct file *file, struct error *why)
     return r;
 }
 
+/* Finds the pixels of the next frame, which follows the last one in a loop. */
+static int find_next(struct file *file, off_t *ret, struct error *why)
+{
+    if (file->next == file->frame_count)
+        rewind_file(file);
+    if (find_pixels(file, file->offset, ret, why) < 0)
+        return error_prefix(why, EIO, "the file has changed: frame %llu",
+                            (unsigned long long)file->next);
+    return 0;
+}
+
+static void advance(struct file *file, off_t pixels)
+{
+    file->offset = pixels + (off_t)file->capture.format.frame_bytes;
+    file->next++;
+}
+
 /* Reads the next frame into a buffer and advances. */
 static int read_frame(struct file *file, uint8_t *frame, struct error *why)
 {
     size_t frame_bytes = file->capture.format.frame_bytes;
     off_t pixels = 0;
-    int r = find_pixels(file, file->offset, &pixels, why);
+    int r = find_next(file, &pixels, why);
     if (r < 0)
-        return error_prefix(why, EIO, "the file has changed: frame %llu",
-                            (unsigned long long)file->next);
+        return r;
     ssize_t count = read_at(file->fd, frame, frame_bytes, pixels);
     if (count < 0)
         return error_set(why, EIO, "frame %llu: read: %s", (unsigned long long)file->next,
@@ -237,8 +253,7 @@ static int read_frame(struct file *file, uint8_t *frame, struct error *why)
         return error_set(why, EIO, "the file has changed: frame %llu is truncated",
                          (unsigned long long)file->next);
     copy_count_add(&file->capture.copied, frame_bytes);
-    file->offset = pixels + (off_t)frame_bytes;
-    file->next++;
+    advance(file, pixels);
     return 0;
 }
 
@@ -251,14 +266,10 @@ static int skip_late_frames(struct file *file, struct error *why)
         return 0;
     for (uint64_t late = (due - file->sequence) % file->frame_count; late > 0; late--) {
         off_t pixels = 0;
-        if (file->next == file->frame_count)
-            rewind_file(file);
-        const int r = find_pixels(file, file->offset, &pixels, why);
+        const int r = find_next(file, &pixels, why);
         if (r < 0)
-            return error_prefix(why, EIO, "the file has changed: frame %llu",
-                                (unsigned long long)file->next);
-        file->offset = pixels + (off_t)file->capture.format.frame_bytes;
-        file->next++;
+            return r;
+        advance(file, pixels);
     }
     file->sequence = due;
     return 0;
@@ -287,8 +298,6 @@ static int file_dequeue(struct capture *capture, struct capture_frame *ret, stru
     int r = skip_late_frames(file, why);
     if (r < 0)
         return r;
-    if (file->next == file->frame_count)
-        rewind_file(file);
     struct file_buffer *buffer = &file->buffer[index];
     uint8_t *frame =
         file->memory != NULL ? frame_memory_address(file->memory, index) : buffer->frame;

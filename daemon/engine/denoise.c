@@ -84,8 +84,7 @@ static int enqueue(struct step_run *run, struct error *why)
     struct denoise_part *part = run->part;
     struct transform_buffers *buffers = run->buffers;
     const uint64_t change = run->slot->engine->filter.change;
-    const bool is_loaded_otherwise =
-        change != part->change && recipe_load_bytes(&run->component->recipe) > 0;
+    const bool is_loaded_otherwise = change != part->change && buffers->calibration != NULL;
     if (run->slot->job.is_first || is_loaded_otherwise)
         denoiser_past_forget(part->past);
     part->change = change;

@@ -362,8 +362,7 @@ static int enqueue_load(struct denoiser_frame *frame, cl_command_queue queue, cl
     const size_t group = row_group(denoiser);
     const size_t global[3] = {group, denoiser->image.height, denoiser->image.count};
     const size_t local[3] = {group, 1, 1};
-    const bool has_table = recipe_load_bytes(&denoiser->recipe) > 0;
-    const cl_mem buffers[] = {image, samples, has_table ? table : NULL};
+    const cl_mem buffers[] = {image, samples, table};
     const int r = set_arguments(frame->load, 0, buffers, 3, NULL, 0, why);
     return r < 0 ? r : enqueue(queue, frame->load, global, local, 0, NULL, event, why);
 }

@@ -29,7 +29,7 @@ struct component {
     struct component_step {
         void *part;
         struct transform_response data; /* for new frames */
-    } step[STEP_MAX];                   /* in the order of engine_steps */
+    } step[ENGINE_MAX_STEPS];           /* in the order of engine_steps */
     unsigned response_step; /* the index of the one that filters: its data is the response */
 };
 
@@ -44,8 +44,8 @@ struct step_times {
 struct slot {
     struct engine *engine;
     cl_command_queue queue;
-    void *frame[MAX_COMPONENTS][STEP_MAX];
-    struct step_times time[MAX_COMPONENTS][STEP_MAX];
+    void *frame[MAX_COMPONENTS][ENGINE_MAX_STEPS];
+    struct step_times time[MAX_COMPONENTS][ENGINE_MAX_STEPS];
     cl_mem in, out; /* read and written by kernels; `in` is unused for frames that are read where
                        they are */
     cl_mem host_in, host_out; /* pinned memory; NULL on unified memory */
@@ -106,7 +106,7 @@ struct engine {
 };
 
 struct engine_response {
-    struct transform_response data[MAX_COMPONENTS][STEP_MAX];
+    struct transform_response data[MAX_COMPONENTS][ENGINE_MAX_STEPS];
     struct fade *fade; /* with which it comes into use; NULL: at once */
 };
 
@@ -132,6 +132,11 @@ int engine_build_steps(struct engine *engine, const char *cache_dir,
                        const struct engine_observer *observer, struct error *why);
 int engine_create_frame(struct slot *slot, struct error *why);
 void engine_destroy_frame(struct slot *slot);
+
+static inline bool job_is_shifted(const struct engine_job *job)
+{
+    return job->shift[0] != 0 || job->shift[1] != 0;
+}
 
 /* Adds the time since the last account of the submitting thread to a kind of overhead. */
 static inline void slot_account(struct slot *slot, enum overhead_step step)

@@ -174,7 +174,7 @@ static int enqueue(struct step_run *run, struct error *why)
     const struct plan_axis *axis[2] = {plan_first(plan), plan_second(plan)};
     cl_mem *response = &run->buffers->response.numbers;
     cl_float2 *values = frame->values;
-    if (shift[0] == 0 && shift[1] == 0)
+    if (!job_is_shifted(&run->slot->job))
         return 0;
     for (unsigned i = 0; i < 2; i++) {
         const bool is_x = axis[i] == &plan->x;

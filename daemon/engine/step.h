@@ -93,8 +93,6 @@ struct step {
                      recipe */
 };
 
-#define STEP_MAX ENGINE_MAX_STEPS
-
 /* The steps in the order of a frame, ended by NULL. */
 extern const struct step *const engine_steps[];
 

@@ -6,7 +6,7 @@
 const struct step *const engine_steps[] = {&step_table, &step_correct,   &step_denoise, &step_blend,
                                            &step_shift, &step_transform, NULL};
 
-_Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= STEP_MAX + 1,
+_Static_assert(sizeof engine_steps / sizeof engine_steps[0] <= ENGINE_MAX_STEPS + 1,
                "raise ENGINE_MAX_STEPS");
 
 const char *engine_step_name(unsigned step)

@@ -99,11 +99,6 @@ static int upload_frame(struct slot *slot, const struct engine_job *job, cl_mem 
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueUnmapMemObject");
 }
 
-static bool is_shifted(const struct engine_job *job)
-{
-    return job->shift[0] != 0 || job->shift[1] != 0;
-}
-
 /* Enqueues one step of a component. Its events are kept if its time is measured, or if it is the
  * first of the frame that has a kernel, or the last one. */
 static int enqueue_step(struct slot *slot, unsigned component, unsigned step, bool is_timed,
@@ -204,7 +199,7 @@ static void release_events(struct slot *slot)
             *events[i] = NULL;
         }
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
-        for (unsigned k = 0; k < STEP_MAX; k++) {
+        for (unsigned k = 0; k < ENGINE_MAX_STEPS; k++) {
             struct step_times *times = &slot->time[i][k];
             if (times->first != NULL)
                 clReleaseEvent(times->first);
@@ -282,7 +277,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         return error_set(why, EBUSY, "%u frames are already in flight, which is the limit",
                          engine->in_flight);
     int r = corrector_check(job->correction, engine->options.recipe.corrections, why);
-    if (r == 0 && is_shifted(job) && !engine->options.recipe.shifts)
+    if (r == 0 && job_is_shifted(job) && !engine->options.recipe.shifts)
         r = error_set(why, EINVAL, "a frame has a shift: expected an engine with shifts");
     if (r < 0)
         return r;

@@ -2,7 +2,7 @@
  * the same scene at different places.
  *
  * When two frames are aligned by their shift, the scene cancels in their difference. What remains
- * of a column is its offset, minus the offset of the column that shows the same in the other frame.
+ * of a column is its offset, minus that of the column that shows the same scene in the other frame.
  * Each difference is a robust mean along the column: outliers, such as moving objects and changing
  * light, count little. */
 #ifndef FFTD_CALIBRATION_PAIRS_H

@@ -72,8 +72,8 @@ static int ask_response(const struct ctl *ctl, sd_bus *bus, const char *chain, d
     return code;
 }
 
-/* Computes the response of a chain; NULL: the chain in use. That one is read once, so that a change
- * of the filter during the drawing does not mix two responses. */
+/* Computes the response of a chain; NULL: the chain in use. It is read only once, so a filter that
+ * changes during the drawing does not mix two responses. */
 static int get_response(const struct ctl *ctl, const char *chain, double *ret)
 {
     sd_bus *bus = NULL;

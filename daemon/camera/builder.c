@@ -107,7 +107,7 @@ static int refresh_device(struct builder *builder, struct error *why)
     return gpu_device_open(&builder->device, builder->selector, why);
 }
 
-/* Returns the recipe of an engine for a chain, and, in a fade, for the one before as well. */
+/* Returns the recipe of an engine for a chain; in a fade, for both chains. */
 static struct recipe recipe_for(const struct builder *builder, const struct engine_frames *frames,
                                 const struct filter_chain *chain, const struct builder_fade *fade)
 {

@@ -68,7 +68,7 @@ struct camera_status {
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
     const char *device_memory;        /* as gpu_device_memory describes it */
-    struct fftd_format format;        /* of published frames */
+    struct fftd_format format;        /* sums over published frames */
     uint32_t captured;                /* fourcc of captured frames; 0: not known yet */
     uint64_t filter_serial;           /* serial of the newest published frame's filter */
     enum view_kind view;              /* view that the newest published frame shows */

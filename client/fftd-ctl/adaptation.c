@@ -12,18 +12,17 @@
 #include "daemon.h"
 
 #define MAX_WAVES   64
-/* The width of a notch in cycles/pixel, if the daemon does not say how wide it has to be. */
+/* Cycles/pixel. A wave is cut off at the edges of the picture, and so is wider than one frequency:
+ * of 320 x 240 and 1280 x 720 pixels with waves of 1 to 5 % this width leaves the least, or nearly.
+ */
 #define NOTCH_WIDTH 0.02
 #define STAGE_BYTES 100
 
 struct wave {
     double fx, fy;     /* cycles/pixel */
     double amplitude;  /* in 1/255 of the range of samples */
-    double drift;      /* periods per frame */
     uint64_t since_ns; /* CLOCK_MONOTONIC */
     int removed;
-    bool by_notch;      /* true: a notch removes it; false: subtraction does */
-    double notch_width; /* cycles/pixel; 0: the daemon does not say */
 };
 
 struct adaptation {
@@ -41,21 +40,15 @@ struct adaptation {
 /* Reads the next wave, an a{sv}. Returns 1, 0 at the end of the list, or -errno. */
 static int read_wave(sd_bus_message *message, struct wave *ret)
 {
-    const char *removed_by = "";
     const struct bus_field fields[] = {
         {"fx", "d", &ret->fx},
         {"fy", "d", &ret->fy},
         {"amplitude", "d", &ret->amplitude},
-        {"drift", "d", &ret->drift},
         {"since_ns", "t", &ret->since_ns},
         {"removed", "b", &ret->removed},
-        {"removed_by", "s", &removed_by},
-        {"notch_width", "d", &ret->notch_width},
     };
     *ret = (struct wave){0};
-    const int r = bus_read_fields(message, fields, sizeof fields / sizeof fields[0], NULL, NULL);
-    ret->by_notch = strcmp(removed_by, "notch") == 0;
-    return r;
+    return bus_read_fields(message, fields, sizeof fields / sizeof fields[0], NULL, NULL);
 }
 
 static int read_waves(sd_bus_message *message, struct adaptation *ret)
@@ -114,17 +107,12 @@ static double seconds_since(uint64_t since_ns)
 
 static void print_wave(const struct wave *wave)
 {
-    char how[80] = "not removed: its phase cannot be predicted yet";
-    if (wave->removed && wave->by_notch)
-        snprintf(how, sizeof how, "removed by a notch, %.3f cycles/pixel wide", wave->notch_width);
-    else if (wave->removed)
-        snprintf(how, sizeof how, "removed by subtraction");
     const double f = hypot(wave->fx, wave->fy);
     printf(
         "    a wave at %.4f/%.4f cycles/pixel (period %.2f px, angle %.0f degrees), amplitude %.2f "
-        "of 255, drift %.3f periods a frame, for %.0f s, %s\n",
+        "of 255, for %.0f s, %s\n",
         wave->fx, wave->fy, f > 0 ? 1 / f : INFINITY, atan2(wave->fy, wave->fx) * 180 / M_PI,
-        wave->amplitude, wave->drift, seconds_since(wave->since_ns), how);
+        wave->amplitude, seconds_since(wave->since_ns), wave->removed ? "removed" : "not removed");
 }
 
 static void print_flicker(const struct adaptation *found)
@@ -184,7 +172,7 @@ static void keep_waves(struct change_call *call, const struct adaptation *found,
     for (unsigned i = 0; i < found->wave_count; i++) {
         const struct wave *wave = &found->wave[i];
         snprintf(stage, sizeof stage, "notch:at=%.5f/%.5f,width=%.4g", wave->fx, wave->fy,
-                 wave->notch_width > 0 ? wave->notch_width : NOTCH_WIDTH);
+                 NOTCH_WIDTH);
         snprintf(position, sizeof position, "%u", number + i);
         change_append(call, "add", stage, position, NULL);
     }

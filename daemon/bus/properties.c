@@ -134,23 +134,18 @@ static int append_stages(sd_bus_message *reply, const void *value)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
-static int append_wave(sd_bus_message *reply, const struct periodic_report *wave,
-                       const struct notches *notches)
+static int append_wave(sd_bus_message *reply, const struct periodic_report *wave)
 {
-    const bool is_notched = notches_cover(notches, wave->fx, wave->fy);
-    const char *by = wave->is_removed ? "subtraction" : is_notched ? "notch" : "";
-    return sd_bus_message_append(reply, "a{sv}", 8, "fx", "d", wave->fx, "fy", "d", wave->fy,
-                                 "amplitude", "d", wave->amplitude, "drift", "d", wave->drift,
-                                 "since_ns", "t", (uint64_t)wave->since_ns, "removed", "b",
-                                 (int)(*by != '\0'), "removed_by", "s", by, "notch_width", "d",
-                                 notch_width(wave));
+    return sd_bus_message_append(reply, "a{sv}", 5, "fx", "d", wave->fx, "fy", "d", wave->fy,
+                                 "amplitude", "d", wave->amplitude, "since_ns", "t",
+                                 (uint64_t)wave->since_ns, "removed", "b", (int)wave->is_removed);
 }
 
 static int append_waves(sd_bus_message *reply, const struct observer_status *status)
 {
     int r = value_open_array(reply, "waves", "a{sv}");
     for (unsigned i = 0; r >= 0 && i < status->found.wave_count; i++)
-        r = append_wave(reply, &status->found.wave[i], &status->notches);
+        r = append_wave(reply, &status->found.wave[i]);
     return r < 0 ? r : value_close_containers(reply, 3);
 }
 

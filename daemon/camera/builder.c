@@ -173,33 +173,23 @@ static int build(struct builder *builder, const struct engine_frames *frames, do
     return 0;
 }
 
-/* Samples the response of a chain with its notches. */
-static int design_notched(struct engine *engine, const struct filter_chain *chain,
-                          struct notches *notches, struct engine_response **ret, struct error *why)
-{
-    struct filter_chain notched = *chain;
-    notches_append(notches, &notched);
-    return engine_design(engine, &notched, ret, why);
-}
-
 static int design_fade(struct engine *engine, struct engine_response *response,
                        const struct builder_fade *fade, struct error *why)
 {
     struct engine_response *from = NULL;
-    struct notches notches = fade->from_notches;
     if (engine != fade->engine) {
-        const int r = design_notched(engine, &fade->from, &notches, &from, why);
+        const int r = engine_design(engine, &fade->from, &from, why);
         if (r < 0)
             return r;
     }
     return engine_design_fade(engine, response, fade->frames, from, why);
 }
 
-static int design(struct engine *engine, const struct filter_chain *chain, struct notches *notches,
+static int design(struct engine *engine, const struct filter_chain *chain,
                   const struct builder_fade *fade, struct engine_response **ret, struct error *why)
 {
     struct engine_response *response;
-    int r = design_notched(engine, chain, notches, &response, why);
+    int r = engine_design(engine, chain, &response, why);
     if (r == 0 && fade->frames > 0) {
         r = design_fade(engine, response, fade, why);
         if (r < 0)
@@ -211,8 +201,8 @@ static int design(struct engine *engine, const struct filter_chain *chain, struc
 }
 
 int builder_design(struct builder *builder, const struct engine_frames *frames,
-                   const struct filter_chain *chain, struct notches *notches,
-                   const struct builder_fade *fade, struct engine_response **ret, struct error *why)
+                   const struct filter_chain *chain, const struct builder_fade *fade,
+                   struct engine_response **ret, struct error *why)
 {
     const double chain_px = filter_chain_support(chain);
     const double from_px = fade->frames > 0 ? filter_chain_support(&fade->from) : 0;
@@ -230,7 +220,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
                   &engine, why);
     if (r < 0)
         return r;
-    r = design(engine, chain, notches, fade, ret, why);
+    r = design(engine, chain, fade, ret, why);
     if (engine == builder->engine)
         return r;
     if (r < 0) {

@@ -15,7 +15,6 @@
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
-#include "estimators/periodic_notches.h"
 #include "filters/view.h"
 #include "engine/engine.h"
 
@@ -68,7 +67,6 @@ struct builder_fade {
     unsigned frames;             /* 0: none */
     const struct engine *engine; /* in use when it begins */
     struct filter_chain from;    /* the chain in use then */
-    struct notches from_notches; /* the notches in use then */
     uint64_t from_serial;
 };
 
@@ -85,15 +83,10 @@ bool builder_wants_search(const struct builder *builder);
  * with that fade. With frames, the engine is built for them. Without (NULL), it is replaced only if
  * needed: its padding must allow for the chain's support, and its recipe must be the chain's
  * (recipe_of) with the settings of builder->options. In a fade it suits both chains
- * (builder_can_fade). On failure the engine is as before.
- *
- * The response also has the notches, and those for which the chain has no room are removed from
- * *notches. They never need another engine: where its padding is narrower than a notch, the edges
- * of the picture are cleaned less well. */
+ * (builder_can_fade). On failure the engine is as before. */
 int builder_design(struct builder *builder, const struct engine_frames *frames,
-                   const struct filter_chain *chain, struct notches *notches,
-                   const struct builder_fade *fade, struct engine_response **ret,
-                   struct error *why);
+                   const struct filter_chain *chain, const struct builder_fade *fade,
+                   struct engine_response **ret, struct error *why);
 
 /* Destroys an engine, or puts it aside if the device keeps frames of it. */
 void builder_close_engine(struct builder *builder, struct engine *engine);

@@ -16,8 +16,6 @@ struct request_design {
     bool is_engine; /* an engine for `frames`, and not only a response */
     struct engine_frames frames;
     struct filter_chain chain;
-    bool is_renotched; /* the notches have changed */
-    struct notches notches;
     enum view_kind view;
     uint64_t serial;
     unsigned fade_frames;
@@ -141,8 +139,8 @@ static void design_filter(struct designer *designer, const struct request_design
         designer->builder.options.recipe.view = request->view;
         engine_response_free(ret->response);
         ret->response = NULL;
-        ret->result = builder_design(&designer->builder, frames, &request->chain, &ret->notches,
-                                     &fade, &ret->response, &ret->why);
+        ret->result = builder_design(&designer->builder, frames, &request->chain, &fade,
+                                     &ret->response, &ret->why);
         leave_driver(designer);
         filter_chain_drop(&fade.from);
         frames = NULL; /* the engine is built */
@@ -159,9 +157,7 @@ static void carry_out(struct designer *designer)
                             .adapts = filter_chain_adaptation(&request.chain)};
 
     filter_chain_hold(&request.chain); /* another one may be requested during the design */
-    designer->wanted.is_engine = designer->wanted.is_renotched = false;
-    if (design.adapts.removes_waves)
-        design.notches = request.notches;
+    designer->wanted.is_engine = false;
     builder->device_suspect |= designer->device_failed;
     designer->device_failed = false;
     if (request.is_engine || builder->device_suspect)
@@ -193,8 +189,7 @@ static void carry_out(struct designer *designer)
 static bool has_request(const struct designer *designer)
 {
     return designer->wanted.is_engine ||
-           (designer->builder.engine != NULL &&
-            (designer->wanted.is_renotched || designer->wanted.serial != designer->done_serial));
+           (designer->builder.engine != NULL && designer->wanted.serial != designer->done_serial);
 }
 
 static void *designer_thread(void *argument)
@@ -317,15 +312,6 @@ void designer_request_filter(struct designer *designer, const struct filter_chai
     designer->wanted.view = view;
     designer->wanted.serial = serial;
     designer->wanted.fade_frames = fade_frames;
-    pthread_cond_signal(&designer->change);
-    pthread_mutex_unlock(&designer->lock);
-}
-
-void designer_request_notches(struct designer *designer, const struct notches *notches)
-{
-    pthread_mutex_lock(&designer->lock);
-    designer->wanted.notches = *notches;
-    designer->wanted.is_renotched = true;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
 }

@@ -25,7 +25,6 @@
 #include "config/config.h"
 #include "core/error.h"
 #include "filters/filter.h"
-#include "estimators/periodic_notches.h"
 #include "engine/engine.h"
 
 struct designer;
@@ -51,10 +50,6 @@ const char *designer_device_memory(const struct designer *designer);
  * was taken last in a fade of that many frames; 0: at once. */
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
                              enum view_kind view, uint64_t serial, unsigned fade_frames);
-
-/* Camera's thread: asks for the newest chain's response with these notches, which chains have that
- * remove waves. They come into use at once, but not during a fade. */
-void designer_request_notches(struct designer *designer, const struct notches *notches);
 
 /* Camera's thread: asks for an engine for these frames, with the newest chain's response. */
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames);

@@ -221,10 +221,8 @@ static void put_marks(struct engine_job *job, struct observer *observer)
     const struct findings *found = &status.found;
     for (unsigned i = 0; status.wanted.removes_waves && i < found->wave_count; i++) {
         const struct periodic_report *wave = &found->wave[i];
-        job->mark[job->mark_count++] = (struct view_mark){
-            .fx = wave->fx,
-            .fy = wave->fy,
-            .is_removed = wave->is_removed || notches_cover(&status.notches, wave->fx, wave->fy)};
+        job->mark[job->mark_count++] =
+            (struct view_mark){.fx = wave->fx, .fy = wave->fy, .is_removed = wave->is_removed};
     }
 }
 
@@ -258,7 +256,7 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
     /* Observe the frame and take snapshots while the host may still read it. */
     flight->number = observer_offer(path->observer, frame);
     observer_label(path->observer, flight->number, &flight->meta);
-    job.correction = observer_correct(path->observer, frame->captured_ns);
+    job.correction = observer_correct(path->observer, frame);
     steady_take(&path->steady, &path->frames, frame, job.shift);
     if (engine_view(path->engine) == VIEW_PEAKS)
         put_marks(&job, path->observer);

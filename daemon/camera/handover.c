@@ -60,11 +60,8 @@ bool handover_post(struct handover *handover, struct design *design,
 bool handover_take(struct handover *handover, bool is_fading, struct design *ret)
 {
     const struct engine *engine = handover->design.engine;
-    /* The same chain for the same engine has other notches, and no fade. */
-    const bool is_renotched = handover->design.serial == handover->taken_serial;
-    const bool waits =
-        is_fading && engine != NULL &&
-        (engine == handover->borrowed ? is_renotched : handover->design.waits_for_fade);
+    const bool waits = is_fading && engine != NULL && engine != handover->borrowed &&
+                       handover->design.waits_for_fade;
     if (!handover->posted || waits)
         return false;
     *ret = handover->design;
@@ -74,7 +71,6 @@ bool handover_take(struct handover *handover, bool is_fading, struct design *ret
         return true;
     handover->borrowed = ret->engine;
     filter_chain_assign(&handover->taken_chain, &handover->chain);
-    handover->taken_notches = ret->notches;
     handover->taken_view = ret->view;
     handover->taken_serial = ret->serial;
     return true;
@@ -108,7 +104,6 @@ struct builder_fade handover_fade(const struct handover *handover, unsigned fram
     const struct builder_fade fade = {.frames = frames,
                                       .engine = handover->borrowed,
                                       .from = handover->taken_chain,
-                                      .from_notches = handover->taken_notches,
                                       .from_serial = handover->taken_serial};
     filter_chain_hold(&fade.from);
     return fade;

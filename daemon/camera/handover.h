@@ -11,7 +11,6 @@
 #include "camera/builder.h"
 #include "core/error.h"
 #include "engine/engine.h"
-#include "estimators/periodic_notches.h"
 #include "filters/filter.h"
 #include "filters/filter_adapt.h"
 #include "filters/view.h"
@@ -28,7 +27,6 @@ struct design {
     uint64_t serial;                  /* serial of the response's chain */
     enum view_kind view;              /* view that the response is for */
     struct filter_adaptation adapts;  /* what its chain asks for */
-    struct notches notches;           /* that the response has besides its chain */
     bool waits_for_fade;              /* if it is for another engine than the one in use */
 };
 
@@ -40,7 +38,6 @@ struct handover {
     struct engine *borrowed; /* the newest engine that the camera's thread has; NULL: none */
     /* The chain that was taken last, and its response's other properties. */
     struct filter_chain taken_chain;
-    struct notches taken_notches;
     enum view_kind taken_view;
     uint64_t taken_serial; /* 0: none was taken */
 

@@ -11,11 +11,6 @@
 /* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
 #define ROW_ALIGN_BYTES 64
 
-/* How often the findings are searched for waves that need a notch, and the least time between two
- * changes of the response for them. */
-#define NOTCH_LOOK_NS   (NS_PER_S / 10)
-#define NOTCH_CHANGE_NS NS_PER_S
-
 /* Epoch of a ring that no previous process has left. */
 #define FIRST_EPOCH     1
 
@@ -175,7 +170,6 @@ static void take_design(struct reconciler *reconciler)
         reconciler->applied.engine_retry_ns = INT64_MAX;
     }
     engine_apply(path->engine, design.response, design.serial);
-    observer_set_notches(path->observer, &design.notches);
     steady_configure(&path->steady, &design.adapts);
     if (observer_configure(path->observer, &design.adapts, &design.why) < 0)
         log_error("captured frames are not observed: %s; filters that adapt do nothing",
@@ -194,30 +188,6 @@ static void reconcile_filter(struct reconciler *reconciler)
     designer_request_filter(reconciler->designer,
                             is_of_source ? &desired->source.filter : &desired->filter,
                             desired->view, serial, is_of_source ? 0 : desired->fade_frames);
-}
-
-/* Requests notches for the waves that auto-notch finds and that cannot be subtracted. The desired
- * filter stays as it is. */
-static void reconcile_notches(struct reconciler *reconciler)
-{
-    const struct frame_path *path = &reconciler->path;
-    struct applied *applied = &reconciler->applied;
-    const int64_t now_ns = clock_now_ns();
-    struct observer_status status;
-    struct notches notches;
-    if (now_ns < applied->notches_due_ns ||
-        (path->engine != NULL && engine_is_fading(path->engine)))
-        return;
-    applied->notches_due_ns = now_ns + NOTCH_LOOK_NS;
-    observer_get_status(path->observer, &status);
-    notches_choose(&notches, &applied->notches, status.found.wave,
-                   status.wanted.removes_waves ? status.found.wave_count : 0,
-                   status.wanted.waves.max_waves);
-    if (notches_equal(&notches, &applied->notches))
-        return;
-    applied->notches = notches;
-    applied->notches_due_ns = now_ns + NOTCH_CHANGE_NS;
-    designer_request_notches(reconciler->designer, &notches);
 }
 
 /* ---- the source ---- */
@@ -246,8 +216,6 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
     mailbox_end_report(reconciler->mailbox, 0);
     observer_set_source(path->observer, reconciler->source_change.taken, frames.captured,
                         &frames.format);
-    reconciler->applied.notches_due_ns = 0; /* another source has other waves */
-    reconcile_notches(reconciler);
     if (is_new)
         request_engine(reconciler);
     return 0;
@@ -424,7 +392,6 @@ void reconcile(struct reconciler *reconciler)
     reconcile_controls(reconciler); /* before the source, whose opening sets all controls again */
     reconcile_source(reconciler);
     reconcile_filter(reconciler); /* after the source, which may bring the filter */
-    reconcile_notches(reconciler);
     reconcile_end(reconciler);
     reconcile_streaming(reconciler);
     reconcile_engine(reconciler);

@@ -27,8 +27,6 @@ struct applied {
     int64_t pause_ns;        /* when to pause; INT64_MAX: there are readers, or it is paused */
     bool engine_requested;   /* the designer has not delivered it yet */
     int64_t engine_retry_ns; /* when to request another engine; INT64_MAX: not needed */
-    struct notches notches;  /* the newest ones requested */
-    int64_t notches_due_ns;  /* no other notches are chosen before this time */
 };
 
 struct reconciler {

@@ -8,7 +8,6 @@
 #include "estimators/periodic_search.h"
 #include "estimators/periodic_spectrum.h"
 #include "estimators/periodic_texture.h"
-#include "estimators/periodic_track.h"
 #include "estimators/periodic_verdict.h"
 
 #define MAX_TRACKS     SHEET_MAX_WAVES
@@ -21,18 +20,18 @@
 
 /* What tells interference from the picture. No calculation gives these numbers: they were chosen on
  * the clips of tests/unit/periodic.c. In brackets is what moves when one is moved far, of its
- * figures ("found" waves, "false" reports in clean clips, clean clips that are "changed"), or the
- * test of periodic_notches.c that fails. [-]: none did in 28 clips; it serves rarer pictures. */
+ * figures: "found" waves, "false" reports in clean clips, clean clips that are "changed". [-]: none
+ * did in 28 clips; it serves rarer pictures. */
 #define LEAST_AGE      3u   /* frames that must have confirmed a wave [false] */
-#define MOST_AGE       10u  /* frames after which it is refused [wavering_waves_get_notches] */
+#define MOST_AGE       10u  /* frames after which it is refused [-] */
 #define LATE_AGE       6u   /* frames after which it is, if not even [false] */
 #define REFUSED_AGE    40u  /* frames for which a refused frequency is not tried again [-] */
 #define TEXTURE_AGE    600u /* the same for a line of a texture [false] */
-#define LOST_AGE       15u  /* frames without support to give up [wavering_waves_get_notches] */
+#define LOST_AGE       15u  /* frames without support to give up [-] */
 #define MOST_WAVES     6u   /* a picture with more is texture [found, false] */
 #define COUNTED        0.02 /* of the strongest; weaker ones may be left by saturation [false] */
-#define AGREE_CONFIRM  0.9  /* of the patches [false, changed; wavering_waves_get_notches] */
-#define AGREE_REFUSE   0.8  /* [wavering_waves_get_notches] */
+#define AGREE_CONFIRM  0.9  /* of the patches [false, changed] */
+#define AGREE_REFUSE   0.8  /* [-] */
 #define AGREE_EARLY    0.2  /* close waves disturb each other until both are followed [false] */
 #define SEEN           0.25 /* of the patches in which a wave must be visible [false, changed] */
 #define COHERENT       0.5  /* of a candidate's patches [false] */
@@ -58,7 +57,6 @@ struct track {
     unsigned without_support; /* frames in a row */
     bool is_confirmed;
     int64_t since_ns;
-    struct track_history history;
 };
 
 struct refused {
@@ -70,7 +68,6 @@ struct periodic {
     struct periodic_options options;
     struct sheet sheet;
     struct spectrum spectrum;
-    struct frame_clock clock;
     struct track track[MAX_TRACKS];
     unsigned tracks;
     struct refused refused[MAX_REFUSED];
@@ -162,26 +159,8 @@ static void refuse(struct periodic *p, unsigned i, unsigned frames)
 
 /* ---- the patches' verdict on a track ---- */
 
-static double clamp(double value, double most)
-{
-    return value > most ? most : value < -most ? -most : value;
-}
-
-static void correct_frequency(const struct periodic *p, struct track *t, const struct verdict *v)
-{
-    double dx;
-    double dy;
-    if (v->seen < 6 || !verdict_slopes(v, &dx, &dy))
-        return;
-    if (t->is_confirmed)
-        history_add_offset(&t->history, dx, dy);
-    const double gain = t->age < 3 ? 1.0 / (t->age + 1) : t->age < 15 ? 0.3 : 0.1;
-    t->f.fx += gain * clamp(dx, 0.3 / p->sheet.width);
-    t->f.fy += gain * clamp(dy, 0.3 / p->sheet.height);
-}
-
 /* Judges track i by the patches of this frame, and corrects it. */
-static void judge(struct periodic *p, unsigned i, unsigned patches, int64_t captured_ns)
+static void judge(struct periodic *p, unsigned i, unsigned patches)
 {
     struct track *t = &p->track[i];
     struct verdict v = {0};
@@ -189,8 +168,7 @@ static void judge(struct periodic *p, unsigned i, unsigned patches, int64_t capt
     for (unsigned k = 0; k < patches && amplitude > 0; k++) {
         const unsigned at = p->patch[k];
         if (p->spectrum.patch[at].is_usable)
-            verdict_add(&v, &p->spectrum.patch[at], &p->sample[i * p->spectrum.count + at],
-                        amplitude, t->amplitude / amplitude);
+            verdict_add(&v, &p->sample[i * p->spectrum.count + at], amplitude);
     }
     t->age++;
     const double gain = t->age < 3 ? 1.0 / t->age : 0.3;
@@ -202,10 +180,7 @@ static void judge(struct periodic *p, unsigned i, unsigned patches, int64_t capt
         t->amplitude += v.correction / v.weight;
         /* Patches overlap by half along both axes, so that about every second one counts. */
         t->noise = sqrt(2 / v.weight);
-        if (!p->is_frozen || !t->is_confirmed)
-            correct_frequency(p, t, &v);
     }
-    history_add(&t->history, &p->clock, captured_ns, t->amplitude);
 }
 
 /* ---- decisions ---- */
@@ -232,6 +207,12 @@ static bool has_sum(struct periodic *p, const struct track *t, int multiple, int
            periodic_has_line(&p->spectrum, &p->sheet, p->projection, f, least);
 }
 
+/* Whether neither of two amplitudes is what saturation may leave of the other. */
+static bool is_comparable(double a, double b)
+{
+    return fmin(a, b) > COUNTED * fmax(a, b);
+}
+
 /* Whether harmonics of a wave, or its sums with others, are in the sheet though not followed. */
 static bool has_harmonic(struct periodic *p, const struct track *t)
 {
@@ -239,7 +220,7 @@ static bool has_harmonic(struct periodic *p, const struct track *t)
         return true;
     for (unsigned i = 0; i < p->tracks; i++) {
         const struct track *u = &p->track[i];
-        if (u != t && is_line(u) &&
+        if (u != t && is_line(u) && is_comparable(cabs(t->amplitude), cabs(u->amplitude)) &&
             (has_sum(p, t, 1, 1, u, HARMONIC_SUM) || has_sum(p, t, 1, -1, u, HARMONIC_SUM)))
             return true;
     }
@@ -283,13 +264,15 @@ static void mark_textures(const struct periodic *p, bool *is_texture)
         /* A wave that has been interference for long is not refused by a chance of the scene. */
         const bool is_old = t->is_confirmed && t->age > RELATED_AGE;
         for (unsigned k = 0; k < p->tracks; k++)
-            if (k != i && (is_old ? is_supported(p, &p->track[k]) : is_line(&p->track[k]))) {
+            if (k != i && is_comparable(cabs(t->amplitude), cabs(p->track[k].amplitude)) &&
+                (is_old ? is_supported(p, &p->track[k]) : is_line(&p->track[k]))) {
                 line[count] = line_of(&p->track[k]);
                 track[count++] = k;
             }
         const unsigned tracks = count;
         for (unsigned k = 0; k < MAX_REFUSED && !is_old; k++)
-            if (p->refused[k].left > 0 && p->refused[k].line.amplitude > 0)
+            if (p->refused[k].left > 0 &&
+                is_comparable(cabs(t->amplitude), p->refused[k].line.amplitude))
                 line[count++] = p->refused[k].line;
         texture_relate(line, count, dx, dy, is_member);
         for (unsigned k = 0; k < tracks; k++)
@@ -390,47 +373,33 @@ static void take_up(struct periodic *p, int64_t captured_ns)
 
 /* ---- frames ---- */
 
-static bool accept_stamp(struct periodic *p, int64_t captured_ns)
-{
-    if (p->has_last && captured_ns == p->last_ns)
-        return false;
-    if (p->has_last && (captured_ns < p->last_ns || captured_ns - p->last_ns > TRACK_AHEAD_NS)) {
-        memset(&p->clock, 0, sizeof p->clock);
-        for (unsigned i = 0; i < p->tracks; i++)
-            history_restart(&p->track[i].history);
-    }
-    p->has_last = true;
-    p->last_ns = captured_ns;
-    clock_add(&p->clock, captured_ns);
-    return true;
-}
-
 void periodic_observe(struct periodic *p, const float *luma, int64_t captured_ns)
 {
     struct sheet_frequency f[MAX_TRACKS];
     double complex amplitude[MAX_TRACKS];
     unsigned patches = 0;
-    if (p->spectrum.count == 0 || !accept_stamp(p, captured_ns))
+    if (p->spectrum.count == 0 || (p->has_last && captured_ns == p->last_ns))
         return;
+    p->has_last = true;
+    p->last_ns = captured_ns;
     sheet_load(&p->sheet, luma);
     spectrum_mark(&p->spectrum, &p->sheet);
     for (unsigned i = 0; i < p->tracks; i++)
         f[i] = p->track[i].f;
-    sheet_measure(&p->sheet, f, p->tracks, amplitude);
+    sheet_fit(&p->sheet, f, p->tracks, amplitude);
     sheet_subtract(&p->sheet, f, amplitude, p->tracks);
-    for (unsigned i = 0; i < p->tracks; i++)
-        p->track[i].amplitude = amplitude[i];
+    for (unsigned i = 0; i < p->tracks; i++) {
+        struct track *t = &p->track[i];
+        t->amplitude = amplitude[i];
+        if (!p->is_frozen && cabs(amplitude[i]) > NOISES * t->noise)
+            t->f = f[i];
+    }
     spectrum_process(&p->spectrum, &p->sheet, f, p->tracks, p->sample, p->patch, &patches);
     for (unsigned i = 0; i < p->tracks; i++)
-        judge(p, i, patches, captured_ns);
+        judge(p, i, patches);
     decide(p);
     if (!p->is_frozen)
         take_up(p, captured_ns);
-}
-
-bool periodic_wants_next(const struct periodic *p)
-{
-    return p->tracks > 0 && p->clock.count > 1 && clock_is_regular(&p->clock);
 }
 
 /* The confirmed tracks, the strongest first. */
@@ -448,24 +417,21 @@ static unsigned sort_tracks(const struct periodic *p, const struct track **ret)
     return count;
 }
 
-void periodic_get_model(const struct periodic *p, struct periodic_model *ret)
+/* Whether a wave is to be removed as far as single frames have it. */
+static bool is_removed(const struct track *t)
+{
+    return t->without_support <= 2;
+}
+
+void periodic_get_model(const struct periodic *p, struct wave_model *ret)
 {
     const struct track *sorted[MAX_TRACKS];
     const unsigned tracks = sort_tracks(p, sorted);
-    *ret = (struct periodic_model){.newest_ns = p->last_ns, .interval_ns = p->clock.interval_ns};
-    for (unsigned i = 0; i < tracks && ret->count < p->options.max_waves; i++) {
-        const struct track *t = sorted[i];
-        const struct track_history *h = &t->history;
-        if (t->without_support > 2 || !history_is_predictable(h) || h->count == 0 || h->step == 0)
-            continue;
-        const double complex amplitude =
-            h->predicted *
-            cexp(-M_PI * I * (t->f.fx * (p->sheet.width - 1) + t->f.fy * (p->sheet.height - 1)));
-        ret->track[ret->count].wave = (struct wave){
-            t->f.fx - round(t->f.fx), t->f.fy - round(t->f.fy), creal(amplitude), cimag(amplitude)};
-        ret->track[ret->count].drift = h->drift;
-        ret->track[ret->count++].step = h->step;
-    }
+    *ret = (struct wave_model){.count = 0};
+    for (unsigned i = 0; i < tracks && ret->count < p->options.max_waves; i++)
+        if (is_removed(sorted[i]))
+            ret->wave[ret->count++] =
+                (struct modelled_wave){sorted[i]->f, NOISES * sorted[i]->noise};
 }
 
 unsigned periodic_reports(const struct periodic *p,
@@ -480,19 +446,14 @@ unsigned periodic_reports(const struct periodic *p,
         const double fx = t->f.fx - round(t->f.fx);
         const double fy = t->f.fy - round(t->f.fy);
         const double sign = fx < 0 ? -1 : 1;
-        const bool is_removed = t->without_support <= 2 && history_is_predictable(&t->history) &&
-                                removed < p->options.max_waves;
-        removed += is_removed;
         ret[i] = (struct periodic_report){
             .fx = sign * fx,
             .fy = sign * fy,
             .amplitude = cabs(t->amplitude),
-            .drift = is_removed ? sign * (t->history.drift - round(t->history.drift)) : 0,
             .since_ns = t->since_ns,
-            .is_removed = is_removed,
-            .is_unpredictable = t->without_support <= LOST_AGE && t->history.is_unpredictable,
-            .spread = sqrt(t->history.spread2),
+            .is_removed = is_removed(t) && removed < p->options.max_waves,
         };
+        removed += ret[i].is_removed;
     }
     return count;
 }

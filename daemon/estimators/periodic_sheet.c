@@ -2,8 +2,24 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Half the width of a wave's peak, in units of 1/width and 1/height, with some distance. */
+#define PEAK        2.5
+/* The same unit: how far the frequency of a wave is moved in one frame. A step of first order
+ * leaves a tenth of 0.3. */
+#define MOST_OFF    0.3
+/* Sums of rows, column by column: the real parts, the imaginary parts, and the same times the
+ * distance from the centre along y. */
+#define SUM_ROWS    4u
+/* Of the SHEET_LANES^2 pixels of a cell, 4 %. */
+#define CUT         10u
+#define UNKNOWNS    (2 * SHEET_MAX_WAVES)
+#define MOST_CELLS  (16384 / SHEET_LANES)
+#define LEAST_SEEN  0.1 /* of the window, in cells that are not cut off */
+#define LEAST_MOVED 0.1 /* grey levels: of weaker waves the frequency is not moved */
 
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error *why)
 {
@@ -15,7 +31,8 @@ int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error 
     sheet.saturated = calloc((size_t)sheet.cells_x * sheet.cells_y, sizeof *sheet.saturated);
     sheet.window_x = calloc(sheet.stride, sizeof *sheet.window_x);
     sheet.window_y = calloc(height, sizeof *sheet.window_y);
-    sheet.scratch = calloc((size_t)2 * SHEET_MAX_WAVES * sheet.stride, sizeof *sheet.scratch);
+    sheet.scratch =
+        calloc((size_t)SUM_ROWS * SHEET_MAX_WAVES * sheet.stride, sizeof *sheet.scratch);
     if (sheet.pixel == NULL || sheet.saturated == NULL || sheet.window_x == NULL ||
         sheet.window_y == NULL || sheet.scratch == NULL) {
         sheet_clear(&sheet);
@@ -25,6 +42,19 @@ int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error 
         sheet.window_x[x] = (float)(0.5 - 0.5 * cos(2 * M_PI * (x + 0.5) / width));
     for (unsigned y = 0; y < height; y++)
         sheet.window_y[y] = (float)(0.5 - 0.5 * cos(2 * M_PI * (y + 0.5) / height));
+    double sum_x = 0, sum_y = 0, square_x = 0, square_y = 0;
+    for (unsigned x = 0; x < width; x++) {
+        const double distance = x - (width - 1) / 2.0;
+        sum_x += (double)sheet.window_x[x];
+        square_x += (double)sheet.window_x[x] * distance * distance;
+    }
+    for (unsigned y = 0; y < height; y++) {
+        const double distance = y - (height - 1) / 2.0;
+        sum_y += (double)sheet.window_y[y];
+        square_y += (double)sheet.window_y[y] * distance * distance;
+    }
+    sheet.second_x = square_x * sum_y;
+    sheet.second_y = square_y * sum_x;
     *ret = sheet;
     return 0;
 }
@@ -39,6 +69,47 @@ void sheet_clear(struct sheet *sheet)
     memset(sheet, 0, sizeof *sheet);
 }
 
+bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y)
+{
+    return sheet->saturated[(size_t)cell_y * sheet->cells_x + cell_x] >= CUT;
+}
+
+static unsigned smaller(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+/* Gives all pixels of a cell their mean, and returns the sum of its window. */
+static double blank_cell(struct sheet *sheet, unsigned cell_x, unsigned cell_y)
+{
+    const unsigned left = cell_x * SHEET_LANES, top = cell_y * SHEET_LANES;
+    const unsigned right = smaller(left + SHEET_LANES, sheet->width);
+    const unsigned bottom = smaller(top + SHEET_LANES, sheet->height);
+    double sum = 0, along_x = 0, along_y = 0;
+    for (unsigned y = top; y < bottom; y++)
+        for (unsigned x = left; x < right; x++)
+            sum += (double)sheet->pixel[(size_t)y * sheet->stride + x];
+    const float mean = (float)(sum / ((right - left) * (bottom - top)));
+    for (unsigned y = top; y < bottom; y++)
+        for (unsigned x = left; x < right; x++)
+            sheet->pixel[(size_t)y * sheet->stride + x] = mean;
+    for (unsigned x = left; x < right; x++)
+        along_x += (double)sheet->window_x[x];
+    for (unsigned y = top; y < bottom; y++)
+        along_y += (double)sheet->window_y[y];
+    return along_x * along_y;
+}
+
+static void blank_cut_cells(struct sheet *sheet)
+{
+    double blank = 0;
+    for (unsigned y = 0; y < sheet->cells_y; y++)
+        for (unsigned x = 0; x < sheet->cells_x; x++)
+            if (sheet_is_blank(sheet, x, y))
+                blank += blank_cell(sheet, x, y);
+    sheet->seen = 1 - blank / (sheet->width / 2.0 * sheet->height / 2.0);
+}
+
 void sheet_load(struct sheet *sheet, const float *luma)
 {
     memset(sheet->saturated, 0, (size_t)sheet->cells_x * sheet->cells_y * sizeof *sheet->saturated);
@@ -50,116 +121,266 @@ void sheet_load(struct sheet *sheet, const float *luma)
             const float low = from[x] > 0 ? from[x] : 0; /* also false if it is not a number */
             to[x] = low < 255 ? low : 255;
         }
-        for (unsigned c = 0; c < sheet->width / SHEET_LANES; c++) {
+        for (unsigned c = 0; c < sheet->cells_x; c++) {
+            const unsigned end = smaller((c + 1) * SHEET_LANES, sheet->width);
             unsigned count = 0;
-            for (unsigned k = 0; k < SHEET_LANES; k++)
-                count += (to[c * SHEET_LANES + k] < 0.5F) + (to[c * SHEET_LANES + k] > 254.5F);
+            for (unsigned x = c * SHEET_LANES; x < end; x++)
+                count += (to[x] < 0.5F) + (to[x] > 254.5F);
             cell[c] += (unsigned short)count;
         }
     }
+    blank_cut_cells(sheet);
 }
 
-/* The sum of the window times exp(2 pi i f (x - centre)); real, because the window is symmetric. */
-static double window_transform(const float *window, unsigned length, double f)
+/* The sum of exp(2 pi i f u) over `length` numbers u = ... -1/2, 1/2 ... or ... -1, 0, 1 ...; and
+ * its derivative by 2 pi f. */
+static double dirichlet(unsigned length, double f, double *ret_slope)
 {
-    const double complex step = cexp(2 * M_PI * I * f);
-    double complex turn = cexp(-2 * M_PI * I * f * (length - 1) / 2);
-    double sum = 0;
-    for (unsigned x = 0; x < length; x++, turn *= step)
-        sum += window[x] * creal(turn);
+    const double sine = sin(M_PI * f), cosine = cos(M_PI * f);
+    const double many = sin(M_PI * f * length), turned = cos(M_PI * f * length);
+    *ret_slope = 0;
+    if (fabs(sine) < 1e-9)
+        return length * turned / cosine;
+    *ret_slope = (length * turned * sine - many * cosine) / (2 * sine * sine);
+    return many / sine;
+}
+
+/* The sum of a Hann window of that length times exp(2 pi i f u), which is real, because the window
+ * is symmetric. *ret_moment: the imaginary part of the same times u, of which there is no real
+ * one. */
+static double window_transform(unsigned length, double f, double *ret_moment)
+{
+    double slope, below, above;
+    const double sum = 0.5 * dirichlet(length, f, &slope) +
+                       0.25 * dirichlet(length, f - 1.0 / length, &below) +
+                       0.25 * dirichlet(length, f + 1.0 / length, &above);
+    *ret_moment = -(0.5 * slope + 0.25 * below + 0.25 * above);
     return sum;
 }
 
 /* Solves a symmetric positive system. An unknown that the equations leave open becomes 0, such as
  * the sine part of a wave of exactly half a cycle per pixel. */
-static void solve(double *a, double *b, unsigned n)
+static void solve(double a[UNKNOWNS][UNKNOWNS], double *b, unsigned n)
 {
-    double least[SHEET_MAX_WAVES] = {0};
+    double least[UNKNOWNS] = {0};
     for (unsigned i = 0; i < n; i++)
-        least[i] = fabs(a[i * SHEET_MAX_WAVES + i]) * 1e-6 + 1e-12;
+        least[i] = fabs(a[i][i]) * 1e-6 + 1e-12;
     for (unsigned i = 0; i < n; i++) {
-        const double pivot = a[i * SHEET_MAX_WAVES + i];
+        const double pivot = a[i][i];
         for (unsigned j = i + 1; j < n && pivot > least[i]; j++) {
-            const double factor = a[j * SHEET_MAX_WAVES + i] / pivot;
+            const double factor = a[j][i] / pivot;
             for (unsigned k = i; k < n; k++)
-                a[j * SHEET_MAX_WAVES + k] -= factor * a[i * SHEET_MAX_WAVES + k];
+                a[j][k] -= factor * a[i][k];
             b[j] -= factor * b[i];
         }
     }
     for (unsigned i = n; i-- > 0;) {
-        const double pivot = a[i * SHEET_MAX_WAVES + i];
+        const double pivot = a[i][i];
         for (unsigned k = i + 1; k < n; k++)
-            b[i] -= a[i * SHEET_MAX_WAVES + k] * b[k];
+            b[i] -= a[i][k] * b[k];
         b[i] = pivot > least[i] ? b[i] / pivot : 0;
     }
 }
 
-/* projection[k]: the sum of window times frame times exp(-2 pi i f[k] (r - centre)). */
+/* Sums over the frame of window times pixel times exp(-2 pi i f (r - centre)): alone, and times the
+ * distance from the centre along each axis. */
+struct sums {
+    double complex all, x, y;
+};
+
+static void add_row(float *restrict sum, const float *row, unsigned stride, const float *factor)
+{
+    for (unsigned k = 0; k < SUM_ROWS; k++, sum += stride)
+        for (unsigned x = 0; x < stride; x += SHEET_LANES)
+            for (unsigned l = 0; l < SHEET_LANES; l++)
+                sum[x + l] += factor[k] * row[x + l];
+}
+
 static void project(struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
-                    double complex *projection)
+                    struct sums *ret)
 {
     const unsigned stride = sheet->stride;
     double complex turn[SHEET_MAX_WAVES];
     double complex step[SHEET_MAX_WAVES];
-    memset(sheet->scratch, 0, (size_t)2 * count * stride * sizeof *sheet->scratch);
+    memset(sheet->scratch, 0, (size_t)SUM_ROWS * count * stride * sizeof *sheet->scratch);
     for (unsigned k = 0; k < count; k++) {
         step[k] = cexp(-2 * M_PI * I * f[k].fy);
         turn[k] = cexp(2 * M_PI * I * f[k].fy * (sheet->height - 1) / 2);
     }
-    for (unsigned y = 0; y < sheet->height; y++) {
-        const float *row = sheet->pixel + (size_t)y * stride;
-        for (unsigned k = 0; k < count; k++, row = sheet->pixel + (size_t)y * stride) {
-            float *restrict re = sheet->scratch + (size_t)2 * k * stride;
-            float *restrict im = re + stride;
-            const float cosine = (float)creal(turn[k]) * sheet->window_y[y];
-            const float sine = (float)cimag(turn[k]) * sheet->window_y[y];
+    for (unsigned y = 0; y < sheet->height; y++)
+        for (unsigned k = 0; k < count; k++) {
+            const float distance = (float)(y - (sheet->height - 1) / 2.0);
+            const float re = (float)creal(turn[k]) * sheet->window_y[y];
+            const float im = (float)cimag(turn[k]) * sheet->window_y[y];
+            const float factor[SUM_ROWS] = {re, im, re * distance, im * distance};
+            add_row(sheet->scratch + (size_t)SUM_ROWS * k * stride,
+                    sheet->pixel + (size_t)y * stride, stride, factor);
             turn[k] *= step[k];
-            for (unsigned c = 0; c < stride;
-                 c += SHEET_LANES, re += SHEET_LANES, im += SHEET_LANES, row += SHEET_LANES)
-                for (unsigned l = 0; l < SHEET_LANES; l++) {
-                    re[l] += cosine * row[l];
-                    im[l] += sine * row[l];
-                }
         }
-    }
     for (unsigned k = 0; k < count; k++) {
-        const float *re = sheet->scratch + (size_t)2 * k * stride;
-        const float *im = re + stride;
+        const float *sum = sheet->scratch + (size_t)SUM_ROWS * k * stride;
         const double complex along = cexp(-2 * M_PI * I * f[k].fx);
         double complex at = cexp(2 * M_PI * I * f[k].fx * (sheet->width - 1) / 2);
-        projection[k] = 0;
-        for (unsigned x = 0; x < sheet->width; x++, at *= along)
-            projection[k] += sheet->window_x[x] * at * (re[x] + im[x] * I);
+        ret[k] = (struct sums){0};
+        for (unsigned x = 0; x < sheet->width; x++, at *= along) {
+            const double complex turned = sheet->window_x[x] * at;
+            const double complex column = turned * (sum[x] + sum[stride + x] * I);
+            ret[k].all += column;
+            ret[k].x += column * (x - (sheet->width - 1) / 2.0);
+            ret[k].y += turned * (sum[2 * stride + x] + sum[3 * stride + x] * I);
+        }
     }
 }
 
-void sheet_measure(struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
-                   double complex *ret)
+/* Sums of one axis of a cell: the window times exp(2 pi i f u), and times u as well. */
+static void sum_cell(const float *window, unsigned side, unsigned cell, double f,
+                     double complex *ret, double complex *ret_moment)
 {
-    double complex projection[SHEET_MAX_WAVES];
-    double cosine[SHEET_MAX_WAVES * SHEET_MAX_WAVES];
-    double sine[SHEET_MAX_WAVES * SHEET_MAX_WAVES];
-    double re[SHEET_MAX_WAVES];
-    double im[SHEET_MAX_WAVES];
-    project(sheet, f, count, projection);
-    for (unsigned k = 0; k < count; k++) {
-        re[k] = 2 * creal(projection[k]);
-        im[k] = 2 * cimag(projection[k]);
+    const unsigned first = cell * SHEET_LANES, end = smaller(first + SHEET_LANES, side);
+    const double complex step = cexp(2 * M_PI * I * f);
+    double complex turn = cexp(2 * M_PI * I * f * (first - (side - 1) / 2.0));
+    *ret = *ret_moment = 0;
+    for (unsigned i = first; i < end; i++, turn *= step) {
+        *ret += (double)window[i] * turn;
+        *ret_moment += (double)window[i] * (i - (side - 1) / 2.0) * turn;
+    }
+}
+
+/* What the blank cells have of the sums of a wave exp(2 pi i off (r - centre)). */
+static struct sums sums_of_blank_cells(const struct sheet *sheet, double off_x, double off_y)
+{
+    double complex along[MOST_CELLS], moment[MOST_CELLS];
+    struct sums ret = {0};
+    for (unsigned x = 0; x < sheet->cells_x; x++)
+        sum_cell(sheet->window_x, sheet->width, x, off_x, &along[x], &moment[x]);
+    for (unsigned y = 0; y < sheet->cells_y; y++) {
+        double complex row, row_moment, all = 0, times_x = 0;
+        sum_cell(sheet->window_y, sheet->height, y, off_y, &row, &row_moment);
+        for (unsigned x = 0; x < sheet->cells_x; x++)
+            if (sheet_is_blank(sheet, x, y)) {
+                all += along[x];
+                times_x += moment[x];
+            }
+        ret.all += row * all;
+        ret.x += row * times_x;
+        ret.y += row_moment * all;
+    }
+    return ret;
+}
+
+/* The sums that a wave exp(2 pi i off (r - centre)) gives at frequency 0. */
+static struct sums sums_of(const struct sheet *sheet, double off_x, double off_y)
+{
+    double moment_x, moment_y;
+    const double x = window_transform(sheet->width, off_x, &moment_x);
+    const double y = window_transform(sheet->height, off_y, &moment_y);
+    struct sums ret = {x * y, I * moment_x * y, I * moment_y * x};
+    if (sheet->seen < 1) {
+        const struct sums blank = sums_of_blank_cells(sheet, off_x, off_y);
+        ret.all -= blank.all;
+        ret.x -= blank.x;
+        ret.y -= blank.y;
+    }
+    return ret;
+}
+
+/* What wave j of amplitude a gives at wave k is (a near + conj(a) far) / 2. */
+struct coupling {
+    struct sums near[SHEET_MAX_WAVES][SHEET_MAX_WAVES], far[SHEET_MAX_WAVES][SHEET_MAX_WAVES];
+};
+
+static void couple(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
+                   struct coupling *ret)
+{
+    for (unsigned k = 0; k < count; k++)
         for (unsigned j = 0; j < count; j++) {
-            const double below =
-                window_transform(sheet->window_x, sheet->width, f[j].fx - f[k].fx) *
-                window_transform(sheet->window_y, sheet->height, f[j].fy - f[k].fy);
-            const double above =
-                window_transform(sheet->window_x, sheet->width, f[j].fx + f[k].fx) *
-                window_transform(sheet->window_y, sheet->height, f[j].fy + f[k].fy);
-            cosine[k * SHEET_MAX_WAVES + j] = below + above;
-            sine[k * SHEET_MAX_WAVES + j] = below - above;
+            ret->near[k][j] = sums_of(sheet, f[j].fx - f[k].fx, f[j].fy - f[k].fy);
+            ret->far[k][j] = sums_of(sheet, -f[j].fx - f[k].fx, -f[j].fy - f[k].fy);
+        }
+}
+
+/* Fits the amplitudes of all waves together by least squares. */
+static void fit_amplitudes(const struct coupling *coupling, unsigned count, const struct sums *sums,
+                           double complex *ret)
+{
+    double a[UNKNOWNS][UNKNOWNS];
+    double b[UNKNOWNS];
+    for (unsigned k = 0; k < count; k++) {
+        b[2 * k] = 2 * creal(sums[k].all);
+        b[2 * k + 1] = 2 * cimag(sums[k].all);
+        for (unsigned j = 0; j < count; j++) {
+            const double complex near = coupling->near[k][j].all, far = coupling->far[k][j].all;
+            a[2 * k][2 * j] = creal(near) + creal(far);
+            a[2 * k][2 * j + 1] = cimag(far) - cimag(near);
+            a[2 * k + 1][2 * j] = cimag(far) + cimag(near);
+            a[2 * k + 1][2 * j + 1] = creal(near) - creal(far);
         }
     }
-    solve(cosine, re, count);
-    solve(sine, im, count);
+    solve(a, b, 2 * count);
     for (unsigned k = 0; k < count; k++)
-        ret[k] = re[k] + im[k] * I;
+        ret[k] = b[2 * k] + b[2 * k + 1] * I;
+}
+
+/* Whether no other wave, and no mirror image of one, is within the peak of wave k. */
+static bool is_alone(const struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
+                     unsigned k)
+{
+    for (unsigned j = 0; j < count; j++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            const double x = f[k].fx + sign * f[j].fx;
+            const double y = f[k].fy + sign * f[j].fy;
+            if ((j != k || sign > 0) && fabs(x - round(x)) * sheet->width < PEAK &&
+                fabs(y - round(y)) * sheet->height < PEAK)
+                return false;
+        }
+    return true;
+}
+
+static double limit(double value, double most)
+{
+    return fmin(fmax(value, -most), most);
+}
+
+/* By how much the frequency of wave k is off. The fit leaves of a wave a exp(2 pi i f r) that is
+ * off by d, to first order, a 2 pi i d r; half of it, times the second moment of the window, is in
+ * the sum. */
+static struct sheet_frequency offset_of(const struct sheet *sheet, const struct coupling *coupling,
+                                        unsigned count, unsigned k, struct sums left,
+                                        const double complex *amplitude)
+{
+    for (unsigned j = 0; j < count; j++) {
+        const struct sums *near = &coupling->near[k][j], *far = &coupling->far[k][j];
+        left.x -= 0.5 * (amplitude[j] * near->x + conj(amplitude[j]) * far->x);
+        left.y -= 0.5 * (amplitude[j] * near->y + conj(amplitude[j]) * far->y);
+    }
+    const double complex whole = M_PI * sheet->seen * amplitude[k];
+    return (struct sheet_frequency){
+        limit(cimag(left.x / whole) / sheet->second_x, MOST_OFF / sheet->width),
+        limit(cimag(left.y / whole) / sheet->second_y, MOST_OFF / sheet->height)};
+}
+
+void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, double complex *ret)
+{
+    struct coupling coupling;
+    struct sums sums[SHEET_MAX_WAVES];
+    struct sheet_frequency off[SHEET_MAX_WAVES] = {{0, 0}};
+    memset(ret, 0, count * sizeof *ret);
+    if (!(sheet->seen > LEAST_SEEN))
+        return;
+    project(sheet, f, count, sums);
+    couple(sheet, f, count, &coupling);
+    fit_amplitudes(&coupling, count, sums, ret);
+    for (unsigned k = 0; k < count; k++)
+        if (cabs(ret[k]) > LEAST_MOVED && is_alone(sheet, f, count, k))
+            off[k] = offset_of(sheet, &coupling, count, k, sums[k], ret);
+    for (unsigned k = 0; k < count; k++) {
+        double unused;
+        /* To second order, the amplitude of a wave that is off is too small. */
+        ret[k] *= sheet->width / 2.0 / window_transform(sheet->width, off[k].fx, &unused) *
+                  sheet->height / 2.0 / window_transform(sheet->height, off[k].fy, &unused);
+        f[k].fx += off[k].fx;
+        f[k].fy += off[k].fy;
+    }
 }
 
 void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
@@ -185,9 +406,10 @@ void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,
             const float *restrict re = sheet->scratch + (size_t)2 * k * stride;
             const float *restrict im = re + stride;
             float *restrict row = sheet->pixel + (size_t)y * stride;
-            for (unsigned c = 0; c < stride;
-                 c += SHEET_LANES, re += SHEET_LANES, im += SHEET_LANES, row += SHEET_LANES)
-                for (unsigned l = 0; l < SHEET_LANES; l++)
+            for (unsigned c = 0; c < sheet->cells_x;
+                 c++, re += SHEET_LANES, im += SHEET_LANES, row += SHEET_LANES)
+                for (unsigned l = 0; l < SHEET_LANES && !sheet_is_blank(sheet, c, y / SHEET_LANES);
+                     l++)
                     row[l] -= cosine * re[l] - sine * im[l];
         }
 }

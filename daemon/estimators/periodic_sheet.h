@@ -6,6 +6,7 @@
 #define FFTD_ESTIMATORS_PERIODIC_SHEET_H
 
 #include <complex.h>
+#include <stdbool.h>
 
 #include "core/error.h"
 
@@ -22,18 +23,26 @@ struct sheet {
     float *pixel;
     unsigned short *saturated;  /* how many pixels of each cell are black or white */
     float *window_x, *window_y; /* Hann, over the whole frame */
-    float *scratch;             /* two rows for each wave */
+    double seen;                /* share of the window that no blank cell is under */
+    double second_x, second_y;  /* sums of the window times the squared distance from the centre */
+    float *scratch;             /* rows for each wave */
 };
 
 int sheet_init(struct sheet *ret, unsigned width, unsigned height, struct error *why);
 void sheet_clear(struct sheet *sheet);
 
-/* Copies a frame, clamped to 0 .. 255; what is not a number becomes 0. */
+/* Copies a frame, clamped to 0 .. 255; what is not a number becomes 0. Cells in which the wave is
+ * cut off, because much of them is black or white, become blank: without any wave, and with no
+ * harmonics of one. What is fitted holds for the rest, and nothing is subtracted from them. */
 void sheet_load(struct sheet *sheet, const float *luma);
 
-/* The complex amplitudes of all waves together that fit the sheet best, weighted by the window. */
-void sheet_measure(struct sheet *sheet, const struct sheet_frequency *f, unsigned count,
-                   double complex *ret);
+bool sheet_is_blank(const struct sheet *sheet, unsigned cell_x, unsigned cell_y);
+
+/* Fits waves to the sheet, weighted by the window: the complex amplitudes of all of them together,
+ * and by how much each frequency is off, which may be up to about 0.3/width and 0.3/height (to
+ * first order; the result is kept within that). A wave within the peak of another one, which is two
+ * such units wide, keeps its frequency. */
+void sheet_fit(struct sheet *sheet, struct sheet_frequency *f, unsigned count, double complex *ret);
 
 /* Subtracts the real part of amplitude[i] exp(2 pi i f[i] (r - centre)) for all waves. */
 void sheet_subtract(struct sheet *sheet, const struct sheet_frequency *f,

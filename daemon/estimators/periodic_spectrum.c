@@ -15,6 +15,7 @@
  * left, since their peaks are as wide as its own; and how many of them. */
 #define NEAR       (2. * LOBE)
 #define NEAR_COUNT 16u
+#define MOST_BLANK 2u         /* a patch is used unless more than half of its cells are blank */
 #define EFFORT     (1u << 20) /* pixels of patches for each frame */
 /* Noise scores 0.175 with a standard deviation of 0.13 in a patch, so in the mean of the 63 patches
  * of 320x240 pixels this is 7 standard deviations more. */
@@ -151,11 +152,11 @@ void spectrum_mark(struct spectrum *s, const struct sheet *sheet)
         const unsigned top = patch->y / SHEET_LANES;
         const unsigned right = (patch->x + s->length - 1) / SHEET_LANES;
         const unsigned bottom = (patch->y + s->length - 1) / SHEET_LANES;
-        unsigned saturated = 0;
+        unsigned blank = 0;
         for (unsigned y = top; y <= bottom; y++)
             for (unsigned x = left; x <= right; x++)
-                saturated += sheet->saturated[(size_t)y * sheet->cells_x + x];
-        patch->is_usable = saturated * 25 < s->length * s->length; /* 4 % */
+                blank += sheet_is_blank(sheet, x, y);
+        patch->is_usable = blank * MOST_BLANK <= (right - left + 1) * (bottom - top + 1);
     }
 }
 

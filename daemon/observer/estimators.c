@@ -22,8 +22,6 @@ struct estimators {
     struct flicker *flicker;
 
     struct turn waves_turn; /* shares time between `periodic` and `flicker` */
-    uint64_t second_number; /* `periodic` also observes the frame after its turn, because it asked
-                               for it */
 };
 
 bool observed_frames_equal(const struct observed_frames *a, const struct observed_frames *b)
@@ -76,7 +74,6 @@ static void forget_waves(struct estimators *estimators)
     periodic_destroy(estimators->periodic);
     estimators->periodic = NULL;
     estimators->waves_turn = (struct turn){0};
-    estimators->second_number = 0;
 }
 
 static void forget_flicker(struct estimators *estimators)
@@ -174,13 +171,8 @@ static void observe_waves(struct estimators *estimators, const struct observed_f
     struct fftd_measures *measures = &ret->measures;
     if (periodic == NULL)
         return;
-    const bool is_second = frame->number == estimators->second_number;
-    if (is_second || is_turn_of_waves(estimators)) {
-        /* As it was wanted before this frame, when the next one was copied or not. */
-        const bool has_second = !is_second && periodic_wants_next(periodic);
-        estimators->second_number = has_second ? frame->number + 1 : 0;
+    if (is_turn_of_waves(estimators))
         periodic_observe(periodic, estimators->luma, frame->captured_ns);
-    }
     periodic_get_model(periodic, &ret->waves);
     ret->wave_count = periodic_reports(periodic, ret->wave);
     measures->peaks = ret->wave_count;
@@ -233,6 +225,4 @@ void estimators_observe(struct estimators *estimators, const struct observed_fra
     const int64_t waves_ns = clock_processor_ns() - begun_ns - others_ns;
     if (estimators->flicker != NULL)
         turn_account(&estimators->waves_turn, waves_ns, others_ns);
-    ret->wants_next = estimators->periodic != NULL && is_turn_of_waves(estimators) &&
-                      periodic_wants_next(estimators->periodic);
 }

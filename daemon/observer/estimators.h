@@ -33,8 +33,8 @@ struct estimators_job {
 struct findings {
     struct observed_frames frames; /* in which it was found */
 
-    /* Models that predict the interference in the next frames. */
-    struct periodic_model waves;
+    /* What the next frames are corrected by. */
+    struct wave_model waves;
     struct flicker_model flicker;
 
     /* Reports of it for clients. */
@@ -48,8 +48,6 @@ struct findings {
     struct fftd_measures measures;
     bool has_match;
     struct fftd_match match;
-
-    bool wants_next; /* the next frame should be observed as well */
 };
 
 struct estimators;

@@ -14,10 +14,7 @@
 #include "service/log.h"
 
 /* The observer uses at most 1 / SHARE of a processor. */
-#define SHARE   3
-
-/* A frame, and the one after it if an estimator has asked for two consecutive ones. */
-#define BUFFERS 2
+#define SHARE 3
 
 struct frame_buffer {
     bool is_filled; /* under the lock; if true, the observer's thread owns the other fields */
@@ -29,13 +26,15 @@ struct frame_buffer {
 struct camera_side {
     bool has_thread;
     bool takes_measures;
-    bool adapts;  /* the applied chain adapts */
-    bool is_pair; /* the next frame goes into the second buffer */
+    bool adapts; /* the applied chain adapts */
     uint64_t frames;
     uint64_t first; /* the number of the first one since the source was started */
     unsigned start; /* the newest start of the source; see capture_frame */
     struct correction correction;
     float row_gain[FFTD_MAX_SIDE];
+    struct wave_fit *fit; /* NULL: no frame had waves yet */
+    float *luma;
+    struct observed_frames fitted; /* of fit and luma */
 };
 
 struct observer {
@@ -46,7 +45,7 @@ struct observer {
     /* Under the lock. */
     bool stop, ended;
     struct estimators_job job;
-    struct frame_buffer buffer[BUFFERS];
+    struct frame_buffer buffer;
     int64_t next_ns; /* no frame is wanted before this time */
     struct observer_status status;
     struct copy_count copied;
@@ -89,8 +88,9 @@ static bool is_same_job(const struct estimators_job *a, const struct estimators_
 }
 
 /* With the lock held, which is released while the frame is observed. */
-static void empty_buffer(struct observer *observer, struct frame_buffer *buffer)
+static void empty_buffer(struct observer *observer)
 {
+    struct frame_buffer *buffer = &observer->buffer;
     const struct estimators_job job = observer->job;
     struct findings found;
     struct error problem = {""};
@@ -113,22 +113,13 @@ static void empty_buffer(struct observer *observer, struct frame_buffer *buffer)
         publish(observer, &found, &problem);
 }
 
-static struct frame_buffer *find_filled(struct observer *observer)
-{
-    for (unsigned i = 0; i < BUFFERS; i++)
-        if (observer->buffer[i].is_filled)
-            return &observer->buffer[i];
-    return NULL;
-}
-
 static void *observer_thread(void *argument)
 {
     struct observer *observer = argument;
     pthread_mutex_lock(&observer->lock);
     while (!observer->stop) {
-        struct frame_buffer *buffer = find_filled(observer);
-        if (buffer != NULL)
-            empty_buffer(observer, buffer);
+        if (observer->buffer.is_filled)
+            empty_buffer(observer);
         else
             pthread_cond_wait(&observer->change, &observer->lock);
     }
@@ -139,6 +130,14 @@ static void *observer_thread(void *argument)
 }
 
 /* ---- life ---- */
+
+static void forget_fit(struct camera_side *camera)
+{
+    wave_fit_destroy(camera->fit);
+    free(camera->luma);
+    camera->fit = NULL;
+    camera->luma = NULL;
+}
 
 int observer_create(struct observer **ret, bool takes_measures, struct error *why)
 {
@@ -177,8 +176,8 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns)
         pthread_join(observer->thread, NULL);
     estimators_destroy(observer->estimators);
     filter_image_drop(observer->job.wanted.match_image);
-    for (unsigned i = 0; i < BUFFERS; i++)
-        free(observer->buffer[i].frame.bytes);
+    forget_fit(&observer->camera);
+    free(observer->buffer.frame.bytes);
     pthread_cond_destroy(&observer->change);
     pthread_mutex_destroy(&observer->lock);
     free(observer);
@@ -208,7 +207,6 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
             return r;
         }
     }
-    observer->camera.is_pair = false;
     pthread_mutex_lock(&observer->lock);
     const struct estimators_job before = observer->job;
     struct findings *found = &observer->status.found;
@@ -226,13 +224,6 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
     return 0;
 }
 
-void observer_set_notches(struct observer *observer, const struct notches *notches)
-{
-    pthread_mutex_lock(&observer->lock);
-    observer->status.notches = *notches;
-    pthread_mutex_unlock(&observer->lock);
-}
-
 void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
                          const struct fftd_format *published)
 {
@@ -247,8 +238,7 @@ void observer_set_source(struct observer *observer, uint64_t source_number, uint
     pthread_mutex_lock(&observer->lock);
     if (!observed_frames_equal(&observer->job.frames, &frames)) {
         observer->job.frames = frames;
-        observer->status = (struct observer_status){.wanted = observer->job.wanted,
-                                                    .notches = observer->status.notches};
+        observer->status = (struct observer_status){.wanted = observer->job.wanted};
         observer->next_ns = 0;
     }
     pthread_mutex_unlock(&observer->lock);
@@ -259,18 +249,11 @@ void observer_set_source(struct observer *observer, uint64_t source_number, uint
 /* The buffer for a frame, or NULL if it is not wanted. */
 static struct frame_buffer *choose_buffer(struct observer *observer, struct observed_frames *ret)
 {
-    struct frame_buffer *buffer = NULL;
-    bool *is_pair = &observer->camera.is_pair;
     pthread_mutex_lock(&observer->lock);
-    const bool is_idle = !observer->buffer[0].is_filled && !observer->buffer[1].is_filled;
-    if (*is_pair && !observer->buffer[1].is_filled)
-        buffer = &observer->buffer[1];
-    else if (is_idle && clock_now_ns() >= observer->next_ns)
-        buffer = &observer->buffer[0];
-    *is_pair = buffer == &observer->buffer[0] && observer->status.found.wants_next;
+    const bool is_wanted = !observer->buffer.is_filled && clock_now_ns() >= observer->next_ns;
     *ret = observer->job.frames;
     pthread_mutex_unlock(&observer->lock);
-    return buffer;
+    return is_wanted ? &observer->buffer : NULL;
 }
 
 static bool fill(struct frame_buffer *buffer, const struct observed_frames *frames, uint64_t number,
@@ -342,22 +325,49 @@ static void scale_waves(struct correction *correction, uint32_t fourcc)
     }
 }
 
-const struct correction *observer_correct(struct observer *observer, int64_t captured_ns)
+/* Makes what waves are fitted with, for frames of another size or format. */
+static int prepare_fit(struct camera_side *camera, const struct observed_frames *frames)
 {
+    struct error why;
+    if (camera->fit != NULL && observed_frames_equal(&camera->fitted, frames))
+        return 0;
+    forget_fit(camera);
+    camera->luma = malloc((size_t)frames->width * frames->height * sizeof *camera->luma);
+    if (camera->luma == NULL)
+        return -ENOMEM;
+    camera->fitted = *frames;
+    return wave_fit_create(&camera->fit, frames->width, frames->height, &why);
+}
+
+static void fit_waves(struct camera_side *camera, const struct observed_frames *frames,
+                      const struct wave_model *model, const struct capture_frame *frame)
+{
+    if (model->count == 0 || prepare_fit(camera, frames) < 0)
+        return; /* without memory the waves stay, and the next frame tries again */
+    luma_read(camera->luma, format_by_fourcc(frames->fourcc), frames->width, frames->height,
+              frame->plane[0], frame->stride[0]);
+    camera->correction.wave_count =
+        wave_fit_frame(camera->fit, model, camera->luma, camera->correction.wave);
+    scale_waves(&camera->correction, frames->fourcc);
+}
+
+const struct correction *observer_correct(struct observer *observer,
+                                          const struct capture_frame *frame)
+{
+    const int64_t captured_ns = frame->captured_ns;
     struct camera_side *camera = &observer->camera;
     if (!camera->adapts)
         return NULL;
     pthread_mutex_lock(&observer->lock);
     const struct observed_frames frames = observer->status.found.frames;
-    const struct periodic_model waves = observer->status.found.waves;
+    const struct wave_model waves = observer->status.found.waves;
     const struct flicker_model flicker = observer->status.found.flicker;
     pthread_mutex_unlock(&observer->lock);
     if (frames.fourcc == 0) /* nothing was found yet */
         return NULL;
     struct correction *correction = &camera->correction;
     *correction = (struct correction){.row_gain = NULL};
-    correction->wave_count = periodic_model_waves(&waves, captured_ns, correction->wave);
-    scale_waves(correction, frames.fourcc);
+    fit_waves(camera, &frames, &waves, frame);
     if (flicker.is_valid && captured_ns <= flicker.until_ns) {
         flicker_model_gains(&flicker, captured_ns, frames.height, camera->row_gain);
         correction->row_gain = camera->row_gain;

@@ -30,7 +30,6 @@
 #include "filters/correction.h"
 #include "core/error.h"
 #include "filters/filter_adapt.h"
-#include "estimators/periodic_notches.h"
 #include "fftd/ring.h"
 #include "ring/ring.h"
 
@@ -43,8 +42,7 @@ struct observer_status {
     uint64_t
         observed; /* frames observed for a chain that adapts, since the last change of the job */
     struct findings found;
-    struct notches notches; /* in use besides the applied chain */
-    struct error problem;   /* why an estimator is missing; empty: none is */
+    struct error problem; /* why an estimator is missing; empty: none is */
 };
 
 /* Returns whether a chain that asks for this adapts. */
@@ -63,9 +61,6 @@ int observer_destroy(struct observer *observer, int64_t deadline_ns);
 int observer_configure(struct observer *observer, const struct filter_adaptation *wanted,
                        struct error *why);
 
-/* Sets the notches of the response in use, which are only reported. */
-void observer_set_notches(struct observer *observer, const struct notches *notches);
-
 /* Sets the source of the next frames, their pixel format (a fourcc), and the format in which they
  * are published. */
 void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
@@ -74,9 +69,10 @@ void observer_set_source(struct observer *observer, uint64_t source_number, uint
 /* Offers a frame, which is read only during this call. Returns its number. */
 uint64_t observer_offer(struct observer *observer, const struct capture_frame *frame);
 
-/* Returns the correction of a frame captured at that time, or NULL. It is valid until the next
- * call. */
-const struct correction *observer_correct(struct observer *observer, int64_t captured_ns);
+/* Returns the correction of a frame, which is read only during this call, or NULL. It is valid
+ * until the next call. */
+const struct correction *observer_correct(struct observer *observer,
+                                          const struct capture_frame *frame);
 
 /* Gives the frame with this number the newest measures; leaves *meta alone if there are none that
  * belong to it. */

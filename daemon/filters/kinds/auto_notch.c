@@ -29,7 +29,7 @@ const struct filter_kind filter_auto_notch = {
     .summary = "finds periodic noise of the camera, follows it and subtracts it",
     .formula =
         "H = 1; a captured sample s(x, y) becomes s(x, y) - sum of A * cos(2 * pi * (fx * x + "
-        "fy * y) + p) over the waves found, whose p follows the frames",
+        "fy * y) + p) over the waves found, whose A and p are measured in each frame",
     .adapts = FILTER_ADAPTS_WAVES,
     .adapt = auto_notch_adapt,
     .param_count = 3,
@@ -73,8 +73,9 @@ const struct filter_kind filter_auto_notch = {
                        "A thread looks at some of the captured frames, using at most a third of a "
                        "processor. It finds waves that have the same frequency and amplitude all "
                        "over the picture and do not move with it, such as the camera's electronics "
-                       "add. Their phase may advance from frame to frame. `fftd-ctl filter show` "
-                       "lists what was found.\n"
+                       "add. Their phase may be another one in each frame, and their frequency may "
+                       "drift by up to a tenth of 1 / width between two frames that it looks at. "
+                       "`fftd-ctl filter show` lists what was found.\n"
                        "Both sides of a frame need at least 96 pixels. Waves with fewer than about "
                        "three periods in a quarter of the smaller side are taken for the picture. "
                        "Regular texture, such as a brick wall or a blind, has many lines in the "
@@ -92,17 +93,10 @@ const struct filter_kind filter_auto_notch = {
                        "\"all\"` each colour is corrected. The search does not know what `dark`, "
                        "`flat` and `vignette` do, so a wave is removed less well where their gain "
                        "is not 1.\n"
-                       "### Waves that cannot be predicted\n"
-                       "A wave cannot be subtracted if its phase jumps at random from frame to "
-                       "frame, or if its frequency wavers by up to about a seventh of 1 / width. "
-                       "When its predictions have failed for most of a second, a notch removes it "
-                       "until the wave ends or can be predicted again. The notch is 0.02 "
-                       "cycles/pixel wide, and wider by as much as the frequency wavers.\n"
-                       "A notch filters the whole frame, colours included, so the picture loses "
-                       "what it has at these frequencies. The edges of the frame are cleaned a "
-                       "little less well than by a `notch` stage, for which the frame is padded.\n"
-                       "The chain itself does not change. Notches change at most once a second, "
-                       "all at the same frame. They count among `waves`, and use the stages that "
-                       "the chain leaves free, of 32 in all.",
+                       "The amplitude and phase of each wave are measured in the very frame from "
+                       "which it is subtracted, so a wave that begins again, changes or ends does "
+                       "so in the same frame. What the scene has at exactly these frequencies, "
+                       "usually less than a grey level, goes with them.\n"
+                       "Where a wave has made samples black or white, a part of it stays.",
         },
 };

@@ -1,0 +1,42 @@
+/* Waves of known frequencies, measured in the frame from which they are subtracted. Pure.
+ *
+ * The estimator of periodic.h finds the frequencies, and may be some frames late. The amplitude and
+ * phase of each wave are fitted by least squares in the frame itself (periodic_sheet.h), so that
+ * they may change from frame to frame as they like: what is subtracted is in the frame, and a wave
+ * that has ended leaves nothing behind. The fit also corrects each frequency, and starts in the
+ * next frame from what it was in this one, so it follows a drift of 0.1/width in every frame.
+ *
+ * The scene has a little of each frequency as well. Of a natural picture this is below a grey level
+ * from a few periods per frame on, and it is removed with the wave.
+ *
+ * Threads: one at a time. */
+#ifndef FFTD_ESTIMATORS_WAVE_FIT_H
+#define FFTD_ESTIMATORS_WAVE_FIT_H
+
+#include "core/error.h"
+#include "estimators/periodic_sheet.h"
+#include "filters/correction.h"
+
+/* What is to be fitted, as a value: another thread may fit while frames are observed. */
+struct modelled_wave {
+    struct sheet_frequency f;
+    double least; /* grey levels of 255: what is weaker in a frame is not told from chance */
+};
+
+struct wave_model {
+    unsigned count; /* the strongest wave first */
+    struct modelled_wave wave[CORRECTION_MAX_WAVES];
+};
+
+struct wave_fit;
+
+/* width, height: of the frames in pixels, 1 .. 16384 each. -ENOMEM. */
+int wave_fit_create(struct wave_fit **ret, unsigned width, unsigned height, struct error *why);
+void wave_fit_destroy(struct wave_fit *fit); /* NULL is allowed */
+
+/* The waves to subtract from a frame, in grey levels of 255. luma: as for periodic_observe().
+ * Returns how many. */
+unsigned wave_fit_frame(struct wave_fit *fit, const struct wave_model *model, const float *luma,
+                        struct wave ret[CORRECTION_MAX_WAVES]);
+
+#endif

@@ -42,7 +42,7 @@ struct gst {
     struct capture capture;
     struct gst_helper helper;
     char pipeline[GST_LINK_TEXT]; /* with its passwords: for the helper only */
-    enum gst_link_kind awaited; /* while it opens: the message that comes next */
+    enum gst_link_kind awaited;   /* while it opens: the message that comes next */
     bool live;
     unsigned wanted_buffers;
     int end;             /* what ended the pipeline, as capture_dequeue returns it; 0: it runs */

@@ -19,16 +19,16 @@ struct range {
 /* ---- names ---- */
 
 /* Parts of names that leave no doubt. */
-static const char *const plain_names[] = {"passw",  "passphrase", "passcode",      "secret", "token",
-                                          "apikey", "credential", "authorization", "cookie"};
+static const char *const plain_names[] = {"passw",      "passphrase",    "passcode",
+                                          "secret",     "token",         "apikey",
+                                          "credential", "authorization", "cookie"};
 /* Parts of names of which the value may be a secret. */
-static const char *const likely_names[] = {"username", "userid", "userpw", "loginuse", "loginpas",
-                                           "accesskey"};
+static const char *const likely_names[] = {"username", "userid",   "userpw",
+                                           "loginuse", "loginpas", "accesskey"};
 /* The same if they are a whole word of the name ("user-id"). */
-static const char *const likely_words[] = {"user",     "usr",      "login", "account", "pw",
-                                           "pwd",      "pass",     "psk",   "pin",     "key",
-                                           "auth",     "sig",      "sid",   "session", "signature",
-                                           "streamid", "ticket"};
+static const char *const likely_words[] = {
+    "user", "usr",  "login", "account", "pw",      "pwd",       "pass",     "psk",   "pin",
+    "key",  "auth", "sig",   "sid",     "session", "signature", "streamid", "ticket"};
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 

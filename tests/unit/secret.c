@@ -109,10 +109,12 @@ static void an_error_about_a_source_names_no_secret(void **state)
         {"rtsp://admin:ge%40he%2Fim@h/", "login of admin with ge@he/im failed",
          "login of *** with *** failed"},
         {"rtsp://admin:geheim@h/", "http://admin:geh", "http://***:geh"},
-        {"rtsp://admin:geheim@h/", "cannot reach rtsp://admin:geheim@h/", "cannot reach rtsp://***@h/"},
+        {"rtsp://admin:geheim@h/", "cannot reach rtsp://admin:geheim@h/",
+         "cannot reach rtsp://***@h/"},
         {"a user-pw=two\\ words", "bad value two words", "bad value ***"},
         {"a user-pw=abc", "abc is in abcd", "*** is in abcd"},
-        {"http://h/?channel=12&token=geheim", "geheim is refused for channel", "*** is refused for ***"},
+        {"http://h/?channel=12&token=geheim", "geheim is refused for channel",
+         "*** is refused for ***"},
         {"gst:videotestsrc", "no element \"x\"", "no element \"x\""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -135,11 +137,13 @@ static void what_does_not_fit_is_cut(void **state)
         secret_hide(exact, size, text);
         assert_int_equal(strlen(exact), size - 1 < sizeof all - 1 ? size - 1 : sizeof all - 1);
         assert_memory_equal(exact, all, strlen(exact));
-        snprintf(error, size, "%s", "x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x");
+        snprintf(error, size, "%s",
+                 "x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x x");
         snprintf(shown, sizeof shown, "%s", error);
         secret_hide_of("user-pw=x", error, size); /* too short to be hidden */
         assert_string_equal(error, shown);
-        snprintf(error, size, "%s", "abc abc abc abc abc abc abc abc abc abc abc abc abc abc abc a");
+        snprintf(error, size, "%s",
+                 "abc abc abc abc abc abc abc abc abc abc abc abc abc abc abc a");
         secret_hide_of("user-pw=abc", error, size);
         assert_null(strstr(error, "abc"));
         free(exact);
@@ -176,14 +180,26 @@ static void write_secret(char *secret, unsigned *seed)
 /* A pipeline with one secret somewhere, and with innocent parts around it. */
 static void write_pipeline(char text[TEXT_BYTES], const char *secret, unsigned *seed)
 {
-    static const char *const innocent[] = {
-        "videotestsrc is-live=true", "video/x-raw,format=NV12,width=640", "name=x \"y z\"",
-        "filesrc location='a b'",    "rtspsrc location=rtsp://h/1?",      "queue",
-        "it's",                      "caps=\"video/x-raw, width=(int)5\"", "a = b"};
-    static const char *const before[] = {
-        "rtspsrc location=rtsp://admin:", "http://", "srt://h:9000?passphrase=", "user-pw=",
-        "user-pw = ", "token=(string)", "http://h/a?b=c&d=", "Password:", "x.secret=",
-        "uri=rtsp%3a%2F%2Fu%3a", "proxy=admin:x"};
+    static const char *const innocent[] = {"videotestsrc is-live=true",
+                                           "video/x-raw,format=NV12,width=640",
+                                           "name=x \"y z\"",
+                                           "filesrc location='a b'",
+                                           "rtspsrc location=rtsp://h/1?",
+                                           "queue",
+                                           "it's",
+                                           "caps=\"video/x-raw, width=(int)5\"",
+                                           "a = b"};
+    static const char *const before[] = {"rtspsrc location=rtsp://admin:",
+                                         "http://",
+                                         "srt://h:9000?passphrase=",
+                                         "user-pw=",
+                                         "user-pw = ",
+                                         "token=(string)",
+                                         "http://h/a?b=c&d=",
+                                         "Password:",
+                                         "x.secret=",
+                                         "uri=rtsp%3a%2F%2Fu%3a",
+                                         "proxy=admin:x"};
     const unsigned at = random_below(seed, 4), count = at + 1 + random_below(seed, 3);
     text[0] = '\0';
     for (unsigned i = 0; i < count; i++) {

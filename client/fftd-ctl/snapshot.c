@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 
 #include "commands.h"
+#include "common/output.h"
 #include "common/reading.h"
 #include "daemon.h"
-#include "output.h"
 #include "pictures/spectrum.h"
+#include "save.h"
 
 /* ---- pictures ---- */
 
@@ -89,7 +90,7 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
     int r = kind->draw(&picture, shot);
     if (r < 0)
         return ctl_fail(ctl, EX_OSERR, "snapshot %s: %s", kind->name, strerror(-r));
-    const int code = output_save_picture(ctl, &picture, path);
+    const int code = save_picture(ctl, &picture, path);
     picture_free(&picture);
     return code;
 }

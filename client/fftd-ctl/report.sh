@@ -36,7 +36,8 @@ clean() {
     sed -e "s/\\b$(printf '%s' "$host" | sed 's/[].[^$*\/\\]/\\&/g')\\b/HOST/g" \
         -e 's|/home/[^/ :"]*|/home/USER|g' -e 's|/run/user/[0-9]*|/run/user/UID|g' \
         -e 's/\([0-9a-fA-F]\{2\}:\)\{5\}[0-9a-fA-F]\{2\}/MAC-ADDRESS/g' \
-        -e 's|\(/by-id/\)[^] "'\''(),;<>[]*|\1NAME|g' -e '/[Ss]erial *\(Number\|No\)\?[=:]/d'
+        -e 's|\(/by-id/\)[^] "'\''(),;<>[]*[^] "'\''(),;.:<>[]|\1NAME|g' \
+        -e '/[Ss]erial *\(Number\|No\)\?[=:]/d'
 }
 
 # An empty section says so, to distinguish it from a missing one.

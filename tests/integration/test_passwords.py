@@ -1,5 +1,5 @@
-"""A password of a camera is told to nobody who may not read the configuration file: whatever a local
-user can get of a daemon is searched for it, while the camera opens, fails and works."""
+"""A password of a camera is told to nobody who may not read the configuration file: whatever a
+local user can get of a daemon is searched for it, while the camera opens, fails and works."""
 
 import contextlib
 import mmap
@@ -19,7 +19,8 @@ from test_view_http import View, runtime_dir  # pylint: disable=unused-import
 WORDS = "Geheim1", "Geheim2", "Geheim3", "Geheim 4", "Geheim5"
 # Whatever a source may have. Elements of other plugins have no user-id: a name is as good.
 URI = f"rtsp://admin:{WORDS[0]}@10.0.0.1/1?token={WORDS[1]}"
-SECRET = f'identity name="{URI}" ! identity name="user-pw={WORDS[2]}" ! identity name="pw={WORDS[3]}"'
+SECRET = (f'identity name="{URI}" ! identity name="user-pw={WORDS[2]}" '
+          f'! identity name="pw={WORDS[3]}"')
 SOURCES = {
     "opening": f"gst:videotestsrc is-live=true ! {SECRET} ! identity drop-probability=1",
     "lost": f'gst:filesrc location="{URI}&{WORDS[4]}" ! {SECRET} ! decodebin',

@@ -206,7 +206,7 @@ def test_it_tells_no_password_and_no_serial_number(start, report, tmp_path):
     write_program(tmp_path / "bin/journalctl",
                   f"echo 'lost: {name} (it is gone): no device'",
                   f"echo 'reloaded: camera.source = v4l2:{name}, {name}; {name}'",
-                  "echo 'lost: gst:rtspsrc location=rtsp://admin:geheim1@cam/1 user-pw=geheim2: no'",
+                  "echo 'lost: gst:rtspsrc location=rtsp://admin:geheim1@cam/1 user-pw=geheim2'",
                   "head -c 70000 /dev/zero | tr '\\0' x; echo 'rtsp://admin:geheim3@cam/1'",
                   "seq 100000")
     write_program(tmp_path / "bin/clinfo", "head -c 59990 /dev/zero | tr '\\0' x; echo",

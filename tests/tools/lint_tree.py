@@ -55,8 +55,8 @@ CLOCK_HEADERS = PURE_HEADERS | {"pthread", "time"}
 PURE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|perror|fopen|"
                   r"fdopen|tmpfile|open_memstream|remove|rename|getenv|secure_getenv|setenv|putenv|"
                   r"system|exit|_Exit|abort|atexit|setlocale|mkstemp|realpath)\s*\(")
-# Who opens files for writing: whatever a user names, and the entries of the daemon's own cache, in a
-# directory whose owner and mode it has checked. Nothing else does, so that nothing follows a link
+# Who opens files for writing: whatever a user names, and the entries of the daemon's own cache, in
+# a directory whose owner and mode it has checked. Nothing else does, so that nothing follows a link
 # or fills a pipe that another user has planted.
 WRITERS = {"client/common/output.c", "daemon/gpu/cache.c"}
 WRITING = re.compile(r"\bO_(CREAT|TRUNC|APPEND|TMPFILE)\b|"

@@ -6,6 +6,8 @@
 
 #define SPACES     " \t\r\n"
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:%-"
+/* Of a longer name the end counts, so that the time for a text grows with its length only. */
+#define MAX_NAME   64
 /* Shorter parts of a secret are everywhere in other words. */
 #define LEAST_PART 3
 /* From this length on a part is also hidden inside of a word. */
@@ -78,7 +80,8 @@ static struct range name_before(const char *start, const char *at)
     while (name.end > start && strchr(SPACES "\\\"'", name.end[-1]) != NULL)
         name.end--;
     name.begin = name.end;
-    while (name.begin > start && strchr(NAME_CHARS, name.begin[-1]) != NULL)
+    while (name.begin > start && name.end - name.begin < MAX_NAME &&
+           strchr(NAME_CHARS, name.begin[-1]) != NULL)
         name.begin--;
     return name;
 }

@@ -5,6 +5,7 @@ import contextlib
 import mmap
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -159,6 +160,18 @@ def test_check_prints_the_source_as_it_is(fftd):
     """Whoever runs it can read the file, and its output is a configuration."""
     done = fftd("--check", "--source", SOURCES["online"])
     assert done.returncode == 0 and len(found(done.stdout)) == 4
+
+
+def test_the_readme_gives_the_file_to_the_user_of_the_service():
+    root = pathlib.Path(__file__).resolve().parents[2]
+    unit = (root / "systemd/fftd@.service").read_text()
+    (user,) = re.findall(r"^User=(\S+)$", unit, re.MULTILINE)
+    readers = re.findall(r"^SocketGroup=(\S+)$", (root / "systemd/fftd-frames@.socket").read_text(),
+                         re.MULTILINE)
+    for page in "README.md", "docs/RK3288.md", "docs/man/fftd.8", "client/fftd-ctl/report.sh":
+        told = re.findall(r"install (.*?) /etc/fftd/default.conf", (root / page).read_text())
+        assert told == [f"-m 600 -o {user}"], page
+    assert readers == ["fftd"]  # a group that can read the file would include them
 
 
 def test_a_file_that_everybody_can_read_is_reported(start, tmp_path):

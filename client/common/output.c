@@ -39,10 +39,10 @@ static bool is_own(const struct stat *st)
     return st->st_uid == geteuid() || st->st_uid == 0;
 }
 
-static int refuse(struct output_file *output, const char *what, const char *name,
+static int refuse(char why[OUTPUT_WHY_BYTES], const char *what, const char *name,
                   const struct stat *st)
 {
-    snprintf(output->why, sizeof output->why,
+    snprintf(why, OUTPUT_WHY_BYTES,
              "%.60s is a %s of user %u in a directory that others may write: expected your own",
              name, what, (unsigned)st->st_uid);
     return -EPERM;
@@ -98,11 +98,11 @@ static int follow(struct place *place, int link)
 }
 
 /* Goes into what the name is, which `fd` holds. Takes fd. */
-static int pass(struct place *place, int fd, struct output_file *output)
+static int pass(struct place *place, int fd, char why[OUTPUT_WHY_BYTES])
 {
     const bool is_link = S_ISLNK(place->st.st_mode);
     int r = is_planted(&place->st, &place->folder_st)
-                ? refuse(output, is_link ? "link" : "directory", place->name, &place->st)
+                ? refuse(why, is_link ? "link" : "directory", place->name, &place->st)
             : is_link                     ? follow(place, fd)
             : !S_ISDIR(place->st.st_mode) ? -ENOTDIR
                                           : 0;
@@ -113,7 +113,7 @@ static int pass(struct place *place, int fd, struct output_file *output)
 }
 
 /* Follows the rest of the path. With follow_last also follows a link that is its last component. */
-static int find_place(struct place *place, bool follow_last, struct output_file *output)
+static int find_place(struct place *place, bool follow_last, char why[OUTPUT_WHY_BYTES])
 {
     for (;;) {
         int r = take_name(place);
@@ -131,7 +131,7 @@ static int find_place(struct place *place, bool follow_last, struct output_file 
             close(fd);
             return place->st.st_mode != 0 ? 0 : -EIO;
         }
-        r = pass(place, fd, output);
+        r = pass(place, fd, why);
         if (r < 0)
             return r;
     }
@@ -145,12 +145,12 @@ static bool is_device(const struct stat *st)
 }
 
 /* Opens a pipe or a device, which is written into instead of replaced. */
-static int open_device(const struct place *place, struct output_file *output)
+static int open_device(const struct place *place, char why[OUTPUT_WHY_BYTES])
 {
     struct stat st;
     const char *what = S_ISFIFO(place->st.st_mode) ? "pipe" : "device";
     if (is_planted(&place->st, &place->folder_st))
-        return refuse(output, what, place->name, &place->st);
+        return refuse(why, what, place->name, &place->st);
     const int fd = openat(place->folder, place->name, O_WRONLY | O_NOCTTY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return -errno;
@@ -162,15 +162,15 @@ static int open_device(const struct place *place, struct output_file *output)
 
 /* Follows a link that leads to a pipe or a device. Returns -ENOENT if it leads to something else,
  * or may have been planted: then the link is replaced. */
-static int open_linked_device(const struct place *link, struct output_file *output)
+static int open_linked_device(const struct place *link, char why[OUTPUT_WHY_BYTES])
 {
     struct place target = {.folder = fcntl(link->folder, F_DUPFD_CLOEXEC, 0)};
     if (target.folder < 0)
         return -errno;
     strcpy(target.rest, link->name);
-    int r = is_own(&link->st) ? find_place(&target, true, output) : -ENOENT;
+    int r = is_own(&link->st) ? find_place(&target, true, why) : -ENOENT;
     if (r == 0)
-        r = is_device(&target.st) ? open_device(&target, output) : -ENOENT;
+        r = is_device(&target.st) ? open_device(&target, why) : -ENOENT;
     else if (r != -EPERM)
         r = -ENOENT;
     close(target.folder);
@@ -236,24 +236,38 @@ static int descriptor_of(const char *path)
 
 /* ---- the interface ---- */
 
+/* Finds the place of a path, apart from a link as its last component. The caller closes its folder,
+ * unless that is -1. */
+static int find(struct place *ret, const char *path, char why[OUTPUT_WHY_BYTES])
+{
+    *ret = (struct place){.folder = -1};
+    if (strlen(path) >= sizeof ret->rest)
+        return -ENAMETOOLONG;
+    strcpy(ret->rest, path);
+    const int r = enter_start(ret);
+    return r < 0 ? r : find_place(ret, false, why);
+}
+
 static int open_path(struct output_file *output, const char *path, enum output_kind kind)
 {
-    struct place place = {.folder = -1};
-    if (strlen(path) >= sizeof place.rest)
-        return -ENAMETOOLONG;
-    strcpy(place.rest, path);
-    int r = enter_start(&place);
-    if (r == 0)
-        r = find_place(&place, false, output);
+    struct place place;
+    int r = find(&place, path, output->why);
     output->folder = place.folder;
     if (r < 0)
         return r;
     strcpy(output->name, place.name);
     r = kind == OUTPUT_NEW          ? -ENOENT
-        : is_device(&place.st)      ? open_device(&place, output)
-        : S_ISLNK(place.st.st_mode) ? open_linked_device(&place, output)
+        : is_device(&place.st)      ? open_device(&place, output->why)
+        : S_ISLNK(place.st.st_mode) ? open_linked_device(&place, output->why)
                                     : -ENOENT;
     return r == -ENOENT ? create_file(output, &place, kind) : r;
+}
+
+/* Completes the reason of a failure. */
+static void explain(int r, char why[OUTPUT_WHY_BYTES])
+{
+    if (r < 0 && why[0] == '\0')
+        snprintf(why, OUTPUT_WHY_BYTES, "%s", strerror(-r));
 }
 
 static void close_folder(struct output_file *output)
@@ -284,8 +298,7 @@ int output_open(struct output_file *ret, const char *path, enum output_kind kind
         close(fd);
     }
     output_discard(ret);
-    if (ret->why[0] == '\0')
-        snprintf(ret->why, sizeof ret->why, "%s", strerror(-r));
+    explain(r, ret->why);
     return r;
 }
 
@@ -321,6 +334,30 @@ int output_close(struct output_file *output)
     if (r < 0)
         remove_part(output);
     close_folder(output);
+    return r;
+}
+
+int output_make_directory(const char *path, char why[OUTPUT_WHY_BYTES])
+{
+    struct place place;
+    char copy[PATH_MAX];
+    size_t length = strlen(path);
+    why[0] = '\0';
+    if (length >= sizeof copy) {
+        explain(-ENAMETOOLONG, why);
+        return -ENAMETOOLONG;
+    }
+    memcpy(copy, path, length);
+    while (length > 1 && copy[length - 1] == '/')
+        length--;
+    copy[length] = '\0';
+    int r = find(&place, copy, why);
+    if (r == 0 && mkdirat(place.folder, place.name, 0777) < 0 && errno != EEXIST)
+        r = -errno;
+    if (place.folder >= 0)
+        close(place.folder);
+    r = r == -EISDIR ? 0 : r; /* the root */
+    explain(r, why);
     return r;
 }
 

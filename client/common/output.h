@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#define OUTPUT_WHY_BYTES 160
+
 enum output_kind {
     OUTPUT_WHOLE,   /* the file gets its name when it is complete */
     OUTPUT_PRIVATE, /* the same, for this user only */
@@ -30,7 +32,7 @@ struct output_file {
     char
         temporary[NAME_MAX + 1]; /* the name until it is complete; empty: it already has its name */
     bool is_partial;             /* without a temporary name: is removed after an error */
-    char why[160];               /* after a failure of output_open: the reason in words */
+    char why[OUTPUT_WHY_BYTES];  /* after a failure of output_open: the reason in words */
 };
 
 /* Opens a file for writing; "-" and /dev/stdout are stdout, /dev/fd/N and the like that descriptor.
@@ -44,6 +46,10 @@ int output_close(struct output_file *output);
 
 /* Closes the file and removes what was written, as far as it has to be complete. */
 void output_discard(struct output_file *output);
+
+/* Creates a directory for output files, unless it exists. Returns 0 or -errno, with the reason in
+ * words; whether something that exists is a directory is left to output_open. */
+int output_make_directory(const char *path, char why[OUTPUT_WHY_BYTES]);
 
 /* Returns whether the value of --output names a file, which need not exist; false for a directory
  * or NULL. */

@@ -380,6 +380,37 @@ static void the_directory_of_another_user_can_be_used(void **state)
     close(reader);
 }
 
+static void a_directory_is_made(void **state)
+{
+    (void)state;
+    char why[OUTPUT_WHY_BYTES];
+    for (unsigned i = 0; i < 2; i++) { /* it may exist */
+        assert_int_equal(output_make_directory(path_of("folder"), why), 0);
+        assert_int_equal(output_make_directory(path_of("other//"), why), 0);
+    }
+    assert_true(S_ISDIR(about("folder").st_mode) && S_ISDIR(about("other").st_mode));
+    assert_int_equal(output_make_directory("/", why), 0);
+    char longest[PATH_MAX + 1] = {0};
+    memset(longest, '/', PATH_MAX);
+    assert_int_equal(output_make_directory(longest, why), -ENAMETOOLONG);
+    assert_int_equal(output_make_directory(path_of("none/folder"), why), -ENOENT);
+    assert_string_equal(why, "No such file or directory");
+}
+
+static void no_directory_is_made_behind_a_planted_link(void **state)
+{
+    (void)state;
+    char why[OUTPUT_WHY_BYTES];
+    root_or_skip();
+    make_shared();
+    assert_int_equal(mkdir(path_of("mine"), 0700), 0);
+    assert_int_equal(symlink("mine", path_of("link")), 0);
+    give_away("link");
+    assert_int_equal(output_make_directory(path_of("link/folder"), why), -EPERM);
+    assert_non_null(strstr(why, "link is a link of user 65534"));
+    assert_int_equal(rmdir(path_of("mine")), 0); /* it is empty */
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -397,6 +428,8 @@ int main(void)
         TEST(planted_links_are_replaced),
         TEST(planted_directories_are_refused),
         TEST(the_directory_of_another_user_can_be_used),
+        TEST(a_directory_is_made),
+        TEST(no_directory_is_made_behind_a_planted_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -381,14 +381,14 @@ static void check_limit(void)
                     (unsigned long long)limit.rlim_cur, ENOUGH_FILES);
 }
 
-/* Whoever reads the file has the password; status, log and bus do not tell it. */
+/* Status, log and bus do not tell a password, but the file does. */
 static void check_file_mode(const char *path, const struct config *config)
 {
     struct stat st;
     if (path != NULL && secret_is_in(config->camera.source.uri) && stat(path, &st) == 0 &&
         (st.st_mode & S_IROTH) != 0)
-        log_warning("every user can read the password of camera.source, because %s has mode %04o: "
-                    "expected 0600, and that the file belongs to the user that runs fftd",
+        log_warning("every user can read camera.source, which seems to have a password, because %s "
+                    "has mode %04o: expected mode 0600, and as its owner the user that runs fftd",
                     path, (unsigned)(st.st_mode & 07777));
 }
 

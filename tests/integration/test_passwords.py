@@ -181,7 +181,8 @@ def test_a_file_that_everybody_can_read_is_reported(start, tmp_path):
         config.chmod(mode)
         daemon = start("--config", config, *FAST_KERNELS, source=None, size=None, fps=None)
         daemon.wait_for_log("online")
-        warning = f"every user can read the password of camera.source, because {config} has mode"
+        warning = ("every user can read camera.source, which seems to have a password, because "
+                   f"{config} has mode 0{mode:o}")
         assert (warning in daemon.log) == is_reported, daemon.log
         assert daemon.stop() == 0
     write_config(config, "gst:videotestsrc is-live=true")

@@ -156,7 +156,7 @@ static void give_back(struct gst *gst, unsigned index)
 static int receive(const struct gst *gst, struct gst_link_message *ret, struct error *why)
 {
     int r = gst_helper_receive(&gst->helper, ret, why);
-    if (r == 0)
+    if (r == 0 && ret->kind == LINK_END)
         secret_hide_of(gst->pipeline, ret->text, sizeof ret->text);
     return r;
 }

@@ -19,32 +19,37 @@ struct place {
     int folder;
     char rest[PATH_MAX]; /* what follows the name */
     char name[NAME_MAX + 1];
-    struct stat
-        st; /* of the name itself, not of what a link leads to; st_mode 0: it is not there */
+    struct stat st; /* of the name, also if that is a link; st_mode 0: there is no such name */
     struct stat folder_st;
     unsigned links;
 };
 
 /* ---- whom to believe ---- */
 
-/* The rule of fs.protected_symlinks, for whatever is in the directory. */
-static bool is_planted(const struct stat *st, const struct stat *folder)
+/* Without fs.protected_hardlinks everybody may give another name to a pipe or a link of root. */
+static bool has_names(const struct stat *st)
 {
-    return (folder->st_mode & S_ISVTX) != 0 && (folder->st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
-           st->st_uid != geteuid() && st->st_uid != 0 && st->st_uid != folder->st_uid;
+    return !S_ISDIR(st->st_mode) && st->st_nlink > 1;
 }
 
 static bool is_own(const struct stat *st)
 {
-    return st->st_uid == geteuid() || st->st_uid == 0;
+    return (st->st_uid == geteuid() || st->st_uid == 0) && !has_names(st);
+}
+
+/* The rule of fs.protected_symlinks, for whatever is in the directory. */
+static bool is_planted(const struct stat *st, const struct stat *folder)
+{
+    return (folder->st_mode & S_ISVTX) != 0 && (folder->st_mode & (S_IWGRP | S_IWOTH)) != 0 &&
+           !is_own(st) && (st->st_uid != folder->st_uid || has_names(st));
 }
 
 static int refuse(char why[OUTPUT_WHY_BYTES], const char *what, const char *name,
                   const struct stat *st)
 {
     snprintf(why, OUTPUT_WHY_BYTES,
-             "%.60s is a %s of user %u in a directory that others may write: expected your own",
-             name, what, (unsigned)st->st_uid);
+             "%.50s is a %s of user %u%s in a directory that others may write: expected your own",
+             name, what, (unsigned)st->st_uid, has_names(st) ? " with several names" : "");
     return -EPERM;
 }
 

@@ -360,6 +360,26 @@ static void planted_directories_are_refused(void **state)
     assert_int_equal(count_files(), 4);
 }
 
+/* As without fs.protected_hardlinks: the owner is this user, and the name is of another one. */
+static void other_names_of_own_pipes_and_links_are_planted(void **state)
+{
+    (void)state;
+    make_shared();
+    assert_int_equal(mkdir(path_of("mine"), 0700), 0);
+    assert_int_equal(mkfifo(path_of("mine/pipe"), 0600), 0);
+    assert_int_equal(symlink("/dev/null", path_of("mine/null")), 0);
+    assert_int_equal(symlink("mine", path_of("mine/link")), 0);
+    assert_int_equal(link(path_of("mine/pipe"), path_of("pipe")), 0);
+    assert_int_equal(link(path_of("mine/null"), path_of("null")), 0);
+    assert_int_equal(link(path_of("mine/link"), path_of("link")), 0);
+    for (size_t i = 0; i < 3; i++) {
+        check_refused(path_of("pipe"), replacing[i], -EPERM, "with several names");
+        check_refused(path_of("link/file"), replacing[i], -EPERM, "with several names");
+    }
+    assert_int_equal(write_to(path_of("null"), OUTPUT_WHOLE), 0);
+    check_text("null", "new");
+}
+
 /* What a user has in a directory that nobody else may write was not planted: root may use it. */
 static void the_directory_of_another_user_can_be_used(void **state)
 {
@@ -427,6 +447,7 @@ int main(void)
         TEST(a_planted_pipe_is_refused),
         TEST(planted_links_are_replaced),
         TEST(planted_directories_are_refused),
+        TEST(other_names_of_own_pipes_and_links_are_planted),
         TEST(the_directory_of_another_user_can_be_used),
         TEST(a_directory_is_made),
         TEST(no_directory_is_made_behind_a_planted_link),

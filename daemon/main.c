@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sysexits.h>
 #include <systemd/sd-event.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include "config/config.h"
 #include "config/image.h"
 #include "core/clock.h"
+#include "core/secret.h"
 #include "options.h"
 #include "print.h"
 #include "ring/ring.h"
@@ -379,6 +381,17 @@ static void check_limit(void)
                     (unsigned long long)limit.rlim_cur, ENOUGH_FILES);
 }
 
+/* Status, log and bus do not tell a password, but the file does. */
+static void check_file_mode(const char *path, const struct config *config)
+{
+    struct stat st;
+    if (path != NULL && secret_is_in(config->camera.source.uri) && stat(path, &st) == 0 &&
+        (st.st_mode & S_IROTH) != 0)
+        log_warning("every user can read camera.source, which seems to have a password, because %s "
+                    "has mode %04o: expected mode 0600, and as its owner the user that runs fftd",
+                    path, (unsigned)(st.st_mode & 07777));
+}
+
 static int run(const struct options *options, const struct config *config)
 {
     struct daemon daemon = {.options = options, .config = *config};
@@ -388,6 +401,7 @@ static int run(const struct options *options, const struct config *config)
     filter_chain_hold(&daemon.config.filter);
     log_init(config->name, options->max_priority);
     check_limit();
+    check_file_mode(options->config_path, config);
     int r = start(&daemon, &why);
     if (r < 0) {
         log_error("%s", why.text);

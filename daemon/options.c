@@ -7,6 +7,8 @@
 #include <sysexits.h>
 #include <syslog.h>
 
+#include "core/secret.h"
+
 /* Options that set a key of the configuration. The key checks their values. */
 static const struct {
     const char *option, *key;
@@ -115,7 +117,23 @@ static void list_options(struct option *list)
     list[PLAIN_OPTIONS + KEY_OPTIONS] = (struct option){0};
 }
 
-static void apply(struct options *options, int option, const char *argument)
+/* Overwrites a value that has a password with what may be shown of it. */
+static void hide(char *argument)
+{
+    const size_t length = strlen(argument);
+    if (!secret_is_in(argument))
+        return;
+    char *shown = malloc(length + 1);
+    if (shown != NULL)
+        secret_hide(shown, length + 1, argument);
+    memset(argument, '\0', length);
+    if (shown != NULL)
+        strcpy(argument, shown);
+    free(shown);
+}
+
+/* Returns 0 or -ENOMEM. */
+static int apply(struct options *options, int option, char *argument)
 {
     switch (option) {
     case 'c':
@@ -145,18 +163,25 @@ static void apply(struct options *options, int option, const char *argument)
     case OPTION_WAIT:
         options->wait = true;
         break;
-    default:
+    default: {
+        char *value = strdup(argument);
+        if (value == NULL)
+            return -ENOMEM;
         options->override[options->override_count++] = (struct options_override){
             .option = key_options[option - FIRST_KEY_OPTION].option,
             .key = key_options[option - FIRST_KEY_OPTION].key,
-            .value = argument,
+            .value = value,
         };
+        hide(argument);
     }
+    }
+    return 0;
 }
 
 static int refuse(int option, char *argv[], struct error *why)
 {
-    const char *given = optind > 0 ? argv[optind - 1] : "";
+    char given[256];
+    secret_hide(given, sizeof given, optind > 0 ? argv[optind - 1] : "");
 
     /* In a word of several letters, optind does not yet point past the word. */
     if (option == '?' && optopt > ' ' && strchr(letters, optopt) == NULL)
@@ -175,7 +200,7 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
 
     options.override = calloc((size_t)argc, sizeof *options.override);
     if (options.override == NULL)
-        return error_set(why, ENOMEM, "out of memory while reading the options");
+        goto no_memory;
     list_options(list);
     optind = 0;
     opterr = 0;
@@ -184,11 +209,13 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
             r = refuse(option, argv, why);
             goto fail;
         }
-        apply(&options, option, optarg);
+        if (apply(&options, option, optarg) < 0)
+            goto no_memory;
     }
     if (optind < argc) {
+        char given[256];
         r = error_set(why, EINVAL, "%s: expected only options, which begin with a dash; see --help",
-                      argv[optind]);
+                      secret_hide(given, sizeof given, argv[optind]));
         goto fail;
     }
     if (options.json && options.action != OPTIONS_LIST_DEVICES) {
@@ -197,6 +224,8 @@ int options_parse(struct options *ret, int argc, char *argv[], struct error *why
     }
     *ret = options;
     return 0;
+no_memory:
+    r = error_set(why, ENOMEM, "out of memory while reading the options");
 fail:
     options_finish(&options);
     return r;
@@ -204,6 +233,8 @@ fail:
 
 void options_finish(struct options *options)
 {
+    for (unsigned i = 0; i < options->override_count; i++)
+        free(options->override[i].value);
     free(options->override);
     options->override = NULL;
 }

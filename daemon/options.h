@@ -22,7 +22,7 @@ enum options_action {
 struct options_override {
     const char *option; /* "--size", for messages */
     const char *key;    /* "camera.size"; NULL: value is the whole KEY=VALUE */
-    const char *value;
+    char *value;        /* on the heap */
 };
 
 struct options {
@@ -35,9 +35,10 @@ struct options {
     struct options_override *override; /* in the order of the command line */
 };
 
-/* Reads a command line; the result points into argv. Values of keys are not checked before
- * options_configure. -EINVAL: the text names the wrong option. -ENOMEM. After success
- * options_finish frees what this allocated. */
+/* Reads a command line; config_path points into argv. Values of keys are not checked before
+ * options_configure. Overwrites passwords in argv, because every user can read the command line of
+ * a process. -EINVAL: the text names the wrong option. -ENOMEM. After success options_finish frees
+ * what this allocated. */
 int options_parse(struct options *ret, int argc, char *argv[], struct error *why);
 void options_finish(struct options *options);
 

@@ -11,7 +11,7 @@
 
 #include "calibration/average.h"
 #include "commands.h"
-#include "output.h"
+#include "common/output.h"
 #include "daemon.h"
 #include "calibration/stripes.h"
 
@@ -248,7 +248,7 @@ static int save(const struct recording *recording, const struct ctl *ctl)
         return ctl_fail(ctl, EX_CANTCREAT,
                         "cannot create %s: %s; run this as a user who may write there, or write "
                         "it elsewhere with -o FILE and move it to %s",
-                        recording->path, strerror(-r), image_directory());
+                        recording->path, output.why, image_directory());
     average_write(&recording->average, output.file);
     r = output_close(&output);
     return r < 0 ? ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", recording->path, strerror(-r))

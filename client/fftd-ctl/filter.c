@@ -1,6 +1,5 @@
 /* Implements `filter` and `reload`; change.c has the actions that change the filter. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +8,7 @@
 #include "daemon.h"
 #include "change.h"
 #include "commands.h"
+#include "common/output.h"
 
 /* ---- showing ---- */
 
@@ -79,25 +79,19 @@ static void write_quoted(FILE *file, const char *text)
 static int write_preset(const struct ctl *ctl, const char *path, const char *summary,
                         const char *chain)
 {
+    struct output_file output;
     /* An existing file is never overwritten, because it may be the only copy of a preset. */
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (file == NULL)
+    int r = output_open(&output, path, OUTPUT_NEW);
+    if (r < 0)
         return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", path,
-                        errno == EEXIST ? "the file exists and is not overwritten"
-                                        : strerror(errno));
-    fputs("summary = ", file);
-    write_quoted(file, summary);
-    fputs(";\nfilter = ", file);
-    write_quoted(file, chain);
-    fputs(";\n", file);
-    bool failed = ferror(file) != 0;
-    if (fclose(file) != 0 || failed) {
-        int error = errno;
-        unlink(path);
-        return ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", path, strerror(error));
-    }
-    return EX_OK;
+                        r == -EEXIST ? "the file exists and is not overwritten" : output.why);
+    fputs("summary = ", output.file);
+    write_quoted(output.file, summary);
+    fputs(";\nfilter = ", output.file);
+    write_quoted(output.file, chain);
+    fputs(";\n", output.file);
+    r = output_close(&output);
+    return r < 0 ? ctl_fail(ctl, EX_IOERR, "cannot write %s: %s", path, strerror(-r)) : EX_OK;
 }
 
 static int filter_save(const struct ctl *ctl)

@@ -9,8 +9,8 @@
 #include "change.h"
 #include "commands.h"
 #include "daemon.h"
-#include "output.h"
 #include "pictures/plot.h"
+#include "save.h"
 
 #define PART_POINTS ((size_t)256) /* the daemon's limit for one call */
 
@@ -120,7 +120,7 @@ int filter_plot(const struct ctl *ctl)
         goto out;
     int r = plot_draw(&picture, response);
     code = r < 0 ? ctl_fail(ctl, EX_OSERR, "filter plot: %s", strerror(-r))
-                 : output_save_picture(ctl, &picture, path);
+                 : save_picture(ctl, &picture, path);
     if (code == 0)
         code = report(ctl, path);
 

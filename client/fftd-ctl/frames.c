@@ -14,7 +14,7 @@
 #include "common/frames.h"
 #include "common/json.h"
 #include "common/monotonic.h"
-#include "output.h"
+#include "common/output.h"
 #include "pictures/y4m.h"
 
 #define WAIT_MS    500
@@ -189,7 +189,7 @@ int command_frames(const struct ctl *ctl)
         return ctl_no_daemon(ctl, dir, r);
     r = output_open(&output.to, to_file ? ctl->output : "-", OUTPUT_STREAM);
     if (r < 0) {
-        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(-r));
+        code = ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, output.to.why);
         fftd_close(camera);
         return code;
     }

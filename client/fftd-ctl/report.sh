@@ -7,8 +7,9 @@
 #     FFTD_REPORT_CONFIG    the configuration, if it is not /etc/fftd/NAME.conf
 #     FFTD_REPORT_DEV       the folder of the device nodes, if it is not /dev
 # Faults and their remedies come first, because a reader may have nothing but this text.
-# Nothing private belongs in it: no names of hosts or users, no serial numbers, no frames. Each
-# program gets 20 s (FFTD_REPORT_SECONDS), because a driver that hangs is one of the things to report.
+# Nothing private belongs in it: no names of hosts or users, no serial numbers, no frames. fftd-ctl
+# hides the passwords in each line of the output, which must therefore be whole lines. Each program
+# gets 20 s (FFTD_REPORT_SECONDS), because a driver that hangs is one of the things to report.
 set -u
 name=$1
 shift
@@ -35,6 +36,7 @@ clean() {
     sed -e "s/\\b$(printf '%s' "$host" | sed 's/[].[^$*\/\\]/\\&/g')\\b/HOST/g" \
         -e 's|/home/[^/ :"]*|/home/USER|g' -e 's|/run/user/[0-9]*|/run/user/UID|g' \
         -e 's/\([0-9a-fA-F]\{2\}:\)\{5\}[0-9a-fA-F]\{2\}/MAC-ADDRESS/g' \
+        -e 's|\(/by-id/\)[^] "'\''(),;<>[]*[^] "'\''(),;.:<>[]|\1NAME|g' \
         -e '/[Ss]erial *\(Number\|No\)\?[=:]/d'
 }
 
@@ -62,7 +64,7 @@ show() {
     fi
     within "$@" </dev/null >"$work/out" 2>&1
     code=$?
-    head -c 60000 "$work/out"
+    awk '{ bytes += length + 1 } bytes > 60000 { exit } { print }' "$work/out"
     case $code in
     0) [ -s "$work/out" ] || echo "(no output)" ;;
     124 | 137) echo "(did not end within $limit_s s)" ;;
@@ -114,7 +116,7 @@ look_at_configuration() {
             "$(sed -n 's/^fftd: error: //p' "$work/mistake" | head -n 1)"
     elif [ ! -s "$work/status" ] && [ -d "${config%/*}" ]; then
         echo "- There is no $config, without which the service fftd@$name does not start:" \
-            "sudo cp /etc/fftd/default.conf $config, and set camera.source in it."
+            "sudo install -m 600 -o fftd /etc/fftd/default.conf $config, and set camera.source in it."
     fi
 }
 

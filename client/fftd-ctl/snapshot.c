@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "commands.h"
+#include "common/output.h"
 #include "common/reading.h"
 #include "daemon.h"
-#include "output.h"
 #include "pictures/spectrum.h"
+#include "save.h"
 
 /* ---- pictures ---- */
 
@@ -89,7 +89,7 @@ static int write_picture(const struct ctl *ctl, const struct kind *kind, const s
     int r = kind->draw(&picture, shot);
     if (r < 0)
         return ctl_fail(ctl, EX_OSERR, "snapshot %s: %s", kind->name, strerror(-r));
-    const int code = output_save_picture(ctl, &picture, path);
+    const int code = save_picture(ctl, &picture, path);
     picture_free(&picture);
     return code;
 }
@@ -123,13 +123,13 @@ static int write_pictures(const struct ctl *ctl, const struct shot *shot, uint64
     const struct kind *wanted[KIND_COUNT];
     unsigned count = ctl->argc > 0 ? (unsigned)ctl->argc : KIND_COUNT;
     struct json json = {.file = stdout};
-    char path[PATH_MAX];
+    char path[PATH_MAX], why[OUTPUT_WHY_BYTES];
     int code = 0;
 
     for (unsigned i = 0; i < count; i++)
         wanted[i] = ctl->argc > 0 ? find_kind(ctl->argv[i]) : &kinds[i];
-    if (count > 1 && ctl->output != NULL && mkdir(ctl->output, 0777) < 0 && errno != EEXIST)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(errno));
+    if (count > 1 && ctl->output != NULL && output_make_directory(ctl->output, why) < 0)
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, why);
     bool to_stdout = ctl->output != NULL && strcmp(ctl->output, "-") == 0;
     bool report = ctl->json && !to_stdout;
     if (report) {

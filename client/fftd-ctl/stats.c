@@ -11,7 +11,7 @@
 #include "daemon.h"
 #include "commands.h"
 #include "export.h"
-#include "output.h"
+#include "common/output.h"
 #include "common/reading.h"
 
 #define NAME_BYTES 256
@@ -140,7 +140,7 @@ static int replace_file(const struct ctl *ctl, const char *name, sd_bus_message 
     struct output_file output;
     int r = output_open(&output, ctl->output, OUTPUT_WHOLE);
     if (r < 0)
-        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, strerror(-r));
+        return ctl_fail(ctl, EX_CANTCREAT, "cannot create %s: %s", ctl->output, output.why);
     if (stats != NULL)
         export_stats(stats, metrics_format(ctl), output.file);
     else

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "config/key.h"
+#include "core/secret.h"
 #include "service/log.h"
 
 /* Names the keys whose change a running daemon cannot follow. */
@@ -61,13 +62,13 @@ static void finish(struct camera *camera, struct config *config, const struct co
         camera_set_view(camera, wanted->engine.options.recipe.view);
     unsigned count;
     const struct config_key *keys = config_keys(&count);
-    char value[FILTER_TEXT_BYTES];
+    char value[FILTER_TEXT_BYTES], shown[FILTER_TEXT_BYTES];
 
     for (unsigned i = 0; i < count; i++) {
         if (!keys[i].live || config_key_equal(config, wanted, &keys[i]))
             continue;
         config_key_print(wanted, &keys[i], value, sizeof value);
-        log_notice("reloaded: %s = %s", keys[i].name, value);
+        log_notice("reloaded: %s = %s", keys[i].name, secret_hide(shown, sizeof shown, value));
     }
     log_restart_keys(config, wanted);
     filter_chain_assign(&config->filter, &wanted->filter); /* it is live */

@@ -17,6 +17,7 @@
 #include "camera/thread.h"
 #include "filters/calibration.h"
 #include "core/clock.h"
+#include "core/secret.h"
 #include "filters/filter_edit.h"
 
 /* How long camera_halt and camera_stop wait for the threads. It leaves a daemon time to end within
@@ -66,10 +67,8 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
         ring_destroy(continued);
         return r;
     }
-    snprintf(mailbox->status.uri, sizeof mailbox->status.uri, "%s",
-             camera->config.camera.source.uri);
-    snprintf(mailbox->status.source, sizeof mailbox->status.source, "%s",
-             camera->config.camera.source.uri);
+    secret_hide(mailbox->status.uri, sizeof mailbox->status.uri, camera->config.camera.source.uri);
+    snprintf(mailbox->status.source, sizeof mailbox->status.source, "%s", mailbox->status.uri);
     snprintf(mailbox->status.device, sizeof mailbox->status.device, "%s",
              designer_device_name(camera->designer));
     mailbox->status.device_memory = designer_device_memory(camera->designer);

@@ -14,6 +14,7 @@
 #include "capture/device_watch.h"
 #include "camera/retry_delay.h"
 #include "core/clock.h"
+#include "core/secret.h"
 
 /* How long udev may take to give a new device node to its group. */
 #define UDEV_DELAY_NS (1 * NS_PER_S)
@@ -195,8 +196,11 @@ static void become_starting(struct recovery *recovery)
 {
     recovery->state = CAMERA_STARTING;
     recovery->reason.text[0] = '\0';
-    if (recovery->phase == SOURCE_OPENING)
-        error_set(&recovery->reason, 0, "%s is being opened", recovery->request.uri);
+    if (recovery->phase == SOURCE_OPENING) {
+        char shown[CONFIG_TEXT];
+        secret_hide(shown, sizeof shown, recovery->request.uri);
+        error_set(&recovery->reason, 0, "%s is being opened", shown);
+    }
 }
 
 int recovery_open(struct recovery *recovery, bool wait, struct error *why)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/secret.h"
 #include "service/log.h"
 
 /* While no frames flow, the ring and the watchdog get a heartbeat at this interval. */
@@ -138,7 +139,7 @@ void report_source(struct report *report, const struct recovery *recovery, uint6
                    const char *problem)
 {
     struct camera_status *status = mailbox_begin_report(report->mailbox);
-    copy_text(status->uri, recovery->request.uri);
+    secret_hide(status->uri, sizeof status->uri, recovery->request.uri);
     if (recovery_is_open(recovery)) /* the state may be the same as before, for example if the
                                        camera is paused */
         copy_text(status->source, recovery->capture->description);

@@ -61,7 +61,7 @@ struct camera_status {
     char state_reason[CAMERA_TEXT]; /* why it is not online; empty if it is */
     int open_error;                 /* a negative errno if the state is FAILED because the source
                                        could not be opened; otherwise 0 */
-    char uri[CAMERA_TEXT];          /* URI of the source in use */
+    char uri[CAMERA_TEXT];          /* of the source in use, without its passwords */
     char source[CAMERA_TEXT];       /* the source's description of itself */
     char input[CAMERA_TEXT];        /* how frames reach the engine; empty: not known yet */
     char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */

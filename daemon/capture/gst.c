@@ -26,6 +26,7 @@
 #include "capture/pace.h"
 #include "capture/openers.h"
 #include "core/clock.h"
+#include "core/secret.h"
 
 /* GStreamer looks at every plugin when it starts for the first time, and keeps what it has found.
  */
@@ -40,8 +41,8 @@
 struct gst {
     struct capture capture;
     struct gst_helper helper;
-    char pipeline[GST_LINK_TEXT];
-    enum gst_link_kind awaited; /* while it opens: the message that comes next */
+    char pipeline[GST_LINK_TEXT]; /* with its passwords: for the helper only */
+    enum gst_link_kind awaited;   /* while it opens: the message that comes next */
     bool live;
     unsigned wanted_buffers;
     int end;             /* what ended the pipeline, as capture_dequeue returns it; 0: it runs */
@@ -151,6 +152,15 @@ static void give_back(struct gst *gst, unsigned index)
 
 /* ---- what the helper sends ---- */
 
+/* As gst_helper_receive. Elements quote their properties in their errors. */
+static int receive(const struct gst *gst, struct gst_link_message *ret, struct error *why)
+{
+    int r = gst_helper_receive(&gst->helper, ret, why);
+    if (r == 0 && ret->kind == LINK_END)
+        secret_hide_of(gst->pipeline, ret->text, sizeof ret->text);
+    return r;
+}
+
 static void take_end(struct gst *gst, const struct gst_link_message *message)
 {
     struct error why;
@@ -219,7 +229,7 @@ static int gst_dequeue(struct capture *capture, struct capture_frame *ret, struc
     for (unsigned i = 0; i < MAX_MESSAGES && gst->end == 0 && (gst->live || !has_frame); i++) {
         struct gst_link_message message;
         struct error problem;
-        int r = gst_helper_receive(&gst->helper, &message, &problem);
+        int r = receive(gst, &message, &problem);
         if (r == -EAGAIN)
             break;
         if (r < 0)
@@ -285,7 +295,7 @@ static bool is_reason(int err)
 /* Takes the only message that may come next. -EAGAIN: it has not come yet. */
 static int take_expected(const struct gst *gst, struct gst_link_message *ret, struct error *why)
 {
-    int r = gst_helper_receive(&gst->helper, ret, why);
+    int r = receive(gst, ret, why);
     if (r == -EAGAIN && clock_now_ns() >= gst->capture.opening_until_ns)
         return gst->awaited == LINK_LOADED
                    ? error_set(why, ENODEV, "waited %d s for GStreamer to load its plugins in vain",
@@ -299,6 +309,13 @@ static int take_expected(const struct gst *gst, struct gst_link_message *ret, st
         return error_set(why, ENODEV, "its process has sent message %u, expected %u", ret->kind,
                          gst->awaited);
     return 0;
+}
+
+/* Puts the pipeline without its passwords before the text. */
+static int fail_for(const char *pipeline, int err, struct error *why)
+{
+    char shown[GST_LINK_TEXT];
+    return error_prefix(why, err, "gst:%s", secret_hide(shown, sizeof shown, pipeline));
 }
 
 static int gst_open_more(struct capture *capture, struct error *why)
@@ -316,7 +333,7 @@ static int gst_open_more(struct capture *capture, struct error *why)
     if (r == -EAGAIN)
         return r;
     if (r < 0)
-        return error_prefix(why, -r, "gst:%s", gst->pipeline);
+        return fail_for(gst->pipeline, -r, why);
     capture_describe(capture, gst->live ? "live GStreamer pipeline" : "GStreamer pipeline");
     capture->opening_until_ns = 0;
     return 0;
@@ -365,14 +382,14 @@ int capture_open_gst(struct capture **ret, const char *path, const struct captur
 {
     struct gst *gst = calloc(1, sizeof *gst);
     if (gst == NULL)
-        return error_set(why, ENOMEM, "gst:%s: out of memory", path);
+        return error_set(why, ENOMEM, "gst: out of memory");
     gst->capture.ops = &gst_ops;
     gst->helper.socket = -1;
     gst->wanted_buffers = request->buffers;
     int r = begin_opening(gst, path, request, why);
     if (r < 0) {
         gst_close(&gst->capture);
-        return error_prefix(why, -r, "gst:%s", path);
+        return fail_for(path, -r, why);
     }
     *ret = &gst->capture;
     return 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "capture/openers.h"
+#include "core/secret.h"
 #include "core/text.h"
 
 #define DEFAULT_BUFFERS 4
@@ -49,9 +50,9 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         if (strncmp(filled.uri, sources[i].scheme, length) == 0)
             return sources[i].open(ret, filled.uri + length, &filled, why);
     }
-    char quoted[TEXT_QUOTE_BYTES];
+    char shown[TEXT_QUOTE_BYTES], quoted[TEXT_QUOTE_BYTES];
     return error_set(why, EINVAL,
                      "source %s: expected v4l2:/dev/videoN, pattern:SCENE, file:PATH or "
                      "gst:PIPELINE",
-                     text_quote(quoted, filled.uri));
+                     text_quote(quoted, secret_hide(shown, sizeof shown, filled.uri)));
 }

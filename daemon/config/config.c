@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/type.h"
+#include "core/secret.h"
 #include "core/text.h"
 
 void config_defaults(struct config *ret)
@@ -21,15 +22,16 @@ void config_defaults(struct config *ret)
 
 int config_set(struct config *config, const char *assignment, const char *origin, struct error *why)
 {
-    char copy[FILTER_TEXT_BYTES + 64], quoted[TEXT_QUOTE_BYTES];
+    char copy[FILTER_TEXT_BYTES + 64], shown[TEXT_QUOTE_BYTES], quoted[TEXT_QUOTE_BYTES];
+    secret_hide(shown, sizeof shown, assignment);
     if (strlen(assignment) >= sizeof copy)
         return error_set(why, EINVAL, "%s: %s is too long: expected at most %zu bytes", origin,
-                         text_quote(quoted, assignment), sizeof copy - 1);
+                         text_quote(quoted, shown), sizeof copy - 1);
     strcpy(copy, assignment);
     char *value = text_cut_at(copy, '=');
     if (value == NULL)
         return error_set(why, EINVAL, "%s: %s: expected KEY=VALUE", origin,
-                         text_quote(quoted, assignment));
+                         text_quote(quoted, shown));
     const struct config_key *key;
     int r = config_key_find(&key, text_trim(copy), origin, why);
     return r < 0 ? r : config_key_set(config, key, text_trim(value), origin, why);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/type.h"
+#include "core/secret.h"
 #include "core/text.h"
 
 /* ---- names ---- */
@@ -86,7 +87,7 @@ void config_key_expects(const struct config_key *key, char *text, size_t size)
 int config_key_set(struct config *config, const struct config_key *key, const char *value,
                    const char *origin, struct error *why)
 {
-    char quoted[TEXT_QUOTE_BYTES], expected[CONFIG_EXPECTS_BYTES];
+    char shown[TEXT_QUOTE_BYTES], quoted[TEXT_QUOTE_BYTES], expected[CONFIG_EXPECTS_BYTES];
     int r = key->type->parse(field(config, key), key, value, why);
     if (r == 0)
         return 0;
@@ -94,7 +95,7 @@ int config_key_set(struct config *config, const struct config_key *key, const ch
         return error_prefix(why, -r, "%s: %s", origin, key->name);
     config_key_expects(key, expected, sizeof expected);
     return error_set(why, EINVAL, "%s: %s = %s: expected %s", origin, key->name,
-                     text_quote(quoted, value), expected);
+                     text_quote(quoted, secret_hide(shown, sizeof shown, value)), expected);
 }
 
 void config_key_print(const struct config *config, const struct config_key *key, char *text,

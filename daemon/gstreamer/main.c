@@ -25,6 +25,7 @@
 #include "core/clock.h"
 #include "core/format.h"
 #include "core/gst_link.h"
+#include "core/secret.h"
 #include "gstreamer/caps.h"
 
 #define MAX_BUFFERS 64
@@ -54,16 +55,23 @@ static void send_message(struct gst_link_message *message)
         _exit(1);
 }
 
+/* The pipeline. fftd hides its passwords in the reason, but half of a URI, where a long reason is
+ * cut, does not show what is one. */
+static char source[GST_LINK_TEXT];
+
 /* Sends the reason and ends the process. Elements are not stopped: they may hang, or have crashed
  * already. */
 static void end(int err, const char *format, ...) __attribute__((format(printf, 2, 3), noreturn));
 static void end(int err, const char *format, ...)
 {
     struct gst_link_message message = {.kind = LINK_END, .err = err};
+    char reason[8 * GST_LINK_TEXT];
     va_list args;
     va_start(args, format);
-    vsnprintf(message.text, sizeof message.text, format, args);
+    vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
+    secret_hide_of(source, reason, sizeof reason);
+    snprintf(message.text, sizeof message.text, "%.*s", GST_LINK_TEXT - 1, reason);
     send_message(&message);
     _exit(0);
 }
@@ -363,6 +371,7 @@ int main(void)
     receive_message(&message);
     if (message.kind != LINK_OPEN || memchr(message.text, '\0', sizeof message.text) == NULL)
         end(EPROTO, "fftd-gst does not have the version of fftd");
+    strcpy(source, message.text);
     if (!gst_init_check(NULL, NULL, &error))
         end(EIO, "GStreamer: %s", error->message);
     helper.loop = message.loop != 0;

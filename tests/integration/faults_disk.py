@@ -65,6 +65,7 @@ def test_the_runtime_directory(fftd, full):
     (["snapshot", "after"], True),
     (["stats", "--prometheus"], True),
     (["stats", "--openmetrics"], True),
+    (["report"], True),
     (["frames", "--raw", "--count", "50"], False),
 ])
 @pytest.mark.parametrize("what", ["blocks", "inodes"])

@@ -386,6 +386,92 @@ def test_output_does_not_follow_planted_links(daemon, tmp_path, command):
     assert sorted(path.name for path in tmp_path.iterdir() if "planted" in path.name) == ["planted"]
 
 
+@pytest.fixture
+def sticky():
+    """A directory like /tmp."""
+    with tempfile.TemporaryDirectory(prefix="fftd-test-") as path:
+        os.chmod(path, 0o1777)
+        yield pathlib.Path(path)
+
+
+OUTPUTS = (["snapshot", "before"], ["stats", "--prometheus"], ["frames", "--count", "1"],
+           ["report"], ["calibrate", "dark", "--count", "2"])
+
+
+def write_output(daemon, command, path):
+    return daemon.ctl(*command, "--output", path, check=False)
+
+
+@needs_root
+@pytest.mark.parametrize("command", OUTPUTS, ids=lambda command: command[0])
+def test_a_pipe_of_another_user_gets_nothing(daemon, sticky, command):
+    """It would get the unfiltered picture of root's snapshot, and without a reader keep root
+    waiting."""
+    pipe = sticky / "out"
+    os.mkfifo(pipe)
+    os.chmod(pipe, 0o666)
+    os.chown(pipe, OTHER, OTHER)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    done = write_output(daemon, command, pipe)
+    with contextlib.suppress(BlockingIOError):
+        assert os.read(reader, 1) == b""
+    os.close(reader)
+    assert done.returncode == os.EX_CANTCREAT
+    assert f"out is a pipe of user {OTHER} in a directory that others may write" in done.stderr
+
+
+@needs_root
+@pytest.mark.parametrize("command", OUTPUTS, ids=lambda command: command[0])
+@pytest.mark.parametrize("kind", ["symlink", "hard link", "file"])
+def test_a_file_that_another_user_planted_gets_nothing(daemon, sticky, tmp_path, command, kind):
+    """It is replaced. A program that has it open, and the file that a link leads to, get nothing.
+    Without fs.protected_hardlinks every user may make a hard link to every file."""
+    target, out = sticky / "target", sticky / "out"
+    target.write_text("precious")
+    if kind == "symlink":
+        out.symlink_to(target)
+    elif kind == "hard link":
+        os.link(target, out)
+    else:
+        out.write_text("precious")
+        target = tmp_path / "opened"
+        target.symlink_to(f"/proc/{os.getpid()}/fd/{(theirs := os.open(out, os.O_RDONLY))}")
+    if kind != "hard link":
+        os.lchown(out, OTHER, OTHER)
+    done = write_output(daemon, command, out)
+    assert done.returncode == 0, done.stderr
+    assert target.read_text() == "precious"
+    assert out.lstat().st_uid == 0 and out.lstat().st_size > 100 and not out.is_symlink()
+    assert not [path for path in sticky.iterdir() if path.name not in ("out", "target")]
+    if kind == "file":
+        os.close(theirs)
+
+
+@needs_root
+@pytest.mark.parametrize("is_link", [False, True])
+def test_a_directory_that_another_user_planted_is_not_used(daemon, sticky, tmp_path, is_link):
+    shots, there = sticky / "shots", tmp_path / "there"
+    there.mkdir()
+    if is_link:
+        shots.symlink_to(there)
+    else:
+        shots.mkdir()
+    os.lchown(shots, OTHER, OTHER)
+    done = daemon.ctl("snapshot", "-o", shots, check=False)
+    assert done.returncode == os.EX_CANTCREAT
+    assert f"shots is a {'link' if is_link else 'directory'} of user {OTHER}" in done.stderr
+    assert not list(there.iterdir()) + list(sticky.glob("*/*"))
+
+
+@needs_root
+def test_a_preset_is_not_written_through_a_planted_link(daemon, sticky, tmp_path):
+    """As before: also not where the link leads to nothing yet."""
+    (sticky / "mine.conf").symlink_to(tmp_path / "elsewhere")
+    os.lchown(sticky / "mine.conf", OTHER, OTHER)
+    done = daemon.ctl("filter", "save", sticky / "mine.conf", check=False)
+    assert done.returncode == os.EX_CANTCREAT and not (tmp_path / "elsewhere").exists()
+
+
 @pytest.mark.parametrize("path", ["/dev/stdout", "-"])
 def test_output_to_stdout_writes_through_a_redirection(daemon, tmp_path, path):
     daemon.wait_for_socket()

@@ -200,9 +200,43 @@ def test_it_tells_nothing_private(report, tmp_path):
     assert host not in text.split() and "4711" not in text
 
 
+def test_it_tells_no_password_and_no_serial_number(start, report, tmp_path):
+    """What the daemon of an older version has left in the journal is also part of it."""
+    name = "/dev/v4l/by-id/usb-046d_HD_Pro_Webcam_C920_4711AFFE-video-index0"
+    write_program(tmp_path / "bin/journalctl",
+                  f"echo 'lost: {name} (it is gone): no device'",
+                  f"echo 'reloaded: camera.source = v4l2:{name}, {name}; {name}'",
+                  "echo 'lost: gst:rtspsrc location=rtsp://admin:geheim1@cam/1 user-pw=geheim2'",
+                  "head -c 70000 /dev/zero | tr '\\0' x; echo 'rtsp://admin:geheim3@cam/1'",
+                  "seq 100000")
+    write_program(tmp_path / "bin/clinfo", "head -c 59990 /dev/zero | tr '\\0' x; echo",
+                  "echo 'rtsp://admin:geheim4@cam/1'")
+    config = tmp_path / "front.conf"
+    config.write_text('camera = { source = "gst:rtspsrc location=\\"rtsp://admin:geheim5@cam/1\\" '
+                      '! decodebin"; };\n')
+    daemon = start("--source", f"v4l2:{name}", "--wait", source=None)
+    daemon.wait_for_socket()
+    daemon.wait_until(lambda: daemon.ctl_json("status")["State"] == "lost", "the loss")
+    text = report("--runtime-dir", daemon.runtime_dir, FFTD_REPORT_CONFIG=str(config))
+    assert "4711AFFE" not in text and "geheim" not in text and "admin" not in text
+    assert "lost: /dev/v4l/by-id/NAME (it is gone): no device\n" in text
+    assert "= v4l2:/dev/v4l/by-id/NAME, /dev/v4l/by-id/NAME; /dev/v4l/by-id/NAME\n" in text
+    assert "lost: gst:rtspsrc location=rtsp://***@cam/1 user-pw=***" in text
+    assert 'source = "gst:rtspsrc location=\\"rtsp://***@cam/1\\" ! decodebin";' in text
+    assert "Its source is v4l2:/dev/v4l/by-id/NAME." in text
+
+
+def test_a_reader_may_close_the_pipe(tmp_path):
+    done = subprocess.run(["sh", "-c", '"$1" --runtime-dir "$2" report | head -n 1', "sh",
+                           BUILD / "fftd-ctl", tmp_path], capture_output=True, text=True,
+                          timeout=2 * PATIENCE, check=True)
+    assert done.stdout.startswith("Report of fftd") and done.stderr == ""
+
+
 def test_it_goes_to_a_file(report, tmp_path):
     assert report("--runtime-dir", str(tmp_path), "-o", str(tmp_path / "report.txt")) == ""
     assert "==== Kernel messages" in (tmp_path / "report.txt").read_text()
+    assert [path.name for path in tmp_path.glob("report*")] == ["report.txt"]
     done = subprocess.run([BUILD / "fftd-ctl", "report", "-o", tmp_path / "none/x"], check=False,
                           capture_output=True, text=True)
     assert done.returncode == 73 and "cannot write" in done.stderr

@@ -167,6 +167,7 @@ QUICK = [
     ("no circle of includes", lint_tree.check_include_circles),
     ("includes go down the layers", lint_tree.check_layers),
     ("libraries have their folders", lint_tree.check_libraries),
+    ("one place opens files for writing", lint_tree.check_writers),
     ("files of daemon/ are short", lint_tree.check_lengths),
     ("structs of daemon/ are narrow or say why", lint_tree.check_structs),
     ("structs of client/ have names of their own", lint_tree.check_struct_names),

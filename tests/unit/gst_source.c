@@ -109,6 +109,10 @@ static void be_helper(void)
         tell((struct gst_link_message){.kind = LINK_LOADED});
     if (strcmp(open.text, "again") == 0)
         tell((struct gst_link_message){.kind = LINK_END, .err = EAGAIN, .text = "not yet"});
+    if (strcmp(open.text, "tells user-pw=ge%40heim rtsp://admin:other@h/") == 0)
+        tell((struct gst_link_message){.kind = LINK_END,
+                                       .err = ENOENT,
+                                       .text = "ge@heim of admin at http://admin:other@h/?a"});
     if (strcmp(open.text, "mute") != 0)
         tell(format);
     for (;;) {
@@ -170,6 +174,8 @@ static void openings_that_fail(void **state)
         {"gst:large", "4294967295"},
         {"gst:again", "gst:again: not yet"}, /* its end is no reason to go on */
         {"gst:skips", "has sent message 3, expected 2"},
+        {"gst:tells user-pw=ge%40heim rtsp://admin:other@h/",
+         "gst:tells user-pw=*** rtsp://***@h/: *** of *** at http://***@h/?***"},
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct capture *capture = (struct capture *)8;

@@ -254,7 +254,7 @@ static void submit(struct frame_path *path, const struct capture_frame *frame, b
         job.frame = (unsigned)frame->memory;
     }
     /* Observe the frame and take snapshots while the host may still read it. */
-    flight->number = observer_offer(path->observer, frame);
+    flight->number = observer_offer(path->observer, frame, recovery_is_unpaced(&path->recovery));
     observer_label(path->observer, flight->number, &flight->meta);
     job.correction = observer_correct(path->observer, frame);
     steady_take(&path->steady, &path->frames, frame, job.shift);

@@ -118,9 +118,10 @@ static void *observer_thread(void *argument)
     struct observer *observer = argument;
     pthread_mutex_lock(&observer->lock);
     while (!observer->stop) {
-        if (observer->buffer.is_filled)
+        if (observer->buffer.is_filled) {
             empty_buffer(observer);
-        else
+            pthread_cond_broadcast(&observer->change);
+        } else
             pthread_cond_wait(&observer->change, &observer->lock);
     }
     observer->ended = true;
@@ -247,10 +248,12 @@ void observer_set_source(struct observer *observer, uint64_t source_number, uint
 /* ---- the camera's thread: frames ---- */
 
 /* The buffer for a frame, or NULL if it is not wanted. */
-static struct frame_buffer *choose_buffer(struct observer *observer, struct observed_frames *ret)
+static struct frame_buffer *choose_buffer(struct observer *observer, bool waits,
+                                          struct observed_frames *ret)
 {
     pthread_mutex_lock(&observer->lock);
-    const bool is_wanted = !observer->buffer.is_filled && clock_now_ns() >= observer->next_ns;
+    const bool is_wanted =
+        !observer->buffer.is_filled && (waits || clock_now_ns() >= observer->next_ns);
     *ret = observer->job.frames;
     pthread_mutex_unlock(&observer->lock);
     return is_wanted ? &observer->buffer : NULL;
@@ -293,7 +296,17 @@ static bool is_ready(struct observer *observer)
     return camera->has_thread && (camera->takes_measures || camera->adapts);
 }
 
-uint64_t observer_offer(struct observer *observer, const struct capture_frame *frame)
+/* Waits until the frame in the buffer was observed. */
+static void wait_until_observed(struct observer *observer)
+{
+    pthread_mutex_lock(&observer->lock);
+    while (observer->buffer.is_filled && !observer->stop)
+        pthread_cond_wait(&observer->change, &observer->lock);
+    pthread_mutex_unlock(&observer->lock);
+}
+
+uint64_t observer_offer(struct observer *observer, const struct capture_frame *frame,
+                        bool is_unpaced)
 {
     struct camera_side *camera = &observer->camera;
     struct observed_frames frames;
@@ -303,7 +316,10 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
     camera->start = frame->start;
     if (!is_ready(observer))
         return number;
-    struct frame_buffer *buffer = choose_buffer(observer, &frames);
+    const bool waits = is_unpaced && camera->adapts;
+    if (waits)
+        wait_until_observed(observer);
+    struct frame_buffer *buffer = choose_buffer(observer, waits, &frames);
     if (buffer == NULL || !fill(buffer, &frames, number, frame))
         return number;
     pthread_mutex_lock(&observer->lock);
@@ -312,6 +328,8 @@ uint64_t observer_offer(struct observer *observer, const struct capture_frame *f
                    frames.height * luma_row_bytes(format_by_fourcc(frames.fourcc), frames.width));
     pthread_cond_broadcast(&observer->change);
     pthread_mutex_unlock(&observer->lock);
+    if (waits)
+        wait_until_observed(observer);
     return number;
 }
 

@@ -40,6 +40,7 @@ struct fixture {
     uint8_t *plane;
     int64_t captured_ns;
     unsigned start;
+    bool is_unpaced;
     uint64_t number;        /* of the frame offered last */
     struct ring_meta label; /* its measures when it was offered */
 };
@@ -105,7 +106,7 @@ static const struct correction *correct(const struct fixture *f)
 static const struct correction *offer(struct fixture *f)
 {
     const struct capture_frame frame = frame_of(f);
-    f->number = observer_offer(f->observer, &frame);
+    f->number = observer_offer(f->observer, &frame, f->is_unpaced);
     f->label = (struct ring_meta){.flags = 0};
     observer_label(f->observer, f->number, &f->label);
     return correct(f);
@@ -163,6 +164,26 @@ static void waves_are_in_units_of_samples(void **state)
         assert_true(fabs(status.found.wave[0].amplitude / AMPLITUDE - 1) < 0.05);
         end(&f);
     }
+}
+
+/* The frames come as fast as they are taken, as those of a recording that is converted. */
+static void every_frame_of_an_unpaced_source_is_observed(void **state)
+{
+    struct fixture f;
+    (void)state;
+    start(&f, "GREY", true);
+    f.is_unpaced = true;
+    draw(&f);
+    configure(&f, &on);
+    bool is_corrected = false;
+    for (unsigned i = 0; i < 20; i++) {
+        f.captured_ns += INTERVAL_NS;
+        is_corrected = offer(&f) != NULL;
+        assert_int_equal(status_of(&f).observed, i + 1);
+        assert_int_equal(f.label.measures.age, 0);
+    }
+    assert_true(is_corrected);
+    end(&f);
 }
 
 static void only_a_chain_that_adapts_observes(void **state)
@@ -408,14 +429,16 @@ static void waves_take_turns_with_flicker(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(waves_are_in_units_of_samples),
-                                       cmocka_unit_test(only_a_chain_that_adapts_observes),
-                                       cmocka_unit_test(what_makes_it_forget),
-                                       cmocka_unit_test(measures_include_what_the_chain_looks_for),
-                                       cmocka_unit_test(measures_are_of_the_same_start),
-                                       cmocka_unit_test(one_estimator_that_fails_leaves_the_others),
-                                       cmocka_unit_test(turns_share_the_time_in_halves),
-                                       cmocka_unit_test(waves_take_turns_with_flicker),
-                                       cmocka_unit_test(all_of_it_takes_a_third_of_a_processor)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waves_are_in_units_of_samples),
+        cmocka_unit_test(every_frame_of_an_unpaced_source_is_observed),
+        cmocka_unit_test(only_a_chain_that_adapts_observes),
+        cmocka_unit_test(what_makes_it_forget),
+        cmocka_unit_test(measures_include_what_the_chain_looks_for),
+        cmocka_unit_test(measures_are_of_the_same_start),
+        cmocka_unit_test(one_estimator_that_fails_leaves_the_others),
+        cmocka_unit_test(turns_share_the_time_in_halves),
+        cmocka_unit_test(waves_take_turns_with_flicker),
+        cmocka_unit_test(all_of_it_takes_a_third_of_a_processor)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
 
@@ -20,6 +21,10 @@ void gpu_device_close(struct gpu_device *device);
 const char *gpu_device_name(const struct gpu_device *device);
 
 bool gpu_device_is_cpu(const struct gpu_device *device);
+
+/* The bytes of memory that the device can use, and whether they are the host's. */
+uint64_t gpu_device_bytes(const struct gpu_device *device);
+bool gpu_device_shares_memory(const struct gpu_device *device);
 
 /* Describes the memory that the device uses and whether it imports dma-bufs, for example "shared
  * with the host, imports no dma-bufs". The string is static. */

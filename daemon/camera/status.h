@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/budget.h"
 #include "core/comparison.h"
 #include "core/stats.h"
 #include "filters/view.h"
@@ -68,6 +69,8 @@ struct camera_status {
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
     const char *device_memory;        /* as gpu_device_memory describes it */
+    struct budget budget;             /* of memory */
+    struct budget_use memory;         /* what the engine and its frames may use of it; 0: none yet */
     struct fftd_format format;        /* sums over published frames */
     uint32_t captured;                /* fourcc of captured frames; 0: not known yet */
     uint64_t filter_serial;           /* serial of the newest published frame's filter */

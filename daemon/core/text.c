@@ -86,6 +86,25 @@ static bool is_plain(const char *text, size_t length)
     return length > 0 && strspn(text, plain) >= length;
 }
 
+char *text_from_bytes(char text[TEXT_NUMBER_BYTES], uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    unsigned unit = 0;
+    /* In tenths of the unit, so that the point is one in every locale. */
+    uint64_t tenths = bytes > UINT64_MAX / 10 ? UINT64_MAX : bytes * 10;
+    while (tenths >= 10240 && unit + 1 < sizeof units / sizeof units[0]) {
+        tenths = (tenths >> 10) + (tenths >> 9 & 1);
+        unit++;
+    }
+    if (unit == 0 || tenths >= 100)
+        snprintf(text, TEXT_NUMBER_BYTES, "%llu %s",
+                 (unsigned long long)(tenths / 10 + (tenths % 10 >= 5)), units[unit]);
+    else
+        snprintf(text, TEXT_NUMBER_BYTES, "%llu.%llu %s", (unsigned long long)(tenths / 10),
+                 (unsigned long long)(tenths % 10), units[unit]);
+    return text;
+}
+
 char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text)
 {
     const size_t room = TEXT_QUOTE_BYTES - sizeof "''";

@@ -5,20 +5,20 @@
 
 #include "engine/engine_private.h"
 
-static void add_part(struct engine_forecast *ret, const char *name, uint64_t bytes)
+static void add_part(struct engine_forecast *ret, const char *name, uint64_t host, uint64_t device)
 {
-    for (unsigned i = 0; i < ret->part_count; i++)
-        if (ret->part[i].name == name) {
-            ret->part[i].bytes += bytes;
-            return;
-        }
-    ret->part[ret->part_count].name = name;
-    ret->part[ret->part_count++].bytes = bytes;
+    unsigned i = 0;
+    while (i < ret->part_count && ret->part[i].name != name)
+        i++;
+    if (i == ret->part_count)
+        ret->part[ret->part_count++].name = name;
+    ret->part[i].host += host;
+    ret->part[i].device += device;
 }
 
-static uint64_t sum(const struct step_bytes *bytes)
+static uint64_t host_bytes(const struct step_bytes *bytes)
 {
-    return bytes->device + bytes->pinned + bytes->host;
+    return bytes->pinned + bytes->host;
 }
 
 static void add_bytes(struct forecast_bytes *ret, const struct step_bytes *bytes, unsigned times)
@@ -38,8 +38,8 @@ static void add_step(struct engine_forecast *ret, const struct step *step,
     ret->change.device += 2 * memory->data + in_flight * memory->fading;
     if (memory->scratch > ret->scratch)
         ret->scratch = memory->scratch;
-    add_part(ret, step->name,
-             sum(&memory->part) + in_flight * (sum(&memory->frame) + memory->fading) +
+    add_part(ret, step->name, host_bytes(&memory->part) + in_flight * host_bytes(&memory->frame),
+             memory->part.device + in_flight * (memory->frame.device + memory->fading) +
                  3 * memory->data);
 }
 
@@ -70,7 +70,7 @@ static void add_slots(struct engine_forecast *ret, const struct engine *engine)
     ret->built.pinned += in_flight * frames;
     if (!unified)
         ret->built.device += in_flight * frames;
-    add_part(ret, "frames", in_flight * frames * (unified ? 1 : 2));
+    add_part(ret, "frames", in_flight * frames, unified ? 0 : in_flight * frames);
 }
 
 int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,

@@ -33,8 +33,8 @@ struct engine_forecast {
     struct forecast_bytes change; /* more, at most, while a filter comes into use */
     uint64_t scratch;             /* of the host, more at most while either is computed */
     struct {
-        const char *name; /* "denoise"; static */
-        uint64_t bytes;   /* of `built` and `change` together */
+        const char *name;      /* "denoise"; static */
+        uint64_t host, device; /* of `built` and `change` together; pinned memory is the host's */
     } part[FORECAST_PARTS];
     unsigned part_count;
 };

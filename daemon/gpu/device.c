@@ -266,8 +266,20 @@ void gpu_device_close(struct gpu_device *device)
         return;
     for (unsigned i = 0; i < GPU_MAX_SMALL_PROGRAMS && device->small[i].file != NULL; i++)
         clReleaseProgram(device->small[i].program);
-    clReleaseContext(device->context);
+    if (device->context != NULL)
+        clReleaseContext(device->context);
     free(device);
+}
+
+struct gpu_device *gpu_device_outline(const struct gpu_device *device)
+{
+    struct gpu_device *outline = malloc(sizeof *outline);
+    if (outline == NULL)
+        return NULL;
+    *outline = *device;
+    outline->context = NULL;
+    memset(outline->small, 0, sizeof outline->small);
+    return outline;
 }
 
 uint64_t gpu_device_bytes(const struct gpu_device *device)

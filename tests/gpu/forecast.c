@@ -203,7 +203,7 @@ static void check_scene(const struct scene *scene)
 
     uint64_t parts = 0;
     for (unsigned i = 0; i < forecast.part_count; i++)
-        parts += forecast.part[i].bytes;
+        parts += forecast.part[i].host + forecast.part[i].device;
     assert_int_equal(parts, forecast.built.device + forecast.built.pinned + forecast.built.host +
                                 forecast.change.device + forecast.change.pinned +
                                 forecast.change.host);

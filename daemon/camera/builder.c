@@ -138,8 +138,9 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
         return r;
     const uint64_t slot = (uint64_t)format->frame_bytes + 2 * RING_PAGE_BYTES;
     budget_add(need, "ring", memory->slots * slot, 0);
+    /* Those that it has for itself, those in flight, and one to draw or convert them. */
     budget_add(need, "source",
-               (memory->buffers + memory->options.in_flight) *
+               (memory->buffers + memory->options.in_flight + 1) *
                    ((uint64_t)captured.frame_bytes + RING_PAGE_BYTES),
                0);
     /* Two copies of the plane with luma, its samples as floats, and the last frame's. */
@@ -331,8 +332,8 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     struct budget_use use;
     r = builder_check_memory(&builder->memory, frames != NULL ? frames : &builder->frames, &options,
                              support_px, chain, builder->cache_dir, &use, why);
-    if (r == 0 && (frames != NULL || is_too_small ||
-                   !recipe_equal(&options.recipe, &builder->built)))
+    if (r == 0 &&
+        (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built)))
         r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &options,
                   &engine, why);
     if (r < 0)

@@ -250,8 +250,8 @@ struct ring *camera_ring(struct camera *camera)
 /* ---- desired state ---- */
 
 /* Checks that recorded dark and flat frames have the size of the camera's frames, and that there is
- * memory to filter these. While the frames are unknown, or another source is being opened, the check
- * is left to the designer. */
+ * memory to filter these. While the frames are unknown, or another source is being opened, the
+ * check is left to the designer. */
 static int check_frames(struct camera *camera, const struct filter_chain *chain, struct error *why)
 {
     struct camera_status status;

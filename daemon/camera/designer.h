@@ -73,8 +73,7 @@ void designer_return_engine(struct designer *designer, struct engine *engine, bo
 /* Any thread: checks that the memory for a chain, its view and its frames is within the budget
  * (builder_check_memory), without tuned settings. */
 int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
-                          const struct filter_chain *chain, enum view_kind view,
-                          struct error *why);
+                          const struct filter_chain *chain, enum view_kind view, struct error *why);
 
 /* Any thread: begins, ends and reports a search for settings under which the engine is faster
  * (engine_search). It runs step by step between requests and slows frames down. When it succeeds,

@@ -17,10 +17,20 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* PoCL and its compiler took 110 to 180 MiB, and twice that with the pages of their files. */
+#define LEAST_REST ((uint64_t)384 << 20)
+
+static uint64_t default_of_host(uint64_t bytes)
+{
+    const uint64_t quarter = bytes / 4;
+    const uint64_t rest = quarter > LEAST_REST ? quarter : LEAST_REST;
+    return bytes > quarter + rest ? bytes - rest : quarter;
+}
+
 struct budget budget_of(unsigned mib, uint64_t host_bytes, uint64_t device_bytes, bool is_shared)
 {
     const uint64_t wanted = (uint64_t)mib << 20;
-    struct budget ret = {.host = mib > 0 ? wanted : host_bytes / 4 * 3,
+    struct budget ret = {.host = mib > 0 ? wanted : default_of_host(host_bytes),
                          .device = mib > 0 ? wanted : device_bytes / 4 * 3,
                          .is_shared = is_shared};
     if (is_shared && mib == 0)

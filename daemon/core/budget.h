@@ -1,5 +1,5 @@
-/* A budget of memory, and what is to be taken from it. Pure. Sizes are in bytes, in 64 bits on every
- * machine, and sums stay at the largest number instead of wrapping around. */
+/* A budget of memory, and what is to be taken from it. Pure. Sizes are in bytes, in 64 bits on
+ * every machine, and sums stay at the largest number instead of wrapping around. */
 #ifndef FFTD_CORE_BUDGET_H
 #define FFTD_CORE_BUDGET_H
 
@@ -8,17 +8,17 @@
 
 #include "core/error.h"
 
-/* The most memory that may be taken from the host and from the device. Where the device works in the
- * host's memory (is_shared), everything counts against `host`. */
+/* The most memory that may be taken from the host and from the device. Where the device works in
+ * the host's memory (is_shared), everything counts against `host`. */
 struct budget {
     uint64_t host, device;
     bool is_shared;
 };
 
 /* The budget on a machine: `mib` of each kind, or, if that is 0, three quarters of what the process
- * may use of the host's memory and of what the device has. The rest is for programs, drivers, other
- * processes, and for the compilation of kernels. A process with 32-bit addresses gets at most half
- * of them. */
+ * may use of the host's memory and of what the device has. The rest of the host's, at least 384 MiB
+ * unless that is more than three quarters, is for programs, drivers, other processes, and for the
+ * compilation of kernels. A process with 32-bit addresses gets at most half of them. */
 struct budget budget_of(unsigned mib, uint64_t host_bytes, uint64_t device_bytes, bool is_shared);
 
 #define BUDGET_PARTS 16

@@ -90,18 +90,15 @@ char *text_from_bytes(char text[TEXT_NUMBER_BYTES], uint64_t bytes)
 {
     static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
     unsigned unit = 0;
-    /* In tenths of the unit, so that the point is one in every locale. */
-    uint64_t tenths = bytes > UINT64_MAX / 10 ? UINT64_MAX : bytes * 10;
-    while (tenths >= 10240 && unit + 1 < sizeof units / sizeof units[0]) {
-        tenths = (tenths >> 10) + (tenths >> 9 & 1);
+    while (unit + 1 < sizeof units / sizeof units[0] && bytes >> 10 * (unit + 1) > 0)
         unit++;
-    }
-    if (unit == 0 || tenths >= 100)
-        snprintf(text, TEXT_NUMBER_BYTES, "%llu %s",
-                 (unsigned long long)(tenths / 10 + (tenths % 10 >= 5)), units[unit]);
+    const unsigned long long whole = bytes >> 10 * unit;
+    /* Not with %f, whose point depends on the locale. */
+    const unsigned tenth = unit > 0 ? (unsigned)((bytes >> 10 * (unit - 1) & 1023) * 10 >> 10) : 0;
+    if (unit == 0 || whole >= 100)
+        snprintf(text, TEXT_NUMBER_BYTES, "%llu %s", whole, units[unit]);
     else
-        snprintf(text, TEXT_NUMBER_BYTES, "%llu.%llu %s", (unsigned long long)(tenths / 10),
-                 (unsigned long long)(tenths % 10), units[unit]);
+        snprintf(text, TEXT_NUMBER_BYTES, "%llu.%u %s", whole, tenth, units[unit]);
     return text;
 }
 

@@ -17,8 +17,8 @@ int text_to_number(double *ret, const char *text);
 /* The shortest decimal form that text_to_number reads back to the same (finite) number. */
 void text_from_number(double number, char *text, size_t size);
 
-/* Writes a number of bytes in the largest unit of which there is one: "35 MiB", "1.5 GiB". Returns
- * its first argument. */
+/* Writes a number of bytes in the largest unit of which there is one, rounded down: "35.2 MiB",
+ * "100 GiB". Returns its first argument. */
 char *text_from_bytes(char text[TEXT_NUMBER_BYTES], uint64_t bytes);
 
 /* Makes text from the user safe for messages in a terminal, in a log and over D-Bus: in quotes

@@ -260,9 +260,8 @@ static struct step_memory memory(const struct component *component,
     lay_out(&corrector, transform_plan(component->transform));
     const uint64_t bytes = buffer_bytes(&corrector, MAX_TABLES);
     const uint64_t lengths = (uint64_t)corrector.x.padded + corrector.y.padded;
-    return (struct step_memory){.frame = {.device = bytes,
-                                          .pinned = bytes,
-                                          .host = lengths * sizeof corrector.x.map[0]}};
+    return (struct step_memory){
+        .frame = {.device = bytes, .pinned = bytes, .host = lengths * sizeof corrector.x.map[0]}};
 }
 
 const struct step step_correct = {.name = "correct",

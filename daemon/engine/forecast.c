@@ -44,8 +44,7 @@ static void add_step(struct engine_forecast *ret, const struct step *step,
 }
 
 static int add_component(struct engine_forecast *ret, struct component *component,
-                         const struct filter_chain *chain, const char *cache_dir,
-                         struct error *why)
+                         const struct filter_chain *chain, const char *cache_dir, struct error *why)
 {
     const int r = component_sketch(component, cache_dir, why);
     if (r < 0)

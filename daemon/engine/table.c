@@ -89,8 +89,5 @@ static int enqueue(struct step_run *run, struct error *why)
     return 0;
 }
 
-const struct step step_table = {.name = "table",
-                                .applies = applies,
-                                .design = design,
-                                .enqueue = enqueue,
-                                .memory = memory};
+const struct step step_table = {
+    .name = "table", .applies = applies, .design = design, .enqueue = enqueue, .memory = memory};

@@ -36,9 +36,9 @@ static int prepare(void **ret_part, struct component *component, const char *cac
 {
     const int r = component_sketch(component, cache_dir, why);
     *ret_part = component->transform;
-    return r < 0 ? r
-                 : transform_equip(component->transform, cache_dir, &component->engine->warning,
-                                   why);
+    return r < 0
+               ? r
+               : transform_equip(component->transform, cache_dir, &component->engine->warning, why);
 }
 
 static void destroy(void *part)
@@ -131,8 +131,8 @@ static struct step_memory memory(const struct component *component,
     const struct transform *transform = component->transform;
     const uint64_t response = transform_response_bytes(transform);
     const uint64_t making = transform_making_bytes(transform);
-    const uint64_t filling = response + transform_filling_bytes(transform, chain, component->sub_x,
-                                                                component->sub_y);
+    const uint64_t filling =
+        response + transform_filling_bytes(transform, chain, component->sub_x, component->sub_y);
     return (struct step_memory){.part.device = transform_part_bytes(transform),
                                 .frame.device = transform_frame_bytes(transform),
                                 .data = response,

@@ -18,7 +18,8 @@ int gpu_device_open(struct gpu_device **ret, const char *selector, struct error 
 void gpu_device_close(struct gpu_device *device);
 
 /* Returns a copy that has the device's properties and nothing of OpenCL, for engine_forecast, which
- * may then be called after the device was closed; NULL: out of memory. gpu_device_close frees it. */
+ * may then be called after the device was closed; NULL: out of memory. gpu_device_close frees it.
+ */
 struct gpu_device *gpu_device_outline(const struct gpu_device *device);
 
 /* "pthread-cpu (Portable Computing Language, OpenCL 2.0 pocl)", for logs and tables. */

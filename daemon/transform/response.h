@@ -40,7 +40,8 @@ int response_fill(float *values, const struct response_layout *layout,
                   const struct filter_chain *chain, double sub_x, double sub_y, double scale,
                   struct error *why);
 
-/* The bytes of host memory that response_fill takes while it runs: 0 unless the chain uses images. */
+/* The bytes of host memory that response_fill takes while it runs: 0 unless the chain uses images.
+ */
 uint64_t response_filling_bytes(const struct response_layout *layout,
                                 const struct filter_chain *chain, double sub_x, double sub_y);
 

@@ -115,10 +115,10 @@ static const struct scene scenes[] = {
     {"NV12", "gradient", RECIPE_LUMA_ONLY, .in_flight = 2},
     {"SRGGB10", "gaussian-blur:sigma=1", RECIPE_ALL, .technique = ENGINE_STAGED, .in_flight = 2},
     {"RGB24", "stabilise", RECIPE_ALL, .in_flight = 2},
-    {"UYVY", "stabilise | soft-threshold:sigma=1", RECIPE_LUMA_ONLY, RECIPE_HALF,
-     .in_flight = 2},
+    {"UYVY", "stabilise | soft-threshold:sigma=1", RECIPE_LUMA_ONLY, RECIPE_HALF, .in_flight = 2},
     {"NV16", "auto-notch | deflicker", RECIPE_ALL, .border = PLAN_CONSTANT, .in_flight = 2},
-    {"GREY", "vignette:a=0.1 | undistort:fx=300,fy=300,cx=160,cy=100,k1=-0.1", RECIPE_LUMA, .in_flight = 2},
+    {"GREY", "vignette:a=0.1 | undistort:fx=300,fy=300,cx=160,cy=100,k1=-0.1", RECIPE_LUMA,
+     .in_flight = 2},
     {"BGR24", "gaussian-blur:sigma=1", RECIPE_LUMA, .view = VIEW_SPECTRUM, .in_flight = 2},
     {"XBGR32", "gaussian-blur:sigma=1", RECIPE_LUMA, RECIPE_HALF, ENGINE_STAGED, VIEW_PEAKS,
      .in_flight = 2},
@@ -256,9 +256,8 @@ static void the_largest_frames_are_added_up(void **state)
     (void)state;
     options.margin = 4096;
     options.in_flight = 3;
-    assert_int_equal(format_layout(&format, options.recipe.captured, FFTD_MAX_SIDE, FFTD_MAX_SIDE,
-                                   64, &why),
-                     0);
+    assert_int_equal(
+        format_layout(&format, options.recipe.captured, FFTD_MAX_SIDE, FFTD_MAX_SIDE, 64, &why), 0);
     if (engine_forecast(&forecast, device, &format, &options, 0, &chain, NULL, &why) < 0)
         fail_msg("%s", why.text);
     /* The planes of floats: 3 in flight and 2 of the past, and the results of 2 passes. */

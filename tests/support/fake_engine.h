@@ -50,10 +50,10 @@ static struct {
     pthread_cond_t change;
     /* Their behaviour, set by the test. */
     int device_result, create_result, design_result, submit_result, collect_result;
-    unsigned programs; /* reported to the observer as compiled by engine_create */
-    bool gate_closed;  /* engine_create and engine_design wait */
-    bool hold;         /* frames finish only when released or waited for */
-    bool copies;       /* there are no outputs */
+    unsigned programs;    /* reported to the observer as compiled by engine_create */
+    bool gate_closed;     /* engine_create and engine_design wait */
+    bool hold;            /* frames finish only when released or waited for */
+    bool copies;          /* there are no outputs */
     unsigned stage_bytes; /* engine_forecast */
     /* The calls they received. */
     unsigned devices_opened, engines_created, designs, complex_designs, submitted, looked;

@@ -62,6 +62,7 @@ static int setup(void **state)
     fake_engine_reset();
     config = (struct config){.engine = {.device = "fake",
                                         .options = {.margin = -1, .in_flight = 2},
+                                        .memory_mib = 100,
                                         .build_timeout_s = 60}};
     assert_int_equal(filter_chain_parse(&config.filter, "auto-notch", NULL), 0);
     wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -141,6 +142,41 @@ static void notches_do_not_end_a_fade(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.fades), 2);
 }
 
+/* A filter that needs more memory than there is fails, and the engine in use remains. */
+static void a_filter_beyond_the_budget_leaves_the_one_before(void **state)
+{
+    struct design design;
+    struct pollfd fd = {.fd = wake_fd, .events = POLLIN};
+    struct filter_chain chain;
+    struct error why;
+    eventfd_t count;
+    (void)state;
+    const struct design before = apply(false);
+    assert_int_equal(before.memory.device, 0);
+
+    /* Two engines of one stage are within the 100 MiB, and two of two stages are not. */
+    FAKE_ENGINE_SET(stage_bytes, 30u << 20);
+    request("gain:dc=0.5 | gain:dc=2", 2, 0);
+    while (!designer_take(designer, false, &design)) {
+        assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+        eventfd_read(wake_fd, &count);
+    }
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 1);
+    assert_int_equal(design.result, -EINVAL);
+    assert_int_equal(design.result_serial, 2);
+    assert_null(design.engine);
+    assert_non_null(strstr(design.why.text, "GREY needs 120 MiB of memory (stages 120 MiB, "));
+    assert_non_null(strstr(design.why.text, "the limit is 100 MiB (engine.memory)"));
+    assert_int_equal(filter_chain_parse(&chain, "gain:dc=0.5 | gain:dc=2", NULL), 0);
+    assert_int_equal(designer_check_memory(designer, &before.frames, &chain, VIEW_PICTURE, &why),
+                     -EINVAL);
+    assert_string_equal(why.text, design.why.text);
+
+    request("gain:dc=0.5", 3, 0);
+    const struct design after = apply(false);
+    assert_true(after.memory.host > 60u << 20 && after.memory.host < 100u << 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +184,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_chain_has_those_for_which_there_is_room, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(notches_do_not_end_a_fade, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_filter_beyond_the_budget_leaves_the_one_before, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests_name("designer", tests, NULL, NULL);
 }

@@ -26,8 +26,8 @@ struct forecast_bytes {
     uint64_t host;   /* other memory of the host */
 };
 
-#define FORECAST_PARTS (ENGINE_MAX_STEPS + 1) /* the steps, and the captured and filtered frames   \
-                                               */
+/* The steps, and the captured and filtered frames. */
+#define FORECAST_PARTS (ENGINE_MAX_STEPS + 1)
 
 struct engine_forecast {
     struct forecast_bytes built;  /* after engine_create */

@@ -244,6 +244,19 @@ static void a_device_with_memory_of_its_own_has_frames_in_both(void **state)
     device->unified_memory = unified;
 }
 
+/* Rows come first, and spectra are stored in panels. */
+static void the_layout_of_a_gpu_is_forecast(void **state)
+{
+    const cl_device_type type = device->type;
+    const struct scene spectrum = {"GREY", "gaussian-blur:sigma=1", RECIPE_LUMA,
+                                   .view = VIEW_SPECTRUM, .in_flight = 2};
+    (void)state;
+    device->type = CL_DEVICE_TYPE_GPU;
+    check_scene(&scenes[1]);
+    check_scene(&spectrum);
+    device->type = type;
+}
+
 /* Sizes at the limits of everything do not wrap around, also where size_t has 32 bits. */
 static void the_largest_frames_are_added_up(void **state)
 {
@@ -274,6 +287,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_allocated_was_forecast),
         cmocka_unit_test(a_device_with_memory_of_its_own_has_frames_in_both),
+        cmocka_unit_test(the_layout_of_a_gpu_is_forecast),
         cmocka_unit_test(the_largest_frames_are_added_up),
     };
     return cmocka_run_group_tests(tests, device_setup, device_teardown);

@@ -20,6 +20,9 @@ $(foreach folder,unit gpu vm,$(call test-programs,$(folder))): $(BUILD)/%: $(BUI
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--as-needed -o $@ $^ $(TEST_LIBS)
 
+# This one counts what is allocated.
+$(BUILD)/tests/gpu/forecast: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=free,--wrap=clCreateBuffer
+
 # Programs that tests run.
 KERNEL_WRITER := $(BUILD)/tests/tools/kernels
 KIND_WRITER := $(BUILD)/tests/tools/kinds

@@ -40,6 +40,21 @@ static void print_hint(sd_bus_message *p)
            "hint", device_ms, cpu_ms, cpu_device);
 }
 
+/* A device that shares the host's memory has no limit of its own. */
+static void print_memory(sd_bus_message *p)
+{
+    static const char *const kinds[][3] = {{"host", "host_limit", ""},
+                                           {"device", "device_limit", " of its own"}};
+    printf("%-9s %s", "memory", bus_text(p, "DeviceMemory"));
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t used = bus_counter(p, "Memory", kinds[i][0]) >> 20;
+        const uint64_t limit = bus_counter(p, "Memory", kinds[i][1]) >> 20;
+        if (limit > 0)
+            printf(", at most %" PRIu64 " of %" PRIu64 " MiB%s", used, limit, kinds[i][2]);
+    }
+    putchar('\n');
+}
+
 static void print_status(sd_bus_message *p, const char *dir)
 {
     const char *reason = bus_text(p, "StateReason");
@@ -50,7 +65,7 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_line("output", bus_text(p, "Output"));
     print_line("engine", bus_text(p, "Engine"));
     print_line("device", bus_text(p, "Device"));
-    print_line("memory", bus_text(p, "DeviceMemory"));
+    print_memory(p);
     print_hint(p);
     print_line("filter", bus_text(p, "Filter"));
     print_line("", bus_text(p, "FilterProblem"));

@@ -56,7 +56,7 @@ void bus_announce(struct bus *bus, unsigned camera_events)
 {
     static const char *const state[] = {"State",      "StateReason", "Source", "SourceDescription",
                                         "Input",      "Output",      "Engine", "Device",
-                                        "Comparison", NULL};
+                                        "Comparison", "Memory",      NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
     static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem", NULL};
 

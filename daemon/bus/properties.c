@@ -69,6 +69,21 @@ static int append_comparison(sd_bus_message *reply, const void *value)
     return r < 0 ? r : sd_bus_message_close_container(reply);
 }
 
+/* A device that shares the host's memory has no limit of its own. */
+static int append_memory(sd_bus_message *reply, const void *value)
+{
+    const struct camera_status *camera = value;
+    const struct budget *budget = &camera->budget;
+    int r = sd_bus_message_open_container(reply, 'a', "{st}");
+    if (r >= 0)
+        r = sd_bus_message_append(reply, "{st}{st}", "host", camera->memory.host, "host_limit",
+                                  budget->host);
+    if (r >= 0 && !budget->is_shared)
+        r = sd_bus_message_append(reply, "{st}{st}", "device", camera->memory.device,
+                                  "device_limit", budget->device);
+    return r < 0 ? r : sd_bus_message_close_container(reply);
+}
+
 /* ---- the filter ---- */
 
 static int append_filter(sd_bus_message *reply, const void *chain)
@@ -349,6 +364,7 @@ static const struct property {
     {"SourceDescription", "s", CHANGES, false, AT(camera.source), append_array},
     {"Device", "s", CHANGES, false, AT(camera.device), append_array},
     {"DeviceMemory", "s", CONSTANT, false, AT(camera.device_memory), append_pointer},
+    {"Memory", "a{st}", CHANGES, true, AT(camera), append_memory},
     {"Input", "s", CHANGES, false, AT(camera.input), append_array},
     {"Output", "s", CHANGES, false, AT(camera.output), append_array},
     {"Engine", "s", CHANGES, false, AT(camera.engine), append_array},

@@ -1,8 +1,17 @@
 #include "camera/builder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "capture/capture.h"
+#include "core/text.h"
+#include "engine/forecast.h"
+#include "estimators/luma.h"
+#include "filters/filter_adapt.h"
+#include "observer/observer.h"
+#include "service/memory.h"
 
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {
@@ -10,17 +19,34 @@ bool engine_frames_equal(const struct engine_frames *a, const struct engine_fram
            a->format.width == b->format.width && a->format.height == b->format.height;
 }
 
-int builder_init(struct builder *ret, const struct config_engine *config,
+int builder_init(struct builder *ret, const struct config *config,
                  const struct engine_observer *observer, struct error *why)
 {
-    *ret = (struct builder){.options = config->options, .observer = *observer};
-    memcpy(ret->selector, config->device, sizeof ret->selector);
-    memcpy(ret->cache_dir, config->cache_dir, sizeof ret->cache_dir);
-    return gpu_device_open(&ret->device, ret->selector, why);
+    const struct config_engine *engine = &config->engine;
+    *ret = (struct builder){.options = engine->options, .observer = *observer};
+    memcpy(ret->selector, engine->device, sizeof ret->selector);
+    memcpy(ret->cache_dir, engine->cache_dir, sizeof ret->cache_dir);
+    const int r = gpu_device_open(&ret->device, ret->selector, why);
+    if (r < 0)
+        return r;
+    const unsigned buffers = config->camera.source.buffers;
+    ret->memory = (struct builder_memory){
+        .budget = budget_of(engine->memory_mib, service_memory_bytes(""),
+                            gpu_device_bytes(ret->device), gpu_device_shares_memory(ret->device)),
+        .outline = gpu_device_outline(ret->device),
+        .options = engine->options,
+        .slots = config->output.slots,
+        .buffers = buffers > 0 ? buffers : CAPTURE_DEFAULT_BUFFERS,
+        .measures = config->output.measures};
+    if (ret->memory.outline != NULL)
+        return 0;
+    builder_finish(ret);
+    return error_set(why, ENOMEM, "out of memory while opening the OpenCL device");
 }
 
 void builder_finish(struct builder *builder)
 {
+    gpu_device_close(builder->memory.outline);
     gpu_device_close(builder->device);
 }
 
@@ -89,6 +115,84 @@ bool builder_wants_search(const struct builder *builder)
         return false;
     return tune == ENGINE_TUNE_EXHAUSTIVE ||
            (tune == ENGINE_TUNE_AUTO && !gpu_device_is_cpu(builder->device));
+}
+
+/* ---- memory ---- */
+
+/* The page before each slot has its header (ring/slot.h). */
+#define RING_PAGE_BYTES 4096
+
+/* Adds what is there once, however many engines there are. */
+static int add_surroundings(struct budget_need *need, const struct builder_memory *memory,
+                            const struct engine_frames *frames, const struct filter_chain *chain,
+                            struct error *why)
+{
+    const struct fftd_format *format = &frames->format;
+    const struct filter_adaptation adapts = filter_chain_adaptation(chain);
+    const struct format_info *info = format_by_fourcc(frames->captured);
+    const uint64_t pixels = (uint64_t)format->width * format->height;
+    struct fftd_format captured;
+    const int r =
+        format_layout(&captured, frames->captured, format->width, format->height, 64, why);
+    if (r < 0)
+        return r;
+    const uint64_t slot = (uint64_t)format->frame_bytes + 2 * RING_PAGE_BYTES;
+    budget_add(need, "ring", memory->slots * slot, 0);
+    /* Those that it has for itself, those in flight, and one to draw or convert them. */
+    budget_add(need, "source",
+               (memory->buffers + memory->options.in_flight + 1) *
+                   ((uint64_t)captured.frame_bytes + RING_PAGE_BYTES),
+               0);
+    /* Two copies of the plane with luma, its samples as floats, and the last frame's. */
+    if (memory->measures || observer_is_wanted(&adapts))
+        budget_add(need, "observer",
+                   2 * (uint64_t)luma_row_bytes(info, format->width) * format->height +
+                       2 * pixels * sizeof(float),
+                   0);
+    /* warm_up */
+    budget_add(need, "frames", (uint64_t)captured.frame_bytes + format->frame_bytes, 0);
+    return 0;
+}
+
+/* Names what would need less. */
+static void advise(const struct engine_options *options, struct error *why)
+{
+    const struct recipe *recipe = &options->recipe;
+    if (why == NULL)
+        return;
+    text_append(why->text, sizeof why->text, ": less is needed with%s%s%s%s",
+                recipe->denoise.past > 0 ? " temporal = 0," : "",
+                recipe->planes == RECIPE_ALL ? " planes = luma," : "",
+                recipe->precision == RECIPE_FLOAT ? " precision = half," : "",
+                recipe->denoise.past > 0 ? " or smaller frames" : " fewer slots or smaller frames");
+}
+
+int builder_check_memory(const struct builder_memory *memory, const struct engine_frames *frames,
+                         const struct engine_options *options, double support_px,
+                         const struct filter_chain *chain, const char *cache_dir,
+                         struct budget_use *ret, struct error *why)
+{
+    struct engine_forecast forecast;
+    struct budget_need need = {.count = 0};
+    char what[64];
+    int r = engine_forecast(&forecast, memory->outline, &frames->format, options, support_px, chain,
+                            cache_dir, why);
+    if (r == 0)
+        r = add_surroundings(&need, memory, frames, chain, why);
+    if (r < 0)
+        return r;
+    for (unsigned i = 0; i < forecast.part_count; i++)
+        budget_add(&need, forecast.part[i].name, 2 * forecast.part[i].host,
+                   2 * forecast.part[i].device);
+    budget_add(&need, "computing it", forecast.scratch, 0);
+    snprintf(what, sizeof what, "this filter with frames of %ux%u %s", frames->format.width,
+             frames->format.height, format_by_fourcc(frames->captured)->name);
+    r = budget_check(&memory->budget, &need, what, why);
+    if (r < 0)
+        advise(options, why);
+    else if (ret != NULL)
+        *ret = budget_use_of(&memory->budget, &need);
+    return r;
 }
 
 /* ---- building ---- */
@@ -215,12 +319,18 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
 
     if (frames == NULL && builder->support_px > support_px)
         support_px = builder->support_px; /* wide enough for all filters up to now */
-    if (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built))
+    struct budget_use use;
+    r = builder_check_memory(&builder->memory, frames != NULL ? frames : &builder->frames, &options,
+                             support_px, chain, builder->cache_dir, &use, why);
+    if (r == 0 &&
+        (frames != NULL || is_too_small || !recipe_equal(&options.recipe, &builder->built)))
         r = build(builder, frames != NULL ? frames : &builder->frames, support_px, &options,
                   &engine, why);
     if (r < 0)
         return r;
     r = design(engine, chain, fade, ret, why);
+    if (r == 0)
+        builder->use = use;
     if (engine == builder->engine)
         return r;
     if (r < 0) {

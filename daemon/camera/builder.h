@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "config/config.h"
+#include "core/budget.h"
 #include "core/error.h"
 #include "filters/filter.h"
 #include "filters/view.h"
@@ -40,6 +41,16 @@ struct engine_frames {
  * size. */
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);
 
+/* What the memory of a chain is computed from. It does not change after builder_init, so that any
+ * thread may call builder_check_memory. */
+struct builder_memory {
+    struct budget budget;
+    struct gpu_device *outline;    /* gpu_device_outline */
+    struct engine_options options; /* as configured */
+    unsigned slots, buffers;       /* frames of the ring; frames that the source has for itself */
+    bool measures;                 /* frames are observed for measures, whatever the chain is */
+};
+
 struct builder {
     char selector[CONFIG_TEXT];
     char cache_dir[CONFIG_TEXT];
@@ -53,11 +64,26 @@ struct builder {
     double support_px;   /* support that the engine's padding allows for */
     struct stuck_engine stuck[BUILDER_MAX_STUCK + BUILDER_MAX_CLOSING];
     unsigned stuck_count;
+    struct builder_memory memory;
+    struct budget_use use; /* by the newest engine, and everything around it */
 };
 
-/* Opens config->device. -ENODEV. */
-int builder_init(struct builder *ret, const struct config_engine *config,
+/* Opens config->engine.device. -ENODEV. */
+int builder_init(struct builder *ret, const struct config *config,
                  const struct engine_observer *observer, struct error *why);
+
+/* Checks that the memory for a chain and its frames is within the budget, before anything is
+ * allocated: two engines, because the old one filters until the new one is built, and what
+ * surrounds them: the ring, the source's frames and the observer's copies. Pure, apart from the
+ * tuned settings, which are read from cache_dir (NULL: none).
+ *
+ * options: recipe_of the chain, and the other settings of memory->options. ret: NULL, or receives
+ * what would be used. -EINVAL, with a text that names the parts, the limit, and what needs less; or
+ * the errors of engine_forecast. */
+int builder_check_memory(const struct builder_memory *memory, const struct engine_frames *frames,
+                         const struct engine_options *options, double support_px,
+                         const struct filter_chain *chain, const char *cache_dir,
+                         struct budget_use *ret, struct error *why);
 
 /* Closes the device; every engine must have been closed and none be stuck. */
 void builder_finish(struct builder *builder);

@@ -72,6 +72,7 @@ static int prepare(struct camera *camera, struct ring *continued, bool wait, str
     snprintf(mailbox->status.device, sizeof mailbox->status.device, "%s",
              designer_device_name(camera->designer));
     mailbox->status.device_memory = designer_device_memory(camera->designer);
+    mailbox->status.budget = designer_budget(camera->designer);
     atomic_store(&mailbox->progress_ns, clock_now_ns());
     reconciler_init(&camera->reconciler, &camera->config, mailbox, camera->designer,
                     camera->observer, continued);
@@ -247,15 +248,20 @@ struct ring *camera_ring(struct camera *camera)
 
 /* ---- desired state ---- */
 
-/* Checks that recorded dark and flat frames have the size of the camera's frames. While that size
- * is unknown, or another source is being opened, the check is left to the designer. */
-static int check_size(struct camera *camera, const struct filter_chain *chain, struct error *why)
+/* Checks that recorded dark and flat frames have the size of the camera's frames, and that there is
+ * memory to filter these. While the frames are unknown, or another source is being opened, the
+ * check is left to the designer. */
+static int check_frames(struct camera *camera, const struct filter_chain *chain, struct error *why)
 {
     struct camera_status status;
     camera_get_status(camera, &status);
-    if (status.format.width == 0 || !is_source_settled(camera))
+    if (status.format.width == 0 || status.captured == 0 || !is_source_settled(camera))
         return 0;
-    return calibration_check_size(chain, status.format.width, status.format.height, why);
+    const struct engine_frames frames = {.captured = status.captured, .format = status.format};
+    const int r = calibration_check_size(chain, status.format.width, status.format.height, why);
+    return r < 0 ? r
+                 : designer_check_memory(camera->designer, &frames, chain, camera_get_view(camera),
+                                         why);
 }
 
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
@@ -267,7 +273,7 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
     if (fade_frames > CAMERA_MAX_FADE)
         return error_set(why, EINVAL, "a fade of %u frames is out of range: expected 0 .. %d",
                          fade_frames, CAMERA_MAX_FADE);
-    r = check_size(camera, chain, why);
+    r = check_frames(camera, chain, why);
     if (r < 0)
         return r;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);

@@ -171,6 +171,7 @@ static void carry_out(struct designer *designer)
     if (design.result == 0) {
         design.engine = builder->engine;
         design.frames = builder->frames;
+        design.memory = builder->use;
     }
     designer->has_built |= builder->engine != NULL;
     designer->tuning.status.tuned = builder->engine != NULL && engine_is_tuned(builder->engine);
@@ -254,7 +255,7 @@ int designer_create(struct designer **ret, const struct config *config, int wake
     clock_cond_init(&designer->change);
 
     const struct engine_observer observer = {.on_build = on_build, .context = designer};
-    r = builder_init(&designer->builder, &config->engine, &observer, why);
+    r = builder_init(&designer->builder, config, &observer, why);
     if (r < 0)
         goto fail;
     r = -pthread_create(&designer->thread, NULL, designer_thread, designer);
@@ -294,6 +295,11 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns)
     return 0;
 }
 
+struct budget designer_budget(const struct designer *designer)
+{
+    return designer->builder.memory.budget;
+}
+
 const char *designer_device_memory(const struct designer *designer)
 {
     return gpu_device_memory(designer->builder.device);
@@ -324,6 +330,18 @@ void designer_request_engine(struct designer *designer, const struct engine_fram
     designer->wanted.frames = *frames;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
+}
+
+int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
+                          const struct filter_chain *chain, enum view_kind view, struct error *why)
+{
+    const struct builder_memory *memory = &designer->builder.memory;
+    struct engine_options options = memory->options;
+    options.recipe.view = view;
+    options.recipe.captured = frames->captured;
+    options.recipe = recipe_of(chain, &options.recipe);
+    return builder_check_memory(memory, frames, &options, filter_chain_support(chain), chain, NULL,
+                                NULL, why);
 }
 
 bool designer_take(struct designer *designer, bool is_fading, struct design *ret)

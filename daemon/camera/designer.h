@@ -46,6 +46,9 @@ int designer_destroy(struct designer *designer, int64_t deadline_ns);
 const char *designer_device_name(const struct designer *designer);
 const char *designer_device_memory(const struct designer *designer);
 
+/* The budget of memory, which does not change. */
+struct budget designer_budget(const struct designer *designer);
+
 /* Camera's thread: asks for the response of another chain, or for another view, which replace what
  * was taken last in a fade of that many frames; 0: at once. */
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
@@ -61,6 +64,11 @@ bool designer_take(struct designer *designer, bool is_fading, struct design *ret
  * failed: it lost or kept a frame, so the device is opened again before the next engine is built.
  */
 void designer_return_engine(struct designer *designer, struct engine *engine, bool failed);
+
+/* Any thread: checks that the memory for a chain, its view and its frames is within the budget
+ * (builder_check_memory), without tuned settings. */
+int designer_check_memory(const struct designer *designer, const struct engine_frames *frames,
+                          const struct filter_chain *chain, enum view_kind view, struct error *why);
 
 /* Any thread: begins, ends and reports a search for settings under which the engine is faster
  * (engine_search). It runs step by step between requests and slows frames down. When it succeeds,

@@ -192,17 +192,44 @@ static void reconcile_filter(struct reconciler *reconciler)
 
 /* ---- the source ---- */
 
+static int find_frames(const struct reconciler *reconciler, struct engine_frames *ret,
+                       const struct fftd_format *captured, struct error *why)
+{
+    ret->captured = captured->fourcc;
+    return published_format(&ret->format, reconciler->config->engine.options.recipe.planes,
+                            captured, why);
+}
+
+/* Before anything is allocated for frames like these. */
+static int check_memory(const struct reconciler *reconciler, const struct engine_frames *frames,
+                        struct error *why)
+{
+    return designer_check_memory(reconciler->designer, frames, desired_filter(&reconciler->desired),
+                                 reconciler->desired.view, why);
+}
+
+static int check_source(const void *context, const struct fftd_format *captured, struct error *why)
+{
+    const struct reconciler *reconciler = context;
+    struct engine_frames frames;
+    const int r = find_frames(reconciler, &frames, captured, why);
+    return r < 0 ? r : check_memory(reconciler, &frames, why);
+}
+
 /* Gives the opened source a ring for its frames, and requests an engine if the current one does not
  * take them. */
 static int adopt_format(struct reconciler *reconciler, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
-    struct engine_frames frames = {.captured = path->recovery.capture->format.fourcc};
-    int r = published_format(&frames.format, reconciler->config->engine.options.recipe.planes,
-                             &path->recovery.capture->format, why);
+    struct engine_frames frames;
+    int r = find_frames(reconciler, &frames, &path->recovery.capture->format, why);
     if (r < 0)
         return r;
     const bool is_new = !engine_frames_equal(&frames, &path->frames);
+    if (is_new)
+        r = check_memory(reconciler, &frames, why);
+    if (r < 0)
+        return r;
     if (path->ring == NULL ||
         memcmp(&frames.format, &path->frames.format, sizeof frames.format) != 0 ||
         ring_slots(path->ring) != reconciler->config->output.slots) {
@@ -417,6 +444,8 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
                     .pause_ns = INT64_MAX,
                     .engine_retry_ns = INT64_MAX},
     };
+    ret->source_change.check = check_source;
+    ret->source_change.context = ret;
     report_init(&ret->report, mailbox);
     frame_path_init(&ret->path, config, designer, observer, &ret->report);
     if (continued != NULL)
@@ -426,6 +455,7 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
 {
     struct recovery *recovery = &reconciler->path.recovery;
+    mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
     int r = recovery_open(recovery, wait, why);
     if (r < 0 && wait) {
         recovery_lose(recovery, r, why);

@@ -208,13 +208,15 @@ void report_build(struct report *report, unsigned number, const struct fftd_form
                          : "every start repeats this, because there is no cache directory");
 }
 
-void report_engine(struct report *report, const struct engine *engine)
+void report_engine(struct report *report, const struct engine *engine,
+                   const struct budget_use *memory)
 {
     if (engine_warning(engine) != NULL)
         log_warning("%s", engine_warning(engine));
     log_info("engine: %s", engine_description(engine));
     struct camera_status *status = mailbox_begin_report(report->mailbox);
     copy_text(status->engine, engine_description(engine));
+    status->memory = *memory;
     const struct comparison *comparison = engine_comparison(engine);
     status->has_comparison = comparison != NULL;
     if (comparison != NULL)

@@ -51,7 +51,9 @@ void report_output(struct report *report, const struct engine_output *output, co
 void report_build(struct report *report, unsigned number, const struct fftd_format *format,
                   bool is_cached);
 
-void report_engine(struct report *report, const struct engine *engine);
+/* memory: what it and its frames may use. */
+void report_engine(struct report *report, const struct engine *engine,
+                   const struct budget_use *memory);
 
 /* Counts an engine that failed or could not be built. */
 void report_engine_failure(struct report *report);

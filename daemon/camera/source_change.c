@@ -33,6 +33,8 @@ int source_change_step(struct source_change *change, struct recovery *recovery,
     if (r == 0)
         r = calibration_check_size(desired_filter(desired), recovery->capture->format.width,
                                    recovery->capture->format.height, why);
+    if (r == 0 && change->check != NULL)
+        r = change->check(change->context, &recovery->capture->format, why);
     if (r < 0) {
         recovery_go_back(recovery, &change->previous);
         return r;

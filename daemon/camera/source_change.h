@@ -24,19 +24,23 @@
 #include "camera/recovery.h"
 #include "core/error.h"
 
-/* All zero: the source of the start is in use. */
+/* All zero but for the last two: the source of the start is in use. */
 struct source_change {
     uint64_t number;         /* number of the desired source that was tried last */
     uint64_t taken;          /* number of the source in use */
     bool is_opening;         /* the source that was tried last is neither taken nor given up yet */
     uint64_t awaited_serial; /* the source does not stream before this filter; 0: it may */
     struct previous_source previous; /* to go back to */
+    /* Checks that there is memory for the frames of an opened source. -EINVAL: there is not. NULL:
+     * there always is. */
+    int (*check)(const void *context, const struct fftd_format *captured, struct error *why);
+    const void *context;
 };
 
 /* Tries the desired source, or continues to. 0: it was taken. -EAGAIN: it was tried before, or is
  * still opening. Otherwise the camera uses the source before, which it left or did not even leave:
- * errors as capture_open; -EINVAL: too many controls, or the filter has an image of another size
- * than the frames (calibration.h). */
+ * errors as capture_open; -EINVAL: too many controls, the filter has an image of another size
+ * than the frames (calibration.h), or change->check has refused the frames. */
 int source_change_step(struct source_change *change, struct recovery *recovery,
                        const struct desired *desired, struct error *why);
 

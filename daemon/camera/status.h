@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/budget.h"
 #include "core/comparison.h"
 #include "core/stats.h"
 #include "filters/view.h"
@@ -67,12 +68,14 @@ struct camera_status {
     char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
-    const char *device_memory;        /* as gpu_device_memory describes it */
-    struct fftd_format format;        /* sums over published frames */
-    uint32_t captured;                /* fourcc of captured frames; 0: not known yet */
-    uint64_t filter_serial;           /* serial of the newest published frame's filter */
-    enum view_kind view;              /* view that the newest published frame shows */
-    uint64_t wanted_serial;           /* serial of the newest accepted change */
+    const char *device_memory; /* as gpu_device_memory describes it */
+    struct budget budget;      /* of memory */
+    struct budget_use memory;  /* what the engine and its frames may use of it; 0: none yet */
+    struct fftd_format format; /* sums over published frames */
+    uint32_t captured;         /* fourcc of captured frames; 0: not known yet */
+    uint64_t filter_serial;    /* serial of the newest published frame's filter */
+    enum view_kind view;       /* view that the newest published frame shows */
+    uint64_t wanted_serial;    /* serial of the newest accepted change */
     char filter_problem[CAMERA_TEXT]; /* why that change failed; empty if it has not failed */
     uint64_t source_number;           /* number of the newest desired source that is settled */
     char source_problem[CAMERA_TEXT]; /* why the camera went back to the source before; empty if it

@@ -53,10 +53,11 @@ struct capture_frame {
     unsigned start; /* private to the source's owner */
 };
 
-#define CAPTURE_MIN_BUFFERS 2
-#define CAPTURE_MAX_BUFFERS FRAME_MEMORY_MAX
-#define CAPTURE_MIN_RATE    0.01
-#define CAPTURE_MAX_RATE    1000.0
+#define CAPTURE_MIN_BUFFERS     2
+#define CAPTURE_MAX_BUFFERS     FRAME_MEMORY_MAX
+#define CAPTURE_DEFAULT_BUFFERS 4
+#define CAPTURE_MIN_RATE        0.01
+#define CAPTURE_MAX_RATE        1000.0
 
 struct capture_ops;
 

@@ -7,8 +7,6 @@
 #include "core/secret.h"
 #include "core/text.h"
 
-#define DEFAULT_BUFFERS 4
-
 static const struct {
     const char *scheme;
     int (*open)(struct capture **ret, const char *path, const struct capture_request *request,
@@ -44,7 +42,7 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         return r;
     struct capture_request filled = *request;
     if (filled.buffers == 0)
-        filled.buffers = DEFAULT_BUFFERS;
+        filled.buffers = CAPTURE_DEFAULT_BUFFERS;
     for (unsigned i = 0; i < sizeof sources / sizeof sources[0]; i++) {
         size_t length = strlen(sources[i].scheme);
         if (strncmp(filled.uri, sources[i].scheme, length) == 0)

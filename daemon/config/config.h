@@ -58,6 +58,7 @@ struct config_camera {
 struct config_engine {
     char device[CONFIG_TEXT]; /* OpenCL: "auto", "gpu", "cpu", an index, or part of a name */
     struct engine_options options;
+    unsigned memory_mib;         /* that may be taken from the host, and from the device; 0: auto */
     double frame_timeout_s;      /* for one frame on the device, 0.1 .. 3600 */
     double build_timeout_s;      /* for building another engine, 1 .. 3600 */
     char cache_dir[CONFIG_TEXT]; /* after config_finish a directory, or empty for none */

@@ -254,6 +254,17 @@ static const struct config_key keys[] = {
         .max = ENGINE_MAX_IN_FLIGHT,
     },
     {
+        .name = "engine.memory",
+        .initial = "auto",
+        .summary = "the most memory that frames and their filters may take",
+        .type = &config_type_uint,
+        FIELD(engine.memory_mib),
+        .unit = "MiB",
+        .min = 16,
+        .max = 1 << 24,
+        .word = "auto",
+    },
+    {
         .name = "engine.frame_timeout",
         .initial = "5",
         .summary = "a device that needs longer for a frame has hung",

@@ -86,6 +86,22 @@ static bool is_plain(const char *text, size_t length)
     return length > 0 && strspn(text, plain) >= length;
 }
 
+char *text_from_bytes(char text[TEXT_NUMBER_BYTES], uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    unsigned unit = 0;
+    while (unit + 1 < sizeof units / sizeof units[0] && bytes >> 10 * (unit + 1) > 0)
+        unit++;
+    const unsigned long long whole = bytes >> 10 * unit;
+    /* Not with %f, whose point depends on the locale. */
+    const unsigned tenth = unit > 0 ? (unsigned)((bytes >> 10 * (unit - 1) & 1023) * 10 >> 10) : 0;
+    if (unit == 0 || whole >= 100)
+        snprintf(text, TEXT_NUMBER_BYTES, "%llu %s", whole, units[unit]);
+    else
+        snprintf(text, TEXT_NUMBER_BYTES, "%llu.%u %s", whole, tenth, units[unit]);
+    return text;
+}
+
 char *text_quote(char quoted[TEXT_QUOTE_BYTES], const char *text)
 {
     const size_t room = TEXT_QUOTE_BYTES - sizeof "''";

@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define TEXT_NUMBER_BYTES 32 /* enough for any number's text */
 #define TEXT_QUOTE_BYTES  64
@@ -15,6 +16,10 @@ int text_to_number(double *ret, const char *text);
 
 /* The shortest decimal form that text_to_number reads back to the same (finite) number. */
 void text_from_number(double number, char *text, size_t size);
+
+/* Writes a number of bytes in the largest unit of which there is one, rounded down: "35.2 MiB",
+ * "100 GiB". Returns its first argument. */
+char *text_from_bytes(char text[TEXT_NUMBER_BYTES], uint64_t bytes);
 
 /* Makes text from the user safe for messages in a terminal, in a log and over D-Bus: in quotes
  * unless it is a plain word or number, only printable ASCII (other bytes become '?'), and cut with

@@ -164,9 +164,8 @@ static struct recipe component_recipe(const struct engine *engine)
     return ret;
 }
 
-static int make_component(struct engine *engine, const struct transform_image *image,
-                          const unsigned sub[2], double support_px, const char *cache_dir,
-                          struct error *why)
+static void add_component(struct engine *engine, const struct transform_image *image,
+                          const unsigned sub[2], double support_px)
 {
     struct component *c = &engine->component[engine->component_count];
     c->engine = engine;
@@ -185,24 +184,30 @@ static int make_component(struct engine *engine, const struct transform_image *i
     c->sub_x = sub[0];
     c->sub_y = sub[1];
     c->recipe = component_recipe(engine);
-    engine->component_count++; /* on failure, too, so that it is released */
-    return component_prepare(c, cache_dir, why);
+    engine->component_count++;
+}
+
+void engine_list_components(struct engine *engine, double support_px)
+{
+    struct component_list list;
+    list_components(&list, engine);
+    for (unsigned i = 0; i < list.count; i++)
+        add_component(engine, &list.image[i], list.sub[i], support_px);
 }
 
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            const struct engine_observer *observer, struct error *why)
 {
-    struct component_list list;
     double pad_px = HUGE_VAL;
-    list_components(&list, engine);
-    for (unsigned i = 0; i < list.count; i++) {
-        const int r =
-            make_component(engine, &list.image[i], list.sub[i], support_px, cache_dir, why);
+    engine_list_components(engine, support_px);
+    for (unsigned i = 0; i < engine->component_count; i++) {
+        struct component *component = &engine->component[i];
+        const int r = component_prepare(component, cache_dir, why);
         if (r < 0)
             return r;
-        const struct plan *plan = transform_plan(engine->component[i].transform);
-        pad_px = fmin(pad_px, (double)(plan->x.length - plan->width) * list.sub[i][0]);
-        pad_px = fmin(pad_px, (double)(plan->y.length - plan->height) * list.sub[i][1]);
+        const struct plan *plan = transform_plan(component->transform);
+        pad_px = fmin(pad_px, (plan->x.length - plan->width) * component->sub_x);
+        pad_px = fmin(pad_px, (plan->y.length - plan->height) * component->sub_y);
     }
     /* If margin() has limited the padding, more support would not give more of it. */
     engine->support_px = fmax(pad_px / 2, support_px);

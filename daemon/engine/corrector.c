@@ -31,16 +31,23 @@ struct corrector {
     bool is_none; /* the device's buffer has no correction */
 };
 
+/* Finds where the tables of the corrector are. */
+static void lay_out(struct corrector *corrector, const struct plan *plan)
+{
+    corrector->x.padded = plan->x.length;
+    corrector->y.padded = plan->y.length;
+    corrector->waves_at = GAIN_AT + corrector->y.padded;
+    corrector->wave_floats = 2 * ((size_t)corrector->x.padded + corrector->y.padded);
+}
+
 static size_t buffer_bytes(const struct corrector *corrector, unsigned tables)
 {
     return (corrector->waves_at + tables * corrector->wave_floats) * sizeof(float);
 }
 
-static int make_map(struct axis *axis, const struct plan_axis *plan, uint32_t length,
-                    enum plan_border mode)
+static int make_map(struct axis *axis, uint32_t length, enum plan_border mode)
 {
     axis->length = length;
-    axis->padded = plan->length;
     axis->map = malloc(axis->padded * sizeof *axis->map);
     if (axis->map == NULL)
         return -ENOMEM;
@@ -75,13 +82,12 @@ int corrector_create(struct corrector **ret, const struct transform *transform,
     corrector->border_is_constant = mode == PLAN_CONSTANT;
     corrector->border_value = (float)transform->border.value;
     int r = 0;
-    if (make_map(&corrector->x, &plan->x, plan->width, mode) < 0 ||
-        make_map(&corrector->y, &plan->y, plan->height, mode) < 0)
+    lay_out(corrector, plan);
+    if (make_map(&corrector->x, plan->width, mode) < 0 ||
+        make_map(&corrector->y, plan->height, mode) < 0)
         r = error_set(why, ENOMEM, "out of memory while creating a correction");
     struct axis *second = plan_first(plan) == &plan->x ? &corrector->y : &corrector->x;
     second->table_at = 2 * (size_t)plan_first(plan)->length;
-    corrector->waves_at = GAIN_AT + corrector->y.padded;
-    corrector->wave_floats = 2 * ((size_t)corrector->x.padded + corrector->y.padded);
     if (r == 0)
         r = make_buffers(corrector, transform->device->context, why);
     if (r < 0) {
@@ -246,8 +252,21 @@ static int enqueue(struct step_run *run, struct error *why)
     return corrector_set(run->frame, run->slot->job.correction, &run->buffers->correction, why);
 }
 
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    struct corrector corrector = {.is_none = true};
+    (void)chain;
+    lay_out(&corrector, transform_plan(component->transform));
+    const uint64_t bytes = buffer_bytes(&corrector, MAX_TABLES);
+    const uint64_t lengths = (uint64_t)corrector.x.padded + corrector.y.padded;
+    return (struct step_memory){
+        .frame = {.device = bytes, .pinned = bytes, .host = lengths * sizeof corrector.x.map[0]}};
+}
+
 const struct step step_correct = {.name = "correct",
                                   .applies = applies,
                                   .create_frame = create_frame,
                                   .destroy_frame = destroy_frame,
-                                  .enqueue = enqueue};
+                                  .enqueue = enqueue,
+                                  .memory = memory};

@@ -99,6 +99,20 @@ static struct step_cost cost(const void *part)
     return (struct step_cost){denoiser_dispatches(denoiser), denoiser_traffic(denoiser)};
 }
 
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    const struct transform_image *image = &component->subject.image;
+    const struct denoise_settings *settings = &component->recipe.denoise;
+    const unsigned in_flight = component->engine->options.in_flight;
+    (void)chain;
+    return (struct step_memory){
+        .part.device = denoiser_past_bytes(image, settings, in_flight),
+        .frame.device = denoiser_frame_bytes(image, settings),
+        .data = denoiser_noise_bytes(image),
+    };
+}
+
 const struct step step_denoise = {.name = "denoise",
                                   .applies = applies,
                                   .prepare = prepare,
@@ -109,4 +123,5 @@ const struct step step_denoise = {.name = "denoise",
                                   .create_frame = create_frame,
                                   .destroy_frame = destroy_frame,
                                   .enqueue = enqueue,
-                                  .cost = cost};
+                                  .cost = cost,
+                                  .memory = memory};

@@ -211,7 +211,7 @@ int denoiser_noise(cl_mem *ret, const struct denoiser *denoiser, const struct no
     const double unit = ((1u << denoiser->image.bits) - 1) / 255.;
     const bool is_brightness = level < 0;
     const double constant = noise->constant + (is_brightness ? 0 : noise->slope * level);
-    const size_t size = denoiser->image.count * DENOISER_NOISE_NUMBERS * sizeof(float);
+    const size_t size = denoiser_noise_bytes(&denoiser->image);
     float *values = malloc(size);
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while describing noise");
@@ -226,9 +226,33 @@ int denoiser_noise(cl_mem *ret, const struct denoiser *denoiser, const struct no
     return r;
 }
 
-static size_t plane_bytes(const struct denoiser *denoiser)
+static size_t plane_bytes(const struct transform_image *image)
 {
-    return denoiser->image.count * denoiser_plane_size(&denoiser->image) * sizeof(float);
+    return image->count * denoiser_plane_size(image) * sizeof(float);
+}
+
+static size_t counts_bytes(const struct transform_image *image)
+{
+    return (size_t)image->count * DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS * sizeof(cl_uint);
+}
+
+uint64_t denoiser_noise_bytes(const struct transform_image *image)
+{
+    return (uint64_t)image->count * DENOISER_NOISE_NUMBERS * sizeof(float);
+}
+
+uint64_t denoiser_past_bytes(const struct transform_image *image,
+                             const struct denoise_settings *settings, unsigned in_flight)
+{
+    return settings->past == 0 ? 0 : (uint64_t)plane_bytes(image) * (settings->past + in_flight);
+}
+
+uint64_t denoiser_frame_bytes(const struct transform_image *image,
+                              const struct denoise_settings *settings)
+{
+    const unsigned planes = settings->passes + (settings->past == 0);
+    return (uint64_t)plane_bytes(image) * planes +
+           (settings->estimated ? counts_bytes(image) + denoiser_noise_bytes(image) : 0);
 }
 
 int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
@@ -237,7 +261,7 @@ int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoise
     *ret = NULL;
     return denoiser->recipe.denoise.past == 0
                ? 0
-               : denoiser_past_create(ret, denoiser->device, plane_bytes(denoiser),
+               : denoiser_past_create(ret, denoiser->device, plane_bytes(&denoiser->image),
                                       denoiser->recipe.denoise.past, in_flight, why);
 }
 
@@ -246,7 +270,7 @@ int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoise
 static int make_plane(cl_mem *ret, const struct denoiser *denoiser, struct error *why)
 {
     return opencl_make_buffer(ret, denoiser->device->context, CL_MEM_READ_WRITE,
-                              plane_bytes(denoiser), NULL, why);
+                              plane_bytes(&denoiser->image), NULL, why);
 }
 
 static int make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why)
@@ -261,17 +285,16 @@ static int make_estimate(struct denoiser_frame *frame, struct error *why)
 {
     const struct denoiser *denoiser = frame->denoiser;
     const cl_context context = denoiser->device->context;
-    const size_t images = denoiser->image.count;
-    const size_t numbers = images * DENOISER_NOISE_LEVELS * DENOISER_NOISE_BINS;
-    cl_uint *zeros = calloc(numbers, sizeof *zeros);
+    const size_t bytes = counts_bytes(&denoiser->image);
+    cl_uint *zeros = calloc(1, bytes);
     if (zeros == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a frame");
     int r = opencl_make_buffer(&frame->counts, context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR,
-                               numbers * sizeof *zeros, zeros, why);
+                               bytes, zeros, why);
     free(zeros);
     if (r == 0)
         r = opencl_make_buffer(&frame->noise, context, CL_MEM_READ_WRITE,
-                               images * DENOISER_NOISE_NUMBERS * sizeof(float), NULL, why);
+                               denoiser_noise_bytes(&denoiser->image), NULL, why);
     if (r == 0)
         r = make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
     return r < 0 ? r : make_kernel(&frame->fit, denoiser->pass[0].program, "noise_fit", why);

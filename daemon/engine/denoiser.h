@@ -33,6 +33,14 @@ void denoiser_destroy(struct denoiser *denoiser); /* NULL is allowed */
 int denoiser_past_for(struct denoiser_past **ret, const struct denoiser *denoiser,
                       unsigned in_flight, struct error *why);
 
+/* The memory of a denoiser for these images, bytes of the device: for past frames, for each frame
+ * in flight, and for a noise model. */
+uint64_t denoiser_past_bytes(const struct transform_image *image,
+                             const struct denoise_settings *settings, unsigned in_flight);
+uint64_t denoiser_frame_bytes(const struct transform_image *image,
+                              const struct denoise_settings *settings);
+uint64_t denoiser_noise_bytes(const struct transform_image *image);
+
 /* Returns the number of dispatches of a frame, and the bytes of main memory that they read and
  * write. */
 unsigned denoiser_dispatches(const struct denoiser *denoiser);

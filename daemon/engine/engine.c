@@ -153,9 +153,9 @@ static void describe(struct engine *engine)
              tuning->row_group, needs, engine_is_tuned(engine) ? "tuned" : "not tuned");
 }
 
-int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
-                  const struct engine_options *options, double support_px, const char *cache_dir,
-                  const struct engine_observer *observer, struct error *why)
+int engine_describe_frames(struct engine *ret, struct gpu_device *device,
+                           const struct fftd_format *format, const struct engine_options *options,
+                           struct error *why)
 {
     struct fftd_format source;
     if (format_by_fourcc(format->fourcc) == NULL)
@@ -168,24 +168,35 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
     if (options->in_flight < 1 || options->in_flight > ENGINE_MAX_IN_FLIGHT)
         return error_set(why, EINVAL, "%u frames in flight is out of range: expected 1 .. %d",
                          options->in_flight, ENGINE_MAX_IN_FLIGHT);
-    int r = lay_out_source(&source, format, options, why);
+    const int r = lay_out_source(&source, format, options, why);
     if (r < 0)
         return r;
+    *ret = (struct engine){.device = device,
+                           .options = *options,
+                           .format = *format,
+                           .source = source,
+                           .info = format_by_fourcc(source.fourcc),
+                           .event_fd = -1};
+    if (options->recipe.view != VIEW_PICTURE && options->recipe.planes == RECIPE_ALL)
+        ret->options.recipe.planes = RECIPE_LUMA;
+    ret->filtered_planes = ret->options.recipe.planes == RECIPE_ALL ? format->plane_count : 1;
+    ret->source_bytes = plane_end(&source.plane[ret->filtered_planes - 1]);
+    ret->frame_bytes = plane_end(&format->plane[ret->filtered_planes - 1]);
+    return 0;
+}
 
-    struct engine *engine = calloc(1, sizeof *engine);
+int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
+                  const struct engine_options *options, double support_px, const char *cache_dir,
+                  const struct engine_observer *observer, struct error *why)
+{
+    struct engine *engine = malloc(sizeof *engine);
     if (engine == NULL)
         return error_set(why, ENOMEM, "out of memory while creating the engine");
-    engine->device = device;
-    engine->options = *options;
-    if (options->recipe.view != VIEW_PICTURE && options->recipe.planes == RECIPE_ALL)
-        engine->options.recipe.planes = RECIPE_LUMA;
-    engine->format = *format;
-    engine->source = source;
-    engine->info = format_by_fourcc(source.fourcc);
-    engine->event_fd = -1;
-    engine->filtered_planes = engine->options.recipe.planes == RECIPE_ALL ? format->plane_count : 1;
-    engine->source_bytes = plane_end(&source.plane[engine->filtered_planes - 1]);
-    engine->frame_bytes = plane_end(&format->plane[engine->filtered_planes - 1]);
+    int r = engine_describe_frames(engine, device, format, options, why);
+    if (r < 0) {
+        free(engine);
+        return r;
+    }
     pthread_mutex_init(&engine->mutex, NULL);
     pthread_cond_init(&engine->finished, NULL);
     pthread_cond_init(&engine->waiter.work, NULL);

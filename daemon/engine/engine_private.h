@@ -119,9 +119,22 @@ static inline struct comparison_subject engine_subject(const struct engine *engi
                                        .support_px = engine->asked_support_px};
 }
 
-/* Plans and builds every component that is filtered. */
+/* Sets what an engine is made for; the rest of *ret is zero. Nothing is allocated. The errors are
+ * engine_create's. */
+int engine_describe_frames(struct engine *ret, struct gpu_device *device,
+                           const struct fftd_format *format, const struct engine_options *options,
+                           struct error *why);
+
+/* Lists the components that are filtered, without their steps. */
+void engine_list_components(struct engine *engine, double support_px);
+
+/* Plans and builds every component. */
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            const struct engine_observer *observer, struct error *why);
+
+/* transform_step.c: plans the component's transform, which the caller destroys unless the component
+ * is released. */
+int component_sketch(struct component *component, const char *cache_dir, struct error *why);
 
 /* The steps of a component: whether it has one, preparing all, and destroying what was prepared.
  * The steps' other functions are called for all components at once. */

@@ -228,4 +228,12 @@ static int enqueue_blend(struct step_run *run, struct error *why)
     return 0;
 }
 
-const struct step step_blend = {.name = "blend", .applies = applies, .enqueue = enqueue_blend};
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    (void)chain;
+    return (struct step_memory){.fading = transform_response_bytes(component->transform)};
+}
+
+const struct step step_blend = {
+    .name = "blend", .applies = applies, .enqueue = enqueue_blend, .memory = memory};

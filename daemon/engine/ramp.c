@@ -203,10 +203,25 @@ static int enqueue(struct step_run *run, struct error *why)
     return copied;
 }
 
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    const struct transform *transform = component->transform;
+    const uint64_t factors = factor_count(transform) * sizeof(cl_float2);
+    const uint64_t places =
+        (uint64_t)transform_response_frequencies(transform, NULL) * sizeof(uint16_t[2]);
+    (void)chain;
+    return (struct step_memory){
+        .part.device = places,
+        .frame = {.device = factors + transform_response_bytes(transform), .host = factors},
+        .scratch = places};
+}
+
 const struct step step_shift = {.name = "shift",
                                 .applies = applies,
                                 .prepare = prepare,
                                 .destroy = destroy,
                                 .create_frame = create_frame,
                                 .destroy_frame = destroy_frame,
-                                .enqueue = enqueue};
+                                .enqueue = enqueue,
+                                .memory = memory};

@@ -49,6 +49,20 @@ struct step_cost {
     double bytes;
 };
 
+/* The memory of a step, bytes, in 64 bits on every machine. (fields: by when it is allocated.) */
+struct step_bytes {
+    uint64_t device; /* buffers of the device */
+    uint64_t pinned; /* buffers in memory of the host, with CL_MEM_ALLOC_HOST_PTR */
+    uint64_t host;   /* other memory of the host; small structures do not count */
+};
+struct step_memory {
+    struct step_bytes part;  /* of the part */
+    struct step_bytes frame; /* for each frame in flight */
+    uint64_t data;           /* of the device, for the data of one chain */
+    uint64_t fading;         /* of the device, for each frame in flight during a fade */
+    uint64_t scratch; /* of the host, at most: what one function of the step takes and gives back */
+};
+
 /* Every function but `applies` and `enqueue` may be NULL, except that what is made has a function
  * that destroys it. Functions that return int return 0 or
  * -errno with a reason in *why. */
@@ -88,6 +102,12 @@ struct step {
 
     /* What it costs in each frame; not counted are steps that only some frames need. */
     struct step_cost (*cost)(const void *part);
+
+    /* The memory that the functions above take. It asks the component for its images and its
+     * transform, of which only the plan exists (transform_sketch): it is called before anything is
+     * prepared. NULL: none. */
+    struct step_memory (*memory)(const struct component *component,
+                                 const struct filter_chain *chain);
 
     bool filters; /* multiplies by the response, which is its data; one such step applies to each
                      recipe */

@@ -69,6 +69,19 @@ static int design(struct transform_response *ret, const void *part,
     return r;
 }
 
+/* Which pixels are bad is known while the table is computed. */
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    const struct transform_image *image = &component->subject.image;
+    const uint64_t bytes = transform_table_bytes(component->transform);
+    (void)chain;
+    return (struct step_memory){
+        .data = bytes,
+        .scratch =
+            bytes + (component->recipe.calibrated ? (uint64_t)image->width * image->height : 0)};
+}
+
 static int enqueue(struct step_run *run, struct error *why)
 {
     (void)why;
@@ -77,4 +90,4 @@ static int enqueue(struct step_run *run, struct error *why)
 }
 
 const struct step step_table = {
-    .name = "table", .applies = applies, .design = design, .enqueue = enqueue};
+    .name = "table", .applies = applies, .design = design, .enqueue = enqueue, .memory = memory};

@@ -12,8 +12,7 @@ static bool applies(const struct recipe *recipe)
 }
 
 /* A size that the fused technique cannot handle on the device is left to the staged one. */
-static int prepare(void **ret_part, struct component *component, const char *cache_dir,
-                   struct error *why)
+int component_sketch(struct component *component, const char *cache_dir, struct error *why)
 {
     struct engine *engine = component->engine;
     const struct tuner_subject *subject = &component->subject;
@@ -22,15 +21,24 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     if (engine->options.tune != ENGINE_TUNE_OFF)
         component->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     tuning.recipe = component->recipe;
-    int r = transform_prepare(&component->transform, engine->device, &subject->image,
-                              &subject->border, &tuning, cache_dir, &engine->warning, why);
+    int r = transform_sketch(&component->transform, subject->device, &subject->image,
+                             &subject->border, &tuning, why);
     if (r == -ERANGE && subject->any_technique) {
         tuning.technique = TRANSFORM_STAGED;
-        r = transform_prepare(&component->transform, engine->device, &subject->image,
-                              &subject->border, &tuning, cache_dir, &engine->warning, why);
+        r = transform_sketch(&component->transform, subject->device, &subject->image,
+                             &subject->border, &tuning, why);
     }
-    *ret_part = component->transform;
     return r;
+}
+
+static int prepare(void **ret_part, struct component *component, const char *cache_dir,
+                   struct error *why)
+{
+    const int r = component_sketch(component, cache_dir, why);
+    *ret_part = component->transform;
+    return r < 0
+               ? r
+               : transform_equip(component->transform, cache_dir, &component->engine->warning, why);
 }
 
 static void destroy(void *part)
@@ -117,6 +125,20 @@ static struct step_cost cost(const void *part)
     return (struct step_cost){transform_dispatches(part), transform_traffic(part)};
 }
 
+static struct step_memory memory(const struct component *component,
+                                 const struct filter_chain *chain)
+{
+    const struct transform *transform = component->transform;
+    const uint64_t response = transform_response_bytes(transform);
+    const uint64_t making = transform_making_bytes(transform);
+    const uint64_t filling =
+        response + transform_filling_bytes(transform, chain, component->sub_x, component->sub_y);
+    return (struct step_memory){.part.device = transform_part_bytes(transform),
+                                .frame.device = transform_frame_bytes(transform),
+                                .data = response,
+                                .scratch = making > filling ? making : filling};
+}
+
 const struct step step_transform = {.name = "transform",
                                     .applies = applies,
                                     .prepare = prepare,
@@ -130,4 +152,5 @@ const struct step step_transform = {.name = "transform",
                                     .drop_image = drop_image,
                                     .drop_result = drop_result,
                                     .cost = cost,
+                                    .memory = memory,
                                     .filters = true};

@@ -64,6 +64,22 @@ static int add_part(struct filter_grid *grid, const struct filter_chain *chain, 
     return 0;
 }
 
+uint64_t filter_grid_bytes(const struct filter_chain *chain, const struct filter_grid_shape *shape)
+{
+    const uint64_t periods = (uint64_t)shape->first_period + shape->second_period;
+    uint64_t numbers = 0;
+    for (unsigned i = 0; i < chain->count; i++) {
+        if (!filter_stage_uses_image(&chain->stage[i]))
+            continue;
+        const struct filter_image *image = chain->stage[i].image;
+        const uint32_t across = shape->first_is_x ? image->rows : image->columns;
+        const uint32_t extent = across < shape->second_period ? across : shape->second_period;
+        numbers += (uint64_t)shape->lines * extent + (uint64_t)shape->slots * shape->second_period;
+    }
+    /* A transform along each axis (core/dft.c), and a line of the first one. */
+    return numbers > 0 ? (numbers + 4 * periods) * sizeof(double complex) : 0;
+}
+
 int filter_grid_create(struct filter_grid **ret, const struct filter_chain *chain,
                        const struct filter_grid_shape *shape, struct error *why)
 {

@@ -27,6 +27,9 @@ struct filter_grid_shape {
 
 struct filter_grid;
 
+/* The bytes of host memory that a grid takes, almost all of them for its images; 0: it has none. */
+uint64_t filter_grid_bytes(const struct filter_chain *chain, const struct filter_grid_shape *shape);
+
 /* Sets ret to NULL if no stage uses an image. -EINVAL, -ENOMEM. */
 int filter_grid_create(struct filter_grid **ret, const struct filter_chain *chain,
                        const struct filter_grid_shape *shape, struct error *why);

@@ -204,6 +204,8 @@ static void probe(struct gpu_device *device, const struct candidate *chosen)
     clGetPlatformInfo(device->platform, CL_PLATFORM_VERSION, sizeof platform_version - 1,
                       platform_version, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
+    clGetDeviceInfo(device->id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof device->global_bytes,
+                    &device->global_bytes, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof device->local_bytes,
                     &device->local_bytes, NULL);
     clGetDeviceInfo(device->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->max_group,
@@ -264,8 +266,30 @@ void gpu_device_close(struct gpu_device *device)
         return;
     for (unsigned i = 0; i < GPU_MAX_SMALL_PROGRAMS && device->small[i].file != NULL; i++)
         clReleaseProgram(device->small[i].program);
-    clReleaseContext(device->context);
+    if (device->context != NULL)
+        clReleaseContext(device->context);
     free(device);
+}
+
+struct gpu_device *gpu_device_outline(const struct gpu_device *device)
+{
+    struct gpu_device *outline = malloc(sizeof *outline);
+    if (outline == NULL)
+        return NULL;
+    *outline = *device;
+    outline->context = NULL;
+    memset(outline->small, 0, sizeof outline->small);
+    return outline;
+}
+
+uint64_t gpu_device_bytes(const struct gpu_device *device)
+{
+    return device->global_bytes;
+}
+
+bool gpu_device_shares_memory(const struct gpu_device *device)
+{
+    return device->unified_memory;
 }
 
 const char *gpu_device_name(const struct gpu_device *device)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "core/error.h"
 
@@ -16,10 +17,19 @@ struct gpu_device; /* a device, its context and its probed properties */
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why);
 void gpu_device_close(struct gpu_device *device);
 
+/* Returns a copy that has the device's properties and nothing of OpenCL, for engine_forecast, which
+ * may then be called after the device was closed; NULL: out of memory. gpu_device_close frees it.
+ */
+struct gpu_device *gpu_device_outline(const struct gpu_device *device);
+
 /* "pthread-cpu (Portable Computing Language, OpenCL 2.0 pocl)", for logs and tables. */
 const char *gpu_device_name(const struct gpu_device *device);
 
 bool gpu_device_is_cpu(const struct gpu_device *device);
+
+/* The bytes of memory that the device can use, and whether they are the host's. */
+uint64_t gpu_device_bytes(const struct gpu_device *device);
+bool gpu_device_shares_memory(const struct gpu_device *device);
 
 /* Describes the memory that the device uses and whether it imports dma-bufs, for example "shared
  * with the host, imports no dma-bufs". The string is static. */

@@ -28,7 +28,7 @@ struct gpu_device {
     bool unified_memory;              /* host and device share memory: map, do not copy */
     import_memory_fn *import_dma_buf; /* NULL: not supported, as the next one */
     import_memory_fn *import_host;    /* imports memory of the host */
-    cl_ulong local_bytes;
+    cl_ulong global_bytes, local_bytes;
     size_t max_group;
     bool builds_for_required_group; /* dispatch.c: kernel_group_limit */
     bool half_vectors;              /* cl_khr_fp16 */

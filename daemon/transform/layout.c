@@ -245,6 +245,69 @@ struct staged_range transform_staged_range(const struct transform *transform,
     return range;
 }
 
+/* ---- memory ---- */
+
+static uint64_t twiddle_bytes(const struct plan_axis *axis)
+{
+    return (uint64_t)plan_twiddle_count(axis) * 2 * sizeof(cl_float);
+}
+
+/* The tables that the fused technique and the view of a spectrum have (transform.c); those of the
+ * staged technique follow the spectra of each frame. */
+uint64_t transform_part_bytes(const struct transform *transform)
+{
+    const struct plan *plan = &transform->plan;
+    const uint64_t lengths = (uint64_t)plan->x.length + plan->y.length;
+    uint64_t bytes = 0;
+    if (transform->tuning.technique == TRANSFORM_FUSED)
+        bytes += twiddle_bytes(&plan->x) + twiddle_bytes(&plan->y) + lengths * sizeof(cl_int) +
+                 (uint64_t)plan_pair_count(plan) * 2 * sizeof(cl_uint) +
+                 (uint64_t)plan_first(plan)->length * sizeof(cl_ushort);
+    if (view_is_spectrum(transform->tuning.recipe.view))
+        bytes += lengths * sizeof(cl_uint);
+    return bytes;
+}
+
+static uint64_t staged_bytes(const struct transform *transform)
+{
+    const struct staged_layout layout = transform_staged_layout(transform);
+    return (uint64_t)transform->image.count * layout.spectrum_bytes +
+           (uint64_t)transform->image.count * layout.lines_bytes;
+}
+
+/* The spectra, and what a view keeps of them or of the samples (frame.c). */
+uint64_t transform_frame_bytes(const struct transform *transform)
+{
+    const struct transform_image *image = &transform->image;
+    const struct response_layout response = transform_response_layout(transform);
+    uint64_t bytes = transform->tuning.technique == TRANSFORM_STAGED
+                         ? staged_bytes(transform)
+                         : (uint64_t)image->count * transform_spectrum_size(transform) *
+                               transform_stored_bytes(transform);
+    if (view_is_spectrum(transform->tuning.recipe.view))
+        bytes += (uint64_t)response_part_count(&response) * sizeof(cl_float);
+    if (transform->tuning.recipe.view == VIEW_EDGES)
+        bytes += (uint64_t)image->width * image->height * sizeof(cl_ushort);
+    return bytes;
+}
+
+/* The staged technique fills the buffers of a frame in memory of the host. */
+uint64_t transform_making_bytes(const struct transform *transform)
+{
+    return transform->tuning.technique == TRANSFORM_STAGED ? staged_bytes(transform)
+                                                           : transform_part_bytes(transform);
+}
+
+/* In half precision H is computed as floats first. */
+uint64_t transform_filling_bytes(const struct transform *transform,
+                                 const struct filter_chain *chain, double sub_x, double sub_y)
+{
+    const struct response_layout layout = transform_response_layout(transform);
+    const bool half = transform->tuning.recipe.precision == RECIPE_HALF;
+    return response_filling_bytes(&layout, chain, sub_x, sub_y) +
+           (half ? (uint64_t)transform_response_bytes(transform) * 2 : 0);
+}
+
 /* ---- the plan ------------------------------------------------------------------------------ */
 
 struct plan_limits transform_limits(const struct gpu_device *device,

@@ -67,18 +67,25 @@ static int32_t signed_frequency(uint32_t k, uint32_t length)
     return 2 * k <= length ? (int32_t)k : (int32_t)k - (int32_t)length;
 }
 
-static int create_grid(struct sampler *sampler, uint32_t lanes, struct error *why)
+static struct filter_grid_shape grid_shape(const struct response_layout *layout, double sub_x,
+                                           double sub_y)
 {
-    const struct plan *plan = sampler->plan;
+    const struct plan *plan = layout->plan;
     const bool rows_first = plan->order == PLAN_ROWS_FIRST;
-    const uint32_t period_x = (uint32_t)lrint(plan->x.length * sampler->sub_x);
-    const uint32_t period_y = (uint32_t)lrint(plan->y.length * sampler->sub_y);
-    const struct filter_grid_shape shape = {.first_period = rows_first ? period_x : period_y,
-                                            .second_period = rows_first ? period_y : period_x,
-                                            .lines = plan_pair_count(plan),
-                                            .slots = lanes,
-                                            .first_is_x = rows_first};
-    return filter_grid_create(&sampler->grid, sampler->chain, &shape, why);
+    const uint32_t period_x = (uint32_t)lrint(plan->x.length * sub_x);
+    const uint32_t period_y = (uint32_t)lrint(plan->y.length * sub_y);
+    return (struct filter_grid_shape){.first_period = rows_first ? period_x : period_y,
+                                      .second_period = rows_first ? period_y : period_x,
+                                      .lines = plan_pair_count(plan),
+                                      .slots = layout->lanes,
+                                      .first_is_x = rows_first};
+}
+
+uint64_t response_filling_bytes(const struct response_layout *layout,
+                                const struct filter_chain *chain, double sub_x, double sub_y)
+{
+    const struct filter_grid_shape shape = grid_shape(layout, sub_x, sub_y);
+    return filter_grid_bytes(chain, &shape);
 }
 
 /* The frequencies along the second axis, in the order of the response. */
@@ -99,7 +106,8 @@ int response_fill(float *values, const struct response_layout *layout,
     const size_t part = response_part_count(layout);
     struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
     uint16_t order[PLAN_MAX_LENGTH];
-    int r = create_grid(&sampler, lanes, why);
+    const struct filter_grid_shape shape = grid_shape(layout, sub_x, sub_y);
+    int r = filter_grid_create(&sampler.grid, chain, &shape, why);
     if (r < 0)
         return r;
     plan_pairs(layout->plan, pair);

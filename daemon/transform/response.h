@@ -40,6 +40,11 @@ int response_fill(float *values, const struct response_layout *layout,
                   const struct filter_chain *chain, double sub_x, double sub_y, double scale,
                   struct error *why);
 
+/* The bytes of host memory that response_fill takes while it runs: 0 unless the chain uses images.
+ */
+uint64_t response_filling_bytes(const struct response_layout *layout,
+                                const struct filter_chain *chain, double sub_x, double sub_y);
+
 /* Returns the band of a response: the number of frequencies along the first axis, from 0 on, beyond
  * which H is negligible, also at their negatives; at least 1. A band of n frequencies is the first
  * n pairs (plan_pairs). So with rows first it is rounded up to whole legs of the last stage. H is

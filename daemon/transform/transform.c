@@ -173,10 +173,9 @@ static int check_image(const struct transform_image *image, enum view_kind view,
     return 0;
 }
 
-int transform_prepare(struct transform **ret, const struct gpu_device *device,
-                      const struct transform_image *image, const struct transform_border *border,
-                      const struct transform_tuning *tuning, const char *cache_dir,
-                      struct error *warning, struct error *why)
+int transform_sketch(struct transform **ret, const struct gpu_device *device,
+                     const struct transform_image *image, const struct transform_border *border,
+                     const struct transform_tuning *tuning, struct error *why)
 {
     int r = check_image(image, tuning->recipe.view, why);
     if (r < 0)
@@ -189,12 +188,35 @@ int transform_prepare(struct transform **ret, const struct gpu_device *device,
     transform->border = *border;
     transform->tuning = *tuning;
     r = transform_fit(transform, why);
-    if (r == 0 && tuning->technique == TRANSFORM_FUSED)
+    if (r < 0) {
+        transform_destroy(transform);
+        return r;
+    }
+    *ret = transform;
+    return 0;
+}
+
+int transform_equip(struct transform *transform, const char *cache_dir, struct error *warning,
+                    struct error *why)
+{
+    int r = 0;
+    if (transform->tuning.technique == TRANSFORM_FUSED)
         r = make_tables(transform, why);
-    if (r == 0 && view_is_spectrum(tuning->recipe.view))
+    if (r == 0 && view_is_spectrum(transform->tuning.recipe.view))
         r = make_places(transform, why);
-    if (r == 0)
-        r = transform_load(transform, cache_dir, warning, why);
+    return r < 0 ? r : transform_load(transform, cache_dir, warning, why);
+}
+
+int transform_prepare(struct transform **ret, const struct gpu_device *device,
+                      const struct transform_image *image, const struct transform_border *border,
+                      const struct transform_tuning *tuning, const char *cache_dir,
+                      struct error *warning, struct error *why)
+{
+    struct transform *transform;
+    int r = transform_sketch(&transform, device, image, border, tuning, why);
+    if (r < 0)
+        return r;
+    r = transform_equip(transform, cache_dir, warning, why);
     if (r < 0) {
         transform_destroy(transform);
         return r;

@@ -68,10 +68,20 @@ struct transform;
  */
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
-/* Plans a transform and loads its kernels if they are in the cache. -EINVAL: the number of images
- * or the distance between them is invalid; -ERANGE: the technique cannot handle this size on this
- * device. `warning` is as in program.h. The device must outlive the result. The result must be
- * built before frames are created. */
+/* Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
+ * only be asked, equipped and destroyed. -EINVAL: the number of images or the distance between them
+ * is invalid; -ERANGE: the technique cannot handle this size on this device. The device must
+ * outlive the result. */
+int transform_sketch(struct transform **ret, const struct gpu_device *device,
+                     const struct transform_image *image, const struct transform_border *border,
+                     const struct transform_tuning *tuning, struct error *why);
+
+/* Makes the tables of a planned transform, and loads its kernels if they are in the cache.
+ * `warning` is as in program.h. After a failure the transform can only be destroyed. */
+int transform_equip(struct transform *transform, const char *cache_dir, struct error *warning,
+                    struct error *why);
+
+/* Plans and equips a transform, which must be built before frames are created. */
 int transform_prepare(struct transform **ret, const struct gpu_device *device,
                       const struct transform_image *image, const struct transform_border *border,
                       const struct transform_tuning *tuning, const char *cache_dir,
@@ -105,6 +115,15 @@ double transform_traffic(const struct transform *transform);
  * offsets, as floats, if samples are calibrated; then two int16_t for each sample if they are
  * warped. */
 size_t transform_table_bytes(const struct transform *transform);
+
+/* The memory of a transform, bytes: of the device for its tables, and for each frame in flight; and
+ * of the host while either is made, or while a response is filled with a chain's H for a plane
+ * whose samples are sub_x and sub_y luma pixels apart (the response itself not counted). */
+uint64_t transform_part_bytes(const struct transform *transform);
+uint64_t transform_frame_bytes(const struct transform *transform);
+uint64_t transform_making_bytes(const struct transform *transform);
+uint64_t transform_filling_bytes(const struct transform *transform,
+                                 const struct filter_chain *chain, double sub_x, double sub_y);
 
 /* A response on the device, and its band (response_band): the number of pairs of lines, from the
  * first on, beyond which H is negligible. Lines outside the band are neither transformed along the

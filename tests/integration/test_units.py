@@ -78,6 +78,13 @@ def test_exposure_is_low(units, name, most):
     assert float(exposure[1]) <= most, done.stdout
 
 
+def test_every_service_is_limited():
+    for unit in SYSTEMD.glob("**/*.service"):
+        for setting in ("MemoryMax", "TasksMax"):
+            assert re.search(f"^{setting}=[0-9]+[%MG]?$", unit.read_text(), re.M), \
+                f"{unit.name} has no {setting}="
+
+
 def test_users_exist_for_every_group_named(tmp_path):
     if not shutil.which("systemd-sysusers"):
         pytest.skip("no systemd-sysusers")

@@ -16,6 +16,7 @@
 #include "filters/warp.h"
 #include "core/clock.h"
 #include "engine/engine.h"
+#include "engine/forecast.h"
 
 struct engine_response {
     unsigned stages;
@@ -49,10 +50,11 @@ static struct {
     pthread_cond_t change;
     /* Their behaviour, set by the test. */
     int device_result, create_result, design_result, submit_result, collect_result;
-    unsigned programs; /* reported to the observer as compiled by engine_create */
-    bool gate_closed;  /* engine_create and engine_design wait */
-    bool hold;         /* frames finish only when released or waited for */
-    bool copies;       /* there are no outputs */
+    unsigned programs;    /* reported to the observer as compiled by engine_create */
+    bool gate_closed;     /* engine_create and engine_design wait */
+    bool hold;            /* frames finish only when released or waited for */
+    bool copies;          /* there are no outputs */
+    unsigned stage_bytes; /* engine_forecast */
     /* The calls they received. */
     unsigned devices_opened, engines_created, designs, complex_designs, submitted, looked;
     unsigned devices, engines, responses; /* existing now */
@@ -101,7 +103,7 @@ static inline unsigned fake_engine_get(const unsigned *field)
 }
 
 struct gpu_device {
-    char unused;
+    bool is_outline;
 };
 
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
@@ -124,9 +126,29 @@ void gpu_device_close(struct gpu_device *device)
     if (device == NULL)
         return;
     pthread_mutex_lock(&fake_engine.lock);
-    fake_engine.devices--;
+    fake_engine.devices -= !device->is_outline;
     pthread_mutex_unlock(&fake_engine.lock);
     free(device);
+}
+
+struct gpu_device *gpu_device_outline(const struct gpu_device *device)
+{
+    struct gpu_device *outline = calloc(1, sizeof *outline);
+    (void)device;
+    outline->is_outline = true;
+    return outline;
+}
+
+uint64_t gpu_device_bytes(const struct gpu_device *device)
+{
+    (void)device;
+    return UINT64_MAX;
+}
+
+bool gpu_device_shares_memory(const struct gpu_device *device)
+{
+    (void)device;
+    return true;
 }
 
 bool gpu_device_is_cpu(const struct gpu_device *device)
@@ -197,6 +219,20 @@ static void fake_engine_pass_gate(void)
     while (fake_engine.gate_closed)
         pthread_cond_wait(&fake_engine.change, &fake_engine.lock);
     fake_engine.waiting_at_gate--;
+}
+
+/* An engine takes fake_engine.stage_bytes for each stage of the chain. */
+int engine_forecast(struct engine_forecast *ret, struct gpu_device *device,
+                    const struct fftd_format *format, const struct engine_options *options,
+                    double support_px, const struct filter_chain *chain, const char *cache_dir,
+                    struct error *why)
+{
+    (void)device, (void)format, (void)options, (void)support_px, (void)cache_dir, (void)why;
+    pthread_mutex_lock(&fake_engine.lock);
+    *ret = (struct engine_forecast){
+        .part = {{"stages", 0, chain->count * (uint64_t)fake_engine.stage_bytes}}, .part_count = 1};
+    pthread_mutex_unlock(&fake_engine.lock);
+    return 0;
 }
 
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,

@@ -161,6 +161,31 @@ static void test_a_camera_may_be_lost_with_frames_in_flight(void **state)
     assert_int_equal(fake_engine_get(&fake_engine.lent), 1);
 }
 
+static void test_frames_without_memory_are_refused_before_there_is_a_ring(void **state)
+{
+    struct filter_chain chain;
+    struct error why = {""};
+    uint64_t serial;
+    (void)state;
+    config.engine.memory_mib = 100;
+    assert_int_equal(filter_chain_parse(&config.filter, "gain:dc=0.5 | gain:dc=2", NULL), 0);
+    FAKE_ENGINE_SET(stage_bytes, 30u << 20);
+    assert_int_equal(camera_start(&camera, &config, NULL, false, &why), -EINVAL);
+    assert_non_null(strstr(why.text, "(engine.memory)"));
+    assert_int_equal(fake_engine.engines_created, 0);
+
+    /* One stage less is within the limit, and a call for the other again is refused. */
+    assert_int_equal(filter_chain_parse(&config.filter, "gain:dc=0.5", NULL), 0);
+    start();
+    publish(1);
+    assert_true(status.memory.host > 60u << 20 && status.memory.host < status.budget.host);
+    assert_int_equal(status.budget.host, 100u << 20);
+    assert_int_equal(filter_chain_parse(&chain, "gain:dc=0.5 | gain:dc=2", NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, &why), -EINVAL);
+    publish(1);
+    assert_int_equal(status.filter_serial, status.wanted_serial);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -174,6 +199,7 @@ int main(void)
         TEST(test_memory_goes_with_a_device_that_keeps_a_frame),
         TEST(test_a_copied_source_goes_on_while_the_device_fails),
         TEST(test_a_camera_may_be_lost_with_frames_in_flight),
+        TEST(test_frames_without_memory_are_refused_before_there_is_a_ring),
     };
     return cmocka_run_group_tests_name("camera_memory", tests, NULL, NULL);
 }

@@ -143,11 +143,12 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
                (memory->buffers + memory->options.in_flight + 1) *
                    ((uint64_t)captured.frame_bytes + RING_PAGE_BYTES),
                0);
-    /* Two copies of the plane with luma, its samples as floats, and the last frame's. */
+    /* A copy of the plane with luma, its samples as floats, and the last frame's. Waves take another
+     * copy of the samples to find them, and two to fit them. */
     if (memory->measures || observer_is_wanted(&adapts))
         budget_add(need, "observer",
-                   2 * (uint64_t)luma_row_bytes(info, format->width) * format->height +
-                       2 * pixels * sizeof(float),
+                   (uint64_t)luma_row_bytes(info, format->width) * format->height +
+                       (adapts.removes_waves ? 5 : 2) * pixels * sizeof(float),
                    0);
     /* warm_up */
     budget_add(need, "frames", (uint64_t)captured.frame_bytes + format->frame_bytes, 0);

@@ -30,8 +30,7 @@
  * U_LINES groups of LANES lines, or V_LINES groups of LANES pairs of lines. Group g begins with
  * line g U_LINES or pair g V_LINES, counted in groups of LANES. Neighbouring items take
  * neighbouring lines, which are adjacent in `work`. A second dimension counts images (batch.cl).
- * Launched by transform_frame_enqueue (daemon/transform/frame.c) as listed by list_fused_dispatches
- * (dispatch.c). */
+ * Launched by transform_frame_enqueue (daemon/transform/frame.c) as listed by fused.c. */
 
 static inline void sync_group(void)
 {

@@ -200,7 +200,7 @@ int engine_make_components(struct engine *engine, double support_px, const char 
             make_component(engine, &list.image[i], list.sub[i], support_px, cache_dir, why);
         if (r < 0)
             return r;
-        const struct plan *plan = transform_plan(engine->component[i].transform);
+        const struct plan *plan = transform_plan(component_transform(&engine->component[i]));
         pad_px = fmin(pad_px, (double)(plan->x.length - plan->width) * list.sub[i][0]);
         pad_px = fmin(pad_px, (double)(plan->y.length - plan->height) * list.sub[i][1]);
     }
@@ -222,7 +222,7 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
     for (unsigned i = 0; i < engine->component_count; i++) {
         const struct component *c = &engine->component[i];
         if (index < c->subject.image.count)
-            return transform_plan(c->transform);
+            return transform_plan(component_transform(c));
         index -= c->subject.image.count;
     }
     return NULL;

@@ -231,7 +231,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
 {
     struct corrector *corrector = NULL;
     (void)part;
-    const int r = corrector_create(&corrector, component->transform, queue, why);
+    const int r = corrector_create(&corrector, component_transform(component), queue, why);
     *ret_frame = corrector;
     return r;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "engine/denoiser_past.h"
-#include "transform/denoiser_plane.h"
 #include "engine/denoiser_source.h"
 #include "gpu/program.h"
 

@@ -51,7 +51,7 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
 void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
 
 /* Enqueues one frame in an in-order queue, whose planes are in *ret until the next one: those of
- * the images after each other, denoiser_plane_size floats apart (denoiser_plane.h). calibration: as
+ * the images after each other, denoiser_plane_size floats apart (transform.h). calibration: as
  * in transform_buffers. past: the frames before, to which this one is added; NULL unless the
  * settings join past frames. `first` and `last`, if not NULL, receive the events of the first and
  * the last dispatch; the caller releases them. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "transform/denoiser_plane.h"
 #include "gpu/program.h"
 #include "transform/transform_private.h"
 

@@ -137,15 +137,16 @@ static int lay_out_source(struct fftd_format *ret, const struct fftd_format *for
 static void describe(struct engine *engine)
 {
     const struct component *c = &engine->component[0];
-    const struct plan *plan = transform_plan(c->transform);
-    const struct transform_tuning *tuning = transform_tuning(c->transform);
+    const struct transform *transform = component_transform(c);
+    const struct plan *plan = transform_plan(transform);
+    const struct transform_tuning *tuning = transform_tuning(transform);
     const struct step_cost cost = engine_cost(engine);
     char needs[128];
     recipe_describe(&c->recipe, needs, sizeof needs);
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
              "groups %u and %u%s, %s",
-             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
+             transform_technique_name(transform),
              tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
              plan->height, plan->x.length, plan->y.length, cost.dispatches,

@@ -35,7 +35,7 @@ static int make_buffers(struct fade *fade, const struct engine *engine, bool hal
                         struct error *why)
 {
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const size_t bytes = transform_response_bytes(engine->component[i].transform);
+        const size_t bytes = transform_response_bytes(component_transform(&engine->component[i]));
         fade->count[i] = (cl_uint)(bytes / (half ? sizeof(cl_half) : sizeof(cl_float)));
         for (unsigned slot = 0; slot < engine->options.in_flight; slot++) {
             const int r = opencl_make_buffer(&fade->blended[slot][i], engine->device->context,

@@ -42,7 +42,7 @@ static size_t factor_count(const struct transform *transform)
 
 static int make_places(struct ramp *ramp, struct error *why)
 {
-    const struct transform *transform = ramp->component->transform;
+    const struct transform *transform = component_transform(ramp->component);
     const size_t count = transform_response_frequencies(transform, NULL);
     uint16_t(*places)[2] = malloc(count * sizeof *places);
     if (places == NULL)
@@ -92,7 +92,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
                         cl_command_queue queue, struct error *why)
 {
     const cl_context context = component->engine->device->context;
-    const size_t factors = factor_count(component->transform) * sizeof(cl_float2);
+    const size_t factors = factor_count(component_transform(component)) * sizeof(cl_float2);
     struct ramp_frame *frame = calloc(1, sizeof *frame);
     (void)part, (void)queue;
     *ret_frame = frame;
@@ -103,7 +103,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     int r = opencl_make_buffer(&frame->factors, context, CL_MEM_READ_ONLY, factors, NULL, why);
     if (r == 0)
         r = opencl_make_buffer(&frame->response, context, CL_MEM_READ_WRITE,
-                               transform_response_bytes(component->transform), NULL, why);
+                               transform_response_bytes(component_transform(component)), NULL, why);
     return r;
 }
 
@@ -158,7 +158,7 @@ static int copy_threshold(const struct step_run *run, cl_mem from, cl_mem to, st
     if (!recipe->thresholds)
         return 0;
     const size_t number = recipe->precision == RECIPE_HALF ? sizeof(cl_half) : sizeof(cl_float);
-    const size_t at = transform_response_bytes(run->component->transform) - number;
+    const size_t at = transform_response_bytes(component_transform(run->component)) - number;
     const cl_int code =
         clEnqueueCopyBuffer(run->slot->queue, from, to, at, at, number, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueCopyBuffer");
@@ -167,7 +167,7 @@ static int copy_threshold(const struct step_run *run, cl_mem from, cl_mem to, st
 static int enqueue(struct step_run *run, struct error *why)
 {
     const struct component *component = run->component;
-    const struct plan *plan = transform_plan(component->transform);
+    const struct plan *plan = transform_plan(component_transform(component));
     const struct ramp *ramp = run->part;
     struct ramp_frame *frame = run->frame;
     const double *shift = run->slot->job.shift;
@@ -182,9 +182,10 @@ static int enqueue(struct step_run *run, struct error *why)
                     is_x ? shift[0] / component->sub_x : shift[1] / component->sub_y);
         values += axis[i]->length;
     }
-    cl_int code = clEnqueueWriteBuffer(run->slot->queue, frame->factors, CL_FALSE, 0,
-                                       factor_count(component->transform) * sizeof *values,
-                                       frame->values, 0, NULL, NULL);
+    cl_int code =
+        clEnqueueWriteBuffer(run->slot->queue, frame->factors, CL_FALSE, 0,
+                             factor_count(component_transform(component)) * sizeof *values,
+                             frame->values, 0, NULL, NULL);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueWriteBuffer");
     const int r = set_arguments(ramp, frame, *response, axis[0]->length, why);

@@ -51,7 +51,7 @@ static int design(struct transform_response *ret, const void *part,
 {
     const struct recipe *recipe = &component->recipe;
     const struct transform_image *image = &component->subject.image;
-    const size_t size = transform_table_bytes(component->transform);
+    const size_t size = transform_table_bytes(component_transform(component));
     int r = 0;
     (void)part;
     float *values = malloc(size);

@@ -11,7 +11,6 @@ static bool applies(const struct recipe *recipe)
     return true;
 }
 
-/* A size that the fused technique cannot handle on the device is left to the staged one. */
 static int prepare(void **ret_part, struct component *component, const char *cache_dir,
                    struct error *why)
 {
@@ -22,14 +21,13 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     if (engine->options.tune != ENGINE_TUNE_OFF)
         component->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     tuning.recipe = component->recipe;
-    int r = transform_prepare(&component->transform, engine->device, &subject->image,
-                              &subject->border, &tuning, cache_dir, &engine->warning, why);
-    if (r == -ERANGE && subject->any_technique) {
-        tuning.technique = TRANSFORM_STAGED;
-        r = transform_prepare(&component->transform, engine->device, &subject->image,
-                              &subject->border, &tuning, cache_dir, &engine->warning, why);
-    }
-    *ret_part = component->transform;
+    struct transform *transform = NULL;
+    int r;
+    do
+        r = transform_prepare(&transform, engine->device, &subject->image, &subject->border,
+                              &tuning, cache_dir, &engine->warning, why);
+    while (r == -ERANGE && tuner_fall_back(&tuning, subject));
+    *ret_part = transform;
     return r;
 }
 

@@ -82,6 +82,9 @@ double plan_midgard_cycles(const struct plan_axis *axis, unsigned stage, bool is
 uint32_t plan_frequency(const struct plan_axis *axis, uint32_t position);
 uint32_t plan_position(const struct plan_axis *axis, uint32_t frequency);
 
+/* Sets the frequencies of all positions. */
+void plan_frequencies(const struct plan_axis *axis, uint16_t *ret);
+
 /* The axis transformed first, and the one transformed second. */
 const struct plan_axis *plan_first(const struct plan *plan);
 const struct plan_axis *plan_second(const struct plan *plan);

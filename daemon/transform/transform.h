@@ -33,6 +33,22 @@ struct transform_image {
     } mosaic;           /* SAMPLE_BAYER */
 };
 
+/* The planes of floats that a denoiser writes and a transform loads. */
+#define DENOISER_LINE 16 /* floats of a cache line */
+
+/* The distance between two rows, in floats: an odd number of cache lines, so that the rows of a
+ * block are in different sets of a cache. */
+static inline uint32_t denoiser_pitch(const struct transform_image *image)
+{
+    return ((image->width + DENOISER_LINE - 1) / DENOISER_LINE | 1) * DENOISER_LINE;
+}
+
+/* The distance between the planes of two images, in floats. */
+static inline size_t denoiser_plane_size(const struct transform_image *image)
+{
+    return (size_t)denoiser_pitch(image) * image->height;
+}
+
 enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
 
 enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
@@ -93,6 +109,7 @@ void transform_destroy(struct transform *transform);
 
 const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
+const char *transform_technique_name(const struct transform *transform); /* "fused" */
 unsigned transform_dispatches(const struct transform *transform);
 
 /* Returns the bytes of main memory that a dispatch, 0 .. transform_dispatches() - 1, or all

@@ -17,7 +17,6 @@
 
 #include "engine/denoiser.h"
 #include "engine/denoiser_past.h"
-#include "transform/denoiser_plane.h"
 #include "engine/engine.h"
 
 #define PI        3.14159265358979323846

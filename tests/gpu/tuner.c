@@ -223,11 +223,11 @@ static void test_devices_are_compared(void **state)
         printf("skipped: %s\n", why.text);
         skip();
     }
-    gpu_device_close(cpu);
     assert_string_equal(comparison_cpu_device(&subject), device->name);
-    if (comparison_time_device(&subject, dir, &kept.device_ms, &why) < 0 ||
-        comparison_time_cpu(&subject, dir, &kept.cpu_ms, &why) < 0)
+    if (engine_time(&gpu, &subject, dir, &kept.device_ms, &why) < 0 ||
+        engine_time(cpu, &subject, dir, &kept.cpu_ms, &why) < 0)
         fail_msg("%s", why.text);
+    gpu_device_close(cpu);
     assert_true(kept.device_ms > 0 && kept.device_ms < 1000);
     assert_true(kept.cpu_ms > 0 && kept.cpu_ms < 1000);
 

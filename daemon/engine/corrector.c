@@ -51,16 +51,13 @@ static int make_map(struct axis *axis, const struct plan_axis *plan, uint32_t le
 static int make_buffers(struct corrector *corrector, cl_context context, struct error *why)
 {
     const size_t bytes = buffer_bytes(corrector, MAX_TABLES);
-    cl_int code;
+    void *at = NULL;
     int r = opencl_make_buffer(&corrector->device, context, CL_MEM_READ_ONLY, bytes, NULL, why);
     if (r == 0)
-        r = opencl_make_buffer(&corrector->pinned, context,
-                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, why);
-    if (r < 0)
-        return r;
-    corrector->at = clEnqueueMapBuffer(corrector->queue, corrector->pinned, CL_TRUE, CL_MAP_WRITE,
-                                       0, bytes, 0, NULL, NULL, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+        r = opencl_make_pinned(&corrector->pinned, &at, context, corrector->queue, CL_MAP_WRITE,
+                               bytes, why);
+    corrector->at = at;
+    return r;
 }
 
 int corrector_create(struct corrector **ret, const struct transform *transform,
@@ -100,10 +97,8 @@ void corrector_destroy(struct corrector *corrector)
         clEnqueueUnmapMemObject(corrector->queue, corrector->pinned, corrector->at, 0, NULL, NULL);
         clFinish(corrector->queue);
     }
-    if (corrector->pinned != NULL)
-        clReleaseMemObject(corrector->pinned);
-    if (corrector->device != NULL)
-        clReleaseMemObject(corrector->device);
+    opencl_release_buffer(corrector->pinned);
+    opencl_release_buffer(corrector->device);
     free(corrector->x.map);
     free(corrector->y.map);
     free(corrector);

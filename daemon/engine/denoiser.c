@@ -219,8 +219,7 @@ int denoiser_noise(cl_mem *ret, const struct denoiser *denoiser, const struct no
         values[i * DENOISER_NOISE_NUMBERS + 1] = is_brightness ? (float)(noise->slope * unit) : 0;
         values[i * DENOISER_NOISE_NUMBERS + 2] = (float)noise->factor;
     }
-    const int r = opencl_make_buffer(ret, denoiser->device->context,
-                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
+    const int r = opencl_make_table(ret, denoiser->device->context, values, size, why);
     free(values);
     return r;
 }
@@ -248,13 +247,6 @@ static int make_plane(cl_mem *ret, const struct denoiser *denoiser, struct error
                               plane_bytes(denoiser), NULL, why);
 }
 
-static int make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why)
-{
-    cl_int code;
-    *ret = clCreateKernel(program, name, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, name);
-}
-
 /* The counts begin with zeros. */
 static int make_estimate(struct denoiser_frame *frame, struct error *why)
 {
@@ -272,8 +264,8 @@ static int make_estimate(struct denoiser_frame *frame, struct error *why)
         r = opencl_make_buffer(&frame->noise, context, CL_MEM_READ_WRITE,
                                images * DENOISER_NOISE_NUMBERS * sizeof(float), NULL, why);
     if (r == 0)
-        r = make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
-    return r < 0 ? r : make_kernel(&frame->fit, denoiser->pass[0].program, "noise_fit", why);
+        r = opencl_make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
+    return r < 0 ? r : opencl_make_kernel(&frame->fit, denoiser->pass[0].program, "noise_fit", why);
 }
 
 int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *denoiser,
@@ -285,12 +277,12 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
     frame->denoiser = denoiser;
     int r = denoiser->recipe.denoise.past > 0 ? 0 : make_plane(&frame->samples, denoiser, why);
     if (r == 0)
-        r = make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
+        r = opencl_make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
     for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
         r = make_plane(&frame->result[i], denoiser, why);
         if (r == 0)
-            r = make_kernel(&frame->kernel[i], denoiser->pass[i].program,
-                            i == 0 ? "denoise_first" : "denoise_second", why);
+            r = opencl_make_kernel(&frame->kernel[i], denoiser->pass[i].program,
+                                   i == 0 ? "denoise_first" : "denoise_second", why);
     }
     if (r == 0 && denoiser->recipe.denoise.estimated)
         r = make_estimate(frame, why);
@@ -311,8 +303,7 @@ void denoiser_frame_destroy(struct denoiser_frame *frame)
     const cl_kernel kernels[] = {frame->load, frame->kernel[0], frame->kernel[1], frame->count,
                                  frame->fit};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        if (buffers[i] != NULL)
-            clReleaseMemObject(buffers[i]);
+        opencl_release_buffer(buffers[i]);
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i] != NULL)
             clReleaseKernel(kernels[i]);
@@ -465,8 +456,8 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
         denoiser_past_forget(past);
     if (first != NULL)
         *first = loaded;
-    else if (loaded != NULL)
-        clReleaseEvent(loaded);
+    else
+        opencl_release_event(loaded);
     if (r == 0)
         *ret = frame->result[passes - 1];
     return r;

@@ -49,9 +49,8 @@ static int make_places(struct ramp *ramp, struct error *why)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
     transform_response_frequencies(transform, places);
     ramp->count = (cl_uint)count;
-    const int r = opencl_make_buffer(&ramp->places, ramp->component->engine->device->context,
-                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                                     count * sizeof *places, places, why);
+    const int r = opencl_make_table(&ramp->places, ramp->component->engine->device->context, places,
+                                    count * sizeof *places, why);
     free(places);
     return r;
 }
@@ -63,19 +62,17 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     struct gpu_device *device = component->engine->device;
     struct ramp *ramp = calloc(1, sizeof *ramp);
     cl_program program;
-    cl_int code;
     (void)cache_dir;
     *ret_part = ramp;
     if (ramp == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
     ramp->component = component;
     ramp->group = GROUP_ITEMS < device->max_group ? GROUP_ITEMS : device->max_group;
-    const int r =
+    int r =
         program_small(&program, device, "ramp.cl", component->recipe.precision == RECIPE_HALF, why);
-    if (r < 0)
-        return r;
-    ramp->kernel = clCreateKernel(program, "ramp", &code);
-    return code == CL_SUCCESS ? make_places(ramp, why) : opencl_fail(why, code, "ramp");
+    if (r == 0)
+        r = opencl_make_kernel(&ramp->kernel, program, "ramp", why);
+    return r < 0 ? r : make_places(ramp, why);
 }
 
 static void destroy(void *part)
@@ -83,8 +80,7 @@ static void destroy(void *part)
     struct ramp *ramp = part;
     if (ramp->kernel != NULL)
         clReleaseKernel(ramp->kernel);
-    if (ramp->places != NULL)
-        clReleaseMemObject(ramp->places);
+    opencl_release_buffer(ramp->places);
     free(ramp);
 }
 
@@ -110,10 +106,8 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
 static void destroy_frame(void *frame)
 {
     struct ramp_frame *ramp = frame;
-    if (ramp->factors != NULL)
-        clReleaseMemObject(ramp->factors);
-    if (ramp->response != NULL)
-        clReleaseMemObject(ramp->response);
+    opencl_release_buffer(ramp->factors);
+    opencl_release_buffer(ramp->response);
     free(ramp->values);
     free(ramp);
 }

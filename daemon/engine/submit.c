@@ -201,10 +201,8 @@ static void release_events(struct slot *slot)
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
         for (unsigned k = 0; k < ENGINE_MAX_STEPS; k++) {
             struct step_times *times = &slot->time[i][k];
-            if (times->first != NULL)
-                clReleaseEvent(times->first);
-            if (times->last != NULL)
-                clReleaseEvent(times->last);
+            opencl_release_event(times->first);
+            opencl_release_event(times->last);
             *times = (struct step_times){NULL, NULL};
         }
     while (slot->dispatch_count > 0)
@@ -222,29 +220,31 @@ static void unmap_result(struct slot *slot)
     slot->mapped_out = NULL;
 }
 
+/* Has the steps drop the frame's image, or its result. */
+static void drop(struct slot *slot, bool image)
+{
+    for (unsigned i = 0; i < slot->engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            if (slot->frame[i][k] != NULL && engine_steps[k]->drop != NULL)
+                engine_steps[k]->drop(slot->frame[i][k], image);
+}
+
 /* Gives the frame of an output back to its owner. */
 static void give_back_output(struct slot *slot)
 {
     if (slot->job.output == NULL)
         return;
     engine_output_give_back(slot->job.output, slot->job.output_frame, slot->queue);
-    for (unsigned i = 0; i < slot->engine->component_count; i++)
-        for (unsigned k = 0; engine_steps[k] != NULL; k++)
-            if (slot->frame[i][k] != NULL && engine_steps[k]->drop_result != NULL)
-                engine_steps[k]->drop_result(slot->frame[i][k]);
+    drop(slot, false);
     slot->job.output = NULL;
 }
 
 /* Releases the references of a finished frame to memory that does not belong to the engine. */
 static void drop_borrowed(struct slot *slot)
 {
-    const bool lent = slot->job.memory != NULL && slot->sent == NULL;
-    for (unsigned i = 0; lent && i < slot->engine->component_count; i++)
-        for (unsigned k = 0; engine_steps[k] != NULL; k++)
-            if (slot->frame[i][k] != NULL && engine_steps[k]->drop_image != NULL)
-                engine_steps[k]->drop_image(slot->frame[i][k]);
-    if (slot->sent != NULL)
-        clReleaseMemObject(slot->sent);
+    if (slot->job.memory != NULL && slot->sent == NULL)
+        drop(slot, true);
+    opencl_release_buffer(slot->sent);
     slot->sent = NULL;
     give_back_output(slot);
 }
@@ -258,8 +258,7 @@ static void leave_refused(struct slot *slot, bool stores)
     unmap_result(slot);
     if (!stores)
         give_back_output(slot);
-    if (slot->done != NULL)
-        clReleaseEvent(slot->done);
+    opencl_release_event(slot->done);
     slot->done = NULL;
     slot->job.out = NULL;
     if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS) {

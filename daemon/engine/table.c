@@ -63,8 +63,7 @@ static int design(struct transform_response *ret, const void *part,
     if (r == 0 && recipe->warped)
         r = fill_warp(component, chain, (int16_t(*)[2])(values + corrections), why);
     if (r == 0)
-        r = opencl_make_buffer(&ret->numbers, component->engine->device->context,
-                               CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
+        r = opencl_make_table(&ret->numbers, component->engine->device->context, values, size, why);
     free(values);
     return r;
 }

@@ -57,8 +57,7 @@ static int design(struct transform_response *ret, const void *part,
     int r = transform_response_fill(part, values, chain, component->sub_x, component->sub_y,
                                     &ret->band, why);
     if (r == 0)
-        r = opencl_make_buffer(&ret->numbers, component->engine->device->context,
-                               CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
+        r = opencl_make_table(&ret->numbers, component->engine->device->context, values, size, why);
     free(values);
     return r;
 }
@@ -100,14 +99,9 @@ static int enqueue(struct step_run *run, struct error *why)
     return r;
 }
 
-static void drop_image(void *frame)
+static void drop(void *frame, bool image)
 {
-    transform_frame_drop_image(frame);
-}
-
-static void drop_result(void *frame)
-{
-    transform_frame_drop_result(frame);
+    transform_frame_drop(frame, image);
 }
 
 static struct step_cost cost(const void *part)
@@ -125,7 +119,6 @@ const struct step step_transform = {.name = "transform",
                                     .create_frame = create_frame,
                                     .destroy_frame = destroy_frame,
                                     .enqueue = enqueue,
-                                    .drop_image = drop_image,
-                                    .drop_result = drop_result,
+                                    .drop = drop,
                                     .cost = cost,
                                     .filters = true};

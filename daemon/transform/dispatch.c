@@ -43,10 +43,10 @@ static int kernel_group_limit(const struct transform *transform, const struct di
 {
     const struct gpu_device *device = transform->device;
     size_t limit = 0, required[3] = {0};
-    cl_int code;
-    const cl_kernel kernel = clCreateKernel(transform->program, dispatch->kernel, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, dispatch->kernel);
+    cl_kernel kernel;
+    const int r = opencl_make_kernel(&kernel, transform->program, dispatch->kernel, why);
+    if (r < 0)
+        return r;
     clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof limit, &limit,
                              NULL);
     clGetKernelWorkGroupInfo(kernel, device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required,

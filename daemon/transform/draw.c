@@ -30,8 +30,8 @@ int transform_make_places(struct transform *transform, struct error *why)
     if (table == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a transform");
     response_places(table, table + first, &layout);
-    const int r = opencl_make_buffer(&transform->places, transform->device->context,
-                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, table, why);
+    const int r =
+        opencl_make_table(&transform->places, transform->device->context, table, size, why);
     free(table);
     return r;
 }

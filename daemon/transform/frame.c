@@ -50,8 +50,7 @@ static int set_arguments(const struct transform_frame *frame, enum argument_kind
 
 static void drop(struct transform_frame *frame, enum argument_kind kind)
 {
-    if (frame->buffer[kind] != NULL)
-        clReleaseMemObject(frame->buffer[kind]);
+    opencl_release_buffer(frame->buffer[kind]);
     frame->buffer[kind] = NULL;
 }
 
@@ -79,13 +78,11 @@ static int bind_band(struct transform_frame *frame, uint32_t band, struct error 
 static int make_kernels(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
-    for (unsigned i = 0; i < transform->dispatch_count; i++) {
-        cl_int code;
-        frame->kernel[i] = clCreateKernel(transform->program, transform->dispatch[i].kernel, &code);
-        if (code != CL_SUCCESS)
-            return opencl_fail(why, code, transform->dispatch[i].kernel);
-    }
-    return 0;
+    int r = 0;
+    for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++)
+        r = opencl_make_kernel(&frame->kernel[i], transform->program, transform->dispatch[i].kernel,
+                               why);
+    return r;
 }
 
 static int make_buffers(struct transform_frame *frame, struct error *why)
@@ -135,14 +132,10 @@ void transform_frame_destroy(struct transform_frame *frame)
     free(frame);
 }
 
-void transform_frame_drop_image(struct transform_frame *frame)
+/* A kernel's argument does not keep a buffer alive. */
+void transform_frame_drop(struct transform_frame *frame, bool image)
 {
-    drop(frame, ARGUMENT_IMAGE); /* a kernel's argument does not keep it alive */
-}
-
-void transform_frame_drop_result(struct transform_frame *frame)
-{
-    drop(frame, ARGUMENT_RESULT);
+    drop(frame, image ? ARGUMENT_IMAGE : ARGUMENT_RESULT);
 }
 
 int transform_frame_bind(struct transform_frame *frame, const struct transform_buffers *buffers,

@@ -88,13 +88,6 @@ static size_t spectrum_size(const struct transform *transform)
 
 /* ---- tables -------------------------------------------------------------------------------- */
 
-static int make_table(cl_mem *ret, struct transform *transform, const void *data, size_t size,
-                      struct error *why)
-{
-    return opencl_make_buffer(ret, transform->device->context,
-                              CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, (void *)data, why);
-}
-
 static int make_twiddles(cl_mem *ret, struct transform *transform, const struct plan_axis *axis,
                          struct error *why)
 {
@@ -103,7 +96,7 @@ static int make_twiddles(cl_mem *ret, struct transform *transform, const struct 
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing twiddle factors");
     plan_twiddles(axis, values);
-    const int r = make_table(ret, transform, values, size, why);
+    const int r = opencl_make_table(ret, transform->device->context, values, size, why);
     free(values);
     return r;
 }
@@ -113,7 +106,7 @@ static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, u
 {
     int32_t map[PLAN_MAX_LENGTH];
     plan_border_map(map, padded, length, mode);
-    return make_table(ret, transform, map, padded * sizeof map[0], why);
+    return opencl_make_table(ret, transform->device->context, map, padded * sizeof map[0], why);
 }
 
 /* Creates the table of pairs: their places along the first axis (pack.cl). */
@@ -127,7 +120,8 @@ static int make_pairs(struct transform *transform, struct error *why)
         table[k][0] = pair[k].place;
         table[k][1] = pair[k].negative;
     }
-    return make_table(&transform->pairs, transform, table, count * sizeof table[0], why);
+    return opencl_make_table(&transform->pairs, transform->device->context, table,
+                             count * sizeof table[0], why);
 }
 
 static int make_frequencies(struct transform *transform, struct error *why)
@@ -135,8 +129,8 @@ static int make_frequencies(struct transform *transform, struct error *why)
     const struct plan_axis *axis = plan_first(&transform->plan);
     uint16_t frequency[PLAN_MAX_LENGTH];
     plan_frequencies(axis, frequency);
-    return make_table(&transform->frequencies, transform, frequency,
-                      axis->length * sizeof frequency[0], why);
+    return opencl_make_table(&transform->frequencies, transform->device->context, frequency,
+                             axis->length * sizeof frequency[0], why);
 }
 
 static int make_tables(struct transform *transform, struct error *why)

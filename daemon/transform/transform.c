@@ -148,8 +148,7 @@ void transform_destroy(struct transform *transform)
                               transform->frequencies, transform->twiddle_x, transform->twiddle_y,
                               transform->places};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        if (buffers[i] != NULL)
-            clReleaseMemObject(buffers[i]);
+        opencl_release_buffer(buffers[i]);
     free(transform);
 }
 

@@ -183,9 +183,7 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why);
 
-/* Release the image, and the result's buffer, that were enqueued last. The frame must have ended.
- */
-void transform_frame_drop_image(struct transform_frame *frame);
-void transform_frame_drop_result(struct transform_frame *frame);
+/* Releases the image, or the result, that was enqueued last. The frame must have ended. */
+void transform_frame_drop(struct transform_frame *frame, bool image);
 
 #endif

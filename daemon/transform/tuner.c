@@ -158,8 +158,7 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
     ret_fitted->length_y = transform_plan(transform)->y.length;
 
     transform_frame_destroy(run.frame);
-    if (run.buffers.response.numbers != NULL)
-        clReleaseMemObject(run.buffers.response.numbers);
+    opencl_release_buffer(run.buffers.response.numbers);
     transform_destroy(transform);
     return r;
 }
@@ -220,15 +219,12 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
                  struct error *why)
 {
     struct tuner *tuner = calloc(1, sizeof *tuner);
-    cl_int code;
     if (tuner == NULL)
         return error_set(why, ENOMEM, "out of memory while starting the search for settings");
     tuner->subject = *subject;
     tuner->exhaustive = exhaustive;
-    tuner->queue = clCreateCommandQueue(subject->device->context, subject->device->id,
-                                        CL_QUEUE_PROFILING_ENABLE, &code);
     const struct transform_image *image = &subject->image;
-    int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
+    int r = opencl_make_queue(&tuner->queue, subject->device, CL_QUEUE_PROFILING_ENABLE, why);
     if (r == 0)
         r = make_frame(&tuner->image, tuner, image->stride, why);
     if (r == 0)
@@ -252,10 +248,8 @@ void tuner_destroy(struct tuner *tuner)
 {
     if (tuner == NULL)
         return;
-    if (tuner->image != NULL)
-        clReleaseMemObject(tuner->image);
-    if (tuner->result != NULL)
-        clReleaseMemObject(tuner->result);
+    opencl_release_buffer(tuner->image);
+    opencl_release_buffer(tuner->result);
     if (tuner->queue != NULL)
         clReleaseCommandQueue(tuner->queue);
     free(tuner);

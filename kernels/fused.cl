@@ -105,6 +105,23 @@ struct pairs {
     uint count;
 };
 
+/* Runs `call` for each butterfly of the work-item in a stage: it is the butterfly `item`, and its
+ * legs are in x, which are held, or only there for the call (fused_stage.cl). */
+#define EACH_ITEM PASTE(EACH_, HELD)
+#define EACH_0(call)                                                                               \
+    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {                               \
+        cplx x[RADIX];                                                                             \
+        call;                                                                                      \
+    }
+#define EACH_1(call)                                                                               \
+    _Pragma("unroll") for (uint round = 0; round < ROUNDS; round++)                                \
+    {                                                                                              \
+        const uint item = get_local_id(0) + round * GROUP;                                         \
+        cplx *const x = held + round * RADIX;                                                      \
+        if (ITEMS % GROUP == 0 || item < ITEMS)                                                    \
+            call;                                                                                  \
+    }
+
 /* The position of a butterfly. */
 struct butterfly {
     uint line;    /* among the lines of the group */

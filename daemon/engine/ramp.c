@@ -1,5 +1,5 @@
 /* The step that moves the picture of each frame by a distance of its own: the frame is filtered
- * with the response times the phase ramp exp(-2 pi i (fx x + fy y)) (kernels/ramp.cl).
+ * with the response times the phase ramp exp(-2 pi i (fx x + fy y)) (kernels/engine/ramp.cl).
  *
  * The product is a dispatch of its own in the queue of the frame, into a buffer of the frame,
  * because frames in flight overlap. A frame that is not moved has nothing of this. */

@@ -1,5 +1,5 @@
 /* Views that are drawn by a dispatch of their own: the spectrum, from powers that the dispatch in
- * the middle stores (kernels/view.cl), and edges, from filtered samples. */
+ * the middle stores (kernels/transform/view.cl), and edges, from filtered samples. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* The fused technique: three dispatches, each of which carries whole lines in local memory
- * (kernels/fused.cl). It suits all devices but those that have little local memory. */
+ * (kernels/transform/fused.cl). It suits all devices but those that have little local memory. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* Writes the kernels' source: #define lines with the constants that the kernel files use, followed
  * by the files. A template is repeated for each stage or dispatch, and its constants precede each
- * copy (kernels/stage.cl). A #line before each file makes compiler messages name the file. */
+ * copy (kernels/transform/stage.cl). A #line before each file makes compiler messages name the
+ * file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

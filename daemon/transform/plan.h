@@ -29,7 +29,7 @@ struct plan_axis {
 };
 
 /* Which axis is transformed first, and back last: y (down columns) or x (along rows). The other
- * axis is halved (kernels/pack.cl), so its length and its first radix are even. */
+ * axis is halved (kernels/transform/pack.cl), so its length and its first radix are even. */
 enum plan_order { PLAN_COLUMNS_FIRST, PLAN_ROWS_FIRST };
 
 /* A plane of width x height samples in a transform of x.length x y.length. */

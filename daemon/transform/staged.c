@@ -1,5 +1,6 @@
-/* The staged technique: a dispatch for each stage or for a few of them (kernels/staged.cl). It has
- * no length limit but the planner's, and suits GPUs whose local memory is main memory. */
+/* The staged technique: a dispatch for each stage or for a few of them
+ * (kernels/transform/staged.cl). It has no length limit but the planner's, and suits GPUs whose
+ * local memory is main memory. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>

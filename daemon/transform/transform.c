@@ -7,7 +7,7 @@
 
 #include "transform/response.h"
 
-const struct technique *const transform_techniques[TECHNIQUE_COUNT] = {
+const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
     [TRANSFORM_FUSED] = &technique_fused,
     [TRANSFORM_STAGED] = &technique_staged,
 };

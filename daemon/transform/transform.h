@@ -49,7 +49,7 @@ static inline size_t denoiser_plane_size(const struct transform_image *image)
     return (size_t)denoiser_pitch(image) * image->height;
 }
 
-enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
+enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED, TRANSFORM_TECHNIQUES };
 
 enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
 

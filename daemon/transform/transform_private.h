@@ -126,8 +126,7 @@ extern const struct technique technique_staged; /* staged.c */
 /* ---- transform.c --------------------------------------------------------------------------- */
 
 /* The techniques in the order of enum transform_technique. */
-#define TECHNIQUE_COUNT (TRANSFORM_STAGED + 1)
-extern const struct technique *const transform_techniques[TECHNIQUE_COUNT];
+extern const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES];
 
 /* Fills in the plan and the tuning of a transform whose device, image, border and desired tuning
  * are set. Settings that the device does not support are replaced by the nearest that it supports.

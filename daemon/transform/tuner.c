@@ -37,7 +37,7 @@ void tuner_list_values(const struct tuner *tuner, unsigned setting, struct tuner
     if (setting < technique_settings(tuner))
         tuner->technique->settings[setting](tuner, ret);
     else
-        for (unsigned i = 0; i < TECHNIQUE_COUNT; i++)
+        for (unsigned i = 0; i < TRANSFORM_TECHNIQUES; i++)
             transform_techniques[i]->offer(tuner, ret);
     unsigned kept = 0;
     for (unsigned i = 0; i < ret->count; i++)
@@ -165,12 +165,12 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* The cheapest technique that costs more than `than`; TECHNIQUE_COUNT: there is none. */
+/* The cheapest technique that costs more than `than`; TRANSFORM_TECHNIQUES: there is none. */
 static unsigned find_cheapest(const struct gpu_device *device, double than)
 {
-    unsigned found = TECHNIQUE_COUNT;
+    unsigned found = TRANSFORM_TECHNIQUES;
     double least = HUGE_VAL;
-    for (unsigned i = 0; i < TECHNIQUE_COUNT; i++) {
+    for (unsigned i = 0; i < TRANSFORM_TECHNIQUES; i++) {
         const double cost = transform_techniques[i]->cost(device);
         if (cost > than && cost < least) {
             found = i;
@@ -194,7 +194,7 @@ bool tuner_fall_back(struct transform_tuning *tuning, const struct tuner_subject
 {
     const double cost = transform_techniques[tuning->technique]->cost(subject->device);
     const unsigned next = find_cheapest(subject->device, cost);
-    if (!subject->any_technique || next == TECHNIQUE_COUNT)
+    if (!subject->any_technique || next == TRANSFORM_TECHNIQUES)
         return false;
     tuning->technique = next;
     return true;

@@ -11,10 +11,10 @@
 struct denoiser;
 struct denoiser_past; /* denoiser_past.h */
 
-/* Loads the kernels for images like this if they are in the cache. lanes: 1, 4, 8 or 16; 0: as
- * suits the device. -EINVAL: the settings of recipe->denoise are unknown; -ERANGE: the device has
- * too little local memory. `warning` is as in program.h. The device must outlive the result, which
- * must be built before frames are created. */
+/* Loads the kernels for images like this if they are in the cache. recipe->denoise is that of a
+ * chain. lanes: 1, 4, 8 or 16; 0: as suits the device. -ERANGE: the device has too little local
+ * memory. `warning` is as in program.h. The device must outlive the result, which must be built
+ * before frames are created. */
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct recipe *recipe,
                      unsigned lanes, const char *cache_dir, struct error *warning,

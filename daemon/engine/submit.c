@@ -17,17 +17,11 @@
  * driver time. */
 #define TIMED_FRAMES   32
 
-/* Accounts for memory that was given to a device: one with memory of its own was sent a copy. */
-static void account_lending(struct slot *slot)
+/* Accounts for memory that passes to the device or back, as `step` if it works there: a device with
+ * memory of its own is sent a copy, or told to send one. */
+static void account_memory(struct slot *slot, enum overhead_step step)
 {
-    slot_account(slot, slot->engine->device->unified_memory ? OVERHEAD_UNMAP : OVERHEAD_ENQUEUE);
-}
-
-/* Accounts for memory that the device was told to give back, or whose contents it was told to send.
- */
-static void account_return(struct slot *slot)
-{
-    slot_account(slot, slot->engine->device->unified_memory ? OVERHEAD_MAP : OVERHEAD_ENQUEUE);
+    slot_account(slot, slot->engine->device->unified_memory ? step : OVERHEAD_ENQUEUE);
 }
 
 static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
@@ -140,7 +134,7 @@ static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct
                 : engine_output_lend(job->output, job->output_frame, slot->queue, &result, why);
     if (r < 0)
         return r;
-    account_lending(slot);
+    account_memory(slot, OVERHEAD_UNMAP);
     const bool is_timed = engine->waiter.submitted % TIMED_FRAMES == TIMED_FRAMES - 1;
     engine->filter.fade = fade_next(engine->filter.fade);
     slot->result.blended = engine->filter.fade != NULL;
@@ -297,7 +291,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     cl_mem image;
     bool stores = false;
     r = upload_frame(slot, job, &image, why);
-    account_lending(slot);
+    account_memory(slot, OVERHEAD_UNMAP);
     slot->result.submitted_ns = slot->accounted_ns;
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
@@ -306,7 +300,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         r = engine_memory_return(job->memory, job->frame, slot->queue, why);
     if (r == 0)
         r = fetch_result(slot, why);
-    account_return(slot);
+    account_memory(slot, OVERHEAD_MAP);
     if (r == 0)
         watch_done(slot);
     else

@@ -6,6 +6,7 @@
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
+#include <CL/cl_half.h>
 #include <stdbool.h>
 
 #include "core/error.h"

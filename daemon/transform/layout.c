@@ -9,49 +9,28 @@ static size_t skewed(const struct plan_axis *axis, bool skew)
     return last + (skew && unit % 2 == 0 ? last / unit : 0) + 1;
 }
 
-/* Bytes of one number in local memory, which is always float. If stages are held in registers, only
- * one part of it, real or imaginary, is there at a time. */
-static size_t work_bytes(const struct transform_tuning *tuning, bool held)
-{
-    return tuning->lanes * (held ? sizeof(float) : 2 * sizeof(float));
-}
-
-static size_t column_local(const struct plan *plan, const struct transform_tuning *tuning)
-{
-    return skewed(&plan->y, tuning->skew) * tuning->columns *
-           work_bytes(tuning, tuning->columns_held);
-}
-
-static size_t row_local(const struct plan *plan, const struct transform_tuning *tuning)
-{
-    return skewed(&plan->x, tuning->skew) * tuning->rows * work_bytes(tuning, tuning->rows_held);
-}
-
 size_t transform_stored_bytes(const struct transform *transform)
 {
     return transform->tuning.recipe.precision == RECIPE_HALF ? 2 : 4;
 }
 
+/* Local memory holds floats. If stages are held in registers, only one part of each number, real or
+ * imaginary, is there at a time. */
 struct line_layout transform_line_layout(const struct transform *transform,
                                          const struct plan_axis *axis)
 {
-    const struct plan *plan = &transform->plan;
     const struct transform_tuning *tuning = &transform->tuning;
-    if (axis == &plan->x)
-        return (struct line_layout){.axis = axis,
-                                    .along_rows = true,
-                                    .group = tuning->row_group,
-                                    .lines = tuning->rows,
-                                    .held = tuning->rows_held,
-                                    .work_bytes = row_local(plan, tuning),
-                                    .twiddle = transform->twiddle_x};
-    return (struct line_layout){.axis = axis,
-                                .along_rows = false,
-                                .group = tuning->column_group,
-                                .lines = tuning->columns,
-                                .held = tuning->columns_held,
-                                .work_bytes = column_local(plan, tuning),
-                                .twiddle = transform->twiddle_y};
+    const bool along_rows = axis == &transform->plan.x;
+    struct line_layout layout = {.axis = axis,
+                                 .along_rows = along_rows,
+                                 .group = along_rows ? tuning->row_group : tuning->column_group,
+                                 .lines = along_rows ? tuning->rows : tuning->columns,
+                                 .held = along_rows ? tuning->rows_held : tuning->columns_held,
+                                 .twiddle =
+                                     along_rows ? transform->twiddle_x : transform->twiddle_y};
+    layout.work_bytes = skewed(axis, tuning->skew) * layout.lines * tuning->lanes *
+                        (layout.held ? 1 : 2) * sizeof(float);
+    return layout;
 }
 
 /* Rows or panels that are a multiple of 4 KiB apart would share a few cache sets, so one step is

@@ -113,19 +113,13 @@ static unsigned spread(struct pass ret[PLAN_MAX_STAGES], const struct plan_axis 
     return count;
 }
 
-static unsigned group_along(const struct transform *transform, const struct plan_axis *axis)
-{
-    return axis == &transform->plan.x ? transform->tuning.row_group
-                                      : transform->tuning.column_group;
-}
-
 unsigned transform_passes(struct pass ret[PLAN_MAX_STAGES], const struct transform *transform,
                           const struct plan_axis *axis)
 {
     const bool has_middle = axis == plan_second(&transform->plan);
     unsigned count = 0;
     for (unsigned most = transform->tuning.stages_per_dispatch; count == 0; most--)
-        count = spread(ret, axis, has_middle, most, group_along(transform, axis));
+        count = spread(ret, axis, has_middle, most, transform_line_layout(transform, axis).group);
     return count;
 }
 
@@ -141,7 +135,8 @@ struct staged_range transform_staged_range(const struct transform *transform,
                                            const struct plan_axis *axis, const struct pass *pass)
 {
     const bool along_v = axis == plan_second(&transform->plan);
-    const size_t group = group_along(transform, axis), items = pass_items(axis, pass);
+    const size_t group = transform_line_layout(transform, axis).group,
+                 items = pass_items(axis, pass);
     const size_t across = along_v ? transform_staged_layout(transform).lines / 2
                                   : plan_second(&transform->plan)->length / 4;
     const uint32_t span = plan_span(axis, pass->first + pass->count - 1);

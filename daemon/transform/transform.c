@@ -60,31 +60,11 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-static int check_image(const struct transform_image *image, enum view_kind view, struct error *why)
-{
-    if (image->count == 0)
-        return error_set(why, EINVAL, "a transform of 0 images: expected 1 or more");
-    if (image->count > 1 && view != VIEW_PICTURE)
-        return error_set(why, EINVAL, "a view of %u images: expected 1", image->count);
-    /* Interleaved images would overwrite each other's results with input bytes. */
-    if (image->count > 1 && image->keep_others &&
-        image->apart < (uint64_t)image->stride * image->height)
-        return error_set(
-            why, EINVAL,
-            "images %u bytes apart overlap: expected separate images, because each keeps "
-            "the other bytes of its rows",
-            image->apart);
-    return 0;
-}
-
 int transform_prepare(struct transform **ret, const struct gpu_device *device,
                       const struct transform_image *image, const struct transform_border *border,
                       const struct transform_tuning *tuning, const char *cache_dir,
                       struct error *warning, struct error *why)
 {
-    int r = check_image(image, tuning->recipe.view, why);
-    if (r < 0)
-        return r;
     struct transform *transform = calloc(1, sizeof *transform);
     if (transform == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a transform");
@@ -92,7 +72,7 @@ int transform_prepare(struct transform **ret, const struct gpu_device *device,
     transform->image = *image;
     transform->border = *border;
     transform->tuning = *tuning;
-    r = transform_fit(transform, why);
+    int r = transform_fit(transform, why);
     if (r == 0 && transform->technique->make_tables != NULL)
         r = transform->technique->make_tables(transform, why);
     if (r == 0)
@@ -258,23 +238,6 @@ size_t transform_response_frequencies(const struct transform *transform, uint16_
     return response_part_count(&layout);
 }
 
-/* Converts a finite number to IEEE 754 binary16 and rounds to nearest even; the largest is 65504.
- */
-static uint16_t to_half(float value)
-{
-    union {
-        float f;
-        uint32_t u;
-    } bits = {.f = fabsf(value)};
-    const uint16_t sign = signbit(value) ? 0x8000 : 0;
-    if (bits.f >= 65520.f)
-        return sign | 0x7bff;
-    if (bits.f < 0x1p-14f) /* subnormal: a multiple of 2^-24 */
-        return sign | (uint16_t)lrintf(bits.f * 0x1p24f);
-    bits.u += 0xfff + (bits.u >> 13 & 1);
-    return sign | (uint16_t)((bits.u >> 13) - (112u << 10));
-}
-
 static int fill(const struct transform *transform, float *values, double scale,
                 const struct filter_chain *chain, double sub_x, double sub_y, uint32_t *ret_band,
                 struct error *why)
@@ -307,9 +270,10 @@ int transform_response_fill(const struct transform *transform, void *response,
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     const int r = fill(transform, values, 1, chain, sub_x, sub_y, ret_band, why);
-    uint16_t *half = response;
+    cl_half *half = response;
     for (size_t i = 0; r == 0 && i < count; i++)
-        half[i] = to_half(values[i]);
+        half[i] =
+            cl_half_from_float(fmaxf(fminf(values[i], CL_HALF_MAX), -CL_HALF_MAX), CL_HALF_RTE);
     free(values);
     return r;
 }

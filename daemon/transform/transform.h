@@ -84,10 +84,9 @@ struct transform;
  */
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
-/* Plans a transform and loads its kernels if they are in the cache. -EINVAL: the number of images
- * or the distance between them is invalid; -ERANGE: the technique cannot handle this size on this
- * device. `warning` is as in program.h. The device must outlive the result. The result must be
- * built before frames are created. */
+/* Plans a transform and loads its kernels if they are in the cache. -ERANGE: the technique cannot
+ * handle this size or recipe on this device. `warning` is as in program.h. The device must outlive
+ * the result. The result must be built before frames are created. */
 int transform_prepare(struct transform **ret, const struct gpu_device *device,
                       const struct transform_image *image, const struct transform_border *border,
                       const struct transform_tuning *tuning, const char *cache_dir,

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/denoiser_past.h"
@@ -96,18 +95,10 @@ static unsigned lanes_for(const struct gpu_device *device)
 static int get_program(struct denoiser *denoiser, unsigned pass, bool compile,
                        const char *cache_dir, struct error *warning, struct error *why)
 {
-    cl_program *program = &denoiser->pass[pass].program;
     char *source = denoiser_source(&denoiser->image, &denoiser->recipe,
                                    &denoiser->pass[pass].layout, pass == 1);
-    if (source == NULL)
-        return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
-    int r = 0;
-    if (compile)
-        r = program_build(program, denoiser->device, source, cache_dir, warning, why);
-    else
-        program_load(program, denoiser->device, source, cache_dir, warning);
-    free(source);
-    return r;
+    return program_get(&denoiser->pass[pass].program, denoiser->device, source, compile, cache_dir,
+                       warning, why);
 }
 
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,

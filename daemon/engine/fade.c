@@ -1,7 +1,6 @@
 #include "engine/fade.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "gpu/program.h"

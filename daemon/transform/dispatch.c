@@ -1,7 +1,4 @@
 /* A dispatch of a transform: its arguments. It also gets the program that holds the kernels. */
-#include <errno.h>
-#include <stdlib.h>
-
 #include "gpu/program.h"
 #include "transform/transform_private.h"
 
@@ -86,20 +83,12 @@ int transform_get_program(struct transform *transform, bool compile, const char 
     do {
         if (transform->program != NULL)
             clReleaseProgram(transform->program);
-        transform->program = NULL;
         transform->dispatch_count = 0;
         transform->technique->list_dispatches(transform);
-        char *source = transform_source(transform);
-        if (source == NULL)
-            return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
-        r = program_load(&transform->program, transform->device, source, cache_dir, warning);
-        if (r < 0 && compile)
-            r = program_build(&transform->program, transform->device, source, cache_dir, warning,
-                              why);
-        free(source);
-        if (r < 0)
-            return compile ? r : 0;
-        r = shrink_groups(transform, why);
+        r = program_get(&transform->program, transform->device, transform_source(transform),
+                        compile, cache_dir, warning, why);
+        if (r == 0 && transform->program != NULL)
+            r = shrink_groups(transform, why);
     } while (r > 0);
     return r;
 }

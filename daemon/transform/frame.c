@@ -20,16 +20,15 @@ static int set_argument(const struct transform_frame *frame, unsigned dispatch, 
                         struct error *why)
 {
     const struct argument *argument = &frame->transform->dispatch[dispatch].argument[index];
-    const void *value = &frame->buffer[argument->kind];
-    size_t size = sizeof(cl_mem);
+    const void *value = NULL; /* of local memory */
+    size_t size = argument->local_bytes;
     if (argument->kind == ARGUMENT_BAND) {
         value = &frame->band;
         size = sizeof frame->band;
-    } else if (argument->kind == ARGUMENT_TABLE) {
-        value = &argument->table;
-    } else if (argument->kind == ARGUMENT_LOCAL) {
-        value = NULL;
-        size = argument->local_bytes;
+    } else if (argument->kind != ARGUMENT_LOCAL) {
+        value =
+            argument->kind == ARGUMENT_TABLE ? &argument->table : &frame->buffer[argument->kind];
+        size = sizeof(cl_mem);
     }
     const cl_int code = clSetKernelArg(frame->kernel[dispatch], index, size, value);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
@@ -177,7 +176,7 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
     int r = transform_frame_bind(frame, buffers, why);
     for (unsigned i = 0; i < count && r == 0; i++)
         r = enqueue(frame, queue, i, i == 0 ? first : i + 1 == count ? last : NULL, why);
-    if (r == 0 && count == 1 && first != NULL)
+    if (r == 0 && count == 1 && first != NULL && last != NULL)
         clRetainEvent(*last = *first);
     return r;
 }

@@ -109,13 +109,13 @@ struct technique {
     int (*make_buffers)(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
                         struct error *why);
 
-    /* Lists the dispatches (transform_add_dispatch), and writes the source of their kernels, which
-     * follows transform_put_constants. */
+    /* Lists the dispatches (transform_add_dispatch), and writes the source of their kernels, behind
+     * the constants and the files that all techniques have (kernel_source.c). */
     void (*list_dispatches)(struct transform *transform);
     void (*put_source)(FILE *out, const struct transform *transform);
 
-    /* What the tuner varies, in this order, ended by NULL; and the settings with which it tries the
-     * technique in the end, however good others are. */
+    /* What the tuner varies, in this order, ended by NULL; and what it tries at the end of a round,
+     * whichever technique is the best so far. */
     vary_fn *const *settings;
     vary_fn *offer;
 };

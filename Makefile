@@ -41,7 +41,7 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 all: $(BUILD)/fftd $(BUILD)/fftd-ctl $(BUILD)/libfftd.a $(BUILD)/libfftd.so.0
 
 # ---- the parts, each a static archive so that tests and benches link exactly what they test ----
-KERNELS := $(wildcard kernels/*.cl)
+KERNELS := $(sort $(wildcard kernels/*/*.cl))
 # The kernels are real files; the program carries them so that it runs from anywhere.
 $(BUILD)/generated/kernels.inc: $(KERNELS) kernels/embed.sh
 	@mkdir -p $(@D)

@@ -1,94 +1,73 @@
-/* The measurement. The files of the cache are in comparison_cache.c, because engines look for one
- * when they are created, and this file creates engines. */
+/* The cache has one file for each subject. */
 #include "engine/comparison.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
-#include "engine/engine_private.h"
+#include "gpu/cache.h"
+#include "gpu/device_private.h"
+#include "gpu/program.h"
 
-#define MAX_FRAMES 20
-#define MEASURE_NS (150 * NS_PER_MS)
-#define GREY       128
+#define CACHE_KIND "comparison"
 
-/* Returns the time of the fastest of several frames, because other load on the machine, such as the
- * frames of the camera, only increases times. */
-static int time_frames(struct engine *engine, const struct engine_job *job, double *ret_ms,
-                       struct error *why)
+/* The contents of a file. */
+struct times {
+    double device_ms, cpu_ms;
+};
+
+const char *comparison_cpu_device(const struct comparison_subject *subject)
 {
-    const int64_t until_ns = clock_now_ns() + MEASURE_NS;
-    double best_ms = HUGE_VAL;
-    for (unsigned i = 0; i < MAX_FRAMES && (i < 3 || clock_now_ns() < until_ns); i++) {
-        struct engine_done done;
-        const int64_t start_ns = clock_now_ns();
-        int r = engine_submit(engine, job, why);
-        if (r == 0)
-            r = engine_collect(engine, true, &done, why);
-        if (r < 0)
-            return r;
-        const double ms = (double)(clock_now_ns() - start_ns) / 1e6;
-        if (i > 0 && ms < best_ms) /* the driver may compile during the first frame */
-            best_ms = ms;
+    return subject->device->cpu_name[0] != '\0' ? subject->device->cpu_name : NULL;
+}
+
+/* Unlike the settings of the tuner, times depend on everything that a frame passes. */
+static uint64_t subject_key(const struct comparison_subject *subject)
+{
+    const struct engine_options *options = &subject->options;
+    const struct fftd_format *format = &subject->format;
+    const uint64_t sources = program_sources_hash();
+    char frames[64], recipe[RECIPE_KEY_BYTES];
+    snprintf(frames, sizeof frames, "%ux%u %08x technique %d", format->width, format->height,
+             format->fourcc, (int)options->technique);
+    recipe_key(&options->recipe, recipe);
+    uint64_t key = cache_hash(CACHE_HASH_START, &sources, sizeof sources);
+    key = cache_hash(key, subject->device->identity, strlen(subject->device->identity));
+    key = cache_hash(key, subject->device->cpu_name, strlen(subject->device->cpu_name));
+    key = cache_hash(key, frames, strlen(frames));
+    return cache_hash(key, recipe, strlen(recipe));
+}
+
+int comparison_keep(const struct comparison_subject *subject, const char *cache_dir,
+                    const struct comparison *comparison, struct error *why)
+{
+    const struct times times = {comparison->device_ms, comparison->cpu_ms};
+    return cache_write(cache_dir, CACHE_KIND, subject_key(subject), &times, sizeof times, why);
+}
+
+bool comparison_find(struct comparison *ret, const struct comparison_subject *subject,
+                     const char *cache_dir, struct error *warning)
+{
+    const char *cpu_device = comparison_cpu_device(subject);
+    if (cpu_device == NULL)
+        return false;
+    const uint64_t key = subject_key(subject);
+    size_t size = 0;
+    struct times *times = cache_read(cache_dir, CACHE_KIND, key, &size, warning);
+    /* The file is not trusted, because another program may have written it. */
+    const bool found = times != NULL && size == sizeof *times && isfinite(times->device_ms) &&
+                       isfinite(times->cpu_ms) && times->device_ms > 0 && times->cpu_ms > 0;
+    if (found) {
+        *ret = (struct comparison){.device_ms = times->device_ms, .cpu_ms = times->cpu_ms};
+        snprintf(ret->cpu_device, sizeof ret->cpu_device, "%s", cpu_device);
+    } else if (times != NULL) {
+        error_set(warning, EINVAL,
+                  "%s/%016llx." CACHE_KIND
+                  " is ignored and will be replaced: it does not hold two times above 0",
+                  cache_dir, (unsigned long long)key);
     }
-    *ret_ms = best_ms;
-    return 0;
-}
-
-static int time_engine(struct engine *engine, double *ret_ms, struct error *why)
-{
-    const struct fftd_format *source = &engine->source;
-    struct engine_job job = {0};
-    uint8_t *in = malloc(source->frame_bytes);
-    int r = 0;
-    job.out = malloc(engine->format.frame_bytes);
-    if (in == NULL || job.out == NULL) {
-        r = error_set(why, ENOMEM, "out of memory while allocating two frames");
-        goto out;
-    }
-    memset(in, GREY, source->frame_bytes);
-    for (unsigned p = 0; p < source->plane_count; p++) {
-        job.in[p] = in + source->plane[p].offset;
-        job.in_stride[p] = source->plane[p].stride;
-    }
-    r = time_frames(engine, &job, ret_ms, why);
-out:
-    free(in);
-    free(job.out);
-    return r;
-}
-
-static int time_on(struct gpu_device *device, const struct comparison_subject *subject,
-                   const char *cache_dir, double *ret_ms, struct error *why)
-{
-    struct engine_options options = subject->options;
-    struct engine *engine;
-    options.in_flight = 1;
-    int r = engine_create(&engine, device, &subject->format, &options, subject->support_px,
-                          cache_dir, NULL, why);
-    if (r < 0)
-        return r;
-    r = time_engine(engine, ret_ms, why);
-    engine_destroy(engine);
-    return r;
-}
-
-int comparison_time_device(const struct comparison_subject *subject, const char *cache_dir,
-                           double *ret_ms, struct error *why)
-{
-    return time_on(subject->device, subject, cache_dir, ret_ms, why);
-}
-
-int comparison_time_cpu(const struct comparison_subject *subject, const char *cache_dir,
-                        double *ret_ms, struct error *why)
-{
-    struct gpu_device *cpu;
-    int r = gpu_device_open(&cpu, "cpu", why);
-    if (r < 0)
-        return r;
-    r = time_on(cpu, subject, cache_dir, ret_ms, why);
-    gpu_device_close(cpu);
-    return r;
+    free(times);
+    return found;
 }

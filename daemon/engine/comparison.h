@@ -1,5 +1,6 @@
-/* Measures whole frames on the device in use and on the host's own CPU device, and stores the times
- * in the cache. A device whose driver takes as long as its kernels may be the slower one. */
+/* The times of whole frames on the device in use and on the host's own CPU device, in the cache. A
+ * device whose driver takes as long as its kernels may be the slower one. search.c measures them.
+ */
 #ifndef FFTD_ENGINE_COMPARISON_H
 #define FFTD_ENGINE_COMPARISON_H
 
@@ -21,14 +22,6 @@ struct comparison_subject {
 /* Returns the name of the CPU device; NULL: there is nothing to compare, because the device in use
  * is a CPU, or there is no CPU device. */
 const char *comparison_cpu_device(const struct comparison_subject *subject);
-
-/* Measures one of the two devices, with the settings that an engine has there. Frames are copied to
- * the device and back, because only that is possible with every source. The call takes as long as
- * building an engine. */
-int comparison_time_device(const struct comparison_subject *subject, const char *cache_dir,
-                           double *ret_ms, struct error *why);
-int comparison_time_cpu(const struct comparison_subject *subject, const char *cache_dir,
-                        double *ret_ms, struct error *why);
 
 /* Stores both times in a cache directory, and finds them for the same devices, frames and kinds of
  * kernels; the border does not matter. comparison_find leaves `ret` unchanged if it finds nothing.

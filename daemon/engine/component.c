@@ -205,7 +205,7 @@ int engine_make_components(struct engine *engine, double support_px, const char 
         const int r = component_prepare(component, cache_dir, why);
         if (r < 0)
             return r;
-        const struct plan *plan = transform_plan(component->transform);
+        const struct plan *plan = transform_plan(component_transform(component));
         pad_px = fmin(pad_px, (plan->x.length - plan->width) * component->sub_x);
         pad_px = fmin(pad_px, (plan->y.length - plan->height) * component->sub_y);
     }
@@ -227,7 +227,7 @@ const struct plan *engine_plan(const struct engine *engine, unsigned index)
     for (unsigned i = 0; i < engine->component_count; i++) {
         const struct component *c = &engine->component[i];
         if (index < c->subject.image.count)
-            return transform_plan(c->transform);
+            return transform_plan(component_transform(c));
         index -= c->subject.image.count;
     }
     return NULL;

@@ -58,16 +58,13 @@ static int make_map(struct axis *axis, uint32_t length, enum plan_border mode)
 static int make_buffers(struct corrector *corrector, cl_context context, struct error *why)
 {
     const size_t bytes = buffer_bytes(corrector, MAX_TABLES);
-    cl_int code;
+    void *at = NULL;
     int r = opencl_make_buffer(&corrector->device, context, CL_MEM_READ_ONLY, bytes, NULL, why);
     if (r == 0)
-        r = opencl_make_buffer(&corrector->pinned, context,
-                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, why);
-    if (r < 0)
-        return r;
-    corrector->at = clEnqueueMapBuffer(corrector->queue, corrector->pinned, CL_TRUE, CL_MAP_WRITE,
-                                       0, bytes, 0, NULL, NULL, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+        r = opencl_make_pinned(&corrector->pinned, &at, context, corrector->queue, CL_MAP_WRITE,
+                               bytes, why);
+    corrector->at = at;
+    return r;
 }
 
 int corrector_create(struct corrector **ret, const struct transform *transform,
@@ -106,10 +103,8 @@ void corrector_destroy(struct corrector *corrector)
         clEnqueueUnmapMemObject(corrector->queue, corrector->pinned, corrector->at, 0, NULL, NULL);
         clFinish(corrector->queue);
     }
-    if (corrector->pinned != NULL)
-        clReleaseMemObject(corrector->pinned);
-    if (corrector->device != NULL)
-        clReleaseMemObject(corrector->device);
+    opencl_release_buffer(corrector->pinned);
+    opencl_release_buffer(corrector->device);
     free(corrector->x.map);
     free(corrector->y.map);
     free(corrector);
@@ -237,7 +232,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
 {
     struct corrector *corrector = NULL;
     (void)part;
-    const int r = corrector_create(&corrector, component->transform, queue, why);
+    const int r = corrector_create(&corrector, component_transform(component), queue, why);
     *ret_frame = corrector;
     return r;
 }
@@ -257,7 +252,7 @@ static struct step_memory memory(const struct component *component,
 {
     struct corrector corrector = {.is_none = true};
     (void)chain;
-    lay_out(&corrector, transform_plan(component->transform));
+    lay_out(&corrector, transform_plan(component_transform(component)));
     const uint64_t bytes = buffer_bytes(&corrector, MAX_TABLES);
     const uint64_t lengths = (uint64_t)corrector.x.padded + corrector.y.padded;
     return (struct step_memory){

@@ -1,4 +1,4 @@
-/* The correction of one frame in flight in device memory, as kernels/correct.cl reads it.
+/* The correction of one frame in flight in device memory, as kernels/transform/correct.cl reads it.
  *
  * A slot of the engine owns a corrector and uses it in its own queue. The factors of the waves are
  * computed in double precision and stored as floats, so that a wave's error is below 1e-6 of its

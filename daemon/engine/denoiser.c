@@ -2,11 +2,9 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "engine/denoiser_past.h"
-#include "transform/denoiser_plane.h"
 #include "engine/denoiser_source.h"
 #include "gpu/program.h"
 
@@ -97,35 +95,10 @@ static unsigned lanes_for(const struct gpu_device *device)
 static int get_program(struct denoiser *denoiser, unsigned pass, bool compile,
                        const char *cache_dir, struct error *warning, struct error *why)
 {
-    cl_program *program = &denoiser->pass[pass].program;
     char *source = denoiser_source(&denoiser->image, &denoiser->recipe,
                                    &denoiser->pass[pass].layout, pass == 1);
-    if (source == NULL)
-        return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
-    int r = 0;
-    if (compile)
-        r = program_build(program, denoiser->device, source, cache_dir, warning, why);
-    else
-        program_load(program, denoiser->device, source, cache_dir, warning);
-    free(source);
-    return r;
-}
-
-static int check_settings(const struct denoise_settings *settings, struct error *why)
-{
-    if (settings->block != 16 && settings->block != 32)
-        return error_set(why, EINVAL, "noise reduction in blocks of %u: expected 16 or 32",
-                         settings->block);
-    if (settings->overlap != 2 && settings->overlap != 4)
-        return error_set(why, EINVAL, "noise reduction with an overlap of %u: expected 2 or 4",
-                         settings->overlap);
-    if (settings->passes < 1 || settings->passes > MAX_PASSES)
-        return error_set(why, EINVAL, "noise reduction in %u passes: expected 1 or 2",
-                         settings->passes);
-    if (settings->past > DENOISE_MAX_PAST)
-        return error_set(why, EINVAL, "noise reduction with %u past frames: expected 0 .. %d",
-                         settings->past, DENOISE_MAX_PAST);
-    return 0;
+    return program_get(&denoiser->pass[pass].program, denoiser->device, source, compile, cache_dir,
+                       warning, why);
 }
 
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
@@ -134,10 +107,8 @@ int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      struct error *why)
 {
     const struct denoise_settings *settings = &recipe->denoise;
-    int r = check_settings(settings, why);
-    if (r < 0)
-        return r;
     struct denoiser *denoiser = calloc(1, sizeof *denoiser);
+    int r = 0;
     if (denoiser == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing noise reduction");
     denoiser->device = device;
@@ -220,8 +191,7 @@ int denoiser_noise(cl_mem *ret, const struct denoiser *denoiser, const struct no
         values[i * DENOISER_NOISE_NUMBERS + 1] = is_brightness ? (float)(noise->slope * unit) : 0;
         values[i * DENOISER_NOISE_NUMBERS + 2] = (float)noise->factor;
     }
-    const int r = opencl_make_buffer(ret, denoiser->device->context,
-                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
+    const int r = opencl_make_table(ret, denoiser->device->context, values, size, why);
     free(values);
     return r;
 }
@@ -273,13 +243,6 @@ static int make_plane(cl_mem *ret, const struct denoiser *denoiser, struct error
                               plane_bytes(&denoiser->image), NULL, why);
 }
 
-static int make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why)
-{
-    cl_int code;
-    *ret = clCreateKernel(program, name, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, name);
-}
-
 /* The counts begin with zeros. */
 static int make_estimate(struct denoiser_frame *frame, struct error *why)
 {
@@ -296,8 +259,8 @@ static int make_estimate(struct denoiser_frame *frame, struct error *why)
         r = opencl_make_buffer(&frame->noise, context, CL_MEM_READ_WRITE,
                                denoiser_noise_bytes(&denoiser->image), NULL, why);
     if (r == 0)
-        r = make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
-    return r < 0 ? r : make_kernel(&frame->fit, denoiser->pass[0].program, "noise_fit", why);
+        r = opencl_make_kernel(&frame->count, denoiser->pass[0].program, "noise_count", why);
+    return r < 0 ? r : opencl_make_kernel(&frame->fit, denoiser->pass[0].program, "noise_fit", why);
 }
 
 int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *denoiser,
@@ -309,12 +272,12 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
     frame->denoiser = denoiser;
     int r = denoiser->recipe.denoise.past > 0 ? 0 : make_plane(&frame->samples, denoiser, why);
     if (r == 0)
-        r = make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
+        r = opencl_make_kernel(&frame->load, denoiser->pass[0].program, "denoise_load", why);
     for (unsigned i = 0; i < denoiser->pass_count && r == 0; i++) {
         r = make_plane(&frame->result[i], denoiser, why);
         if (r == 0)
-            r = make_kernel(&frame->kernel[i], denoiser->pass[i].program,
-                            i == 0 ? "denoise_first" : "denoise_second", why);
+            r = opencl_make_kernel(&frame->kernel[i], denoiser->pass[i].program,
+                                   i == 0 ? "denoise_first" : "denoise_second", why);
     }
     if (r == 0 && denoiser->recipe.denoise.estimated)
         r = make_estimate(frame, why);
@@ -335,8 +298,7 @@ void denoiser_frame_destroy(struct denoiser_frame *frame)
     const cl_kernel kernels[] = {frame->load, frame->kernel[0], frame->kernel[1], frame->count,
                                  frame->fit};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        if (buffers[i] != NULL)
-            clReleaseMemObject(buffers[i]);
+        opencl_release_buffer(buffers[i]);
     for (size_t i = 0; i < sizeof kernels / sizeof kernels[0]; i++)
         if (kernels[i] != NULL)
             clReleaseKernel(kernels[i]);
@@ -489,8 +451,8 @@ int denoiser_frame_enqueue(struct denoiser_frame *frame, cl_command_queue queue,
         denoiser_past_forget(past);
     if (first != NULL)
         *first = loaded;
-    else if (loaded != NULL)
-        clReleaseEvent(loaded);
+    else
+        opencl_release_event(loaded);
     if (r == 0)
         *ret = frame->result[passes - 1];
     return r;

@@ -11,10 +11,10 @@
 struct denoiser;
 struct denoiser_past; /* denoiser_past.h */
 
-/* Loads the kernels for images like this if they are in the cache. lanes: 1, 4, 8 or 16; 0: as
- * suits the device. -EINVAL: the settings of recipe->denoise are unknown; -ERANGE: the device has
- * too little local memory. `warning` is as in program.h. The device must outlive the result, which
- * must be built before frames are created. */
+/* Loads the kernels for images like this if they are in the cache. recipe->denoise is that of a
+ * chain. lanes: 1, 4, 8 or 16; 0: as suits the device. -ERANGE: the device has too little local
+ * memory. `warning` is as in program.h. The device must outlive the result, which must be built
+ * before frames are created. */
 int denoiser_prepare(struct denoiser **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct recipe *recipe,
                      unsigned lanes, const char *cache_dir, struct error *warning,
@@ -59,7 +59,7 @@ int denoiser_frame_create(struct denoiser_frame **ret, const struct denoiser *de
 void denoiser_frame_destroy(struct denoiser_frame *frame); /* NULL is allowed */
 
 /* Enqueues one frame in an in-order queue, whose planes are in *ret until the next one: those of
- * the images after each other, denoiser_plane_size floats apart (denoiser_plane.h). calibration: as
+ * the images after each other, denoiser_plane_size floats apart (transform.h). calibration: as
  * in transform_buffers. past: the frames before, to which this one is added; NULL unless the
  * settings join past frames. `first` and `last`, if not NULL, receive the events of the first and
  * the last dispatch; the caller releases them. */

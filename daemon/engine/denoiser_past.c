@@ -41,10 +41,8 @@ void denoiser_past_destroy(struct denoiser_past *past)
     if (past == NULL)
         return;
     for (unsigned i = 0; i < past->planes; i++) {
-        if (past->plane[i] != NULL)
-            clReleaseMemObject(past->plane[i]);
-        if (past->loaded[i] != NULL)
-            clReleaseEvent(past->loaded[i]);
+        opencl_release_buffer(past->plane[i]);
+        opencl_release_event(past->loaded[i]);
     }
     free(past);
 }
@@ -52,8 +50,7 @@ void denoiser_past_destroy(struct denoiser_past *past)
 cl_mem denoiser_past_begin(struct denoiser_past *past)
 {
     past->newest = (past->newest + 1) % past->planes;
-    if (past->loaded[past->newest] != NULL)
-        clReleaseEvent(past->loaded[past->newest]);
+    opencl_release_event(past->loaded[past->newest]);
     past->loaded[past->newest] = NULL;
     return past->plane[past->newest];
 }

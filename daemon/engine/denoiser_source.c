@@ -4,18 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "transform/denoiser_plane.h"
-#include "gpu/program.h"
 #include "transform/transform_private.h"
 
 #define PI               3.14159265358979323846
 #define OVER_SUBTRACTION 2.5 /* filters/denoise.h */
 #define MAX_BLOCK        32
-
-static void put_file(FILE *out, const char *name)
-{
-    fprintf(out, "#line 1 \"%s\"\n%s", name, program_file(name));
-}
 
 static void put_table(FILE *out, const char *name, const double *value, unsigned count)
 {
@@ -120,20 +113,20 @@ char *denoiser_source(const struct transform_image *image, const struct recipe *
         return NULL;
     put_constants(out, image, recipe, layout);
     for (size_t i = 0; i < sizeof shared / sizeof shared[0]; i++)
-        put_file(out, shared[i]);
+        transform_put_file(out, shared[i]);
     put_tables(out, layout, is_second);
     for (unsigned n = 2; n <= layout->block; n *= 2) {
         fprintf(out, "#undef N\n#define N %u\n#undef HALF_N\n#define HALF_N %u\n", n, n / 2);
-        put_file(out, "denoise_dft.cl");
+        transform_put_file(out, "denoise_dft.cl");
     }
     fprintf(out, "#define SECOND %d\n", is_second);
     if (is_second)
-        put_file(out, "denoise_cosine.cl");
-    put_file(out, "denoise.cl");
-    put_file(out, "denoise_past.cl");
+        transform_put_file(out, "denoise_cosine.cl");
+    transform_put_file(out, "denoise.cl");
+    transform_put_file(out, "denoise_past.cl");
     if (recipe->denoise.estimated && !is_second)
-        put_file(out, "denoise_noise.cl");
-    put_file(out, is_second ? "denoise_second.cl" : "denoise_first.cl");
+        transform_put_file(out, "denoise_noise.cl");
+    transform_put_file(out, is_second ? "denoise_second.cl" : "denoise_first.cl");
     if (fclose(out) == 0)
         return text;
     free(text);

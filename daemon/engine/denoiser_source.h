@@ -1,5 +1,5 @@
-/* The source of the kernels that reduce noise (kernels/denoise.cl), specialised for an image and a
- * layout. */
+/* The source of the kernels that reduce noise (kernels/engine/denoise.cl), specialised for an image
+ * and a layout. */
 #ifndef FFTD_ENGINE_DENOISER_SOURCE_H
 #define FFTD_ENGINE_DENOISER_SOURCE_H
 

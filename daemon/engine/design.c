@@ -60,8 +60,7 @@ void engine_response_free(struct engine_response *response)
         return;
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
         for (unsigned k = 0; k < ENGINE_MAX_STEPS; k++)
-            if (response->data[i][k].numbers != NULL)
-                clReleaseMemObject(response->data[i][k].numbers);
+            opencl_release_buffer(response->data[i][k].numbers);
     fade_destroy(response->fade);
     free(response);
 }

@@ -13,28 +13,6 @@
 
 /* ---- slots --------------------------------------------------------------------------------- */
 
-static int make_queue(struct slot *slot, struct error *why)
-{
-    cl_int code;
-    const struct gpu_device *device = slot->engine->device;
-    slot->queue =
-        clCreateCommandQueue(device->context, device->id, CL_QUEUE_PROFILING_ENABLE, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
-}
-
-/* Allocates pinned memory and maps it permanently. */
-static int pin(struct slot *slot, cl_mem *ret, size_t size, void **ret_at, cl_map_flags flags,
-               struct error *why)
-{
-    cl_int code;
-    int r = opencl_make_buffer(ret, slot->engine->device->context,
-                               CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size, NULL, why);
-    if (r < 0)
-        return r;
-    *ret_at = clEnqueueMapBuffer(slot->queue, *ret, CL_TRUE, flags, 0, size, 0, NULL, NULL, &code);
-    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
-}
-
 /* Clears the frame, because no kernel writes the padding of rows and clients must not see old
  * memory there. */
 static int clear(struct slot *slot, cl_mem buffer, struct error *why)
@@ -50,7 +28,7 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     const bool unified = engine->device->unified_memory;
     const cl_mem_flags host = unified ? CL_MEM_ALLOC_HOST_PTR : 0;
     slot->engine = engine;
-    int r = make_queue(slot, why);
+    int r = opencl_make_queue(&slot->queue, engine->device, CL_QUEUE_PROFILING_ENABLE, why);
     if (r == 0)
         r = opencl_make_buffer(&slot->in, engine->device->context, CL_MEM_READ_ONLY | host,
                                engine->source_bytes, NULL, why);
@@ -60,9 +38,11 @@ static int make_slot(struct slot *slot, struct engine *engine, struct error *why
     if (r == 0)
         r = clear(slot, slot->out, why);
     if (r == 0 && !unified)
-        r = pin(slot, &slot->host_in, engine->source_bytes, &slot->host_in_at, CL_MAP_WRITE, why);
+        r = opencl_make_pinned(&slot->host_in, &slot->host_in_at, engine->device->context,
+                               slot->queue, CL_MAP_WRITE, engine->source_bytes, why);
     if (r == 0 && !unified)
-        r = pin(slot, &slot->host_out, engine->frame_bytes, &slot->host_out_at, CL_MAP_READ, why);
+        r = opencl_make_pinned(&slot->host_out, &slot->host_out_at, engine->device->context,
+                               slot->queue, CL_MAP_READ, engine->frame_bytes, why);
     if (r == 0)
         r = engine_create_frame(slot, why);
     return r;
@@ -80,8 +60,7 @@ static void release_slot(struct slot *slot)
     engine_destroy_frame(slot);
     const cl_mem buffers[] = {slot->in, slot->out, slot->host_in, slot->host_out};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        if (buffers[i] != NULL)
-            clReleaseMemObject(buffers[i]);
+        opencl_release_buffer(buffers[i]);
     clReleaseCommandQueue(slot->queue);
 }
 
@@ -137,15 +116,16 @@ static int lay_out_source(struct fftd_format *ret, const struct fftd_format *for
 static void describe(struct engine *engine)
 {
     const struct component *c = &engine->component[0];
-    const struct plan *plan = transform_plan(c->transform);
-    const struct transform_tuning *tuning = transform_tuning(c->transform);
+    const struct transform *transform = component_transform(c);
+    const struct plan *plan = transform_plan(transform);
+    const struct transform_tuning *tuning = transform_tuning(transform);
     const struct step_cost cost = engine_cost(engine);
     char needs[128];
     recipe_describe(&c->recipe, needs, sizeof needs);
     snprintf(engine->description, sizeof engine->description,
              "%s %s, %s, %ux%u in %ux%u, %u dispatches, %.1f bytes a pixel, lanes %u, "
              "groups %u and %u%s, %s",
-             tuning->technique == TRANSFORM_FUSED ? "fused" : "staged",
+             transform_technique_name(transform),
              tuning->recipe.precision == RECIPE_HALF ? "half" : "float",
              tuning->order == PLAN_ROWS_FIRST ? "rows first" : "columns first", plan->width,
              plan->height, plan->x.length, plan->y.length, cost.dispatches,

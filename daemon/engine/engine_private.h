@@ -23,15 +23,20 @@ struct component {
     struct engine *engine;
     struct recipe recipe;
     struct tuner_subject subject;
-    struct transform *transform; /* the part of step_transform, of whose plan others need to know */
-    bool tuned;                  /* the settings were found by measuring */
-    double sub_x, sub_y;         /* luma pixels per sample */
+    bool tuned;          /* the settings were found by measuring */
+    double sub_x, sub_y; /* luma pixels per sample */
     struct component_step {
         void *part;
         struct transform_response data; /* for new frames */
     } step[ENGINE_MAX_STEPS];           /* in the order of engine_steps */
     unsigned response_step; /* the index of the one that filters: its data is the response */
 };
+
+/* The part of the step that filters, of whose plan others need to know. */
+static inline struct transform *component_transform(const struct component *component)
+{
+    return component->step[component->response_step].part;
+}
 
 /* The events of a step's dispatches for a frame. */
 struct step_times {
@@ -132,9 +137,9 @@ void engine_list_components(struct engine *engine, double support_px);
 int engine_make_components(struct engine *engine, double support_px, const char *cache_dir,
                            const struct engine_observer *observer, struct error *why);
 
-/* transform_step.c: plans the component's transform, which the caller destroys unless the component
- * is released. */
-int component_sketch(struct component *component, const char *cache_dir, struct error *why);
+/* transform_step.c: plans the component's transform, which the caller destroys. */
+int component_sketch(struct transform **ret, struct component *component, const char *cache_dir,
+                     struct error *why);
 
 /* The steps of a component: whether it has one, preparing all, and destroying what was prepared.
  * The steps' other functions are called for all components at once. */
@@ -181,6 +186,12 @@ int engine_output_lend(struct engine_output *output, unsigned index, cl_command_
                        cl_mem *ret, struct error *why);
 int engine_output_fetch(struct slot *slot, cl_map_flags flags, struct error *why);
 void engine_output_give_back(struct engine_output *output, unsigned index, cl_command_queue queue);
+
+/* Measures a whole frame of such an engine on a device, with the settings that it has there. Frames
+ * are copied to the device and back, because only that is possible with every source. The call
+ * takes as long as building an engine. */
+int engine_time(struct gpu_device *device, const struct comparison_subject *subject,
+                const char *cache_dir, double *ret_ms, struct error *why);
 
 /* The second may only be called while no frame is in flight. */
 int engine_start_waiter(struct engine *engine, struct error *why);

@@ -1,7 +1,6 @@
 #include "engine/fade.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "gpu/program.h"
@@ -35,7 +34,7 @@ static int make_buffers(struct fade *fade, const struct engine *engine, bool hal
                         struct error *why)
 {
     for (unsigned i = 0; i < engine->component_count; i++) {
-        const size_t bytes = transform_response_bytes(engine->component[i].transform);
+        const size_t bytes = transform_response_bytes(component_transform(&engine->component[i]));
         fade->count[i] = (cl_uint)(bytes / (half ? sizeof(cl_half) : sizeof(cl_float)));
         for (unsigned slot = 0; slot < engine->options.in_flight; slot++) {
             const int r = opencl_make_buffer(&fade->blended[slot][i], engine->device->context,
@@ -77,16 +76,14 @@ static int enqueue(struct fade *fade, cl_command_queue queue, unsigned component
 static int warm_up(struct fade *fade, const struct engine *engine, const struct engine_response *to,
                    struct error *why)
 {
-    cl_int code;
-    int r = 0;
-    cl_command_queue queue =
-        clCreateCommandQueue(engine->device->context, engine->device->id, 0, &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "clCreateCommandQueue");
+    cl_command_queue queue;
+    int r = opencl_make_queue(&queue, engine->device, 0, why);
+    if (r < 0)
+        return r;
     for (unsigned i = 0; r == 0 && i < engine->component_count; i++)
         r = enqueue(fade, queue, i, response_of(to, engine, i).numbers,
                     response_of(to, engine, i).numbers, fade->blended[0][i], 0, NULL, why);
-    code = clFinish(queue);
+    const cl_int code = clFinish(queue);
     clReleaseCommandQueue(queue);
     return r < 0 || code == CL_SUCCESS ? r : opencl_fail(why, code, "clFinish");
 }
@@ -96,15 +93,12 @@ static int prepare(struct fade *fade, const struct engine *engine, const struct 
 {
     const bool half = engine->options.recipe.precision == RECIPE_HALF;
     cl_program program = NULL;
-    cl_int code;
     int r = program_small(&program, engine->device, "blend.cl", half, why);
-    if (r < 0)
-        return r;
-    fade->kernel = clCreateKernel(program, "blend", &code);
-    if (code != CL_SUCCESS)
-        return opencl_fail(why, code, "blend");
+    if (r == 0)
+        r = opencl_make_kernel(&fade->kernel, program, "blend", why);
     fade->group = GROUP_ITEMS < engine->device->max_group ? GROUP_ITEMS : engine->device->max_group;
-    r = make_buffers(fade, engine, half, why);
+    if (r == 0)
+        r = make_buffers(fade, engine, half, why);
     return r < 0 ? r : warm_up(fade, engine, to, why);
 }
 
@@ -139,16 +133,12 @@ void fade_destroy(struct fade *fade)
     if (fade->kernel != NULL)
         clReleaseKernel(fade->kernel);
     for (unsigned i = 0; i < MAX_COMPONENTS; i++) {
-        if (fade->from[i].numbers != NULL)
-            clReleaseMemObject(fade->from[i].numbers);
+        opencl_release_buffer(fade->from[i].numbers);
         for (unsigned slot = 0; slot < ENGINE_MAX_IN_FLIGHT; slot++)
-            if (fade->blended[slot][i] != NULL)
-                clReleaseMemObject(fade->blended[slot][i]);
+            opencl_release_buffer(fade->blended[slot][i]);
     }
-    if (fade->newest != NULL)
-        clReleaseEvent(fade->newest);
-    if (fade->begun != NULL)
-        clReleaseEvent(fade->begun);
+    opencl_release_event(fade->newest);
+    opencl_release_event(fade->begun);
     free(fade);
 }
 
@@ -219,8 +209,7 @@ static int enqueue_blend(struct step_run *run, struct error *why)
         clRetainEvent(event);
         step_run_is_one(run, event);
     }
-    if (fade->newest != NULL)
-        clReleaseEvent(fade->newest);
+    opencl_release_event(fade->newest);
     fade->newest = event;
     fade->newest_slot = index;
     fade->newest_band[component] = blended.band;
@@ -232,7 +221,7 @@ static struct step_memory memory(const struct component *component,
                                  const struct filter_chain *chain)
 {
     (void)chain;
-    return (struct step_memory){.fading = transform_response_bytes(component->transform)};
+    return (struct step_memory){.fading = transform_response_bytes(component_transform(component))};
 }
 
 const struct step step_blend = {

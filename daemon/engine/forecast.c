@@ -46,16 +46,18 @@ static void add_step(struct engine_forecast *ret, const struct step *step,
 static int add_component(struct engine_forecast *ret, struct component *component,
                          const struct filter_chain *chain, const char *cache_dir, struct error *why)
 {
-    const int r = component_sketch(component, cache_dir, why);
+    struct transform *transform;
+    const int r = component_sketch(&transform, component, cache_dir, why);
     if (r < 0)
         return r;
+    component->step[component->response_step].part = transform;
     for (unsigned k = 0; engine_steps[k] != NULL; k++) {
         if (!component_has(component, k) || engine_steps[k]->memory == NULL)
             continue;
         const struct step_memory memory = engine_steps[k]->memory(component, chain);
         add_step(ret, engine_steps[k], &memory, component->engine->options.in_flight);
     }
-    transform_destroy(component->transform);
+    transform_destroy(transform);
     return 0;
 }
 

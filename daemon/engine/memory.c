@@ -99,12 +99,9 @@ static void release(struct engine_memory *memory, struct engine_frame *frame)
     if (frame->at != NULL && !frame->sent)
         clEnqueueUnmapMemObject(memory->queue, frame->buffer, frame->at, frame->mapped != NULL,
                                 frame->mapped != NULL ? &frame->mapped : NULL, NULL);
-    if (frame->mapped != NULL)
-        clReleaseEvent(frame->mapped);
-    if (frame->buffer != NULL)
-        clReleaseMemObject(frame->buffer);
-    if (frame->whole != NULL)
-        clReleaseMemObject(frame->whole);
+    opencl_release_event(frame->mapped);
+    opencl_release_buffer(frame->buffer);
+    opencl_release_buffer(frame->whole);
     *frame = (struct engine_frame){0};
 }
 
@@ -224,13 +221,12 @@ int engine_memory_create(struct frame_memory **ret, const struct engine *engine,
 {
     const struct gpu_device *device = engine->device;
     struct engine_memory *memory = calloc(1, sizeof *memory);
-    cl_int code;
     if (memory == NULL)
         return error_set(why, ENOMEM, "out of memory while allocating frame buffers");
-    memory->queue = clCreateCommandQueue(device->context, device->id, 0, &code);
-    if (code != CL_SUCCESS) {
+    const int r = opencl_make_queue(&memory->queue, device, 0, why);
+    if (r < 0) {
         free(memory);
-        return opencl_fail(why, code, "clCreateCommandQueue");
+        return r;
     }
     memory->base = (struct frame_memory){
         .ops = &ops,
@@ -291,8 +287,7 @@ int engine_memory_lend(struct frame_memory *memory, unsigned index, cl_command_q
         code = clEnqueueUnmapMemObject(queue, frame->buffer, frame->at, 0, NULL, NULL);
         if (code != CL_SUCCESS)
             return opencl_fail(why, code, "clEnqueueUnmapMemObject");
-        if (frame->mapped != NULL)
-            clReleaseEvent(frame->mapped);
+        opencl_release_event(frame->mapped);
         frame->mapped = NULL;
         frame->at = NULL;
     }

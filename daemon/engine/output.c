@@ -142,14 +142,11 @@ int engine_output_create(struct engine_output **ret, const struct engine *engine
     if (r < 0)
         return r;
     struct engine_output *output = calloc(1, sizeof *output);
-    cl_int code;
     if (output == NULL)
         return error_set(why, ENOMEM, "out of memory while creating the engine's output");
     output->references = 1;
-    output->queue = clCreateCommandQueue(engine->device->context, engine->device->id, 0, &code);
-    if (code != CL_SUCCESS) {
+    if (opencl_make_queue(&output->queue, engine->device, 0, why) < 0) {
         free(output);
-        opencl_fail(why, code, "clCreateCommandQueue");
         return -EOPNOTSUPP;
     }
     output->context = engine->device->context;
@@ -177,8 +174,7 @@ void engine_output_destroy(struct engine_output *output)
         struct output_frame *frame = &output->frame[i];
         if (frame->at != NULL && !frame->taken)
             clEnqueueUnmapMemObject(output->queue, frame->buffer, frame->at, 0, NULL, NULL);
-        if (frame->buffer != NULL)
-            clReleaseMemObject(frame->buffer);
+        opencl_release_buffer(frame->buffer);
     }
     clFlush(output->queue);
     clReleaseCommandQueue(output->queue);

@@ -1,5 +1,5 @@
 /* The step that moves the picture of each frame by a distance of its own: the frame is filtered
- * with the response times the phase ramp exp(-2 pi i (fx x + fy y)) (kernels/ramp.cl).
+ * with the response times the phase ramp exp(-2 pi i (fx x + fy y)) (kernels/engine/ramp.cl).
  *
  * The product is a dispatch of its own in the queue of the frame, into a buffer of the frame,
  * because frames in flight overlap. A frame that is not moved has nothing of this. */
@@ -42,16 +42,15 @@ static size_t factor_count(const struct transform *transform)
 
 static int make_places(struct ramp *ramp, struct error *why)
 {
-    const struct transform *transform = ramp->component->transform;
+    const struct transform *transform = component_transform(ramp->component);
     const size_t count = transform_response_frequencies(transform, NULL);
     uint16_t(*places)[2] = malloc(count * sizeof *places);
     if (places == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
     transform_response_frequencies(transform, places);
     ramp->count = (cl_uint)count;
-    const int r = opencl_make_buffer(&ramp->places, ramp->component->engine->device->context,
-                                     CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
-                                     count * sizeof *places, places, why);
+    const int r = opencl_make_table(&ramp->places, ramp->component->engine->device->context, places,
+                                    count * sizeof *places, why);
     free(places);
     return r;
 }
@@ -63,19 +62,17 @@ static int prepare(void **ret_part, struct component *component, const char *cac
     struct gpu_device *device = component->engine->device;
     struct ramp *ramp = calloc(1, sizeof *ramp);
     cl_program program;
-    cl_int code;
     (void)cache_dir;
     *ret_part = ramp;
     if (ramp == NULL)
         return error_set(why, ENOMEM, "out of memory while preparing to move frames");
     ramp->component = component;
     ramp->group = GROUP_ITEMS < device->max_group ? GROUP_ITEMS : device->max_group;
-    const int r =
+    int r =
         program_small(&program, device, "ramp.cl", component->recipe.precision == RECIPE_HALF, why);
-    if (r < 0)
-        return r;
-    ramp->kernel = clCreateKernel(program, "ramp", &code);
-    return code == CL_SUCCESS ? make_places(ramp, why) : opencl_fail(why, code, "ramp");
+    if (r == 0)
+        r = opencl_make_kernel(&ramp->kernel, program, "ramp", why);
+    return r < 0 ? r : make_places(ramp, why);
 }
 
 static void destroy(void *part)
@@ -83,8 +80,7 @@ static void destroy(void *part)
     struct ramp *ramp = part;
     if (ramp->kernel != NULL)
         clReleaseKernel(ramp->kernel);
-    if (ramp->places != NULL)
-        clReleaseMemObject(ramp->places);
+    opencl_release_buffer(ramp->places);
     free(ramp);
 }
 
@@ -92,7 +88,7 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
                         cl_command_queue queue, struct error *why)
 {
     const cl_context context = component->engine->device->context;
-    const size_t factors = factor_count(component->transform) * sizeof(cl_float2);
+    const size_t factors = factor_count(component_transform(component)) * sizeof(cl_float2);
     struct ramp_frame *frame = calloc(1, sizeof *frame);
     (void)part, (void)queue;
     *ret_frame = frame;
@@ -103,17 +99,15 @@ static int create_frame(void **ret_frame, const void *part, const struct compone
     int r = opencl_make_buffer(&frame->factors, context, CL_MEM_READ_ONLY, factors, NULL, why);
     if (r == 0)
         r = opencl_make_buffer(&frame->response, context, CL_MEM_READ_WRITE,
-                               transform_response_bytes(component->transform), NULL, why);
+                               transform_response_bytes(component_transform(component)), NULL, why);
     return r;
 }
 
 static void destroy_frame(void *frame)
 {
     struct ramp_frame *ramp = frame;
-    if (ramp->factors != NULL)
-        clReleaseMemObject(ramp->factors);
-    if (ramp->response != NULL)
-        clReleaseMemObject(ramp->response);
+    opencl_release_buffer(ramp->factors);
+    opencl_release_buffer(ramp->response);
     free(ramp->values);
     free(ramp);
 }
@@ -158,7 +152,7 @@ static int copy_threshold(const struct step_run *run, cl_mem from, cl_mem to, st
     if (!recipe->thresholds)
         return 0;
     const size_t number = recipe->precision == RECIPE_HALF ? sizeof(cl_half) : sizeof(cl_float);
-    const size_t at = transform_response_bytes(run->component->transform) - number;
+    const size_t at = transform_response_bytes(component_transform(run->component)) - number;
     const cl_int code =
         clEnqueueCopyBuffer(run->slot->queue, from, to, at, at, number, 0, NULL, NULL);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueCopyBuffer");
@@ -167,7 +161,7 @@ static int copy_threshold(const struct step_run *run, cl_mem from, cl_mem to, st
 static int enqueue(struct step_run *run, struct error *why)
 {
     const struct component *component = run->component;
-    const struct plan *plan = transform_plan(component->transform);
+    const struct plan *plan = transform_plan(component_transform(component));
     const struct ramp *ramp = run->part;
     struct ramp_frame *frame = run->frame;
     const double *shift = run->slot->job.shift;
@@ -182,9 +176,10 @@ static int enqueue(struct step_run *run, struct error *why)
                     is_x ? shift[0] / component->sub_x : shift[1] / component->sub_y);
         values += axis[i]->length;
     }
-    cl_int code = clEnqueueWriteBuffer(run->slot->queue, frame->factors, CL_FALSE, 0,
-                                       factor_count(component->transform) * sizeof *values,
-                                       frame->values, 0, NULL, NULL);
+    cl_int code =
+        clEnqueueWriteBuffer(run->slot->queue, frame->factors, CL_FALSE, 0,
+                             factor_count(component_transform(component)) * sizeof *values,
+                             frame->values, 0, NULL, NULL);
     if (code != CL_SUCCESS)
         return opencl_fail(why, code, "clEnqueueWriteBuffer");
     const int r = set_arguments(ramp, frame, *response, axis[0]->length, why);
@@ -206,7 +201,7 @@ static int enqueue(struct step_run *run, struct error *why)
 static struct step_memory memory(const struct component *component,
                                  const struct filter_chain *chain)
 {
-    const struct transform *transform = component->transform;
+    const struct transform *transform = component_transform(component);
     const uint64_t factors = factor_count(transform) * sizeof(cl_float2);
     const uint64_t places =
         (uint64_t)transform_response_frequencies(transform, NULL) * sizeof(uint16_t[2]);

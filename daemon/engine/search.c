@@ -8,6 +8,8 @@
 #include "gpu/cache.h"
 #include "engine/engine_private.h"
 
+#define GREY 128
+
 struct engine_search {
     char cache_dir[4096];
     struct tuner *tuner[MAX_COMPONENTS];
@@ -49,6 +51,62 @@ void engine_search_destroy(struct engine_search *search)
     free(search);
 }
 
+/* What is measured. */
+struct run {
+    struct engine *engine;
+    const struct engine_job *job;
+};
+
+static int time_frame(void *context, double *ret_ms, struct error *why)
+{
+    const struct run *run = context;
+    struct engine_done done;
+    const int64_t start_ns = clock_now_ns();
+    int r = engine_submit(run->engine, run->job, why);
+    if (r == 0)
+        r = engine_collect(run->engine, true, &done, why);
+    *ret_ms = (double)(clock_now_ns() - start_ns) / 1e6;
+    return r;
+}
+
+static int time_engine(struct engine *engine, double *ret_ms, struct error *why)
+{
+    const struct fftd_format *source = &engine->source;
+    struct engine_job job = {0};
+    uint8_t *in = malloc(source->frame_bytes);
+    int r = 0;
+    job.out = malloc(engine->format.frame_bytes);
+    if (in == NULL || job.out == NULL) {
+        r = error_set(why, ENOMEM, "out of memory while allocating two frames");
+        goto out;
+    }
+    memset(in, GREY, source->frame_bytes);
+    for (unsigned p = 0; p < source->plane_count; p++) {
+        job.in[p] = in + source->plane[p].offset;
+        job.in_stride[p] = source->plane[p].stride;
+    }
+    r = tuner_time(time_frame, &(struct run){engine, &job}, ret_ms, why);
+out:
+    free(in);
+    free(job.out);
+    return r;
+}
+
+int engine_time(struct gpu_device *device, const struct comparison_subject *subject,
+                const char *cache_dir, double *ret_ms, struct error *why)
+{
+    struct engine_options options = subject->options;
+    struct engine *engine;
+    options.in_flight = 1;
+    int r = engine_create(&engine, device, &subject->format, &options, subject->support_px,
+                          cache_dir, NULL, why);
+    if (r < 0)
+        return r;
+    r = time_engine(engine, ret_ms, why);
+    engine_destroy(engine);
+    return r;
+}
+
 /* Measures frames on the device, whose new settings are in the cache by now, and in the next step
  * on the CPU device. If either refuses, the settings are good all the same, and there is no
  * comparison. */
@@ -56,12 +114,15 @@ static int compare(struct engine_search *search, struct error *why)
 {
     struct comparison times = {.device_ms = search->device_ms};
     struct error refusal;
+    struct gpu_device *cpu;
     if (search->device_ms == 0)
-        return comparison_time_device(&search->subject, search->cache_dir, &search->device_ms,
-                                      &refusal) == 0;
-    if (comparison_time_cpu(&search->subject, search->cache_dir, &times.cpu_ms, &refusal) < 0)
+        return engine_time(search->subject.device, &search->subject, search->cache_dir,
+                           &search->device_ms, &refusal) == 0;
+    if (gpu_device_open(&cpu, "cpu", &refusal) < 0)
         return 0;
-    return comparison_keep(&search->subject, search->cache_dir, &times, why);
+    const int r = engine_time(cpu, &search->subject, search->cache_dir, &times.cpu_ms, &refusal);
+    gpu_device_close(cpu);
+    return r < 0 ? 0 : comparison_keep(&search->subject, search->cache_dir, &times, why);
 }
 
 int engine_search_step(struct engine_search *search, struct error *why)

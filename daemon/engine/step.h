@@ -96,9 +96,8 @@ struct step {
     /* Enqueues a frame's kernels, if it needs any. */
     int (*enqueue)(struct step_run *run, struct error *why);
 
-    /* Drop the frame's references to an image and to a result that the engine does not own. */
-    void (*drop_image)(void *frame);
-    void (*drop_result)(void *frame);
+    /* Drops the frame's reference to the image, or to the result, which the engine does not own. */
+    void (*drop)(void *frame, bool image);
 
     /* What it costs in each frame; not counted are steps that only some frames need. */
     struct step_cost (*cost)(const void *part);

@@ -53,8 +53,7 @@ void component_release(struct component *component)
 {
     for (unsigned i = 0; engine_steps[i] != NULL; i++) {
         struct component_step *step = &component->step[i];
-        if (step->data.numbers != NULL)
-            clReleaseMemObject(step->data.numbers);
+        opencl_release_buffer(step->data.numbers);
         if (step->part != NULL)
             engine_steps[i]->destroy(step->part);
     }

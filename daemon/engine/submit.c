@@ -17,17 +17,11 @@
  * driver time. */
 #define TIMED_FRAMES   32
 
-/* Accounts for memory that was given to a device: one with memory of its own was sent a copy. */
-static void account_lending(struct slot *slot)
+/* Accounts for memory that passes to the device or back, as `step` if it works there: a device with
+ * memory of its own is sent a copy, or told to send one. */
+static void account_memory(struct slot *slot, enum overhead_step step)
 {
-    slot_account(slot, slot->engine->device->unified_memory ? OVERHEAD_UNMAP : OVERHEAD_ENQUEUE);
-}
-
-/* Accounts for memory that the device was told to give back, or whose contents it was told to send.
- */
-static void account_return(struct slot *slot)
-{
-    slot_account(slot, slot->engine->device->unified_memory ? OVERHEAD_MAP : OVERHEAD_ENQUEUE);
+    slot_account(slot, slot->engine->device->unified_memory ? step : OVERHEAD_ENQUEUE);
 }
 
 static void copy_rows(uint8_t *to, size_t to_stride, const uint8_t *from, size_t from_stride,
@@ -140,7 +134,7 @@ static int run_kernels(struct slot *slot, cl_mem image, bool *ret_stores, struct
                 : engine_output_lend(job->output, job->output_frame, slot->queue, &result, why);
     if (r < 0)
         return r;
-    account_lending(slot);
+    account_memory(slot, OVERHEAD_UNMAP);
     const bool is_timed = engine->waiter.submitted % TIMED_FRAMES == TIMED_FRAMES - 1;
     engine->filter.fade = fade_next(engine->filter.fade);
     slot->result.blended = engine->filter.fade != NULL;
@@ -201,10 +195,8 @@ static void release_events(struct slot *slot)
     for (unsigned i = 0; i < MAX_COMPONENTS; i++)
         for (unsigned k = 0; k < ENGINE_MAX_STEPS; k++) {
             struct step_times *times = &slot->time[i][k];
-            if (times->first != NULL)
-                clReleaseEvent(times->first);
-            if (times->last != NULL)
-                clReleaseEvent(times->last);
+            opencl_release_event(times->first);
+            opencl_release_event(times->last);
             *times = (struct step_times){NULL, NULL};
         }
     while (slot->dispatch_count > 0)
@@ -222,29 +214,31 @@ static void unmap_result(struct slot *slot)
     slot->mapped_out = NULL;
 }
 
+/* Has the steps drop the frame's image, or its result. */
+static void drop(struct slot *slot, bool image)
+{
+    for (unsigned i = 0; i < slot->engine->component_count; i++)
+        for (unsigned k = 0; engine_steps[k] != NULL; k++)
+            if (slot->frame[i][k] != NULL && engine_steps[k]->drop != NULL)
+                engine_steps[k]->drop(slot->frame[i][k], image);
+}
+
 /* Gives the frame of an output back to its owner. */
 static void give_back_output(struct slot *slot)
 {
     if (slot->job.output == NULL)
         return;
     engine_output_give_back(slot->job.output, slot->job.output_frame, slot->queue);
-    for (unsigned i = 0; i < slot->engine->component_count; i++)
-        for (unsigned k = 0; engine_steps[k] != NULL; k++)
-            if (slot->frame[i][k] != NULL && engine_steps[k]->drop_result != NULL)
-                engine_steps[k]->drop_result(slot->frame[i][k]);
+    drop(slot, false);
     slot->job.output = NULL;
 }
 
 /* Releases the references of a finished frame to memory that does not belong to the engine. */
 static void drop_borrowed(struct slot *slot)
 {
-    const bool lent = slot->job.memory != NULL && slot->sent == NULL;
-    for (unsigned i = 0; lent && i < slot->engine->component_count; i++)
-        for (unsigned k = 0; engine_steps[k] != NULL; k++)
-            if (slot->frame[i][k] != NULL && engine_steps[k]->drop_image != NULL)
-                engine_steps[k]->drop_image(slot->frame[i][k]);
-    if (slot->sent != NULL)
-        clReleaseMemObject(slot->sent);
+    if (slot->job.memory != NULL && slot->sent == NULL)
+        drop(slot, true);
+    opencl_release_buffer(slot->sent);
     slot->sent = NULL;
     give_back_output(slot);
 }
@@ -258,8 +252,7 @@ static void leave_refused(struct slot *slot, bool stores)
     unmap_result(slot);
     if (!stores)
         give_back_output(slot);
-    if (slot->done != NULL)
-        clReleaseEvent(slot->done);
+    opencl_release_event(slot->done);
     slot->done = NULL;
     slot->job.out = NULL;
     if (clEnqueueMarkerWithWaitList(slot->queue, 0, NULL, &slot->done) == CL_SUCCESS) {
@@ -298,7 +291,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
     cl_mem image;
     bool stores = false;
     r = upload_frame(slot, job, &image, why);
-    account_lending(slot);
+    account_memory(slot, OVERHEAD_UNMAP);
     slot->result.submitted_ns = slot->accounted_ns;
     slot->result.upload_ns = slot->result.submitted_ns - begun_ns;
     if (r == 0)
@@ -307,7 +300,7 @@ int engine_submit(struct engine *engine, const struct engine_job *job, struct er
         r = engine_memory_return(job->memory, job->frame, slot->queue, why);
     if (r == 0)
         r = fetch_result(slot, why);
-    account_return(slot);
+    account_memory(slot, OVERHEAD_MAP);
     if (r == 0)
         watch_done(slot);
     else

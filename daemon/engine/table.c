@@ -51,7 +51,7 @@ static int design(struct transform_response *ret, const void *part,
 {
     const struct recipe *recipe = &component->recipe;
     const struct transform_image *image = &component->subject.image;
-    const size_t size = transform_table_bytes(component->transform);
+    const size_t size = transform_table_bytes(component_transform(component));
     int r = 0;
     (void)part;
     float *values = malloc(size);
@@ -63,8 +63,7 @@ static int design(struct transform_response *ret, const void *part,
     if (r == 0 && recipe->warped)
         r = fill_warp(component, chain, (int16_t(*)[2])(values + corrections), why);
     if (r == 0)
-        r = opencl_make_buffer(&ret->numbers, component->engine->device->context,
-                               CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
+        r = opencl_make_table(&ret->numbers, component->engine->device->context, values, size, why);
     free(values);
     return r;
 }
@@ -74,7 +73,7 @@ static struct step_memory memory(const struct component *component,
                                  const struct filter_chain *chain)
 {
     const struct transform_image *image = &component->subject.image;
-    const uint64_t bytes = transform_table_bytes(component->transform);
+    const uint64_t bytes = transform_table_bytes(component_transform(component));
     (void)chain;
     return (struct step_memory){
         .data = bytes,

@@ -11,8 +11,9 @@ static bool applies(const struct recipe *recipe)
     return true;
 }
 
-/* A size that the fused technique cannot handle on the device is left to the staged one. */
-int component_sketch(struct component *component, const char *cache_dir, struct error *why)
+/* A size that one technique cannot handle on the device is left to the next. */
+int component_sketch(struct transform **ret, struct component *component, const char *cache_dir,
+                     struct error *why)
 {
     struct engine *engine = component->engine;
     const struct tuner_subject *subject = &component->subject;
@@ -21,24 +22,20 @@ int component_sketch(struct component *component, const char *cache_dir, struct 
     if (engine->options.tune != ENGINE_TUNE_OFF)
         component->tuned = tuner_find(&tuning, subject, cache_dir, &engine->warning);
     tuning.recipe = component->recipe;
-    int r = transform_sketch(&component->transform, subject->device, &subject->image,
-                             &subject->border, &tuning, why);
-    if (r == -ERANGE && subject->any_technique) {
-        tuning.technique = TRANSFORM_STAGED;
-        r = transform_sketch(&component->transform, subject->device, &subject->image,
-                             &subject->border, &tuning, why);
-    }
+    int r;
+    do
+        r = transform_sketch(ret, subject->device, &subject->image, &subject->border, &tuning, why);
+    while (r == -ERANGE && tuner_fall_back(&tuning, subject));
     return r;
 }
 
 static int prepare(void **ret_part, struct component *component, const char *cache_dir,
                    struct error *why)
 {
-    const int r = component_sketch(component, cache_dir, why);
-    *ret_part = component->transform;
-    return r < 0
-               ? r
-               : transform_equip(component->transform, cache_dir, &component->engine->warning, why);
+    struct transform *transform = NULL;
+    const int r = component_sketch(&transform, component, cache_dir, why);
+    *ret_part = transform;
+    return r < 0 ? r : transform_equip(transform, cache_dir, &component->engine->warning, why);
 }
 
 static void destroy(void *part)
@@ -67,8 +64,7 @@ static int design(struct transform_response *ret, const void *part,
     int r = transform_response_fill(part, values, chain, component->sub_x, component->sub_y,
                                     &ret->band, why);
     if (r == 0)
-        r = opencl_make_buffer(&ret->numbers, component->engine->device->context,
-                               CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, values, why);
+        r = opencl_make_table(&ret->numbers, component->engine->device->context, values, size, why);
     free(values);
     return r;
 }
@@ -110,14 +106,9 @@ static int enqueue(struct step_run *run, struct error *why)
     return r;
 }
 
-static void drop_image(void *frame)
+static void drop(void *frame, bool image)
 {
-    transform_frame_drop_image(frame);
-}
-
-static void drop_result(void *frame)
-{
-    transform_frame_drop_result(frame);
+    transform_frame_drop(frame, image);
 }
 
 static struct step_cost cost(const void *part)
@@ -128,7 +119,7 @@ static struct step_cost cost(const void *part)
 static struct step_memory memory(const struct component *component,
                                  const struct filter_chain *chain)
 {
-    const struct transform *transform = component->transform;
+    const struct transform *transform = component_transform(component);
     const uint64_t response = transform_response_bytes(transform);
     const uint64_t making = transform_making_bytes(transform);
     const uint64_t filling =
@@ -149,8 +140,7 @@ const struct step step_transform = {.name = "transform",
                                     .create_frame = create_frame,
                                     .destroy_frame = destroy_frame,
                                     .enqueue = enqueue,
-                                    .drop_image = drop_image,
-                                    .drop_result = drop_result,
+                                    .drop = drop,
                                     .cost = cost,
                                     .memory = memory,
                                     .filters = true};

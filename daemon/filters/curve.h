@@ -3,7 +3,7 @@
  *
  * A curve rises and maps 0 .. max onto 0 .. max, where max is the largest sample (255 for 8 bits,
  * 4095 for 12). A sample, or a filtered value, beyond that range counts as its nearest end. The
- * kernels compute the same in single precision (kernels/curve.cl).
+ * kernels compute the same in single precision (kernels/transform/curve.cl).
  *
  * The logarithm makes a product of illumination and reflectance a sum (A. V. Oppenheim, R. W.
  * Schafer, T. G. Stockham, Nonlinear Filtering of Multiplied and Convolved Signals, 1968). The

@@ -51,7 +51,7 @@ struct denoise_settings {
 
 /* The variance of noise at a level m is constant + slope m, in grey levels of 0 .. 255 whatever the
  * bits of a sample. The slope is that of shot noise, which grows with the light. If the model is
- * estimated instead (kernels/denoise_noise.cl), the estimate is multiplied by the factor. */
+ * estimated instead (kernels/engine/denoise_noise.cl), the estimate is multiplied by the factor. */
 struct noise_model {
     double constant, slope;
     double factor;

@@ -74,6 +74,47 @@ int opencl_make_buffer(cl_mem *ret, cl_context context, cl_mem_flags flags, size
     return 0;
 }
 
+int opencl_make_table(cl_mem *ret, cl_context context, const void *data, size_t bytes,
+                      struct error *why)
+{
+    return opencl_make_buffer(ret, context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes,
+                              (void *)data, why);
+}
+
+int opencl_make_pinned(cl_mem *ret, void **ret_at, cl_context context, cl_command_queue queue,
+                       cl_map_flags flags, size_t bytes, struct error *why)
+{
+    cl_int code;
+    const int r = opencl_make_buffer(ret, context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes,
+                                     NULL, why);
+    if (r < 0)
+        return r;
+    *ret_at = clEnqueueMapBuffer(queue, *ret, CL_TRUE, flags, 0, bytes, 0, NULL, NULL, &code);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueMapBuffer");
+}
+
+int opencl_make_queue(cl_command_queue *ret, const struct gpu_device *device,
+                      cl_command_queue_properties properties, struct error *why)
+{
+    cl_int code;
+    const cl_command_queue queue =
+        clCreateCommandQueue(device->context, device->id, properties, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clCreateCommandQueue");
+    *ret = queue;
+    return 0;
+}
+
+int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why)
+{
+    cl_int code;
+    const cl_kernel kernel = clCreateKernel(program, name, &code);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, name);
+    *ret = kernel;
+    return 0;
+}
+
 /* Lists all devices of all platforms in the loader's order. Platforms without devices, such as
  * Mesa's Clover in many cases, are skipped. */
 static unsigned find_devices(struct candidate *found, unsigned capacity)

@@ -6,6 +6,7 @@
 
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
+#include <CL/cl_half.h>
 #include <stdbool.h>
 
 #include "core/error.h"
@@ -48,9 +49,36 @@ const char *opencl_error_name(cl_int code);
 /* Fills why with "WHAT: CL_..." and returns -errno (-ENOMEM for lack of memory, else -EIO). */
 int opencl_fail(struct error *why, cl_int code, const char *what);
 
-/* Creates a buffer. host: what the flags say of it, CL_MEM_COPY_HOST_PTR or _USE_HOST_PTR, or NULL.
- * The caller releases it. 0 or what opencl_fail returns. */
+/* These create what the caller releases, and return 0 or what opencl_fail returns.
+ *
+ * A buffer. host: what the flags say of it, CL_MEM_COPY_HOST_PTR or _USE_HOST_PTR, or NULL. */
 int opencl_make_buffer(cl_mem *ret, cl_context context, cl_mem_flags flags, size_t bytes,
                        void *host, struct error *why);
+
+/* A buffer with this data, which kernels only read. */
+int opencl_make_table(cl_mem *ret, cl_context context, const void *data, size_t bytes,
+                      struct error *why);
+
+/* Memory of the host that the device reads or writes without a copy by its driver, and its mapping.
+ */
+int opencl_make_pinned(cl_mem *ret, void **ret_at, cl_context context, cl_command_queue queue,
+                       cl_map_flags flags, size_t bytes, struct error *why);
+
+int opencl_make_queue(cl_command_queue *ret, const struct gpu_device *device,
+                      cl_command_queue_properties properties, struct error *why);
+int opencl_make_kernel(cl_kernel *ret, cl_program program, const char *name, struct error *why);
+
+/* Release what is not NULL. */
+static inline void opencl_release_buffer(cl_mem buffer)
+{
+    if (buffer != NULL)
+        clReleaseMemObject(buffer);
+}
+
+static inline void opencl_release_event(cl_event event)
+{
+    if (event != NULL)
+        clReleaseEvent(event);
+}
 
 #endif

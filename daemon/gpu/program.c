@@ -27,33 +27,6 @@ const char *program_file(const char *name)
     abort(); /* the caller named a file that is not in kernels/ */
 }
 
-int program_small(cl_program *ret, struct gpu_device *device, const char *file, bool half,
-                  struct error *why)
-{
-    char source[4096];
-    struct error warning;
-    unsigned i = 0;
-    for (; i < GPU_MAX_SMALL_PROGRAMS && device->small[i].file != NULL; i++)
-        if (strcmp(device->small[i].file, file) == 0 && device->small[i].half == half) {
-            *ret = device->small[i].program;
-            return 0;
-        }
-    const int length =
-        snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"%s\"\n%s", half, file,
-                 program_file(file));
-    if ((size_t)length >= sizeof source || i == GPU_MAX_SMALL_PROGRAMS)
-        return error_set(why, E2BIG,
-                         "%s has %d bytes: expected fewer than %zu, in one of %d small programs",
-                         file, length, sizeof source, GPU_MAX_SMALL_PROGRAMS);
-    const int r = program_build(&device->small[i].program, device, source, NULL, &warning, why);
-    if (r < 0)
-        return r;
-    device->small[i].file = file;
-    device->small[i].half = half;
-    *ret = device->small[i].program;
-    return 0;
-}
-
 uint64_t program_sources_hash(void)
 {
     uint64_t hash = CACHE_HASH_START;
@@ -113,8 +86,9 @@ static cl_program create_from_entry(const struct gpu_device *device, const unsig
     return NULL;
 }
 
-int program_load(cl_program *ret, const struct gpu_device *device, const char *source,
-                 const char *cache_dir, struct error *warning)
+/* -ENOENT: there is none; -EINVAL: the driver refuses it. */
+static int load(cl_program *ret, const struct gpu_device *device, const char *source,
+                const char *cache_dir, struct error *warning)
 {
     const uint64_t key = source_key(device, source);
     size_t size;
@@ -150,8 +124,8 @@ static int fail_build(const struct gpu_device *device, cl_program program, cl_in
     return -EIO;
 }
 
-int program_build(cl_program *ret, const struct gpu_device *device, const char *source,
-                  const char *cache_dir, struct error *warning, struct error *why)
+static int build(cl_program *ret, const struct gpu_device *device, const char *source,
+                 const char *cache_dir, struct error *warning, struct error *why)
 {
     cl_int code;
     cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
@@ -168,5 +142,45 @@ int program_build(cl_program *ret, const struct gpu_device *device, const char *
     else if (cache_exists(cache_dir))
         keep_binary(program, cache_dir, source_key(device, source), warning);
     *ret = program;
+    return 0;
+}
+
+int program_get(cl_program *ret, const struct gpu_device *device, char *source, bool compile,
+                const char *cache_dir, struct error *warning, struct error *why)
+{
+    int r = 0;
+    *ret = NULL;
+    if (source == NULL)
+        return error_set(why, ENOMEM, "out of memory while writing the kernels' source");
+    if (load(ret, device, source, cache_dir, warning) < 0 && compile)
+        r = build(ret, device, source, cache_dir, warning, why);
+    free(source);
+    return r;
+}
+
+int program_small(cl_program *ret, struct gpu_device *device, const char *file, bool half,
+                  struct error *why)
+{
+    char source[4096];
+    struct error warning;
+    unsigned i = 0;
+    for (; i < GPU_MAX_SMALL_PROGRAMS && device->small[i].file != NULL; i++)
+        if (strcmp(device->small[i].file, file) == 0 && device->small[i].half == half) {
+            *ret = device->small[i].program;
+            return 0;
+        }
+    const int length =
+        snprintf(source, sizeof source, "#define HALF_STORAGE %d\n#line 1 \"%s\"\n%s", half, file,
+                 program_file(file));
+    if ((size_t)length >= sizeof source || i == GPU_MAX_SMALL_PROGRAMS)
+        return error_set(why, E2BIG,
+                         "%s has %d bytes: expected fewer than %zu, in one of %d small programs",
+                         file, length, sizeof source, GPU_MAX_SMALL_PROGRAMS);
+    const int r = build(&device->small[i].program, device, source, NULL, &warning, why);
+    if (r < 0)
+        return r;
+    device->small[i].file = file;
+    device->small[i].half = half;
+    *ret = device->small[i].program;
     return 0;
 }

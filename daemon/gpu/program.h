@@ -10,17 +10,14 @@
 /* The text of a file in kernels/, which must exist. */
 const char *program_file(const char *name);
 
-/* Loads the program that the same driver built from the same source from the cache. -ENOENT: there
- * is none; -EINVAL: the driver refuses it. Both a damaged and a refused file are reported in
- * `warning`, which is untouched otherwise. The caller releases the program. */
-int program_load(cl_program *ret, const struct gpu_device *device, const char *source,
-                 const char *cache_dir, struct error *warning);
-
-/* Compiles the source for the device and keeps the program in the cache. A cache that cannot be
- * written is reported in `warning` and is no failure. On failure the text holds the beginning of
- * the build log. The caller releases the program. */
-int program_build(cl_program *ret, const struct gpu_device *device, const char *source,
-                  const char *cache_dir, struct error *warning, struct error *why);
+/* Gets the program that the same driver built from the same source from the cache, or compiles it
+ * for the device and keeps it in the cache. Without `compile`, *ret is NULL if the cache does not
+ * have it. A file that is damaged or that the driver refuses, and a cache that cannot be written,
+ * are reported in `warning`, which is untouched otherwise, and are no failure. If compiling fails,
+ * the text holds the beginning of the build log. Frees the source, which is NULL if there was no
+ * memory for it. The caller releases the program. */
+int program_get(cl_program *ret, const struct gpu_device *device, char *source, bool compile,
+                const char *cache_dir, struct error *warning, struct error *why);
 
 /* Compiles a kernel file that needs no other and no constant but HALF_STORAGE, unless the device
  * has it already. The device keeps it. `file` is a static string. One thread at a time. */

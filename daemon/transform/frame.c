@@ -8,79 +8,59 @@
 
 struct transform_frame {
     const struct transform *transform;
-    cl_mem spectra, lines;
-    cl_mem powers;   /* of a spectrum (view.cl); otherwise NULL */
-    cl_mem filtered; /* samples of which edges are drawn (view.cl); otherwise NULL */
+    /* By kind of argument. Those of the caller are retained, so that no new buffer gets the same
+     * address. */
+    cl_mem buffer[ARGUMENT_BUFFERS];
+    cl_uint band;
     cl_kernel kernel[TRANSFORM_MAX_DISPATCHES];
-    struct transform_buffers bound; /* retained, so that no new buffer gets the same address */
 };
 
-/* Returns what an argument is set to, or NULL if it is local memory. */
-static const void *find_value(const struct transform_frame *frame, const struct argument *argument)
+/* Sets an argument of a kernel. */
+static int set_argument(const struct transform_frame *frame, unsigned dispatch, unsigned index,
+                        struct error *why)
 {
-    switch (argument->kind) {
-    case ARGUMENT_IMAGE:
-        return &frame->bound.image;
-    case ARGUMENT_RESULT:
-        return &frame->bound.result;
-    case ARGUMENT_RESPONSE:
-        return &frame->bound.response.numbers;
-    case ARGUMENT_BAND:
-        return &frame->bound.response.band;
-    case ARGUMENT_CORRECTION:
-        return &frame->bound.correction;
-    case ARGUMENT_CALIBRATION:
-        return &frame->bound.calibration;
-    case ARGUMENT_DENOISED:
-        return &frame->bound.denoised;
-    case ARGUMENT_SPECTRUM:
-        return &frame->spectra;
-    case ARGUMENT_LINES:
-        return &frame->lines;
-    case ARGUMENT_POWERS:
-        return &frame->powers;
-    case ARGUMENT_FILTERED:
-        return &frame->filtered;
-    case ARGUMENT_TABLE:
-        return &argument->table;
-    case ARGUMENT_LOCAL:
-    case ARGUMENT_NONE:
-        break;
+    const struct argument *argument = &frame->transform->dispatch[dispatch].argument[index];
+    const void *value = NULL; /* of local memory */
+    size_t size = argument->local_bytes;
+    if (argument->kind == ARGUMENT_BAND) {
+        value = &frame->band;
+        size = sizeof frame->band;
+    } else if (argument->kind != ARGUMENT_LOCAL) {
+        value =
+            argument->kind == ARGUMENT_TABLE ? &argument->table : &frame->buffer[argument->kind];
+        size = sizeof(cl_mem);
     }
-    return NULL;
+    const cl_int code = clSetKernelArg(frame->kernel[dispatch], index, size, value);
+    return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clSetKernelArg");
 }
 
 /* Sets all arguments of one kind in all kernels. */
-static int set_arguments(struct transform_frame *frame, enum argument_kind kind, struct error *why)
+static int set_arguments(const struct transform_frame *frame, enum argument_kind kind,
+                         struct error *why)
 {
     const struct transform *transform = frame->transform;
-    for (unsigned i = 0; i < transform->dispatch_count; i++) {
-        const struct dispatch *dispatch = &transform->dispatch[i];
-        for (unsigned a = 0; a < dispatch->argument_count; a++) {
-            const struct argument *argument = &dispatch->argument[a];
-            if (argument->kind != kind)
-                continue;
-            const size_t size = kind == ARGUMENT_LOCAL  ? argument->local_bytes
-                                : kind == ARGUMENT_BAND ? sizeof(cl_uint)
-                                                        : sizeof(cl_mem);
-            const cl_int code =
-                clSetKernelArg(frame->kernel[i], a, size, find_value(frame, argument));
-            if (code != CL_SUCCESS)
-                return opencl_fail(why, code, "clSetKernelArg");
-        }
-    }
-    return 0;
+    int r = 0;
+    for (unsigned i = 0; i < transform->dispatch_count; i++)
+        for (unsigned a = 0; a < transform->dispatch[i].argument_count && r == 0; a++)
+            if (transform->dispatch[i].argument[a].kind == kind)
+                r = set_argument(frame, i, a, why);
+    return r;
 }
 
-static int bind(struct transform_frame *frame, cl_mem *bound, cl_mem buffer,
-                enum argument_kind kind, struct error *why)
+static void drop(struct transform_frame *frame, enum argument_kind kind)
 {
-    if (*bound == buffer)
+    opencl_release_buffer(frame->buffer[kind]);
+    frame->buffer[kind] = NULL;
+}
+
+static int bind(struct transform_frame *frame, enum argument_kind kind, cl_mem buffer,
+                struct error *why)
+{
+    if (frame->buffer[kind] == buffer)
         return 0;
     clRetainMemObject(buffer);
-    if (*bound != NULL)
-        clReleaseMemObject(*bound);
-    *bound = buffer;
+    drop(frame, kind);
+    frame->buffer[kind] = buffer;
     return set_arguments(frame, kind, why);
 }
 
@@ -88,83 +68,32 @@ static int bind_band(struct transform_frame *frame, uint32_t band, struct error 
 {
     if (band == 0)
         band = plan_pair_count(&frame->transform->plan);
-    if (frame->bound.response.band == band)
+    if (frame->band == band)
         return 0;
-    frame->bound.response.band = band;
+    frame->band = band;
     return set_arguments(frame, ARGUMENT_BAND, why);
 }
 
 static int make_kernels(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
-    for (unsigned i = 0; i < transform->dispatch_count; i++) {
-        cl_int code;
-        frame->kernel[i] = clCreateKernel(transform->program, transform->dispatch[i].kernel, &code);
-        if (code != CL_SUCCESS)
-            return opencl_fail(why, code, transform->dispatch[i].kernel);
-    }
-    return 0;
-}
-
-static int make_buffer(cl_mem *ret, const struct transform *transform, size_t bytes, void *contents,
-                       struct error *why)
-{
-    const cl_mem_flags flags = CL_MEM_READ_WRITE | (contents != NULL ? CL_MEM_COPY_HOST_PTR : 0);
-    return opencl_make_buffer(ret, transform->device->context, flags, bytes, contents, why);
-}
-
-/* Creates the two buffers of the staged technique: zeros, with the tables at the end of each
- * image's part. */
-static int make_staged(struct transform_frame *frame, struct error *why)
-{
-    const struct transform *transform = frame->transform;
-    const struct staged_layout layout = transform_staged_layout(transform);
-    const unsigned count = transform->image.count;
-    char *spectra = calloc(count, layout.spectrum_bytes);
-    char *lines = calloc(count, layout.lines_bytes);
-    int r = spectra != NULL && lines != NULL
-                ? 0
-                : error_set(why, ENOMEM, "out of memory while creating a frame");
-    for (unsigned i = 0; r == 0 && i < count; i++)
-        transform_fill_staged(transform, spectra + i * layout.spectrum_bytes,
-                              lines + i * layout.lines_bytes);
-    if (r == 0)
-        r = make_buffer(&frame->spectra, transform, count * layout.spectrum_bytes, spectra, why);
-    if (r == 0)
-        r = make_buffer(&frame->lines, transform, count * layout.lines_bytes, lines, why);
-    free(spectra);
-    free(lines);
+    int r = 0;
+    for (unsigned i = 0; i < transform->dispatch_count && r == 0; i++)
+        r = opencl_make_kernel(&frame->kernel[i], transform->program, transform->dispatch[i].kernel,
+                               why);
     return r;
-}
-
-static int make_powers(struct transform_frame *frame, struct error *why)
-{
-    const struct response_layout layout = transform_response_layout(frame->transform);
-    return make_buffer(&frame->powers, frame->transform,
-                       response_part_count(&layout) * sizeof(cl_float), NULL, why);
-}
-
-static int make_filtered(struct transform_frame *frame, struct error *why)
-{
-    const struct transform_image *image = &frame->transform->image;
-    return make_buffer(&frame->filtered, frame->transform,
-                       (size_t)image->width * image->height * sizeof(cl_ushort), NULL, why);
 }
 
 static int make_buffers(struct transform_frame *frame, struct error *why)
 {
     const struct transform *transform = frame->transform;
-    int r = view_is_spectrum(transform->tuning.recipe.view) ? make_powers(frame, why) : 0;
-    if (r == 0 && transform->tuning.recipe.view == VIEW_EDGES)
-        r = make_filtered(frame, why);
-    if (r < 0)
+    const size_t drawn_bytes = transform_drawn_bytes(transform);
+    const int r = transform->technique->make_buffers(
+        &frame->buffer[ARGUMENT_SPECTRUM], &frame->buffer[ARGUMENT_LINES], transform, why);
+    if (r < 0 || drawn_bytes == 0)
         return r;
-    if (transform->tuning.technique == TRANSFORM_STAGED)
-        return make_staged(frame, why);
-    return make_buffer(&frame->spectra, transform,
-                       transform->image.count * transform_spectrum_size(transform) *
-                           transform_stored_bytes(transform),
-                       NULL, why);
+    return opencl_make_buffer(&frame->buffer[ARGUMENT_DRAWN], transform->device->context,
+                              CL_MEM_READ_WRITE, drawn_bytes, NULL, why);
 }
 
 int transform_frame_create(struct transform_frame **ret, const struct transform *transform,
@@ -175,21 +104,13 @@ int transform_frame_create(struct transform_frame **ret, const struct transform 
         return error_set(why, ENOMEM, "out of memory while creating a frame");
     frame->transform = transform;
 
+    static const enum argument_kind constant[] = {ARGUMENT_SPECTRUM, ARGUMENT_LINES, ARGUMENT_DRAWN,
+                                                  ARGUMENT_TABLE, ARGUMENT_LOCAL};
     int r = make_buffers(frame, why);
     if (r == 0)
         r = make_kernels(frame, why);
-    if (r == 0)
-        r = set_arguments(frame, ARGUMENT_SPECTRUM, why);
-    if (r == 0)
-        r = set_arguments(frame, ARGUMENT_LINES, why);
-    if (r == 0)
-        r = set_arguments(frame, ARGUMENT_POWERS, why);
-    if (r == 0)
-        r = set_arguments(frame, ARGUMENT_FILTERED, why);
-    if (r == 0)
-        r = set_arguments(frame, ARGUMENT_TABLE, why);
-    if (r == 0)
-        r = set_arguments(frame, ARGUMENT_LOCAL, why);
+    for (size_t i = 0; r == 0 && i < sizeof constant / sizeof constant[0]; i++)
+        r = set_arguments(frame, constant[i], why);
     if (r < 0) {
         transform_frame_destroy(frame);
         return r;
@@ -205,49 +126,30 @@ void transform_frame_destroy(struct transform_frame *frame)
     for (unsigned i = 0; i < TRANSFORM_MAX_DISPATCHES; i++)
         if (frame->kernel[i] != NULL)
             clReleaseKernel(frame->kernel[i]);
-    const cl_mem buffers[] = {frame->spectra,          frame->lines,
-                              frame->powers,           frame->bound.image,
-                              frame->bound.result,     frame->bound.response.numbers,
-                              frame->bound.correction, frame->bound.calibration,
-                              frame->bound.denoised,   frame->filtered};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        if (buffers[i] != NULL)
-            clReleaseMemObject(buffers[i]);
+    for (unsigned i = 0; i < ARGUMENT_BUFFERS; i++)
+        drop(frame, i);
     free(frame);
 }
 
-void transform_frame_drop_image(struct transform_frame *frame)
+/* A kernel's argument does not keep a buffer alive. */
+void transform_frame_drop(struct transform_frame *frame, bool image)
 {
-    if (frame->bound.image != NULL)
-        clReleaseMemObject(frame->bound.image); /* a kernel's argument does not keep it alive */
-    frame->bound.image = NULL;
-}
-
-void transform_frame_drop_result(struct transform_frame *frame)
-{
-    if (frame->bound.result != NULL)
-        clReleaseMemObject(frame->bound.result);
-    frame->bound.result = NULL;
+    drop(frame, image ? ARGUMENT_IMAGE : ARGUMENT_RESULT);
 }
 
 int transform_frame_bind(struct transform_frame *frame, const struct transform_buffers *buffers,
                          struct error *why)
 {
-    const struct transform *transform = frame->transform;
-    int r = bind(frame, &frame->bound.image, buffers->image, ARGUMENT_IMAGE, why);
-    if (r == 0)
-        r = bind(frame, &frame->bound.result, buffers->result, ARGUMENT_RESULT, why);
-    if (r == 0)
-        r = bind(frame, &frame->bound.response.numbers, buffers->response.numbers,
-                 ARGUMENT_RESPONSE, why);
-    if (r == 0)
-        r = bind_band(frame, buffers->response.band, why);
-    if (r == 0)
-        r = bind(frame, &frame->bound.correction, buffers->correction, ARGUMENT_CORRECTION, why);
-    if (r == 0 && transform_table_bytes(transform) > 0)
-        r = bind(frame, &frame->bound.calibration, buffers->calibration, ARGUMENT_CALIBRATION, why);
-    if (r == 0 && transform->tuning.recipe.denoise.block > 0)
-        r = bind(frame, &frame->bound.denoised, buffers->denoised, ARGUMENT_DENOISED, why);
+    const cl_mem bound[] = {[ARGUMENT_IMAGE] = buffers->image,
+                            [ARGUMENT_RESULT] = buffers->result,
+                            [ARGUMENT_RESPONSE] = buffers->response.numbers,
+                            [ARGUMENT_CORRECTION] = buffers->correction,
+                            [ARGUMENT_CALIBRATION] = buffers->calibration,
+                            [ARGUMENT_DENOISED] = buffers->denoised};
+    int r = bind_band(frame, buffers->response.band, why);
+    for (unsigned i = 0; r == 0 && i < sizeof bound / sizeof bound[0]; i++)
+        if (bound[i] != NULL)
+            r = bind(frame, i, bound[i], why);
     return r;
 }
 
@@ -260,8 +162,7 @@ static int enqueue(const struct transform_frame *frame, cl_command_queue queue, 
     size_t global[3];
     memcpy(global, dispatch->global, sizeof global);
     if (per_group > 0)
-        global[along] =
-            (frame->bound.response.band + per_group - 1) / per_group * dispatch->local[along];
+        global[along] = (frame->band + per_group - 1) / per_group * dispatch->local[along];
     const cl_int code = clEnqueueNDRangeKernel(queue, frame->kernel[index], dispatch->dimensions,
                                                NULL, global, dispatch->local, 0, NULL, ret_event);
     return code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clEnqueueNDRangeKernel");
@@ -275,6 +176,8 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
     int r = transform_frame_bind(frame, buffers, why);
     for (unsigned i = 0; i < count && r == 0; i++)
         r = enqueue(frame, queue, i, i == 0 ? first : i + 1 == count ? last : NULL, why);
+    if (r == 0 && count == 1 && first != NULL && last != NULL)
+        clRetainEvent(*last = *first);
     return r;
 }
 

@@ -317,6 +317,12 @@ uint32_t plan_frequency(const struct plan_axis *axis, uint32_t position)
     return frequency;
 }
 
+void plan_frequencies(const struct plan_axis *axis, uint16_t *ret)
+{
+    for (uint32_t q = 0; q < axis->length; q++)
+        ret[q] = (uint16_t)plan_frequency(axis, q);
+}
+
 uint32_t plan_position(const struct plan_axis *axis, uint32_t frequency)
 {
     uint32_t span = axis->length, position = 0;

@@ -29,7 +29,7 @@ struct plan_axis {
 };
 
 /* Which axis is transformed first, and back last: y (down columns) or x (along rows). The other
- * axis is halved (kernels/pack.cl), so its length and its first radix are even. */
+ * axis is halved (kernels/transform/pack.cl), so its length and its first radix are even. */
 enum plan_order { PLAN_COLUMNS_FIRST, PLAN_ROWS_FIRST };
 
 /* A plane of width x height samples in a transform of x.length x y.length. */
@@ -81,6 +81,9 @@ double plan_midgard_cycles(const struct plan_axis *axis, unsigned stage, bool is
  * and the position of a frequency. */
 uint32_t plan_frequency(const struct plan_axis *axis, uint32_t position);
 uint32_t plan_position(const struct plan_axis *axis, uint32_t frequency);
+
+/* Sets the frequencies of all positions. */
+void plan_frequencies(const struct plan_axis *axis, uint16_t *ret);
 
 /* The axis transformed first, and the one transformed second. */
 const struct plan_axis *plan_first(const struct plan *plan);

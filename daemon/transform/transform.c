@@ -3,9 +3,28 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "transform/response.h"
+
+const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES] = {
+    [TRANSFORM_FUSED] = &technique_fused,
+    [TRANSFORM_STAGED] = &technique_staged,
+};
+
+static void limit(unsigned *group, size_t most)
+{
+    if (*group > most)
+        *group = (unsigned)most;
+}
+
+int transform_fit(struct transform *transform, struct error *why)
+{
+    transform->technique = transform_techniques[transform->tuning.technique];
+    const int r = transform->technique->fit(transform, why);
+    limit(&transform->tuning.column_group, transform->device->max_group);
+    limit(&transform->tuning.row_group, transform->device->max_group);
+    return r;
+}
 
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device)
 {
@@ -38,148 +57,12 @@ void transform_default_tuning(struct transform_tuning *ret, const struct gpu_dev
     }
 }
 
-/* ---- tables -------------------------------------------------------------------------------- */
-
-static int make_table(cl_mem *ret, struct transform *transform, const void *data, size_t size,
-                      struct error *why)
-{
-    return opencl_make_buffer(ret, transform->device->context,
-                              CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, size, (void *)data, why);
-}
-
-static int make_twiddles(cl_mem *ret, struct transform *transform, const struct plan_axis *axis,
-                         struct error *why)
-{
-    const size_t size = 2 * plan_twiddle_count(axis) * sizeof(float);
-    float *values = malloc(size);
-    if (values == NULL)
-        return error_set(why, ENOMEM, "out of memory while computing twiddle factors");
-    plan_twiddles(axis, values);
-    const int r = make_table(ret, transform, values, size, why);
-    free(values);
-    return r;
-}
-
-static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, uint32_t length,
-                    enum plan_border mode, struct error *why)
-{
-    int32_t map[PLAN_MAX_LENGTH];
-    plan_border_map(map, padded, length, mode);
-    return make_table(ret, transform, map, padded * sizeof map[0], why);
-}
-
-/* Creates the table of pairs: their places along the first axis (pack.cl). */
-static int make_pairs(struct transform *transform, struct error *why)
-{
-    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
-    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
-    const uint32_t count = plan_pair_count(&transform->plan);
-    plan_pairs(&transform->plan, pair);
-    for (uint32_t k = 0; k < count; k++) {
-        table[k][0] = pair[k].place;
-        table[k][1] = pair[k].negative;
-    }
-    return make_table(&transform->pairs, transform, table, count * sizeof table[0], why);
-}
-
-static void fill_frequencies(uint16_t *ret, const struct plan_axis *axis)
-{
-    for (uint32_t e = 0; e < axis->length; e++)
-        ret[e] = (uint16_t)plan_frequency(axis, e);
-}
-
-static int make_frequencies(struct transform *transform, struct error *why)
-{
-    const struct plan_axis *axis = plan_first(&transform->plan);
-    uint16_t frequency[PLAN_MAX_LENGTH];
-    fill_frequencies(frequency, axis);
-    return make_table(&transform->frequencies, transform, frequency,
-                      axis->length * sizeof frequency[0], why);
-}
-
-/* Creates the table of the powers' places (view.cl). */
-static int make_places(struct transform *transform, struct error *why)
-{
-    const struct response_layout layout = transform_response_layout(transform);
-    const size_t first = plan_first(&transform->plan)->length;
-    const size_t size = (first + plan_second(&transform->plan)->length) * sizeof(cl_uint);
-    cl_uint *table = malloc(size);
-    if (table == NULL)
-        return error_set(why, ENOMEM, "out of memory while creating a transform");
-    response_places(table, table + first, &layout);
-    const int r = make_table(&transform->places, transform, table, size, why);
-    free(table);
-    return r;
-}
-
-/* Creates the tables of the fused technique. */
-static int make_tables(struct transform *transform, struct error *why)
-{
-    const struct plan *plan = &transform->plan;
-    const enum plan_border mode = transform->border.mode;
-    int r = make_twiddles(&transform->twiddle_x, transform, &plan->x, why);
-    if (r == 0)
-        r = make_twiddles(&transform->twiddle_y, transform, &plan->y, why);
-    if (r == 0)
-        r = make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
-    if (r == 0)
-        r = make_map(&transform->map_y, transform, plan->y.length, plan->height, mode, why);
-    if (r == 0)
-        r = make_pairs(transform, why);
-    if (r == 0)
-        r = make_frequencies(transform, why);
-    return r;
-}
-
-void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines)
-{
-    const struct staged_layout layout = transform_staged_layout(transform);
-    const struct plan *plan = &transform->plan;
-    const enum plan_border mode = transform->border.mode;
-    const uint32_t count = plan_pair_count(plan);
-    const uint32_t row =
-        transform_pitch(transform) * 4 * (uint32_t)transform_stored_bytes(transform);
-    const uint32_t spare = plan->y.length; /* the first spare row */
-    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
-    uint32_t *place = (void *)((char *)lines + layout.pairs);
-    plan_twiddles(&plan->y, (void *)((char *)spectrum + layout.spectrum_twiddles));
-    plan_border_map((void *)((char *)spectrum + layout.map_x), plan->x.length, plan->width, mode);
-    plan_border_map((void *)((char *)spectrum + layout.map_y), plan->y.length, plan->height, mode);
-    fill_frequencies((void *)((char *)spectrum + layout.frequencies), &plan->y);
-    plan_twiddles(&plan->x, (void *)((char *)lines + layout.lines_twiddles));
-    plan_pairs(plan, pair);
-    for (uint32_t k = 0; k < layout.lines; k++) {
-        *place++ = (k < count ? pair[k].place : spare + k - count) * row;
-        *place++ = (k < count ? pair[k].negative : spare + k - count) * row;
-    }
-}
-
 /* ---- life ---------------------------------------------------------------------------------- */
-
-static int check_image(const struct transform_image *image, enum view_kind view, struct error *why)
-{
-    if (image->count == 0)
-        return error_set(why, EINVAL, "a transform of 0 images: expected 1 or more");
-    if (image->count > 1 && view != VIEW_PICTURE)
-        return error_set(why, EINVAL, "a view of %u images: expected 1", image->count);
-    /* Interleaved images would overwrite each other's results with input bytes. */
-    if (image->count > 1 && image->keep_others &&
-        image->apart < (uint64_t)image->stride * image->height)
-        return error_set(
-            why, EINVAL,
-            "images %u bytes apart overlap: expected separate images, because each keeps "
-            "the other bytes of its rows",
-            image->apart);
-    return 0;
-}
 
 int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, struct error *why)
 {
-    int r = check_image(image, tuning->recipe.view, why);
-    if (r < 0)
-        return r;
     struct transform *transform = calloc(1, sizeof *transform);
     if (transform == NULL)
         return error_set(why, ENOMEM, "out of memory while creating a transform");
@@ -187,7 +70,7 @@ int transform_sketch(struct transform **ret, const struct gpu_device *device,
     transform->image = *image;
     transform->border = *border;
     transform->tuning = *tuning;
-    r = transform_fit(transform, why);
+    const int r = transform_fit(transform, why);
     if (r < 0) {
         transform_destroy(transform);
         return r;
@@ -200,11 +83,11 @@ int transform_equip(struct transform *transform, const char *cache_dir, struct e
                     struct error *why)
 {
     int r = 0;
-    if (transform->tuning.technique == TRANSFORM_FUSED)
-        r = make_tables(transform, why);
-    if (r == 0 && view_is_spectrum(transform->tuning.recipe.view))
-        r = make_places(transform, why);
-    return r < 0 ? r : transform_load(transform, cache_dir, warning, why);
+    if (transform->technique->make_tables != NULL)
+        r = transform->technique->make_tables(transform, why);
+    if (r == 0)
+        r = transform_make_places(transform, why);
+    return r < 0 ? r : transform_get_program(transform, false, cache_dir, warning, why);
 }
 
 int transform_prepare(struct transform **ret, const struct gpu_device *device,
@@ -233,7 +116,9 @@ unsigned transform_missing(const struct transform *transform)
 int transform_build(struct transform *transform, const char *cache_dir, struct error *warning,
                     struct error *why)
 {
-    return transform->program != NULL ? 0 : transform_compile(transform, cache_dir, warning, why);
+    return transform->program != NULL
+               ? 0
+               : transform_get_program(transform, true, cache_dir, warning, why);
 }
 
 int transform_create(struct transform **ret, const struct gpu_device *device,
@@ -264,8 +149,7 @@ void transform_destroy(struct transform *transform)
                               transform->frequencies, transform->twiddle_x, transform->twiddle_y,
                               transform->places};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
-        if (buffers[i] != NULL)
-            clReleaseMemObject(buffers[i]);
+        opencl_release_buffer(buffers[i]);
     free(transform);
 }
 
@@ -277,6 +161,11 @@ const struct plan *transform_plan(const struct transform *transform)
 const struct transform_tuning *transform_tuning(const struct transform *transform)
 {
     return &transform->tuning;
+}
+
+const char *transform_technique_name(const struct transform *transform)
+{
+    return transform->technique->name;
 }
 
 unsigned transform_dispatches(const struct transform *transform)
@@ -307,44 +196,25 @@ size_t transform_table_bytes(const struct transform *transform)
     return samples * recipe_load_bytes(&transform->tuning.recipe);
 }
 
-/* The bytes of the powers that the view of a spectrum draws. */
-static double power_bytes(const struct transform *transform)
-{
-    const struct response_layout layout = transform_response_layout(transform);
-    return view_is_spectrum(transform->tuning.recipe.view)
-               ? (double)response_part_count(&layout) * sizeof(cl_float)
-               : 0;
-}
-
-/* The bytes of the samples of which the view of edges is drawn. */
-static double filtered_bytes(const struct transform *transform)
-{
-    const struct transform_image *image = &transform->image;
-    return (double)image->width * image->height * sizeof(cl_ushort);
-}
-
 double transform_dispatch_traffic(const struct transform *transform, unsigned dispatch)
 {
     const struct transform_image *image = &transform->image;
     const enum view_kind view = transform->tuning.recipe.view;
-    const bool has_edges = view == VIEW_EDGES;
+    const bool has_edges = view == VIEW_EDGES, has_spectrum = view_is_spectrum(view);
+    const double drawn = (double)transform_drawn_bytes(transform);
     /* Without the one that draws edges. */
     const unsigned count = transform->dispatch_count - has_edges;
     const bool is_first = dispatch == 0, is_last = dispatch + 1 == count;
     if (dispatch == count)
-        return filtered_bytes(transform) + image_bytes(image, true);
+        return drawn + image_bytes(image, true);
     const double spectra = (double)transform->plan.x.length * transform->plan.y.length *
                            (double)transform_stored_bytes(transform) * image->count;
     const double captured =
         transform->tuning.recipe.denoise.block > 0
             ? (double)image->count * image->width * image->height * sizeof(float)
             : image_bytes(image, false);
-    const double in = is_first                            ? captured
-                      : is_last && view_is_spectrum(view) ? power_bytes(transform)
-                                                          : spectra;
-    const double out = !is_last    ? spectra
-                       : has_edges ? filtered_bytes(transform)
-                                   : image_bytes(image, true);
+    const double in = is_first ? captured : is_last && has_spectrum ? drawn : spectra;
+    const double out = !is_last ? spectra : has_edges ? drawn : image_bytes(image, true);
     const bool reads_again =
         is_last && (view == VIEW_DIFFERENCE || (view == VIEW_PICTURE && image->keep_others));
     const double kept = reads_again ? image_bytes(image, false) : 0;
@@ -354,8 +224,8 @@ double transform_dispatch_traffic(const struct transform *transform, unsigned di
     const bool loads_again = reads_again && (recolours || view == VIEW_DIFFERENCE);
     const double table = is_first || loads_again ? (double)transform_table_bytes(transform) : 0;
     /* The dispatches after the middle one are the inverses of those before it, or the view. */
-    const bool is_middle = view_is_spectrum(view) ? dispatch + 2 == count : dispatch == count / 2;
-    const double middle = (double)transform_response_bytes(transform) + power_bytes(transform);
+    const bool is_middle = has_spectrum ? dispatch + 2 == count : dispatch == count / 2;
+    const double middle = (double)transform_response_bytes(transform) + (has_spectrum ? drawn : 0);
     return in + out + kept + table + (is_middle ? middle : 0);
 }
 
@@ -387,23 +257,6 @@ size_t transform_response_frequencies(const struct transform *transform, uint16_
     if (ret != NULL)
         response_frequencies(ret, &layout);
     return response_part_count(&layout);
-}
-
-/* Converts a finite number to IEEE 754 binary16 and rounds to nearest even; the largest is 65504.
- */
-static uint16_t to_half(float value)
-{
-    union {
-        float f;
-        uint32_t u;
-    } bits = {.f = fabsf(value)};
-    const uint16_t sign = signbit(value) ? 0x8000 : 0;
-    if (bits.f >= 65520.f)
-        return sign | 0x7bff;
-    if (bits.f < 0x1p-14f) /* subnormal: a multiple of 2^-24 */
-        return sign | (uint16_t)lrintf(bits.f * 0x1p24f);
-    bits.u += 0xfff + (bits.u >> 13 & 1);
-    return sign | (uint16_t)((bits.u >> 13) - (112u << 10));
 }
 
 static int fill(const struct transform *transform, float *values, double scale,
@@ -438,9 +291,10 @@ int transform_response_fill(const struct transform *transform, void *response,
     if (values == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");
     const int r = fill(transform, values, 1, chain, sub_x, sub_y, ret_band, why);
-    uint16_t *half = response;
+    cl_half *half = response;
     for (size_t i = 0; r == 0 && i < count; i++)
-        half[i] = to_half(values[i]);
+        half[i] =
+            cl_half_from_float(fmaxf(fminf(values[i], CL_HALF_MAX), -CL_HALF_MAX), CL_HALF_RTE);
     free(values);
     return r;
 }

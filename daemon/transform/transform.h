@@ -33,7 +33,23 @@ struct transform_image {
     } mosaic;           /* SAMPLE_BAYER */
 };
 
-enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED };
+/* The planes of floats that a denoiser writes and a transform loads. */
+#define DENOISER_LINE 16 /* floats of a cache line */
+
+/* The distance between two rows, in floats: an odd number of cache lines, so that the rows of a
+ * block are in different sets of a cache. */
+static inline uint32_t denoiser_pitch(const struct transform_image *image)
+{
+    return ((image->width + DENOISER_LINE - 1) / DENOISER_LINE | 1) * DENOISER_LINE;
+}
+
+/* The distance between the planes of two images, in floats. */
+static inline size_t denoiser_plane_size(const struct transform_image *image)
+{
+    return (size_t)denoiser_pitch(image) * image->height;
+}
+
+enum transform_technique { TRANSFORM_FUSED, TRANSFORM_STAGED, TRANSFORM_TECHNIQUES };
 
 enum transform_twiddles { TWIDDLES_READ, TWIDDLES_COMBINED, TWIDDLES_COMPUTED };
 
@@ -69,9 +85,8 @@ struct transform;
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
 /* Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
- * only be asked, equipped and destroyed. -EINVAL: the number of images or the distance between them
- * is invalid; -ERANGE: the technique cannot handle this size on this device. The device must
- * outlive the result. */
+ * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe on
+ * this device. The device must outlive the result. */
 int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, struct error *why);
@@ -103,6 +118,7 @@ void transform_destroy(struct transform *transform);
 
 const struct plan *transform_plan(const struct transform *transform);
 const struct transform_tuning *transform_tuning(const struct transform *transform);
+const char *transform_technique_name(const struct transform *transform); /* "fused" */
 unsigned transform_dispatches(const struct transform *transform);
 
 /* Returns the bytes of main memory that a dispatch, 0 .. transform_dispatches() - 1, or all
@@ -185,9 +201,7 @@ int transform_frame_enqueue(struct transform_frame *frame, cl_command_queue queu
                             const struct transform_buffers *buffers, cl_event *first,
                             cl_event *last, struct error *why);
 
-/* Release the image, and the result's buffer, that were enqueued last. The frame must have ended.
- */
-void transform_frame_drop_image(struct transform_frame *frame);
-void transform_frame_drop_result(struct transform_frame *frame);
+/* Releases the image, or the result, that was enqueued last. The frame must have ended. */
+void transform_frame_drop(struct transform_frame *frame, bool image);
 
 #endif

@@ -1,13 +1,17 @@
 /* Declarations shared by the files behind transform.h. Each file calls only those below it:
  *
- *     transform.c        creation and destruction, tables, response
+ *     transform.c        creation and destruction, the table of techniques, response, traffic
  *     frame.c            a frame in flight
- *     dispatch.c         the list of dispatches: kernels, arguments, work-group sizes
- *     kernel_source.c    the kernels' source, specialised
+ *     fused.c, staged.c  a technique each
+ *     draw.c             views, which are drawn after the transform
+ *     dispatch.c         a dispatch: its arguments; the program of all dispatches
+ *     kernel_source.c    the kernels' source: what all techniques have of it
  *     program.c          compiling the source, and cached binaries (program.h)
- *     layout.c           layout of spectra, lines and passes */
+ *     layout.c           layout of spectra and lines */
 #ifndef FFTD_TRANSFORM_TRANSFORM_PRIVATE_H
 #define FFTD_TRANSFORM_TRANSFORM_PRIVATE_H
+
+#include <stdio.h>
 
 #include "transform/response.h"
 #include "transform/transform.h"
@@ -18,14 +22,14 @@ enum argument_kind {
     ARGUMENT_IMAGE,       /* transform_buffers */
     ARGUMENT_RESULT,      /* transform_buffers */
     ARGUMENT_RESPONSE,    /* transform_buffers */
-    ARGUMENT_BAND,        /* transform_buffers: a number of pairs */
     ARGUMENT_CORRECTION,  /* transform_buffers */
     ARGUMENT_CALIBRATION, /* transform_buffers */
     ARGUMENT_DENOISED,    /* transform_buffers */
     ARGUMENT_SPECTRUM,    /* transform_frame */
     ARGUMENT_LINES,       /* transform_frame */
-    ARGUMENT_POWERS,      /* transform_frame */
-    ARGUMENT_FILTERED,    /* transform_frame */
+    ARGUMENT_DRAWN,       /* transform_frame: what a view is drawn from */
+    ARGUMENT_BUFFERS,     /* the number of those before it, which are buffers of a frame */
+    ARGUMENT_BAND,        /* transform_buffers: a number of pairs */
     ARGUMENT_TABLE,       /* transform */
     ARGUMENT_LOCAL,       /* local memory */
 };
@@ -55,6 +59,7 @@ struct transform {
     struct transform_image image;
     struct transform_border border;
     struct transform_tuning tuning;
+    const struct technique *technique; /* of `tuning`; set by transform_fit */
     struct plan plan;
     cl_program program;                                            /* NULL: not built yet */
     cl_mem map_x, map_y, pairs, frequencies, twiddle_x, twiddle_y; /* fused */
@@ -63,39 +68,82 @@ struct transform {
     unsigned dispatch_count;
 };
 
+/* ---- techniques ---------------------------------------------------------------------------- */
+
+struct tuner;
+struct tuner_subject;
+struct tuner_values;
+
+/* Lists values of one setting to try beside the best ones of the others so far. */
+typedef void vary_fn(const struct tuner *tuner, struct tuner_values *ret);
+
+/* Bytes, in 64 bits on every machine. */
+struct technique_bytes {
+    uint64_t tables, frame; /* of the device: of all frames, and of a frame in flight */
+    uint64_t making;        /* of the host, while either is made */
+};
+
+/* A technique is one way to transform frames. It is one file with a `struct technique`, and a row
+ * of the table in transform.c. Nothing else lists techniques: planning, kernels, frames, the tuner
+ * and descriptions ask that of the transform. Functions that return int return 0 or -errno with a
+ * reason in *why. */
+struct technique {
+    const char *name;         /* in descriptions: "fused" */
+    const char *complex_file; /* the kernels' complex numbers (complex.cl) */
+    bool by_stages;           /* its kernels are one stage or a few: STAGED */
+
+    /* How long a frame is taken to last, compared with `fused`, before any is measured. The
+     * cheapest technique that fits is chosen. */
+    double (*cost)(const struct gpu_device *device);
+
+    /* Improves the default settings before they are tuned; NULL: they are good. */
+    void (*start)(struct transform_tuning *ret, const struct tuner_subject *subject);
+
+    /* As transform_fit, which calls it. */
+    int (*fit)(struct transform *transform, struct error *why);
+
+    /* Sets the lanes of a response and whether its legs are apart. */
+    void (*lay_out_response)(struct response_layout *ret, const struct transform *transform);
+
+    /* The distance between the spectra of two images, in stored numbers. */
+    size_t (*spectrum_size)(const struct transform *transform);
+
+    /* The memory that the next two functions take. */
+    struct technique_bytes (*memory)(const struct transform *transform);
+
+    /* Makes the tables of all frames; NULL: there are none. */
+    int (*make_tables)(struct transform *transform, struct error *why);
+
+    /* Makes the buffers of a frame in flight: spectra, and lines if its kernels have them. */
+    int (*make_buffers)(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
+                        struct error *why);
+
+    /* Lists the dispatches (transform_add_dispatch), and writes the source of their kernels, behind
+     * the constants and the files that all techniques have (kernel_source.c). */
+    void (*list_dispatches)(struct transform *transform);
+    void (*put_source)(FILE *out, const struct transform *transform);
+
+    /* What the tuner varies, in this order, ended by NULL; and what it tries at the end of a round,
+     * whichever technique is the best so far. */
+    vary_fn *const *settings;
+    vary_fn *offer;
+};
+
+extern const struct technique technique_fused;  /* fused.c */
+extern const struct technique technique_staged; /* staged.c */
+
 /* ---- transform.c --------------------------------------------------------------------------- */
 
-/* Fills in the tables at the ends of one image's buffers of the staged technique. The buffers have
- * been cleared, because one of the tables is zeros. */
-void transform_fill_staged(const struct transform *transform, void *spectrum, void *lines);
-
-/* ---- layout.c ------------------------------------------------------------------------------ */
+/* The techniques in the order of enum transform_technique. */
+extern const struct technique *const transform_techniques[TRANSFORM_TECHNIQUES];
 
 /* Fills in the plan and the tuning of a transform whose device, image, border and desired tuning
  * are set. Settings that the device does not support are replaced by the nearest that it supports.
- * -ERANGE: the technique cannot handle this size on this device. */
+ * -ERANGE: the technique cannot handle this size or recipe on this device, and the next one may be
+ * tried (tuner_fall_back). */
 int transform_fit(struct transform *transform, struct error *why);
 
-/* Returns the planner's limits for an image with these settings. */
-struct plan_limits transform_limits(const struct gpu_device *device,
-                                    const struct transform_image *image,
-                                    const struct transform_border *border,
-                                    const struct transform_tuning *tuning);
-
-/* The line layout of an axis: how many lines of it a work-group of the fused technique transforms
- * together, and whether local memory or registers hold them between stages. */
-struct line_layout {
-    const struct plan_axis *axis;
-    bool along_rows;   /* lines are rows, which are contiguous in memory */
-    unsigned group;    /* work-items in a group */
-    unsigned lines;    /* lines, or pairs of lines, of a work-group, divided by lanes */
-    bool held;         /* in registers between stages; local memory only passes them on */
-    size_t work_bytes; /* local memory of a work-group */
-    cl_mem twiddle;
-};
-
-struct line_layout transform_line_layout(const struct transform *transform,
-                                         const struct plan_axis *axis);
+/* ---- staged.c ------------------------------------------------------------------------------ */
 
 /* The stages that one dispatch of the staged technique computes along an axis. */
 #define MAX_PASS_STAGES 3
@@ -129,39 +177,100 @@ struct staged_layout {
 };
 struct staged_layout transform_staged_layout(const struct transform *transform);
 
-/* Returns the distance between two rows, or two panels, of the spectrum, in groups of lanes
- * (pack.cl). */
-uint32_t transform_pitch(const struct transform *transform);
+/* ---- draw.c -------------------------------------------------------------------------------- */
 
-/* Returns the distance between the spectra of two images, in stored numbers. */
-size_t transform_spectrum_size(const struct transform *transform);
+/* The memory from which the dispatch of a view draws: powers of the spectrum, or filtered samples.
+ * Returns its size; 0: no view is drawn. */
+size_t transform_drawn_bytes(const struct transform *transform);
 
-/* Returns the order in which fused.cl and staged.cl read the response. */
-struct response_layout transform_response_layout(const struct transform *transform);
+/* Makes the table of a view, if it needs one. */
+int transform_make_places(struct transform *transform, struct error *why);
 
-/* Returns the bytes of one stored number. */
-size_t transform_stored_bytes(const struct transform *transform);
+/* Lists the dispatch that draws the view, if one is drawn. */
+void transform_list_view(struct transform *transform);
+
+/* ---- dispatch.c ---------------------------------------------------------------------------- */
+
+/* clang-format off */
+#define ARGUMENT(name)           {.kind = ARGUMENT_##name}
+#define ARGUMENT_OF_TABLE(data)  {.kind = ARGUMENT_TABLE, .table = (data)}
+#define ARGUMENT_OF_LOCAL(bytes) {.kind = ARGUMENT_LOCAL, .local_bytes = (bytes)}
+/* clang-format on */
+
+/* Adds a dispatch with the arguments up to the first ARGUMENT_NONE, or ARGUMENT_CORRECTION if there
+ * are no corrections. Others that follow from the recipe, in a kernel that reads the image or the
+ * response, are added behind them. */
+void transform_add_dispatch(struct transform *transform, struct dispatch dispatch);
+
+/* Where the transform stores its samples: the result, or what a view is drawn from. */
+enum argument_kind transform_store_argument(const struct transform *transform);
+
+/* Lists the dispatches and gets the program from the cache, or compiles it and stores it there.
+ * Without `compile`, the program is NULL afterwards if it is not in the cache. Work-groups are
+ * reduced until the built kernels accept them. */
+int transform_get_program(struct transform *transform, bool compile, const char *cache_dir,
+                          struct error *warning, struct error *why);
 
 /* ---- kernel_source.c ----------------------------------------------------------------------- */
 
-/* Writes the constants of an image to a FILE *, as the files that load and store samples use them.
- */
-void transform_put_image(void *stdio_file, const struct transform_image *image,
+/* Write a file of kernels, a constant that another copy of a template may have defined differently,
+ * the constants of an image as the files that load and store samples use them, and those of a stage
+ * that the templates of all techniques use. */
+void transform_put_file(FILE *out, const char *name);
+void transform_put_constant(FILE *out, const char *name, uint32_t value);
+void transform_put_image(FILE *out, const struct transform_image *image,
                          const struct transform_border *border);
+void transform_put_stage(FILE *out, const char *axis_name, const struct plan_axis *axis,
+                         unsigned stage);
 
 /* Returns the source of all kernels of a transform, or NULL if out of memory. The caller frees it.
  */
 char *transform_source(const struct transform *transform);
 
-/* ---- dispatch.c ---------------------------------------------------------------------------- */
+/* ---- layout.c ------------------------------------------------------------------------------ */
 
-/* Lists the dispatches and loads the program from the cache. If it is not there, `program` is NULL
- * afterwards. Work-groups are reduced until the built kernels accept them. */
-int transform_load(struct transform *transform, const char *cache_dir, struct error *warning,
-                   struct error *why);
+/* Returns the planner's limits for an image with these settings, and plans with them. */
+struct plan_limits transform_limits(const struct gpu_device *device,
+                                    const struct transform_image *image,
+                                    const struct transform_border *border,
+                                    const struct transform_tuning *tuning);
+int transform_choose_plan(struct transform *transform, struct error *why);
 
-/* Does the same, but compiles the program if it is not in the cache, and stores it there. */
-int transform_compile(struct transform *transform, const char *cache_dir, struct error *warning,
-                      struct error *why);
+/* The line layout of an axis: how many lines of it a work-group of the fused technique transforms
+ * together, and whether local memory or registers hold them between stages. */
+struct line_layout {
+    const struct plan_axis *axis;
+    bool along_rows;   /* lines are rows, which are contiguous in memory */
+    unsigned group;    /* work-items in a group */
+    unsigned lines;    /* lines, or pairs of lines, of a work-group, divided by lanes */
+    bool held;         /* in registers between stages; local memory only passes them on */
+    size_t work_bytes; /* local memory of a work-group */
+    cl_mem twiddle;
+};
+
+struct line_layout transform_line_layout(const struct transform *transform,
+                                         const struct plan_axis *axis);
+
+/* Returns the butterflies of a stage in all lines of a group, and the rounds in which the group
+ * computes them. */
+static inline uint32_t line_layout_items(const struct line_layout *layout, unsigned stage)
+{
+    return layout->axis->length / layout->axis->radix[stage] * layout->lines;
+}
+
+static inline uint32_t line_layout_rounds(const struct line_layout *layout, unsigned stage)
+{
+    return (line_layout_items(layout, stage) + layout->group - 1) / layout->group;
+}
+
+/* Returns the distance between two rows, or two panels, of the spectrum, in groups of lanes
+ * (pack.cl). */
+uint32_t transform_pitch(const struct transform *transform);
+
+/* Returns the order in which the technique's kernels read the response. */
+struct response_layout transform_response_layout(const struct transform *transform);
+
+/* Returns the bytes of one stored number. */
+size_t transform_stored_bytes(const struct transform *transform);
 
 #endif

@@ -18,12 +18,40 @@
 
 /* ---- rounds -------------------------------------------------------------------------------- */
 
+static unsigned technique_settings(const struct tuner *tuner)
+{
+    unsigned count = 0;
+    while (tuner->technique->settings[count] != NULL)
+        count++;
+    return count;
+}
+
+unsigned tuner_setting_count(const struct tuner *tuner)
+{
+    return technique_settings(tuner) + tuner->subject.any_technique;
+}
+
+void tuner_list_values(const struct tuner *tuner, unsigned setting, struct tuner_values *ret)
+{
+    ret->count = 0;
+    if (setting < technique_settings(tuner))
+        tuner->technique->settings[setting](tuner, ret);
+    else
+        for (unsigned i = 0; i < TRANSFORM_TECHNIQUES; i++)
+            transform_techniques[i]->offer(tuner, ret);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < ret->count; i++)
+        if (!tuner_same(&ret->tuning[i], &tuner->best))
+            ret->tuning[kept++] = ret->tuning[i];
+    ret->count = kept;
+}
+
 /* Returns how many combinations remain in this round if none of them is better. */
 static unsigned count_left(const struct tuner *tuner)
 {
     struct tuner_values values;
     unsigned left = tuner->values.count - tuner->next;
-    for (unsigned i = tuner->setting; i < tuner_setting_count(); i++) {
+    for (unsigned i = tuner->setting; i < tuner_setting_count(tuner); i++) {
         tuner_list_values(tuner, i, &values);
         left += values.count;
     }
@@ -34,12 +62,14 @@ static unsigned count_left(const struct tuner *tuner)
 static bool next_setting(struct tuner *tuner)
 {
     while (tuner->next == tuner->values.count) {
-        if (tuner->setting == tuner_setting_count()) {
+        if (tuner->setting == tuner_setting_count(tuner)) {
             if (!tuner->exhaustive || !tuner->improved || ++tuner->round == MAX_ROUNDS)
                 return false;
             tuner->setting = 0;
             tuner->improved = false;
         }
+        if (tuner->setting == 0)
+            tuner->technique = transform_techniques[tuner->best.technique];
         tuner_list_values(tuner, tuner->setting++, &tuner->values);
         tuner->next = 0;
     }
@@ -60,26 +90,41 @@ static double kernels_ms(cl_event first, cl_event last)
     return (double)(end - start) / 1e6;
 }
 
-/* Returns the time of the fastest of several frames, because other load on the machine only
- * increases times. */
-static int time_frames(const struct tuner *tuner, struct transform_frame *frame,
-                       const struct transform_buffers *buffers, double *ret_ms, struct error *why)
+int tuner_time(tuner_time_fn *time_frame, void *context, double *ret_ms, struct error *why)
 {
     const int64_t until_ns = clock_now_ns() + MEASURE_NS;
     double best_ms = HUGE_VAL;
     for (unsigned i = 0; i < MAX_FRAMES && (i < 3 || clock_now_ns() < until_ns); i++) {
-        cl_event first = NULL, last = NULL;
-        const int r = transform_frame_enqueue(frame, tuner->queue, buffers, &first, &last, why);
+        double ms;
+        const int r = time_frame(context, &ms, why);
         if (r < 0)
             return r;
-        const cl_int code = clFinish(tuner->queue);
-        if (code != CL_SUCCESS)
-            return opencl_fail(why, code, "clFinish");
-        const double ms = kernels_ms(first, last);
         if (i > 0 && ms < best_ms) /* the driver may compile during the first frame */
             best_ms = ms;
     }
     *ret_ms = best_ms;
+    return 0;
+}
+
+/* What is measured. */
+struct run {
+    cl_command_queue queue;
+    struct transform_frame *frame;
+    struct transform_buffers buffers;
+};
+
+static int time_kernels(void *context, double *ret_ms, struct error *why)
+{
+    const struct run *run = context;
+    cl_event first = NULL, last = NULL;
+    const int r =
+        transform_frame_enqueue(run->frame, run->queue, &run->buffers, &first, &last, why);
+    if (r < 0)
+        return r;
+    const cl_int code = clFinish(run->queue);
+    if (code != CL_SUCCESS)
+        return opencl_fail(why, code, "clFinish");
+    *ret_ms = kernels_ms(first, last);
     return 0;
 }
 
@@ -90,102 +135,69 @@ static int measure(const struct tuner *tuner, const struct transform_tuning *tun
 {
     const struct tuner_subject *subject = &tuner->subject;
     struct transform *transform = NULL;
-    struct transform_frame *frame = NULL;
-    struct transform_buffers buffers = {.image = tuner->image, .result = tuner->result};
+    struct run run = {.queue = tuner->queue,
+                      .buffers = {.image = tuner->image, .result = tuner->result}};
     struct error warning;
     int r = transform_create(&transform, subject->device, &subject->image, &subject->border, tuning,
                              NULL, &warning, why);
     if (r < 0)
         return r;
-    r = opencl_make_buffer(&buffers.response.numbers, subject->device->context, CL_MEM_READ_ONLY,
-                           transform_response_bytes(transform), NULL, why);
+    r = opencl_make_buffer(&run.buffers.response.numbers, subject->device->context,
+                           CL_MEM_READ_ONLY, transform_response_bytes(transform), NULL, why);
     const cl_float zero = 0;
     if (r == 0 &&
-        clEnqueueFillBuffer(tuner->queue, buffers.response.numbers, &zero, sizeof(cl_short), 0,
+        clEnqueueFillBuffer(tuner->queue, run.buffers.response.numbers, &zero, sizeof(cl_short), 0,
                             transform_response_bytes(transform), 0, NULL, NULL) != CL_SUCCESS)
         r = error_set(why, EIO, "cannot clear the buffer of the response");
     if (r == 0)
-        r = transform_frame_create(&frame, transform, why);
+        r = transform_frame_create(&run.frame, transform, why);
     if (r == 0)
-        r = time_frames(tuner, frame, &buffers, ret_ms, why);
+        r = tuner_time(time_kernels, &run, ret_ms, why);
     *ret_fitted = *transform_tuning(transform);
     ret_fitted->length_x = transform_plan(transform)->x.length;
     ret_fitted->length_y = transform_plan(transform)->y.length;
 
-    transform_frame_destroy(frame);
-    if (buffers.response.numbers != NULL)
-        clReleaseMemObject(buffers.response.numbers);
+    transform_frame_destroy(run.frame);
+    opencl_release_buffer(run.buffers.response.numbers);
     transform_destroy(transform);
     return r;
 }
 
 /* ---- life ---------------------------------------------------------------------------------- */
 
-/* Cycles of all passes along an axis of a frame, forward and inverse. A dispatch takes as long as
- * its arithmetic or as its traffic: each number is loaded and stored, but at the image, whose bytes
- * are few, and in the middle, where the inverse goes on and the response is read. */
-static double axis_cycles(const struct transform *transform, bool is_first)
+/* The cheapest technique that costs more than `than`; TRANSFORM_TECHNIQUES: there is none. */
+static unsigned find_cheapest(const struct gpu_device *device, double than)
 {
-    const struct plan *plan = &transform->plan;
-    const struct plan_axis *axis = is_first ? &plan->y : &plan->x;
-    const double number_bytes = 2 * (double)transform_stored_bytes(transform);
-    const double numbers =
-        (double)plan->x.length *
-        (is_first ? plan->y.length / 2. : transform_staged_layout(transform).lines);
-    struct pass pass[PLAN_MAX_STAGES];
-    const unsigned count = transform_passes(pass, transform, axis);
-    double cycles = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const double moved = is_first && i == 0 ? 2 : !is_first && i + 1 == count ? 2.5 : 4;
-        double arithmetic = 0;
-        for (unsigned k = pass[i].first; k < pass[i].first + pass[i].count; k++)
-            arithmetic += plan_midgard_cycles(axis, k, is_first,
-                                              transform->tuning.recipe.precision == RECIPE_HALF);
-        cycles += fmax(arithmetic, moved * number_bytes / PLAN_MIDGARD_BYTES);
-    }
-    return numbers * cycles;
-}
-
-/* Kernels of radix 8 and more spill registers; 7 has not been counted in dispatches of several
- * stages. */
-#define MIDGARD_LEAST_RADIX 4
-#define MIDGARD_MOST_RADIX  6
-
-/* Begins with the fastest staged plan. In the table of `make mali-counts` it takes 0.5 to 0.6 of
- * the time of the fastest fused one at 640x480 and 1280x720, in float and in half precision. At
- * 1920x1080 the fused kernels spill hundreds of times (docs/PERFORMANCE.md). */
-static void start_on_midgard(struct transform_tuning *ret, const struct tuner_subject *subject)
-{
-    const struct transform_tuning defaults = *ret;
+    unsigned found = TRANSFORM_TECHNIQUES;
     double least = HUGE_VAL;
-    for (unsigned stages = 1; stages <= MAX_PASS_STAGES; stages++)
-        for (unsigned radix = MIDGARD_LEAST_RADIX; radix <= MIDGARD_MOST_RADIX; radix++) {
-            struct transform transform = {.device = subject->device,
-                                          .image = subject->image,
-                                          .border = subject->border,
-                                          .tuning = defaults};
-            struct error why;
-            transform.tuning.technique = TRANSFORM_STAGED;
-            transform.tuning.stages_per_dispatch = stages;
-            transform.tuning.max_radix = radix;
-            if (transform_fit(&transform, &why) < 0)
-                continue;
-            const double cycles = axis_cycles(&transform, true) + axis_cycles(&transform, false);
-            if (cycles < least) {
-                least = cycles;
-                *ret = transform.tuning;
-            }
+    for (unsigned i = 0; i < TRANSFORM_TECHNIQUES; i++) {
+        const double cost = transform_techniques[i]->cost(device);
+        if (cost > than && cost < least) {
+            found = i;
+            least = cost;
         }
+    }
+    return found;
 }
 
 void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subject)
 {
     transform_default_tuning(ret, subject->device);
     ret->recipe.precision = subject->precision;
-    ret->technique = subject->technique;
-    if (subject->device->midgard &&
-        (subject->technique == TRANSFORM_STAGED || subject->any_technique))
-        start_on_midgard(ret, subject);
+    ret->technique =
+        subject->any_technique ? find_cheapest(subject->device, 0) : subject->technique;
+    if (transform_techniques[ret->technique]->start != NULL)
+        transform_techniques[ret->technique]->start(ret, subject);
+}
+
+bool tuner_fall_back(struct transform_tuning *tuning, const struct tuner_subject *subject)
+{
+    const double cost = transform_techniques[tuning->technique]->cost(subject->device);
+    const unsigned next = find_cheapest(subject->device, cost);
+    if (!subject->any_technique || next == TRANSFORM_TECHNIQUES)
+        return false;
+    tuning->technique = next;
+    return true;
 }
 
 static int make_frame(cl_mem *ret, const struct tuner *tuner, uint32_t stride, struct error *why)
@@ -207,15 +219,12 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
                  struct error *why)
 {
     struct tuner *tuner = calloc(1, sizeof *tuner);
-    cl_int code;
     if (tuner == NULL)
         return error_set(why, ENOMEM, "out of memory while starting the search for settings");
     tuner->subject = *subject;
     tuner->exhaustive = exhaustive;
-    tuner->queue = clCreateCommandQueue(subject->device->context, subject->device->id,
-                                        CL_QUEUE_PROFILING_ENABLE, &code);
     const struct transform_image *image = &subject->image;
-    int r = code == CL_SUCCESS ? 0 : opencl_fail(why, code, "clCreateCommandQueue");
+    int r = opencl_make_queue(&tuner->queue, subject->device, CL_QUEUE_PROFILING_ENABLE, why);
     if (r == 0)
         r = make_frame(&tuner->image, tuner, image->stride, why);
     if (r == 0)
@@ -227,7 +236,10 @@ int tuner_create(struct tuner **ret, const struct tuner_subject *subject, bool e
         tuner_destroy(tuner);
         return r;
     }
+    transform_default_tuning(&tuner->defaults, subject->device);
+    tuner->defaults.recipe.precision = subject->precision;
     tuner_start(&tuner->best, subject);
+    tuner->technique = transform_techniques[tuner->best.technique];
     *ret = tuner;
     return 0;
 }
@@ -236,25 +248,21 @@ void tuner_destroy(struct tuner *tuner)
 {
     if (tuner == NULL)
         return;
-    if (tuner->image != NULL)
-        clReleaseMemObject(tuner->image);
-    if (tuner->result != NULL)
-        clReleaseMemObject(tuner->result);
+    opencl_release_buffer(tuner->image);
+    opencl_release_buffer(tuner->result);
     if (tuner->queue != NULL)
         clReleaseCommandQueue(tuner->queue);
     free(tuner);
 }
 
-/* Measures the initial settings. If any technique is allowed, a size that the fused one cannot
- * handle is tried with the staged one. */
+/* Measures the initial settings. */
 static int measure_default(struct tuner *tuner, struct error *why)
 {
     struct transform_tuning tuning = tuner->best;
-    int r = measure(tuner, &tuning, &tuner->best, &tuner->best_ms, why);
-    if (r == -ERANGE && tuner->subject.any_technique) {
-        tuning.technique = TRANSFORM_STAGED;
+    int r;
+    do
         r = measure(tuner, &tuning, &tuner->best, &tuner->best_ms, why);
-    }
+    while (r == -ERANGE && tuner_fall_back(&tuning, &tuner->subject));
     tuner->default_ms = tuner->best_ms;
     return r;
 }

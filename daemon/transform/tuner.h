@@ -18,8 +18,19 @@ struct tuner_subject {
     enum transform_technique technique;
 };
 
-/* Returns the settings that a transform has before it is tuned. */
+/* Returns the settings that a transform has before it is tuned. If any technique is allowed, it is
+ * the one that is taken to be fastest on the device. */
 void tuner_start(struct transform_tuning *ret, const struct tuner_subject *subject);
+
+/* Changes to the next technique, the fastest of the others that are taken to be slower, because
+ * this one cannot handle the size (-ERANGE). Returns false if no other is allowed. */
+bool tuner_fall_back(struct transform_tuning *tuning, const struct tuner_subject *subject);
+
+/* Calls a function several times that filters a frame and sets its time, and returns the time of
+ * the fastest: other load on the machine, such as the frames of the camera, only increases times.
+ */
+typedef int tuner_time_fn(void *context, double *ret_ms, struct error *why);
+int tuner_time(tuner_time_fn *time_frame, void *context, double *ret_ms, struct error *why);
 
 struct tuner;
 

@@ -13,7 +13,7 @@
 /* The fields of a file in order, with the range of valid values. The file is not trusted, because
  * another program may have written it. */
 #define FOR_EACH_FIELD(FIELD)                                                                      \
-    FIELD(technique, TRANSFORM_FUSED, TRANSFORM_STAGED)                                            \
+    FIELD(technique, TRANSFORM_FUSED, TRANSFORM_TECHNIQUES - 1)                                    \
     FIELD(recipe.precision, RECIPE_FLOAT, RECIPE_HALF)                                             \
     FIELD(lanes, 1, 16)                                                                            \
     FIELD(max_radix, 4, 16)                                                                        \

@@ -1,12 +1,15 @@
-/* Declarations shared by the files behind tuner.h: tuner.c (the search), tuner_values.c (the values
- * to try), tuner_cache.c (stored results). Each file calls only those after it. */
+/* Declarations shared by the files behind tuner.h, tuner.c (the search) and tuner_cache.c (stored
+ * results), and those that list values to try: the techniques, and tuner_values.c for all of them.
+ */
 #ifndef FFTD_TRANSFORM_TUNER_PRIVATE_H
 #define FFTD_TRANSFORM_TUNER_PRIVATE_H
 
 #include "transform/transform_private.h"
 #include "transform/tuner.h"
 
-#define TUNER_MAX_VALUES 64
+#define TUNER_MAX_VALUES  64
+#define TUNER_MAX_GROUPS  4
+#define TUNER_LEAST_RADIX 4 /* for scarce registers: fewest legs, most items */
 
 struct tuner_values {
     struct transform_tuning tuning[TUNER_MAX_VALUES];
@@ -18,7 +21,8 @@ struct tuner {
     bool exhaustive;
     cl_command_queue queue;
     cl_mem image, result;
-    struct transform_tuning best;
+    struct transform_tuning defaults, best;
+    const struct technique *technique; /* the best one when the round began */
     double default_ms, best_ms;
     struct tuner_values values; /* of the current setting */
     unsigned setting, next, round;
@@ -26,15 +30,31 @@ struct tuner {
     bool improved; /* in this round */
 };
 
+static inline void tuner_add(struct tuner_values *values, const struct transform_tuning *tuning)
+{
+    if (values->count < TUNER_MAX_VALUES)
+        values->tuning[values->count++] = *tuning;
+}
+
 /* ---- tuner_values.c ------------------------------------------------------------------------ */
 
-unsigned tuner_setting_count(void);
+void tuner_vary_size(const struct tuner *tuner, struct tuner_values *ret);
+void tuner_vary_radix(const struct tuner *tuner, struct tuner_values *ret);
 
-/* Lists the values of a setting to try, except the best one so far, which has been measured. */
-void tuner_list_values(const struct tuner *tuner, unsigned setting, struct tuner_values *ret);
+/* Lists the work-group sizes to try and returns their number. On a CPU the only one is 1. */
+unsigned tuner_list_groups(const struct tuner *tuner, unsigned ret[TUNER_MAX_GROUPS]);
 
 /* ---- tuner_cache.c ------------------------------------------------------------------------- */
 
 bool tuner_same(const struct transform_tuning *a, const struct transform_tuning *b);
+
+/* ---- tuner.c ------------------------------------------------------------------------------- */
+
+/* The settings of a round: those of the technique that was best when it began, and then the
+ * techniques. */
+unsigned tuner_setting_count(const struct tuner *tuner);
+
+/* Lists the values of a setting to try, except the best one so far, which has been measured. */
+void tuner_list_values(const struct tuner *tuner, unsigned setting, struct tuner_values *ret);
 
 #endif

@@ -17,7 +17,6 @@
 
 #include "engine/denoiser.h"
 #include "engine/denoiser_past.h"
-#include "transform/denoiser_plane.h"
 #include "engine/engine.h"
 
 #define PI        3.14159265358979323846
@@ -638,23 +637,6 @@ static void test_factor_of_estimate(void **state)
     free(even.sample);
 }
 
-static void test_refused(void **state)
-{
-    static const struct denoise_settings wrong[] = {
-        {8, 2, 1, false, 0}, {16, 3, 1, false, 0}, {16, 2, 3, false, 0}, {16, 2, 1, false, 3}};
-    const struct transform_image image = {
-        .count = 1, .width = 64, .height = 64, .stride = 64, .step = 1, .bits = 8};
-    (void)state;
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        const struct recipe recipe = {.denoise = wrong[i]};
-        struct denoiser *denoiser;
-        struct error why, warning;
-        assert_int_equal(
-            denoiser_prepare(&denoiser, device, &image, &recipe, 0, NULL, &warning, &why), -EINVAL);
-        assert_non_null(strstr(why.text, "expected"));
-    }
-}
-
 /* ---- whole frames ---- */
 
 struct scene_case {
@@ -944,7 +926,6 @@ int main(void)
         cmocka_unit_test(test_estimate),
         cmocka_unit_test(test_factor_of_estimate),
         cmocka_unit_test(test_estimate_in_the_dark),
-        cmocka_unit_test(test_refused),
         cmocka_unit_test(test_frames),
         cmocka_unit_test(test_design),
         cmocka_unit_test(test_past_of_frames),

@@ -533,27 +533,6 @@ static void test_images_alike(void **state)
     }
 }
 
-static void test_images_that_can_not_be(void **state)
-{
-    struct fixture *f = *state;
-    const struct transform_tuning tuning = fused(f, PLAN_COLUMNS_FIRST);
-    const struct transform_border border = {.mode = PLAN_MIRROR};
-    struct transform_image image = {
-        .width = 60, .height = 48, .stride = 120, .step = 2, .kind = SAMPLE_U8, .bits = 8};
-    struct transform *t = NULL;
-    struct error why = {""}, warning;
-    assert_int_equal(
-        transform_create(&t, f->device, &image, &border, &tuning, NULL, &warning, &why), -EINVAL);
-    assert_non_null(strstr(why.text, "0 images"));
-    image.count = 2;
-    image.apart = 1;
-    image.keep_others = true;
-    assert_int_equal(
-        transform_create(&t, f->device, &image, &border, &tuning, NULL, &warning, &why), -EINVAL);
-    assert_non_null(strstr(why.text, "overlap"));
-    assert_null(t);
-}
-
 /* Axes up to 4096 take at most 8 dispatches, unless the driver allows only small groups, which
  * cannot share stages. */
 static void test_staged_dispatches(void **state)
@@ -634,7 +613,6 @@ int main(void)
                                        cmocka_unit_test(test_lengths_that_fail_elsewhere),
                                        cmocka_unit_test(test_complex),
                                        cmocka_unit_test(test_images_alike),
-                                       cmocka_unit_test(test_images_that_can_not_be),
                                        cmocka_unit_test(test_staged_dispatches),
                                        cmocka_unit_test(test_half)};
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -203,6 +203,33 @@ static void test_midgard_has_few_registers(void **state)
     engine_destroy(engine);
 }
 
+/* Where a technique cannot handle a size, each other one is tried once, the cheapest first, unless
+ * only that one is allowed. */
+static void test_techniques_fall_back(void **state)
+{
+    (void)state;
+    struct engine *engine = make_engine();
+    struct tuner_subject subject = engine->component[0].subject;
+    struct gpu_device gpu = *device;
+    struct transform_tuning tuning;
+    subject.device = &gpu;
+    gpu.type = CL_DEVICE_TYPE_GPU;
+    for (unsigned midgard = 0; midgard <= 1; midgard++) {
+        gpu.midgard = midgard;
+        subject.any_technique = true;
+        tuner_start(&tuning, &subject);
+        const enum transform_technique first = tuning.technique;
+        assert_int_equal(first, midgard ? TRANSFORM_STAGED : TRANSFORM_FUSED);
+        assert_true(tuner_fall_back(&tuning, &subject));
+        assert_int_not_equal(tuning.technique, first);
+        assert_false(tuner_fall_back(&tuning, &subject));
+        subject.any_technique = false;
+        tuner_start(&tuning, &subject);
+        assert_false(tuner_fall_back(&tuning, &subject));
+    }
+    engine_destroy(engine);
+}
+
 /* Whole frames are measured on both devices, and an engine finds the times in the cache. The device
  * itself is the CPU device here, and a copy of it stands for a GPU beside it. */
 static void test_devices_are_compared(void **state)
@@ -223,11 +250,11 @@ static void test_devices_are_compared(void **state)
         printf("skipped: %s\n", why.text);
         skip();
     }
-    gpu_device_close(cpu);
     assert_string_equal(comparison_cpu_device(&subject), device->name);
-    if (comparison_time_device(&subject, dir, &kept.device_ms, &why) < 0 ||
-        comparison_time_cpu(&subject, dir, &kept.cpu_ms, &why) < 0)
+    if (engine_time(&gpu, &subject, dir, &kept.device_ms, &why) < 0 ||
+        engine_time(cpu, &subject, dir, &kept.cpu_ms, &why) < 0)
         fail_msg("%s", why.text);
+    gpu_device_close(cpu);
     assert_true(kept.device_ms > 0 && kept.device_ms < 1000);
     assert_true(kept.cpu_ms > 0 && kept.cpu_ms < 1000);
 
@@ -324,6 +351,7 @@ int main(void)
         cmocka_unit_test(test_nonsense_is_not_used),
         cmocka_unit_test(test_search_without_a_place_is_refused),
         cmocka_unit_test(test_midgard_has_few_registers),
+        cmocka_unit_test(test_techniques_fall_back),
         cmocka_unit_test(test_devices_are_compared),
         cmocka_unit_test(test_nonsense_is_not_compared),
         cmocka_unit_test(test_a_cpu_is_not_compared),

@@ -63,8 +63,7 @@ WRITING = re.compile(r"\bO_(CREAT|TRUNC|APPEND|TMPFILE)\b|"
                      r"\b(creat(64)?|mk(o?s)?temps?(64)?|tmpfile(64)?)\s*\(|"
                      r'\bf(re)?open(64)?\s*\((?!\s*"/dev/null")[^;]*,\s*(?!"r[be]*")[^,;]+\)')
 # Folders in which some files still call a file whose header they are declared in.
-TANGLED = {"daemon/config", "daemon/engine", "daemon/estimators", "daemon/filters",
-           "daemon/transform"}
+TANGLED = {"daemon/config", "daemon/filters"}
 MAX_LINES = 500
 MAX_FIELDS = 20
 

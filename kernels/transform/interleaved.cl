@@ -77,17 +77,6 @@ static inline cplx c_swap(cplx a)
     return a.yxwz;
 }
 
-/* 1/8 and 3/8 of a turn, clockwise */
-static inline cplx c_turn_1_8(cplx a)
-{
-    return (a.yxwz * CONJUGATED + a) * 0.707106781186547524f;
-}
-
-static inline cplx c_turn_3_8(cplx a)
-{
-    return (a.yxwz * CONJUGATED - a) * 0.707106781186547524f;
-}
-
 /* Multiplies both numbers by one complex factor. */
 static inline cplx c_twiddle(cplx a, float2 w)
 {

@@ -8,44 +8,41 @@
  * pixels follows (warp.cl). All images of a batch share it (batch.cl).
  * Work-items: as those of the kernels that load and store (fused.cl, staged.cl). */
 
-#if SAMPLE_RGB8
-static inline float luma(float r, float g, float b)
-{
-    return 0.299f * r + 0.587f * g + 0.114f * b; /* ITU-R BT.601-7, 2.5.1 */
-}
-#endif
+/* ITU-R BT.601-7, 2.5.1 */
+#define LUMA(r, g, b) (0.299f * (r) + 0.587f * (g) + 0.114f * (b))
 
-#define OFFSETS (IMAGE_WIDTH * IMAGE_HEIGHT) /* where the table's offsets begin */
+#define OFFSETS       (IMAGE_WIDTH * IMAGE_HEIGHT) /* where the table's offsets begin */
 #define WARP_TABLE(image)                                                                          \
     ((global const short2 *)((image).table + (CALIBRATED ? 2 * IMAGE_WIDTH * IMAGE_HEIGHT : 0)))
 
-#if CALIBRATED
-
 #define ALL_COLOURS (-1)
+
+/* The sample at column x + dx as it was captured, or one colour of RGB: the byte `colour` of the
+ * pixel. */
+static inline float captured_sample(captured image, uint x, uint dx, uint y, int colour)
+{
+    global const uchar *at = BYTES(image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET +
+                             (size_t)x * IMAGE_STEP + (size_t)dx * IMAGE_STEP;
+#if SAMPLE_RGB8
+    return colour == ALL_COLOURS
+               ? LUMA((float)at[R_OFFSET], (float)at[G_OFFSET], (float)at[B_OFFSET])
+               : (float)at[colour];
+#elif SAMPLE_F32
+    return *(global const float *)at;
+#elif SAMPLE_U16 || (SAMPLE_BAYER && IMAGE_STEP == 2)
+    return (float)*(global const ushort *)at;
+#else
+    return (float)at[0];
+#endif
+}
+
+#if CALIBRATED
 
 #if SAMPLE_BAYER
 #define CELL 2 /* px between samples of the same colour */
 #else
 #define CELL 1
 #endif
-
-/* The sample as it was captured, or one colour of RGB: the byte `colour` of the pixel. */
-static inline float captured_sample(captured image, uint x, uint y, int colour)
-{
-    global const uchar *at =
-        image.bytes + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET + (size_t)x * IMAGE_STEP;
-#if SAMPLE_RGB8
-    return colour == ALL_COLOURS
-               ? luma((float)at[R_OFFSET], (float)at[G_OFFSET], (float)at[B_OFFSET])
-               : (float)at[colour];
-#elif SAMPLE_F32
-    return *(global const float *)at;
-#elif SAMPLE_U16 || (CELL == 2 && IMAGE_STEP == 2)
-    return (float)*(global const ushort *)at;
-#else
-    return (float)at[0];
-#endif
-}
 
 /* What a bad pixel is replaced by. This is rare, and is compiled wherever a sample is read, so its
  * loop stays one. */
@@ -61,7 +58,7 @@ static inline float repaired(captured image, uint x, uint y, int colour)
         global const float *gain = image.table + (row * IMAGE_WIDTH + column);
         if (gain[0] == 0)
             continue;
-        sum += (captured_sample(image, column, row, colour) - gain[OFFSETS]) * gain[0];
+        sum += (captured_sample(image, column, 0, row, colour) - gain[OFFSETS]) * gain[0];
         count++;
     }
     return sum / count;

@@ -128,22 +128,8 @@ static inline void NAME(forward_to_)(cplx *held, captured image, global stored *
     (held, image, spectrum, map_x, map_y, twiddle, band, work CORRECTION_ARGUMENT);
     NAME(pass_to_)(held, work);
 #endif
-#if HELD
-#pragma unroll
-    for (uint round = 0; round < ROUNDS; round++) {
-        const uint item = get_local_id(0) + round * GROUP;
-        if (ITEMS % GROUP == 0 || item < ITEMS)
-            NAME(forward_one_)
-        (held + round * RADIX, item, image, spectrum, map_x, map_y, twiddle, band,
-         work CORRECTION_ARGUMENT);
-    }
-#else
-    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
-        cplx x[RADIX];
-        NAME(forward_one_)
-        (x, item, image, spectrum, map_x, map_y, twiddle, band, work CORRECTION_ARGUMENT);
-    }
-#endif
+    EACH_ITEM(NAME(forward_one_)(x, item, image, spectrum, map_x, map_y, twiddle, band,
+                                 work CORRECTION_ARGUMENT))
 }
 
 /* Computes stages from this one to 0. */
@@ -151,20 +137,7 @@ static inline void NAME(inverse_from_)(cplx *held, global const stored *spectrum
                                        global uchar *result, global const float2 *twiddle,
                                        struct band band, local work_u_t *work)
 {
-#if HELD
-#pragma unroll
-    for (uint round = 0; round < ROUNDS; round++) {
-        const uint item = get_local_id(0) + round * GROUP;
-        if (ITEMS % GROUP == 0 || item < ITEMS)
-            NAME(inverse_one_)
-        (held + round * RADIX, item, spectrum, image, result, twiddle, band, work);
-    }
-#else
-    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
-        cplx x[RADIX];
-        NAME(inverse_one_)(x, item, spectrum, image, result, twiddle, band, work);
-    }
-#endif
+    EACH_ITEM(NAME(inverse_one_)(x, item, spectrum, image, result, twiddle, band, work))
 #if STAGE > 0
     NAME(pass_back_)(held, work);
     NAME_PREVIOUS(inverse_from_)(held, spectrum, image, result, twiddle, band, work);

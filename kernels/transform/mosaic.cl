@@ -50,18 +50,13 @@ static inline float3 mosaic_colours(captured image, int x, int y)
     return MOSAIC_SCALE * (red_row ? (float3)(own, green, third) : (float3)(third, green, own));
 }
 
-static inline float mosaic_luma(float3 c)
-{
-    return 0.299f * c.x + 0.587f * c.y + 0.114f * c.z; /* ITU-R BT.601-7, 2.5.1 */
-}
-
 static inline float mosaic_load(captured image, int x, int y)
 {
     const float3 c = mosaic_colours(image, x, y);
     return mosaic_colour() == 0   ? c.x
            : mosaic_colour() == 1 ? c.y
            : mosaic_colour() == 2 ? c.z
-                                  : mosaic_luma(c);
+                                  : LUMA(c.x, c.y, c.z);
 }
 
 static inline float3 mosaic_colours_load(captured image, int x, int y)
@@ -86,7 +81,7 @@ static inline void mosaic_store(global uchar *result, captured image, int x, int
     global uchar *at = result + (size_t)y * RESULT_STRIDE + 4 * x;
 #if MOSAIC_COLOUR == 3
     const float3 c = mosaic_colours_load(image, x, y);
-    const uint3 bytes = convert_uint3(convert_uchar3_sat_rte(c + (value - mosaic_luma(c))));
+    const uint3 bytes = convert_uint3(convert_uchar3_sat_rte(c + (value - LUMA(c.x, c.y, c.z))));
     *(global uint *)at = TO_WORD(bytes.x, bytes.y, bytes.z);
 #else
     at[mosaic_colour() == 0   ? R_OFFSET
@@ -147,18 +142,13 @@ static inline struct mosaic_group mosaic_group_colours(captured image, int x, in
     return c;
 }
 
-static inline real mosaic_group_luma(struct mosaic_group c)
-{
-    return 0.299f * c.r + 0.587f * c.g + 0.114f * c.b;
-}
-
 static inline real mosaic_group_load(captured image, int x, int y)
 {
     const struct mosaic_group c = mosaic_group_colours(image, x, y);
     return mosaic_colour() == 0   ? c.r
            : mosaic_colour() == 1 ? c.g
            : mosaic_colour() == 2 ? c.b
-                                  : mosaic_group_luma(c);
+                                  : LUMA(c.r, c.g, c.b);
 }
 
 #if MOSAIC_COLOUR == 3 && !GREY_RESULT
@@ -166,7 +156,7 @@ static inline void mosaic_group_store(global uchar *result, captured image, int 
                                       real value)
 {
     const struct mosaic_group c = mosaic_group_colours(image, x, y);
-    const real change = value - mosaic_group_luma(c);
+    const real change = value - LUMA(c.r, c.g, c.b);
     PASTE(vstore, LANES)
     (TO_WORD(real_round(c.r + change, 255), real_round(c.g + change, 255),
              real_round(c.b + change, 255)),

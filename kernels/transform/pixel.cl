@@ -24,18 +24,7 @@ static inline float sample_read(captured image, uint x, uint dx, uint y)
 #if SAMPLE_BAYER
     return mosaic_load(image, x + dx, y);
 #else
-    global const uchar *at = BYTES(image) + (size_t)y * IMAGE_STRIDE + IMAGE_OFFSET +
-                             (size_t)x * IMAGE_STEP + (size_t)dx * IMAGE_STEP;
-#if SAMPLE_U8
-    return calibrate(image, (float)at[0], x + dx, y);
-#elif SAMPLE_U16
-    return calibrate(image, (float)*(global const ushort *)at, x + dx, y);
-#elif SAMPLE_F32
-    return calibrate(image, *(global const float *)at, x + dx, y);
-#else
-    return calibrate(image, luma((float)at[R_OFFSET], (float)at[G_OFFSET], (float)at[B_OFFSET]),
-                     x + dx, y);
-#endif
+    return calibrate(image, captured_sample(image, x, dx, y, ALL_COLOURS), x + dx, y);
 #endif
 }
 
@@ -140,7 +129,7 @@ static inline void sample_store(global uchar *result, captured image, uint x, ui
     *(global float *)(result + at) = value;
 #else
     const float3 c = colours_load(image, x + dx, y);
-    const float change = value - luma(c.x, c.y, c.z);
+    const float change = value - LUMA(c.x, c.y, c.z);
     result[at + R_OFFSET] = to_byte(c.x + change);
     result[at + G_OFFSET] = to_byte(c.y + change);
     result[at + B_OFFSET] = to_byte(c.z + change);

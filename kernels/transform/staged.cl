@@ -41,7 +41,7 @@
  * MAP_X, MAP_Y, FREQUENCIES_AT, ZEROS_AT, LINES_TWIDDLES and PAIRS_AT are their places, in bytes
  * from the beginning of the buffer.
  *
- * Work-items, which are exactly as many as there is work (transform_staged_range, layout.c). In a
+ * Work-items, which are exactly as many as there is work (transform_staged_range, staged.c). In a
  * dispatch of one stage:
  *   columns: V_LANES x SPAN x blocks: two columns, place in the block, block
  *   rows:    LINES / 2 x SPAN x blocks: two lines, place in the block, block; only as many
@@ -51,7 +51,7 @@
  * moves lines, places come along the first dimension, and groups of lines along the second. The
  * third dimension also counts images (batch.cl). A group writes only the elements that it has read,
  * or their places in the other buffer. Launched by transform_frame_enqueue
- * (daemon/transform/frame.c) as listed by list_staged_dispatches (dispatch.c). */
+ * (daemon/transform/frame.c) as listed by staged.c. */
 
 #if LANES != 2 || ROWS_FIRST
 #error "the staged technique needs LANES 2 and columns first"

@@ -30,8 +30,7 @@
  * U_LINES groups of LANES lines, or V_LINES groups of LANES pairs of lines. Group g begins with
  * line g U_LINES or pair g V_LINES, counted in groups of LANES. Neighbouring items take
  * neighbouring lines, which are adjacent in `work`. A second dimension counts images (batch.cl).
- * Launched by transform_frame_enqueue (daemon/transform/frame.c) as listed by list_fused_dispatches
- * (dispatch.c). */
+ * Launched by transform_frame_enqueue (daemon/transform/frame.c) as listed by fused.c. */
 
 static inline void sync_group(void)
 {
@@ -105,6 +104,23 @@ struct pairs {
     global const uint2 *places;
     uint count;
 };
+
+/* Runs `call` for each butterfly of the work-item in a stage: it is the butterfly `item`, and its
+ * legs are in x, which are held, or only there for the call (fused_stage.cl). */
+#define EACH_ITEM PASTE(EACH_, HELD)
+#define EACH_0(call)                                                                               \
+    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {                               \
+        cplx x[RADIX];                                                                             \
+        call;                                                                                      \
+    }
+#define EACH_1(call)                                                                               \
+    _Pragma("unroll") for (uint round = 0; round < ROUNDS; round++)                                \
+    {                                                                                              \
+        const uint item = get_local_id(0) + round * GROUP;                                         \
+        cplx *const x = held + round * RADIX;                                                      \
+        if (ITEMS % GROUP == 0 || item < ITEMS)                                                    \
+            call;                                                                                  \
+    }
 
 /* The position of a butterfly. */
 struct butterfly {

@@ -6,6 +6,17 @@
  * so that x stays in registers. The kernels of both techniques call these functions for each stage.
  */
 
+/* 1/8 and 3/8 of a turn, clockwise */
+static inline cplx c_turn_1_8(cplx a)
+{
+    return c_scale(c_add(c_minus_i(a), a), 0.707106781186547524f);
+}
+
+static inline cplx c_turn_3_8(cplx a)
+{
+    return c_scale(c_sub(c_minus_i(a), a), 0.707106781186547524f);
+}
+
 static inline void dft_2(cplx *x)
 {
     const cplx a = x[0];

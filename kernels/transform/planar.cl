@@ -76,17 +76,6 @@ static inline cplx c_swap(cplx a)
     return c_make(a.im, a.re);
 }
 
-/* 1/8 and 3/8 of a turn, clockwise */
-static inline cplx c_turn_1_8(cplx a)
-{
-    return c_scale(c_make(a.re + a.im, a.im - a.re), 0.707106781186547524f);
-}
-
-static inline cplx c_turn_3_8(cplx a)
-{
-    return c_scale(c_make(a.im - a.re, -a.re - a.im), 0.707106781186547524f);
-}
-
 /* Multiplies all lanes by one complex factor. */
 static inline cplx c_twiddle(cplx a, float2 w)
 {

@@ -19,7 +19,7 @@
  *   result     pixel.cl
  * Work-items: those of the kernels that multiply and store (fused.cl, staged.cl). `view` has one
  * for each pixel; the first dimension is rounded up to whole groups. Launched by
- * transform_frame_enqueue (daemon/transform/frame.c) as listed by dispatch.c. */
+ * transform_frame_enqueue (daemon/transform/frame.c) as listed by draw.c. */
 
 #if VIEW_DIFFERENCE || VIEW_SPECTRUM || VIEW_EDGES
 

@@ -158,20 +158,7 @@ static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, struct
     NAME_PREVIOUS(forward_to_)(held, spectrum, pairs, response, twiddle, work);
     NAME(pass_to_)(held, work);
 #endif
-#if HELD
-#pragma unroll
-    for (uint round = 0; round < ROUNDS; round++) {
-        const uint item = get_local_id(0) + round * GROUP;
-        if (ITEMS % GROUP == 0 || item < ITEMS)
-            NAME(forward_one_)
-        (held + round * RADIX, item, spectrum, pairs, response, twiddle, work);
-    }
-#else
-    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
-        cplx x[RADIX];
-        NAME(forward_one_)(x, item, spectrum, pairs, response, twiddle, work);
-    }
-#endif
+    EACH_ITEM(NAME(forward_one_)(x, item, spectrum, pairs, response, twiddle, work))
 }
 
 /* Computes the inverse of the stages from this one to 0, except the last stage, whose forward
@@ -179,18 +166,8 @@ static inline void NAME(forward_to_)(cplx *held, global stored *spectrum, struct
 static inline void NAME(inverse_from_)(cplx *held, global stored *spectrum, struct pairs pairs,
                                        global const float2 *twiddle, local work_v_t *work)
 {
-#if HELD && !IS_LAST
-#pragma unroll
-    for (uint round = 0; round < ROUNDS; round++) {
-        const uint item = get_local_id(0) + round * GROUP;
-        if (ITEMS % GROUP == 0 || item < ITEMS)
-            NAME(inverse_one_)(held + round * RADIX, item, spectrum, pairs, twiddle, work);
-    }
-#elif !IS_LAST
-    for (uint item = get_local_id(0); item < ITEMS; item += GROUP) {
-        cplx x[RADIX];
-        NAME(inverse_one_)(x, item, spectrum, pairs, twiddle, work);
-    }
+#if !IS_LAST
+    EACH_ITEM(NAME(inverse_one_)(x, item, spectrum, pairs, twiddle, work))
 #endif
 #if STAGE > 0
     NAME(pass_back_)(held, work);

@@ -1,0 +1,381 @@
+/* The fused technique: three dispatches, each of which carries whole lines in local memory
+ * (kernels/transform/fused.cl). It suits all devices but those that have little local memory. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "transform/tuner_private.h"
+
+static double cost(const struct gpu_device *device)
+{
+    (void)device;
+    return 1;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------ */
+
+/* Reduces the lines of a work-group until they fit into the device's local memory. */
+static int fit_local_memory(struct transform *transform, struct error *why)
+{
+    struct transform_tuning *tuning = &transform->tuning;
+    const struct gpu_device *device = transform->device;
+    const struct plan *plan = &transform->plan;
+    const size_t local = device->local_bytes;
+    for (;;) {
+        const int r = transform_choose_plan(transform, why);
+        if (r < 0)
+            return r;
+        const bool columns_fit = transform_line_layout(transform, &plan->y).work_bytes <= local;
+        const bool rows_fit = transform_line_layout(transform, &plan->x).work_bytes <= local;
+        if (columns_fit && rows_fit)
+            return 0;
+        /* Fewer than four columns fill only part of a memory sector, so holding columns in
+         * registers comes first. A panel of two columns fills a sector with two rows. */
+        const bool rows_first = tuning->order == PLAN_ROWS_FIRST;
+        const bool may_hold_columns = tuning->lanes == 1 && !tuning->columns_held;
+        const unsigned narrowest = !may_hold_columns ? 1 : rows_first ? 2 : 4;
+        if (!columns_fit && tuning->columns > narrowest) {
+            tuning->columns /= 2;
+            if (rows_first && tuning->columns == 2 && tuning->rows == 1) {
+                tuning->rows = 2;
+                tuning->row_group *= 2;
+            }
+        } else if (!columns_fit && may_hold_columns)
+            tuning->columns_held = true;
+        else if (!rows_fit && tuning->lanes == 1 && !tuning->rows_held)
+            tuning->rows_held = true;
+        else if (!rows_fit && tuning->rows > 1)
+            tuning->rows /= 2;
+        else if (tuning->skew)
+            tuning->skew = false;
+        else if (tuning->lanes > 1)
+            tuning->lanes /= 2;
+        else
+            return error_set(
+                why, ERANGE,
+                "a transform of %ux%u needs %zu bytes of local memory, but %s has %llu",
+                plan->x.length, plan->y.length,
+                tuning->lanes * sizeof(float) *
+                    (plan->x.length > plan->y.length ? plan->x.length : plan->y.length),
+                device->name, (unsigned long long)device->local_bytes);
+    }
+}
+
+static int fit(struct transform *transform, struct error *why)
+{
+    struct transform_tuning *tuning = &transform->tuning;
+    if (tuning->lanes > 1) {
+        tuning->columns_held = tuning->rows_held = false;
+        tuning->order = PLAN_COLUMNS_FIRST;
+    }
+    return fit_local_memory(transform, why);
+}
+
+static void lay_out_response(struct response_layout *ret, const struct transform *transform)
+{
+    const struct transform_tuning *tuning = &transform->tuning;
+    ret->lanes = tuning->order == PLAN_ROWS_FIRST ? tuning->columns : tuning->lanes;
+    ret->legs_apart = tuning->lanes == 1;
+}
+
+static size_t spectrum_size(const struct transform *transform)
+{
+    const uint32_t length = plan_first(&transform->plan)->length;
+    const uint32_t columns = transform->tuning.columns;
+    const size_t row = (size_t)transform_pitch(transform) * transform->tuning.lanes * 2;
+    return (transform->plan.order == PLAN_ROWS_FIRST ? (length + columns - 1) / columns : length) *
+           row;
+}
+
+static uint64_t twiddle_bytes(const struct plan_axis *axis)
+{
+    return (uint64_t)plan_twiddle_count(axis) * 2 * sizeof(cl_float);
+}
+
+static struct technique_bytes memory(const struct transform *transform)
+{
+    const struct plan *plan = &transform->plan;
+    const uint64_t tables = twiddle_bytes(&plan->x) + twiddle_bytes(&plan->y) +
+                            ((uint64_t)plan->x.length + plan->y.length) * sizeof(cl_int) +
+                            (uint64_t)plan_pair_count(plan) * 2 * sizeof(cl_uint) +
+                            (uint64_t)plan_first(plan)->length * sizeof(cl_ushort);
+    return (struct technique_bytes){.tables = tables,
+                                    .frame = (uint64_t)transform->image.count *
+                                             spectrum_size(transform) *
+                                             transform_stored_bytes(transform),
+                                    .making = tables};
+}
+
+/* ---- tables -------------------------------------------------------------------------------- */
+
+static int make_twiddles(cl_mem *ret, struct transform *transform, const struct plan_axis *axis,
+                         struct error *why)
+{
+    const size_t size = 2 * plan_twiddle_count(axis) * sizeof(float);
+    float *values = malloc(size);
+    if (values == NULL)
+        return error_set(why, ENOMEM, "out of memory while computing twiddle factors");
+    plan_twiddles(axis, values);
+    const int r = opencl_make_table(ret, transform->device->context, values, size, why);
+    free(values);
+    return r;
+}
+
+static int make_map(cl_mem *ret, struct transform *transform, uint32_t padded, uint32_t length,
+                    enum plan_border mode, struct error *why)
+{
+    int32_t map[PLAN_MAX_LENGTH];
+    plan_border_map(map, padded, length, mode);
+    return opencl_make_table(ret, transform->device->context, map, padded * sizeof map[0], why);
+}
+
+/* Creates the table of pairs: their places along the first axis (pack.cl). */
+static int make_pairs(struct transform *transform, struct error *why)
+{
+    struct plan_pair pair[PLAN_MAX_LENGTH / 2 + 1];
+    cl_uint table[PLAN_MAX_LENGTH / 2 + 1][2];
+    const uint32_t count = plan_pair_count(&transform->plan);
+    plan_pairs(&transform->plan, pair);
+    for (uint32_t k = 0; k < count; k++) {
+        table[k][0] = pair[k].place;
+        table[k][1] = pair[k].negative;
+    }
+    return opencl_make_table(&transform->pairs, transform->device->context, table,
+                             count * sizeof table[0], why);
+}
+
+static int make_frequencies(struct transform *transform, struct error *why)
+{
+    const struct plan_axis *axis = plan_first(&transform->plan);
+    uint16_t frequency[PLAN_MAX_LENGTH];
+    plan_frequencies(axis, frequency);
+    return opencl_make_table(&transform->frequencies, transform->device->context, frequency,
+                             axis->length * sizeof frequency[0], why);
+}
+
+static int make_tables(struct transform *transform, struct error *why)
+{
+    const struct plan *plan = &transform->plan;
+    const enum plan_border mode = transform->border.mode;
+    int r = make_twiddles(&transform->twiddle_x, transform, &plan->x, why);
+    if (r == 0)
+        r = make_twiddles(&transform->twiddle_y, transform, &plan->y, why);
+    if (r == 0)
+        r = make_map(&transform->map_x, transform, plan->x.length, plan->width, mode, why);
+    if (r == 0)
+        r = make_map(&transform->map_y, transform, plan->y.length, plan->height, mode, why);
+    if (r == 0)
+        r = make_pairs(transform, why);
+    if (r == 0)
+        r = make_frequencies(transform, why);
+    return r;
+}
+
+static int make_buffers(cl_mem *ret_spectra, cl_mem *ret_lines, const struct transform *transform,
+                        struct error *why)
+{
+    (void)ret_lines;
+    return opencl_make_buffer(ret_spectra, transform->device->context, CL_MEM_READ_WRITE,
+                              transform->image.count * spectrum_size(transform) *
+                                  transform_stored_bytes(transform),
+                              NULL, why);
+}
+
+/* ---- dispatches ---------------------------------------------------------------------------- */
+
+static size_t divide_up(size_t a, size_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/* One dimension of whole groups, and one of images. */
+static void add_fused(struct transform *transform, struct dispatch dispatch, size_t group,
+                      size_t groups)
+{
+    dispatch.dimensions = transform->image.count > 1 ? 2 : 1;
+    dispatch.local[0] = group;
+    dispatch.global[0] = groups * group;
+    dispatch.local[1] = 1;
+    dispatch.global[1] = transform->image.count;
+    transform_add_dispatch(transform, dispatch);
+}
+
+/* The arguments as fused.cl declares them. */
+static void list_dispatches(struct transform *transform)
+{
+    const struct plan *plan = &transform->plan;
+    const struct line_layout u = transform_line_layout(transform, plan_first(plan));
+    const struct line_layout v = transform_line_layout(transform, plan_second(plan));
+    const size_t lanes = transform->tuning.lanes;
+    const size_t lines = v.axis->length / 2, pairs = plan_pair_count(plan);
+    const struct dispatch forward = {
+        .kernel = "forward",
+        .along_rows = u.along_rows,
+        .argument = {ARGUMENT(IMAGE), ARGUMENT(SPECTRUM), ARGUMENT_OF_TABLE(transform->map_x),
+                     ARGUMENT_OF_TABLE(transform->map_y), ARGUMENT_OF_TABLE(u.twiddle),
+                     ARGUMENT_OF_TABLE(transform->frequencies), ARGUMENT(BAND),
+                     ARGUMENT_OF_LOCAL(u.work_bytes), ARGUMENT(CORRECTION)},
+    };
+    const struct dispatch middle = {
+        .kernel = "middle",
+        .along_rows = v.along_rows,
+        .pairs_per_group = v.lines * transform->tuning.lanes,
+        .argument = {ARGUMENT(SPECTRUM), ARGUMENT_OF_TABLE(transform->pairs), ARGUMENT(BAND),
+                     ARGUMENT(RESPONSE), ARGUMENT_OF_TABLE(v.twiddle),
+                     ARGUMENT_OF_LOCAL(v.work_bytes)},
+    };
+    const struct dispatch inverse = {
+        .kernel = "inverse",
+        .along_rows = u.along_rows,
+        .argument = {ARGUMENT(SPECTRUM),
+                     ARGUMENT(IMAGE),
+                     {.kind = transform_store_argument(transform)},
+                     ARGUMENT_OF_TABLE(u.twiddle),
+                     ARGUMENT_OF_TABLE(transform->frequencies),
+                     ARGUMENT(BAND),
+                     ARGUMENT_OF_LOCAL(u.work_bytes)},
+    };
+    add_fused(transform, forward, u.group, divide_up(lines, lanes * u.lines));
+    add_fused(transform, middle, v.group, divide_up(pairs, lanes * v.lines));
+    if (!view_is_spectrum(transform->tuning.recipe.view))
+        add_fused(transform, inverse, u.group, divide_up(lines, lanes * u.lines));
+    transform_list_view(transform);
+}
+
+/* ---- source -------------------------------------------------------------------------------- */
+
+static void put_fused_axis(FILE *out, const char *name, const struct line_layout *layout,
+                           const char *file)
+{
+    for (unsigned i = 0; i < layout->axis->stage_count; i++) {
+        transform_put_stage(out, name, layout->axis, i);
+        transform_put_constant(out, "PREVIOUS", i > 0 ? i - 1 : 0);
+        transform_put_constant(out, "UNIT", layout->axis->radix[layout->axis->stage_count - 1]);
+        transform_put_constant(out, "GROUP", layout->group);
+        transform_put_constant(out, "LINES", layout->lines);
+        transform_put_constant(out, "HELD", layout->held);
+        transform_put_constant(out, "ITEMS", line_layout_items(layout, i));
+        transform_put_constant(out, "ROUNDS", line_layout_rounds(layout, i));
+        transform_put_file(out, "fused_stage.cl");
+        transform_put_file(out, file);
+    }
+}
+
+static void put_source(FILE *out, const struct transform *transform)
+{
+    const struct line_layout u = transform_line_layout(transform, plan_first(&transform->plan));
+    const struct line_layout v = transform_line_layout(transform, plan_second(&transform->plan));
+    transform_put_file(out, "fused.cl");
+    transform_put_file(out, "transpose.cl");
+    transform_put_file(out, "fused_lanes.cl");
+    put_fused_axis(out, "u_", &u, "fused_u.cl");
+    put_fused_axis(out, "v_", &v, "fused_v.cl");
+    transform_put_file(out, "fused_kernels.cl");
+}
+
+/* ---- what the tuner tries ------------------------------------------------------------------ */
+
+static void vary_lanes(const struct tuner *tuner, struct tuner_values *ret)
+{
+    if (tuner->best.lanes == 1)
+        return; /* on a GPU each work-item is a lane */
+    for (unsigned lanes = 4; lanes <= 16; lanes *= 2) {
+        struct transform_tuning tuning = tuner->best;
+        tuning.lanes = lanes;
+        tuner_add(ret, &tuning);
+    }
+}
+
+static void vary_order(const struct tuner *tuner, struct tuner_values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    tuning.order = tuning.order == PLAN_ROWS_FIRST ? PLAN_COLUMNS_FIRST : PLAN_ROWS_FIRST;
+    tuning.length_x = tuning.length_y = 0;
+    if (tuning.lanes == 1)
+        tuner_add(ret, &tuning);
+}
+
+/* With one lane stages can keep their numbers in registers. */
+static void vary_columns(const struct tuner *tuner, struct tuner_values *ret)
+{
+    const bool one_lane = tuner->best.lanes == 1;
+    const unsigned fewest = one_lane ? 2 : 1, most = one_lane ? 16 : 4;
+    struct transform_tuning tuning = tuner->best;
+    unsigned group[TUNER_MAX_GROUPS];
+    const unsigned group_count = tuner_list_groups(tuner, group);
+    for (unsigned columns = fewest; columns <= most; columns *= 2)
+        for (unsigned held = 0; held <= one_lane; held++)
+            for (unsigned i = 0; i < group_count; i++) {
+                /* The quick search uses large groups only for many columns and small ones only for
+                 * few. */
+                if (!tuner->exhaustive && one_lane && group[i] != 32 * columns &&
+                    group[i] != 64 * columns)
+                    continue;
+                tuning.columns = columns;
+                tuning.columns_held = held;
+                tuning.column_group = group[i];
+                tuner_add(ret, &tuning);
+            }
+}
+
+static void vary_rows(const struct tuner *tuner, struct tuner_values *ret)
+{
+    const bool one_lane = tuner->best.lanes == 1;
+    struct transform_tuning tuning = tuner->best;
+    unsigned group[TUNER_MAX_GROUPS];
+    const unsigned group_count = tuner_list_groups(tuner, group);
+    const unsigned most = tuner->exhaustive ? 4 : 2;
+    for (unsigned rows = 1; rows <= most; rows *= 2)
+        for (unsigned held = 0; held <= one_lane; held++)
+            for (unsigned i = 0; i < group_count; i++) {
+                if (!tuner->exhaustive && one_lane && (group[i] == 512 || rows == 2))
+                    continue;
+                tuning.rows = rows;
+                tuning.rows_held = held;
+                tuning.row_group = group[i];
+                tuner_add(ret, &tuning);
+            }
+}
+
+static void vary_twiddles(const struct tuner *tuner, struct tuner_values *ret)
+{
+    static const enum transform_twiddles kinds[] = {TWIDDLES_READ, TWIDDLES_COMBINED,
+                                                    TWIDDLES_COMPUTED};
+    struct transform_tuning tuning = tuner->best;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        tuning.twiddles = kinds[i];
+        tuner_add(ret, &tuning);
+    }
+}
+
+static void vary_skew(const struct tuner *tuner, struct tuner_values *ret)
+{
+    struct transform_tuning tuning = tuner->best;
+    tuning.skew = !tuning.skew;
+    tuner_add(ret, &tuning);
+}
+
+/* The defaults, beside a technique that came first. On a device where this one does, the search has
+ * begun with them. */
+static void offer(const struct tuner *tuner, struct tuner_values *ret)
+{
+    if (tuner->subject.device->midgard && tuner->best.technique != TRANSFORM_FUSED)
+        tuner_add(ret, &tuner->defaults);
+}
+
+static vary_fn *const settings[] = {vary_lanes,      tuner_vary_radix, vary_order,
+                                    tuner_vary_size, vary_columns,     vary_rows,
+                                    vary_twiddles,   vary_skew,        NULL};
+
+const struct technique technique_fused = {.name = "fused",
+                                          .complex_file = "planar.cl",
+                                          .cost = cost,
+                                          .fit = fit,
+                                          .lay_out_response = lay_out_response,
+                                          .spectrum_size = spectrum_size,
+                                          .memory = memory,
+                                          .make_tables = make_tables,
+                                          .make_buffers = make_buffers,
+                                          .list_dispatches = list_dispatches,
+                                          .put_source = put_source,
+                                          .settings = settings,
+                                          .offer = offer};

@@ -143,8 +143,8 @@ static int add_surroundings(struct budget_need *need, const struct builder_memor
                (memory->buffers + memory->options.in_flight + 1) *
                    ((uint64_t)captured.frame_bytes + RING_PAGE_BYTES),
                0);
-    /* A copy of the plane with luma, its samples as floats, and the last frame's. Waves take another
-     * copy of the samples to find them, and two to fit them. */
+    /* A copy of the plane with luma, its samples as floats, and the last frame's. Waves take
+     * another copy of the samples to find them, and two to fit them. */
     if (memory->measures || observer_is_wanted(&adapts))
         budget_add(need, "observer",
                    (uint64_t)luma_row_bytes(info, format->width) * format->height +

@@ -66,8 +66,8 @@ int observer_configure(struct observer *observer, const struct filter_adaptation
 void observer_set_source(struct observer *observer, uint64_t source_number, uint32_t captured,
                          const struct fftd_format *published);
 
-/* Offers a frame, which is read only during this call. Returns its number. Of an unpaced source every
- * frame is observed if the chain adapts, and the call waits until this one was. */
+/* Offers a frame, which is read only during this call. Returns its number. Of an unpaced source
+ * every frame is observed if the chain adapts, and the call waits until this one was. */
 uint64_t observer_offer(struct observer *observer, const struct capture_frame *frame,
                         bool is_unpaced);
 

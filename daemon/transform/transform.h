@@ -85,8 +85,8 @@ struct transform;
 void transform_default_tuning(struct transform_tuning *ret, const struct gpu_device *device);
 
 /* Plans a transform, which then has its plan, tuning and sizes, but nothing on the device: it can
- * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe on
- * this device. The device must outlive the result. */
+ * only be asked, equipped and destroyed. -ERANGE: the technique cannot handle this size or recipe
+ * on this device. The device must outlive the result. */
 int transform_sketch(struct transform **ret, const struct gpu_device *device,
                      const struct transform_image *image, const struct transform_border *border,
                      const struct transform_tuning *tuning, struct error *why);

@@ -6,8 +6,8 @@
  * for signals, and ends connections that exceed their time limit. A connection that waits for a
  * frame or an answer is suspended, so that the server's thread waits only for sockets.
  *
- * No file is opened. Memory is bounded: connections, streams and the bytes of a request have limits,
- * a stream holds at most one picture, and a camera two. */
+ * No file is opened. Memory is bounded: connections, streams and the bytes of a request have
+ * limits, a stream holds at most one picture, and a camera two. */
 #ifndef FFTD_VIEW_SERVER_H
 #define FFTD_VIEW_SERVER_H
 

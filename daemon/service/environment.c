@@ -203,12 +203,16 @@ static int check_value(const struct variable *variable, const char *value, struc
     return r;
 }
 
-static void set_home(void)
+/* Drivers need a home for their caches, and programs to link kernels. */
+static void replace(const char *name)
 {
     const struct passwd *user = getpwuid(geteuid());
     struct error why;
-    if (user != NULL && check_path(user->pw_dir, &why) == 0)
-        setenv("HOME", user->pw_dir, 1);
+    unsetenv(name);
+    if (strcmp(name, "PATH") == 0)
+        setenv(name, "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    else if (strcmp(name, "HOME") == 0 && user != NULL && check_path(user->pw_dir, &why) == 0)
+        setenv(name, user->pw_dir, 1);
 }
 
 void environment_clean(void)
@@ -220,8 +224,6 @@ void environment_clean(void)
         if (value == NULL || *value == '\0' || check_value(&variables[i], value, &why) == 0)
             continue;
         log_warning("%s=%s is ignored: %s", name, value, why.text);
-        unsetenv(name);
-        if (strcmp(name, "HOME") == 0)
-            set_home();
+        replace(name);
     }
 }

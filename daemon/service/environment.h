@@ -6,8 +6,9 @@
 
 /* Unsets each variable of a table that has a path which a user other than this one and root can
  * write, or whose parents or links such a user can write; a warning in the log names variable, path
- * and owner. HOME is replaced by the home directory of this user. The libraries that the process
- * itself began with are already loaded. To be called before there are threads. */
+ * and owner. HOME is replaced by the home directory of this user, and PATH by the system's. The
+ * libraries that the process itself began with are already loaded. To be called before there are
+ * threads. */
 void environment_clean(void);
 
 #endif

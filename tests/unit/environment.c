@@ -114,6 +114,9 @@ static void what_everybody_can_write_is_dropped(void **state)
     assert_dropped("GIO_MODULE_DIR", link, "symbolic links");
     assert_int_equal(chmod(path_of("own/plugins"), 0757), 0);
     assert_dropped("GST_PRESET_PATH", path_of("own/plugins/deeper"), "/plugins has mode 0757");
+    snprintf(value, sizeof value, "%s:/usr/bin", path_of("own/plugins"));
+    assert_string_equal(cleaned("PATH", value), "/usr/sbin:/usr/bin:/sbin:/bin");
+    assert_non_null(strstr(logged, "/plugins has mode 0757"));
     assert_int_equal(chmod(path_of("own/plugins"), 0755), 0);
     assert_int_equal(chdir(path_of("shared")), 0);
     assert_dropped("GST_PLUGIN_PATH", "plugins", "/shared has mode 1777");

@@ -66,8 +66,9 @@ def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):
 
 
 # fftd-stream needs the network, and GStreamer compiles at run time.
-@pytest.mark.parametrize("name, most", [("fftd@front", 1.5), ("fftd-view", 1.5),
-                                        ("fftd-loopback@front", 1.5), ("fftd-stream@front", 2.2)])
+@pytest.mark.parametrize("name, most", [("fftd@front", 0.7), ("fftd-view", 0.4),
+                                        ("fftd-metrics@front", 0.4), ("fftd-loopback@front", 0.6),
+                                        ("fftd-stream@front", 1.2)])
 def test_exposure_is_low(units, name, most):
     if not (units / f"{name}.service").exists():
         pytest.skip("fftd-view is not built: libmicrohttpd is missing")
@@ -76,6 +77,12 @@ def test_exposure_is_low(units, name, most):
     exposure = re.search(r"Overall exposure level.*: ([\d.]+)", done.stdout)
     assert exposure, done.stdout + done.stderr
     assert float(exposure[1]) <= most, done.stdout
+
+
+@pytest.mark.parametrize("name", ["fftd-loopback@", "fftd-metrics@", "fftd-stream@", "fftd-view"])
+def test_memory_and_processes_are_bounded(name):
+    settings = dict(re.findall(r"^(\w+)=(.*)$", (SYSTEMD / f"{name}.service").read_text(), re.M))
+    assert re.fullmatch(r"\d+[MG]", settings["MemoryMax"]) and int(settings["TasksMax"]) <= 256
 
 
 def test_users_exist_for_every_group_named(tmp_path):

@@ -32,6 +32,7 @@ struct adaptation {
     unsigned wave_count;
     double flicker_hz, flicker_depth, line_time_us; /* 0: no flicker found */
     uint64_t flicker_since_ns;
+    int withheld;        /* the daemon tells what it has found to changers only */
     const char *problem; /* valid as long as the message; empty: none */
 };
 
@@ -89,6 +90,7 @@ static int read_adaptation(sd_bus_message *properties, struct adaptation *ret)
 {
     const struct bus_field fields[] = {
         {"observed", "t", &ret->observed},
+        {"withheld", "b", &ret->withheld},
         {"problem", "s", &ret->problem},
     };
     *ret = (struct adaptation){.problem = ""};
@@ -133,7 +135,7 @@ int adaptation_print(sd_bus_message *properties)
     const int r = read_adaptation(properties, &found);
     if (r < 0)
         return r;
-    if (found.finds_waves || found.finds_flicker)
+    if (found.finds_waves || found.finds_flicker || found.withheld)
         printf("    observed frames: %" PRIu64 "\n", found.observed);
     for (unsigned i = 0; i < found.wave_count; i++)
         print_wave(&found.wave[i]);
@@ -141,6 +143,9 @@ int adaptation_print(sd_bus_message *properties)
         puts("    no periodic noise found");
     if (found.finds_flicker)
         print_flicker(&found);
+    if (found.withheld)
+        puts("    what has been found is withheld: use the socket `control`, or set "
+             "output.measures = true");
     if (*found.problem != '\0')
         printf("    some of it is not observed: %s\n", found.problem);
     return 0;
@@ -203,6 +208,9 @@ static int keep(const struct ctl *ctl, sd_bus_message *properties)
     struct change_call call;
     if (read_adaptation(properties, &found) < 0)
         return ctl_fail(ctl, EX_PROTOCOL, "Adaptation: unexpected reply format");
+    if (found.withheld)
+        return ctl_fail(ctl, EX_NOPERM,
+                        "filter keep: permission denied: changes need the socket `control`");
     const char *chain = bus_text(properties, "Filter");
     const unsigned number = find_stage(chain, "auto-notch");
     if (!found.finds_waves && !found.finds_flicker &&

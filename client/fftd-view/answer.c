@@ -4,46 +4,62 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "page.h"
 #include "respond.h"
 #include "stream.h"
 
 #define MAX_STREAMS 64
 #define CLIP_S      10 /* unless the request gives another length */
 
-enum MHD_Result answer_file(struct server *server, struct request *request)
+static const char *type_of(const char *name)
 {
-    (void)server;
-    return respond_text(request->waiter.connection, request->route->text, request->route->type);
+    const char *dot = strrchr(name, '.');
+    return strcmp(dot, ".css") == 0   ? "text/css; charset=utf-8"
+           : strcmp(dot, ".js") == 0  ? "text/javascript; charset=utf-8"
+           : strcmp(dot, ".svg") == 0 ? "image/svg+xml"
+                                      : "text/html; charset=utf-8";
 }
 
-static enum MHD_Result answer_no_frame(struct request *request)
+enum MHD_Result answer_file(struct server *server, struct request *request)
+{
+    const struct page_file *file = request->target.file;
+    (void)server;
+    return respond_text(request->waiter.connection, file->text, type_of(file->name));
+}
+
+static struct camera *camera_of(const struct server *server, const struct request *request)
+{
+    return server->camera[request->target.camera];
+}
+
+static enum MHD_Result answer_no_frame(const struct server *server, struct request *request)
 {
     char text[256];
     snprintf(text, sizeof text,
              "camera %s has published no frame for %d s; /api/cameras says why\n",
-             camera_name(request->route->camera), (int)(WAITER_PATIENCE_NS / NS_PER_S));
+             camera_name(camera_of(server, request)), (int)(WAITER_PATIENCE_NS / NS_PER_S));
     return respond_error(request->waiter.connection, MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 
 enum MHD_Result answer_image(struct server *server, struct request *request)
 {
     struct image *image;
-    (void)server;
-    int r = camera_take(request->route->camera, &request->waiter, 0, &image);
+    int r = camera_take(camera_of(server, request), &request->waiter, 0, &image);
     if (r == -EAGAIN)
         return MHD_YES;
     if (r < 0)
-        return answer_no_frame(request);
-    return respond_image(request->waiter.connection, image, request->route->type);
+        return answer_no_frame(server, request);
+    return respond_image(request->waiter.connection, image, request->target.route->type);
 }
 
 enum MHD_Result answer_comparison(struct server *server, struct request *request)
 {
     struct image *image;
-    int r = asked_take(server->comparison[request->route->index], &request->waiter, &image);
+    int r = asked_take(server->comparison[request->target.camera], &request->waiter, &image);
     if (r == -EAGAIN)
         return MHD_YES;
-    return r < 0 ? MHD_NO : respond_image(request->waiter.connection, image, request->route->type);
+    return r < 0 ? MHD_NO
+                 : respond_image(request->waiter.connection, image, request->target.route->type);
 }
 
 /* Returns the length of a clip that the query asks for; 0: it is invalid. */
@@ -60,8 +76,9 @@ static unsigned clip_length(struct MHD_Connection *connection)
 enum MHD_Result answer_stream(struct server *server, struct request *request)
 {
     struct image *image;
-    const unsigned clip_s = request->route->is_clip ? clip_length(request->waiter.connection) : 0;
-    if (request->route->is_clip && clip_s == 0) {
+    const unsigned clip_s =
+        request->target.route->is_clip ? clip_length(request->waiter.connection) : 0;
+    if (request->target.route->is_clip && clip_s == 0) {
         char text[64];
         snprintf(text, sizeof text, "seconds: expected a whole number from 1 to %d\n",
                  STREAM_CLIP_S);
@@ -76,13 +93,13 @@ enum MHD_Result answer_stream(struct server *server, struct request *request)
         }
         request->is_counted = true;
     }
-    int r = camera_take(request->route->camera, &request->waiter, 0, &image);
+    int r = camera_take(camera_of(server, request), &request->waiter, 0, &image);
     if (r == -EAGAIN)
         return MHD_YES;
     if (r < 0)
-        return answer_no_frame(request);
+        return answer_no_frame(server, request);
     request->is_counted = false;
-    return stream_respond(request->waiter.connection, request->route->camera, image, clip_s,
+    return stream_respond(request->waiter.connection, camera_of(server, request), image, clip_s,
                           &server->streams);
 }
 
@@ -124,11 +141,10 @@ enum MHD_Result answer_list(struct server *server, struct request *request)
 enum MHD_Result answer_kinds(struct server *server, struct request *request)
 {
     struct changer_call *call = &request->call;
-    (void)server;
     if (!request->is_asked) {
         request->is_asked = true;
         call->connection = request->waiter.connection;
-        changer_begin(request->route->changer, call);
+        changer_begin(server->changer[request->target.camera], call);
         return MHD_YES;
     }
     char *text = call->text;

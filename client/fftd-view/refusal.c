@@ -21,6 +21,12 @@ static const char *header(struct MHD_Connection *connection, const char *name)
     return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 }
 
+static bool needs_token(const struct server *server, const struct route *route)
+{
+    return route->token == TOKEN_ALWAYS ||
+           (route->token == TOKEN_WITH_CONTROL && server->token != NULL);
+}
+
 /* Like refusal_check, for a route that needs the token. */
 static unsigned check_control(const struct server *server, struct MHD_Connection *connection,
                               const struct route *route)
@@ -63,7 +69,7 @@ unsigned refusal_check(const struct server *server, const struct route *route,
         return MHD_HTTP_BAD_REQUEST;
     if (route == NULL)
         return MHD_HTTP_NOT_FOUND;
-    return route->is_control ? check_control(server, connection, route) : 0;
+    return needs_token(server, route) ? check_control(server, connection, route) : 0;
 }
 
 enum MHD_Result refusal_respond(const struct server *server, const struct route *route,
@@ -72,7 +78,7 @@ enum MHD_Result refusal_respond(const struct server *server, const struct route 
     switch (status) {
     case MHD_HTTP_FORBIDDEN:
         return respond_error(connection, status,
-                             route != NULL && route->is_control && server->token == NULL
+                             route != NULL && needs_token(server, route) && server->token == NULL
                                  ? "fftd-view was started without --control: it changes nothing\n"
                              : route != NULL && route->is_change
                                  ? "the request does not come from the page itself\n"

@@ -1,4 +1,4 @@
-/* State that the server's files share: the table of routes, and requests. A request belongs to the
+/* State that the server's files share: routes and requests. A request belongs to the
  * thread of libmicrohttpd. */
 #ifndef FFTD_VIEW_REQUEST_H
 #define FFTD_VIEW_REQUEST_H
@@ -15,26 +15,29 @@
 #include "view_camera.h"
 #include "http/waiter.h"
 
-#define ROUTE_PATH_BYTES 128
-#define MAX_PAGE_ROUTES  16 /* the page's files and the list of cameras */
-#define MAX_ROUTES       (MAX_PAGE_ROUTES + 7 * CAMERA_MAX_COUNT)
-
 struct server;
 struct request;
 
-/* A path and its answer. */
+/* Which requests of a route need the token. */
+enum route_token { TOKEN_NEVER, TOKEN_WITH_CONTROL /* if there is one */, TOKEN_ALWAYS };
+
+/* Paths and their answer. */
 struct route {
-    char path[ROUTE_PATH_BYTES];
-    const char *type; /* the answer's Content-Type */
+    const char *path; /* segments, of which some stand for several (router.c) */
+    const char *type; /* the answer's Content-Type; NULL: that of the file */
     enum MHD_Result (*answer)(struct server *server, struct request *request);
-    const char *text;      /* a file of the page; NULL: the route is something else */
-    struct camera *camera; /* NULL: the route is not one of a camera */
-    unsigned index;        /* the camera's index */
+    enum waiter_kind waits_for; /* of a camera */
+    enum route_token token;
     bool is_stream;
-    bool is_clip;            /* it is a stream with an end */
-    bool is_control;         /* it needs the token */
-    bool is_change;          /* it is a POST request that access_check_change accepts */
-    struct changer *changer; /* NULL: filters may not be changed */
+    bool is_clip;   /* it is a stream with an end */
+    bool is_change; /* it is a POST request that access_check_change accepts */
+};
+
+/* What a request asks for. */
+struct target {
+    const struct route *route;
+    const struct page_file *file; /* NULL: the route is not that of the page's files */
+    unsigned camera;              /* an index, if the route is one of cameras */
 };
 
 struct server {
@@ -48,14 +51,12 @@ struct server {
     struct encoder *encoder[CAMERA_MAX_COUNT]; /* for comparisons */
     struct changer *changer[CAMERA_MAX_COUNT]; /* NULL: filters may not be changed */
     unsigned camera_count;
-    struct route route[MAX_ROUTES];
-    unsigned route_count;
     unsigned streams; /* atomic */
 };
 
 /* One request, from its headers to the end of its answer. */
 struct request {
-    const struct route *route;
+    struct target target;
     struct waiter waiter;
     bool is_counted; /* server->streams includes it, until its stream exists */
     /* A change, or a question for the kinds of filters. */

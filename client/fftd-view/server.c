@@ -1,34 +1,22 @@
 #include "server.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <fftd/fftd.h>
 
-#include "answer.h"
 #include "comparison.h"
-#include "matroska.h"
-#include "page.h"
 #include "refusal.h"
 #include "request.h"
 #include "respond.h"
+#include "router.h"
 #include "status.h"
-#include "stream.h"
 
 #define MAX_PER_ADDRESS 128
 #define REQUEST_BYTES   32768u /* per connection: its headers, and what is sent at once */
 
 /* ---- requests ---- */
-
-static const struct route *find_route(const struct server *server, const char *path)
-{
-    for (unsigned i = 0; i < server->route_count; i++)
-        if (strcmp(server->route[i].path, path) == 0)
-            return &server->route[i];
-    return NULL;
-}
 
 static struct connection *context_of(struct MHD_Connection *connection)
 {
@@ -58,16 +46,17 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
     struct request *request = *context;
     (void)version;
     if (request == NULL) {
-        const struct route *route = find_route(server, path);
-        unsigned status = refusal_check(server, route, connection, path, method);
+        struct target target = {.route = NULL};
+        router_find(&target, server, path);
+        unsigned status = refusal_check(server, target.route, connection, path, method);
         if (status != 0)
-            return refusal_respond(server, route, connection, status);
+            return refusal_respond(server, target.route, connection, status);
         if ((request = calloc(1, sizeof *request)) == NULL)
             return MHD_NO;
-        request->route = route;
+        request->target = target;
         request->waiter.connection = connection;
         *context = request;
-        connections_begin(server->connections, context_of(connection), request->route->is_stream);
+        connections_begin(server->connections, context_of(connection), target.route->is_stream);
         return MHD_YES; /* an answer at the first call would end the connection */
     }
     if (*upload_bytes > 0) {
@@ -75,12 +64,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *connection, 
         *upload_bytes = 0;
         return result;
     }
-    if (request->route->text == NULL && strcmp(method, "HEAD") == 0)
-        return respond_empty(connection, request->route->type);
-    request->waiter.kind = strstr(path, "/spectrum") != NULL ? WAITER_SPECTRUM
-                           : request->route->camera != NULL  ? WAITER_PICTURE
-                                                             : WAITER_ASKED;
-    return request->route->answer(server, request);
+    const struct route *route = request->target.route;
+    if (route->type != NULL && strcmp(method, "HEAD") == 0)
+        return respond_empty(connection, route->type);
+    request->waiter.kind = route->waits_for;
+    return route->answer(server, request);
 }
 
 static void on_completed(void *cls, struct MHD_Connection *connection, void **context,
@@ -129,64 +117,6 @@ static size_t leave_escaped(void *cls, struct MHD_Connection *connection, char *
 
 /* ---- creating ---- */
 
-static struct route *add_route(struct server *server, const char *type,
-                               enum MHD_Result (*answer)(struct server *, struct request *))
-{
-    struct route *route = &server->route[server->route_count++];
-    *route = (struct route){.type = type, .answer = answer};
-    return route;
-}
-
-static const char *type_of(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return strcmp(dot, ".css") == 0   ? "text/css; charset=utf-8"
-           : strcmp(dot, ".js") == 0  ? "text/javascript; charset=utf-8"
-           : strcmp(dot, ".svg") == 0 ? "image/svg+xml"
-                                      : "text/html; charset=utf-8";
-}
-
-static void add_page(struct server *server)
-{
-    for (const struct page_file *file = page_files(); file->name != NULL; file++) {
-        struct route *route = add_route(server, type_of(file->name), answer_file);
-        snprintf(route->path, ROUTE_PATH_BYTES, "/%s",
-                 strcmp(file->name, "index.html") == 0 ? "" : file->name);
-        route->text = file->text;
-    }
-    snprintf(add_route(server, "application/json", answer_list)->path, ROUTE_PATH_BYTES,
-             "/api/cameras");
-}
-
-static void add_camera_routes(struct server *server, unsigned index)
-{
-    const struct {
-        const char *name, *type;
-        enum MHD_Result (*answer)(struct server *, struct request *);
-    } parts[] = {{"stream.mjpeg", STREAM_TYPE, answer_stream},
-                 {"clip.mkv", MATROSKA_TYPE, answer_stream},
-                 {"snapshot.jpg", "image/jpeg", answer_image},
-                 {"spectrum", "image/jpeg", answer_image},
-                 {"comparison", COMPARISON_TYPE, answer_comparison},
-                 {"filters", "application/json", answer_kinds},
-                 {"filter", "application/json", answer_change}};
-    for (unsigned i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        struct route *route = add_route(server, parts[i].type, parts[i].answer);
-        route->index = index;
-        route->camera = server->camera[index];
-        route->changer = server->changer[index];
-        snprintf(route->path, ROUTE_PATH_BYTES, "/camera/%s/%s", camera_name(route->camera),
-                 parts[i].name);
-        route->is_stream = parts[i].answer == answer_stream;
-        route->is_clip = strcmp(parts[i].type, MATROSKA_TYPE) == 0;
-        route->is_change = parts[i].answer == answer_change;
-        /* A comparison shows what the filter hides. With --control it needs the token; otherwise
-         * the daemon refuses it unless output.watch_unfiltered is set. */
-        route->is_control = route->is_change || parts[i].answer == answer_kinds ||
-                            (parts[i].answer == answer_comparison && server->token != NULL);
-    }
-}
-
 static int add_camera(struct server *server, const struct server_options *options, unsigned index)
 {
     const struct camera_options camera = {
@@ -204,8 +134,6 @@ static int add_camera(struct server *server, const struct server_options *option
                          server->encoder[index]);
     if (r == 0 && server->token != NULL)
         r = changer_create(&server->changer[index], camera.name);
-    if (r == 0)
-        add_camera_routes(server, index);
     return r;
 }
 
@@ -217,7 +145,6 @@ int server_create(struct server **ret, int fd, const struct server_options *opti
     server->hosts = options->hosts;
     server->token = options->token;
     int r = connections_create(&server->connections);
-    add_page(server);
     for (unsigned i = 0; r == 0 && i < options->name_count; i++)
         r = add_camera(server, options, i);
     if (r < 0)

@@ -1,4 +1,4 @@
-/* The HTTP server: its paths, and who may request them.
+/* The HTTP server.
  *
  * Threads: one thread of libmicrohttpd serves all connections. Each camera has a thread for its
  * frames (view_camera.h), one for its state (status.h), one for frames before and after the filter
@@ -6,9 +6,8 @@
  * for signals, and ends connections that exceed their time limit. A connection that waits for a
  * frame or an answer is suspended, so that the server's thread waits only for sockets.
  *
- * The table of paths is made at the start; no file is opened. Memory is bounded: connections,
- * streams and the bytes of a request have limits, a stream holds at most one picture, and a camera
- * two. */
+ * No file is opened. Memory is bounded: connections, streams and the bytes of a request have
+ * limits, a stream holds at most one picture, and a camera two. */
 #ifndef FFTD_VIEW_SERVER_H
 #define FFTD_VIEW_SERVER_H
 

@@ -20,10 +20,13 @@ struct reading {
     struct filter_chain chain;
     struct observer_status adaptation;
     struct ring_server_stats server;
+    bool withholds_findings; /* the peer may not learn what is in captured frames */
 };
 
-static void take_reading(struct reading *ret, const struct bus_hooks *hooks)
+static void take_reading(struct reading *ret, const struct peer *peer)
 {
+    const struct bus_hooks *hooks = &peer->services->hooks;
+    const struct config_output *output = &hooks->config->output;
     camera_get_status(hooks->camera, &ret->camera);
     camera_get_filter(hooks->camera, &ret->chain);
     camera_get_adaptation(hooks->camera, &ret->adaptation);
@@ -34,6 +37,7 @@ static void take_reading(struct reading *ret, const struct bus_hooks *hooks)
     ret->state = camera_state_name(ret->camera.state);
     ret->view = view_names[camera_get_view(hooks->camera)];
     ret->published_view = view_names[ret->camera.view];
+    ret->withholds_findings = peer->is_watcher && !output->measures && !output->watch_unfiltered;
 }
 
 /* ---- texts, formats and comparisons ---- */
@@ -179,13 +183,17 @@ static int append_flicker(sd_bus_message *reply, const struct observer_status *s
 /* The dictionary is empty while no stage adapts. */
 static int append_adaptation(sd_bus_message *reply, const void *value)
 {
-    const struct observer_status *status = value;
+    const struct reading *reading = value;
+    const struct observer_status *status = &reading->adaptation;
+    const bool is_wanted = observer_is_wanted(&status->wanted);
     int r = sd_bus_message_open_container(reply, 'a', "{sv}");
-    if (r >= 0 && observer_is_wanted(&status->wanted))
+    if (r >= 0 && is_wanted)
         r = sd_bus_message_append(reply, "{sv}", "observed", "t", status->observed);
-    if (r >= 0 && status->wanted.removes_waves)
+    if (r >= 0 && is_wanted && reading->withholds_findings)
+        r = sd_bus_message_append(reply, "{sv}", "withheld", "b", 1);
+    if (r >= 0 && status->wanted.removes_waves && !reading->withholds_findings)
         r = append_waves(reply, status);
-    if (r >= 0 && status->wanted.removes_flicker)
+    if (r >= 0 && status->wanted.removes_flicker && !reading->withholds_findings)
         r = append_flicker(reply, status);
     if (r >= 0 && status->problem.text[0] != '\0')
         r = value_append_named_text(reply, "problem", status->problem.text);
@@ -372,7 +380,7 @@ static const struct property {
     {"Generation", "u", CHANGES, false, AT(camera.generation), NULL},
     {"Filter", "s", CHANGES, false, AT(chain), append_filter},
     {"FilterStages", "aa{sv}", CHANGES, false, AT(chain), append_stages},
-    {"Adaptation", "a{sv}", 0, false, AT(adaptation), append_adaptation},
+    {"Adaptation", "a{sv}", 0, false, 0, append_adaptation},
     {"FilterProblem", "s", CHANGES, false, AT(camera.filter_problem), append_array},
     {"View", "s", CHANGES, false, AT(view), append_pointer},
     {"PublishedView", "s", CHANGES, false, AT(published_view), append_pointer},
@@ -409,7 +417,7 @@ static int get(sd_bus *bus, const char *path, const char *interface, const char 
     struct reading reading;
     (void)bus, (void)path, (void)interface, (void)error;
 
-    take_reading(&reading, &peer->services->hooks);
+    take_reading(&reading, peer);
     for (unsigned i = 0; i < PROPERTY_COUNT; i++)
         if (strcmp(properties[i].name, name) == 0)
             return append_property(reply, &properties[i], &reading);
@@ -445,7 +453,7 @@ int method_get_stats(sd_bus_message *call, void *userdata, sd_bus_error *error)
     sd_bus_message *reply = NULL;
     (void)error;
 
-    take_reading(&reading, &peer->services->hooks);
+    take_reading(&reading, peer);
     int r = value_begin_reply(&reply, call, "{sv}");
     for (unsigned i = 0; r >= 0 && i < PROPERTY_COUNT; i++)
         if (properties[i].in_stats)

@@ -18,7 +18,7 @@ static uint64_t machine_bytes(void)
 static uint64_t read_limit(const char *path)
 {
     uint64_t limit;
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     if (file == NULL)
         return UINT64_MAX;
     if (fscanf(file, "%" SCNu64, &limit) != 1)
@@ -61,7 +61,7 @@ static uint64_t group_bytes(const char *root)
     char path[PATH_MAX], line[PATH_MAX + 256];
     uint64_t least = UINT64_MAX;
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         char *controllers = strchr(line, ':');

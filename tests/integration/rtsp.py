@@ -17,16 +17,18 @@ def has_server():
 
 
 class Server:
-    """It has the same port each time it is started."""
+    """It has the same port each time it is started. tls: the files of its certificate and key."""
 
-    def __init__(self, camera):
+    def __init__(self, camera, tls=()):
         self.camera = camera
+        self.tls = tls
         self.port = "0"
         self.start()
 
     def start(self):
         path = pathlib.Path(__file__).with_name("rtsp_server.py")
-        self.process = subprocess.Popen([PYTHON, path, self.port, self.camera], text=True,
+        tls = ["--tls", *self.tls] if self.tls else []
+        self.process = subprocess.Popen([PYTHON, path, *tls, self.port, self.camera], text=True,
                                         stdout=subprocess.PIPE)
         self.port = self.process.stdout.readline().strip()
         assert self.port.isdigit(), self.port
@@ -38,4 +40,5 @@ class Server:
 
     @property
     def url(self):
-        return f"rtsp://127.0.0.1:{self.port}/{self.camera.partition('=')[0]}"
+        scheme = "rtsps" if self.tls else "rtsp"
+        return f"{scheme}://127.0.0.1:{self.port}/{self.camera.partition('=')[0]}"

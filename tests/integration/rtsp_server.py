@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 """An RTSP server as media servers are, made of GStreamer's gst-rtsp-server.
 
-    rtsp_server.py PORT CAMERA...
+    rtsp_server.py [--tls CERTIFICATE KEY] PORT CAMERA...
 
 A CAMERA is a NAME: what is published at /NAME/in by RECORD is played at /NAME to all who ask. Or it
 is NAME=ELEMENTS, whose H.264 is played at /NAME, as that of a camera with a server of its own.
 
-It prints its port when it listens; port 0 takes a free one."""
+With --tls it serves RTSPS alone. It prints its port when it listens; port 0 takes a free one."""
 
 import sys
 
@@ -14,7 +14,7 @@ import gi
 
 gi.require_version("Gst", "1.0")
 gi.require_version("GstRtspServer", "1.0")
-from gi.repository import GLib, Gst, GstRtspServer  # pylint: disable=wrong-import-position
+from gi.repository import Gio, GLib, Gst, GstRtspServer  # pylint: disable=wrong-import-position
 
 CAPS = "video/x-h264,stream-format=byte-stream,alignment=au"
 RECEIVED = (f"( rtph264depay name=depay0 ! h264parse config-interval=-1 ! {CAPS} "
@@ -30,6 +30,8 @@ def add_factory(mounts, path, launch, made=None, **properties):
     factory = GstRtspServer.RTSPMediaFactory(launch=launch, **properties)
     if made:
         factory.connect("media-configure", made)
+    factory.add_role_from_structure(Gst.Structure.from_string(
+        "anybody, media.factory.access=true, media.factory.construct=true")[0])
     mounts.add_factory(path, factory)
 
 
@@ -59,11 +61,24 @@ class Stream:
         return Gst.FlowReturn.OK
 
 
-def main(port, cameras):
+def require_tls(server, certificate, key):
+    """Whoever connects by TLS may do everything."""
+    auth, anybody = GstRtspServer.RTSPAuth(), GstRtspServer.RTSPToken()
+    auth.set_tls_certificate(Gio.TlsCertificate.new_from_files(certificate, key))
+    anybody.set_string(GstRtspServer.RTSP_TOKEN_MEDIA_FACTORY_ROLE, "anybody")
+    auth.set_default_token(anybody)
+    server.set_auth(auth)
+
+
+def main(arguments):
     Gst.init(None)
+    tls, arguments = (arguments[1:3], arguments[3:]) if arguments[0] == "--tls" else ((), arguments)
+    port, cameras = arguments[0], arguments[1:]
     server = GstRtspServer.RTSPServer(address="127.0.0.1", service=port)
     # One thread for each connection: a player waits for the first frame of a publisher.
     server.get_thread_pool().set_max_threads(-1)
+    if tls:
+        require_tls(server, *tls)
     mounts = server.get_mount_points()
     streams = []
     for camera in cameras:
@@ -80,4 +95,4 @@ def main(port, cameras):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1:])

@@ -490,8 +490,61 @@ def test_caches_of_another_user_are_not_used(start, theirs, variable, place):
     path = theirs / place
     daemon = start(*FAST_KERNELS, env={"XDG_CACHE_HOME": "", variable: str(path)})
     daemon.wait_for_log("online")
-    assert f"{variable}={path} is ignored: it belongs to user {OTHER}" in daemon.log
+    assert f"{variable}={path} is ignored: {theirs} belongs to user {OTHER}" in daemon.log
     assert list(theirs.iterdir()) == []
+
+
+PLUGINS = {"GST_PLUGIN_PATH": ".", "GST_PLUGIN_PATH_1_0": ".", "GST_PLUGIN_SYSTEM_PATH": ".",
+           "GST_PLUGIN_SYSTEM_PATH_1_0": ".", "XDG_DATA_HOME": "gstreamer-1.0/plugins",
+           "HOME": ".local/share/gstreamer-1.0/plugins"}
+
+
+@pytest.fixture
+def few_plugins(tmp_path):
+    """GStreamer's environment with a registry that is yet to be made from a few plugins."""
+    folder = pathlib.Path(subprocess.run(
+        ["pkg-config", "--variable=pluginsdir", "gstreamer-1.0"], check=True, text=True,
+        capture_output=True).stdout.strip())
+    (tmp_path / "plugins").mkdir()
+    for name in ("coreelements", "app", "videotestsrc", "videoconvertscale"):
+        (tmp_path / f"plugins/libgst{name}.so").symlink_to(folder / f"libgst{name}.so")
+    return {"XDG_DATA_HOME": "", "GST_REGISTRY": str(tmp_path / "registry"),
+            "GST_PLUGIN_SYSTEM_PATH_1_0": str(tmp_path / "plugins")}
+
+
+def start_pipeline(start, env):
+    if not (BUILD / "fftd-gst").exists():
+        pytest.skip("fftd-gst was not built: libgstreamer-plugins-base1.0-dev is not installed")
+    daemon = start(*FAST_KERNELS, env=env, source="gst:videotestsrc is-live=true")
+    daemon.wait_for_log("online")
+    return daemon
+
+
+@needs_root
+@pytest.mark.parametrize("variable", PLUGINS)
+def test_plugins_of_another_user_are_not_loaded(start, theirs, few_plugins, variable, tmp_path):
+    """A root shell may have the variables of the user who called su."""
+    plugin = theirs / PLUGINS[variable] / "libgstplanted.so"
+    plugin.parent.mkdir(parents=True, exist_ok=True)
+    plugin.write_bytes((tmp_path / "plugins/libgstvideotestsrc.so").read_bytes())
+    if "SYSTEM" in variable:  # the other plugins must come from elsewhere
+        few_plugins["GST_PLUGIN_PATH"] = few_plugins.pop("GST_PLUGIN_SYSTEM_PATH_1_0")
+    daemon = start_pipeline(start, {**few_plugins, variable: str(theirs)})
+    assert f"{variable}={theirs} is ignored: {theirs} belongs to user {OTHER}" in daemon.log
+    registry = (tmp_path / "registry").read_bytes()
+    assert b"libgstvideotestsrc.so" in registry
+    assert b"planted" not in registry
+
+
+@needs_root
+@pytest.mark.parametrize("variable", ["GST_PLUGIN_SCANNER", "GST_PLUGIN_SCANNER_1_0"])
+def test_programs_of_another_user_are_not_run(start, theirs, few_plugins, variable, tmp_path):
+    program = theirs / "scanner"
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    daemon = start_pipeline(start, {**few_plugins, variable: str(program)})
+    assert f"{variable}={program} is ignored: {theirs} belongs to user {OTHER}" in daemon.log
+    assert not (tmp_path / "ran").exists()
 
 
 @needs_root

@@ -100,12 +100,18 @@ class Helper:
         self.memory = mmap.mmap(fd, count * frame_bytes)
         os.close(fd)
 
+    def release(self, message):
+        """Gives a frame's buffer back. Linux refuses it if the helper has ended by now: as a
+        broken pipe, or once as a reset if the helper had left messages unread."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self.socket.send(pack(RELEASE, start=message.start, index=message.index))
+
     def frame(self, frame_bytes):
         """The bytes of the next frame, whose buffer is given back."""
         message = self.receive()
         assert message.kind == FRAME, message.text
         data = self.memory[message.index * frame_bytes:][:frame_bytes]
-        self.socket.send(pack(RELEASE, start=message.start, index=message.index))
+        self.release(message)
         return data
 
 
@@ -169,14 +175,27 @@ def test_a_pipeline_that_reads_waits_for_its_reader():
             helper.receive()
         helper.socket.settimeout(PATIENCE)
         for frame in first, second:
-            helper.socket.send(pack(RELEASE, start=1, index=frame.index))
+            helper.release(frame)
         for sequence in range(2, 9):
             message = helper.receive()
             assert (message.kind, message.sequence) == (FRAME, sequence)
-            with contextlib.suppress(BrokenPipeError):  # it may have ended by now
-                helper.socket.send(pack(RELEASE, start=1, index=message.index))
+            helper.release(message)
         end = helper.receive()
         assert (end.kind, end.err) == (END, ENODATA)
+
+
+def test_a_buffer_may_be_given_back_to_one_that_has_ended():
+    with Helper(f"{RED} num-buffers=2", fourcc="XR24", size=(8, 8), rate=(1000, 1)) as helper:
+        assert helper.receive().kind == FORMAT
+        helper.process.send_signal(signal.SIGSTOP)
+        helper.start(256)
+        frame = Message(pack(FRAME, start=1))
+        helper.release(frame)
+        helper.process.kill()
+        helper.process.wait()
+        helper.release(frame)  # a reset
+        helper.release(frame)  # a broken pipe
+        assert helper.socket.recv(MESSAGE.size) == b""
 
 
 def test_a_live_pipeline_loses_what_finds_no_buffer():

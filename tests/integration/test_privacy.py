@@ -1,6 +1,7 @@
 """Who sees the picture before the filter: those who may change the filter, and others only if the
 configuration says so."""
 
+import json
 import os
 import statistics
 import subprocess
@@ -113,3 +114,23 @@ def test_readers_get_no_frame_between_two_filters(start_hidden, tmp_path):
     size = WIDTH * HEIGHT
     assert len(data) == 90 * size
     assert all(is_filtered(data[at:at + size]) for at in range(0, len(data), size))
+
+
+@pytest.mark.parametrize("key", [None, "measures", "watch_unfiltered"])
+def test_watchers_see_what_filters_find_only_if_they_may(start_hidden, key):
+    """The waves and the flicker of the picture before the filter are among its measures."""
+    daemon = start_hidden("--filter", "auto-notch | deflicker",
+                          *(["--set", f"output.{key}=true"] if key else []))
+    daemon.wait_until(lambda: "waves" in daemon.ctl_json("filter", "show")["Adaptation"],
+                      "the changer's view")
+    os.unlink(daemon.runtime_dir / "control")
+    found = json.loads(as_watcher(daemon, "--json", "filter", "show").stdout)["Adaptation"]
+    text = as_watcher(daemon, "filter", "show").stdout
+    if key:
+        assert found.keys() >= {"waves", "flicker"} and "withheld" not in found
+        assert "withheld" not in text and "no periodic noise found" in text
+    else:
+        assert found.keys() == {"observed", "withheld"}
+        assert "withheld" in text and "no periodic noise" not in text
+        done = as_watcher(daemon, "filter", "keep")
+        assert done.returncode == 77 and "permission denied" in done.stderr

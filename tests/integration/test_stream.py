@@ -3,8 +3,9 @@ that server receives are the published frames. No systemd starts the command aga
 
 import math
 import os
-import shutil
+import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -12,7 +13,7 @@ import time
 import numpy
 import pytest
 
-from conftest import FAST_KERNELS, PATIENCE, SANITIZED
+from conftest import FAST_KERNELS, PATIENCE, SANITIZED, needs_root
 from gstreamer import plugin_dir  # pylint: disable=unused-import
 from process import Process
 from rtsp import Server, has_elements, has_server
@@ -38,9 +39,9 @@ def needs_packages():
 class PlayedServer(Server):
     """The server, and FFmpeg, which plays what is published there."""
 
-    def __init__(self):
+    def __init__(self, tls=()):
         self.player = None
-        super().__init__("front")
+        super().__init__("front", tls)
 
     def play(self):
         """Starts a player and returns its first frame; nothing if the server has no stream yet."""
@@ -90,11 +91,11 @@ def publish(plugin_dir, runtime_dir, tmp_path):
     (directory / "front").symlink_to(runtime_dir)
     services = []
 
-    def start_service(url, watchdog_ms=60000):
+    def start_service(url, watchdog_ms=60000, wrapper=()):
         command = command_of("fftd-stream@.service", "front", {"URL": url})
         command[command.index("timeout=60000")] = f"timeout={watchdog_ms}"
         services.append(Process(
-            command,
+            [*wrapper, *command],
             dict(os.environ, GST_PLUGIN_PATH=str(plugin_dir),
                  XDG_RUNTIME_DIR=str(directory.parent)),
             tmp_path / "stream.log"))
@@ -184,3 +185,69 @@ def test_a_missing_camera_is_named(server, publish):
     service = publish(f"{server.url}/in")
     assert service.wait() > 0, service.log
     assert "Cannot open the camera 'front'." in service.log
+
+
+# ---- RTSPS ----
+
+FLEET = pathlib.Path(__file__).resolve().parents[2] / "docs/FLEET.md"
+TRUSTED = "/etc/ssl/certs/ca-certificates.crt"  # what update-ca-certificates writes
+
+
+@pytest.fixture
+def certificates(tmp_path):
+    """Runs the lines of docs/FLEET.md that make a board's authority and the server's certificate,
+    which here is for this machine."""
+    if not any(pathlib.Path("/usr/lib").glob("*/gio/modules/libgiognutls.so")):
+        pytest.skip("glib-networking is not installed")
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    block = re.search(r"(?:^    openssl .*\n(?:^    +.*\n)*)+", FLEET.read_text(), re.M)[0]
+    assert block.count("openssl") == 3
+    subprocess.run(["sh", "-ec", block.replace("DNS:SERVER", "IP:127.0.0.1")], cwd=folder,
+                   check=True, capture_output=True, timeout=PATIENCE)
+    return folder
+
+
+@pytest.fixture
+def tls_server(certificates):
+    made = PlayedServer((certificates / "server.crt", certificates / "server.key"))
+    yield made
+    made.kill()
+
+
+def trusting(authority, bundle):
+    """A command that runs another one where the system trusts this authority, too."""
+    bundle.write_text(pathlib.Path(TRUSTED).read_text() + authority.read_text())
+    return ["unshare", "--mount", "sh", "-ec",
+            f'mount --bind {bundle} {TRUSTED}; exec "$@"', "sh"]
+
+
+@needs_root
+def test_pictures_are_encrypted_for_a_server_that_is_trusted(start, tls_server, certificates,
+                                                             publish, tmp_path):
+    daemon = start_camera(start, "zoneplate")
+    wrapper = trusting(certificates / "fleet.crt", tmp_path / "bundle.crt")
+    service = publish(f"{tls_server.url}/in", wrapper=wrapper)
+    wait_for_picture(daemon, tls_server)
+    assert service.process.poll() is None, service.log
+
+
+def test_a_server_that_is_not_trusted_gets_no_picture(start, tls_server, publish):
+    start_camera(start, "bars")
+    service = publish(f"{tls_server.url}/in", watchdog_ms=1000)
+    assert service.wait() > 0, service.log
+    assert "Failed to connect" in service.log
+    assert tls_server.play() == b"", "it has a stream"
+
+
+@needs_root
+def test_a_trusted_server_of_another_name_gets_no_picture(start, tls_server, certificates,
+                                                          publish, tmp_path):
+    start_camera(start, "bars")
+    wrapper = trusting(certificates / "fleet.crt", tmp_path / "bundle.crt")
+    service = publish(tls_server.url.replace("127.0.0.1", "localhost") + "/in", 1000, wrapper)
+    assert service.wait() > 0, service.log
+    assert "Failed to connect" in service.log
+    assert tls_server.play() == b"", "it has a stream"

@@ -66,8 +66,9 @@ def test_reload_is_waited_for_where_systemd_can(tmp_path, version, is_there):
 
 
 # fftd-stream needs the network, and GStreamer compiles at run time.
-@pytest.mark.parametrize("name, most", [("fftd@front", 1.5), ("fftd-view", 1.5),
-                                        ("fftd-loopback@front", 1.5), ("fftd-stream@front", 2.2)])
+@pytest.mark.parametrize("name, most", [("fftd@front", 0.7), ("fftd-view", 0.4),
+                                        ("fftd-metrics@front", 0.4), ("fftd-loopback@front", 0.6),
+                                        ("fftd-stream@front", 1.2)])
 def test_exposure_is_low(units, name, most):
     if not (units / f"{name}.service").exists():
         pytest.skip("fftd-view is not built: libmicrohttpd is missing")

@@ -235,6 +235,26 @@ def test_a_snapshot_and_the_spectrum(start, view):
     assert level[wanted] >= np.max(level * far) - 17 and np.median(level) < 128
 
 
+WORDS = ("spectrum", "spectrum-room", "snapshot", "stream", "clip", "comparison", "filter",
+         "filters", "camera", "cameras", "api", "app")
+
+
+def test_cameras_may_be_named_like_paths(start, view, runtime_dir):
+    """Each path is of the camera that one of its segments names, and of what the last one names."""
+    start("--filter", "none", source="pattern:bars").wait_for_log("online")
+    for name in WORDS:
+        (runtime_dir.parent / name).symlink_to(runtime_dir)
+    web = view(*(argument for name in WORDS for argument in ("--name", name)))
+    assert set(web.cameras()) == {"front", *WORDS}
+    for name in WORDS:
+        assert pixels_of(web.get(f"/camera/{name}/snapshot.jpg").body).shape == (120, 160, 3), name
+        assert pixels_of(web.get(f"/camera/{name}/spectrum").body).shape == (512, 512, 3), name
+        for part in ("filters", "filter", "comparison"):
+            for method in "GET", "POST":
+                assert web.get(f"/camera/{name}/{part}", method=method).status == \
+                    web.get(f"/camera/front/{part}", method=method).status
+
+
 def test_what_is_told_about_a_camera(start, view):
     daemon = start("--filter", "gaussian-blur:sigma=2", fps="30")
     web = view("--name", "other")
@@ -409,7 +429,10 @@ def test_other_hosts_and_origins(view):
 @pytest.mark.parametrize("path", [
     "/../etc/passwd", "/%2e%2e/etc/passwd", "//", "/app.js/", "/app.js%00", "/%61pp.js", "/APP.JS",
     "/camera/", "/camera/front", "/camera/front/", "/camera/../camera/front/spectrum",
-    "/camera/other/spectrum", "/camera/front/spectrum/..", "/camera/%66ront/spectrum",
+    "/camera/other/spectrum", "/camera/front/spectrum/..", "/camera//spectrum",
+    "/camera/fron/spectrum", "/camera/front2/spectrum", "/camera/front//spectrum",
+    "//camera/front/spectrum", "/:file", "/camera/:camera/spectrum", "/api/cameras/", "/api",
+    "/api//cameras", "/camera/front/spectru", "/camera/front/spectrum2", "/camera/%66ront/spectrum",
     "http://evil.example/", "/" + "a" * 8000, "/index.html", "/.git/config"])
 def test_other_paths_do_not_exist(view, path):
     web = view()

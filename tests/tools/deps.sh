@@ -44,8 +44,9 @@ packages_of() {
     gst) echo libgstreamer-plugins-base1.0-dev gstreamer1.0-tools gstreamer1.0-plugins-base ;;
     # What fftd-loopback and fftd-stream run, the RTSP server of their tests, and the programs of
     # docs/CLIENTS.md.
-    out) echo ffmpeg gir1.2-gst-rtsp-server-1.0 gstreamer1.0-plugins-bad gstreamer1.0-plugins-good \
-        gstreamer1.0-plugins-ugly gstreamer1.0-rtsp python3-gi python3-numpy ;;
+    out) echo ffmpeg gir1.2-gst-rtsp-server-1.0 glib-networking gstreamer1.0-plugins-bad \
+        gstreamer1.0-plugins-good gstreamer1.0-plugins-ugly gstreamer1.0-rtsp openssl python3-gi \
+        python3-numpy ;;
     # fftd-view and its tests.
     view) echo ffmpeg libjson-c-dev libmicrohttpd-dev libturbojpeg0-dev python3-pil ;;
     # fftd-pipewire and its tests.

@@ -61,7 +61,7 @@ PURE_FORBIDDEN = (r"\b(FILE|stdin|stdout|stderr)\b|\b(v?f?printf|f?puts|putchar|
 WRITERS = {"client/common/output.c", "daemon/gpu/cache.c"}
 WRITING = re.compile(r"\bO_(CREAT|TRUNC|APPEND|TMPFILE)\b|"
                      r"\b(creat(64)?|mk(o?s)?temps?(64)?|tmpfile(64)?)\s*\(|"
-                     r'\bf(re)?open(64)?\s*\((?!\s*"/dev/null")[^;]*,\s*(?!"r[be]*")[^,;]+\)')
+                     r'\bf(re)?open(64)?\s*\((?!\s*"/dev/null")[^;]*,(?!\s*"r[be]*")[^,;]+\)')
 # Folders in which some files still call a file whose header they are declared in.
 TANGLED = {"daemon/config", "daemon/filters"}
 MAX_LINES = 500

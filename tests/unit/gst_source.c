@@ -82,7 +82,15 @@ static void misbehave(const char *how, uint32_t start, int fd)
     else if (strcmp(how, "flood") == 0)
         for (;;)
             tell_frame(start - 1, 0, 0);
-    else if (strcmp(how, "end") == 0) {
+    else if (strcmp(how, "unread") == 0) {
+        struct pollfd poll_fd = {.fd = GST_LINK_FD, .events = POLLIN};
+        tell_frame(start, 0, 5);
+        poll(&poll_fd, 1, -1); /* its buffer is given back, which is never read */
+        tell_frame(start, 1, 6);
+        tell_frame(start, 2, 7);
+        tell((struct gst_link_message){.kind = LINK_END, .err = ENODATA, .text = "over"});
+        _exit(0);
+    } else if (strcmp(how, "end") == 0) {
         tell_frame(start, 2, 7);
         tell((struct gst_link_message){.kind = LINK_END, .err = ENODATA, .text = "over\033[2J"});
         _exit(0);
@@ -95,7 +103,7 @@ static void be_helper(void)
     const struct gst_link_message open = hear(&fd);
     struct gst_link_message format = {
         .kind = LINK_FORMAT,
-        .live = strcmp(open.text, "end") != 0,
+        .live = strcmp(open.text, "end") != 0 && strcmp(open.text, "unread") != 0,
         .format = {.fourcc = GREY, .width = SIDE, .height = SIDE, .rate_num = 30, .rate_den = 1}};
     if (strcmp(open.text, "exits") == 0)
         _exit(3);
@@ -252,6 +260,13 @@ static void a_buffer_is_not_lent_twice(void **state)
     assert_no_children();
 }
 
+/* Waits until the helper has closed its end, without reading what it has sent. */
+static void wait_for_end(const struct capture *capture)
+{
+    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLRDHUP};
+    assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+}
+
 /* The last frame comes before the end, and is given back to a process that has ended. */
 static void the_end_comes_after_the_last_frame(void **state)
 {
@@ -263,12 +278,41 @@ static void the_end_comes_after_the_last_frame(void **state)
     assert_int_equal(frame.sequence, 7);
     while (recv(capture_fd(capture), &why, 1, MSG_PEEK) < 0)
         ;
-    struct pollfd poll_fd = {.fd = capture_fd(capture), .events = POLLRDHUP};
-    assert_int_equal(poll(&poll_fd, 1, 60000), 1);
+    wait_for_end(capture);
     capture_release(capture, &frame);
     assert_int_equal(dequeue_wait(capture, &frame, &why), -ENODATA);
     assert_string_equal(why.text, "over?[2J");
     capture_close(capture);
+    assert_no_children();
+}
+
+/* After such an end the kernel reports ECONNRESET once, to whichever call comes next: the one that
+ * gives a buffer back, or the one that takes a frame. Neither loses a frame or the reason of the
+ * end. */
+static void an_end_with_unread_messages_loses_nothing(void **state)
+{
+    (void)state;
+    for (int sends_next = 0; sends_next < 2; sends_next++) {
+        struct capture *capture = start_source("gst:unread");
+        struct capture_frame frame[3];
+        struct error why = {""};
+        assert_int_equal(dequeue_wait(capture, &frame[0], &why), 0);
+        assert_int_equal(frame[0].sequence, 5);
+        capture_release(capture, &frame[0]);
+        if (sends_next)
+            assert_int_equal(dequeue_wait(capture, &frame[1], &why), 0);
+        wait_for_end(capture);
+        if (sends_next)
+            capture_release(capture, &frame[1]);
+        else
+            assert_int_equal(dequeue_wait(capture, &frame[1], &why), 0);
+        assert_int_equal(frame[1].sequence, 6);
+        assert_int_equal(dequeue_wait(capture, &frame[2], &why), 0);
+        assert_int_equal(frame[2].sequence, 7);
+        assert_int_equal(dequeue_wait(capture, &frame[2], &why), -ENODATA);
+        assert_string_equal(why.text, "over");
+        capture_close(capture);
+    }
     assert_no_children();
 }
 
@@ -345,6 +389,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_breaks_a_rule_is_a_lost_camera),
         cmocka_unit_test(a_buffer_is_not_lent_twice),
         cmocka_unit_test(the_end_comes_after_the_last_frame),
+        cmocka_unit_test(an_end_with_unread_messages_loses_nothing),
         cmocka_unit_test(memory_cannot_be_taken_away),
         cmocka_unit_test(a_flood_does_not_hold_the_thread),
         cmocka_unit_test(an_unusable_rate_is_unknown),

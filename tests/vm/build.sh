@@ -16,7 +16,7 @@ modules="vivid uvcvideo virtio_rng ext4 9p 9pnet_virtio softdog"
 case $arch in
 amd64)
     kernel=linux-image-amd64
-    modules="$modules v4l2loopback virtio_pci"
+    modules="$modules v4l2loopback vgem virtio_pci"
     # What fftd-loopback depends on.
     packages=$packages,gstreamer1.0-tools,gstreamer1.0-plugins-base,gstreamer1.0-plugins-good
     boot_modules="nfit nd_pmem ext4"

@@ -35,6 +35,7 @@ TRIES = {
     # Actions that the daemon needs.
     "read its configuration": lambda: open_file(config),
     "open its camera": lambda: open_file(camera, os.O_RDWR),
+    "open a GPU": lambda: open_file("/dev/dri/renderD128", os.O_RDWR),
     "write its cache": lambda: create_file("/var/cache/fftd/probe"),
     "write a temporary file": lambda: create_file("/tmp/probe"),
     "open /dev/null": lambda: open_file("/dev/null", os.O_RDWR),
@@ -49,6 +50,7 @@ TRIES = {
     "read a home": lambda: open_file("/home/somebody/secret"),
     "read root's home": lambda: os.listdir("/root/."),
     "read another's temporary file": lambda: open_file("/tmp/another"),
+    "open a display": lambda: open_file("/dev/dri/card0", os.O_RDWR),
     "open the disk": lambda: open_file("/dev/pmem0"),
     "open the memory": lambda: open_file("/dev/mem"),
     "open the kernel's log": lambda: open_file("/dev/kmsg"),

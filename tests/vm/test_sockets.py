@@ -93,7 +93,7 @@ def test_the_process_can_do_little(running):
     assert list((root / "home").iterdir()) == []
 
 
-NEEDED = {"read its configuration", "open its camera", "write its cache",
+NEEDED = {"read its configuration", "open its camera", "open a GPU", "write its cache",
           "write a temporary file", "open /dev/null", "open a local socket", "read /proc/cpuinfo"}
 
 
@@ -102,6 +102,9 @@ def test_the_sandbox_lets_nothing_else_be_opened(service):
     folder = pathlib.Path(f"/run/systemd/system/{service.unit}.d")
     drop_in = folder / "probe.conf"
     secret = pathlib.Path("/home/somebody/secret")
+    run("modprobe", "vgem")  # a GPU without hardware
+    run("udevadm", "settle")
+    assert pathlib.Path("/dev/dri/card0").exists()
     try:
         with vivid.Vivid("single") as camera:
             service.configure(f"v4l2:{camera.device}")
@@ -120,6 +123,7 @@ def test_the_sandbox_lets_nothing_else_be_opened(service):
         drop_in.unlink()
         folder.rmdir()
         run("systemctl", "daemon-reload")
+        run("modprobe", "-r", "vgem")
     said = [line.split(": ") for line in service.journal.splitlines() if line.startswith("probe: ")]
     answers = {what: answer for _, what, answer in said}
     assert len(answers) > 30

@@ -4,10 +4,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
+#define ROW_ALIGN_BYTES 64
+
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {
     return a->captured == b->captured && a->format.fourcc == b->format.fourcc &&
            a->format.width == b->format.width && a->format.height == b->format.height;
+}
+
+int engine_frames_describe(struct engine_frames *ret, const struct recipe *settings,
+                           const struct fftd_format *captured, struct error *why)
+{
+    const struct filter_chain none = {.count = 0};
+    struct fftd_format *format = &ret->format;
+    int r = recipe_check_frames(settings, captured, &none, why);
+    if (r == 0)
+        r = format_layout(format, engine_published(settings->planes, captured->fourcc),
+                          captured->width, captured->height, ROW_ALIGN_BYTES, why);
+    if (r < 0)
+        return r;
+    ret->captured = captured->fourcc;
+    format->rate_num = captured->rate_num;
+    format->rate_den = captured->rate_den;
+    format->primaries = captured->primaries;
+    format->transfer = captured->transfer;
+    format->matrix = captured->matrix;
+    format->full_range = captured->full_range;
+    return 0;
 }
 
 int builder_init(struct builder *ret, const struct config_engine *config,

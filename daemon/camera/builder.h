@@ -37,6 +37,11 @@ struct engine_frames {
     struct fftd_format format; /* format of the frames it makes */
 };
 
+/* Describes frames that are captured in this format, and published as the settings say. -EINVAL: no
+ * engine filters such frames (recipe_check_frames). */
+int engine_frames_describe(struct engine_frames *ret, const struct recipe *settings,
+                           const struct fftd_format *captured, struct error *why);
+
 /* Returns whether an engine for one kind of frames suits the other: same pixel formats, same
  * size. */
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);

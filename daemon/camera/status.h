@@ -67,13 +67,17 @@ struct camera_status {
     char output[CAMERA_TEXT];       /* how results reach the ring; empty: not known yet */
     char engine[CAMERA_TEXT];       /* the engine's description of itself */
     char device[CAMERA_TEXT];
-    const char *device_memory;        /* as gpu_device_memory describes it */
-    struct fftd_format format;        /* sums over published frames */
-    uint32_t captured;                /* fourcc of captured frames; 0: not known yet */
-    uint64_t filter_serial;           /* serial of the newest published frame's filter */
-    enum view_kind view;              /* view that the newest published frame shows */
-    uint64_t wanted_serial;           /* serial of the newest accepted change */
-    char filter_problem[CAMERA_TEXT]; /* why that change failed; empty if it has not failed */
+    const char *device_memory; /* as gpu_device_memory describes it */
+    struct fftd_format format; /* sums over published frames */
+    uint32_t captured;         /* fourcc of captured frames; 0: not known yet */
+    uint64_t filter_serial;    /* serial of the newest published frame's filter */
+    enum view_kind view;       /* view that the newest published frame shows */
+    uint64_t wanted_serial;    /* serial of the newest accepted change */
+    uint64_t used_serial;      /* serial of the filter that filters the next frame; 0: none does */
+    uint64_t
+        problem_serial; /* serial of the change that filter_problem is about; 0: there is none */
+    char filter_problem[CAMERA_TEXT]; /* why the newest change of the filter failed; empty if it has
+                                         not failed, or another one was asked for since */
     uint64_t source_number;           /* number of the newest desired source that is settled */
     char source_problem[CAMERA_TEXT]; /* why the camera went back to the source before; empty if it
                                          took that source */

@@ -211,8 +211,11 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         observer->on_build(observer->context, 0, programs);
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine_pass_gate();
+    const struct filter_chain none = {.count = 0};
     int r = fake_engine.create_result;
-    if (r < 0) {
+    if (recipe_check_frames(&options->recipe, format, &none, why) < 0) {
+        r = -EINVAL;
+    } else if (r < 0) {
         error_set(why, -r, "the kernels do not build");
     } else {
         struct engine *engine = calloc(1, sizeof *engine);
@@ -386,7 +389,9 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         abort(); /* this engine cannot filter the chain */
     fake_engine.complex_designs += engine->recipe.complex_response;
     fake_engine.designs++;
-    if (r < 0) {
+    if (recipe_check_frames(&engine->recipe, &engine->format, chain, why) < 0) {
+        r = -EINVAL;
+    } else if (r < 0) {
         error_set(why, -r, "the response does not fit");
     } else {
         *ret = calloc(1, sizeof **ret);

@@ -301,32 +301,157 @@ static void test_a_source_starts_with_the_filter_that_came_with_it(void **state)
     start_and_publish();
     FAKE_ENGINE_SET(gate_closed, true);
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
-    settle();
-    assert_string_equal(status.uri, "fake:b");
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
     fake_capture_offer();
     for (unsigned i = 0; i < 20; i++)
         look();
+    assert_false(reload_settle(&reload, camera, &asked, &status));
+    assert_string_equal(status.uri, "fake:camera");
     assert_int_equal(status.published, 1);
     FAKE_ENGINE_SET(gate_closed, false);
+    settle();
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:b");
     WAIT_FOR(status.published == 2);
     assert_int_equal(status.filter_serial, status.wanted_serial);
 }
 
-static void test_a_source_does_not_start_without_its_filter(void **state)
+/* ---- sources that no engine suits ---- */
+
+static void set_size(const char *uri, uint32_t width, uint32_t height)
+{
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.sized = uri;
+    fake_capture.sized_width = width;
+    fake_capture.sized_height = height;
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
+/* The picture, its filter and its ring are as before a reload that failed for this reason. */
+static void assert_nothing_has_changed(const char *reason, const char *filter, uint64_t serial)
+{
+    settle();
+    if (strstr(problem, reason) == NULL)
+        fail_msg("\"%s\", expected \"%s\"", problem, reason);
+    assert_string_equal(status.uri, "fake:camera");
+    assert_string_equal(asked.camera.source.uri, "fake:camera");
+    assert_filter(filter);
+    assert_int_equal(status.wanted_serial, serial);
+    const uint64_t published = status.published;
+    OFFER_UNTIL(status.published > published + 2);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+    assert_int_equal(status.filter_serial, serial);
+    assert_int_equal(status.generation, 1);
+    assert_int_equal(status.format.width, fake_capture.width);
+    assert_string_equal(status.filter_problem, "");
+}
+
+static void test_a_source_without_its_filter_is_given_up(void **state)
 {
     (void)state;
     start_and_publish();
     FAKE_ENGINE_SET(design_result, -ENOMEM);
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
-    settle();
-    WAIT_FOR(status.state == CAMERA_FAILED);
-    fake_capture_offer();
-    for (unsigned i = 0; i < 20; i++)
-        look();
-    assert_int_equal(status.published, 1);
+    assert_nothing_has_changed("the response does not fit", "none", 1);
     FAKE_ENGINE_SET(design_result, 0);
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
-    assert_int_equal(status.filter_serial, status.wanted_serial);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    assert_int_equal(reload_all("fake:b", "none", "gaussian-blur:sigma=5"), 1);
+    assert_nothing_has_changed("the kernels do not build", "none", 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    settle();
+    assert_string_equal(problem, "");
+    OFFER_UNTIL(status.filter_serial == status.wanted_serial);
+    assert_string_equal(status.uri, "fake:b");
+}
+
+static void test_a_source_without_an_engine_is_given_up(void **state)
+{
+    (void)state;
+    start_and_publish();
+    set_size("fake:b", 64, 48);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    reload_with("fake:b", "none");
+    assert_nothing_has_changed("the kernels do not build", "none", 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    reload_with("fake:b", "none");
+    settle();
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:b");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+    assert_int_equal(status.format.width, 64);
+}
+
+static void test_a_source_of_a_size_that_does_not_suit_is_given_up(void **state)
+{
+    static const char lens[] = "undistort:fx=30,fy=30,cx=15,cy=7,size=32/16";
+    static const char *const reasons[] = {"frames of 7x1 cannot be filtered",
+                                          "does not have the proportions of the frames, 48x48"};
+    char text[FILTER_TEXT_BYTES];
+    (void)state;
+    start_and_publish();
+    use_filter(lens);
+    struct filter_chain chain;
+    camera_get_filter(camera, &chain);
+    filter_chain_print(&chain, text, sizeof text);
+    for (unsigned i = 0; i < 2; i++) {
+        set_size("fake:b", i == 0 ? 7 : 48, i == 0 ? 1 : 48);
+        assert_int_equal(reload_all("fake:b", "none", lens), 1);
+        assert_nothing_has_changed(reasons[i], text, 2);
+    }
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    set_size("fake:b", 64, 32);
+    assert_int_equal(reload_all("fake:b", "none", lens), 1);
+    settle();
+    assert_string_equal(problem, "");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+}
+
+/* What could not be applied is not desired any more, so nothing later fails because of it. */
+static void test_a_filter_that_failed_stops_no_source(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    uint64_t serial;
+    start_and_publish();
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    assert_int_equal(filter_chain_parse(&chain, "gaussian-blur:sigma=5", NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    WAIT_FOR(status.problem_serial == serial);
+    FAKE_ENGINE_SET(create_result, 0);
+    set_size("fake:b", 64, 48);
+    const unsigned created = fake_engine_get(&fake_engine.engines_created);
+    struct config wanted = asked;
+    strcpy(wanted.camera.source.uri, "fake:b");
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_string_equal(problem, "");
+    assert_filter("none");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+    assert_int_equal(status.filter_serial, 1);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), created + 1);
+}
+
+/* An engine is lost while another source is prepared on it. */
+static void test_an_engine_fails_while_a_source_is_prepared(void **state)
+{
+    (void)state;
+    start_and_publish();
+    FAKE_ENGINE_SET(hold, true);
+    fake_capture_offer();
+    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == 3); /* with the one of the warm-up */
+    FAKE_ENGINE_SET(gate_closed, true);
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    FAKE_ENGINE_SET(collect_result, -EIO);
+    fake_engine_let_go();
+    WAIT_FOR(status.engine_failures == 1);
+    FAKE_ENGINE_SET(collect_result, 0);
+    FAKE_ENGINE_SET(gate_closed, false);
+    settle();
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:b");
+    OFFER_UNTIL(status.filter_serial == status.wanted_serial);
 }
 
 static void test_a_source_is_changed_during_a_pause(void **state)
@@ -410,7 +535,11 @@ int main(void)
         TEST(test_a_source_without_a_filter_leaves_the_serial),
         TEST(test_a_control_of_a_client_outlives_a_reload_that_fails),
         TEST(test_a_source_starts_with_the_filter_that_came_with_it),
-        TEST(test_a_source_does_not_start_without_its_filter),
+        TEST(test_a_source_without_its_filter_is_given_up),
+        TEST(test_a_source_without_an_engine_is_given_up),
+        TEST(test_a_source_of_a_size_that_does_not_suit_is_given_up),
+        TEST(test_a_filter_that_failed_stops_no_source),
+        TEST(test_an_engine_fails_while_a_source_is_prepared),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),
         TEST(test_controls_wait_for_a_camera_that_is_away),

@@ -26,9 +26,14 @@ static int teardown(void **state)
     return 0;
 }
 
+/* The filter for the source is made at once. */
 static int go_on_changing(struct error *why)
 {
-    return source_change_step(&change, &recovery, &desired, why);
+    const struct recipe settings = {.view = VIEW_PICTURE};
+    const int r = source_change_step(&change, &recovery, &settings, &desired, why);
+    if (r == 0)
+        source_change_take(&change, &recovery);
+    return r;
 }
 
 static int change_to(const struct config *wanted, struct error *why)

@@ -211,18 +211,18 @@ static void settle_filter(struct camera *camera, const struct camera_status *sta
 {
     struct filter_chain chain;
     enum view_kind view;
-    if (!is_source_settled(camera) || status->problem_serial == 0 ||
-        status->problem_serial != camera->mailbox.desired.filter_serial)
+    if (!is_source_settled(camera) || status->failed_serial == 0 ||
+        status->failed_serial != camera->mailbox.desired.filter_serial)
         return;
     const uint64_t serial = designer_get_taken(camera->designer, &chain, &view);
-    if (serial != 0 && serial != status->problem_serial) {
+    if (serial != 0 && serial != status->failed_serial) {
         struct desired *desired = mailbox_begin_change(&camera->mailbox);
         filter_chain_assign(&desired->filter, &chain);
         desired->view = view;
         desired->filter_serial = serial;
         desired->fade_frames = 0;
         mailbox_end_change(&camera->mailbox);
-        camera->events |= CAMERA_EVENT_DESIGN;
+        camera->events |= CAMERA_EVENT_WITHDRAWN;
         eventfd_write(camera->mailbox.event_fd, 1);
     }
     filter_chain_drop(&chain);
@@ -292,6 +292,14 @@ static int check_frames(struct camera *camera, const struct filter_chain *chain,
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why)
 {
+    return camera_set_filter_and_view(camera, chain, camera_get_view(camera), fade_frames,
+                                      ret_serial, why);
+}
+
+int camera_set_filter_and_view(struct camera *camera, const struct filter_chain *chain,
+                               enum view_kind view, unsigned fade_frames, uint64_t *ret_serial,
+                               struct error *why)
+{
     int r = filter_edit_check(chain, why);
     if (r < 0)
         return r;
@@ -303,6 +311,7 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
         return r;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     filter_chain_assign(&desired->filter, chain);
+    desired->view = view;
     desired->fade_frames = fade_frames;
     *ret_serial = desired->filter_serial = ++camera->newest_serial;
     mailbox_end_change(&camera->mailbox);
@@ -457,10 +466,8 @@ void camera_get_status(struct camera *camera, struct camera_status *ret)
     settle_source(camera, ret);
     settle_filter(camera, ret);
     ret->wanted_serial = desired_serial(&mailbox->desired); /* this thread's own */
-    if (ret->problem_serial != camera->newest_serial) {
-        ret->problem_serial = 0;
+    if (ret->failed_serial != camera->newest_serial)
         ret->filter_problem[0] = '\0';
-    }
     /* The rate is counted when frames come, so it has to be corrected when they have stopped. */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)
         ret->rate = 0;

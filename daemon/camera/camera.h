@@ -65,6 +65,11 @@ struct ring *camera_ring(struct camera *camera);
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why);
 
+/* Asks for a view, too, which comes into use with the chain or not at all. */
+int camera_set_filter_and_view(struct camera *camera, const struct filter_chain *chain,
+                               enum view_kind view, unsigned fade_frames, uint64_t *ret_serial,
+                               struct error *why);
+
 /* Gets the newest chain that was asked for, and returns its serial. */
 uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret);
 

@@ -240,7 +240,7 @@ void report_filter_problem(struct report *report, uint64_t serial, const char *p
         log_error("filter %llu: %s; the previous filter stays in use", (unsigned long long)serial,
                   problem);
     struct camera_status *status = mailbox_begin_report(report->mailbox);
-    status->problem_serial = serial;
+    status->failed_serial = serial;
     copy_text(status->filter_problem, problem);
     mailbox_end_report(report->mailbox, CAMERA_EVENT_FILTER | CAMERA_EVENT_DESIGN);
 }

@@ -11,12 +11,12 @@
 #include "engine/engine.h"
 #include "ring/ring.h"
 
-#define CAMERA_EVENT_STATE  1u /* the state, its reason, the source or the engine changed */
-#define CAMERA_EVENT_RING   2u /* camera_ring returns another ring */
-#define CAMERA_EVENT_FILTER 4u /* the newest filter is applied, or could not be */
-#define CAMERA_EVENT_FRAME  8u /* the first frame was published */
-#define CAMERA_EVENT_DESIGN                                                                        \
-    16u /* a filter is in use from the next frame on, could not be made, or was withdrawn */
+#define CAMERA_EVENT_STATE     1u  /* the state, its reason, the source or the engine changed */
+#define CAMERA_EVENT_RING      2u  /* camera_ring returns another ring */
+#define CAMERA_EVENT_FILTER    4u  /* the newest filter is applied, or could not be */
+#define CAMERA_EVENT_FRAME     8u  /* the first frame was published */
+#define CAMERA_EVENT_DESIGN    16u /* a filter is in use from the next frame on, or failed */
+#define CAMERA_EVENT_WITHDRAWN 32u /* the filter before it is the desired one again */
 
 /* Keeps what was reported last, so that each change is reported once. */
 struct report {

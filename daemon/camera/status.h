@@ -74,10 +74,9 @@ struct camera_status {
     enum view_kind view;       /* view that the newest published frame shows */
     uint64_t wanted_serial;    /* serial of the newest accepted change */
     uint64_t used_serial;      /* serial of the filter that filters the next frame; 0: none does */
-    uint64_t
-        problem_serial; /* serial of the change that filter_problem is about; 0: there is none */
-    char filter_problem[CAMERA_TEXT]; /* why the newest change of the filter failed; empty if it has
-                                         not failed, or another one was asked for since */
+    uint64_t failed_serial; /* serial of the newest change that could not be made; 0: none failed */
+    char filter_problem[CAMERA_TEXT]; /* why the newest accepted change could not be made; empty if
+                                         it could, or is not ready yet */
     uint64_t source_number;           /* number of the newest desired source that is settled */
     char source_problem[CAMERA_TEXT]; /* why the camera went back to the source before; empty if it
                                          took that source */

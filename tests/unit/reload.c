@@ -122,7 +122,8 @@ static void test_the_view_follows_the_file(void **state)
     start_and_publish();
     wanted = asked;
     wanted.engine.options.recipe.view = VIEW_DIFFERENCE;
-    assert_int_equal(reload_config(&wanted), 0);
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
     assert_int_equal(camera_get_view(camera), VIEW_DIFFERENCE);
     assert_int_equal(asked.engine.options.recipe.view, VIEW_DIFFERENCE);
     camera_set_view(camera, VIEW_SPECTRUM); /* by a client */
@@ -417,7 +418,7 @@ static void test_a_filter_that_failed_stops_no_source(void **state)
     FAKE_ENGINE_SET(create_result, -ENOMEM);
     assert_int_equal(filter_chain_parse(&chain, "gaussian-blur:sigma=5", NULL), 0);
     assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
-    WAIT_FOR(status.problem_serial == serial);
+    WAIT_FOR(status.failed_serial == serial);
     FAKE_ENGINE_SET(create_result, 0);
     set_size("fake:b", 64, 48);
     const unsigned created = fake_engine_get(&fake_engine.engines_created);
@@ -430,6 +431,50 @@ static void test_a_filter_that_failed_stops_no_source(void **state)
     OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
     assert_int_equal(status.filter_serial, 1);
     assert_int_equal(fake_engine_get(&fake_engine.engines_created), created + 1);
+}
+
+/* The controls and the view of a reload come with its filter or not at all. */
+static void test_a_reload_without_its_filter_changes_nothing(void **state)
+{
+    struct config wanted;
+    (void)state;
+    assert_int_equal(settings_parse(&config.camera.controls, "gain=2", NULL), 0);
+    start_and_publish();
+    wanted = asked;
+    wanted.engine.options.recipe.view = VIEW_EDGES;
+    assert_int_equal(settings_parse(&wanted.camera.controls, "gain=7", NULL), 0);
+    assert_int_equal(filter_chain_parse(&wanted.filter, "gaussian-blur:sigma=5", NULL), 0);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_non_null(strstr(problem, "the kernels do not build"));
+    assert_filter("none");
+    assert_int_equal(camera_get_view(camera), VIEW_PICTURE);
+    assert_controls("gain=2");
+    publish(2);
+    assert_int_equal(status.filter_serial, 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_string_equal(problem, "");
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == 3 && status.view == VIEW_EDGES));
+    assert_controls("gain=7");
+}
+
+/* Without an engine, a filter waits for the camera's first frames, and a reload does not. */
+static void test_a_filter_of_a_camera_that_is_absent(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_capture.open_result = -ENODEV;
+    asked = config;
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_int_equal(reload_all("fake:camera", "none", "sharpen:amount=1,sigma=1"), 0);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.open_result = 0;
+    pthread_mutex_unlock(&fake_capture.lock);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == 2));
 }
 
 /* An engine is lost while another source is prepared on it. */
@@ -515,9 +560,10 @@ static void test_a_filter_is_changed_only_if_it_differs(void **state)
     reload_with("fake:camera", "none");
     look();
     assert_int_equal(status.wanted_serial, 1);
-    assert_int_equal(reload_all("fake:camera", "none", "sharpen:amount=1,sigma=1"), 0);
-    look();
+    assert_int_equal(reload_all("fake:camera", "none", "sharpen:amount=1,sigma=1"), 1);
+    settle();
     assert_int_equal(status.wanted_serial, 2);
+    assert_int_equal(status.used_serial, 2);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -539,6 +585,8 @@ int main(void)
         TEST(test_a_source_without_an_engine_is_given_up),
         TEST(test_a_source_of_a_size_that_does_not_suit_is_given_up),
         TEST(test_a_filter_that_failed_stops_no_source),
+        TEST(test_a_reload_without_its_filter_changes_nothing),
+        TEST(test_a_filter_of_a_camera_that_is_absent),
         TEST(test_an_engine_fails_while_a_source_is_prepared),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),

@@ -103,11 +103,12 @@ static void answer(struct reload_waiter *list, const char *problem)
     }
 }
 
-/* Whether there is an engine that a filter can be made for, or soon will be. */
+/* Whether there is an engine that a filter can be made for, or soon will be. While the device
+ * fails, a filter waits for it, as it waits for a camera that is absent. */
 static bool has_engine(const struct camera_status *status)
 {
-    return status->engine[0] != '\0' || status->state == CAMERA_STARTING ||
-           status->state == CAMERA_FAILED;
+    return status->state != CAMERA_FAILED &&
+           (status->engine[0] != '\0' || status->state == CAMERA_STARTING);
 }
 
 /* Asks for the filter and the view. 1: their result will be known. */

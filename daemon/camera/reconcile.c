@@ -153,11 +153,14 @@ static void take_source(struct reconciler *reconciler)
     }
 }
 
-/* If a filter could not be made, the previous one stays in use, and camera.c withdraws it. */
+/* If a filter could not be made, the previous one stays in use, and camera.c withdraws it. A device
+ * that has failed and is not back yet says nothing about the filter. */
 static void handle_failed_design(struct reconciler *reconciler, const struct design *design)
 {
     struct applied *applied = &reconciler->applied;
-    if (design->result_serial != applied->used_serial)
+    const bool is_device =
+        applied->engine_requested && (design->result == -EIO || design->result == -ENODEV);
+    if (design->result_serial != applied->used_serial && !is_device)
         report_filter_problem(&reconciler->report, design->result_serial, design->why.text,
                               applied->used_serial != 0);
     if (applied->engine_requested) {

@@ -1,5 +1,5 @@
-"""Changes that cannot be applied: whoever asks for one is told why, and the picture goes on as it was,
-with its filter. Frames are counted after each."""
+"""Changes that cannot be applied: whoever asks for one is told why, and the picture goes on as it
+was, with its filter. Frames are counted after each."""
 
 import struct
 

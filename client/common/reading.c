@@ -1,5 +1,6 @@
 #include "reading.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,15 @@ void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64
 bool reading_has_failed(sd_bus_message *properties, uint64_t serial)
 {
     return serial != 0 && bus_u64(properties, "FailedSerial") == serial;
+}
+
+void reading_problem(sd_bus_message *properties, char text[READING_WHY_BYTES])
+{
+    const char *problem = bus_text(properties, "FilterProblem");
+    text[0] = '\0';
+    if (*problem != '\0')
+        snprintf(text, READING_WHY_BYTES, "filter %" PRIu64 " cannot be used: %s",
+                 bus_u64(properties, "FailedSerial"), problem);
 }
 
 bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES])

@@ -96,6 +96,7 @@ def test_kernels_that_do_not_build(configured, faults):
         status = daemon.ctl_json("status")
         assert (status["FailedSerial"], status["View"]) == (serial, "picture")
         assert "cannot compile the kernels" in status["FilterProblem"]
+        assert f" filter {serial} cannot be used: " in daemon.ctl("status").stdout
         assert_goes_on(daemon, 1, "none")
     for size, chain in ((WIDTH, HEIGHT), complex_chain), ((128, 64), "none"):
         daemon.write("pattern:moire", size, chain)

@@ -477,6 +477,29 @@ static void test_a_filter_of_a_camera_that_is_absent(void **state)
     WAIT_FOR((fake_capture_offer(), status.filter_serial == 2));
 }
 
+/* The format of a camera that is absent is not known. When it is, the state says that the filter
+ * does not suit, until another one is asked for. */
+static void test_a_filter_does_not_suit_a_camera_that_appears(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_capture.open_result = -ENODEV;
+    asked = config;
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_int_equal(
+        reload_all("fake:camera", "none", "undistort:fx=30,fy=30,cx=15,cy=7,size=32/32"), 0);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.open_result = 0;
+    pthread_mutex_unlock(&fake_capture.lock);
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    assert_non_null(strstr(status.state_reason, "does not have the proportions of the frames"));
+    assert_int_equal(status.failed_serial, 2);
+    use_filter("sharpen");
+    assert_int_equal(status.filter_serial, 3);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+}
+
 /* An engine is lost while another source is prepared on it. */
 static void test_an_engine_fails_while_a_source_is_prepared(void **state)
 {
@@ -587,6 +610,7 @@ int main(void)
         TEST(test_a_filter_that_failed_stops_no_source),
         TEST(test_a_reload_without_its_filter_changes_nothing),
         TEST(test_a_filter_of_a_camera_that_is_absent),
+        TEST(test_a_filter_does_not_suit_a_camera_that_appears),
         TEST(test_an_engine_fails_while_a_source_is_prepared),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),

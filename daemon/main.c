@@ -129,7 +129,8 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
                              status.open_error < 0 ? exit_code(status.open_error) : EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)
         return sd_event_exit(daemon->event, EX_OK);
-    report_to_service(daemon, &status);
+    if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) != 0)
+        report_to_service(daemon, &status);
     return 0;
 }
 

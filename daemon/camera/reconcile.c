@@ -377,26 +377,28 @@ void reconcile_receive(struct reconciler *reconciler)
     }
 }
 
-static int set_controls(struct reconciler *reconciler, struct request *request)
-{
-    const struct request_controls *controls = &request->controls;
-    /* First apply what was desired before the client's call. */
-    if (controls->version > reconciler->applied.controls_version)
-        reconcile_controls(reconciler);
-    if (controls->source_number > reconciler->source_change.number)
-        reconcile_source(reconciler);
-    return recovery_set_controls(&reconciler->path.recovery, &controls->settings, &request->why);
-}
-
+/* While a source is prepared, requests wait: the controls may be those of the source before. */
 static void answer_requests(struct reconciler *reconciler)
 {
-    for (struct request *each = reconciler->requests; each != NULL; each = each->next)
-        each->result = each->kind == REQUEST_LIST_CONTROLS
-                           ? recovery_list_controls(&reconciler->path.recovery,
-                                                    &each->controls.list, &each->why)
-                           : set_controls(reconciler, each);
-    mailbox_answer(reconciler->mailbox, reconciler->requests);
-    reconciler->requests = NULL;
+    struct recovery *recovery = &reconciler->path.recovery;
+    struct request *answered = NULL, *each;
+    while ((each = reconciler->requests) != NULL) {
+        struct request_controls *controls = &each->controls;
+        const bool lists = each->kind == REQUEST_LIST_CONTROLS;
+        /* First apply what was desired before the client's call. */
+        if (!lists && controls->version > reconciler->applied.controls_version)
+            reconcile_controls(reconciler);
+        if (!lists && controls->source_number > reconciler->source_change.number)
+            reconcile_source(reconciler);
+        if (is_preparing(reconciler))
+            break;
+        reconciler->requests = each->next;
+        each->next = NULL;
+        each->result = lists ? recovery_list_controls(recovery, &controls->list, &each->why)
+                             : recovery_set_controls(recovery, &controls->settings, &each->why);
+        request_append(&answered, each);
+    }
+    mailbox_answer(reconciler->mailbox, answered);
 }
 
 /* ---- all of it ---- */

@@ -229,8 +229,10 @@ void report_engine_failure(struct report *report)
 
 void report_design(struct report *report, uint64_t serial)
 {
-    mailbox_begin_report(report->mailbox)->used_serial = serial;
-    mailbox_end_report(report->mailbox, CAMERA_EVENT_DESIGN);
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    const bool is_new = status->used_serial != serial;
+    status->used_serial = serial;
+    mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_DESIGN : 0);
 }
 
 void report_filter_problem(struct report *report, uint64_t serial, const char *problem,

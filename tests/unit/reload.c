@@ -317,6 +317,41 @@ static void test_a_source_starts_with_the_filter_that_came_with_it(void **state)
     assert_int_equal(status.filter_serial, status.wanted_serial);
 }
 
+static unsigned answered;
+
+static void count_answer(void *context, int result, const char *why,
+                         const struct capture_controls *controls)
+{
+    (void)context, (void)why, (void)controls;
+    assert_int_equal(result, 0);
+    answered++;
+}
+
+/* Controls that a client sets while a source is prepared are those of the source that is used. */
+static void test_controls_wait_for_a_source_that_is_prepared(void **state)
+{
+    struct settings settings = {.count = 0};
+    (void)state;
+    start_and_publish();
+    answered = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(settings_parse(&settings, i == 0 ? "gain=4" : "gain=5", NULL), 0);
+        FAKE_ENGINE_SET(gate_closed, true);
+        FAKE_ENGINE_SET(design_result, i == 0 ? -ENOMEM : 0);
+        assert_int_equal(reload_all("fake:b", "gain=9", "gain:ac=0.5"), 1);
+        WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+        assert_int_equal(camera_set_controls(camera, &settings, count_answer, NULL), 0);
+        for (unsigned k = 0; k < 20; k++)
+            look();
+        assert_int_equal(answered, i);
+        FAKE_ENGINE_SET(gate_closed, false);
+        settle();
+        assert_string_equal(status.uri, i == 0 ? "fake:camera" : "fake:b");
+        WAIT_FOR(answered == i + 1);
+        assert_controls(i == 0 ? "gain=4" : "gain=5");
+    }
+}
+
 /* ---- sources that no engine suits ---- */
 
 static void set_size(const char *uri, uint32_t width, uint32_t height)
@@ -604,6 +639,7 @@ int main(void)
         TEST(test_a_source_without_a_filter_leaves_the_serial),
         TEST(test_a_control_of_a_client_outlives_a_reload_that_fails),
         TEST(test_a_source_starts_with_the_filter_that_came_with_it),
+        TEST(test_controls_wait_for_a_source_that_is_prepared),
         TEST(test_a_source_without_its_filter_is_given_up),
         TEST(test_a_source_without_an_engine_is_given_up),
         TEST(test_a_source_of_a_size_that_does_not_suit_is_given_up),

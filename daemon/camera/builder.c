@@ -73,7 +73,8 @@ void builder_close_engine(struct builder *builder, struct engine *engine)
 {
     if (engine == builder->engine)
         builder->engine = NULL;
-    if (engine == NULL || is_idle(engine))
+    builder->engine_count--;
+    if (is_idle(engine))
         engine_destroy(engine);
     else
         builder->stuck[builder->stuck_count++] =
@@ -120,7 +121,7 @@ bool builder_wants_search(const struct builder *builder)
 /* A device that failed is opened again once its last engine has been closed or put aside. */
 static int refresh_device(struct builder *builder, struct error *why)
 {
-    if (builder->device_suspect && builder->engine == NULL) {
+    if (builder->device_suspect && builder->engine_count == 0) {
         if (!has_stuck_engine(builder, builder->device))
             gpu_device_close(builder->device);
         builder->device = NULL;
@@ -263,6 +264,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     }
     const double built_px = engine_support(engine);
     builder->engine = engine;
+    builder->engine_count++;
     builder->built = options.recipe;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)

@@ -54,6 +54,7 @@ struct builder {
     struct gpu_device *device;       /* NULL: could not be opened again */
     bool device_suspect;             /* it is to be opened again before the next engine is built */
     struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
+    unsigned engine_count;           /* on the device, except those that are stuck */
     struct engine_frames frames;
     struct recipe built; /* the engine's */
     double support_px;   /* support that the engine's padding allows for */

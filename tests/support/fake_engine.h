@@ -101,7 +101,7 @@ static inline unsigned fake_engine_get(const unsigned *field)
 }
 
 struct gpu_device {
-    char unused;
+    unsigned engines; /* on it now */
 };
 
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
@@ -124,6 +124,8 @@ void gpu_device_close(struct gpu_device *device)
     if (device == NULL)
         return;
     pthread_mutex_lock(&fake_engine.lock);
+    if (device->engines > 0)
+        abort(); /* an engine still uses it */
     fake_engine.devices--;
     pthread_mutex_unlock(&fake_engine.lock);
     free(device);
@@ -227,6 +229,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->capacity = options->in_flight;
         fake_engine.engines_created++;
         fake_engine.engines++;
+        device->engines++;
         *ret = engine;
     }
     pthread_mutex_unlock(&fake_engine.lock);
@@ -241,6 +244,7 @@ void engine_destroy(struct engine *engine)
         fake_output_drop(engine->job[i].output);
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine.engines--;
+    engine->device->engines--;
     pthread_mutex_unlock(&fake_engine.lock);
     close(engine->fd);
     free(engine);

@@ -2,7 +2,9 @@
  * settings that a camera cannot take yet are not forgotten. */
 #include "support/cmocka.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "config/config.h"
 #include "bus/reload.h"
@@ -418,6 +420,31 @@ static void test_a_source_without_an_engine_is_given_up(void **state)
     assert_int_equal(status.format.width, 64);
 }
 
+/* The old engine goes on although the newest one has been closed, and a build has failed before. */
+static void test_a_source_without_a_ring_is_given_up(void **state)
+{
+    struct rlimit limit, small;
+    (void)state;
+    start_and_publish();
+    set_size("fake:b", 64, 48);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    reload_with("fake:b", "none");
+    assert_nothing_has_changed("the kernels do not build", "none", 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = (struct rlimit){.rlim_cur = 4096, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    reload_with("fake:b", "none");
+    settle();
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_nothing_has_changed("ring", "none", 1);
+    reload_with("fake:b", "none");
+    settle();
+    assert_string_equal(problem, "");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+}
+
 static void test_a_source_of_a_size_that_does_not_suit_is_given_up(void **state)
 {
     static const char lens[] = "undistort:fx=30,fy=30,cx=15,cy=7,size=32/16";
@@ -642,6 +669,7 @@ int main(void)
         TEST(test_controls_wait_for_a_source_that_is_prepared),
         TEST(test_a_source_without_its_filter_is_given_up),
         TEST(test_a_source_without_an_engine_is_given_up),
+        TEST(test_a_source_without_a_ring_is_given_up),
         TEST(test_a_source_of_a_size_that_does_not_suit_is_given_up),
         TEST(test_a_filter_that_failed_stops_no_source),
         TEST(test_a_reload_without_its_filter_changes_nothing),

@@ -121,7 +121,7 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
         ring_server_set_ring(daemon->server, camera_ring(daemon->camera));
     if (events != 0)
         bus_announce(daemon->bus, events);
-    if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) == 0)
+    if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME | CAMERA_EVENT_DESIGN)) == 0)
         return 0;
     camera_get_status(daemon->camera, &status);
     if (reload_settle(&daemon->reload, daemon->camera, &daemon->config, &status))
@@ -131,7 +131,8 @@ static int on_camera(sd_event_source *source, int fd, uint32_t revents, void *us
                              status.open_error < 0 ? exit_code(status.open_error) : EX_SOFTWARE);
     if (status.state == CAMERA_FINISHED)
         return sd_event_exit(daemon->event, EX_OK);
-    report_to_service(daemon, &status);
+    if ((events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME)) != 0)
+        report_to_service(daemon, &status);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "reading.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -35,16 +36,33 @@ void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64
         sd_bus_message_read(properties, "tt", ret_count, ret_sum_ns);
 }
 
+bool reading_has_failed(sd_bus_message *properties, uint64_t serial)
+{
+    return serial != 0 && bus_u64(properties, "FailedSerial") == serial;
+}
+
+void reading_problem(sd_bus_message *properties, char text[READING_WHY_BYTES])
+{
+    const char *problem = bus_text(properties, "FilterProblem");
+    text[0] = '\0';
+    if (*problem != '\0')
+        snprintf(text, READING_WHY_BYTES, "filter %" PRIu64 " cannot be used: %s",
+                 bus_u64(properties, "FailedSerial"), problem);
+}
+
 bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES])
 {
     const char *state = bus_text(properties, "State");
-    /* It is about the newest filter. */
+    /* It is about the newest change, and empty if another one followed. */
     const char *problem = bus_text(properties, "FilterProblem");
+    if (reading_has_failed(properties, serial)) {
+        snprintf(text, READING_WHY_BYTES, "cannot be used: %s",
+                 *problem != '\0' ? problem : "the log says why");
+        return true;
+    }
     if (bus_u64(properties, "PublishedSerial") >= serial)
         return false;
-    if (*problem != '\0' && bus_u64(properties, "Serial") == serial)
-        snprintf(text, READING_WHY_BYTES, "cannot be used: %s", problem);
-    else if (strcmp(state, "online") == 0 || strcmp(state, "starting") == 0)
+    if (strcmp(state, "online") == 0 || strcmp(state, "starting") == 0)
         snprintf(text, READING_WHY_BYTES, "is being prepared");
     else
         snprintf(text, READING_WHY_BYTES, "waits for frames: the camera is %s", state);

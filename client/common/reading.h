@@ -21,8 +21,14 @@ void reading_latency_sum(sd_bus_message *properties, uint64_t *ret_count, uint64
 
 #define READING_WHY_BYTES 600
 
-/* Returns whether no frame has been published yet with this filter or a newer one. If so, writes
- * the reason as the predicate of a sentence: "is being prepared". */
+/* Returns whether the daemon could not make this filter, and uses the one before. */
+bool reading_has_failed(sd_bus_message *properties, uint64_t serial);
+
+/* Writes that the newest change of the filter has failed, and why; nothing if it has not. */
+void reading_problem(sd_bus_message *properties, char text[READING_WHY_BYTES]);
+
+/* Returns whether no frame has been published yet with this filter or a newer one, or it has
+ * failed. If so, writes the reason as the predicate of a sentence: "is being prepared". */
 bool reading_is_pending(sd_bus_message *properties, uint64_t serial, char text[READING_WHY_BYTES]);
 
 /* Returns the source's description, or its URI while it has none. */

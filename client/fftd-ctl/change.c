@@ -13,11 +13,14 @@
 #include "commands.h"
 #include "common/reading.h"
 
-#define KEY_BYTES 200
+#define KEY_BYTES     200
 
-/* A filter that needs no new engine is in use after two or three frames. */
-#define MOMENT_US 500000
-#define LOOK_US   20000
+/* A filter that needs no new engine is in use after two or three frames. One that needs longer than
+ * the patience is waited for no longer: its driver may have hung. */
+#define MOMENT_US     500000
+#define PATIENCE_US   60000000
+#define LOOK_US       20000
+#define LATER_LOOK_US 100000
 
 /* ---- the call ---- */
 
@@ -46,43 +49,59 @@ void change_append(struct change_call *call, const char *verb, const char *first
         call->result = sd_bus_message_close_container(call->message);
 }
 
-/* Waits until frames have this filter, but not if waiting cannot help. Returns whether the filter
- * is still not in use, and writes why. */
-static bool wait_a_moment(const struct ctl *ctl, sd_bus *bus, uint64_t serial,
-                          char text[READING_WHY_BYTES])
+struct outcome {
+    bool pending, failed;
+    char why[READING_WHY_BYTES]; /* that it is pending */
+};
+
+static int look(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outcome *ret)
 {
-    const uint64_t end_us = monotonic_now_us() + MOMENT_US;
-    bool pending = true;
-    int r = 0;
-    snprintf(text, READING_WHY_BYTES, "is being prepared");
-    while (r >= 0 && pending) {
-        sd_bus_message *properties = NULL;
-        r = daemon_try_get_all(ctl, bus, &properties);
-        if (r >= 0)
-            pending = reading_is_pending(properties, serial, text);
-        sd_bus_message_unref(properties);
-        if (monotonic_now_us() >= end_us || strcmp(text, "is being prepared") != 0)
-            break;
-        if (r >= 0 && pending)
-            usleep(LOOK_US);
+    sd_bus_message *properties = NULL;
+    const int r = daemon_try_get_all(ctl, bus, &properties);
+    if (r >= 0) {
+        ret->pending = reading_is_pending(properties, serial, ret->why);
+        ret->failed = reading_has_failed(properties, serial);
     }
-    return pending;
+    sd_bus_message_unref(properties);
+    return r;
 }
 
-void change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial)
+/* Waits until frames have this filter, but not if waiting cannot help. */
+static void wait_for(const struct ctl *ctl, sd_bus *bus, uint64_t serial, struct outcome *ret)
 {
-    char why[READING_WHY_BYTES];
-    struct json json = {.file = stdout};
-    if (!ctl->json) {
-        if (wait_a_moment(ctl, bus, serial, why))
-            printf("filter %" PRIu64 " %s\n", serial, why);
-        else
-            printf("filter %" PRIu64 "\n", serial);
-        return;
+    static const char preparing[] = "is being prepared";
+    const uint64_t begin_us = monotonic_now_us();
+    bool is_told = false;
+    *ret = (struct outcome){.pending = true};
+    memcpy(ret->why, preparing, sizeof preparing);
+    while (look(ctl, bus, serial, ret) >= 0 && ret->pending && strcmp(ret->why, preparing) == 0) {
+        const uint64_t passed_us = monotonic_now_us() - begin_us;
+        if (passed_us >= PATIENCE_US)
+            break;
+        if (passed_us >= MOMENT_US && !is_told) {
+            fprintf(stderr, "fftd-ctl: filter %" PRIu64 " is being prepared\n", serial);
+            is_told = true;
+        }
+        usleep(is_told ? LATER_LOOK_US : LOOK_US);
     }
-    json_open(&json, NULL, '{');
-    json_integer(&json, "Serial", serial);
-    json_close(&json, '}');
+}
+
+int change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial)
+{
+    struct outcome outcome;
+    struct json json = {.file = stdout};
+    if (ctl->json) {
+        json_open(&json, NULL, '{');
+        json_integer(&json, "Serial", serial);
+        json_close(&json, '}');
+        return ctl_finish(ctl);
+    }
+    wait_for(ctl, bus, serial, &outcome);
+    if (outcome.failed)
+        return ctl_fail(ctl, EX_DATAERR, "filter %" PRIu64 " %s", serial, outcome.why);
+    printf("filter %" PRIu64 "%s%s\n", serial, outcome.pending ? " " : "",
+           outcome.pending ? outcome.why : "");
+    return ctl_finish(ctl);
 }
 
 int change_finish(struct change_call *call, int code)
@@ -109,8 +128,7 @@ int change_send(struct change_call *call)
     int code = daemon_send(ctl, call->bus, call->message, &reply);
     if (code == 0) {
         sd_bus_message_read(reply, "t", &serial);
-        change_print_serial(ctl, call->bus, serial);
-        code = ctl_finish(ctl);
+        code = change_print_serial(ctl, call->bus, serial);
     }
     sd_bus_message_unref(reply);
     return change_finish(call, code);

@@ -12,9 +12,12 @@
 /* Joins the operands, from index `first` on, to one chain. */
 int change_join_chain(const struct ctl *ctl, int first, char chain[CHAIN_BYTES]);
 
-/* Prints the serial that frames carry once a change has taken effect. Waits briefly for such a
- * frame, and also prints why there is none. With --json it does not wait. */
-void change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial);
+/* Waits for a frame with this change, and prints its serial. Says on stderr that it waits, and
+ * gives up after a minute, or at once if there are no frames to wait for; then it also prints why.
+ * With
+ * --json it does not wait. Returns an exit code: EX_DATAERR if the daemon could not make the
+ * filter, and uses the one before. */
+int change_print_serial(const struct ctl *ctl, sd_bus *bus, uint64_t serial);
 
 int change_replace(const struct ctl *ctl); /* filter set CHAIN... */
 int change_preset(const struct ctl *ctl);  /* filter preset NAME */

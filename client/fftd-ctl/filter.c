@@ -10,6 +10,8 @@
 #include "commands.h"
 #include "common/output.h"
 
+#define RELOAD_PATIENCE_US 300000000u
+
 /* ---- showing ---- */
 
 /* Prints one numbered stage per line. The chain separates stages by " | ". */
@@ -267,10 +269,17 @@ int command_filter(const struct ctl *ctl)
         ctl->argv[0]);
 }
 
+/* A reload with another source or filter is answered when its engine is built. */
 int command_reload(const struct ctl *ctl)
 {
     sd_bus_message *reply = NULL;
-    const int code = daemon_ask(ctl, &reply, "Reload");
+    sd_bus *bus = NULL;
+    int code = daemon_open(ctl, &bus);
+    if (code == 0) {
+        sd_bus_set_method_call_timeout(bus, RELOAD_PATIENCE_US);
+        code = daemon_call(ctl, bus, &reply, "Reload", NULL);
+    }
     sd_bus_message_unref(reply);
+    sd_bus_unref(bus);
     return code == 0 ? ctl_finish_silently(ctl) : code;
 }

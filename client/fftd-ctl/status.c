@@ -58,6 +58,7 @@ static void print_memory(sd_bus_message *p)
 static void print_status(sd_bus_message *p, const char *dir)
 {
     const char *reason = bus_text(p, "StateReason");
+    char why[READING_WHY_BYTES];
     printf("%-9s %s, %s%s%s\n", "camera", bus_text(p, "Name"), bus_text(p, "State"),
            *reason != '\0' ? ": " : "", reason);
     print_line("source", reading_source(p));
@@ -68,11 +69,11 @@ static void print_status(sd_bus_message *p, const char *dir)
     print_memory(p);
     print_hint(p);
     print_line("filter", bus_text(p, "Filter"));
-    print_line("", bus_text(p, "FilterProblem"));
+    reading_problem(p, why);
+    print_line("", why);
     if (strcmp(bus_text(p, "PublishedView"), "picture") != 0)
         print_line("view", bus_text(p, "PublishedView"));
 
-    char why[READING_WHY_BYTES];
     uint64_t desired = bus_u64(p, "Serial"), published = bus_u64(p, "PublishedSerial");
     uint64_t dropped =
         bus_counter(p, "Counters", "dropped_error") + bus_counter(p, "Counters", "dropped_stale") +

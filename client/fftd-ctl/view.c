@@ -38,8 +38,7 @@ static int change(const struct ctl *ctl, sd_bus *bus)
     if (code != 0)
         return code;
     sd_bus_message_read(reply, "t", &serial);
-    change_print_serial(ctl, bus, serial);
-    code = ctl_finish(ctl);
+    code = change_print_serial(ctl, bus, serial);
     sd_bus_message_unref(reply);
     return code;
 }

@@ -185,7 +185,7 @@ static void draw_measures(struct watch *watch, sd_bus_message *p)
 static void draw(struct watch *watch, sd_bus_message *p)
 {
     struct screen *screen = &watch->screen;
-    char format[64];
+    char format[64], problem[READING_WHY_BYTES];
     screen_begin(screen);
     if (p == NULL) {
         screen_line(screen, true, "fftd-ctl watch: no daemon answers; waiting for it (q ends)");
@@ -202,7 +202,8 @@ static void draw(struct watch *watch, sd_bus_message *p)
     draw_text(watch, "format", format);
     draw_text(watch, "device", bus_text(p, "Device"));
     draw_text(watch, "filter", bus_text(p, "Filter"));
-    draw_text(watch, "", bus_text(p, "FilterProblem"));
+    reading_problem(p, problem);
+    draw_text(watch, "", problem);
     draw_frames(watch, p);
     draw_counters(watch);
     draw_measures(watch, p);

@@ -52,13 +52,19 @@ static void fail_snapshots_of_state(struct bus *bus, const struct camera_status 
     fail_snapshots(bus, text);
 }
 
+void bus_announce_filter(struct bus *bus)
+{
+    method_emit_filter(&bus->services);
+}
+
 void bus_announce(struct bus *bus, unsigned camera_events)
 {
     static const char *const state[] = {"State",      "StateReason", "Source", "SourceDescription",
                                         "Input",      "Output",      "Engine", "Device",
                                         "Comparison", "Memory",      NULL};
     static const char *const ring[] = {"Format", "Generation", "Engine", "SourceDescription", NULL};
-    static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem", NULL};
+    static const char *const filter[] = {"PublishedSerial", "PublishedView", "FilterProblem",
+                                         "FailedSerial", NULL};
 
     if (camera_events & (CAMERA_EVENT_STATE | CAMERA_EVENT_FRAME))
         emit(bus, state);
@@ -66,17 +72,14 @@ void bus_announce(struct bus *bus, unsigned camera_events)
         emit(bus, ring);
     if (camera_events & CAMERA_EVENT_FILTER)
         emit(bus, filter);
+    if (camera_events & CAMERA_EVENT_WITHDRAWN)
+        bus_announce_filter(bus);
     if (camera_events & CAMERA_EVENT_STATE) {
         struct camera_status status;
         camera_get_status(bus->services.hooks.camera, &status);
         if (!camera_may_deliver(status.state))
             fail_snapshots_of_state(bus, &status);
     }
-}
-
-void bus_announce_filter(struct bus *bus)
-{
-    method_emit_filter(&bus->services);
 }
 
 /* ---- connections ---- */

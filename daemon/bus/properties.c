@@ -382,6 +382,7 @@ static const struct property {
     {"FilterStages", "aa{sv}", CHANGES, false, AT(chain), append_stages},
     {"Adaptation", "a{sv}", 0, false, 0, append_adaptation},
     {"FilterProblem", "s", CHANGES, false, AT(camera.filter_problem), append_array},
+    {"FailedSerial", "t", CHANGES, false, AT(camera.failed_serial), NULL},
     {"View", "s", CHANGES, false, AT(view), append_pointer},
     {"PublishedView", "s", CHANGES, false, AT(published_view), append_pointer},
     {"Serial", "t", CHANGES, true, AT(camera.wanted_serial), NULL},

@@ -54,12 +54,9 @@ static void find_changes(struct changes *ret, const struct config *config,
         ret->filter = &wanted->filter;
 }
 
-/* Applies the view, which cannot fail, and takes over the configuration. Everything else has been
- * applied. */
-static void finish(struct camera *camera, struct config *config, const struct config *wanted)
+/* Takes over the configuration, which has been applied. */
+static void finish(struct config *config, const struct config *wanted)
 {
-    if (wanted->engine.options.recipe.view != config->engine.options.recipe.view)
-        camera_set_view(camera, wanted->engine.options.recipe.view);
     unsigned count;
     const struct config_key *keys = config_keys(&count);
     char value[FILTER_TEXT_BYTES], shown[FILTER_TEXT_BYTES];
@@ -107,13 +104,37 @@ static void answer(struct reload_waiter *list, const char *problem)
     }
 }
 
+/* Whether there is an engine that a filter can be made for, or soon will be. While the device
+ * fails, a filter waits for it, as it waits for a camera that is absent. */
+static bool has_engine(const struct camera_status *status)
+{
+    return status->state != CAMERA_FAILED &&
+           (status->engine[0] != '\0' || status->state == CAMERA_STARTING);
+}
+
+/* Asks for the filter and the view. 1: their result will be known. */
+static int begin_filter(struct reload *reload, struct camera *camera,
+                        const struct filter_chain *filter, enum view_kind view, struct error *why)
+{
+    struct camera_status status;
+    uint64_t serial;
+    const int r = camera_set_filter_and_view(camera, filter, view, 0, &serial, why);
+    if (r < 0)
+        return r;
+    camera_get_status(camera, &status);
+    if (!has_engine(&status))
+        return 0;
+    reload->filter_serial = serial;
+    return 1;
+}
+
 /* As reload_apply, while no reload is in progress. */
 static int begin(struct reload *reload, struct camera *camera, struct config *config,
                  const struct config *wanted, struct error *why)
 {
     struct filter_chain now;
     struct changes changes;
-    uint64_t serial;
+    const enum view_kind view = wanted->engine.options.recipe.view;
     int r = 0;
 
     camera_get_filter(camera, &now); /* a client may have set the filter */
@@ -126,13 +147,15 @@ static int begin(struct reload *reload, struct camera *camera, struct config *co
                               &reload->source_number, why);
         return r < 0 ? r : 1;
     }
-    if (changes.filter != NULL)
-        r = camera_set_filter(camera, changes.filter, 0, &serial, why);
-    if (r < 0)
+    if (changes.filter != NULL || view != camera_get_view(camera))
+        r = begin_filter(reload, camera, &wanted->filter, view, why);
+    if (r > 0)
+        hold_config(&reload->current.wanted, wanted);
+    if (r != 0)
         return r;
     if (changes.controls != NULL)
         camera_want_controls(camera, changes.controls);
-    finish(camera, config, wanted);
+    finish(config, wanted);
     return 0;
 }
 
@@ -153,7 +176,7 @@ int reload_apply(struct reload *reload, struct camera *camera, struct config *co
 
 bool reload_is_pending(const struct reload *reload)
 {
-    return reload->source_number != 0;
+    return reload->source_number != 0 || reload->filter_serial != 0;
 }
 
 static void begin_next(struct reload *reload, struct camera *camera, struct config *config)
@@ -173,25 +196,60 @@ static void begin_next(struct reload *reload, struct camera *camera, struct conf
     answer(waiters, r < 0 ? why.text : NULL);
 }
 
+/* Ends the reload of a source. The view, for which the other source may need another engine,
+ * follows it. */
+static int settle_source(struct reload *reload, struct camera *camera,
+                         const struct camera_status *status, struct error *why)
+{
+    const enum view_kind view = reload->current.wanted.engine.options.recipe.view;
+    if (status->source_number < reload->source_number)
+        return -EAGAIN;
+    if (status->source_problem[0] != '\0')
+        return error_set(why, ENODEV,
+                         "the new source cannot be used, the previous one stays in use: %s",
+                         status->source_problem);
+    if (view != camera_get_view(camera))
+        camera_set_view(camera, view);
+    return 0;
+}
+
+/* Ends the reload of a filter. The controls, which cannot fail, follow it. */
+static int settle_filter(struct reload *reload, struct camera *camera, const struct config *config,
+                         const struct camera_status *status, struct error *why)
+{
+    const struct settings *controls = &reload->current.wanted.camera.controls;
+    const bool is_used = status->used_serial >= reload->filter_serial;
+    const bool has_failed = status->failed_serial >= reload->filter_serial;
+    if (!is_used && !has_failed && has_engine(status))
+        return -EAGAIN;
+    if (!is_used && has_failed)
+        return error_set(why, EINVAL,
+                         "the new filter cannot be used, the previous one stays in use: %s",
+                         status->filter_problem);
+    if (!settings_equal(&config->camera.controls, controls))
+        camera_want_controls(camera, controls);
+    return 0;
+}
+
 bool reload_settle(struct reload *reload, struct camera *camera, struct config *config,
                    const struct camera_status *status)
 {
     struct reload_waiter *waiters = reload->current.waiters;
     struct error why;
 
-    if (!reload_is_pending(reload) || status->source_number < reload->source_number)
+    if (!reload_is_pending(reload))
         return false;
-    const bool failed = status->source_problem[0] != '\0';
-    reload->source_number = 0;
+    const int r = reload->source_number != 0 ? settle_source(reload, camera, status, &why)
+                                             : settle_filter(reload, camera, config, status, &why);
+    if (r == -EAGAIN)
+        return false;
+    reload->source_number = reload->filter_serial = 0;
     reload->current.waiters = NULL;
-    if (failed) {
-        error_set(&why, ENODEV, "the new source does not work, the previous one stays in use: %s",
-                  status->source_problem);
+    if (r < 0)
         reload_log_failure(why.text);
-    } else {
-        finish(camera, config, &reload->current.wanted);
-    }
-    answer(waiters, failed ? why.text : NULL);
+    else
+        finish(config, &reload->current.wanted);
+    answer(waiters, r < 0 ? why.text : NULL);
     if (reload->has_next)
         begin_next(reload, camera, config);
     return true;

@@ -1,9 +1,9 @@
 /* Applies a reloaded configuration to the running camera. Main thread only.
  *
- * The changes of one reload are applied together or not at all. If only the filter or the controls
- * change, they are applied at once. If the source changes, the camera tries the source together
- * with them and goes back if it cannot be used (camera_set_source). This file only waits for the
- * result. */
+ * The changes of one reload are applied together or not at all. If the source changes, the camera
+ * tries it together with the filter and the controls, and goes back if it or its filter cannot be
+ * used (camera_set_source). Without a source, the controls follow once the filter and the view are
+ * in use. This file only waits for the result. */
 #ifndef FFTD_BUS_RELOAD_H
 #define FFTD_BUS_RELOAD_H
 
@@ -32,6 +32,7 @@ struct reload_job {
 struct reload {
     uint64_t source_number; /* number of the source that `current` asks for (camera_set_source); 0:
                                none */
+    uint64_t filter_serial; /* serial of the filter that it asks for instead; 0: none */
     struct reload_job current;
     bool has_next;
     struct reload_job next; /* the newest reload requested since then; begins when that one ends */

@@ -13,10 +13,34 @@
 #include "observer/observer.h"
 #include "service/memory.h"
 
+/* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
+#define ROW_ALIGN_BYTES 64
+
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b)
 {
     return a->captured == b->captured && a->format.fourcc == b->format.fourcc &&
            a->format.width == b->format.width && a->format.height == b->format.height;
+}
+
+int engine_frames_describe(struct engine_frames *ret, const struct recipe *settings,
+                           const struct fftd_format *captured, struct error *why)
+{
+    const struct filter_chain none = {.count = 0};
+    struct fftd_format *format = &ret->format;
+    int r = recipe_check_frames(settings, captured, &none, why);
+    if (r == 0)
+        r = format_layout(format, engine_published(settings->planes, captured->fourcc),
+                          captured->width, captured->height, ROW_ALIGN_BYTES, why);
+    if (r < 0)
+        return r;
+    ret->captured = captured->fourcc;
+    format->rate_num = captured->rate_num;
+    format->rate_den = captured->rate_den;
+    format->primaries = captured->primaries;
+    format->transfer = captured->transfer;
+    format->matrix = captured->matrix;
+    format->full_range = captured->full_range;
+    return 0;
 }
 
 int builder_init(struct builder *ret, const struct config *config,
@@ -75,7 +99,8 @@ void builder_close_engine(struct builder *builder, struct engine *engine)
 {
     if (engine == builder->engine)
         builder->engine = NULL;
-    if (engine == NULL || is_idle(engine))
+    builder->engine_count--;
+    if (is_idle(engine))
         engine_destroy(engine);
     else
         builder->stuck[builder->stuck_count++] =
@@ -201,7 +226,7 @@ int builder_check_memory(const struct builder_memory *memory, const struct engin
 /* A device that failed is opened again once its last engine has been closed or put aside. */
 static int refresh_device(struct builder *builder, struct error *why)
 {
-    if (builder->device_suspect && builder->engine == NULL) {
+    if (builder->device_suspect && builder->engine_count == 0) {
         if (!has_stuck_engine(builder, builder->device))
             gpu_device_close(builder->device);
         builder->device = NULL;
@@ -340,6 +365,7 @@ int builder_design(struct builder *builder, const struct engine_frames *frames,
     }
     const double built_px = engine_support(engine);
     builder->engine = engine;
+    builder->engine_count++;
     builder->built = options.recipe;
     builder->support_px = built_px > support_px ? built_px : support_px;
     if (frames != NULL)

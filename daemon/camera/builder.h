@@ -37,6 +37,11 @@ struct engine_frames {
     struct fftd_format format; /* format of the frames it makes */
 };
 
+/* Describes frames that are captured in this format, and published as the settings say. -EINVAL: no
+ * engine filters such frames (recipe_check_frames). */
+int engine_frames_describe(struct engine_frames *ret, const struct recipe *settings,
+                           const struct fftd_format *captured, struct error *why);
+
 /* Returns whether an engine for one kind of frames suits the other: same pixel formats, same
  * size. */
 bool engine_frames_equal(const struct engine_frames *a, const struct engine_frames *b);
@@ -59,6 +64,7 @@ struct builder {
     struct gpu_device *device;       /* NULL: could not be opened again */
     bool device_suspect;             /* it is to be opened again before the next engine is built */
     struct engine *engine;           /* the newest one; NULL: none, or it has been closed */
+    unsigned engine_count;           /* on the device, except those that are stuck */
     struct engine_frames frames;
     struct recipe built; /* the engine's */
     double support_px;   /* support that the engine's padding allows for */

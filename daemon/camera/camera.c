@@ -15,7 +15,6 @@
 #include "camera/mailbox.h"
 #include "camera/reconcile.h"
 #include "camera/thread.h"
-#include "filters/calibration.h"
 #include "core/clock.h"
 #include "core/secret.h"
 #include "filters/filter_edit.h"
@@ -27,7 +26,9 @@
 struct camera {
     struct config config; /* as at the start */
     uint64_t
-        settled_source; /* number of the newest desired source whose result this thread knows */
+        settled_source;     /* number of the newest desired source whose result this thread knows */
+    uint64_t newest_serial; /* given to a change of the filter or the view */
+    unsigned events;        /* of this thread, for the next camera_take_events */
     struct mailbox mailbox;
     struct designer *designer;
     struct observer *observer;
@@ -100,6 +101,7 @@ int camera_start(struct camera **ret, const struct config *config, struct ring *
     }
     camera->config = *config;
     int r = mailbox_init(&camera->mailbox, config, why);
+    camera->newest_serial = camera->mailbox.desired.filter_serial;
     if (r < 0)
         ring_destroy(continued);
     else
@@ -181,17 +183,17 @@ int camera_fd(const struct camera *camera)
 }
 
 /* Acts on the result of a change of the source (source_change.h). The filter that came with the
- * source becomes the desired one, or the desired filter stays, with a new serial. */
-static void settle_source(struct camera *camera, uint64_t number, bool is_taken)
+ * source becomes the desired one, or the desired filter stays. */
+static void settle_source(struct camera *camera, const struct camera_status *status)
 {
-    if (number == camera->settled_source)
+    if (status->source_number == camera->settled_source)
         return;
-    camera->settled_source = number;
+    camera->settled_source = status->source_number;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    if (desired->source.filter_serial > desired->filter_serial) {
-        if (is_taken)
-            filter_chain_assign(&desired->filter, &desired->source.filter);
-        desired->filter_serial = desired->source.filter_serial + (is_taken ? 0 : 1);
+    if (desired->source.filter_serial > desired->filter_serial &&
+        status->source_problem[0] == '\0') {
+        filter_chain_assign(&desired->filter, &desired->source.filter);
+        desired->filter_serial = desired->source.filter_serial;
         desired->fade_frames = 0;
     }
     desired->source.filter_serial = 0;
@@ -203,6 +205,29 @@ static bool is_source_settled(const struct camera *camera)
     return camera->mailbox.desired.source.number == camera->settled_source;
 }
 
+/* Withdraws the newest change of the filter or the view if it could not be made: what frames are
+ * filtered with is desired again, with its serial. No later engine then fails because of it. */
+static void settle_filter(struct camera *camera, const struct camera_status *status)
+{
+    struct filter_chain chain;
+    enum view_kind view;
+    if (!is_source_settled(camera) || status->failed_serial == 0 ||
+        status->failed_serial != camera->mailbox.desired.filter_serial)
+        return;
+    const uint64_t serial = designer_get_taken(camera->designer, &chain, &view);
+    if (serial != 0 && serial != status->failed_serial) {
+        struct desired *desired = mailbox_begin_change(&camera->mailbox);
+        filter_chain_assign(&desired->filter, &chain);
+        desired->view = view;
+        desired->filter_serial = serial;
+        desired->fade_frames = 0;
+        mailbox_end_change(&camera->mailbox);
+        camera->events |= CAMERA_EVENT_WITHDRAWN;
+        eventfd_write(camera->mailbox.event_fd, 1);
+    }
+    filter_chain_drop(&chain);
+}
+
 unsigned camera_take_events(struct camera *camera)
 {
     struct mailbox *mailbox = &camera->mailbox;
@@ -210,8 +235,6 @@ unsigned camera_take_events(struct camera *camera)
     eventfd_read(mailbox->event_fd, &count);
 
     pthread_mutex_lock(&mailbox->lock);
-    const uint64_t source_number = mailbox->status.source_number;
-    const bool is_taken = mailbox->status.source_problem[0] == '\0';
     unsigned events = mailbox->events;
     struct request *answered = mailbox->answered;
     struct ring *retired = mailbox->retired;
@@ -220,7 +243,10 @@ unsigned camera_take_events(struct camera *camera)
     mailbox->retired = NULL;
     pthread_mutex_unlock(&mailbox->lock);
 
-    settle_source(camera, source_number, is_taken);
+    struct camera_status status;
+    camera_get_status(camera, &status); /* settles what the events are about */
+    events |= camera->events;
+    camera->events = 0;
     request_answer(answered);
     ring_destroy(retired);
     return events;
@@ -248,17 +274,20 @@ struct ring *camera_ring(struct camera *camera)
 
 /* ---- desired state ---- */
 
-/* Checks that recorded dark and flat frames have the size of the camera's frames, and that there is
- * memory to filter these. While the frames are unknown, or another source is being opened, the
- * check is left to the designer. */
+/* Checks that a chain suits the camera's frames, and that there is memory to filter them. Any view
+ * may follow, so it must suit the picture. While the frames' format is unknown, or another source
+ * is being tried, the check is left to the camera's thread. */
 static int check_frames(struct camera *camera, const struct filter_chain *chain, struct error *why)
 {
+    struct recipe recipe = camera->config.engine.options.recipe;
     struct camera_status status;
     camera_get_status(camera, &status);
     if (status.format.width == 0 || status.captured == 0 || !is_source_settled(camera))
         return 0;
     const struct engine_frames frames = {.captured = status.captured, .format = status.format};
-    const int r = calibration_check_size(chain, status.format.width, status.format.height, why);
+    recipe.view = VIEW_PICTURE;
+    recipe.captured = status.captured;
+    const int r = recipe_check_frames(&recipe, &status.format, chain, why);
     return r < 0 ? r
                  : designer_check_memory(camera->designer, &frames, chain, camera_get_view(camera),
                                          why);
@@ -266,6 +295,14 @@ static int check_frames(struct camera *camera, const struct filter_chain *chain,
 
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why)
+{
+    return camera_set_filter_and_view(camera, chain, camera_get_view(camera), fade_frames,
+                                      ret_serial, why);
+}
+
+int camera_set_filter_and_view(struct camera *camera, const struct filter_chain *chain,
+                               enum view_kind view, unsigned fade_frames, uint64_t *ret_serial,
+                               struct error *why)
 {
     int r = filter_edit_check(chain, why);
     if (r < 0)
@@ -278,8 +315,9 @@ int camera_set_filter(struct camera *camera, const struct filter_chain *chain, u
         return r;
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
     filter_chain_assign(&desired->filter, chain);
+    desired->view = view;
     desired->fade_frames = fade_frames;
-    *ret_serial = desired->filter_serial = desired_serial(desired) + 1;
+    *ret_serial = desired->filter_serial = ++camera->newest_serial;
     mailbox_end_change(&camera->mailbox);
     return 0;
 }
@@ -297,7 +335,7 @@ uint64_t camera_set_view(struct camera *camera, enum view_kind view)
     struct camera_status status;
     camera_get_status(camera, &status); /* settles a source whose result is known by now */
     struct desired *desired = mailbox_begin_change(&camera->mailbox);
-    const uint64_t serial = desired_serial(desired) + 1;
+    const uint64_t serial = ++camera->newest_serial;
     if (desired_filter(desired) == &desired->source.filter)
         desired->source.filter_serial = serial;
     else
@@ -329,7 +367,7 @@ int camera_set_source(struct camera *camera, const struct config_source *request
     source->controls = controls != NULL ? *controls : (struct settings){.count = 0};
     if (filter != NULL) {
         filter_chain_assign(&source->filter, filter);
-        source->filter_serial = desired->filter_serial + 1;
+        source->filter_serial = ++camera->newest_serial;
     }
     *ret_number = source->number;
     mailbox_end_change(&camera->mailbox);
@@ -426,13 +464,13 @@ void camera_get_status(struct camera *camera, struct camera_status *ret)
 
     pthread_mutex_lock(&camera->mailbox.lock);
     *ret = mailbox->status;
-    const uint64_t problem_serial = mailbox->problem_serial;
     int64_t silent_ns = clock_now_ns() - mailbox->published_ns;
     pthread_mutex_unlock(&camera->mailbox.lock);
     /* A caller who sees the result of a change must also see its filter in the desired state. */
-    settle_source(camera, ret->source_number, ret->source_problem[0] == '\0');
+    settle_source(camera, ret);
+    settle_filter(camera, ret);
     ret->wanted_serial = desired_serial(&mailbox->desired); /* this thread's own */
-    if (problem_serial != ret->wanted_serial)
+    if (ret->failed_serial != camera->newest_serial)
         ret->filter_problem[0] = '\0';
     /* The rate is counted when frames come, so it has to be corrected when they have stopped. */
     if ((double)silent_ns * ret->rate > 3.0 * (double)NS_PER_S && silent_ns > 2 * NS_PER_S)

@@ -60,11 +60,16 @@ struct ring *camera_ring(struct camera *camera);
 /* Asks for another chain; frames with filter_serial >= *ret_serial obey it. fade_frames, 0 ..
  * CAMERA_MAX_FADE: frame i of that many is filtered with a blend, i / fade_frames of the new
  * response and the rest of the one that was in use. A device that fails, or another source, cuts a
- * fade short. -EINVAL: the chain or the number is not valid, an image of the chain does not have
- * the size of the frames, or filtering them needs more memory than the budget has. The status
+ * fade short. -EINVAL, -ERANGE: the chain or the number is not valid, the chain does not suit the
+ * frames (recipe_check_frames), or filtering them needs more memory than the budget has. The status
  * reports later failures. */
 int camera_set_filter(struct camera *camera, const struct filter_chain *chain, unsigned fade_frames,
                       uint64_t *ret_serial, struct error *why);
+
+/* Asks for a view, too, which comes into use with the chain or not at all. */
+int camera_set_filter_and_view(struct camera *camera, const struct filter_chain *chain,
+                               enum view_kind view, unsigned fade_frames, uint64_t *ret_serial,
+                               struct error *why);
 
 /* Gets the newest chain that was asked for, and returns its serial. */
 uint64_t camera_get_filter(struct camera *camera, struct filter_chain *ret);

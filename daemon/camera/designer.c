@@ -40,9 +40,10 @@ struct designer {
     struct build_progress progress;
     struct tuning tuning;
 
+    uint64_t done_serial; /* no design of this serial is wanted any more */
+
     /* Private to the thread. */
     struct builder builder;
-    uint64_t done_serial;
 };
 
 /* With the lock held; it is released while the driver works. */
@@ -153,6 +154,7 @@ static void carry_out(struct designer *designer)
     const struct request_design request = designer->wanted;
     struct design design = {.serial = request.serial,
                             .result_serial = request.serial,
+                            .result_frames = request.is_engine ? request.frames : builder->frames,
                             .view = request.view,
                             .adapts = filter_chain_adaptation(&request.chain)};
 
@@ -310,24 +312,47 @@ const char *designer_device_name(const struct designer *designer)
     return gpu_device_name(designer->builder.device);
 }
 
+static void request_engine(struct designer *designer, const struct engine_frames *frames)
+{
+    designer->tuning.has_searched = false;
+    designer->wanted.is_engine = true;
+    designer->wanted.frames = *frames;
+}
+
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
-                             enum view_kind view, uint64_t serial, unsigned fade_frames)
+                             enum view_kind view, uint64_t serial, unsigned fade_frames,
+                             const struct engine_frames *frames)
 {
     pthread_mutex_lock(&designer->lock);
     filter_chain_assign(&designer->wanted.chain, chain);
     designer->wanted.view = view;
     designer->wanted.serial = serial;
     designer->wanted.fade_frames = fade_frames;
+    if (frames != NULL)
+        request_engine(designer, frames);
+    if (serial == designer->handover.taken_serial)
+        designer->done_serial = serial;
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
+}
+
+uint64_t designer_get_taken(struct designer *designer, struct filter_chain *ret,
+                            enum view_kind *ret_view)
+{
+    pthread_mutex_lock(&designer->lock);
+    const struct handover *handover = &designer->handover;
+    const uint64_t serial = handover->taken_serial;
+    *ret = handover->taken_chain;
+    *ret_view = handover->taken_view;
+    filter_chain_hold(ret);
+    pthread_mutex_unlock(&designer->lock);
+    return serial;
 }
 
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames)
 {
     pthread_mutex_lock(&designer->lock);
-    designer->tuning.has_searched = false;
-    designer->wanted.is_engine = true;
-    designer->wanted.frames = *frames;
+    request_engine(designer, frames);
     pthread_cond_signal(&designer->change);
     pthread_mutex_unlock(&designer->lock);
 }

@@ -50,9 +50,17 @@ const char *designer_device_memory(const struct designer *designer);
 struct budget designer_budget(const struct designer *designer);
 
 /* Camera's thread: asks for the response of another chain, or for another view, which replace what
- * was taken last in a fade of that many frames; 0: at once. */
+ * was taken last in a fade of that many frames; 0: at once. frames: also for an engine for these
+ * frames; NULL: not. The serial that was taken last asks for nothing: it withdraws what was
+ * requested since. */
 void designer_request_filter(struct designer *designer, const struct filter_chain *chain,
-                             enum view_kind view, uint64_t serial, unsigned fade_frames);
+                             enum view_kind view, uint64_t serial, unsigned fade_frames,
+                             const struct engine_frames *frames);
+
+/* Any thread: returns the chain, its view and its serial as taken last. The caller drops the chain.
+ * 0: none was taken yet. */
+uint64_t designer_get_taken(struct designer *designer, struct filter_chain *ret,
+                            enum view_kind *ret_view);
 
 /* Camera's thread: asks for an engine for these frames, with the newest chain's response. */
 void designer_request_engine(struct designer *designer, const struct engine_frames *frames);

@@ -44,6 +44,7 @@ bool handover_post(struct handover *handover, struct design *design,
         posted->result = design->result;
         posted->why = design->why;
         posted->result_serial = design->result_serial;
+        posted->result_frames = design->result_frames;
         handover->posted = posted->engine != NULL || posted->result < 0;
         return handover->posted;
     }

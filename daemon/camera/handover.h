@@ -20,7 +20,8 @@
 struct design {
     int result; /* 0, or -errno with `why` */
     struct error why;
-    uint64_t result_serial;           /* serial of the request's chain */
+    uint64_t result_serial;             /* serial of the request's chain */
+    struct engine_frames result_frames; /* the frames that the request was for */
     struct engine *engine;            /* that the response is for; NULL: nothing is to be applied */
     struct engine_response *response; /* belongs to the caller of designer_take */
     struct budget_use memory;         /* that the camera takes with it */

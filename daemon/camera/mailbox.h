@@ -74,9 +74,8 @@ struct mailbox {
 
     /* From the camera's thread to the main one. */
     struct camera_status status;
-    uint64_t problem_serial; /* the filter that status.filter_problem is about */
-    int64_t published_ns;    /* time of the newest published frame */
-    unsigned events;         /* CAMERA_EVENT_... */
+    int64_t published_ns; /* time of the newest published frame */
+    unsigned events;      /* CAMERA_EVENT_... */
     struct request *answered;
     struct ring *ring;    /* frames are published here */
     struct ring *served;  /* the main loop serves this one; it changes to `ring` when

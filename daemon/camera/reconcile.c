@@ -4,100 +4,16 @@
 #include <string.h>
 
 #include "camera/retry_delay.h"
+#include "camera/ring_change.h"
 #include "core/clock.h"
 #include "core/format.h"
 #include "service/log.h"
-
-/* Rows of a published frame begin on cache lines, and where graphics APIs can import them. */
-#define ROW_ALIGN_BYTES 64
-
-/* Epoch of a ring that no previous process has left. */
-#define FIRST_EPOCH     1
 
 /* The camera pauses when it has had no readers for this time. A reader that returns at once,
  * because the ring was replaced or its program restarted, should not find a camera that must start
  * first. The same holds at the start of the daemon, whose first frames show that everything works.
  */
-#define PAUSE_DELAY_NS  (2 * NS_PER_S)
-
-/* ---- the ring ---- */
-
-/* Begins with the ring that follows a previous process's. */
-static void continue_ring(struct reconciler *reconciler, struct ring *ring)
-{
-    ring_set_checksum(ring, reconciler->config->output.checksum);
-    frame_path_set_ring(&reconciler->path, ring);
-    reconciler->path.frames.format = *ring_format(ring);
-    struct camera_status *status = mailbox_begin_report(reconciler->mailbox);
-    reconciler->mailbox->ring = ring;
-    status->format = *ring_format(ring);
-    status->generation = ring_generation(ring);
-    status->newest_sequence = ring_newest(ring);
-    mailbox_end_report(reconciler->mailbox, 0);
-}
-
-/* Replaces the ring by one for frames of this format.
- *
- * A client that sees the old ring retired must find the new one. This thread therefore puts the new
- * ring into the mailbox and posts an event; the main loop switches its server; only then is the old
- * ring retired. */
-static int replace_ring(struct reconciler *reconciler, const struct fftd_format *format,
-                        struct error *why)
-{
-    const struct config_output *output = &reconciler->config->output;
-    struct mailbox *mailbox = reconciler->mailbox;
-    struct ring *old = reconciler->path.ring;
-    const uint64_t first_sequence = old != NULL ? ring_newest(old) + 1 : 1;
-    const uint32_t generation = old != NULL ? ring_generation(old) + 1 : 1;
-    const uint32_t epoch = old != NULL ? ring_epoch(old) : FIRST_EPOCH;
-    struct ring *ring;
-    int r = ring_create(&ring, format, output->slots, generation, epoch, first_sequence, why);
-    if (r < 0)
-        return r;
-    ring_set_checksum(ring, output->checksum);
-    frame_path_set_ring(&reconciler->path, ring);
-    reconciler->path.frames.format = *format;
-
-    struct camera_status *status = mailbox_begin_report(mailbox);
-    /* A ring that the main loop has never served may be destroyed here. */
-    struct ring *unserved = old != mailbox->served ? old : NULL;
-    mailbox->ring = ring;
-    status->format = *format;
-    status->generation = generation;
-    mailbox_end_report(mailbox, CAMERA_EVENT_RING);
-    ring_destroy(unserved);
-    report_heartbeat(&reconciler->report, ring, frame_path_is_healthy(&reconciler->path));
-    return 0;
-}
-
-/* Replaces a ring into which a failed device may still write. */
-static void reconcile_ring(struct reconciler *reconciler)
-{
-    struct frame_path *path = &reconciler->path;
-    if (!path->ring_lost)
-        return;
-    const struct fftd_format format = *ring_format(path->ring);
-    struct error why;
-    if (replace_ring(reconciler, &format, &why) < 0)
-        path->failure = why; /* the next reconcile tries again */
-}
-
-/* Returns the format in which captured frames are published. */
-static int published_format(struct fftd_format *ret, enum recipe_planes planes,
-                            const struct fftd_format *captured, struct error *why)
-{
-    int r = format_layout(ret, engine_published(planes, captured->fourcc), captured->width,
-                          captured->height, ROW_ALIGN_BYTES, why);
-    if (r < 0)
-        return r;
-    ret->rate_num = captured->rate_num;
-    ret->rate_den = captured->rate_den;
-    ret->primaries = captured->primaries;
-    ret->transfer = captured->transfer;
-    ret->matrix = captured->matrix;
-    ret->full_range = captured->full_range;
-    return 0;
-}
+#define PAUSE_DELAY_NS (2 * NS_PER_S)
 
 /* ---- the engine ---- */
 
@@ -106,6 +22,11 @@ static void request_engine(struct reconciler *reconciler)
     reconciler->applied.engine_requested = true;
     reconciler->applied.engine_retry_ns = INT64_MAX;
     designer_request_engine(reconciler->designer, &reconciler->path.frames);
+}
+
+static bool is_preparing(const struct reconciler *reconciler)
+{
+    return reconciler->source_change.phase == SOURCE_CHANGE_PREPARING;
 }
 
 /* Reports an engine that failed or was not built. Another one is requested after a retry delay,
@@ -117,9 +38,7 @@ static void handle_engine_failure(struct reconciler *reconciler, const struct er
     report_engine_failure(&reconciler->report);
     error_set(&path->failure, EIO, "engine: %s", reason.text);
     path->failures++;
-    const bool is_needed =
-        !frame_path_engine_fits(path) || reconciler->source_change.awaited_serial != 0;
-    if (is_needed && !reconciler->applied.engine_requested)
+    if (!frame_path_engine_fits(path) && !reconciler->applied.engine_requested)
         reconciler->applied.engine_retry_ns =
             clock_now_ns() + retry_delay_ns(path->failures, RETRY_DELAY_LONGEST_BUILD_NS);
 }
@@ -130,74 +49,11 @@ static void reconcile_engine(struct reconciler *reconciler)
     if (path->engine_failed) {
         path->engine_failed = false;
         handle_engine_failure(reconciler, &path->failure);
+        if (is_preparing(reconciler)) /* maybe for the engine that has failed */
+            designer_request_engine(reconciler->designer, &reconciler->source_change.frames);
     }
-    if (clock_now_ns() >= reconciler->applied.engine_retry_ns)
+    if (clock_now_ns() >= reconciler->applied.engine_retry_ns && !is_preparing(reconciler))
         request_engine(reconciler);
-}
-
-/* Takes the designer's result: a response to apply, maybe with a new engine, or a failure. If a
- * filter could not be designed, the previous one stays in use. A new source has no previous filter,
- * so its design is repeated. */
-static void take_design(struct reconciler *reconciler)
-{
-    struct frame_path *path = &reconciler->path;
-    struct design design;
-
-    if (!designer_take(reconciler->designer, path->engine != NULL && engine_is_fading(path->engine),
-                       &design))
-        return;
-    const bool is_awaited = reconciler->source_change.awaited_serial != 0 &&
-                            design.result_serial >= reconciler->source_change.awaited_serial;
-    if (is_awaited && design.result == 0)
-        reconciler->source_change.awaited_serial = 0;
-    if (design.result < 0 && (reconciler->applied.engine_requested || is_awaited)) {
-        reconciler->applied.engine_requested = false;
-        handle_engine_failure(reconciler, &design.why);
-    } else if (design.result < 0) {
-        report_filter_problem(&reconciler->report, design.result_serial, design.why.text);
-    }
-    if (design.engine == NULL)
-        return;
-    if (!engine_frames_equal(&design.frames, &path->frames)) { /* the source has changed since */
-        engine_response_free(design.response);
-        if (design.engine != path->engine)
-            designer_return_engine(reconciler->designer, design.engine, false);
-        return;
-    }
-    if (design.engine != path->engine) {
-        frame_path_set_engine(path, &design);
-        reconciler->applied.engine_requested = false;
-        reconciler->applied.engine_retry_ns = INT64_MAX;
-    }
-    engine_apply(path->engine, design.response, design.serial);
-    steady_configure(&path->steady, &design.adapts);
-    if (observer_configure(path->observer, &design.adapts, &design.why) < 0)
-        log_error("captured frames are not observed: %s; filters that adapt do nothing",
-                  design.why.text);
-}
-
-static void reconcile_filter(struct reconciler *reconciler)
-{
-    const struct desired *desired = &reconciler->desired;
-    const struct source_change *change = &reconciler->source_change;
-    const bool is_of_source = source_change_has_filter(change, desired);
-    const uint64_t serial = is_of_source ? desired->source.filter_serial : desired->filter_serial;
-    if (serial == reconciler->applied.filter_serial || change->is_opening)
-        return;
-    reconciler->applied.filter_serial = serial;
-    designer_request_filter(reconciler->designer,
-                            is_of_source ? &desired->source.filter : &desired->filter,
-                            desired->view, serial, is_of_source ? 0 : desired->fade_frames);
-}
-
-/* ---- the source ---- */
-
-static int find_frames(const struct reconciler *reconciler, struct engine_frames *ret,
-                       const struct fftd_format *captured, struct error *why)
-{
-    ret->captured = captured->fourcc;
-    return published_format(&ret->format, reconciler->config->engine.options.recipe.planes,
-                            captured, why);
 }
 
 /* Before anything is allocated for frames like these. */
@@ -208,21 +64,38 @@ static int check_memory(const struct reconciler *reconciler, const struct engine
                                  reconciler->desired.view, why);
 }
 
-static int check_source(const void *context, const struct fftd_format *captured, struct error *why)
+/* Ends the change of the source. problem: why the camera goes back; NULL: the source is used. */
+static void end_source_change(struct reconciler *reconciler, const struct error *problem)
 {
-    const struct reconciler *reconciler = context;
-    struct engine_frames frames;
-    const int r = find_frames(reconciler, &frames, captured, why);
-    return r < 0 ? r : check_memory(reconciler, &frames, why);
+    struct source_change *change = &reconciler->source_change;
+    struct recovery *recovery = &reconciler->path.recovery;
+    if (problem == NULL)
+        source_change_take(change, recovery);
+    else if (change->phase != SOURCE_CHANGE_SETTLED)
+        source_change_go_back(change, recovery);
+    report_source(&reconciler->report, recovery, change->number,
+                  problem != NULL ? problem->text : "");
+}
+
+/* Goes back, because no filter was made for the source, or its ring. The designer gets the desired
+ * filter again, and builds what the source before needs. */
+static void give_up_source(struct reconciler *reconciler, const struct error *problem)
+{
+    struct frame_path *path = &reconciler->path;
+    end_source_change(reconciler, problem);
+    reconciler->applied.filter_serial = 0;
+    if (path->frames.format.width != 0 && !frame_path_engine_fits(path))
+        reconciler->applied.engine_retry_ns = clock_now_ns();
 }
 
 /* Gives the opened source a ring for its frames, and requests an engine if the current one does not
  * take them. */
-static int adopt_format(struct reconciler *reconciler, struct error *why)
+static int adopt_format(struct reconciler *reconciler, uint64_t source_number, struct error *why)
 {
     struct frame_path *path = &reconciler->path;
     struct engine_frames frames;
-    int r = find_frames(reconciler, &frames, &path->recovery.capture->format, why);
+    int r = engine_frames_describe(&frames, &reconciler->config->engine.options.recipe,
+                                   &path->recovery.capture->format, why);
     if (r < 0)
         return r;
     const bool is_new = !engine_frames_equal(&frames, &path->frames);
@@ -234,36 +107,161 @@ static int adopt_format(struct reconciler *reconciler, struct error *why)
         memcmp(&frames.format, &path->frames.format, sizeof frames.format) != 0 ||
         ring_slots(path->ring) != reconciler->config->output.slots) {
         frame_path_drain(path); /* these frames belong in the old ring */
-        r = replace_ring(reconciler, &frames.format, why);
+        r = ring_change_replace(path, reconciler->mailbox, &reconciler->config->output,
+                                &frames.format, why);
         if (r < 0)
             return r;
     }
     path->frames.captured = frames.captured;
     mailbox_begin_report(reconciler->mailbox)->captured = frames.captured;
     mailbox_end_report(reconciler->mailbox, 0);
-    observer_set_source(path->observer, reconciler->source_change.taken, frames.captured,
-                        &frames.format);
+    observer_set_source(path->observer, source_number, frames.captured, &frames.format);
     if (is_new)
-        request_engine(reconciler);
+        reconciler->applied.engine_retry_ns = clock_now_ns();
     return 0;
+}
+
+/* Takes the source for which a filter has been made. On failure the designer has an engine for that
+ * source only, and is asked for another one. */
+static void take_source(struct reconciler *reconciler)
+{
+    struct error why;
+    if (adopt_format(reconciler, reconciler->source_change.number, &why) == 0) {
+        end_source_change(reconciler, NULL);
+    } else {
+        give_up_source(reconciler, &why);
+        reconciler->applied.engine_retry_ns = clock_now_ns();
+    }
+}
+
+/* If a filter could not be made, the previous one stays in use, and camera.c withdraws it. A device
+ * that has failed and is not back yet says nothing about the filter. */
+static void handle_failed_design(struct reconciler *reconciler, const struct design *design)
+{
+    struct applied *applied = &reconciler->applied;
+    const bool is_device =
+        applied->engine_requested && (design->result == -EIO || design->result == -ENODEV);
+    if (design->result_serial != applied->used_serial && !is_device)
+        report_filter_problem(&reconciler->report, design->result_serial, design->why.text,
+                              applied->used_serial != 0);
+    if (applied->engine_requested) {
+        applied->engine_requested = false;
+        handle_engine_failure(reconciler, &design->why);
+    }
+}
+
+/* Takes the designer's result: a response to apply, maybe with a new engine, or a failure. */
+static void take_design(struct reconciler *reconciler)
+{
+    const struct source_change *change = &reconciler->source_change;
+    struct frame_path *path = &reconciler->path;
+    struct applied *applied = &reconciler->applied;
+    struct design design;
+
+    /* While a source is prepared no frame ends a fade. */
+    if (!designer_take(reconciler->designer,
+                       !is_preparing(reconciler) && path->engine != NULL &&
+                           engine_is_fading(path->engine),
+                       &design))
+        return;
+    const bool is_of_source = is_preparing(reconciler) && design.result_serial == change->serial &&
+                              engine_frames_equal(&design.result_frames, &change->frames);
+    if (is_of_source && design.result < 0)
+        give_up_source(reconciler, &design.why);
+    else if (is_of_source)
+        take_source(reconciler);
+    else if (design.result < 0)
+        handle_failed_design(reconciler, &design);
+    if (design.engine == NULL)
+        return;
+    if (!engine_frames_equal(&design.frames, &path->frames)) { /* the source has changed since */
+        engine_response_free(design.response);
+        if (design.engine != path->engine)
+            designer_return_engine(reconciler->designer, design.engine, false);
+        return;
+    }
+    if (design.engine != path->engine) {
+        frame_path_set_engine(path, &design);
+        applied->engine_requested = false;
+        applied->engine_retry_ns = INT64_MAX;
+    }
+    engine_apply(path->engine, design.response, design.serial);
+    applied->used_serial = design.serial;
+    report_design(&reconciler->report, design.serial);
+    steady_configure(&path->steady, &design.adapts);
+    if (observer_configure(path->observer, &design.adapts, &design.why) < 0)
+        log_error("captured frames are not observed: %s; filters that adapt do nothing",
+                  design.why.text);
+}
+
+/* A filter that is withdrawn was in use before. Another one may be one for which an engine can be
+ * built. */
+static void reconcile_filter(struct reconciler *reconciler)
+{
+    const struct desired *desired = &reconciler->desired;
+    const struct source_change *change = &reconciler->source_change;
+    struct applied *applied = &reconciler->applied;
+    const bool is_of_source = source_change_has_filter(change, desired);
+    const uint64_t serial = is_of_source ? desired->source.filter_serial : desired->filter_serial;
+    if (serial == applied->filter_serial || change->phase != SOURCE_CHANGE_SETTLED)
+        return;
+    applied->filter_serial = serial;
+    designer_request_filter(reconciler->designer,
+                            is_of_source ? &desired->source.filter : &desired->filter,
+                            desired->view, serial, is_of_source ? 0 : desired->fade_frames, NULL);
+    if (applied->engine_retry_ns != INT64_MAX)
+        applied->engine_retry_ns = clock_now_ns();
+}
+
+/* ---- the source ---- */
+
+/* Requests the newest filter for the source that is tried, and an engine if the one in use does not
+ * take its frames. Returns 1, or 0 if there is nothing to wait for. */
+static int prepare_source(struct reconciler *reconciler, struct error *why)
+{
+    const struct desired *desired = &reconciler->desired;
+    const struct frame_path *path = &reconciler->path;
+    struct source_change *change = &reconciler->source_change;
+    struct applied *applied = &reconciler->applied;
+    const uint64_t serial = desired_serial(desired);
+    const int r =
+        engine_frames_describe(&change->frames, &reconciler->config->engine.options.recipe,
+                               &path->recovery.capture->format, why);
+    if (r < 0)
+        return r;
+    const bool fits =
+        path->engine != NULL && engine_frames_equal(&path->engine_frames, &change->frames);
+    if (fits && serial == applied->filter_serial)
+        return 0;
+    change->serial = serial;
+    applied->filter_serial = serial;
+    applied->engine_requested = false;
+    designer_request_filter(reconciler->designer, desired_filter(desired), desired->view, serial, 0,
+                            fits ? NULL : &change->frames);
+    return 1;
 }
 
 /* Never publishes a frame from the new source through the old source's filter. */
 static void reconcile_source(struct reconciler *reconciler)
 {
-    struct source_change *change = &reconciler->source_change;
-    struct recovery *recovery = &reconciler->path.recovery;
+    struct recipe settings = reconciler->config->engine.options.recipe;
     struct error why;
-    const int r = source_change_step(change, recovery, &reconciler->desired, &why);
-    if (r != -EAGAIN)
-        report_source(&reconciler->report, recovery, change->number, r < 0 ? why.text : "");
+    settings.view = VIEW_PICTURE;
+    int r = source_change_step(&reconciler->source_change, &reconciler->path.recovery, &settings,
+                               &reconciler->desired, &why);
+    if (r == -EAGAIN)
+        return;
+    if (r == 0)
+        r = prepare_source(reconciler, &why);
+    if (r <= 0)
+        end_source_change(reconciler, r < 0 ? &why : NULL);
 }
 
 static void reconcile_controls(struct reconciler *reconciler)
 {
     const struct desired *desired = &reconciler->desired;
     if (desired->controls_version == reconciler->applied.controls_version ||
-        reconciler->source_change.is_opening) /* which may bring the old controls back */
+        reconciler->source_change.phase != SOURCE_CHANGE_SETTLED) /* the old ones may come back */
         return;
     reconciler->applied.controls_version = desired->controls_version;
     recovery_add_controls(&reconciler->path.recovery, &desired->controls);
@@ -312,15 +310,14 @@ static void reconcile_streaming(struct reconciler *reconciler)
         frame_path_drain(path);
         recovery_pause(recovery);
     }
-    if (recovery->phase != SOURCE_OPENED)
+    if (recovery->phase != SOURCE_OPENED || is_preparing(reconciler))
         return;
     if (reconciler->applied.paused)
         recovery_pause(recovery);
-    int r = adopt_format(reconciler, &why);
+    int r = adopt_format(reconciler, reconciler->source_change.taken, &why);
     if (r < 0)
         recovery_reject(recovery, r, &why);
-    if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path) ||
-        reconciler->source_change.awaited_serial != 0)
+    if (r < 0 || reconciler->applied.paused || !frame_path_engine_fits(path))
         return;
     frame_path_update_memory(path);
     recovery_start(recovery);
@@ -355,26 +352,28 @@ void reconcile_receive(struct reconciler *reconciler)
     }
 }
 
-static int set_controls(struct reconciler *reconciler, struct request *request)
-{
-    const struct request_controls *controls = &request->controls;
-    /* First apply what was desired before the client's call. */
-    if (controls->version > reconciler->applied.controls_version)
-        reconcile_controls(reconciler);
-    if (controls->source_number > reconciler->source_change.number)
-        reconcile_source(reconciler);
-    return recovery_set_controls(&reconciler->path.recovery, &controls->settings, &request->why);
-}
-
+/* While a source is prepared, requests wait: the controls may be those of the source before. */
 static void answer_requests(struct reconciler *reconciler)
 {
-    for (struct request *each = reconciler->requests; each != NULL; each = each->next)
-        each->result = each->kind == REQUEST_LIST_CONTROLS
-                           ? recovery_list_controls(&reconciler->path.recovery,
-                                                    &each->controls.list, &each->why)
-                           : set_controls(reconciler, each);
-    mailbox_answer(reconciler->mailbox, reconciler->requests);
-    reconciler->requests = NULL;
+    struct recovery *recovery = &reconciler->path.recovery;
+    struct request *answered = NULL, *each;
+    while ((each = reconciler->requests) != NULL) {
+        struct request_controls *controls = &each->controls;
+        const bool lists = each->kind == REQUEST_LIST_CONTROLS;
+        /* First apply what was desired before the client's call. */
+        if (!lists && controls->version > reconciler->applied.controls_version)
+            reconcile_controls(reconciler);
+        if (!lists && controls->source_number > reconciler->source_change.number)
+            reconcile_source(reconciler);
+        if (is_preparing(reconciler))
+            break;
+        reconciler->requests = each->next;
+        each->next = NULL;
+        each->result = lists ? recovery_list_controls(recovery, &controls->list, &each->why)
+                             : recovery_set_controls(recovery, &controls->settings, &each->why);
+        request_append(&answered, each);
+    }
+    mailbox_answer(reconciler->mailbox, answered);
 }
 
 /* ---- all of it ---- */
@@ -392,7 +391,8 @@ static void report_all(struct reconciler *reconciler)
     designer_get_build_progress(reconciler->designer, &build);
     report_build(&reconciler->report, build.number, &path->frames.format,
                  reconciler->config->engine.cache_dir[0] != '\0');
-    if (state == CAMERA_STARTING && path->engine == NULL && build.total > 0)
+    if (state == CAMERA_STARTING && build.total > 0 &&
+        (path->engine == NULL || is_preparing(reconciler)))
         error_set(&reason, 0, "compiling OpenCL programs, %u of %u done", build.done, build.total);
     const bool changed = report_state(&reconciler->report, state, reason.text, recovery);
 
@@ -413,7 +413,7 @@ void reconcile(struct reconciler *reconciler)
     reconcile_receive(
         reconciler); /* before the desired state, which must be at least as new as the requests */
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
-    reconcile_ring(reconciler);
+    ring_change_replace_lost(&reconciler->path, reconciler->mailbox, &reconciler->config->output);
     take_design(reconciler);
     answer_requests(reconciler);
     reconcile_controls(reconciler); /* before the source, whose opening sets all controls again */
@@ -444,22 +444,28 @@ void reconciler_init(struct reconciler *ret, const struct config *config, struct
                     .pause_ns = INT64_MAX,
                     .engine_retry_ns = INT64_MAX},
     };
-    ret->source_change.check = check_source;
-    ret->source_change.context = ret;
     report_init(&ret->report, mailbox);
     frame_path_init(&ret->path, config, designer, observer, &ret->report);
     if (continued != NULL)
-        continue_ring(ret, continued);
+        ring_change_continue(&ret->path, mailbox, &config->output, continued);
 }
 
+/* A filter that does not suit the first source ends the start, but not where a camera is waited
+ * for: it may be another one then, or get another filter. */
 int reconcile_open(struct reconciler *reconciler, bool wait, struct error *why)
 {
     struct recovery *recovery = &reconciler->path.recovery;
     mailbox_read_desired(reconciler->mailbox, &reconciler->desired);
+    const struct config *config = reconciler->config;
     int r = recovery_open(recovery, wait, why);
-    if (r < 0 && wait) {
-        recovery_lose(recovery, r, why);
-        return 0;
-    }
-    return r == 0 && recovery_is_open(recovery) ? adopt_format(reconciler, why) : r;
+    const bool is_open = r == 0 && recovery_is_open(recovery);
+    if (is_open)
+        r = adopt_format(reconciler, reconciler->source_change.taken, why);
+    if (r == 0 && is_open && !wait)
+        r = recipe_check_frames(&config->engine.options.recipe, &recovery->capture->format,
+                                &config->filter, why);
+    if (r == 0 || !wait)
+        return r;
+    recovery_lose(recovery, r, why);
+    return 0;
 }

@@ -22,6 +22,7 @@
 /* Applied state, except that of the source (source_change.h). */
 struct applied {
     uint64_t filter_serial; /* handed to the designer */
+    uint64_t used_serial;   /* of the newest response that came into use; 0: none did */
     uint64_t controls_version;
     bool paused;             /* the source is not to stream */
     int64_t pause_ns;        /* when to pause; INT64_MAX: there are readers, or it is paused */

@@ -230,14 +230,24 @@ void report_engine_failure(struct report *report)
     mailbox_end_report(report->mailbox, 0);
 }
 
-void report_filter_problem(struct report *report, uint64_t serial, const char *problem)
+void report_design(struct report *report, uint64_t serial)
 {
-    log_error("filter %llu: %s; the previous filter stays in use", (unsigned long long)serial,
-              problem);
     struct camera_status *status = mailbox_begin_report(report->mailbox);
-    report->mailbox->problem_serial = serial;
+    const bool is_new = status->used_serial != serial;
+    status->used_serial = serial;
+    mailbox_end_report(report->mailbox, is_new ? CAMERA_EVENT_DESIGN : 0);
+}
+
+void report_filter_problem(struct report *report, uint64_t serial, const char *problem,
+                           bool has_previous)
+{
+    if (has_previous)
+        log_error("filter %llu: %s; the previous filter stays in use", (unsigned long long)serial,
+                  problem);
+    struct camera_status *status = mailbox_begin_report(report->mailbox);
+    status->failed_serial = serial;
     copy_text(status->filter_problem, problem);
-    mailbox_end_report(report->mailbox, CAMERA_EVENT_FILTER);
+    mailbox_end_report(report->mailbox, CAMERA_EVENT_FILTER | CAMERA_EVENT_DESIGN);
 }
 
 /* ---- frames ---- */

@@ -11,10 +11,12 @@
 #include "engine/engine.h"
 #include "ring/ring.h"
 
-#define CAMERA_EVENT_STATE  1u /* the state, its reason, the source or the engine changed */
-#define CAMERA_EVENT_RING   2u /* camera_ring returns another ring */
-#define CAMERA_EVENT_FILTER 4u /* the newest filter is applied, or could not be */
-#define CAMERA_EVENT_FRAME  8u /* the first frame was published */
+#define CAMERA_EVENT_STATE     1u  /* the state, its reason, the source or the engine changed */
+#define CAMERA_EVENT_RING      2u  /* camera_ring returns another ring */
+#define CAMERA_EVENT_FILTER    4u  /* the newest filter is applied, or could not be */
+#define CAMERA_EVENT_FRAME     8u  /* the first frame was published */
+#define CAMERA_EVENT_DESIGN    16u /* a filter is in use from the next frame on, or failed */
+#define CAMERA_EVENT_WITHDRAWN 32u /* the filter before it is the desired one again */
 
 /* Keeps what was reported last, so that each change is reported once. */
 struct report {
@@ -58,8 +60,13 @@ void report_engine(struct report *report, const struct engine *engine,
 /* Counts an engine that failed or could not be built. */
 void report_engine_failure(struct report *report);
 
-/* Reports that a filter could not be designed, and that the previous one stays in use. */
-void report_filter_problem(struct report *report, uint64_t serial, const char *problem);
+/* Reports that the response of the filter with this serial came into use. */
+void report_design(struct report *report, uint64_t serial);
+
+/* Reports that a filter could not be made, and that the previous one stays in use, if there is
+ * one. */
+void report_filter_problem(struct report *report, uint64_t serial, const char *problem,
+                           bool has_previous);
 
 /* Reports that the desired source with this number was taken (problem is empty), or given up. */
 void report_source(struct report *report, const struct recovery *recovery, uint64_t number,

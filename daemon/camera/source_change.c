@@ -2,8 +2,6 @@
 
 #include <errno.h>
 
-#include "filters/calibration.h"
-
 static int begin(struct source_change *change, struct recovery *recovery,
                  const struct desired_source *source, struct error *why)
 {
@@ -12,36 +10,41 @@ static int begin(struct source_change *change, struct recovery *recovery,
     int r = settings_merge(&controls, &source->controls, why);
     if (r < 0)
         return r;
-    change->is_opening = true;
+    change->phase = SOURCE_CHANGE_OPENING;
     recovery_try(recovery, &source->request, &controls, &change->previous);
     return 0;
 }
 
 int source_change_step(struct source_change *change, struct recovery *recovery,
-                       const struct desired *desired, struct error *why)
+                       const struct recipe *settings, const struct desired *desired,
+                       struct error *why)
 {
-    const struct desired_source *source = &desired->source;
     int r = 0;
-    if (source->number != change->number)
-        r = begin(change, recovery, source, why);
+    if (desired->source.number != change->number)
+        r = begin(change, recovery, &desired->source, why);
     if (r < 0)
         return r;
-    r = change->is_opening ? recovery_result(recovery, why) : -EAGAIN;
+    r = change->phase == SOURCE_CHANGE_OPENING ? recovery_result(recovery, why) : -EAGAIN;
     if (r == -EAGAIN)
         return r;
-    change->is_opening = false;
     if (r == 0)
-        r = calibration_check_size(desired_filter(desired), recovery->capture->format.width,
-                                   recovery->capture->format.height, why);
-    if (r == 0 && change->check != NULL)
-        r = change->check(change->context, &recovery->capture->format, why);
-    if (r < 0) {
-        recovery_go_back(recovery, &change->previous);
-        return r;
-    }
-    recovery_take(recovery);
+        r = recipe_check_frames(settings, &recovery->capture->format, desired_filter(desired), why);
+    if (r == 0)
+        change->phase = SOURCE_CHANGE_PREPARING;
+    else
+        source_change_go_back(change, recovery);
+    return r;
+}
+
+void source_change_take(struct source_change *change, struct recovery *recovery)
+{
+    change->phase = SOURCE_CHANGE_SETTLED;
     change->taken = change->number;
-    if (source->filter_serial != 0)
-        change->awaited_serial = source->filter_serial;
-    return 0;
+    recovery_take(recovery);
+}
+
+void source_change_go_back(struct source_change *change, struct recovery *recovery)
+{
+    change->phase = SOURCE_CHANGE_SETTLED;
+    recovery_go_back(recovery, &change->previous);
 }

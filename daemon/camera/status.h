@@ -76,7 +76,10 @@ struct camera_status {
     uint64_t filter_serial;    /* serial of the newest published frame's filter */
     enum view_kind view;       /* view that the newest published frame shows */
     uint64_t wanted_serial;    /* serial of the newest accepted change */
-    char filter_problem[CAMERA_TEXT]; /* why that change failed; empty if it has not failed */
+    uint64_t used_serial;      /* serial of the filter that filters the next frame; 0: none does */
+    uint64_t failed_serial; /* serial of the newest change that could not be made; 0: none failed */
+    char filter_problem[CAMERA_TEXT]; /* why the newest accepted change could not be made; empty if
+                                         it could, or is not ready yet */
     uint64_t source_number;           /* number of the newest desired source that is settled */
     char source_problem[CAMERA_TEXT]; /* why the camera went back to the source before; empty if it
                                          took that source */

@@ -80,6 +80,8 @@ void *camera_thread(void *argument)
     frame_path_finish(&reconciler->path);
     request_fail(reconciler->path.snapshots, -ECANCELED, NULL);
     mailbox_answer(reconciler->mailbox, reconciler->path.snapshots);
+    request_fail(reconciler->requests, -ECANCELED, "fftd is stopping");
+    mailbox_answer(reconciler->mailbox, reconciler->requests);
     announce_end(reconciler->mailbox);
     return NULL;
 }

@@ -4,38 +4,15 @@
 
 #include "engine/engine_private.h"
 #include "engine/fade.h"
-#include "filters/filter_adapt.h"
-#include "filters/warp.h"
-
-/* Whether chroma passes through. */
-static bool leaves_chroma(const struct engine *engine)
-{
-    return engine->options.recipe.planes == RECIPE_LUMA &&
-           engine->options.recipe.view == VIEW_PICTURE &&
-           (engine->info->plane_count > 1 ||
-            (engine->info->kind == SAMPLE_U8 && engine->info->step > 1));
-}
-
-/* Whether colours are those of the captured pixel, with the change of luma. (A load that moves
- * pixels moves these, too.) */
-static bool leaves_rgb(const struct engine *engine)
-{
-    return engine->options.recipe.planes == RECIPE_LUMA &&
-           engine->options.recipe.view == VIEW_PICTURE &&
-           (engine->info->kind == SAMPLE_RGB8 || engine->info->kind == SAMPLE_BAYER);
-}
 
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why)
 {
     int r = recipe_check(&engine->options.recipe, chain, why);
+    if (r == 0)
+        r = recipe_check_frames(&engine->options.recipe, &engine->format, chain, why);
     if (r < 0)
         return r;
-    if ((warp_is_needed(chain) && leaves_chroma(engine)) ||
-        (filter_chain_stabilises(chain) && (leaves_chroma(engine) || leaves_rgb(engine))))
-        return error_set(why, EINVAL,
-                         "the filter moves pixels, but engine.planes = luma leaves the colour "
-                         "where it was captured: expected engine.planes = all or luma-only");
     struct engine_response *response = calloc(1, sizeof *response);
     if (response == NULL)
         return error_set(why, ENOMEM, "out of memory while computing a filter's response");

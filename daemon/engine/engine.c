@@ -137,18 +137,15 @@ int engine_describe_frames(struct engine *ret, struct gpu_device *device,
                            const struct fftd_format *format, const struct engine_options *options,
                            struct error *why)
 {
+    const struct filter_chain none = {.count = 0};
     struct fftd_format source;
-    if (format_by_fourcc(format->fourcc) == NULL)
-        return error_set(why, EINVAL, "the engine does not support pixel format 0x%08x",
-                         format->fourcc);
-    if (format->width < 16 || format->height < 16 || format->width > FFTD_MAX_SIDE ||
-        format->height > FFTD_MAX_SIDE)
-        return error_set(why, EINVAL, "a frame of %ux%u is out of range: expected 16x16 .. %ux%u",
-                         format->width, format->height, FFTD_MAX_SIDE, FFTD_MAX_SIDE);
+    int r = recipe_check_frames(&options->recipe, format, &none, why);
+    if (r < 0)
+        return r;
     if (options->in_flight < 1 || options->in_flight > ENGINE_MAX_IN_FLIGHT)
         return error_set(why, EINVAL, "%u frames in flight is out of range: expected 1 .. %d",
                          options->in_flight, ENGINE_MAX_IN_FLIGHT);
-    const int r = lay_out_source(&source, format, options, why);
+    r = lay_out_source(&source, format, options, why);
     if (r < 0)
         return r;
     *ret = (struct engine){.device = device,

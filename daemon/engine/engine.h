@@ -62,7 +62,8 @@ struct engine_observer {
  * binaries; NULL or empty: no cache. observer: NULL, or valid during the call. The call takes
  * milliseconds if the kernels are in the cache, and up to many seconds otherwise. The first
  * response is H = 1 with serial 0. The caller keeps ownership of the device. An engine filters only
- * chains that its recipe allows (recipe_check); options->recipe.shifts needs complex_response. */
+ * chains that its recipe allows (recipe_check); options->recipe.shifts needs complex_response.
+ * -EINVAL: it filters no such frames (recipe_check_frames). */
 int engine_create(struct engine **ret, struct gpu_device *device, const struct fftd_format *format,
                   const struct engine_options *options, double support_px, const char *cache_dir,
                   const struct engine_observer *observer, struct error *why);
@@ -97,8 +98,8 @@ double engine_support(const struct engine *engine);
 /* Samples a chain's response at this engine's frequencies, into device memory. Any thread may call
  * it, because it only reads the engine. It takes tens of milliseconds at full HD, and seconds for
  * dozens of large kernels. -EINVAL: the engine's recipe does not allow the chain (recipe_check),
- * its images or its calibration do not fit the frames, or it moves pixels and the frames have
- * chroma that is not filtered. -ERANGE: it moves a pixel too far. */
+ * or the chain does not suit the frames (recipe_check_frames, warp_fill, calibration_fill).
+ * -ERANGE: it moves a pixel too far. */
 int engine_design(const struct engine *engine, const struct filter_chain *chain,
                   struct engine_response **ret, struct error *why);
 void engine_response_free(struct engine_response *response);

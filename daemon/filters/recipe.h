@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "core/error.h"
+#include "core/format.h"
 #include "filters/curve.h"
 #include "filters/denoise.h"
 #include "filters/filter.h"
@@ -23,6 +24,9 @@ enum recipe_precision { RECIPE_FLOAT, RECIPE_HALF };
 /* The planes that are filtered: luma, while colour passes through; all planes; luma, and colour is
  * not published (format_luma). */
 enum recipe_planes { RECIPE_LUMA, RECIPE_ALL, RECIPE_LUMA_ONLY };
+
+/* The least width and height of a frame; the most is FFTD_MAX_SIDE. */
+#define RECIPE_MIN_SIDE    16
 
 #define RECIPE_MAX_NUMBERS 5
 #define RECIPE_KEY_BYTES   512
@@ -102,6 +106,17 @@ bool recipe_unite(struct recipe *a, const struct recipe *b);
 /* Whether an engine with this recipe can filter a chain. The empty chain needs nothing. -EINVAL
  * with a text that says what the chain does and which engine is expected. */
 int recipe_check(const struct recipe *recipe, const struct filter_chain *chain, struct error *why);
+
+/* Whether an engine can be built for frames and can filter a chain there, as far as that follows
+ * from both and from the settings `planes`, `captured` and `view` of a recipe. The engine refuses
+ * what this function refuses; everybody else asks before changing anything. Of the format, the size
+ * counts, and the fourcc if `captured` is 0. It takes less than a millisecond: what depends on each
+ * single pixel (the places of undistort inside the frame, the brightness of flat) is left to
+ * engine_design. -EINVAL: the frames are too small or too large, the chain moves pixels and leaves
+ * their colour behind, or a stage is for frames of another size; -ERANGE: pixels at the edges move
+ * too far (warp.h). */
+int recipe_check_frames(const struct recipe *recipe, const struct fftd_format *format,
+                        const struct filter_chain *chain, struct error *why);
 
 /* Writes what a recipe needs beyond a plain recipe, each preceded by a comma: ", corrections,
  * denoised, view peaks". */

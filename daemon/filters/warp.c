@@ -63,6 +63,27 @@ static int put(int16_t entry[2], const struct warp_image *image, const struct fi
     return 0;
 }
 
+int warp_check(const struct filter_chain *chain, uint32_t width, uint32_t height, struct error *why)
+{
+    const struct warp_image image = {width, height, width, height, 1, 1};
+    const struct filter_stage *stage = find_stage(chain);
+    int16_t unused[2];
+    int r = 0;
+    if (stage == NULL)
+        return 0;
+    for (uint32_t x = 0; x < width && r == 0; x++) {
+        r = put(unused, &image, stage, x, 0, why);
+        if (r == 0)
+            r = put(unused, &image, stage, x, height - 1, why);
+    }
+    for (uint32_t y = 0; y < height && r == 0; y++) {
+        r = put(unused, &image, stage, 0, y, why);
+        if (r == 0)
+            r = put(unused, &image, stage, width - 1, y, why);
+    }
+    return r;
+}
+
 int warp_fill(int16_t (*table)[2], const struct warp_image *image, const struct filter_chain *chain,
               struct error *why)
 {

@@ -28,6 +28,11 @@ struct warp_image {
 /* Returns whether a chain moves pixels, so that it needs a table. */
 bool warp_is_needed(const struct filter_chain *chain);
 
+/* Checks, along the edges of frames, what warp_fill checks at each sample: lenses bend most there.
+ * Errors as there. */
+int warp_check(const struct filter_chain *chain, uint32_t width, uint32_t height,
+               struct error *why);
+
 /* Fills in the table, width * height pairs (right, down) row by row. They are 0 for a chain that
  * moves nothing. -EINVAL: a stage is for frames of other proportions, or maps a pixel to no place;
  * -ERANGE: a pixel moves further than a table can express (1024 samples). The table is undefined

@@ -157,6 +157,12 @@ class Daemon(Child):
         assert not check or done.returncode == 0, f"fftd-ctl {arguments}: {done.stderr}\n{self.log}"
         return done
 
+    def begin_ctl(self, *arguments):
+        """Starts fftd-ctl and returns its process, whose output can be read."""
+        self.wait_for_socket()
+        return subprocess.Popen([BUILD / "fftd-ctl", "--runtime-dir", self.runtime_dir, *arguments],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
     def ctl_json(self, *arguments):
         return json.loads(self.ctl("--json", *arguments).stdout)
 

@@ -32,11 +32,13 @@ static struct {
     int list_result;         /* of listing the controls */
     unsigned list_ms;        /* how long listing them takes */
     const char *refused;     /* a URI that cannot be opened */
-    const char *slow;        /* one that opens only with the next fake_capture_opens */
-    int more_result;         /* of its opening; -EAGAIN before that */
-    enum memory_mode best;   /* the best memory mode that it supports */
-    bool unpaced;            /* its frames come as fast as they are taken */
-    int memory_result;       /* what starting in a better mode returns; 0: -EOPNOTSUPP */
+    const char *sized;       /* a URI with frames of another size: */
+    uint32_t sized_width, sized_height;
+    const char *slow;      /* one that opens only with the next fake_capture_opens */
+    int more_result;       /* of its opening; -EAGAIN before that */
+    enum memory_mode best; /* the best memory mode that it supports */
+    bool unpaced;          /* its frames come as fast as they are taken */
+    int memory_result;     /* what starting in a better mode returns; 0: -EOPNOTSUPP */
     /* The calls it received. */
     struct settings controls;
     char uri[64]; /* opened last */
@@ -119,8 +121,11 @@ int capture_open(struct capture **ret, const struct capture_request *request, st
         fake_capture.source = (struct capture){0};
         snprintf(fake_capture.source.description, sizeof fake_capture.source.description, "%s",
                  fake_capture.description != NULL ? fake_capture.description : "a fake camera");
-        format_layout(&fake_capture.source.format, fake_capture.fourcc, fake_capture.width,
-                      fake_capture.height, 1, why);
+        const bool sized =
+            fake_capture.sized != NULL && strcmp(request->uri, fake_capture.sized) == 0;
+        format_layout(&fake_capture.source.format, fake_capture.fourcc,
+                      sized ? fake_capture.sized_width : fake_capture.width,
+                      sized ? fake_capture.sized_height : fake_capture.height, 1, why);
         fake_capture.source.unpaced = fake_capture.unpaced;
         fake_capture.source.format.rate_num = 1000;
         fake_capture.source.format.rate_den = 1;

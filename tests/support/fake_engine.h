@@ -104,6 +104,7 @@ static inline unsigned fake_engine_get(const unsigned *field)
 
 struct gpu_device {
     bool is_outline;
+    unsigned engines; /* on it now */
 };
 
 int gpu_device_open(struct gpu_device **ret, const char *selector, struct error *why)
@@ -126,6 +127,8 @@ void gpu_device_close(struct gpu_device *device)
     if (device == NULL)
         return;
     pthread_mutex_lock(&fake_engine.lock);
+    if (device->engines > 0)
+        abort(); /* an engine still uses it */
     fake_engine.devices -= !device->is_outline;
     pthread_mutex_unlock(&fake_engine.lock);
     free(device);
@@ -247,8 +250,11 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         observer->on_build(observer->context, 0, programs);
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine_pass_gate();
+    const struct filter_chain none = {.count = 0};
     int r = fake_engine.create_result;
-    if (r < 0) {
+    if (recipe_check_frames(&options->recipe, format, &none, why) < 0) {
+        r = -EINVAL;
+    } else if (r < 0) {
         error_set(why, -r, "the kernels do not build");
     } else {
         struct engine *engine = calloc(1, sizeof *engine);
@@ -260,6 +266,7 @@ int engine_create(struct engine **ret, struct gpu_device *device, const struct f
         engine->capacity = options->in_flight;
         fake_engine.engines_created++;
         fake_engine.engines++;
+        device->engines++;
         *ret = engine;
     }
     pthread_mutex_unlock(&fake_engine.lock);
@@ -274,6 +281,7 @@ void engine_destroy(struct engine *engine)
         fake_output_drop(engine->job[i].output);
     pthread_mutex_lock(&fake_engine.lock);
     fake_engine.engines--;
+    engine->device->engines--;
     pthread_mutex_unlock(&fake_engine.lock);
     close(engine->fd);
     free(engine);
@@ -422,7 +430,9 @@ int engine_design(const struct engine *engine, const struct filter_chain *chain,
         abort(); /* this engine cannot filter the chain */
     fake_engine.complex_designs += engine->recipe.complex_response;
     fake_engine.designs++;
-    if (r < 0) {
+    if (recipe_check_frames(&engine->recipe, &engine->format, chain, why) < 0) {
+        r = -EINVAL;
+    } else if (r < 0) {
         error_set(why, -r, "the response does not fit");
     } else {
         *ret = calloc(1, sizeof **ret);

@@ -200,21 +200,35 @@ static void test_filter_that_cannot_be_made_changes_nothing(void **state)
     start();
     publish(1);
     FAKE_ENGINE_SET(design_result, -ENOMEM);
-    set_filter(NARROW);
-    WAIT_FOR(status.filter_problem[0] != '\0');
+    uint64_t serial = set_filter(NARROW);
+    WAIT_FOR(status.failed_serial == serial);
     assert_string_equal(status.filter_problem, "the response does not fit");
     publish(1);
     assert_int_equal(status.filter_serial, 1);
     FAKE_ENGINE_SET(design_result, 0);
     FAKE_ENGINE_SET(create_result, -ENOMEM);
-    set_filter(WIDE);
-    WAIT_FOR(strcmp(status.filter_problem, "the kernels do not build") == 0);
+    assert_int_equal(set_filter(WIDE), serial + 1);
+    WAIT_FOR(status.failed_serial == serial + 1);
+    assert_string_equal(status.filter_problem, "the kernels do not build");
     publish(1);
     assert_int_equal(status.filter_serial, 1);
+
+    /* It is withdrawn: the one in use is the desired one again. */
+    struct filter_chain chain;
+    assert_int_equal(camera_get_filter(camera, &chain), 1);
+    assert_int_equal(chain.count, 0);
+    assert_int_equal(status.wanted_serial, 1);
+
+    /* So is a view, for which an engine is needed, too. */
+    const uint64_t view = camera_set_view(camera, VIEW_EDGES);
+    WAIT_FOR(status.failed_serial == view);
+    assert_int_equal(camera_get_view(camera), VIEW_PICTURE);
     FAKE_ENGINE_SET(create_result, 0);
-    uint64_t serial = set_filter(NARROW);
+    serial = set_filter(NARROW);
+    assert_int_equal(serial, view + 1);
     OFFER_UNTIL(status.filter_serial == serial);
     assert_string_equal(status.filter_problem, "");
+    assert_int_equal(status.failed_serial, view);
 }
 
 static void assert_recovers(const char *reason)

@@ -38,7 +38,7 @@ static void request(const char *text, uint64_t serial, unsigned fade_frames)
 {
     struct filter_chain chain;
     assert_int_equal(filter_chain_parse(&chain, text, NULL), 0);
-    designer_request_filter(designer, &chain, VIEW_PICTURE, serial, fade_frames);
+    designer_request_filter(designer, &chain, VIEW_PICTURE, serial, fade_frames, NULL);
 }
 
 /* Takes a design and applies it. */

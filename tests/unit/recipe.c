@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/chains.h"
 #include "support/cmocka.h"
 
 #include "filters/recipe.h"
+#include "filters/warp.h"
 
 static struct recipe recipe_for(const char *text, enum view_kind view)
 {
@@ -201,6 +203,103 @@ static void test_kernels_get_their_constants(void **state)
     assert_string_equal(load, "#define CALIBRATED 0\n#define WARPED 1\n");
 }
 
+/* ---- what suits frames ---- */
+
+static bool has_kind(const struct filter_chain *chain, const char *name)
+{
+    for (unsigned i = 0; i < chain->count; i++)
+        if (strcmp(chain->stage[i].kind->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What is said about a chain and frames, in the order of the check; NULL: nothing. Lenses are left
+ * out. The images of random chains are smaller than any frame. */
+static const char *expected_refusal(const struct recipe *recipe, const struct fftd_format *format,
+                                    const struct filter_chain *chain)
+{
+    const enum pixel_family family = format_by_fourcc(format->fourcc)->family;
+    const bool leaves_colour = recipe->planes == RECIPE_LUMA && recipe->view == VIEW_PICTURE;
+    if (format->width < 16 || format->height < 16 || format->width > 8192 || format->height > 8192)
+        return "cannot be filtered: expected 16x16 .. 8192x8192";
+    if (leaves_colour && ((has_kind(chain, "undistort") && family == FAMILY_YUV) ||
+                          (has_kind(chain, "stabilise") && family != FAMILY_GREY)))
+        return "moves pixels, but engine.planes = luma";
+    if (has_kind(chain, "dark") || has_kind(chain, "flat"))
+        return "as the camera's frames";
+    return NULL;
+}
+
+#define LONGEST_TABLE 96 /* pixels of a side */
+
+/* Whether the engine's table of moved pixels can be computed for luma. */
+static bool has_table(const struct filter_chain *chain, const struct fftd_format *format)
+{
+    static int16_t table[LONGEST_TABLE * LONGEST_TABLE][2];
+    const struct warp_image image = {.width = format->width,
+                                     .height = format->height,
+                                     .frame_width = format->width,
+                                     .frame_height = format->height,
+                                     .sub_x = 1,
+                                     .sub_y = 1};
+    return warp_fill(table, &image, chain, NULL) == 0;
+}
+
+static void test_random_chains_and_frames(void **state)
+{
+    static const uint32_t sides[] = {1, 7, 15, 16, 17, 62, 96, 8192, 8193};
+    unsigned format_count, refused = 0, lenses = 0;
+    const struct format_info *formats = format_table(&format_count);
+    uint64_t seed = 17;
+    (void)state;
+    for (unsigned trial = 0; trial < 20000; trial++) {
+        struct error why = {""};
+        struct filter_chain chain;
+        random_chain(&chain, &seed);
+        chain.count = chain.count < 4 ? chain.count : 4; /* or nearly all would be refused */
+        const struct fftd_format format = {.fourcc =
+                                               formats[random_bits(&seed) % format_count].fourcc,
+                                           .width = sides[random_bits(&seed) % 9],
+                                           .height = sides[random_bits(&seed) % 9]};
+        const struct recipe recipe = {.planes = (enum recipe_planes)(random_bits(&seed) % 3),
+                                      .view = (enum view_kind)(random_bits(&seed) % VIEW_COUNT),
+                                      .precision =
+                                          random_bits(&seed) % 2 ? RECIPE_HALF : RECIPE_FLOAT};
+        const char *expected = expected_refusal(&recipe, &format, &chain);
+        const int r = recipe_check_frames(&recipe, &format, &chain, &why);
+        char text[FILTER_TEXT_BYTES];
+        filter_chain_print(&chain, text, sizeof text);
+        if (expected != NULL && (r != -EINVAL || strstr(why.text, expected) == NULL))
+            fail_msg("%s, %ux%u: \"%s\", expected \"%s\"", text, format.width, format.height,
+                     why.text, expected);
+        /* Only a lens can refuse anything else, and only if its table cannot be computed. */
+        const bool is_small = format.width <= LONGEST_TABLE && format.height <= LONGEST_TABLE;
+        if (expected == NULL && r < 0 &&
+            (!has_kind(&chain, "undistort") || (is_small && has_table(&chain, &format))))
+            fail_msg("%s, %ux%u: %s", text, format.width, format.height, why.text);
+        refused += r < 0;
+        lenses += expected == NULL && r < 0;
+    }
+    assert_in_range(refused, 5000, 19000);
+    assert_in_range(lenses, 10, 5000);
+}
+
+/* What is captured counts, not what is published. */
+static void test_captured_frames_count(void **state)
+{
+    const struct fftd_format published = {
+        .fourcc = format_by_name("GREY")->fourcc, .width = 64, .height = 48};
+    struct recipe recipe = {.planes = RECIPE_LUMA};
+    struct filter_chain chain;
+    (void)state;
+    assert_int_equal(filter_chain_parse(&chain, "stabilise", NULL), 0);
+    assert_int_equal(recipe_check_frames(&recipe, &published, &chain, NULL), 0);
+    recipe.captured = format_by_name("NV12")->fourcc;
+    assert_int_equal(recipe_check_frames(&recipe, &published, &chain, NULL), -EINVAL);
+    recipe.captured = 1;
+    assert_int_equal(recipe_check_frames(&recipe, &published, &chain, NULL), -EINVAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -212,6 +311,8 @@ int main(void)
         cmocka_unit_test(test_only_flags_unite),
         cmocka_unit_test(test_chroma_has_no_needs_of_brightness),
         cmocka_unit_test(test_kernels_get_their_constants),
+        cmocka_unit_test(test_random_chains_and_frames),
+        cmocka_unit_test(test_captured_frames_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,9 @@
  * settings that a camera cannot take yet are not forgotten. */
 #include "support/cmocka.h"
 
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "config/config.h"
 #include "bus/reload.h"
@@ -122,7 +124,8 @@ static void test_the_view_follows_the_file(void **state)
     start_and_publish();
     wanted = asked;
     wanted.engine.options.recipe.view = VIEW_DIFFERENCE;
-    assert_int_equal(reload_config(&wanted), 0);
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
     assert_int_equal(camera_get_view(camera), VIEW_DIFFERENCE);
     assert_int_equal(asked.engine.options.recipe.view, VIEW_DIFFERENCE);
     camera_set_view(camera, VIEW_SPECTRUM); /* by a client */
@@ -301,32 +304,284 @@ static void test_a_source_starts_with_the_filter_that_came_with_it(void **state)
     start_and_publish();
     FAKE_ENGINE_SET(gate_closed, true);
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
-    settle();
-    assert_string_equal(status.uri, "fake:b");
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
     fake_capture_offer();
     for (unsigned i = 0; i < 20; i++)
         look();
+    assert_false(reload_settle(&reload, camera, &asked, &status));
+    assert_string_equal(status.uri, "fake:camera");
     assert_int_equal(status.published, 1);
     FAKE_ENGINE_SET(gate_closed, false);
+    settle();
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:b");
     WAIT_FOR(status.published == 2);
     assert_int_equal(status.filter_serial, status.wanted_serial);
 }
 
-static void test_a_source_does_not_start_without_its_filter(void **state)
+static unsigned answered;
+
+static void count_answer(void *context, int result, const char *why,
+                         const struct capture_controls *controls)
+{
+    (void)context, (void)why, (void)controls;
+    assert_int_equal(result, 0);
+    answered++;
+}
+
+/* Controls that a client sets while a source is prepared are those of the source that is used. */
+static void test_controls_wait_for_a_source_that_is_prepared(void **state)
+{
+    struct settings settings = {.count = 0};
+    (void)state;
+    start_and_publish();
+    answered = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(settings_parse(&settings, i == 0 ? "gain=4" : "gain=5", NULL), 0);
+        FAKE_ENGINE_SET(gate_closed, true);
+        FAKE_ENGINE_SET(design_result, i == 0 ? -ENOMEM : 0);
+        assert_int_equal(reload_all("fake:b", "gain=9", "gain:ac=0.5"), 1);
+        WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+        assert_int_equal(camera_set_controls(camera, &settings, count_answer, NULL), 0);
+        for (unsigned k = 0; k < 20; k++)
+            look();
+        assert_int_equal(answered, i);
+        FAKE_ENGINE_SET(gate_closed, false);
+        settle();
+        assert_string_equal(status.uri, i == 0 ? "fake:camera" : "fake:b");
+        WAIT_FOR(answered == i + 1);
+        assert_controls(i == 0 ? "gain=4" : "gain=5");
+    }
+}
+
+/* ---- sources that no engine suits ---- */
+
+static void set_size(const char *uri, uint32_t width, uint32_t height)
+{
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.sized = uri;
+    fake_capture.sized_width = width;
+    fake_capture.sized_height = height;
+    pthread_mutex_unlock(&fake_capture.lock);
+}
+
+/* The picture, its filter and its ring are as before a reload that failed for this reason. */
+static void assert_nothing_has_changed(const char *reason, const char *filter, uint64_t serial)
+{
+    settle();
+    if (strstr(problem, reason) == NULL)
+        fail_msg("\"%s\", expected \"%s\"", problem, reason);
+    assert_string_equal(status.uri, "fake:camera");
+    assert_string_equal(asked.camera.source.uri, "fake:camera");
+    assert_filter(filter);
+    assert_int_equal(status.wanted_serial, serial);
+    const uint64_t published = status.published;
+    OFFER_UNTIL(status.published > published + 2);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+    assert_int_equal(status.filter_serial, serial);
+    assert_int_equal(status.generation, 1);
+    assert_int_equal(status.format.width, fake_capture.width);
+    assert_string_equal(status.filter_problem, "");
+}
+
+static void test_a_source_without_its_filter_is_given_up(void **state)
 {
     (void)state;
     start_and_publish();
     FAKE_ENGINE_SET(design_result, -ENOMEM);
     assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
-    settle();
-    WAIT_FOR(status.state == CAMERA_FAILED);
-    fake_capture_offer();
-    for (unsigned i = 0; i < 20; i++)
-        look();
-    assert_int_equal(status.published, 1);
+    assert_nothing_has_changed("the response does not fit", "none", 1);
     FAKE_ENGINE_SET(design_result, 0);
-    WAIT_FOR((fake_capture_offer(), status.state == CAMERA_ONLINE));
-    assert_int_equal(status.filter_serial, status.wanted_serial);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    assert_int_equal(reload_all("fake:b", "none", "gaussian-blur:sigma=5"), 1);
+    assert_nothing_has_changed("the kernels do not build", "none", 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    settle();
+    assert_string_equal(problem, "");
+    OFFER_UNTIL(status.filter_serial == status.wanted_serial);
+    assert_string_equal(status.uri, "fake:b");
+}
+
+static void test_a_source_without_an_engine_is_given_up(void **state)
+{
+    (void)state;
+    start_and_publish();
+    set_size("fake:b", 64, 48);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    reload_with("fake:b", "none");
+    assert_nothing_has_changed("the kernels do not build", "none", 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    reload_with("fake:b", "none");
+    settle();
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:b");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+    assert_int_equal(status.format.width, 64);
+}
+
+/* The old engine goes on although the newest one has been closed, and a build has failed before. */
+static void test_a_source_without_a_ring_is_given_up(void **state)
+{
+    struct rlimit limit, small;
+    (void)state;
+    start_and_publish();
+    set_size("fake:b", 64, 48);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    reload_with("fake:b", "none");
+    assert_nothing_has_changed("the kernels do not build", "none", 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = (struct rlimit){.rlim_cur = 4096, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    reload_with("fake:b", "none");
+    settle();
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_nothing_has_changed("ring", "none", 1);
+    reload_with("fake:b", "none");
+    settle();
+    assert_string_equal(problem, "");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+}
+
+static void test_a_source_of_a_size_that_does_not_suit_is_given_up(void **state)
+{
+    static const char lens[] = "undistort:fx=30,fy=30,cx=15,cy=7,size=32/16";
+    static const char *const reasons[] = {"frames of 7x1 cannot be filtered",
+                                          "does not have the proportions of the frames, 48x48"};
+    char text[FILTER_TEXT_BYTES];
+    (void)state;
+    start_and_publish();
+    use_filter(lens);
+    struct filter_chain chain;
+    camera_get_filter(camera, &chain);
+    filter_chain_print(&chain, text, sizeof text);
+    for (unsigned i = 0; i < 2; i++) {
+        set_size("fake:b", i == 0 ? 7 : 48, i == 0 ? 1 : 48);
+        assert_int_equal(reload_all("fake:b", "none", lens), 1);
+        assert_nothing_has_changed(reasons[i], text, 2);
+    }
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), 2);
+    set_size("fake:b", 64, 32);
+    assert_int_equal(reload_all("fake:b", "none", lens), 1);
+    settle();
+    assert_string_equal(problem, "");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+}
+
+/* What could not be applied is not desired any more, so nothing later fails because of it. */
+static void test_a_filter_that_failed_stops_no_source(void **state)
+{
+    (void)state;
+    struct filter_chain chain;
+    uint64_t serial;
+    start_and_publish();
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    assert_int_equal(filter_chain_parse(&chain, "gaussian-blur:sigma=5", NULL), 0);
+    assert_int_equal(camera_set_filter(camera, &chain, 0, &serial, NULL), 0);
+    WAIT_FOR(status.failed_serial == serial);
+    FAKE_ENGINE_SET(create_result, 0);
+    set_size("fake:b", 64, 48);
+    const unsigned created = fake_engine_get(&fake_engine.engines_created);
+    struct config wanted = asked;
+    strcpy(wanted.camera.source.uri, "fake:b");
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_string_equal(problem, "");
+    assert_filter("none");
+    OFFER_UNTIL(status.generation == 2 && status.state == CAMERA_ONLINE);
+    assert_int_equal(status.filter_serial, 1);
+    assert_int_equal(fake_engine_get(&fake_engine.engines_created), created + 1);
+}
+
+/* The controls and the view of a reload come with its filter or not at all. */
+static void test_a_reload_without_its_filter_changes_nothing(void **state)
+{
+    struct config wanted;
+    (void)state;
+    assert_int_equal(settings_parse(&config.camera.controls, "gain=2", NULL), 0);
+    start_and_publish();
+    wanted = asked;
+    wanted.engine.options.recipe.view = VIEW_EDGES;
+    assert_int_equal(settings_parse(&wanted.camera.controls, "gain=7", NULL), 0);
+    assert_int_equal(filter_chain_parse(&wanted.filter, "gaussian-blur:sigma=5", NULL), 0);
+    FAKE_ENGINE_SET(create_result, -ENOMEM);
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_non_null(strstr(problem, "the kernels do not build"));
+    assert_filter("none");
+    assert_int_equal(camera_get_view(camera), VIEW_PICTURE);
+    assert_controls("gain=2");
+    publish(2);
+    assert_int_equal(status.filter_serial, 1);
+    FAKE_ENGINE_SET(create_result, 0);
+    assert_int_equal(reload_config(&wanted), 1);
+    settle();
+    assert_string_equal(problem, "");
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == 3 && status.view == VIEW_EDGES));
+    assert_controls("gain=7");
+}
+
+/* Without an engine, a filter waits for the camera's first frames, and a reload does not. */
+static void test_a_filter_of_a_camera_that_is_absent(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_capture.open_result = -ENODEV;
+    asked = config;
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_int_equal(reload_all("fake:camera", "none", "sharpen:amount=1,sigma=1"), 0);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.open_result = 0;
+    pthread_mutex_unlock(&fake_capture.lock);
+    WAIT_FOR((fake_capture_offer(), status.filter_serial == 2));
+}
+
+/* The format of a camera that is absent is not known. When it is, the state says that the filter
+ * does not suit, until another one is asked for. */
+static void test_a_filter_does_not_suit_a_camera_that_appears(void **state)
+{
+    (void)state;
+    struct error why;
+    fake_capture.open_result = -ENODEV;
+    asked = config;
+    assert_int_equal(camera_start(&camera, &config, NULL, true, &why), 0);
+    WAIT_FOR(status.state == CAMERA_LOST);
+    assert_int_equal(
+        reload_all("fake:camera", "none", "undistort:fx=30,fy=30,cx=15,cy=7,size=32/32"), 0);
+    pthread_mutex_lock(&fake_capture.lock);
+    fake_capture.open_result = 0;
+    pthread_mutex_unlock(&fake_capture.lock);
+    WAIT_FOR(status.state == CAMERA_FAILED);
+    assert_non_null(strstr(status.state_reason, "does not have the proportions of the frames"));
+    assert_int_equal(status.failed_serial, 2);
+    use_filter("sharpen");
+    assert_int_equal(status.filter_serial, 3);
+    assert_int_equal(status.state, CAMERA_ONLINE);
+}
+
+/* An engine is lost while another source is prepared on it. */
+static void test_an_engine_fails_while_a_source_is_prepared(void **state)
+{
+    (void)state;
+    start_and_publish();
+    FAKE_ENGINE_SET(hold, true);
+    fake_capture_offer();
+    WAIT_FOR(fake_engine_get(&fake_engine.submitted) == 3); /* with the one of the warm-up */
+    FAKE_ENGINE_SET(gate_closed, true);
+    assert_int_equal(reload_all("fake:b", "none", "gain:ac=0.5"), 1);
+    WAIT_FOR(fake_engine_get(&fake_engine.waiting_at_gate) == 1);
+    FAKE_ENGINE_SET(collect_result, -EIO);
+    fake_engine_let_go();
+    WAIT_FOR(status.engine_failures == 1);
+    FAKE_ENGINE_SET(collect_result, 0);
+    FAKE_ENGINE_SET(gate_closed, false);
+    settle();
+    assert_string_equal(problem, "");
+    assert_string_equal(status.uri, "fake:b");
+    OFFER_UNTIL(status.filter_serial == status.wanted_serial);
 }
 
 static void test_a_source_is_changed_during_a_pause(void **state)
@@ -390,9 +645,10 @@ static void test_a_filter_is_changed_only_if_it_differs(void **state)
     reload_with("fake:camera", "none");
     look();
     assert_int_equal(status.wanted_serial, 1);
-    assert_int_equal(reload_all("fake:camera", "none", "sharpen:amount=1,sigma=1"), 0);
-    look();
+    assert_int_equal(reload_all("fake:camera", "none", "sharpen:amount=1,sigma=1"), 1);
+    settle();
     assert_int_equal(status.wanted_serial, 2);
+    assert_int_equal(status.used_serial, 2);
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
@@ -410,7 +666,16 @@ int main(void)
         TEST(test_a_source_without_a_filter_leaves_the_serial),
         TEST(test_a_control_of_a_client_outlives_a_reload_that_fails),
         TEST(test_a_source_starts_with_the_filter_that_came_with_it),
-        TEST(test_a_source_does_not_start_without_its_filter),
+        TEST(test_controls_wait_for_a_source_that_is_prepared),
+        TEST(test_a_source_without_its_filter_is_given_up),
+        TEST(test_a_source_without_an_engine_is_given_up),
+        TEST(test_a_source_without_a_ring_is_given_up),
+        TEST(test_a_source_of_a_size_that_does_not_suit_is_given_up),
+        TEST(test_a_filter_that_failed_stops_no_source),
+        TEST(test_a_reload_without_its_filter_changes_nothing),
+        TEST(test_a_filter_of_a_camera_that_is_absent),
+        TEST(test_a_filter_does_not_suit_a_camera_that_appears),
+        TEST(test_an_engine_fails_while_a_source_is_prepared),
         TEST(test_a_source_is_changed_during_a_pause),
         TEST(test_controls_are_set),
         TEST(test_controls_wait_for_a_camera_that_is_away),

@@ -26,9 +26,14 @@ static int teardown(void **state)
     return 0;
 }
 
+/* The filter for the source is made at once. */
 static int go_on_changing(struct error *why)
 {
-    return source_change_step(&change, &recovery, &desired, why);
+    const struct recipe settings = {.view = VIEW_PICTURE};
+    const int r = source_change_step(&change, &recovery, &settings, &desired, why);
+    if (r == 0)
+        source_change_take(&change, &recovery);
+    return r;
 }
 
 static int change_to(const struct config *wanted, struct error *why)
@@ -198,39 +203,6 @@ static void test_another_source_is_taken_or_given_up(void **state)
     take(NULL);
 }
 
-static int refuse_wide_frames(const void *context, const struct fftd_format *captured,
-                              struct error *why)
-{
-    const uint32_t *width = context;
-    return captured->width < *width ? 0 : error_set(why, EINVAL, "no memory for frames so wide");
-}
-
-static void test_a_source_whose_frames_are_refused_is_given_up(void **state)
-{
-    (void)state;
-    struct error why = {""};
-    struct config other = config;
-    start();
-    take(NULL);
-    const uint32_t width = recovery.capture->format.width;
-    change.check = refuse_wide_frames;
-    change.context = &width;
-    strcpy(other.camera.source.uri, "v4l2:/dev/other");
-    assert_int_equal(change_to(&other, &why), -EINVAL);
-    assert_string_equal(why.text, "no memory for frames so wide");
-    assert_string_equal(recovery.request.uri, "v4l2:/dev/fake");
-    assert_int_equal(recovery.phase, SOURCE_OPENED);
-    recovery_start(&recovery);
-    take(NULL);
-
-    const uint32_t wider = width + 1;
-    change.context = &wider;
-    assert_int_equal(change_to(&other, &why), 0);
-    assert_string_equal(recovery.request.uri, "v4l2:/dev/other");
-    recovery_start(&recovery);
-    take(NULL);
-}
-
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -242,7 +214,6 @@ int main(void)
         TEST(test_a_change_during_the_first_opening),
         TEST(test_the_end_of_a_source_that_is_opening),
         TEST(test_another_source_is_taken_or_given_up),
-        TEST(test_a_source_whose_frames_are_refused_is_given_up),
     };
     return cmocka_run_group_tests_name("source_change", tests, NULL, NULL);
 }

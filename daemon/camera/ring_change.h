@@ -1,0 +1,25 @@
+/* The rings of a frame path, one after another: that of a previous process, and one for each format
+ * of the frames. Camera's thread, or before it starts. */
+#ifndef FFTD_CAMERA_RING_CHANGE_H
+#define FFTD_CAMERA_RING_CHANGE_H
+
+#include "camera/frame_path.h"
+#include "camera/mailbox.h"
+#include "config/config.h"
+#include "core/error.h"
+
+/* Begins with the ring that follows a previous process's. */
+void ring_change_continue(struct frame_path *path, struct mailbox *mailbox,
+                          const struct config_output *output, struct ring *ring);
+
+/* Replaces the ring, if there is one, by one for frames of this format; none may be in flight.
+ * Errors as ring_create. */
+int ring_change_replace(struct frame_path *path, struct mailbox *mailbox,
+                        const struct config_output *output, const struct fftd_format *format,
+                        struct error *why);
+
+/* Replaces a ring into which a failed device may still write. */
+void ring_change_replace_lost(struct frame_path *path, struct mailbox *mailbox,
+                              const struct config_output *output);
+
+#endif

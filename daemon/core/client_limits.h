@@ -26,7 +26,7 @@
 #define LIMIT_MESSAGE_BYTES      65536u
 #define LIMIT_MESSAGE_CEILING    163840u
 /* From the connection to the end of the handshake, and from the first byte of a message to its
- * last. A slower peer is disconnected. */
+ * last. A slower peer is disconnected. Time in which the main loop was busy does not count. */
 #define LIMIT_HANDSHAKE_US       3000000
 #define LIMIT_MESSAGE_US         3000000
 /* Replies and signals that a peer leaves unread. With more it is disconnected. */

@@ -16,7 +16,8 @@
 /* ---- each of the sockets `control` and `control-watch` ---- */
 
 /* Connections in all, and of a user other than root and the daemon's. The next one is closed, and
- * the first of these is logged. Each takes LIMIT_MESSAGE_BYTES of memory. */
+ * the first of these is logged. Each takes LIMIT_MESSAGE_BYTES of memory, and has one slow call at
+ * a time (bus/slow_call.h), so that these also limit how many of them wait. */
 #define LIMIT_PEERS              32
 #define LIMIT_PEERS_OF_USER      16
 /* Bytes of a line of the handshake, and of a message with its header. A peer that sends a longer

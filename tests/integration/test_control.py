@@ -207,8 +207,9 @@ def test_a_call_sent_with_the_handshakes_end_is_answered(daemon):
         peer.send(b"\0AUTH EXTERNAL " + str(os.getuid()).encode().hex().encode() + b"\r\n")
         peer.line()
         peer.send(b"BEGIN\r\n" + call("GetStats", serial=1) + call("GetStats", serial=2))
-        assert peer.receive().type == RETURN
-        assert peer.receive().type == RETURN
+        assert peer.reply(1).type == RETURN
+        assert peer.reply(2).type == RETURN
+        peer.serial = 2
         # This handshake did not ask for descriptors.
         assert peer.call("Snapshot").error == "org.freedesktop.DBus.Error.NotSupported"
 
